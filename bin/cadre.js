@@ -1,0 +1,54 @@
+#!/usr/bin/env node
+// Node 14 must be able to read this file: an old Node gets no further than here.
+import { spawn } from 'child_process';
+import { existsSync } from 'fs';
+import Module from 'module';
+import { join } from 'path';
+import { isatty } from 'tty';
+import { fileURLToPath } from 'url';
+
+const require = Module.createRequire(import.meta.url);
+const [major, minor] = process.versions.node.split('.').map(Number);
+
+if (major > 22 || (major === 22 && minor >= 12)) start();
+else startAgain(pinnedNode());
+
+function start() {
+  const bundle = fileURLToPath(new URL('../dist/cadre.cjs', import.meta.url));
+  if (!existsSync(bundle)) fail('dist/cadre.cjs is missing; run `npm run build` first');
+  // In the user's own directory: the default is shared, and compiled code is run without being checked.
+  const { HOME, XDG_CACHE_HOME = HOME && join(HOME, '.cache') } = process.env;
+  if (XDG_CACHE_HOME) Module.enableCompileCache(join(XDG_CACHE_HOME, 'cadre'));
+  require(bundle); // not import(), which would scan the whole file for exports before it runs it
+}
+
+function pinnedNode() {
+  try {
+    return require.resolve(`node-${process.platform}-${process.arch}/bin/node`);
+  } catch {
+    return fail(`needs Node 22.12 or newer; this is ${process.version} at ${process.execPath}`);
+  }
+}
+
+// As near as an old Node comes to exec: same arguments, files and signals, same end.
+function startAgain(node) {
+  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    stdio: 'inherit',
+  });
+  // A terminal sends Ctrl-C to the child as well, and a second one would mean "stop without draining".
+  const atTerminal = [0, 1, 2].some((fd) => isatty(fd));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.on(signal, () => (signal === 'SIGINT' && atTerminal) || child.kill(signal));
+  }
+  child.on('error', (error) => fail(`cannot start ${node}: ${error.message}`));
+  child.on('exit', (code, signal) => {
+    if (signal === null) process.exit(code);
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  });
+}
+
+function fail(message) {
+  process.stderr.write(`cadre: ${message}\n`);
+  process.exit(1);
+}

@@ -1,0 +1,131 @@
+// Bundles src/main.ts into dist/cadre.cjs and puts the files it reads at run time into dist/assets.
+//
+//   npm run build
+//   npm run build -- --out DIR
+//
+// One CommonJS file, because that is the only form a single executable can carry with a code cache.
+// Each `await import()` in it stays lazy: a command's module is compiled with the file but not evaluated.
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { build } from 'esbuild';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+// What to run when an asset is missing. src/lib/self.ts names the same files for runs from source.
+const assets = {
+  'node_modules/sql.js/dist/sql-wasm.wasm': 'npm install',
+  'src/api/openapi.yaml': 'make openapi',
+};
+
+const { values: options } = parseArgs({ options: { out: { type: 'string' } } });
+
+try {
+  await main(options.out === undefined ? join(root, 'dist') : resolve(options.out));
+} catch (error) {
+  // esbuild has already printed the errors that it found in the sources.
+  if (error.errors === undefined) console.error(`build: ${error.message}`);
+  process.exitCode = 1;
+}
+
+async function main(out) {
+  const started = performance.now();
+  refuseMissingAssets();
+  // Inside the output directory, so that a rename out of it never crosses a file system.
+  fs.mkdirSync(out, { recursive: true });
+  const fresh = fs.mkdtempSync(join(out, '.build-'));
+  try {
+    await bundle(join(fresh, 'cadre.cjs'));
+    copyAssets(join(fresh, 'assets'));
+    publish(fresh, out);
+  } finally {
+    fs.rmSync(fresh, { recursive: true, force: true });
+  }
+  report(join(out, 'cadre.cjs'), performance.now() - started);
+}
+
+function refuseMissingAssets() {
+  for (const [path, remedy] of Object.entries(assets)) {
+    if (!fs.existsSync(join(root, path))) throw new Error(`no ${path}; run \`${remedy}\` first`);
+  }
+}
+
+async function bundle(outfile) {
+  await build({
+    absWorkingDir: root,
+    entryPoints: ['src/main.ts'],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    target: 'node22.12',
+    format: 'cjs',
+    minifyWhitespace: true,
+    minifySyntax: true,
+    // Names stay, so that a stack trace says where it was; lines stay short, because Node prints
+    // the whole source line above an uncaught error.
+    minifyIdentifiers: false,
+    lineLimit: 160,
+    legalComments: 'none',
+    logLevel: 'warning',
+    // A CommonJS file has no import.meta. Its url is made up below; anything else would be silently
+    // undefined in the bundle while it works from source.
+    logOverride: { 'empty-import-meta': 'error' },
+    banner: { js: "const __moduleUrl=require('node:url').pathToFileURL(__filename).href;" },
+    define: {
+      'import.meta.url': '__moduleUrl',
+      'process.env.NODE_ENV': '"production"',
+      __CADRE_VERSION__: JSON.stringify(packageVersion()),
+      __CADRE_COMMIT__: JSON.stringify(commit()),
+    },
+  });
+}
+
+function packageVersion() {
+  return JSON.parse(fs.readFileSync(join(root, 'package.json'), 'utf8')).version;
+}
+
+function commit() {
+  // The ceiling keeps a source archive, unpacked inside some other repository, from taking its commit.
+  const env = { ...process.env, GIT_CEILING_DIRECTORIES: dirname(root) };
+  try {
+    const run = { cwd: root, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] };
+    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], run).trim();
+  } catch {
+    return 'unknown';
+  }
+}
+
+function copyAssets(to) {
+  fs.mkdirSync(to);
+  for (const path of Object.keys(assets)) {
+    fs.copyFileSync(join(root, path), join(to, basename(path)));
+  }
+}
+
+// A rename is whole or absent, so a bundle that is running never reads half a file. The bundle comes
+// last: whoever starts the new one finds the assets that it was built with.
+function publish(fresh, out) {
+  const names = fs.readdirSync(join(fresh, 'assets'));
+  fs.mkdirSync(join(out, 'assets'), { recursive: true });
+  for (const name of names) {
+    fs.renameSync(join(fresh, 'assets', name), join(out, 'assets', name));
+  }
+  fs.renameSync(join(fresh, 'cadre.cjs'), join(out, 'cadre.cjs'));
+  removeOthers(join(out, 'assets'), names);
+}
+
+// The executable carries all of dist/assets, so an asset that is no longer ours must not stay there.
+function removeOthers(directory, names) {
+  for (const name of fs.readdirSync(directory)) {
+    if (!names.includes(name)) fs.rmSync(join(directory, name), { recursive: true });
+  }
+}
+
+function report(file, milliseconds) {
+  const kib = Math.round(fs.statSync(file).size / 1024);
+  const count = Object.keys(assets).length;
+  const name = relative(process.cwd(), file);
+  console.log(`${name} ${kib} KiB, ${count} assets, ${Math.round(milliseconds)} ms`);
+}

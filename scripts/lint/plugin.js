@@ -1,0 +1,138 @@
+// Our own lint rules, loaded by oxlint.config.ts: the import map, and the dates that no native rule sees.
+import { isBuiltin } from 'node:module';
+import { dirname, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { doors, places } from '../import-map.mjs';
+
+const src = fileURLToPath(new URL('../../src', import.meta.url));
+const table = 'scripts/import-map.mjs';
+
+const importMap = {
+  create(context) {
+    const file = place(context.filename);
+    const from = rowOf(file);
+    const check = (node, specifier, kind) => {
+      const message = refuse({ file, from, specifier, kind, filename: context.filename });
+      if (message) context.report({ node, message });
+    };
+    const declaration = (node) => {
+      const erased = (node.importKind ?? node.exportKind) === 'type';
+      if (node.source) check(node.source, node.source.value, erased ? 'types' : 'may');
+    };
+    return {
+      Program(node) {
+        if (!from)
+          context.report({
+            node,
+            message: `src/${file} has no line in ${table}: say there what it may import, and why`,
+          });
+      },
+      ImportDeclaration: declaration,
+      ExportNamedDeclaration: declaration,
+      ExportAllDeclaration: declaration,
+      ImportExpression(node) {
+        const specifier = literal(node.source);
+        if (specifier === undefined)
+          context.report({
+            node,
+            message: 'import() takes a literal here: esbuild and the import map both read it',
+          });
+        else check(node.source, specifier, 'lazily');
+      },
+      TSImportType: (node) => check(node.source, literal(node.source), 'types'),
+      TSExternalModuleReference: (node) => check(node.expression, literal(node.expression), 'may'),
+      CallExpression(node) {
+        const required = node.callee.name === 'require' ? literal(node.arguments[0]) : undefined;
+        if (required !== undefined) check(node, required, 'may');
+      },
+    };
+  },
+};
+
+/** Why this import is refused, or undefined. */
+function refuse({ file, from, specifier, kind, filename }) {
+  if (!from) return undefined; // said once, at the top of the file
+  return specifier.startsWith('.')
+    ? refusePlace(from, place(resolve(dirname(filename), specifier)), kind)
+    : refuseLibrary(
+        file,
+        from,
+        isBuiltin(specifier) ? `node:${specifier.replace(/^node:/, '')}` : packageOf(specifier),
+      );
+}
+
+function refusePlace(from, target, kind) {
+  if (target === '../package.json' || target === '../package') return undefined;
+  if (target.startsWith('..'))
+    return `src imports nothing from outside src (${target.slice(3)}): it is not in the bundle`;
+  const { may, types = [], lazily = [], because } = places[from];
+  if (rowOf(target) === from || within(target, may)) return undefined;
+  if (within(target, types))
+    return kind === 'types'
+      ? undefined
+      : `src/${from} may only \`import type\` from src/${target}: ${because}`;
+  if (within(target, lazily))
+    return kind === 'may'
+      ? `src/${from} may load src/${target} only by import() on demand: ${because}`
+      : undefined;
+  return `src/${from} may not import src/${target}: ${because}. It may import ${list([...may, ...types, ...lazily])} (${table})`;
+}
+
+function refuseLibrary(file, from, library) {
+  const { only, because } = places[from];
+  if (only && !only.includes(library))
+    return `src/${from} may not import ${library}: ${because} (${table})`;
+  const door =
+    doors[library] ??
+    doors[
+      Object.keys(doors).find((key) => key.endsWith('*') && library.startsWith(key.slice(0, -1)))
+    ];
+  if (!door)
+    return library.startsWith('node:')
+      ? undefined
+      : `${library} has no door in ${table}: say there which folder may import it, and why`;
+  if (door.in.includes('*') || within(file, door.in)) return undefined;
+  return `${library} comes in only through ${door.in.map((name) => `src/${name}`).join(' and ')}: ${door.because} (${table})`;
+}
+
+const noBareDate = {
+  create(context) {
+    const message =
+      '`new Date()` reads the clock: time is handed in, so take a clock and give Date its value';
+    const check = (node) => {
+      if (
+        node.callee.name === 'Date' &&
+        (node.arguments.length === 0 || node.type === 'CallExpression')
+      )
+        context.report({ node, message });
+    };
+    return { NewExpression: check, CallExpression: check };
+  },
+};
+
+/** A file's path under src without its extension; one that leaves src starts with `..`. */
+function place(path) {
+  return relative(src, path)
+    .replaceAll('\\', '/')
+    .replace(/\.(?:[cm]?[jt]sx?|json)$/, '');
+}
+
+const rowOf = (file) => Object.keys(places).find((name) => within(file, [name]));
+const within = (file, names) => names.some((name) => file === name || file.startsWith(`${name}/`));
+const packageOf = (specifier) =>
+  specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+const list = (names) => (names.length === 0 ? 'nothing of ours' : names.join(', '));
+/** The text of a string, quoted or a template without holes. */
+function literal(node) {
+  if (node?.type === 'TemplateLiteral' && node.expressions.length === 0)
+    return node.quasis[0].value.cooked;
+  return typeof node?.value === 'string' ? node.value : undefined;
+}
+
+export default {
+  meta: { name: 'cadre' },
+  rules: { 'import-map': importMap, 'no-bare-date': noBareDate },
+};

@@ -1,0 +1,66 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '../errors.ts';
+
+type Fields = Record<string, z.ZodType>;
+
+/** One promise of the interface: everything that server, client, command line and openapi.yaml know of a route. */
+export interface Endpoint<
+  Params extends Fields = Fields,
+  Query extends Fields = Fields,
+  Body extends z.ZodType = z.ZodType,
+  Response extends z.ZodType = z.ZodType,
+> {
+  method: 'GET' | 'POST' | 'DELETE';
+  /** With parameters as `{name}`. */
+  path: string;
+  summary: string;
+  /** `public` needs no token. */
+  access: 'public' | 'token';
+  /** `json` answers one document; `stream` is Server-Sent Events; `text` is what `response` says, as plain text. */
+  answers: 'json' | 'stream' | 'text';
+  params: Params;
+  query: Query;
+  body: Body | null;
+  response: Response;
+  /** What it may refuse with, beside what every route may (400 `invalid`, 401, 403, 500). */
+  errors: readonly ErrorCode[];
+}
+
+type Described<P extends Fields, Q extends Fields, B extends z.ZodType, R extends z.ZodType> = Pick<
+  Endpoint<P, Q, B, R>,
+  'method' | 'path' | 'summary' | 'response'
+> &
+  Partial<Pick<Endpoint<P, Q, B, R>, 'access' | 'answers' | 'params' | 'query' | 'body' | 'errors'>>;
+
+/** Describes an endpoint; what is not said is the usual: needs a token, takes nothing, answers JSON. */
+export function endpoint<
+  R extends z.ZodType,
+  // oxlint-disable-next-line typescript/no-empty-object-type -- no fields is just what it means
+  P extends Fields = {},
+  // oxlint-disable-next-line typescript/no-empty-object-type -- no fields is just what it means
+  Q extends Fields = {},
+  B extends z.ZodType = z.ZodNull,
+>(described: Described<P, Q, B, R>): Endpoint<P, Q, B, R> {
+  return {
+    access: 'token',
+    answers: 'json',
+    params: {} as P,
+    query: {} as Q,
+    body: null,
+    errors: [],
+    ...described,
+  };
+}
+
+/** The parameters of an endpoint's path. */
+export type ParamsOf<E> = E extends Endpoint<infer P, Fields> ? { [K in keyof P]: z.output<P[K]> } : never;
+/** The query as the handler sees it: defaults filled in. */
+export type QueryOf<E> = E extends Endpoint<Fields, infer Q> ? z.output<z.ZodObject<Q>> : never;
+/** The query as a client gives it. */
+export type QueryInputOf<E> = E extends Endpoint<Fields, infer Q> ? z.input<z.ZodObject<Q>> : never;
+/** The body as the handler sees it. */
+export type BodyOf<E> = E extends Endpoint<Fields, Fields, infer B> ? z.output<B> : never;
+/** The body as a client gives it. */
+export type BodyInputOf<E> = E extends Endpoint<Fields, Fields, infer B> ? z.input<B> : never;
+/** What a client gets. */
+export type ResponseOf<E> = E extends Endpoint<Fields, Fields, z.ZodType, infer R> ? z.output<R> : never;

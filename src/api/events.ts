@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import { timestamp } from './common.ts';
+import { endpoint } from './endpoint.ts';
+
+/** Every kind of event. Within v1, kinds are added, never changed or removed. */
+export const eventKinds = [
+  'runtime.started',
+  'runtime.recovered',
+  'runtime.stopping',
+  'session.created',
+  'session.updated',
+  'session.resumed',
+  'session.closed',
+  'session.failed',
+  'turn.accepted',
+  'turn.started',
+  'turn.interrupt_requested',
+  'turn.completed',
+  'turn.interrupted',
+  'turn.failed',
+  'message.delta',
+  'message.completed',
+  'reasoning.delta',
+  'reasoning.completed',
+  'tool.started',
+  'tool.updated',
+  'tool.completed',
+  'plan.updated',
+  'usage.updated',
+] as const;
+
+export type EventKind = (typeof eventKinds)[number];
+
+/**
+ * The kinds that tell of an item while it grows. Once its `*.completed` is there they say nothing that it
+ * does not, and they leave the log later.
+ */
+export const deltaKinds: ReadonlySet<string> = new Set<EventKind>([
+  'message.delta',
+  'reasoning.delta',
+  'tool.updated',
+]);
+
+/** The kinds that close an item with its whole content. */
+export const settlingKinds: ReadonlySet<string> = new Set<EventKind>([
+  'message.completed',
+  'reasoning.completed',
+  'tool.completed',
+]);
+
+/** A sequence number: strictly rising over the whole runtime, never given twice, with holes. */
+export const sequenceNumber = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+
+export const runtimeEventRecord = z
+  .looseObject({
+    seq: sequenceNumber,
+    id: z.string(),
+    kind: z.string(),
+    scope: z.enum(['runtime', 'session', 'process', 'worktree', 'team']),
+    session_id: z.string().nullable(),
+    turn_id: z.string().nullable(),
+    process_id: z.string().nullable(),
+    worktree_id: z.string().nullable(),
+    team_id: z.string().nullable(),
+    created_at: timestamp,
+    v: z.int().describe("The payload's version."),
+    payload: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'RuntimeEventRecord' });
+
+export type RuntimeEventRecord = z.output<typeof runtimeEventRecord>;
+
+const replayQuery = {
+  after_seq: sequenceNumber.default(0).describe('Only events after this one.'),
+  limit: z.int().min(1).max(10_000).default(500).describe('How many at most; a page also ends at 8 MiB.'),
+};
+
+const streamQuery = {
+  after_seq: z
+    .union([sequenceNumber, z.literal('latest')])
+    .optional()
+    .describe('Only events after this one; wins over Last-Event-ID. "latest": only what is new.'),
+};
+
+const sessionParam = { session_id: z.string() };
+
+export const replayEvents = endpoint({
+  method: 'GET',
+  path: '/v1/events',
+  summary: 'Replay events of the whole runtime',
+  query: replayQuery,
+  response: z.array(runtimeEventRecord),
+});
+
+export const streamEvents = endpoint({
+  method: 'GET',
+  path: '/v1/events/stream',
+  summary: 'Stream events of the whole runtime: stored ones first, then live ones',
+  answers: 'stream',
+  query: streamQuery,
+  response: runtimeEventRecord,
+});
+
+export const replaySessionEvents = endpoint({
+  method: 'GET',
+  path: '/v1/sessions/{session_id}/events',
+  summary: 'Replay events of a session',
+  params: sessionParam,
+  query: replayQuery,
+  response: z.array(runtimeEventRecord),
+  errors: ['not_found'],
+});
+
+export const streamSessionEvents = endpoint({
+  method: 'GET',
+  path: '/v1/sessions/{session_id}/events/stream',
+  summary: 'Stream events of a session: stored ones first, then live ones',
+  answers: 'stream',
+  params: sessionParam,
+  query: streamQuery,
+  response: runtimeEventRecord,
+  errors: ['not_found'],
+});

@@ -1,0 +1,26 @@
+import * as events from './events.ts';
+import * as runtime from './runtime.ts';
+import * as sessions from './sessions.ts';
+
+/** Every endpoint by name: server, client, openapi.yaml and tests are made from this table. */
+export const endpoints = {
+  getPublicHealth: runtime.getPublicHealth,
+  getOpenApi: runtime.getOpenApi,
+  getHealth: runtime.getHealth,
+  getVersion: runtime.getVersion,
+  getDiagnostics: runtime.getDiagnostics,
+  getRecovery: runtime.getRecovery,
+  createSession: sessions.createSession,
+  listSessions: sessions.listSessions,
+  getSession: sessions.getSession,
+  sendTurn: sessions.sendTurn,
+  listTurns: sessions.listTurns,
+  getTurn: sessions.getTurn,
+  listItems: sessions.listItems,
+  replayEvents: events.replayEvents,
+  streamEvents: events.streamEvents,
+  replaySessionEvents: events.replaySessionEvents,
+  streamSessionEvents: events.streamSessionEvents,
+} as const;
+
+export type EndpointName = keyof typeof endpoints;

@@ -1,0 +1,125 @@
+import { z } from 'zod';
+import { failure, timestamp } from './common.ts';
+import { endpoint } from './endpoint.ts';
+
+const healthStatus = z.enum(['ok', 'degraded']);
+
+export const health = z
+  .looseObject({
+    status: healthStatus,
+    version: z.string(),
+    uptime_ms: z.int(),
+    checks: z.looseObject({
+      store: z.looseObject({ status: healthStatus }),
+      providers: z.looseObject({ status: healthStatus }),
+    }),
+  })
+  .meta({ id: 'Health' });
+export type Health = z.output<typeof health>;
+
+export const recoverySummary = z
+  .looseObject({
+    status: z.enum(['running', 'done']),
+    started_at: timestamp,
+    ended_at: timestamp.nullable(),
+    previous_stop: z.enum(['clean', 'unclean', 'none']),
+    sessions_failed: z.array(failure.extend({ session_id: z.string() })),
+    turn_pointers_cleared: z.array(z.string()),
+    turns_failed: z.array(z.string()),
+    turns_reconciled: z.array(z.string()),
+    approvals_kept: z.array(z.string()),
+    approvals_cancelled: z.array(z.string()),
+    processes_failed: z.array(z.string()),
+    orphans_killed: z.array(z.int()),
+    claims_released: z.array(z.string()),
+    worktrees_missing: z.array(z.string()),
+    deliveries_retried: z.array(z.string()),
+  })
+  .meta({ id: 'RecoverySummary' });
+export type RecoverySummary = z.output<typeof recoverySummary>;
+
+const spread = z
+  .looseObject({ count: z.int(), mean: z.number(), p50: z.number(), p99: z.number(), max: z.number() })
+  .meta({ id: 'Spread' });
+export type Spread = z.output<typeof spread>;
+
+export const diagnostics = z
+  .looseObject({
+    health,
+    recovery: recoverySummary,
+    providers: z.array(
+      z.looseObject({
+        id: z.string(),
+        healthy: z.boolean(),
+        detail: z.string(),
+        sessions: z.int().describe('Agents that live just now.'),
+        unknown_messages: z.int(),
+        last_error: z.string().nullable(),
+      }),
+    ),
+    storage: z.looseObject({
+      latest_seq: z.int(),
+      wal_bytes: z.int(),
+      checkpoints: z.int(),
+      group_size: spread.describe('Transactions that shared one sync.'),
+      sync_us: spread.describe('Microseconds that a sync of the log took.'),
+    }),
+    streams: z.looseObject({ followers: z.int(), waiting: z.int(), max_lag: z.int() }),
+    children: z.looseObject({ live: z.int(), keeper_pid: z.int().nullable() }),
+    event_loop: z.looseObject({ delay_us: spread }),
+    memory: z.looseObject({ rss_bytes: z.int(), heap_used_bytes: z.int() }),
+  })
+  .meta({ id: 'Diagnostics' });
+export type Diagnostics = z.output<typeof diagnostics>;
+
+export const getPublicHealth = endpoint({
+  method: 'GET',
+  path: '/health',
+  summary: 'Whether the server answers',
+  access: 'public',
+  response: z.looseObject({ status: healthStatus }),
+});
+
+export const getOpenApi = endpoint({
+  method: 'GET',
+  path: '/openapi.yaml',
+  summary: 'This description',
+  access: 'public',
+  answers: 'text',
+  response: z.string().meta({ contentType: 'application/yaml' }),
+});
+
+export const getHealth = endpoint({
+  method: 'GET',
+  path: '/v1/health',
+  summary: 'Health of the server and its parts; 200 also when degraded',
+  response: health,
+});
+
+export const getVersion = endpoint({
+  method: 'GET',
+  path: '/v1/version',
+  summary: 'Version of the server and of its data',
+  response: z.looseObject({
+    name: z.literal('cadre'),
+    version: z.string(),
+    api_version: z.literal('v1'),
+    epoch: z.string().describe('Identifies the event log: new whenever the log is.'),
+    node: z.string(),
+    commit: z.string(),
+  }),
+});
+
+export const getDiagnostics = endpoint({
+  method: 'GET',
+  path: '/v1/diagnostics',
+  summary: 'How the server is doing, in numbers',
+  response: diagnostics,
+});
+
+export const getRecovery = endpoint({
+  method: 'GET',
+  path: '/v1/diagnostics/recovery',
+  summary: 'What the last start found and mended',
+  response: recoverySummary,
+});

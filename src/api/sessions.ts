@@ -1,0 +1,179 @@
+import { z } from 'zod';
+import { failure, pageQuery, timestamp } from './common.ts';
+import { endpoint } from './endpoint.ts';
+
+/** The providers the interface names. */
+export const providerId = z.enum(['codex', 'claude', 'acp']).meta({ id: 'ProviderId' });
+export type ProviderId = z.output<typeof providerId>;
+
+export const sessionStatus = z.enum(['ready', 'running', 'waiting_for_approval', 'closed', 'failed']);
+export const turnStatus = z.enum([
+  'accepted',
+  'running',
+  'waiting_for_approval',
+  'completed',
+  'interrupted',
+  'failed',
+]);
+
+/** What a turn or session has used, as the provider counts it; null where it does not say. */
+export const usage = z
+  .looseObject({
+    input_tokens: z.number().nullable(),
+    output_tokens: z.number().nullable(),
+    cached_input_tokens: z.number().nullable(),
+    total_tokens: z.number().nullable(),
+    context_tokens: z.number().nullable().describe('What the last model request held.'),
+    context_window: z.number().nullable(),
+    cost_usd: z.number().nullable(),
+  })
+  .meta({ id: 'Usage' });
+export type Usage = z.output<typeof usage>;
+
+export const session = z
+  .looseObject({
+    id: z.string(),
+    provider: providerId,
+    model: z.string().nullable(),
+    cwd: z.string(),
+    permission_mode: z.string().nullable(),
+    thinking_effort: z.string().nullable(),
+    metadata: z.unknown(),
+    title: z.string().nullable(),
+    status: sessionStatus,
+    active_turn_id: z.string().nullable(),
+    last_turn_id: z.string().nullable(),
+    provider_session_ref: z.string().nullable(),
+    worktree_id: z.string().nullable(),
+    usage: usage.nullable(),
+    close_reason: z.string().nullable(),
+    failure: failure.nullable(),
+    created_at: timestamp,
+    updated_at: timestamp,
+    closed_at: timestamp.nullable(),
+  })
+  .meta({ id: 'Session' });
+export type Session = z.output<typeof session>;
+
+const textInput = z.strictObject({ type: z.literal('text'), text: z.string() });
+/** One piece of what is said to an agent. */
+export const inputItem = z.discriminatedUnion('type', [textInput]).meta({ id: 'InputItem' });
+export type InputItem = z.output<typeof inputItem>;
+
+export const turn = z
+  .looseObject({
+    session_id: z.string(),
+    turn_id: z.string(),
+    status: turnStatus,
+    source: z.enum(['user', 'team_message', 'process_exit', 'onboarding']),
+    input: z.array(inputItem),
+    text: z.string().nullable().describe('The last thing the agent said.'),
+    usage: usage.nullable(),
+    error: failure.nullable(),
+    provider_turn_ref: z.string().nullable(),
+    accepted_at: timestamp,
+    started_at: timestamp.nullable(),
+    ended_at: timestamp.nullable(),
+  })
+  .meta({ id: 'Turn' });
+export type Turn = z.output<typeof turn>;
+
+/** One thing that a turn said or did, whole. */
+export const item = z
+  .looseObject({
+    item_id: z.string(),
+    session_id: z.string(),
+    turn_id: z.string().nullable(),
+    kind: z.enum(['message', 'reasoning', 'tool']),
+    status: z.enum(['open', 'completed', 'interrupted', 'failed']),
+    text: z.string().describe('What was said; of a tool, its output.'),
+    tool: z
+      .looseObject({ call_ref: z.string(), title: z.string(), kind: z.string(), input: z.unknown() })
+      .nullable(),
+    created_at: timestamp,
+    completed_at: timestamp.nullable(),
+  })
+  .meta({ id: 'Item' });
+export type Item = z.output<typeof item>;
+
+const sessionParam = { session_id: z.string() };
+const turnParams = { session_id: z.string(), turn_id: z.string() };
+
+export const createSession = endpoint({
+  method: 'POST',
+  path: '/v1/sessions',
+  summary: 'Open a session; its agent starts with the first turn',
+  body: z.strictObject({
+    provider: providerId,
+    model: z.string().min(1).nullish(),
+    cwd: z.string().min(1).nullish().describe("Working directory; absent: the server's."),
+    permission_mode: z.string().min(1).nullish(),
+    metadata: z.unknown().optional(),
+    title: z.string().max(200).nullish(),
+  }),
+  response: session,
+  errors: ['provider_unavailable'],
+});
+
+export const listSessions = endpoint({
+  method: 'GET',
+  path: '/v1/sessions',
+  summary: 'List sessions, newest first',
+  query: { status: sessionStatus.optional(), provider: providerId.optional(), ...pageQuery },
+  response: z.array(session),
+});
+
+export const getSession = endpoint({
+  method: 'GET',
+  path: '/v1/sessions/{session_id}',
+  summary: 'Read a session',
+  params: sessionParam,
+  response: session,
+  errors: ['not_found'],
+});
+
+export const sendTurn = endpoint({
+  method: 'POST',
+  path: '/v1/sessions/{session_id}/turns',
+  summary: 'Send a turn; its output comes as events',
+  params: sessionParam,
+  body: z.strictObject({
+    input: z
+      .union([z.array(inputItem).min(1), inputItem])
+      .describe('One item stands for an array of one.'),
+    expected_turn_id: z
+      .string()
+      .nullish()
+      .describe("A guard: the turn is refused unless this is the session's most recent one."),
+  }),
+  response: z.looseObject({ session_id: z.string(), turn_id: z.string(), status: z.literal('accepted') }),
+  errors: ['not_found', 'turn_in_progress', 'turn_conflict', 'session_closed', 'session_failed'],
+});
+
+export const listTurns = endpoint({
+  method: 'GET',
+  path: '/v1/sessions/{session_id}/turns',
+  summary: 'List the turns of a session, newest first',
+  params: sessionParam,
+  query: pageQuery,
+  response: z.array(turn),
+  errors: ['not_found'],
+});
+
+export const getTurn = endpoint({
+  method: 'GET',
+  path: '/v1/sessions/{session_id}/turns/{turn_id}',
+  summary: 'Read a turn',
+  params: turnParams,
+  response: turn,
+  errors: ['not_found'],
+});
+
+export const listItems = endpoint({
+  method: 'GET',
+  path: '/v1/sessions/{session_id}/turns/{turn_id}/items',
+  summary: 'What a turn said and did, in order',
+  params: turnParams,
+  response: z.array(item),
+  errors: ['not_found'],
+});

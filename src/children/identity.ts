@@ -1,0 +1,73 @@
+import fs from 'node:fs';
+
+/** What tells a process from a later one with the same number. */
+export interface Identity {
+  pid: number;
+  /** When it started, in clock ticks since boot. */
+  startedTicks: number;
+}
+
+/** Changes with each boot of the machine. */
+export function bootId(): string {
+  return readProc('/proc/sys/kernel/random/boot_id')?.trim() ?? 'unknown';
+}
+
+/** The identity of a live process, or undefined where there is none (or no /proc). */
+export function identify(pid: number): Identity | undefined {
+  const stat = readProc(`/proc/${pid}/stat`);
+  if (!stat) return undefined;
+  // The name, in parentheses, may hold anything; the fields after it are numbers. The 22nd is the start.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return { pid, startedTicks: Number(fields[19]) };
+}
+
+/** Whether a group has a member that still runs. Zombies, which some machines never reap, do not count. */
+export function groupRuns(group: number): boolean {
+  if (!signal(-group, 0)) return false;
+  return fs.readdirSync('/proc').some((name) => {
+    const stat = /^\d+$/.test(name) ? readProc(`/proc/${name}/stat`) : undefined;
+    const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields !== undefined && Number(fields[2]) === group && !isDead(fields[0]);
+  });
+}
+
+/** Whether exactly that process still lives. A zombie, which only waits to be reaped, does not. */
+export function isAlive({ pid, startedTicks }: Identity): boolean {
+  const stat = readProc(`/proc/${pid}/stat`);
+  if (!stat) return false;
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return Number(fields[19]) === startedTicks && !isDead(fields[0]);
+}
+
+function isDead(state: string | undefined): boolean {
+  return state === 'Z' || state === 'X';
+}
+
+/** The processes whose environment at their start held `marker`: a census, without ourselves. */
+export function carriersOf(marker: string): number[] {
+  const found: number[] = [];
+  for (const name of fs.readdirSync('/proc')) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid) continue;
+    if (readProc(`/proc/${pid}/environ`)?.includes(marker)) found.push(pid);
+  }
+  return found;
+}
+
+/** Signals a process or, with a negative number, a group; false when there is none. 0 only asks. */
+export function signal(pid: number, name: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw error;
+  }
+}
+
+function readProc(path: string): string | undefined {
+  try {
+    return fs.readFileSync(path, 'latin1');
+  } catch {
+    return undefined;
+  }
+}

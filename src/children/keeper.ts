@@ -1,0 +1,114 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Logger } from '../lib/log.ts';
+import { type Identity, identify } from './identity.ts';
+import { MARKER_VARIABLE } from './marker.ts';
+
+/**
+ * Outlives the server by a moment. It reads lines from a pipe whose only other end is ours: the marker
+ * first, then `+ GROUP TICKS` and `- GROUP` as children come and go. When the pipe closes, because we
+ * stopped or because we were killed, it kills every group on its list and then whatever still carries the
+ * marker, until a look around finds nothing.
+ *
+ * Plain POSIX shell, so that it costs little and needs nothing of ours to work. A group's number belongs to
+ * it as long as its leader has the start time it was listed with, or is gone: the kernel gives the number to
+ * nobody else while a member lives.
+ */
+const KEEPER = `
+trap '' TERM INT HUP
+IFS= read -r marker || exit 0
+groups=' '
+while IFS=' ' read -r sign group ticks; do
+  case $sign in
+    +) groups="$groups$group:$ticks " ;;
+    -) case $groups in *" $group:"*)
+         rest=\${groups#*" $group:"}
+         groups="\${groups%%" $group:"*} \${rest#* }" ;; esac ;;
+  esac
+done
+started() { read -r stat 2>/dev/null < "/proc/$1/stat" || return 1; set -- \${stat##*) }; shift 19; echo "$1"; }
+for entry in $groups; do
+  group=\${entry%%:*}
+  now=$(started "$group") && [ "$now" != "\${entry#*:}" ] && continue
+  kill -KILL "-$group" 2>/dev/null
+done
+again=1
+while [ "$again" = 1 ]; do
+  again=0
+  # Not by its exit status: one file that may not be read makes that an error, whatever was found.
+  for file in $(grep -lsF -- "$marker" /proc/[0-9]*/environ 2>/dev/null); do
+    pid=\${file#/proc/}; pid=\${pid%/environ}
+    read -r stat 2>/dev/null < "/proc/$pid/stat" || continue
+    case \${stat##*) } in Z*) continue ;; esac
+    kill -KILL "$pid" 2>/dev/null && again=1
+  done
+  [ "$again" = 1 ] && { sleep 0.02 2>/dev/null || sleep 1; }
+done
+`;
+
+/** Starts the keeper, tells it of groups, and starts another, told of all that live, if it dies. */
+export class Keeper {
+  readonly #marker: string;
+  readonly #log: Logger;
+  readonly #groups = new Map<number, Identity>();
+  #child: ChildProcess | undefined;
+  #stopping = false;
+
+  constructor({ marker, log }: { marker: string; log: Logger }) {
+    this.#marker = marker;
+    this.#log = log;
+  }
+
+  get pid(): number | null {
+    return this.#child?.pid ?? null;
+  }
+
+  /** From here on the group dies with us. The keeper is alive, and knows every live group, when this returns. */
+  add(leader: Identity): void {
+    this.#groups.set(leader.pid, leader);
+    if (!this.#child) this.start();
+    else this.#say(`+ ${leader.pid} ${leader.startedTicks}`);
+  }
+
+  remove(group: number): void {
+    if (this.#groups.delete(group)) this.#say(`- ${group}`);
+  }
+
+  /** Starts it. Throws where no shell can be started. */
+  start(): void {
+    const child = spawn('/bin/sh', ['-c', KEEPER], {
+      // A session of its own: a signal to ours does not reach it.
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore'],
+      cwd: '/',
+      // Without the marker, or it would find itself.
+      env: { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C' },
+    });
+    if (!child.pid || !identify(child.pid)) throw new Error('cannot start the keeper: is there a /bin/sh?');
+    this.#child = child;
+    child.stdin?.on('error', () => undefined);
+    child.once('exit', (code, name) => {
+      this.#child = undefined;
+      if (this.#stopping) return;
+      this.#log.warn({ code, signal: name }, 'the keeper ended: starting another');
+      this.start();
+    });
+    child.unref();
+    this.#say(`${MARKER_VARIABLE}=${this.#marker}`);
+    for (const { pid, startedTicks } of this.#groups.values()) this.#say(`+ ${pid} ${startedTicks}`);
+  }
+
+  /** Closes the pipe and waits until the keeper has made sure that nothing is left. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    const child = this.#child;
+    if (!child) return;
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    child.ref();
+    child.stdin?.end();
+    await gone;
+  }
+
+  #say(line: string): void {
+    this.#child?.stdin?.write(`${line}\n`);
+  }
+}

@@ -1,0 +1,120 @@
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Database } from '../store/database.ts';
+import type { Statement } from '../store/statement.ts';
+import { bootId, carriersOf, type Identity, isAlive, signal } from './identity.ts';
+import { MARKER_VARIABLE } from './marker.ts';
+
+type RunRow = [n: number, marker: string, bootId: string, durability: string, endedAt: number | null];
+
+/** How the run before this one ended. */
+export interface PreviousRun {
+  stop: 'clean' | 'unclean' | 'none';
+  sameBoot: boolean;
+  durability: string;
+}
+
+/** What was started, on disk: for the one case in which server and keeper died together. */
+export class Ledger {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #bootId = bootId();
+  readonly #marker: string;
+  readonly #insert: Statement;
+  readonly #delete: Statement;
+  #run = 0;
+
+  constructor({ db, clock, marker }: { db: Database; clock: Clock; marker: string }) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#marker = marker;
+    this.#insert = db.prepare(
+      'INSERT OR REPLACE INTO children (pid, started_ticks, boot_id, marker, what, created_at) VALUES (?, ?, ?, ?, ?, ?)',
+    );
+    this.#delete = db.prepare('DELETE FROM children WHERE pid = ? AND started_ticks = ?');
+  }
+
+  /** Writes the beginning of this run; answers how the one before it ended. */
+  begin(durability: string): Promise<PreviousRun> {
+    const last = this.#db.prepare<RunRow>(
+      'SELECT n, marker, boot_id, durability, ended_at FROM runs ORDER BY n DESC LIMIT 1',
+    );
+    const insert = this.#db.prepare<[number]>(
+      'INSERT INTO runs (marker, boot_id, durability, started_at) VALUES (?, ?, ?, ?) RETURNING n',
+    );
+    return this.#db.transact(() => {
+      const previous = last.get();
+      this.#run = insert.get(this.#marker, this.#bootId, durability, this.#clock.now())?.[0] ?? 0;
+      if (!previous) return { stop: 'none', sameBoot: true, durability };
+      const [, , boot, usedDurability, endedAt] = previous;
+      return {
+        stop: endedAt === null ? 'unclean' : 'clean',
+        sameBoot: boot === this.#bootId,
+        durability: usedDurability,
+      };
+    });
+  }
+
+  /** Notes that this run ended in order, with nothing left to sweep. */
+  async end(): Promise<void> {
+    const end = this.#db.prepare('UPDATE runs SET ended_at = ?, swept_at = ? WHERE n = ?');
+    const now = this.#clock.now();
+    await this.#db.transact(() => end.run(now, now, this.#run));
+  }
+
+  add(child: Identity, what: string): Promise<void> {
+    return this.#db.transact(() => {
+      this.#insert.run(child.pid, child.startedTicks, this.#bootId, this.#marker, what, this.#clock.now());
+    });
+  }
+
+  remove(child: Identity): Promise<void> {
+    return this.#db.transact(() => {
+      this.#delete.run(child.pid, child.startedTicks);
+    });
+  }
+
+  /**
+   * Kills what earlier runs left alive: listed children whose identity still matches, with their groups, then
+   * whatever carries the marker of a run that was not swept. Nothing else is signalled. Answers the pids.
+   */
+  async sweep(log: Logger): Promise<number[]> {
+    const listed = this.#db
+      .prepare<[number, number, string]>('SELECT pid, started_ticks, boot_id FROM children')
+      .all();
+    const runs = this.#db
+      .prepare<[number, string]>('SELECT n, marker FROM runs WHERE swept_at IS NULL AND n < ? AND boot_id = ?')
+      .all(this.#run, this.#bootId);
+    const killed = new Set<number>();
+    for (const [pid, startedTicks, boot] of listed) {
+      if (boot !== this.#bootId || !isAlive({ pid, startedTicks })) continue;
+      killed.add(pid);
+      // Each listed child leads a group of its own.
+      signal(-pid, 'SIGKILL');
+    }
+    for (const [, marker] of runs) {
+      for (const pid of killCarriers(`${MARKER_VARIABLE}=${marker}`)) killed.add(pid);
+    }
+    if (killed.size > 0) log.warn({ pids: [...killed] }, 'killed what an earlier run left alive');
+    const clear = this.#db.prepare('DELETE FROM children');
+    const swept = this.#db.prepare('UPDATE runs SET swept_at = ? WHERE swept_at IS NULL AND n < ?');
+    await this.#db.transact(() => {
+      clear.run();
+      swept.run(this.#clock.now(), this.#run);
+    });
+    return [...killed];
+  }
+}
+
+/** Kills until a look around finds nothing that was not killed already; a killed one may take a moment to go. */
+function killCarriers(marker: string): number[] {
+  const killed = new Set<number>();
+  for (;;) {
+    const fresh = carriersOf(marker).filter((pid) => !killed.has(pid));
+    if (fresh.length === 0) return [...killed];
+    for (const pid of fresh) {
+      signal(pid, 'SIGKILL');
+      killed.add(pid);
+    }
+  }
+}

@@ -1,0 +1,154 @@
+import { execa } from 'execa';
+import type { Readable, Writable } from 'node:stream';
+import type { Clock } from '../lib/clock.ts';
+import type { Failpoint } from '../lib/failpoint.ts';
+import type { Logger } from '../lib/log.ts';
+import { groupRuns, type Identity, identify, signal } from './identity.ts';
+import type { Keeper } from './keeper.ts';
+import type { Ledger } from './ledger.ts';
+import { MARKER_VARIABLE } from './marker.ts';
+
+/**
+ * The gate: a child begins as a shell that waits for a word on descriptor 3. If we die before the child is on
+ * the keeper's list, it reads the end of the file and goes.
+ */
+const GATE = 'IFS= read -r go <&3 || exit 125; exec 3<&-; exec "$@"';
+
+/** How a child ended. */
+export interface ChildExit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+/** A process group that we started. */
+export interface Child {
+  readonly pid: number;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Resolves when the leader has exited; what it started may still run. */
+  readonly exited: Promise<ChildExit>;
+  /** Ends the whole group: TERM, after `graceMs` KILL. Resolves when no member is left. */
+  end(graceMs: number): Promise<void>;
+}
+
+/** The one door through which processes are started. */
+export class Supervisor {
+  readonly #keeper: Keeper;
+  readonly #ledger: Ledger;
+  readonly #clock: Clock;
+  readonly #failpoint: Failpoint;
+  readonly #log: Logger;
+  readonly #marker: string;
+  readonly #live = new Set<Child>();
+
+  constructor(given: {
+    keeper: Keeper;
+    ledger: Ledger;
+    clock: Clock;
+    failpoint: Failpoint;
+    log: Logger;
+    marker: string;
+  }) {
+    this.#keeper = given.keeper;
+    this.#ledger = given.ledger;
+    this.#clock = given.clock;
+    this.#failpoint = given.failpoint;
+    this.#log = given.log;
+    this.#marker = given.marker;
+  }
+
+  get live(): number {
+    return this.#live.size;
+  }
+
+  /**
+   * Starts a command in a group of its own. It runs only once it is on the keeper's list and on disk.
+   * Rejects where it cannot be started; a command that does not exist exits with 127.
+   */
+  async start(given: {
+    command: string;
+    args: readonly string[];
+    cwd: string;
+    /** The whole environment; the marker is added. */
+    env: Record<string, string>;
+    /** For the ledger and the log. */
+    what: string;
+  }): Promise<Child> {
+    const subprocess = execa('/bin/sh', ['-c', GATE, 'gate', given.command, ...given.args], {
+      cwd: given.cwd,
+      env: { ...given.env, [MARKER_VARIABLE]: this.#marker },
+      extendEnv: false,
+      detached: true,
+      cleanup: false,
+      buffer: false,
+      reject: false,
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+    });
+    // Not the promise of execa, which also waits for whoever holds the pipes open.
+    subprocess.catch(() => undefined);
+    const process = subprocess.nodeChildProcess;
+    const exited = new Promise<ChildExit>((resolve, reject) => {
+      process.once('exit', (code, name) => resolve({ code, signal: name }));
+      process.once('error', reject);
+    });
+    exited.catch(() => undefined);
+    const leader = process.pid === undefined ? undefined : identify(process.pid);
+    if (!leader) throw new Error(`cannot start ${given.what}`, { cause: await exited.catch((e: unknown) => e) });
+    this.#failpoint('child.gated');
+    this.#keeper.add(leader);
+    try {
+      await this.#ledger.add(leader, given.what);
+    } catch (error) {
+      signal(-leader.pid, 'SIGKILL');
+      this.#keeper.remove(leader.pid);
+      throw error;
+    }
+    this.#failpoint('child.registered');
+    const child: Child = {
+      pid: leader.pid,
+      stdin: subprocess.stdin,
+      stdout: subprocess.stdout,
+      stderr: subprocess.stderr,
+      exited,
+      end: (graceMs) => this.#endGroup(leader, graceMs),
+    };
+    // A child that is gone early shows by its exit; writing to it is no reason to fall.
+    const gate = process.stdio[3] as Writable;
+    for (const stream of [subprocess.stdin, gate]) stream.on('error', () => undefined);
+    gate.end('go\n');
+    this.#live.add(child);
+    this.#log.debug({ pid: child.pid, what: given.what }, 'started');
+    void exited
+      .catch(() => undefined)
+      .then(async () => {
+        // What the leader left behind in its group goes with it.
+        await this.#endGroup(leader, 0);
+        this.#live.delete(child);
+        this.#keeper.remove(leader.pid);
+        await this.#ledger.remove(leader).catch(() => undefined);
+      });
+    return child;
+  }
+
+  /** Ends every child; resolves when none is left. */
+  async endAll(graceMs: number): Promise<void> {
+    await Promise.all([...this.#live].map((child) => child.end(graceMs)));
+  }
+
+  async #endGroup({ pid }: Identity, graceMs: number): Promise<void> {
+    if (graceMs > 0 && signal(-pid, 'SIGTERM')) await this.#untilGone(pid, graceMs);
+    while (groupRuns(pid)) {
+      signal(-pid, 'SIGKILL');
+      await this.#untilGone(pid, 1000);
+    }
+  }
+
+  /** Waits until no member of the group runs, or for `ms`. The kernel tells nobody, so it is asked. */
+  async #untilGone(group: number, ms: number): Promise<void> {
+    const deadline = this.#clock.monotonic() + ms;
+    for (let pause = 2; groupRuns(group) && this.#clock.monotonic() < deadline; pause = Math.min(pause * 2, 50)) {
+      await this.#clock.sleep(pause);
+    }
+  }
+}

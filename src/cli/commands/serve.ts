@@ -1,0 +1,81 @@
+import type { Command } from 'commander';
+import { dataDirectory, loadConfig } from '../../config/load.ts';
+import { failpointsFrom } from '../../lib/failpoint.ts';
+import { selfCommand, version } from '../../lib/self.ts';
+import type { GlobalOptions } from '../context.ts';
+import { exitCodes } from '../exit.ts';
+import type { World } from '../world.ts';
+
+interface ServeOptions {
+  config?: string;
+  bind?: string;
+  port?: string;
+  logLevel?: string;
+  demo?: boolean;
+}
+
+/** `cadre serve`: the server, in the foreground. */
+export function serveCommand(program: Command, world: World): void {
+  program
+    .command('serve')
+    .description('run the server in the foreground')
+    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
+    .option('--bind <host:port>', 'the address to listen on')
+    .option('--port <port>', 'the port to listen on, on 127.0.0.1; 0 takes a free one')
+    .option('--log-level <level>', 'trace, debug, info, warn, error or silent')
+    .option('--demo', 'use the built-in demo agent as the acp provider: no account, no model')
+    .action(async (options: ServeOptions, command: Command) => {
+      await serve(world, { ...command.optsWithGlobals<GlobalOptions>(), ...options });
+    });
+}
+
+async function serve(world: World, options: ServeOptions & GlobalOptions): Promise<void> {
+  const { startRuntime } = await import('../../runtime.ts');
+  const bindAddress = options.bind ?? (options.port === undefined ? undefined : `127.0.0.1:${options.port}`);
+  const { config: file, dataDir, logLevel } = options;
+  const config = loadConfig({ config: file, bindAddress, dataDir, logLevel }, world.env);
+  if (options.demo) config.providers.acp = demoAgent(world.env);
+  const directory = dataDirectory(config, world.env);
+
+  const stop = new AbortController();
+  const hurry = new AbortController();
+  const signalled = () => (stop.signal.aborted ? hurry.abort() : stop.abort());
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, signalled);
+  // The terminal has gone; agents at work have not.
+  process.on('SIGHUP', () => undefined);
+
+  const runtime = await startRuntime({
+    config,
+    directory,
+    logTo: world.stderr,
+    failpoint: failpointsFrom(world.env.CADRE_FAILPOINTS),
+    onFatal(error) {
+      world.stderr.write(`cadre: ${error.message}\n`);
+      // Not in order: nothing may be written or answered any more. The keeper ends what runs.
+      process.exit(exitCodes.failed);
+    },
+  });
+  const { url, tokenFile } = runtime;
+  const ready = { url, pid: process.pid, version, token_file: tokenFile, data_dir: directory };
+  world.stdout.write(
+    options.json
+      ? `${JSON.stringify(ready)}\n`
+      : `cadre ${version} listens on ${url}\n  data   ${directory}\n  token  ${tokenFile ?? 'from the configuration'}\n`,
+  );
+  if (!stop.signal.aborted) await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
+  await runtime.stop(hurry.signal);
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.off(name, signalled);
+}
+
+function demoAgent(env: NodeJS.ProcessEnv) {
+  const { file, args } = selfCommand();
+  const passed = env.CADRE_DEMO_STATE ? { CADRE_DEMO_STATE: env.CADRE_DEMO_STATE } : {};
+  return {
+    enabled: true,
+    command: file,
+    args: [...args, 'demo-agent'],
+    env: passed,
+    transport: 'stdio',
+    request_timeout_ms: 30_000,
+  };
+}

@@ -1,0 +1,53 @@
+import { AppError, type ErrorCode } from '../errors.ts';
+
+/** What a command's exit code says; `cadre help exit-codes` in the README. */
+export const exitCodes = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  notFound: 3,
+  auth: 4,
+  refused: 5,
+  unreachable: 6,
+  conflict: 7,
+  timeout: 8,
+} as const;
+
+const exitCodeOf: Record<ErrorCode, number> = {
+  invalid: exitCodes.usage,
+  usage: exitCodes.usage,
+  method_not_allowed: exitCodes.usage,
+  payload_too_large: exitCodes.usage,
+  unsupported_media_type: exitCodes.usage,
+  not_found: exitCodes.notFound,
+  unauthorized: exitCodes.auth,
+  forbidden_host: exitCodes.refused,
+  forbidden_origin: exitCodes.refused,
+  unreachable: exitCodes.unreachable,
+  shutting_down: exitCodes.unreachable,
+  conflict: exitCodes.conflict,
+  turn_in_progress: exitCodes.conflict,
+  turn_conflict: exitCodes.conflict,
+  turn_not_active: exitCodes.conflict,
+  session_closed: exitCodes.conflict,
+  session_failed: exitCodes.conflict,
+  timeout: exitCodes.timeout,
+  provider_unavailable: exitCodes.failed,
+  internal: exitCodes.failed,
+  storage_full: exitCodes.failed,
+  storage_damaged: exitCodes.failed,
+};
+
+/** Tells of a failure in one line on stderr, as JSON where that was asked for; answers the exit code. */
+export function reportFailure(error: unknown, json: boolean, stderr: NodeJS.WritableStream): number {
+  const known = error instanceof AppError ? error : new AppError('internal', error instanceof Error ? (error.stack ?? error.message) : String(error));
+  const { code, message } = known;
+  if (json) stderr.write(`${JSON.stringify({ error: { code, message, hint: hintOf(message) } })}\n`);
+  else stderr.write(`cadre: ${message}\n`);
+  return exitCodeOf[code];
+}
+
+/** Messages say the way out after a colon or semicolon. */
+function hintOf(message: string): string | null {
+  return /[:;] ([^:;]+)$/.exec(message)?.[1] ?? null;
+}

@@ -1,0 +1,131 @@
+import http from 'node:http';
+import type { BodyInputOf, Endpoint, ParamsOf, QueryInputOf, ResponseOf } from '../api/endpoint.ts';
+import { AppError, type ErrorCode, errorCodes } from '../errors.ts';
+
+/** Where the server is and how to be let in. */
+export interface ClientOptions {
+  /** `http://HOST:PORT`. */
+  url: string;
+  token: string;
+}
+
+type Empty = Record<string, never>;
+type Part<Name extends string, T> = keyof T extends never ? unknown : Empty extends T ? { [K in Name]?: T } : { [K in Name]: T };
+/** What a call needs: only the parts the endpoint has. */
+export type CallInput<E> = Part<'params', ParamsOf<E>> &
+  Part<'query', QueryInputOf<E>> &
+  (BodyInputOf<E> extends null ? unknown : { body: BodyInputOf<E> });
+
+/** An answer with what its headers say. */
+export interface Answer<T> {
+  value: T;
+  headers: http.IncomingHttpHeaders;
+}
+
+/** Calls a server. Refusals come as AppError with the server's own code; no answer is `unreachable`. */
+export class Client {
+  readonly #options: ClientOptions;
+  readonly #agent = new http.Agent({ keepAlive: true });
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+  }
+
+  get url(): string {
+    return this.#options.url;
+  }
+
+  async call<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<ResponseOf<E>> {
+    return (await this.ask(endpoint, input)).value;
+  }
+
+  /** Like `call`, with the headers of the answer. */
+  async ask<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<Answer<ResponseOf<E>>> {
+    const { body } = input as { body?: unknown };
+    const response = await this.open(endpoint, input, body === undefined ? undefined : JSON.stringify(body));
+    const text = await readAll(response);
+    const value = (endpoint.answers === 'text' ? text : JSON.parse(text)) as ResponseOf<E>;
+    return { value, headers: response.headers };
+  }
+
+  /** Sends a request; resolves with the answer once it is known to be a good one, its body unread. */
+  async open<E extends Endpoint>(
+    endpoint: E,
+    input: CallInput<E>,
+    body?: string,
+    more?: { headers?: Record<string, string>; signal?: AbortSignal },
+  ): Promise<http.IncomingMessage> {
+    const { params = {}, query = {} } = input as { params?: Record<string, string>; query?: Record<string, unknown> };
+    const response = await this.#send(endpoint.method, pathWith(endpoint.path, params, query), body, more);
+    if ((response.statusCode ?? 500) < 300) return response;
+    throw refusal(response.statusCode ?? 500, await readAll(response));
+  }
+
+  /** Lets go of kept connections. */
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  #send(
+    method: string,
+    path: string,
+    body: string | undefined,
+    more: { headers?: Record<string, string>; signal?: AbortSignal } = {},
+  ): Promise<http.IncomingMessage> {
+    const { url, token } = this.#options;
+    return new Promise((resolve, reject) => {
+      const request = http.request(new URL(path, url), {
+        method,
+        agent: this.#agent,
+        headers: {
+          authorization: `Bearer ${token}`,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...more.headers,
+        },
+        ...(more.signal ? { signal: more.signal } : {}),
+      });
+      request.once('response', resolve);
+      request.once('error', (error) => {
+        reject(new AppError('unreachable', `no server answers at ${url}: start one with cadre serve`, { cause: error }));
+      });
+      request.end(body);
+    });
+  }
+}
+
+function pathWith(path: string, params: Record<string, string>, query: Record<string, unknown>): string {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const search = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]));
+  return search.size > 0 ? `${filled}?${search}` : filled;
+}
+
+/** The server's refusal as the error it was. */
+function refusal(status: number, text: string): AppError {
+  let body: { error?: unknown; code?: unknown } = {};
+  try {
+    body = JSON.parse(text) as typeof body;
+  } catch {
+    // Not from our server, or cut off: the status has to do.
+  }
+  const message = typeof body.error === 'string' ? body.error : `the server answered ${status}`;
+  const code = (errorCodes as readonly string[]).includes(String(body.code)) ? (body.code as ErrorCode) : codeOf(status);
+  return new AppError(code, message);
+}
+
+function codeOf(status: number): ErrorCode {
+  if (status === 401) return 'unauthorized';
+  if (status === 404) return 'not_found';
+  if (status === 409) return 'conflict';
+  return status < 500 ? 'invalid' : 'internal';
+}
+
+async function readAll(response: http.IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of response) chunks.push(chunk as Buffer);
+  } catch (error) {
+    throw new AppError('unreachable', 'the server went away in the middle of its answer', { cause: error });
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

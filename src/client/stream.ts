@@ -1,0 +1,89 @@
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import type { RuntimeEventRecord } from '../api/events.ts';
+import { endpoints } from '../api/index.ts';
+import { AppError } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Client } from './client.ts';
+
+/** A lost connection is tried again after this long, doubled up to the second number. */
+const RETRY_MS = 100;
+const MAX_RETRY_MS = 5000;
+
+export interface StreamOptions {
+  client: Client;
+  clock: Clock;
+  /** Only one session; absent: the whole runtime. */
+  sessionId?: string | undefined;
+  /** Only events after this one; `latest`: only what is new. Absent: from the start. */
+  after?: number | 'latest' | undefined;
+  signal?: AbortSignal;
+  /** Told when the connection was lost and when it is back; without it a lost connection ends the stream with its error. */
+  onConnection?: (state: { lost: true; error: AppError } | { lost: false; after: number | 'latest' }) => void;
+}
+
+/**
+ * Events in order, none missed and none twice: a lost connection is taken up again after the last event
+ * that was given. Ends when `signal` aborts.
+ */
+export async function* streamEvents(options: StreamOptions): AsyncGenerator<RuntimeEventRecord, void> {
+  const { clock, signal, onConnection } = options;
+  let after = options.after ?? 0;
+  let retry = RETRY_MS;
+  let lost = false;
+  while (!signal?.aborted) {
+    try {
+      for await (const part of connection(options, after)) {
+        if (part === 'open') {
+          if (lost) onConnection?.({ lost: false, after });
+          lost = false;
+          retry = RETRY_MS;
+        } else {
+          after = part.seq;
+          yield part;
+        }
+      }
+    } catch (error) {
+      if (signal?.aborted) return;
+      if (!(error instanceof AppError) || error.code !== 'unreachable' || !onConnection) throw error;
+      if (!lost) onConnection({ lost: true, error });
+      lost = true;
+    }
+    if (signal?.aborted) return;
+    if (!lost && !onConnection) return;
+    if (!lost) onConnection?.({ lost: true, error: new AppError('unreachable', 'the server ended the stream') });
+    lost = true;
+    await clock.sleep(retry, signal).catch(() => undefined);
+    retry = Math.min(retry * 2, MAX_RETRY_MS);
+  }
+}
+
+/** One connection: `open` once it stands, then its events. Throws `unreachable` when it breaks. */
+async function* connection(
+  { client, sessionId, signal }: StreamOptions,
+  after: number | 'latest',
+): AsyncGenerator<RuntimeEventRecord | 'open', void> {
+  const query = { after_seq: after };
+  const more = signal ? { signal } : {};
+  const response =
+    sessionId === undefined
+      ? await client.open(endpoints.streamEvents, { query }, undefined, more)
+      : await client.open(endpoints.streamSessionEvents, { params: { session_id: sessionId }, query }, undefined, more);
+  yield 'open';
+  const ready: RuntimeEventRecord[] = [];
+  const parser = createParser({
+    onEvent: ({ id, data }: EventSourceMessage) => {
+      if (id !== undefined) ready.push(JSON.parse(data) as RuntimeEventRecord);
+    },
+  });
+  response.setEncoding('utf8');
+  try {
+    for await (const chunk of response) {
+      parser.feed(chunk as string);
+      yield* ready.splice(0);
+    }
+  } catch (error) {
+    throw new AppError('unreachable', 'the connection to the server was lost', { cause: error });
+  } finally {
+    response.destroy();
+  }
+}

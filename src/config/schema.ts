@@ -1,0 +1,53 @@
+import { z } from 'zod';
+
+const milliseconds = z.int().min(0).max(2_147_483_647);
+
+/** Everything that can be configured, with its default: config.toml, `CADRE_SECTION_KEY` and flags set these. */
+export const configSchema = z.strictObject({
+  public_base_url: z.url().nullable().default(null),
+  server: z
+    .strictObject({
+      bind_address: z
+        .string()
+        .regex(/^(\[[^\]]+\]|[^:]+):\d{1,5}$/, 'has to be HOST:PORT')
+        .default('127.0.0.1:7433'),
+      allowed_hosts: z.array(z.string()).default([]),
+      allowed_origins: z.array(z.string()).default([]),
+      drain_ms: milliseconds.default(10_000),
+    })
+    .prefault({}),
+  log: z
+    .strictObject({
+      level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+    })
+    .prefault({}),
+  auth: z
+    .strictObject({
+      token: z.string().min(16).nullable().default(null),
+      token_file: z.string().nullable().default(null),
+    })
+    .prefault({}),
+  data: z
+    .strictObject({
+      root_dir: z.string().nullable().default(null),
+      durability: z.enum(['full', 'normal']).default('full'),
+    })
+    .prefault({}),
+  providers: z
+    .strictObject({
+      acp: z
+        .strictObject({
+          enabled: z.boolean().default(true),
+          command: z.string().min(1).nullable().default(null),
+          args: z.array(z.string()).default([]),
+          env: z.record(z.string(), z.string()).default({}),
+          transport: z.string().default('stdio'),
+          request_timeout_ms: milliseconds.min(1).default(120_000),
+        })
+        .nullable()
+        .default(null),
+    })
+    .prefault({}),
+});
+
+export type Config = z.output<typeof configSchema>;

@@ -1,0 +1,34 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { AppError } from '../errors.ts';
+import { newSecret } from '../lib/ids.ts';
+
+/** The API token: the configured one, else the one in the token file, which is made where there is none. */
+export function loadOrCreateToken(given: { token: string | null; tokenFile: string }): string {
+  if (given.token !== null) return given.token;
+  const { tokenFile } = given;
+  const token = newSecret();
+  fs.mkdirSync(path.dirname(tokenFile), { recursive: true, mode: 0o700 });
+  try {
+    // Created exclusively: nobody can have put a file or a link of theirs there.
+    fs.writeFileSync(tokenFile, `${token}\n`, { flag: 'wx', mode: 0o600, flush: true });
+    return token;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    return readToken(tokenFile);
+  }
+}
+
+/** The token in a file. Throws `invalid` for a file that others may read, or that holds no token. */
+export function readToken(tokenFile: string): string {
+  const { mode, uid } = fs.statSync(tokenFile);
+  if ((mode & 0o077) !== 0) {
+    throw new AppError('invalid', `the token file ${tokenFile} may be read by others: chmod 600 it, or delete it for a new one`);
+  }
+  if (process.getuid && uid !== process.getuid()) {
+    throw new AppError('invalid', `the token file ${tokenFile} belongs to another user`);
+  }
+  const token = fs.readFileSync(tokenFile, 'utf8').trim();
+  if (token.length >= 16) return token;
+  throw new AppError('invalid', `the token file ${tokenFile} holds no token of 16 characters or more: delete it for a new one`);
+}

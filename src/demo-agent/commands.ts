@@ -1,0 +1,111 @@
+/** One step of a script. {@link commands} says how each is written. */
+export type Command =
+  | { name: 'say' | 'think' | 'fail' | 'late'; text: string }
+  | { name: 'tool'; title: string; output: string | undefined }
+  | { name: 'ask'; title: string }
+  | { name: 'plan'; entries: string[] }
+  | { name: 'usage'; used: number; size: number }
+  | { name: 'wait' | 'spawn'; ms: number }
+  | { name: 'repeat'; count: number; ms: number; text: string }
+  | { name: 'flood'; count: number; bytes: number }
+  | { name: 'longline'; bytes: number }
+  | { name: 'env'; variable: string }
+  | { name: 'crash'; code: number }
+  | { name: 'image' | 'history' | 'pid' | 'cwd' | 'mode' }
+  | { name: 'ignore-cancel' | 'garbage' | 'silent' };
+
+export type CommandName = Command['name'];
+
+/** The command of that one name, with its arguments. */
+export type CommandNamed<Name extends CommandName> = Command & { name: Name };
+
+/** How one command is written, and how its arguments are read: undefined where they do not fit. */
+export interface Rule<Arguments> {
+  readonly usage: string;
+  readonly parse: (args: string) => Arguments | undefined;
+}
+
+type Rules = {
+  readonly [Name in CommandName]: Rule<Omit<CommandNamed<Name>, 'name'>>;
+};
+
+const required = undefined;
+
+/** Every command, in the order in which the agent lists them to a person. */
+export const commands: Rules = {
+  say: { usage: 'say TEXT', parse: text },
+  think: { usage: 'think TEXT', parse: text },
+  tool: { usage: 'tool TITLE => OUTPUT', parse: titleAndOutput },
+  ask: { usage: 'ask TITLE', parse: (args) => (args ? { title: args } : undefined) },
+  plan: { usage: 'plan A | B | C', parse: entries },
+  usage: {
+    usage: 'usage USED SIZE',
+    parse: (args) => numbers(args, { used: required, size: required }),
+  },
+  wait: { usage: 'wait MS', parse: (args) => numbers(args, { ms: required }) },
+  repeat: { usage: 'repeat N MS TEXT', parse: paceAndText },
+  flood: {
+    usage: 'flood N [BYTES]',
+    parse: (args) => numbers(args, { count: required, bytes: 64 }),
+  },
+  longline: { usage: 'longline BYTES', parse: (args) => numbers(args, { bytes: required }) },
+  image: { usage: 'image', parse: nothing },
+  history: { usage: 'history', parse: nothing },
+  env: {
+    usage: 'env NAME',
+    parse: (args) => (/^\S+$/u.test(args) ? { variable: args } : undefined),
+  },
+  pid: { usage: 'pid', parse: nothing },
+  cwd: { usage: 'cwd', parse: nothing },
+  mode: { usage: 'mode', parse: nothing },
+  late: { usage: 'late TEXT', parse: text },
+  silent: { usage: 'silent', parse: nothing },
+  'ignore-cancel': { usage: 'ignore-cancel', parse: nothing },
+  fail: { usage: 'fail MESSAGE', parse: text },
+  crash: { usage: 'crash [CODE]', parse: (args) => numbers(args, { code: 1 }) },
+  garbage: { usage: 'garbage', parse: nothing },
+  spawn: { usage: 'spawn MS', parse: (args) => numbers(args, { ms: required }) },
+};
+
+function text(args: string) {
+  return args ? { text: args } : undefined;
+}
+
+function nothing(args: string) {
+  return args ? undefined : {};
+}
+
+function titleAndOutput(args: string) {
+  const [title = '', ...rest] = args.split('=>');
+  const output = rest.join('=>').trim() || undefined;
+  return title.trim() ? { title: title.trim(), output } : undefined;
+}
+
+function entries(args: string) {
+  const found = args.split('|').map((entry) => entry.trim());
+  return found.every(Boolean) ? { entries: found } : undefined;
+}
+
+function paceAndText(args: string) {
+  const [, pace = '', rest = ''] = /^(\S+\s+\S+)\s+(.+)$/su.exec(args) ?? [];
+  const parsed = numbers(pace, { count: required, ms: required });
+  return parsed && { ...parsed, text: rest };
+}
+
+/** Reads whole numbers into the given fields, in their order; a missing one takes its default. */
+function numbers<Field extends string>(args: string, fields: Record<Field, number | undefined>) {
+  const words = args.split(/\s+/u).filter(Boolean);
+  const entries = Object.entries<number | undefined>(fields);
+  const values = entries.map(([field, fallback], index) => {
+    const word = words[index];
+    return [field, word === undefined ? fallback : wholeNumber(word)] as const;
+  });
+  const fits = words.length <= values.length && values.every(([, value]) => value !== undefined);
+  return fits ? (Object.fromEntries(values) as Record<Field, number>) : undefined;
+}
+
+function wholeNumber(word: string) {
+  // What a timer can wait: above it, Node warns and does not wait at all.
+  const most = 2 ** 31 - 1;
+  return /^\d+$/u.test(word) && Number(word) <= most ? Number(word) : undefined;
+}

@@ -1,0 +1,19 @@
+import { commands } from './commands.ts';
+
+/** What a person reads who talks to the agent as if it had a model: what it is, and what it can do. */
+export function greeting(prompt: string): string {
+  return [
+    `Hello! I am cadre's demo agent. I have no model, so I can only repeat${echo(prompt)}`,
+    'What I can do is follow a script, one command a line or separated by ";". For example:',
+    '  think about it; tool read README.md => 12 lines; say Done.',
+    'My commands are:',
+    ...Object.values(commands).map(({ usage }) => `  ${usage}`),
+  ].join('\n');
+}
+
+function echo(prompt: string): string {
+  const words = prompt.split(/\s+/u).filter(Boolean);
+  if (words.length === 0) return ' what you write.';
+  const shown = words.slice(0, 8).join(' ').slice(0, 200);
+  return `: "${shown}${words.length > 8 ? ' ...' : ''}"`;
+}

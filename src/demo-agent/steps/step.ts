@@ -1,0 +1,9 @@
+import type { StopReason } from '@agentclientprotocol/sdk/unstable';
+import type { CommandName, CommandNamed } from '../commands.ts';
+import type { Turn } from '../turn.ts';
+
+/** Does what one command says. A stop reason ends the turn, whatever commands are left. */
+export type Step<Name extends CommandName> = (
+  command: CommandNamed<Name>,
+  turn: Turn,
+) => Promise<StopReason | void> | StopReason | void;

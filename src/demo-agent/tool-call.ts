@@ -1,0 +1,36 @@
+import type { ToolCall } from '@agentclientprotocol/sdk/unstable';
+import type { Turn } from './turn.ts';
+
+/** A tool call that the client was told of. No tool is ever run. */
+export interface AnnouncedToolCall {
+  readonly announced: ToolCall;
+  start(): Promise<void>;
+  complete(output: string): Promise<void>;
+  fail(reason: string): Promise<void>;
+}
+
+/** Tells the client of a pending tool call, which is then to be started and completed, or failed. */
+export async function announceToolCall(turn: Turn, title: string): Promise<AnnouncedToolCall> {
+  const toolCallId = turn.newId('tool');
+  const kind = title.startsWith('run:') ? 'execute' : 'other';
+  const announced: ToolCall = { toolCallId, title, kind, status: 'pending', rawInput: { title } };
+
+  async function end(status: 'completed' | 'failed', output: string) {
+    await turn.update({
+      sessionUpdate: 'tool_call_update',
+      toolCallId,
+      status,
+      content: [{ type: 'content', content: { type: 'text', text: output } }],
+      rawOutput: { output },
+    });
+  }
+
+  await turn.update({ sessionUpdate: 'tool_call', ...announced });
+  return {
+    announced,
+    start: () =>
+      turn.update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress' }),
+    complete: (output) => end('completed', output),
+    fail: (reason) => end('failed', reason),
+  };
+}

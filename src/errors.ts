@@ -1,0 +1,45 @@
+/**
+ * Every way a request can be refused or fail, as the caller sees it.
+ * `http/errors.ts` and `cli/exit.ts` each translate the whole list; the compiler keeps both complete.
+ */
+export const errorCodes = [
+  'invalid',
+  'provider_unavailable',
+  'unauthorized',
+  'forbidden_host',
+  'forbidden_origin',
+  'not_found',
+  'method_not_allowed',
+  'payload_too_large',
+  'unsupported_media_type',
+  'conflict',
+  'turn_in_progress',
+  'turn_conflict',
+  'turn_not_active',
+  'session_closed',
+  'session_failed',
+  'internal',
+  'storage_full',
+  'storage_damaged',
+  'shutting_down',
+  // Of the command line alone: no server says these.
+  'usage',
+  'unreachable',
+  'timeout',
+] as const;
+
+export type ErrorCode = (typeof errorCodes)[number];
+
+/**
+ * A failure whose message is meant for the caller: lower case, names the thing and the way out.
+ * Anything else that is thrown is a bug, and reaches the caller as `internal`.
+ */
+export class AppError extends Error {
+  override readonly name = 'AppError';
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}

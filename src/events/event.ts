@@ -1,0 +1,95 @@
+import type { EventKind, RuntimeEventRecord } from '../api/events.ts';
+
+/** The version of every payload this release writes. */
+const PAYLOAD_VERSION = 1;
+/** A payload in an event is at most this long, as JSON. */
+const MAX_PAYLOAD_BYTES = 256 * 1024;
+/** A text that does not fit is cut to this many bytes. */
+const CUT_TEXT_BYTES = 64 * 1024;
+
+/** What a feature says of an event; the log adds number, id and time. */
+export interface EventDraft {
+  kind: EventKind;
+  session_id?: string | null;
+  turn_id?: string | null;
+  process_id?: string | null;
+  worktree_id?: string | null;
+  team_id?: string | null;
+  payload: Record<string, unknown>;
+}
+
+/** The whole runtime, or the events that carry one id. */
+export type Scope =
+  | { name: 'runtime' }
+  | { name: 'session' | 'process' | 'worktree' | 'team'; id: string };
+
+/** The column, and field of a record, that ties an event to a scope; null for the whole runtime. */
+export function scopeColumn(scope: Scope): 'session_id' | 'process_id' | 'worktree_id' | 'team_id' | null {
+  return scope.name === 'runtime' ? null : `${scope.name}_id`;
+}
+
+/** The record as it is stored and sent. */
+export function eventRecord(
+  draft: EventDraft,
+  given: { seq: number; id: string; now: number },
+): RuntimeEventRecord {
+  return {
+    seq: given.seq,
+    id: given.id,
+    kind: draft.kind,
+    scope: homeScope(draft.kind),
+    session_id: draft.session_id ?? null,
+    turn_id: draft.turn_id ?? null,
+    process_id: draft.process_id ?? null,
+    worktree_id: draft.worktree_id ?? null,
+    team_id: draft.team_id ?? null,
+    created_at: given.now,
+    v: PAYLOAD_VERSION,
+    payload: fitPayload(draft.payload),
+  };
+}
+
+function homeScope(kind: EventKind): RuntimeEventRecord['scope'] {
+  return kind.startsWith('runtime.') ? 'runtime' : 'session';
+}
+
+/**
+ * A payload that is too long loses the ends of its long texts, and says so: `truncated: true` and
+ * `total_bytes` of the longest. The whole is kept where the record or item is.
+ */
+export function fitPayload(payload: Record<string, unknown>): Record<string, unknown> {
+  if (byteLength(JSON.stringify(payload)) <= MAX_PAYLOAD_BYTES) return payload;
+  let total = 0;
+  const cut = cutTexts(payload, CUT_TEXT_BYTES, (bytes) => {
+    total = Math.max(total, bytes);
+  }) as Record<string, unknown>;
+  const fitted = { ...cut, truncated: true, total_bytes: total };
+  if (byteLength(JSON.stringify(fitted)) <= MAX_PAYLOAD_BYTES) return fitted;
+  // Many texts, none of them long, or numbers without end: keep what names the thing.
+  const named = Object.entries(payload).filter(([, value]) => typeof value !== 'object' && byteLength(String(value)) < 1024);
+  return { ...Object.fromEntries(named), truncated: true, total_bytes: byteLength(JSON.stringify(payload)) };
+}
+
+function cutTexts(value: unknown, limit: number, onCut: (bytes: number) => void): unknown {
+  if (typeof value === 'string') {
+    const bytes = byteLength(value);
+    if (bytes <= limit) return value;
+    onCut(bytes);
+    return cutText(value, limit);
+  }
+  if (Array.isArray(value)) return value.map((part) => cutTexts(part, limit, onCut));
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, cutTexts(part, limit, onCut)]));
+}
+
+/** The first `limit` bytes of a text, without a broken character at the end. */
+export function cutText(text: string, limit: number): string {
+  const bytes = Buffer.from(text);
+  let end = Math.min(limit, bytes.length);
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString('utf8', 0, end);
+}
+
+function byteLength(text: string): number {
+  return Buffer.byteLength(text);
+}

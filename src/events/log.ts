@@ -1,0 +1,143 @@
+import { deltaKinds, type RuntimeEventRecord } from '../api/events.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Ids } from '../lib/ids.ts';
+import { checksum, verify } from '../store/checksum.ts';
+import type { Database } from '../store/database.ts';
+import type { SqlValue, Statement } from '../store/statement.ts';
+import { type EventDraft, eventRecord, type Scope, scopeColumn } from './event.ts';
+
+/** How long the deltas of a settled item stay, for those who are reading along. */
+const SETTLED_KEEP_MS = 60_000;
+/** Deltas are removed this many items at a time, so that nobody waits for it. */
+const COMPACT_ITEMS = 20;
+
+/** An event as it is stored: its text is what goes over the wire. */
+export interface LogEntry {
+  seq: number;
+  kind: string;
+  text: string;
+}
+
+/** What a commit announces: the entry, and the ids that tie it to its scopes. */
+export interface AppendedEntry extends LogEntry {
+  ids: Pick<RuntimeEventRecord, 'session_id' | 'process_id' | 'worktree_id' | 'team_id'>;
+}
+
+export interface PageBounds {
+  after: number;
+  /** The newest seq to show: never beyond what is on disk. */
+  upTo: number;
+  limit: number;
+  maxBytes: number;
+}
+
+type EntryRow = [seq: number, kind: string, record: string, sum: number];
+
+/** The one ordered log. */
+export class EventLog {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #insertEvent: Statement;
+  readonly #insertDelta: Statement;
+  readonly #settle: Statement;
+  readonly #pages = new Map<string, Statement<EntryRow>>();
+  readonly #dueItems: Statement<[number, string]>;
+  readonly #deleteDeltas: Statement;
+  readonly #deleteSettled: Statement;
+  readonly #itemDeltas: Statement<EntryRow>;
+
+  constructor({ db, clock, ids }: { db: Database; clock: Clock; ids: Ids }) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#ids = ids;
+    const columns = 'seq, kind, session_id, process_id, worktree_id, team_id, created_at, record, sum';
+    this.#insertEvent = db.prepare(`INSERT INTO events (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+    this.#insertDelta = db.prepare(
+      `INSERT INTO deltas (${columns}, item_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#settle = db.prepare('INSERT INTO settled_items (item_id, settled_at) VALUES (?, ?)');
+    this.#dueItems = db.prepare('SELECT n, item_id FROM settled_items WHERE settled_at <= ? ORDER BY n LIMIT ?');
+    this.#deleteDeltas = db.prepare('DELETE FROM deltas WHERE item_id = ?');
+    this.#deleteSettled = db.prepare('DELETE FROM settled_items WHERE n = ?');
+    this.#itemDeltas = db.prepare('SELECT seq, kind, record, sum FROM deltas WHERE item_id = ? ORDER BY seq');
+  }
+
+  /** Appends an event. Only inside a transaction, beside the change of state it tells of. */
+  append(draft: EventDraft): RuntimeEventRecord {
+    const seq = this.#db.nextSeq();
+    const record = eventRecord(draft, { seq, id: this.#ids.next('evt'), now: this.#clock.now() });
+    const text = JSON.stringify(record);
+    const { session_id, process_id, worktree_id, team_id } = record;
+    const values: SqlValue[] = [seq, record.kind, session_id, process_id, worktree_id, team_id];
+    values.push(record.created_at, text, checksum(text, seq));
+    if (deltaKinds.has(record.kind)) this.#insertDelta.run(...values, String(record.payload.item_id));
+    else this.#insertEvent.run(...values);
+    const entry: AppendedEntry = {
+      seq,
+      kind: record.kind,
+      text,
+      ids: { session_id, process_id, worktree_id, team_id },
+    };
+    this.#db.announce(entry);
+    return record;
+  }
+
+  /** Marks an item as closed: its deltas may leave the log. Only inside the transaction that closes it. */
+  settleItem(itemId: string): void {
+    this.#settle.run(itemId, this.#clock.now());
+  }
+
+  /** The entries of a scope within the bounds, oldest first. Ends early at `maxBytes`, never before one entry. */
+  page(scope: Scope, bounds: PageBounds): LogEntry[] {
+    const column = scopeColumn(scope);
+    const id = scope.name === 'runtime' ? [] : [scope.id];
+    const range: SqlValue[] = [...id, bounds.after, bounds.upTo];
+    const entries: LogEntry[] = [];
+    let bytes = 0;
+    this.#pageQuery(column).scan([...range, ...range, bounds.limit], (row) => {
+      bytes += row[2].length;
+      if (bytes > bounds.maxBytes && entries.length > 0) return false;
+      entries.push(readEntry(row));
+      return true;
+    });
+    return entries;
+  }
+
+  /** The deltas of one item that are still in the log, oldest first. */
+  deltasOf(itemId: string): RuntimeEventRecord[] {
+    return this.#itemDeltas.all(itemId).map((row) => JSON.parse(readEntry(row).text) as RuntimeEventRecord);
+  }
+
+  /** Removes deltas of items that have been settled for a while, a few at a time; answers whether there may be more. */
+  compact(): Promise<boolean> {
+    const before = this.#clock.now() - SETTLED_KEEP_MS;
+    return this.#db.transact(() => {
+      const due = this.#dueItems.all(before, COMPACT_ITEMS);
+      for (const [n, itemId] of due) {
+        this.#deleteDeltas.run(itemId);
+        this.#deleteSettled.run(n);
+      }
+      return due.length === COMPACT_ITEMS;
+    });
+  }
+
+  #pageQuery(column: string | null): Statement<EntryRow> {
+    const key = column ?? '';
+    let query = this.#pages.get(key);
+    if (!query) {
+      const condition = `${column ? `${column} = ? AND ` : ''}seq > ? AND seq <= ?`;
+      const part = (table: string) => `SELECT seq, kind, record, sum FROM ${table} WHERE ${condition}`;
+      query = this.#db.prepare<EntryRow>(
+        `${part('events')} UNION ALL ${part('deltas')} ORDER BY seq LIMIT ?`,
+      );
+      this.#pages.set(key, query);
+    }
+    return query;
+  }
+}
+
+function readEntry([seq, kind, text, sum]: EntryRow): LogEntry {
+  verify(text, sum, { table: deltaKinds.has(kind) ? 'deltas' : 'events', row: seq }, seq);
+  return { seq, kind, text };
+}

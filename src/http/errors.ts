@@ -1,0 +1,59 @@
+import { AppError, type ErrorCode } from '../errors.ts';
+
+/** The HTTP status of each refusal. */
+const statusOf: Record<ErrorCode, number> = {
+  invalid: 400,
+  provider_unavailable: 400,
+  usage: 400,
+  unauthorized: 401,
+  forbidden_host: 403,
+  forbidden_origin: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  turn_in_progress: 409,
+  turn_conflict: 409,
+  turn_not_active: 409,
+  session_closed: 409,
+  session_failed: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  internal: 500,
+  storage_full: 500,
+  storage_damaged: 500,
+  unreachable: 500,
+  timeout: 500,
+  shutting_down: 503,
+};
+
+/** How an error leaves the server. Whatever is not an AppError is a bug: its cause stays in the log. */
+export function errorReply(error: unknown): { status: number; body: object; isBug: boolean } {
+  const known = error instanceof AppError ? error : frameworkError(error);
+  if (!known) {
+    const message = 'internal error: the server log has the details under this request id';
+    return { status: 500, body: { error: message, code: 'internal' }, isBug: true };
+  }
+  const { code, message } = known;
+  // The interface fixes this body.
+  const body = code === 'unauthorized' ? { error: message } : { error: message, code };
+  return { status: statusOf[code], body, isBug: false };
+}
+
+/** The framework's own refusals, in our words. */
+function frameworkError(error: unknown): AppError | null {
+  switch ((error as { code?: string }).code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new AppError('payload_too_large', 'the body is larger than this route takes');
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new AppError('unsupported_media_type', 'the body has to be JSON, with Content-Type: application/json');
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new AppError('invalid', 'the body is not as long as its Content-Length says');
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+    case 'FST_ERR_CTP_INVALID_JSON_BODY':
+      return new AppError('invalid', 'the body is not valid JSON');
+    case 'FST_ERR_BAD_URL':
+      return new AppError('invalid', 'the path is not validly encoded');
+    default:
+      return null;
+  }
+}

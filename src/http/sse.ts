@@ -1,0 +1,83 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Scope } from '../events/event.ts';
+import type { Feed } from '../events/feed.ts';
+import type { LogEntry } from '../events/log.ts';
+import type { Clock } from '../lib/clock.ts';
+
+/** The interface, Limits. */
+const PING_MS = 10_000;
+/** How long a stream that is being ended may take for what it has not read yet. */
+const LAST_WORDS_MS = 2000;
+
+/** The open streams of the server. */
+export class EventStreams {
+  readonly #feed: Feed;
+  readonly #clock: Clock;
+  readonly #ending = new AbortController();
+  readonly #open = new Set<Promise<void>>();
+  readonly #sockets = new Set<ServerResponse>();
+
+  constructor({ feed, clock }: { feed: Feed; clock: Clock }) {
+    this.#feed = feed;
+    this.#clock = clock;
+  }
+
+  /** Answers with the events of a scope after `after`, stored ones first, then live ones, until the client leaves. */
+  serve(response: ServerResponse, headers: Record<string, string>, scope: Scope, after: number): void {
+    const served = this.#serve(response, headers, scope, after).catch(() => {
+      // Nothing can be said in the middle of a stream; the client comes back with its last id.
+      response.destroy();
+    });
+    this.#open.add(served);
+    this.#sockets.add(response);
+    void served.finally(() => {
+      this.#open.delete(served);
+      this.#sockets.delete(response);
+    });
+  }
+
+  /** Gives each stream what there is up to now and ends it; one that does not read is cut after a while. */
+  async end(): Promise<void> {
+    this.#ending.abort();
+    using _cut = this.#clock.after(LAST_WORDS_MS, () => {
+      for (const response of this.#sockets) response.destroy();
+    });
+    await Promise.all(this.#open);
+  }
+
+  async #serve(response: ServerResponse, headers: Record<string, string>, scope: Scope, after: number): Promise<void> {
+    response.writeHead(200, {
+      ...headers,
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+    });
+    response.write('retry: 1000\n\n');
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    using _ping = this.#clock.every(PING_MS, () => {
+      // A reader that is behind has its sign of life in what is waiting for it.
+      if (!response.writableNeedDrain) response.write(`: ping ${this.#feed.latestSeq}\n\n`);
+    });
+    for await (const page of this.#feed.follow(scope, after, gone.signal, this.#ending.signal)) {
+      if (!response.write(Buffer.concat(page.map(frameOf)))) {
+        await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
+      }
+    }
+    response.end();
+    if (!response.destroyed) await once(response, 'close', { signal: gone.signal }).catch(() => undefined);
+  }
+}
+
+/** Followers at the head share an entry, and so its frame. */
+const frames = new WeakMap<LogEntry, Buffer>();
+
+function frameOf(entry: LogEntry): Buffer {
+  let frame = frames.get(entry);
+  if (!frame) {
+    frame = Buffer.from(`id: ${entry.seq}\nevent: ${entry.kind}\ndata: ${entry.text}\n\n`);
+    frames.set(entry, frame);
+  }
+  return frame;
+}

@@ -1,0 +1,39 @@
+/** The named places where a test may make the server die or fail. Each is hit in the order of its line. */
+export type FailpointName =
+  | 'commit.before'
+  | 'commit.after'
+  | 'sync.after'
+  | 'checkpoint.before'
+  | 'checkpoint.after'
+  | 'child.gated'
+  | 'child.registered'
+  | 'turn.accepted'
+  | 'turn.started'
+  | 'turn.ending';
+
+/** Hits a named place. Outside tests it does nothing. */
+export type Failpoint = (name: FailpointName) => void;
+
+/** Nothing ever fails on purpose. */
+export const noFailpoints: Failpoint = () => undefined;
+
+/**
+ * Reads `CADRE_FAILPOINTS`, a comma-separated list of `name=kill` or `name=throw`, each with an optional
+ * `@N` for the N-th hit (default the first): `commit.after=kill@3`. `kill` is SIGKILL to ourselves.
+ * Unset or empty gives {@link noFailpoints}. Throws an Error for a part that is not of that form.
+ */
+export function failpointsFrom(text: string | undefined): Failpoint {
+  if (!text) return noFailpoints;
+  const armed = new Map<string, { action: string; hits: number }>();
+  for (const part of text.split(',')) {
+    const match = /^([a-z.]+)=(kill|throw)(?:@(\d+))?$/.exec(part.trim());
+    if (!match) throw new Error(`CADRE_FAILPOINTS: "${part}" is not name=kill|throw[@N]`);
+    armed.set(match[1] ?? '', { action: match[2] ?? '', hits: Number(match[3] ?? 1) });
+  }
+  return (name) => {
+    const point = armed.get(name);
+    if (!point || --point.hits !== 0) return;
+    if (point.action === 'kill') process.kill(process.pid, 'SIGKILL');
+    throw new Error(`failpoint ${name}`);
+  };
+}

@@ -1,0 +1,19 @@
+import fs from 'node:fs';
+import path from 'node:path';
+
+/** The path of an executable file, looked up in `searchPath` unless `command` has a slash; null where there is none. */
+export function findProgram(command: string, searchPath: string | undefined): string | null {
+  const candidates = command.includes('/')
+    ? [path.resolve(command)]
+    : (searchPath ?? '').split(':').filter(Boolean).map((directory) => path.join(directory, command));
+  return candidates.find(isExecutable) ?? null;
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    fs.accessSync(file, fs.constants.X_OK);
+    return fs.statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}

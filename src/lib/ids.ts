@@ -1,0 +1,20 @@
+import { randomBytes } from 'node:crypto';
+import { v7 } from 'uuid';
+
+type IdPrefix = 'sess' | 'turn' | 'item' | 'evt' | 'req' | 'epoch';
+
+/** Makes identifiers, handed in, so that a test can own them. */
+export interface Ids {
+  /** `<prefix>_<UUIDv7 without dashes>`: sorts by time of making, cannot be guessed. */
+  next(prefix: IdPrefix): string;
+}
+
+/** Identifiers from the system's clock and random source. */
+export const systemIds: Ids = {
+  next: (prefix) => `${prefix}_${v7().replaceAll('-', '')}`,
+};
+
+/** A secret of 32 random bytes, as 43 characters of base64url. */
+export function newSecret(): string {
+  return randomBytes(32).toString('base64url');
+}

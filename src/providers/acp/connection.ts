@@ -1,0 +1,59 @@
+import { Readable, Writable } from 'node:stream';
+import { type AnyMessage, client, ndJsonStream, RequestError } from '@agentclientprotocol/sdk';
+import type { Child } from '../../children/supervisor.ts';
+
+/** An agent's line may be this long; a longer one ends the connection. */
+const MAX_LINE_BYTES = 32 * 1024 * 1024;
+
+export interface AcpHandlers {
+  /** A `session/update` notification, in the order of the wire; a promise holds back what comes after it. */
+  onUpdate(params: unknown): Promise<void> | undefined;
+  /** A `session/request_permission` request; answers its outcome. */
+  onPermission(params: unknown): Promise<unknown>;
+}
+
+/** A JSON-RPC connection to an agent's stdio. */
+export interface AcpConnection {
+  /** Sends a request. Rejects with the agent's error, or with Error when the connection ends first. */
+  request(method: string, params: object): Promise<unknown>;
+  notify(method: string, params: object): void;
+  close(): void;
+}
+
+/**
+ * Connects to a child that speaks ACP. The SDK drops updates of kinds it does not know, so those are taken
+ * off the stream before it sees them: every update is ours, and none comes after the answer that follows it.
+ */
+export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
+  const wire = ndJsonStream(
+    Writable.toWeb(child.stdin) as WritableStream<Uint8Array>,
+    Readable.toWeb(child.stdout) as unknown as ReadableStream<Uint8Array>,
+    { maxMessageBytes: MAX_LINE_BYTES },
+  );
+  const withoutUpdates = new TransformStream<AnyMessage, AnyMessage>({
+    async transform(message, controller) {
+      if ('method' in message && message.method === 'session/update' && !('id' in message)) {
+        await handlers.onUpdate(message.params);
+      } else {
+        controller.enqueue(message);
+      }
+    },
+  });
+  const connection = client({ name: 'cadre' })
+    .onRequest('session/request_permission', async ({ params }) => ({
+      outcome: (await handlers.onPermission(params)) as { outcome: 'cancelled' },
+    }))
+    .connect({ readable: wire.readable.pipeThrough(withoutUpdates), writable: wire.writable });
+  return {
+    request: (method, params) => connection.agent.request(method, params as never),
+    notify: (method, params) => {
+      connection.agent.notify(method, params as never).catch(() => undefined);
+    },
+    close: () => connection.close(),
+  };
+}
+
+/** The agent's own error of a request, or null when the failure was not an answer of the agent. */
+export function agentError(error: unknown): { code: number; message: string } | null {
+  return error instanceof RequestError ? { code: error.code, message: error.message } : null;
+}

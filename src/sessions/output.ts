@@ -1,0 +1,299 @@
+import type { EventKind } from '../api/events.ts';
+import type { Item, Usage } from '../api/sessions.ts';
+import type { EventLog } from '../events/log.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Ids } from '../lib/ids.ts';
+import type { AgentUpdate, ToolChange } from '../providers/provider.ts';
+import type { Database } from '../store/database.ts';
+import type { SessionStore } from './store.ts';
+import { noUsage } from './turn.ts';
+
+/** Text that follows the first delta of an item waits so long for more, or until there is so much of it. */
+const JOIN_MS = 40;
+const JOIN_BYTES = 8 * 1024;
+/** A delta stays well within what a payload may hold, however its characters are escaped. */
+const MAX_DELTA_CHARACTERS = 32 * 1024;
+/** So many writes may be on their way to the disk before the agent has to wait. */
+const MAX_PENDING_WRITES = 32;
+
+type SpeechItem = { kind: 'message' | 'reasoning'; item: Item; ref: string | undefined; waiting: string; bytes: number };
+
+/**
+ * Its memory runs ahead of the disk inside a transaction, as nothing else's does; so after a failed write it is
+ * `broken`, and what it had open is closed from the stored rows instead.
+ *
+ * What one turn says and does, written as it comes. The first delta of an item is stored at once, later ones
+ * are joined; whatever else happens in the turn writes them first, so the log keeps the agent's order.
+ */
+export class TurnOutput {
+  readonly #db: Database;
+  readonly #log: EventLog;
+  readonly #store: SessionStore;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #place: { session_id: string; turn_id: string | null };
+  readonly #onError: (error: unknown) => void;
+  #speech: SpeechItem | undefined;
+  readonly #tools = new Map<string, Item>();
+  #timer: Disposable | undefined;
+  #pending = 0;
+  #room: PromiseWithResolvers<void> | undefined;
+  #closed = false;
+  #broken = false;
+  #lastMessage: string | null = null;
+  #usage: Usage | null = null;
+  #costBefore: number;
+
+  constructor(given: {
+    db: Database;
+    log: EventLog;
+    store: SessionStore;
+    clock: Clock;
+    ids: Ids;
+    place: { session_id: string; turn_id: string | null };
+    /** What the session had cost before: agents report the sum. */
+    costBefore: number | null;
+    /** A write failed: the turn cannot go on as if it had been stored. */
+    onError: (error: unknown) => void;
+  }) {
+    this.#db = given.db;
+    this.#log = given.log;
+    this.#store = given.store;
+    this.#clock = given.clock;
+    this.#ids = given.ids;
+    this.#place = given.place;
+    this.#costBefore = given.costBefore ?? 0;
+    this.#onError = given.onError;
+  }
+
+  /** Makes it broken: its end could not be stored. */
+  giveUp(): void {
+    this.#broken = true;
+  }
+
+  /** A write failed: what it remembers is not what is stored. */
+  get broken(): boolean {
+    return this.#broken;
+  }
+
+  /** Takes an update; a promise where the writer is behind and the agent should wait. */
+  take(update: AgentUpdate): Promise<void> | undefined {
+    if (this.#closed) return undefined;
+    switch (update.type) {
+      case 'message':
+      case 'reasoning':
+        this.#say(update.type, update.text, update.ref);
+        break;
+      case 'tool':
+        this.#useTool(update.ref, update.change);
+        break;
+      case 'plan':
+        this.#write(() => this.#event('plan.updated', { entries: update.entries }));
+        break;
+      case 'usage':
+        this.#count(update.usage);
+        break;
+    }
+    if (this.#pending < MAX_PENDING_WRITES) return undefined;
+    this.#room ??= Promise.withResolvers<void>();
+    return this.#room.promise;
+  }
+
+  /**
+   * Closes every open item. Only inside the transaction that ends the turn; answers what it leaves behind.
+   * A tool without an end of its own ends as the turn did.
+   */
+  close(status: Item['status'], usage?: Partial<Usage>): { text: string | null; usage: Usage | null } {
+    this.#closed = true;
+    this.#timer?.[Symbol.dispose]();
+    this.#room?.resolve();
+    if (!this.#broken) {
+      this.#writeWaiting();
+      this.#closeSpeech(status);
+      for (const tool of this.#tools.values()) this.#closeItem(tool, status);
+      this.#tools.clear();
+    }
+    if (usage) this.#usage = mergeUsage(this.#usage, usage);
+    return { text: this.#lastMessage, usage: this.#usage };
+  }
+
+  #say(kind: 'message' | 'reasoning', text: string, ref: string | undefined): void {
+    if (text === '') return;
+    const speech = this.#speech;
+    const continues = speech?.kind === kind && (speech.ref === ref || ref === undefined || speech.ref === undefined);
+    if (!speech || !continues) {
+      this.#write(() => {
+        this.#closeSpeech('completed');
+        const item = this.#newItem(kind, null);
+        this.#store.items.insert(item);
+        this.#speech = { kind, item, ref, waiting: text, bytes: 0 };
+        this.#writeWaiting();
+      });
+      return;
+    }
+    speech.waiting += text;
+    if (Buffer.byteLength(speech.waiting) >= JOIN_BYTES) this.#write(() => undefined);
+    else this.#timer ??= this.#clock.after(JOIN_MS, () => this.#write(() => undefined));
+  }
+
+  #useTool(ref: string, change: ToolChange): void {
+    this.#write(() => {
+      const known = this.#tools.get(ref);
+      const before = known ?? this.#newItem('tool', { call_ref: ref, title: ref, kind: 'other', input: null });
+      const after = changedTool(before, change);
+      if (!known) {
+        this.#closeSpeech('completed');
+        this.#store.items.insert(after);
+        this.#event('tool.started', { item_id: after.item_id, offset: 0, tool: after.tool, status: change.status ?? 'pending' });
+      }
+      if (change.status === 'completed' || change.status === 'failed') {
+        this.#tools.delete(ref);
+        this.#closeItem(after, change.status);
+        return;
+      }
+      this.#tools.set(ref, after);
+      if (known && isNews(before, after, change)) this.#tellToolChange(before, after, change);
+    });
+  }
+
+  /** Tells what is new; of an output that grew, only the end. The item itself is written when it closes. */
+  #tellToolChange(before: Item, after: Item, change: ToolChange): void {
+    const grew = after.text.startsWith(before.text);
+    this.#event('tool.updated', {
+      item_id: after.item_id,
+      offset: grew ? Buffer.byteLength(before.text) : 0,
+      text: grew ? after.text.slice(before.text.length) : after.text,
+      tool: after.tool,
+      status: change.status ?? 'running',
+    });
+  }
+
+  #count(reported: Partial<Usage>): void {
+    const { cost_usd: cost, ...rest } = reported;
+    const own = typeof cost === 'number' ? { cost_usd: Math.max(0, cost - this.#costBefore) } : {};
+    this.#usage = mergeUsage(this.#usage, { ...rest, ...own });
+    const usage = this.#usage;
+    this.#write(() => this.#event('usage.updated', { usage }));
+  }
+
+  /** One transaction: what was waiting, then `change`. The turn hears of a failure; the agent is held back when many wait. */
+  #write(change: () => void): void {
+    if (this.#closed) return;
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = undefined;
+    this.#pending++;
+    this.#db
+      .transact(() => {
+        this.#writeWaiting();
+        change();
+      })
+      .catch((error: unknown) => {
+        this.#broken = true;
+        this.#onError(error);
+      })
+      .finally(() => {
+        this.#pending--;
+        if (this.#pending >= MAX_PENDING_WRITES) return;
+        this.#room?.resolve();
+        this.#room = undefined;
+      });
+  }
+
+  /** Writes the joined text of the item that is being said. */
+  #writeWaiting(): void {
+    const speech = this.#speech;
+    if (!speech) return;
+    let text = wholeCharacters(speech.waiting, this.#closed);
+    speech.waiting = speech.waiting.slice(text.length);
+    while (text !== '') {
+      const piece = wholeCharacters(text.slice(0, MAX_DELTA_CHARACTERS), text.length <= MAX_DELTA_CHARACTERS);
+      this.#event(`${speech.kind}.delta`, { item_id: speech.item.item_id, offset: speech.bytes, text: piece });
+      speech.bytes += Buffer.byteLength(piece);
+      speech.item = { ...speech.item, text: speech.item.text + piece };
+      text = text.slice(piece.length);
+    }
+  }
+
+  #closeSpeech(status: Item['status']): void {
+    const speech = this.#speech;
+    if (!speech) return;
+    this.#speech = undefined;
+    if (speech.kind === 'message') this.#lastMessage = speech.item.text + speech.waiting;
+    this.#closeItem({ ...speech.item, text: speech.item.text + speech.waiting }, status);
+  }
+
+  #closeItem(item: Item, status: Item['status']): void {
+    const closed = { ...item, status, completed_at: this.#clock.now() };
+    this.#store.items.update(closed);
+    this.#event(`${item.kind}.completed`, closedPayload(closed));
+    this.#log.settleItem(item.item_id);
+  }
+
+  #newItem(kind: Item['kind'], tool: Item['tool']): Item {
+    return {
+      item_id: this.#ids.next('item'),
+      ...this.#place,
+      kind,
+      status: 'open',
+      text: '',
+      tool,
+      created_at: this.#clock.now(),
+      completed_at: null,
+    };
+  }
+
+  #event(kind: EventKind, payload: Record<string, unknown>): void {
+    this.#log.append({ kind, ...this.#place, payload });
+  }
+}
+
+/**
+ * Closes items from what is stored of them, for a writer that is gone: a server that died, or one whose disk
+ * was full. Only inside the transaction that ends their turn.
+ */
+export function closeStoredItems(
+  items: readonly Item[],
+  status: Item['status'],
+  given: { log: EventLog; store: SessionStore; clock: Clock },
+): void {
+  const { log, store, clock } = given;
+  for (const item of items) {
+    let { text, tool } = item;
+    for (const { payload } of log.deltasOf(item.item_id)) {
+      // A delta says where it belongs: at the front it replaces what was there.
+      text = payload.offset === 0 ? String(payload.text) : text + String(payload.text);
+      if (payload.tool) tool = payload.tool as Item['tool'];
+    }
+    const closed: Item = { ...item, text, tool, status, completed_at: clock.now() };
+    const { session_id, turn_id } = item;
+    store.items.update(closed);
+    log.append({ kind: `${item.kind}.completed`, session_id, turn_id, payload: closedPayload(closed) });
+    log.settleItem(item.item_id);
+  }
+}
+
+function closedPayload({ item_id, status, text, tool }: Item): Record<string, unknown> {
+  return { item_id, offset: 0, status, text, ...(tool ? { tool } : {}) };
+}
+
+function changedTool(item: Item, change: ToolChange): Item {
+  const tool = { ...item.tool } as NonNullable<Item['tool']>;
+  if (change.title !== undefined) tool.title = change.title;
+  if (change.kind !== undefined) tool.kind = change.kind;
+  if (change.input !== undefined) tool.input = change.input;
+  return { ...item, tool, text: change.output ?? item.text };
+}
+
+function isNews(before: Item, after: Item, change: ToolChange): boolean {
+  return change.status !== undefined || before.text !== after.text || JSON.stringify(before.tool) !== JSON.stringify(after.tool);
+}
+
+function mergeUsage(before: Usage | null, news: Partial<Usage>): Usage {
+  return { ...(before ?? noUsage), ...news };
+}
+
+/** All of the text but the first half of a character whose second half has not come; at the end, all of it. */
+function wholeCharacters(text: string, isEnd: boolean): string {
+  const last = text.charCodeAt(text.length - 1);
+  return !isEnd && last >= 0xd800 && last <= 0xdbff ? text.slice(0, -1) : text;
+}

@@ -1,0 +1,63 @@
+import type { Session, Turn, Usage } from '../api/sessions.ts';
+import { AppError } from '../errors.ts';
+
+/** The session after a turn was accepted. Throws unless it can take one. */
+export function beginTurn(session: Session, turn: Turn, now: number): Session {
+  return { ...session, status: 'running', active_turn_id: turn.turn_id, last_turn_id: turn.turn_id, updated_at: now };
+}
+
+/**
+ * Throws unless a turn may be sent to the session: the guard first, then closed, failed, busy.
+ * `expected` is the turn that the sender takes for the most recent one; undefined or null where it does not say.
+ */
+export function assertTakesTurn(session: Session, expected: string | null | undefined): void {
+  const { id, last_turn_id: last, active_turn_id: active } = session;
+  if (expected !== undefined && expected !== null && expected !== last) {
+    throw new AppError(
+      'turn_conflict',
+      `expected_turn_id is "${expected}", but the most recent turn of ${id} is ${last ?? 'none yet'}: read it, then send again`,
+    );
+  }
+  if (session.status === 'closed') throw new AppError('session_closed', `session ${id} is closed: open a new one`);
+  if (session.status === 'failed') {
+    throw new AppError('session_failed', `session ${id} has failed (${session.failure?.message ?? 'unknown'}): open a new one`);
+  }
+  if (active) {
+    throw new AppError('turn_in_progress', `turn ${active} of ${id} is still running: wait for it`);
+  }
+}
+
+/** The session after its turn ended: free for the next one. */
+export function endTurn(session: Session, turn: Turn, now: number): Session {
+  if (session.active_turn_id !== turn.turn_id) return session;
+  return {
+    ...session,
+    status: session.status === 'closed' || session.status === 'failed' ? session.status : 'ready',
+    active_turn_id: null,
+    usage: addUsage(session.usage, turn.usage),
+    updated_at: now,
+  };
+}
+
+/** A session whose provider no longer has it. */
+export function failSession(session: Session, failure: { code: string; message: string }, now: number): Session {
+  return { ...session, status: 'failed', failure, active_turn_id: null, updated_at: now };
+}
+
+const counted = ['input_tokens', 'output_tokens', 'cached_input_tokens', 'total_tokens', 'cost_usd'] as const;
+
+/** What a session has used: the sum over its turns, and the context as the newest turn with one left it. */
+function addUsage(before: Usage | null, turn: Usage | null): Usage | null {
+  if (!turn) return before;
+  if (!before) return turn;
+  const sum = { ...before };
+  for (const field of counted) sum[field] = turn[field] === null ? before[field] : (before[field] ?? 0) + turn[field];
+  sum.context_tokens = turn.context_tokens ?? before.context_tokens;
+  sum.context_window = turn.context_window ?? before.context_window;
+  return sum;
+}
+
+/** The session as events carry it after its creation: without what never changes and may be large. */
+export function sessionInEvents({ metadata: _, ...session }: Session): Omit<Session, 'metadata'> {
+  return session;
+}

@@ -1,0 +1,41 @@
+import type { Turn, Usage } from '../api/sessions.ts';
+
+const finalStatuses: readonly Turn['status'][] = ['completed', 'interrupted', 'failed'];
+
+/** Whether a turn has ended. Its ending is final: a second one changes nothing. */
+export function hasEnded(turn: Turn): boolean {
+  return finalStatuses.includes(turn.status);
+}
+
+/** The turn once an agent is about to see it. */
+export function startTurn(turn: Turn, now: number): Turn {
+  return { ...turn, status: 'running', started_at: now };
+}
+
+/** How a turn ended, in the words of the record. */
+export interface TurnEnd {
+  status: 'completed' | 'interrupted' | 'failed';
+  error: { code: string; message: string } | null;
+}
+
+export function finishTurn(turn: Turn, end: TurnEnd, left: { text: string | null; usage: Usage | null }, now: number): Turn {
+  return { ...turn, status: end.status, error: end.error, text: left.text, usage: left.usage, ended_at: now };
+}
+
+/**
+ * The turn as events carry it after its acceptance: without its input, and without its text, which its last
+ * `message.completed` has.
+ */
+export function turnInEvents({ input: _input, text: _text, ...turn }: Turn): Omit<Turn, 'input' | 'text'> {
+  return turn;
+}
+
+export const noUsage: Usage = {
+  input_tokens: null,
+  output_tokens: null,
+  cached_input_tokens: null,
+  total_tokens: null,
+  context_tokens: null,
+  context_window: null,
+  cost_usd: null,
+};

@@ -1,0 +1,476 @@
+import { createHash } from 'node:crypto';
+import nodeFs from 'node:fs';
+import path from 'node:path';
+import initSqlJs from 'sql.js';
+
+/**
+ * sql.js keeps its files in memory. Its WASM, however, reaches files through a handful of imported system
+ * calls, and those can be replaced at instantiation: below `/host/` they go to real files here, so an
+ * unmodified sql.js is a durable SQLite. The imports have one-letter names that belong to one build only,
+ * hence the checksum: another build is refused.
+ */
+const PINNED_WASM_SHA256 = '43bbcdd44287e5a2db3b6b5af34b1a3485a7a441285d247976c1ebe3c61f8dbf';
+
+const VIRTUAL_ROOT = '/host';
+/** sql.js numbers its own files from 0 to 4096; ours begin well above. */
+const FIRST_FD = 10_000;
+
+/** The file operations this module needs of `node:fs`: the seam at which tests make disks fill, fail and lose power. */
+export type FileSystem = Pick<
+  typeof nodeFs,
+  | 'openSync'
+  | 'closeSync'
+  | 'readSync'
+  | 'writeSync'
+  | 'fsyncSync'
+  | 'fdatasync'
+  | 'ftruncateSync'
+  | 'fstatSync'
+  | 'lstatSync'
+  | 'statSync'
+  | 'accessSync'
+  | 'unlinkSync'
+>;
+
+/** One real file that SQLite has open. */
+export interface HostFile {
+  readonly fd: number;
+  readonly path: string;
+  position: number;
+  /** Where the last write ended, in bytes from the start of the file. */
+  written: number;
+  /** While true, SQLite's own sync of this file is only noted in `syncPending`. */
+  deferSync: boolean;
+  syncPending: boolean;
+}
+
+/** The raw exports of sql.js that the store uses. */
+export interface RawSqlite {
+  _malloc(bytes: number): number;
+  _free(pointer: number): void;
+  stringToNewUTF8(text: string): number;
+  UTF8ToString(pointer: number): string;
+  _sqlite3_open(name: number, handle: number): number;
+  _sqlite3_close_v2(db: number): number;
+  _sqlite3_exec(db: number, sql: number, callback: number, arg: number, error: number): number;
+  _sqlite3_errmsg(db: number): number;
+  _sqlite3_prepare_v2(db: number, sql: number, bytes: number, out: number, tail: number): number;
+  _sqlite3_step(statement: number): number;
+  _sqlite3_reset(statement: number): number;
+  _sqlite3_finalize(statement: number): number;
+  _sqlite3_changes(db: number): number;
+  _sqlite3_clear_bindings(statement: number): number;
+  _sqlite3_bind_text(st: number, i: number, text: number, bytes: number, destroy: number): number;
+  _sqlite3_bind_int(st: number, i: number, value: number): number;
+  _sqlite3_bind_double(st: number, i: number, value: number): number;
+  _sqlite3_column_count(statement: number): number;
+  _sqlite3_column_type(statement: number, column: number): number;
+  _sqlite3_column_double(statement: number, column: number): number;
+  _sqlite3_column_text(statement: number, column: number): number;
+  _sqlite3_column_bytes(statement: number, column: number): number;
+}
+
+/** A sql.js whose files below `/host/` are real ones in one directory. */
+export interface HostedSqlite {
+  sqlite: RawSqlite;
+  /** The WASM memory as bytes; ask again after anything that may grow it. */
+  memory(): Buffer;
+  readInt32(pointer: number): number;
+  /** What SQLite is to be told to open for the file `name` in the directory. */
+  virtualPath(name: string): string;
+  /** The open file of that name, or undefined. */
+  file(name: string): HostFile | undefined;
+  /** The error of the last file operation that failed, for messages; cleared by `takeError`. */
+  takeError(): NodeJS.ErrnoException | undefined;
+}
+
+/** Loads one instance of sql.js on the files of `directory`. Throws for any but the pinned WASM. */
+export async function loadHostedSqlite(options: {
+  wasm: Uint8Array;
+  directory: string;
+  fs?: FileSystem;
+}): Promise<HostedSqlite> {
+  const { wasm, directory, fs = nodeFs } = options;
+  refuseOtherBuilds(wasm);
+  const memory = new WasmMemory();
+  const files = new OpenFiles(fs, directory, memory);
+  const module = await initSqlJs({
+    useOldExtensionFunctions: false,
+    instantiateWasm(imports: { a: Syscalls }, done: (instance: WebAssembly.Instance) => void) {
+      routeToHost(imports.a, files, memory);
+      const instance = new WebAssembly.Instance(new WebAssembly.Module(wasm), imports);
+      memory.attach(instance.exports.O as WebAssembly.Memory);
+      done(instance);
+    },
+  } as unknown as Parameters<typeof initSqlJs>[0]);
+  return {
+    sqlite: module as unknown as RawSqlite,
+    memory: () => memory.bytes(),
+    readInt32: (pointer) => memory.words()[pointer >> 2] ?? 0,
+    virtualPath: (name) => `${VIRTUAL_ROOT}/${name}`,
+    file: (name) => files.byName(name),
+    takeError: () => files.takeError(),
+  };
+}
+
+function refuseOtherBuilds(wasm: Uint8Array): void {
+  const found = createHash('sha256').update(wasm).digest('hex');
+  if (found === PINNED_WASM_SHA256) return;
+  throw new Error(
+    `sql-wasm.wasm has checksum ${found.slice(0, 12)}…, this store is written against ` +
+      `${PINNED_WASM_SHA256.slice(0, 12)}… of sql.js 1.16.0: reinstall, or re-derive the import names`,
+  );
+}
+
+/** The WASM memory, whose buffer is replaced each time it grows. */
+class WasmMemory {
+  #memory: WebAssembly.Memory | undefined;
+  #bytes: Buffer = Buffer.alloc(0);
+  #words = new Int32Array(0);
+  #longs = new BigInt64Array(0);
+
+  attach(memory: WebAssembly.Memory): void {
+    this.#memory = memory;
+  }
+  bytes(): Buffer {
+    const buffer = this.#memory?.buffer;
+    if (buffer && this.#bytes.buffer !== buffer) {
+      this.#bytes = Buffer.from(buffer);
+      this.#words = new Int32Array(buffer);
+      this.#longs = new BigInt64Array(buffer);
+    }
+    return this.#bytes;
+  }
+  words(): Int32Array {
+    this.bytes();
+    return this.#words;
+  }
+  longs(): BigInt64Array {
+    this.bytes();
+    return this.#longs;
+  }
+  /** An unsigned 32-bit value: pointers and lengths may pass 2 GiB. */
+  uint32(pointer: number): number {
+    return (this.words()[pointer >> 2] ?? 0) >>> 0;
+  }
+  text(pointer: number): string {
+    const bytes = this.bytes();
+    return bytes.toString('utf8', pointer, bytes.indexOf(0, pointer));
+  }
+}
+
+/** The files that SQLite has open, by the numbers it knows them by. */
+class OpenFiles {
+  readonly fs: FileSystem;
+  readonly #directory: string;
+  readonly #memory: WasmMemory;
+  readonly #open: (HostFile | undefined)[] = [];
+  #lastError: NodeJS.ErrnoException | undefined;
+
+  constructor(fs: FileSystem, directory: string, memory: WasmMemory) {
+    this.fs = fs;
+    this.#directory = directory;
+    this.#memory = memory;
+  }
+
+  get(fd: number): HostFile | undefined {
+    return this.#open[fd - FIRST_FD];
+  }
+  byName(name: string): HostFile | undefined {
+    return this.#open.find((file) => file && path.basename(file.path) === name);
+  }
+  add(fd: number, filePath: string): number {
+    const free = this.#open.findIndex((file) => !file);
+    const index = free < 0 ? this.#open.length : free;
+    this.#open[index] = {
+      fd,
+      path: filePath,
+      position: 0,
+      written: 0,
+      deferSync: false,
+      syncPending: false,
+    };
+    return FIRST_FD + index;
+  }
+  close(fd: number): void {
+    const file = this.get(fd);
+    this.#open[fd - FIRST_FD] = undefined;
+    if (file) this.fs.closeSync(file.fd);
+  }
+  /** The real path behind a virtual one, or null where it is sql.js's own. */
+  realPath(pointer: number): string | null {
+    const name = this.#memory.text(pointer);
+    if (name === VIRTUAL_ROOT) return this.#directory;
+    if (!name.startsWith(`${VIRTUAL_ROOT}/`)) return null;
+    return path.join(this.#directory, name.slice(VIRTUAL_ROOT.length + 1));
+  }
+  /** The WASI number of an error, which is also kept for the message. Errors that are not of the system are bugs. */
+  errno(error: unknown): number {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (!code) throw error;
+    // SQLite looks for files that need not be there; that is no failure.
+    if (code !== 'ENOENT') this.#lastError = error as NodeJS.ErrnoException;
+    return WASI_ERRNO[code] ?? WASI_EIO;
+  }
+  takeError(): NodeJS.ErrnoException | undefined {
+    const error = this.#lastError;
+    this.#lastError = undefined;
+    return error;
+  }
+}
+
+const WASI_EIO = 29;
+const WASI_ERRNO: Record<string, number> = {
+  EACCES: 2,
+  EBADF: 8,
+  EBUSY: 10,
+  EDQUOT: 19,
+  EEXIST: 20,
+  EFBIG: 22,
+  EINVAL: 28,
+  EIO: WASI_EIO,
+  EISDIR: 31,
+  EMFILE: 33,
+  ENAMETOOLONG: 37,
+  ENOENT: 44,
+  ENOSPC: 51,
+  ENOTDIR: 54,
+  ENOTEMPTY: 55,
+  EPERM: 63,
+  EROFS: 69,
+};
+
+type Syscall = (...args: number[]) => number;
+type Syscalls = Record<string, Syscall>;
+
+/** The pinned build's names of the system calls that touch files. */
+const IMPORT = {
+  openat: 'x',
+  close: 'e',
+  read: 't',
+  write: 'q',
+  seek: 'E',
+  sync: 'K',
+  ftruncate: 'J',
+  fstat: 'g',
+  lstat: 'M',
+  stat: 'N',
+  newfstatat: 'L',
+  faccessat: 'D',
+  unlinkat: 'o',
+  readlinkat: 's',
+  fcntl: 'b',
+  fchown: 'h',
+  fchmod: 'j',
+  mmap: 'y',
+} as const;
+
+const O_CREAT = 0o100;
+const O_EXCL = 0o200;
+const O_TRUNC = 0o1000;
+const AT_SYMLINK_NOFOLLOW = 0x100;
+const F_GETLK = 12;
+const F_UNLCK = 2;
+const ENOSYS = 52;
+const EINVAL = 28;
+
+function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): void {
+  const original: Syscalls = { ...imports };
+  const { fs } = files;
+
+  /** Replaces a call whose first argument is an open file; other files stay with sql.js. */
+  const onFile = (name: keyof typeof IMPORT, handle: (file: HostFile, ...rest: number[]) => number) => {
+    const letter = IMPORT[name];
+    const fallback = wanted(original, letter);
+    imports[letter] = (fd = 0, ...rest) => {
+      const file = files.get(fd);
+      return file ? handle(file, ...rest) : fallback(fd, ...rest);
+    };
+  };
+  /** Replaces a call that names a path in argument `at`; paths outside the virtual root stay with sql.js. */
+  const onPath = (
+    name: keyof typeof IMPORT,
+    at: number,
+    handle: (realPath: string, ...args: number[]) => number,
+  ) => {
+    const letter = IMPORT[name];
+    const fallback = wanted(original, letter);
+    imports[letter] = (...args) => {
+      const realPath = files.realPath(args[at] ?? 0);
+      return realPath === null ? fallback(...args) : handle(realPath, ...args);
+    };
+  };
+  // WASI calls answer 0 or an error number, the older system calls a value or minus an error number.
+  const wasi = (work: () => void): number => {
+    try {
+      work();
+      return 0;
+    } catch (error) {
+      return files.errno(error);
+    }
+  };
+  const syscall = (work: () => number): number => {
+    try {
+      return work();
+    } catch (error) {
+      return -files.errno(error);
+    }
+  };
+  const stat = (at: number, found: nodeFs.BigIntStats): number => {
+    writeStat(memory, at, found);
+    return 0;
+  };
+
+  onPath('openat', 1, (realPath, _dir, _path, flags = 0, varargs = 0) =>
+    syscall(() => {
+      const mode = flags & O_CREAT && varargs ? memory.uint32(varargs) & 0o777 : 0o600;
+      return files.add(fs.openSync(realPath, hostFlags(flags), mode), realPath);
+    }),
+  );
+  const closeLetter = IMPORT.close;
+  const closeFallback = wanted(original, closeLetter);
+  imports[closeLetter] = (fd = 0) => (files.get(fd) ? wasi(() => files.close(fd)) : closeFallback(fd));
+  onFile('read', (file, vector = 0, count = 0, out = 0) =>
+    wasi(() => {
+      const total = transfer(memory, vector, count, (pointer, length) => readFully(fs, memory, file, pointer, length));
+      memory.words()[out >> 2] = total;
+    }),
+  );
+  onFile('write', (file, vector = 0, count = 0, out = 0) =>
+    wasi(() => {
+      const total = transfer(memory, vector, count, (pointer, length) => {
+        const written = fs.writeSync(file.fd, memory.bytes(), pointer, length, file.position);
+        file.position += written;
+        return written;
+      });
+      file.written = file.position;
+      memory.words()[out >> 2] = total;
+    }),
+  );
+  onFile('seek', (file, offset = 0, whence = 0, out = 0) =>
+    wasi(() => {
+      const base = whence === 1 ? file.position : whence === 2 ? fs.fstatSync(file.fd).size : 0;
+      file.position = base + Number(offset);
+      memory.longs()[out >> 3] = BigInt(file.position);
+    }),
+  );
+  onFile('sync', (file) =>
+    wasi(() => {
+      if (file.deferSync) file.syncPending = true;
+      else fs.fsyncSync(file.fd);
+    }),
+  );
+  onFile('ftruncate', (file, length = 0) =>
+    syscall(() => {
+      fs.ftruncateSync(file.fd, Number(length));
+      return 0;
+    }),
+  );
+  onFile('fstat', (file, at = 0) => syscall(() => stat(at, fs.fstatSync(file.fd, { bigint: true }))));
+  onPath('lstat', 0, (realPath, _path, at = 0) =>
+    syscall(() => stat(at, fs.lstatSync(realPath, { bigint: true }))),
+  );
+  onPath('stat', 0, (realPath, _path, at = 0) =>
+    syscall(() => stat(at, fs.statSync(realPath, { bigint: true }))),
+  );
+  onPath('newfstatat', 1, (realPath, _dir, _path, at = 0, flags = 0) =>
+    syscall(() => {
+      const look = flags & AT_SYMLINK_NOFOLLOW ? fs.lstatSync : fs.statSync;
+      return stat(at, look(realPath, { bigint: true }));
+    }),
+  );
+  onPath('faccessat', 1, (realPath, _dir, _path, mode = 0) =>
+    syscall(() => {
+      fs.accessSync(realPath, mode);
+      return 0;
+    }),
+  );
+  onPath('unlinkat', 1, (realPath) =>
+    syscall(() => {
+      fs.unlinkSync(realPath);
+      return 0;
+    }),
+  );
+  onPath('readlinkat', 1, () => -EINVAL);
+  // One process, one connection: the lock file of the directory keeps others out, so SQLite's own are granted.
+  onFile('fcntl', (_file, command = 0, varargs = 0) => {
+    if (command === F_GETLK) memory.bytes().writeInt16LE(F_UNLCK, memory.uint32(varargs));
+    return 0;
+  });
+  onFile('fchown', () => 0);
+  onFile('fchmod', () => 0);
+  const mmapLetter = IMPORT.mmap;
+  const mmapFallback = wanted(original, mmapLetter);
+  // No shared memory: WAL then asks for exclusive locking, which is what we have.
+  imports[mmapLetter] = (...args) => (files.get(args[3] ?? 0) ? -ENOSYS : mmapFallback(...args));
+}
+
+function wanted(imports: Syscalls, letter: string): Syscall {
+  const found = imports[letter];
+  if (!found) throw new Error(`sql.js has no import "${letter}": not the pinned build`);
+  return found;
+}
+
+function hostFlags(flags: number): number {
+  const { O_RDONLY, O_WRONLY, O_RDWR } = nodeFs.constants;
+  const access = [O_RDONLY, O_WRONLY, O_RDWR][flags & 3] ?? O_RDWR;
+  return (
+    access |
+    (flags & O_CREAT ? nodeFs.constants.O_CREAT : 0) |
+    (flags & O_EXCL ? nodeFs.constants.O_EXCL : 0) |
+    (flags & O_TRUNC ? nodeFs.constants.O_TRUNC : 0)
+  );
+}
+
+/** Runs `each` over an array of (pointer, length) pairs until one moves less than asked; answers the bytes moved. */
+function transfer(
+  memory: WasmMemory,
+  vector: number,
+  count: number,
+  each: (pointer: number, length: number) => number,
+): number {
+  let total = 0;
+  for (let i = 0; i < count; i++) {
+    const length = memory.uint32(vector + i * 8 + 4);
+    if (length === 0) continue;
+    const moved = each(memory.uint32(vector + i * 8), length);
+    total += moved;
+    if (moved < length) break;
+  }
+  return total;
+}
+
+function readFully(fs: FileSystem, memory: WasmMemory, file: HostFile, pointer: number, length: number): number {
+  let got = 0;
+  while (got < length) {
+    const read = fs.readSync(file.fd, memory.bytes(), pointer + got, length - got, file.position);
+    if (read === 0) break;
+    got += read;
+    file.position += read;
+  }
+  return got;
+}
+
+/** Writes a `struct stat` as the pinned build lays it out. */
+function writeStat(memory: WasmMemory, at: number, found: nodeFs.BigIntStats): void {
+  const words = memory.words();
+  const longs = memory.longs();
+  const first = at >> 2;
+  words[first] = Number(found.dev);
+  words[first + 1] = Number(found.mode);
+  words[first + 2] = Number(found.nlink);
+  words.fill(0, first + 3, first + 6);
+  longs[(at + 24) >> 3] = found.size;
+  words[(at + 32) >> 2] = 4096;
+  words[(at + 36) >> 2] = Number(found.blocks);
+  const times = [
+    [40, found.atimeNs],
+    [56, found.mtimeNs],
+    [72, found.ctimeNs],
+  ] as const;
+  for (const [offset, nanoseconds] of times) {
+    longs[(at + offset) >> 3] = nanoseconds / 1_000_000_000n;
+    words[(at + offset + 8) >> 2] = Number(nanoseconds % 1_000_000_000n);
+  }
+  longs[(at + 88) >> 3] = found.ino;
+}

@@ -1,0 +1,47 @@
+import { AppError } from '../errors.ts';
+import type { Database, SqlTools } from './database.ts';
+import { migration001 } from './migrations/001-foundation.ts';
+
+/** In order; once released, a migration is never edited. */
+const migrations: readonly string[] = [migration001];
+
+/**
+ * Brings the database to the newest version, each step in a transaction of its own. A copy is made before
+ * an existing one is changed. Throws `storage_damaged` for a file of a newer version.
+ */
+export function migrate(
+  sql: SqlTools,
+  about: { version: string; newEpoch: () => string; now: number; backup: (fromVersion: number) => void },
+): void {
+  const found = Number(sql.one('PRAGMA user_version')?.[0] ?? 0);
+  if (found > migrations.length) {
+    const [writer] = sql.one("SELECT value FROM meta WHERE key = 'written_by'") ?? [];
+    throw new AppError(
+      'storage_damaged',
+      `the data was written by cadre ${writer} (format ${found}); this is cadre ${about.version}, ` +
+        `which knows formats up to ${migrations.length}: use the newer one`,
+    );
+  }
+  if (found > 0 && found < migrations.length) {
+    sql.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    about.backup(found);
+  }
+  for (const [index, step] of migrations.entries()) {
+    if (index < found) continue;
+    sql.exec('BEGIN IMMEDIATE');
+    sql.exec(step);
+    if (index === 0) {
+      sql.one("INSERT INTO meta (key, value) VALUES ('epoch', ?), ('created_at', ?)", about.newEpoch(), String(about.now));
+    }
+    sql.exec(`PRAGMA user_version = ${index + 1}`);
+    sql.exec('COMMIT');
+  }
+  if (found < migrations.length || sql.one("SELECT value FROM meta WHERE key = 'written_by'")?.[0] !== about.version) {
+    sql.one("INSERT OR REPLACE INTO meta (key, value) VALUES ('written_by', ?)", about.version);
+  }
+}
+
+/** The random id of this data directory's event log. */
+export function readEpoch(db: Database): string {
+  return db.prepare<[string]>("SELECT value FROM meta WHERE key = 'epoch'").get()?.[0] ?? '';
+}

@@ -1,0 +1,96 @@
+import type { Database } from './database.ts';
+import { checksum, verify } from './checksum.ts';
+import type { SqlValue, Statement } from './statement.ts';
+
+type Row = [n: number, record: string, sum: number];
+
+/** A page of records, newest first, and where the next one begins (null at the end). */
+export interface RecordPage<T> {
+  records: T[];
+  nextCursor: string | null;
+}
+
+/** A list ends at this many bytes even if its limit is not reached. */
+const PAGE_BYTES = 8 * 1024 * 1024;
+
+/**
+ * One table of records: the wire's own JSON under an id, checked on every read. All writes belong inside a
+ * transaction, beside the event that tells of them.
+ */
+export class RecordTable<T extends object> {
+  readonly #db: Database;
+  readonly #table: string;
+  readonly #idOf: (record: T) => string;
+  readonly #insert: Statement;
+  readonly #update: Statement;
+  readonly #get: Statement<Row>;
+  readonly #queries = new Map<string, Statement<Row>>();
+
+  constructor(db: Database, table: string, idOf: (record: T) => string) {
+    this.#db = db;
+    this.#table = table;
+    this.#idOf = idOf;
+    this.#insert = db.prepare(`INSERT INTO ${table} (id, record, sum) VALUES (?, ?, ?)`);
+    this.#update = db.prepare(`UPDATE ${table} SET record = ?, sum = ? WHERE id = ?`);
+    this.#get = db.prepare(`SELECT n, record, sum FROM ${table} WHERE id = ?`);
+  }
+
+  insert(record: T): void {
+    const text = JSON.stringify(record);
+    this.#insert.run(this.#idOf(record), text, checksum(text));
+  }
+
+  update(record: T): void {
+    const text = JSON.stringify(record);
+    if (this.#update.run(text, checksum(text), this.#idOf(record)) !== 1) {
+      throw new Error(`no row ${this.#idOf(record)} in ${this.#table} to update`);
+    }
+  }
+
+  get(id: string): T | undefined {
+    const row = this.#get.get(id);
+    return row && this.#parse(row);
+  }
+
+  /** All records that match, oldest first. For sets that are small by nature, such as what is unfinished. */
+  where(condition: string, ...values: SqlValue[]): T[] {
+    return this.#prepared(`WHERE ${condition} ORDER BY n`)
+      .all(...values)
+      .map((row) => this.#parse(row));
+  }
+
+  /** A page of the records whose columns equal `filters` (undefined: any), newest first, from `cursor` on. */
+  page(filters: Record<string, string | undefined>, limit: number, cursor?: string): RecordPage<T> {
+    const given = Object.entries(filters).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    const conditions = [...given.map(([column]) => `${column} = ?`), 'n < ?'];
+    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
+    const query = this.#prepared(`WHERE ${conditions.join(' AND ')} ORDER BY n DESC LIMIT ?`);
+    const records: T[] = [];
+    let bytes = 0;
+    let last = 0;
+    let more = false;
+    query.scan([...given.map(([, value]) => value), before, limit + 1], (row) => {
+      bytes += row[1].length;
+      more = records.length === limit || (bytes > PAGE_BYTES && records.length > 0);
+      if (more) return false;
+      records.push(this.#parse(row));
+      last = row[0];
+      return true;
+    });
+    return { records, nextCursor: more ? String(last) : null };
+  }
+
+  #prepared(rest: string): Statement<Row> {
+    let query = this.#queries.get(rest);
+    if (!query) {
+      query = this.#db.prepare<Row>(`SELECT n, record, sum FROM ${this.#table} ${rest}`);
+      this.#queries.set(rest, query);
+    }
+    return query;
+  }
+
+  #parse([n, text, sum]: Row): T {
+    verify(text, sum, { table: this.#table, row: n });
+    return JSON.parse(text) as T;
+  }
+}

@@ -1,0 +1,13 @@
+// The part of WebAssembly that the store uses: Node has it, its types come only with those of browsers.
+declare namespace WebAssembly {
+  interface Memory {
+    readonly buffer: ArrayBuffer;
+  }
+  class Module {
+    constructor(bytes: Uint8Array);
+  }
+  class Instance {
+    constructor(module: Module, imports: unknown);
+    readonly exports: Record<string, unknown>;
+  }
+}

@@ -1,0 +1,34 @@
+import type { Message, Piece, ToolCall } from '../script.ts';
+
+/** What the model server needs to know of a request, read from any wire format. */
+export interface ModelRequest {
+  model: string;
+  tools: readonly string[];
+  messages: readonly Message[];
+}
+
+/** An answer to put on the wire. The pieces arrive in their own time: the dialect forwards each at once. */
+export interface Answer {
+  model: string;
+  pieces: AsyncIterable<Piece>;
+  call?: ToolCall;
+}
+
+/**
+ * The wire format of one model API. It translates and decides nothing; what to answer comes from the
+ * script. A new format is one file with this interface and one entry in the model server's list.
+ */
+export interface Dialect {
+  name: string;
+  /** Whether a POST to this path (without its query) is a request in this format. */
+  serves(path: string): boolean;
+  /** Reads a request body; throws where the format is not the one expected. */
+  read(body: unknown): ModelRequest;
+  /** Writes an answer as the text of server-sent events. */
+  write(answer: Answer): AsyncIterable<string>;
+  /** The body of a failed request. */
+  failure(status: number, message: string): object;
+}
+
+/** What every scripted call reports as its tokens. `input` counts the cached ones too. */
+export const tokensPerCall = { input: 111, cachedInput: 11, output: 22 };

@@ -1,0 +1,109 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+import { xdgDirectories } from './opencode-env.ts';
+
+/** The agents that can be installed: each is a directory in `install/` with a package.json and its lock file. */
+export type AgentName = 'opencode';
+
+/** How to start an agent so that it speaks ACP on its standard streams. */
+export interface AgentStart {
+  command: string;
+  args: string[];
+}
+
+interface Agent {
+  /** The npm package, pinned in the agent's package.json. */
+  packageName: string;
+  /** The program, from the agent's directory. */
+  program: string;
+  args: string[];
+}
+
+const agents: Record<AgentName, Agent> = {
+  opencode: {
+    packageName: 'opencode-ai',
+    // Named .exe on every platform: the package's install script links the right binary there.
+    program: 'node_modules/opencode-ai/bin/opencode.exe',
+    args: ['acp'],
+  },
+};
+
+const execute = promisify(execFile);
+
+/**
+ * Installs the pinned release of an agent, unless it is there already, and tells how to start it.
+ * Not meant for two callers at once: call it before the tests, not in each.
+ */
+export async function installAgent(name: AgentName): Promise<AgentStart> {
+  const { packageName, program, args } = agents[name];
+  const directory = join(import.meta.dirname, 'install', name);
+  const command = join(directory, program);
+  const wanted = await pinnedVersion(directory, packageName);
+
+  if ((await versionOf(command)) === wanted) {
+    say(`${name} ${wanted} is installed`);
+  } else {
+    say(`installing ${name} ${wanted} from npm; this happens once`);
+    await install(directory);
+    const found = await versionOf(command);
+    if (found !== wanted)
+      throw new Error(`${command} is ${found ?? 'not runnable'} after npm install, not ${wanted}`);
+  }
+  return { command, args };
+}
+
+async function pinnedVersion(directory: string, packageName: string): Promise<string> {
+  const text = await readFile(join(directory, 'package.json'), 'utf8');
+  const { dependencies } = z
+    .object({ dependencies: z.record(z.string(), z.string()) })
+    .parse(JSON.parse(text));
+  const version = dependencies[packageName];
+  if (version === undefined)
+    throw new Error(`${directory}/package.json does not pin ${packageName}`);
+  return version;
+}
+
+/** What the program itself says; nothing if it is missing, or is the stub of an unfinished installation. */
+async function versionOf(command: string): Promise<string | undefined> {
+  try {
+    const { stdout } = await runAside(command, ['--version'], 30_000);
+    return stdout.trim();
+  } catch {
+    return undefined;
+  }
+}
+
+async function install(directory: string): Promise<void> {
+  // npm does not run the install script again for a package it finds unpacked, even one left half done.
+  await rm(join(directory, 'node_modules'), { recursive: true, force: true });
+  await runAside('npm', ['install', '--no-audit', '--no-fund', '--prefix', directory], 600_000);
+}
+
+/**
+ * Runs a program that may start the agent (the install script does, to try the binary) with directories
+ * to throw away: even for `--version`, opencode makes its own in the user's home.
+ * HOME itself stays, since npm finds its configuration there.
+ */
+async function runAside(
+  command: string,
+  args: string[],
+  timeout: number,
+): Promise<{ stdout: string }> {
+  const directory = await mkdtemp(join(tmpdir(), 'cadre-install-'));
+  try {
+    return await execute(command, args, {
+      timeout,
+      env: { ...process.env, ...xdgDirectories(directory) },
+    });
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+function say(line: string): void {
+  process.stderr.write(`test-agents: ${line}\n`);
+}

@@ -1,0 +1,143 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Dialect, ModelRequest } from './dialects/dialect.ts';
+import { openAiChat } from './dialects/openai-chat.ts';
+import { findCue, type Piece, planReply, type Reply } from './script.ts';
+
+/** One model call, as a test may want to assert it. */
+export interface RecordedRequest {
+  dialect: string;
+  model: string;
+  /** The script that was followed, without its marker. */
+  script?: string;
+  /** The tool output that the agent brought back for it. */
+  toolResult?: string;
+  /** The names of the tools the agent offered. */
+  tools: readonly string[];
+  authorization?: string;
+  /** Whether the agent hung up before the answer was complete, as on a cancelled turn. */
+  aborted: boolean;
+}
+
+/** A running model server. Disposing it ends its streams and frees its port. */
+export interface ModelServer extends AsyncDisposable {
+  /** `http://127.0.0.1:PORT`, without a path. */
+  url: string;
+  /** Every model call so far, oldest first. Agents make calls of their own, for titles: do not count them. */
+  requests: readonly RecordedRequest[];
+  /** Whatever else was asked of the server, such as `GET /v1/models`, and the calls it could not read. */
+  unexpected: readonly string[];
+}
+
+interface Log {
+  requests: RecordedRequest[];
+  unexpected: string[];
+}
+
+const dialects: readonly Dialect[] = [openAiChat];
+
+/** Starts a model API that answers as the user's message tells it to (see {@link planReply}). */
+export async function startModelServer(): Promise<ModelServer> {
+  const log: Log = { requests: [], unexpected: [] };
+  const server = createServer((request, response) => void handle(request, response, log));
+  // Loopback alone: it answers anyone who asks.
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { url: urlOf(server), ...log, [Symbol.asyncDispose]: () => stop(server) };
+}
+
+async function handle(request: IncomingMessage, response: ServerResponse, log: Log): Promise<void> {
+  const path = new URL(request.url ?? '/', 'http://localhost').pathname;
+  const asked = `${request.method} ${path}`;
+  const dialect = dialects.find((candidate) => candidate.serves(path));
+  if (request.method !== 'POST' || !dialect) {
+    log.unexpected.push(asked);
+    return sendJson(response, 404, { error: { message: `no route ${asked}` } });
+  }
+  try {
+    await follow(dialect, dialect.read(await json(request)), request, response, log);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    log.unexpected.push(`${asked}: ${message}`);
+    // With the head gone there is nothing left to say but that the stream is broken.
+    if (response.headersSent) response.destroy();
+    else sendJson(response, 400, dialect.failure(400, message));
+  }
+}
+
+async function follow(
+  dialect: Dialect,
+  { model, messages, tools }: ModelRequest,
+  request: IncomingMessage,
+  response: ServerResponse,
+  log: Log,
+): Promise<void> {
+  const cue = findCue(messages);
+  const { authorization } = request.headers;
+  const record: RecordedRequest = {
+    dialect: dialect.name,
+    model,
+    ...cue,
+    tools,
+    ...(authorization !== undefined && { authorization }),
+    aborted: false,
+  };
+  log.requests.push(record);
+
+  const reply = planReply(cue, tools);
+  if (reply.kind === 'error') {
+    return sendJson(response, reply.status, dialect.failure(reply.status, 'scripted error'));
+  }
+  record.aborted = !(await stream(dialect, model, reply, response));
+}
+
+/** Streams the answer; tells whether the agent stayed to its end. */
+async function stream(
+  dialect: Dialect,
+  model: string,
+  { pieces, call }: Extract<Reply, { kind: 'answer' }>,
+  response: ServerResponse,
+): Promise<boolean> {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+  const answer = { model, pieces: paced(pieces, gone.signal), ...(call && { call }) };
+  try {
+    for await (const text of dialect.write(answer)) response.write(text);
+  } catch (error) {
+    if (gone.signal.aborted) return false;
+    throw error;
+  }
+  response.end();
+  return !gone.signal.aborted;
+}
+
+async function* paced(pieces: readonly Piece[], gone: AbortSignal): AsyncIterable<Piece> {
+  for (const piece of pieces) {
+    gone.throwIfAborted();
+    if (piece.delayMs) await sleep(piece.delayMs, undefined, { signal: gone });
+    yield piece;
+  }
+}
+
+function sendJson(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(body));
+}
+
+function urlOf(server: Server): string {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('model server has no port');
+  return `http://127.0.0.1:${address.port}`;
+}
+
+async function stop(server: Server): Promise<void> {
+  if (!server.listening) return;
+  const closed = once(server, 'close');
+  server.close();
+  // Agents keep their connections open, and close() would wait for them.
+  server.closeAllConnections();
+  await closed;
+}

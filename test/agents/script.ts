@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto';
+
+/** One message of a model request, whatever dialect it came in. `other` is a system prompt or an earlier answer. */
+export interface Message {
+  role: 'user' | 'tool' | 'other';
+  text: string;
+}
+
+/** A piece of an answer, streamed on its own after `delayMs`. */
+export interface Piece {
+  kind: 'text' | 'thought';
+  text: string;
+  delayMs?: number;
+}
+
+/** The model's wish to run one of the tools it was offered. `input` is JSON text, as models write it. */
+export interface ToolCall {
+  id: string;
+  name: string;
+  input: string;
+}
+
+/** What the scripted model does with a request: it answers, or the API fails with an HTTP status. */
+export type Reply =
+  | { kind: 'answer'; pieces: readonly Piece[]; call?: ToolCall }
+  | { kind: 'error'; status: number };
+
+/** What the last scripted user message asks for, and the result of the newest tool call made since. */
+export interface Cue {
+  script?: string;
+  toolResult?: string;
+}
+
+/** Marks the start of a script in a user message; it ends with the line. */
+const marker = '@@';
+
+/** Tool output echoed back is cut here, so that a noisy command does not become a noisy transcript. */
+const resultLimit = 400;
+
+/**
+ * Finds the script in the conversation. An agent repeats the whole conversation in every request and
+ * adds user messages of its own, so it is the newest message with a marker that counts.
+ */
+export function findCue(messages: readonly Message[]): Cue {
+  const at = messages.findLastIndex(({ role, text }) => role === 'user' && text.includes(marker));
+  const cue = messages[at];
+  if (!cue) return {};
+  const script = cue.text.slice(cue.text.lastIndexOf(marker) + marker.length).split('\n', 1)[0];
+  const result = messages.slice(at).findLast(({ role }) => role === 'tool');
+  return { script: script?.trim() ?? '', ...(result && { toolResult: result.text }) };
+}
+
+/**
+ * Turns a script into a reply:
+ *
+ * - `say:TEXT` streams the text word by word
+ * - `slow:N:MS` streams N pieces, each MS milliseconds after the one before
+ * - `think:TEXT` thinks the text, then says `thought done`
+ * - `tool:NAME:JSON` calls the tool of that name (or whose name contains it: agents prefix the tools
+ *   of MCP servers), and answers `RESULT[...]` when its output is there
+ * - `err:CODE` fails with that HTTP status
+ *
+ * A script it cannot follow is answered with the reason, where a failing test shows it.
+ */
+export function planReply({ script, toolResult }: Cue, tools: readonly string[]): Reply {
+  if (script === undefined) return say('no script');
+  if (toolResult !== undefined) return say(`RESULT[${toolResult.slice(0, resultLimit)}]`);
+  const [verb, rest] = splitOnce(script);
+  switch (verb) {
+    case 'say':
+      return say(rest);
+    case 'slow':
+      return saySlowly(...splitOnce(rest));
+    case 'think':
+      return {
+        kind: 'answer',
+        pieces: [{ kind: 'thought', text: rest }, ...words('thought done')],
+      };
+    case 'tool':
+      return callTool(...splitOnce(rest), tools);
+    case 'err':
+      return { kind: 'error', status: Number(rest) };
+    default:
+      return say(`unknown script ${script}`);
+  }
+}
+
+function say(text: string): Reply {
+  return { kind: 'answer', pieces: words(text) };
+}
+
+function saySlowly(count: string, delay: string): Reply {
+  const piece = (_: unknown, index: number): Piece => ({
+    kind: 'text',
+    text: `c${index} `,
+    delayMs: Number(delay),
+  });
+  return { kind: 'answer', pieces: Array.from({ length: Number(count) }, piece) };
+}
+
+function callTool(wanted: string, input: string, tools: readonly string[]): Reply {
+  const name = tools.find((tool) => tool === wanted) ?? tools.find((tool) => tool.includes(wanted));
+  if (name === undefined) return say(`no tool ${wanted} among: ${tools.join(', ')}`);
+  // Random rather than counted: an agent's store outlives this server, and ids must not meet in it.
+  const call = { id: `call_${randomUUID()}`, name, input: input || '{}' };
+  return { kind: 'answer', pieces: words('calling tool. '), call };
+}
+
+function words(text: string): Piece[] {
+  return text.split(/(?<= )/).map((word) => ({ kind: 'text', text: word }));
+}
+
+function splitOnce(text: string): [head: string, rest: string] {
+  const at = text.indexOf(':');
+  return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
+}
