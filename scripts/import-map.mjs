@@ -33,8 +33,7 @@ export const places = {
     because: 'store commits rows and knows no noun: each noun brings its own SQL',
   },
   events: {
-    may: ['store', ...base],
-    types: ['api'],
+    may: ['store', 'api', ...base],
     because:
       'events is one ordered log below every noun: it knows the shape of an event, not who writes it',
   },
@@ -75,7 +74,7 @@ export const places = {
       'a tool call is a use-case of a noun: the gateway calls its service and reaches no edge',
   },
   recovery: {
-    may: [...features, 'events', 'store', 'children', ...base],
+    may: [...features, 'children', ...records],
     because: 'recovery repairs what is stored before any edge is open',
   },
   http: {
@@ -146,8 +145,8 @@ export const doors = {
     because: 'the command tree is built in one place, and completions are written from it',
   },
   'fastest-levenshtein': {
-    in: ['cli'],
-    because: '"did you mean" is said on the command line only',
+    in: ['config', 'cli'],
+    because: '"did you mean" is said where people type: in a command or a file',
   },
   ink: {
     in: ['tui'],

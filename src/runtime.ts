@@ -19,6 +19,7 @@ import { createLog } from './lib/log.ts';
 import { commit, readAsset, version } from './lib/self.ts';
 import { spreadOf } from './lib/spread.ts';
 import { acpProvider } from './providers/acp/provider.ts';
+import type { Provider } from './providers/provider.ts';
 import { ProviderRegistry } from './providers/registry.ts';
 import { recover } from './recovery/recover.ts';
 import { SessionService } from './sessions/service.ts';
@@ -46,6 +47,8 @@ export interface RuntimeOptions {
   clock?: Clock;
   ids?: Ids;
   failpoint?: Failpoint;
+  /** Instead of the configured ones: for tests of the rules, with agents of their own. */
+  providers?: readonly Provider[];
   /** Told once when the store can promise nothing any more. It has to end the process. */
   onFatal: (error: Error) => void;
 }
@@ -61,17 +64,31 @@ export interface Runtime {
 
 /** Builds each long-lived object once, starts them in order, and listens. Throws AppError, with nothing left running. */
 export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
-  const { config, directory, clock = systemClock, ids = systemIds, failpoint = noFailpoints } = options;
+  const {
+    config,
+    directory,
+    clock = systemClock,
+    ids = systemIds,
+    failpoint = noFailpoints,
+  } = options;
   await using undo = new AsyncDisposableStack();
 
   prepareDirectory(directory);
-  const tokenFile = config.auth.token === null ? (config.auth.token_file ?? path.join(directory, 'auth', 'token')) : null;
+  const tokenFile =
+    config.auth.token === null
+      ? (config.auth.token_file ?? path.join(directory, 'auth', 'token'))
+      : null;
   const token = loadOrCreateToken({ token: config.auth.token, tokenFile: tokenFile ?? '' });
   const logger = createLog({
     level: config.log.level,
     destination: options.logTo,
     pretty: options.logTo.isTTY === true,
-    secrets: () => [token, ...Object.entries(config.providers.acp?.env ?? {}).filter(isSecret).map(([, value]) => value)],
+    secrets: () => [
+      token,
+      ...Object.entries(config.providers.acp?.env ?? {})
+        .filter(isSecret)
+        .map(([, value]) => value),
+    ],
   });
 
   undo.use(lockDirectory(directory));
@@ -95,21 +112,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const keeper = new Keeper({ marker, log: logger });
   const ledger = new Ledger({ db, clock, marker });
   const supervisor = new Supervisor({ keeper, ledger, clock, failpoint, log: logger, marker });
-  const { acp } = config.providers;
-  const providers = new ProviderRegistry([
-    acpProvider({
-      settings: {
-        enabled: acp?.enabled ?? false,
-        command: acp?.command ?? null,
-        args: acp?.args ?? [],
-        env: acp?.env ?? {},
-        transport: acp?.transport ?? 'stdio',
-        requestTimeoutMs: acp?.request_timeout_ms ?? 0,
-      },
-      supervisor,
-      clock,
-    }),
-  ]);
+  const providers = new ProviderRegistry(options.providers ?? configuredProviders());
 
   const recovered = await recover({
     db,
@@ -177,17 +180,28 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
 
   const started = undo.move();
   let stopping: Promise<void> | undefined;
-  return { url, token, tokenFile, stop: (hurry) => (stopping ??= stop(hurry ?? new AbortController().signal)) };
+  return {
+    url,
+    token,
+    tokenFile,
+    stop: (hurry) => (stopping ??= stop(hurry ?? new AbortController().signal)),
+  };
 
   async function stop(hurry: AbortSignal): Promise<void> {
     logger.info('stopping');
     server.refuseChanges();
     compacting[Symbol.dispose]();
-    await db.transact(() => log.append({ kind: 'runtime.stopping', payload: {} })).catch(() => undefined);
+    await db
+      .transact(() => log.append({ kind: 'runtime.stopping', payload: {} }))
+      .catch(() => undefined);
     await runner.stop(config.server.drain_ms, hurry);
     await supervisor.endAll(hurry.aborted ? 0 : CHILD_GRACE_MS);
     await server.close();
-    await ledger.end().catch((error: unknown) => logger.error({ err: error }, 'the end of the run could not be stored'));
+    await ledger
+      .end()
+      .catch((error: unknown) =>
+        logger.error({ err: error }, 'the end of the run could not be stored'),
+      );
     await started.disposeAsync();
     logger.info('stopped');
   }
@@ -200,8 +214,28 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     }
   }
 
+  function configuredProviders(): Provider[] {
+    const { acp } = config.providers;
+    return [
+      acpProvider({
+        settings: {
+          enabled: acp?.enabled ?? false,
+          command: acp?.command ?? null,
+          args: acp?.args ?? [],
+          env: acp?.env ?? {},
+          transport: acp?.transport ?? 'stdio',
+          requestTimeoutMs: acp?.request_timeout_ms ?? 0,
+        },
+        supervisor,
+        clock,
+      }),
+    ];
+  }
+
   function health(): Health {
-    const broken = providers.all().filter((provider) => provider.enabled && provider.problem() !== null);
+    const broken = providers
+      .all()
+      .filter((provider) => provider.enabled && provider.problem() !== null);
     const status = broken.length > 0 ? 'degraded' : 'ok';
     return {
       status,
@@ -246,7 +280,11 @@ function prepareDirectory(directory: string): void {
 
 function allowedHosts({ server, public_base_url: base }: Config): string[] {
   const bound = hostName(server.bind_address);
-  return [...server.allowed_hosts, ...(bound ? [bound] : []), ...(base ? [new URL(base).hostname] : [])];
+  return [
+    ...server.allowed_hosts,
+    ...(bound ? [bound] : []),
+    ...(base ? [new URL(base).hostname] : []),
+  ];
 }
 
 function splitAddress(address: string): [host: string, port: number] {

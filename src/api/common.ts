@@ -23,4 +23,6 @@ export const pageQuery = {
 };
 
 /** Why something failed. */
-export const failure = z.looseObject({ code: z.string(), message: z.string() }).meta({ id: 'Failure' });
+export const failure = z
+  .looseObject({ code: z.string(), message: z.string() })
+  .meta({ id: 'Failure' });

@@ -30,14 +30,14 @@ type Described<P extends Fields, Q extends Fields, B extends z.ZodType, R extend
   Endpoint<P, Q, B, R>,
   'method' | 'path' | 'summary' | 'response'
 > &
-  Partial<Pick<Endpoint<P, Q, B, R>, 'access' | 'answers' | 'params' | 'query' | 'body' | 'errors'>>;
+  Partial<
+    Pick<Endpoint<P, Q, B, R>, 'access' | 'answers' | 'params' | 'query' | 'body' | 'errors'>
+  >;
 
 /** Describes an endpoint; what is not said is the usual: needs a token, takes nothing, answers JSON. */
 export function endpoint<
   R extends z.ZodType,
-  // oxlint-disable-next-line typescript/no-empty-object-type -- no fields is just what it means
   P extends Fields = {},
-  // oxlint-disable-next-line typescript/no-empty-object-type -- no fields is just what it means
   Q extends Fields = {},
   B extends z.ZodType = z.ZodNull,
 >(described: Described<P, Q, B, R>): Endpoint<P, Q, B, R> {
@@ -53,7 +53,7 @@ export function endpoint<
 }
 
 /** The parameters of an endpoint's path. */
-export type ParamsOf<E> = E extends Endpoint<infer P, Fields> ? { [K in keyof P]: z.output<P[K]> } : never;
+export type ParamsOf<E> = E extends Endpoint<infer P> ? { [K in keyof P]: z.output<P[K]> } : never;
 /** The query as the handler sees it: defaults filled in. */
 export type QueryOf<E> = E extends Endpoint<Fields, infer Q> ? z.output<z.ZodObject<Q>> : never;
 /** The query as a client gives it. */
@@ -63,4 +63,5 @@ export type BodyOf<E> = E extends Endpoint<Fields, Fields, infer B> ? z.output<B
 /** The body as a client gives it. */
 export type BodyInputOf<E> = E extends Endpoint<Fields, Fields, infer B> ? z.input<B> : never;
 /** What a client gets. */
-export type ResponseOf<E> = E extends Endpoint<Fields, Fields, z.ZodType, infer R> ? z.output<R> : never;
+export type ResponseOf<E> =
+  E extends Endpoint<Fields, Fields, z.ZodType, infer R> ? z.output<R> : never;

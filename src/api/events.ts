@@ -72,7 +72,12 @@ export type RuntimeEventRecord = z.output<typeof runtimeEventRecord>;
 
 const replayQuery = {
   after_seq: sequenceNumber.default(0).describe('Only events after this one.'),
-  limit: z.int().min(1).max(10_000).default(500).describe('How many at most; a page also ends at 8 MiB.'),
+  limit: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(500)
+    .describe('How many at most; a page also ends at 8 MiB.'),
 };
 
 const streamQuery = {

@@ -39,7 +39,13 @@ export const recoverySummary = z
 export type RecoverySummary = z.output<typeof recoverySummary>;
 
 const spread = z
-  .looseObject({ count: z.int(), mean: z.number(), p50: z.number(), p99: z.number(), max: z.number() })
+  .looseObject({
+    count: z.int(),
+    mean: z.number(),
+    p50: z.number(),
+    p99: z.number(),
+    max: z.number(),
+  })
   .meta({ id: 'Spread' });
 export type Spread = z.output<typeof spread>;
 

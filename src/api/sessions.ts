@@ -6,7 +6,13 @@ import { endpoint } from './endpoint.ts';
 export const providerId = z.enum(['codex', 'claude', 'acp']).meta({ id: 'ProviderId' });
 export type ProviderId = z.output<typeof providerId>;
 
-export const sessionStatus = z.enum(['ready', 'running', 'waiting_for_approval', 'closed', 'failed']);
+export const sessionStatus = z.enum([
+  'ready',
+  'running',
+  'waiting_for_approval',
+  'closed',
+  'failed',
+]);
 export const turnStatus = z.enum([
   'accepted',
   'running',
@@ -88,7 +94,12 @@ export const item = z
     status: z.enum(['open', 'completed', 'interrupted', 'failed']),
     text: z.string().describe('What was said; of a tool, its output.'),
     tool: z
-      .looseObject({ call_ref: z.string(), title: z.string(), kind: z.string(), input: z.unknown() })
+      .looseObject({
+        call_ref: z.string(),
+        title: z.string(),
+        kind: z.string(),
+        input: z.unknown(),
+      })
       .nullable(),
     created_at: timestamp,
     completed_at: timestamp.nullable(),
@@ -146,7 +157,11 @@ export const sendTurn = endpoint({
       .nullish()
       .describe("A guard: the turn is refused unless this is the session's most recent one."),
   }),
-  response: z.looseObject({ session_id: z.string(), turn_id: z.string(), status: z.literal('accepted') }),
+  response: z.looseObject({
+    session_id: z.string(),
+    turn_id: z.string(),
+    status: z.literal('accepted'),
+  }),
   errors: ['not_found', 'turn_in_progress', 'turn_conflict', 'session_closed', 'session_failed'],
 });
 

@@ -83,7 +83,8 @@ export class Keeper {
       // Without the marker, or it would find itself.
       env: { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C' },
     });
-    if (!child.pid || !identify(child.pid)) throw new Error('cannot start the keeper: is there a /bin/sh?');
+    if (!child.pid || !identify(child.pid))
+      throw new Error('cannot start the keeper: is there a /bin/sh?');
     this.#child = child;
     child.stdin?.on('error', () => undefined);
     child.once('exit', (code, name) => {
@@ -94,7 +95,8 @@ export class Keeper {
     });
     child.unref();
     this.#say(`${MARKER_VARIABLE}=${this.#marker}`);
-    for (const { pid, startedTicks } of this.#groups.values()) this.#say(`+ ${pid} ${startedTicks}`);
+    for (const { pid, startedTicks } of this.#groups.values())
+      this.#say(`+ ${pid} ${startedTicks}`);
   }
 
   /** Closes the pipe and waits until the keeper has made sure that nothing is left. */

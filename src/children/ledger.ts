@@ -5,7 +5,13 @@ import type { Statement } from '../store/statement.ts';
 import { bootId, carriersOf, type Identity, isAlive, signal } from './identity.ts';
 import { MARKER_VARIABLE } from './marker.ts';
 
-type RunRow = [n: number, marker: string, bootId: string, durability: string, endedAt: number | null];
+type RunRow = [
+  n: number,
+  marker: string,
+  bootId: string,
+  durability: string,
+  endedAt: number | null,
+];
 
 /** How the run before this one ended. */
 export interface PreviousRun {
@@ -64,7 +70,14 @@ export class Ledger {
 
   add(child: Identity, what: string): Promise<void> {
     return this.#db.transact(() => {
-      this.#insert.run(child.pid, child.startedTicks, this.#bootId, this.#marker, what, this.#clock.now());
+      this.#insert.run(
+        child.pid,
+        child.startedTicks,
+        this.#bootId,
+        this.#marker,
+        what,
+        this.#clock.now(),
+      );
     });
   }
 
@@ -83,7 +96,9 @@ export class Ledger {
       .prepare<[number, number, string]>('SELECT pid, started_ticks, boot_id FROM children')
       .all();
     const runs = this.#db
-      .prepare<[number, string]>('SELECT n, marker FROM runs WHERE swept_at IS NULL AND n < ? AND boot_id = ?')
+      .prepare<[number, string]>(
+        'SELECT n, marker FROM runs WHERE swept_at IS NULL AND n < ? AND boot_id = ?',
+      )
       .all(this.#run, this.#bootId);
     const killed = new Set<number>();
     for (const [pid, startedTicks, boot] of listed) {

@@ -94,7 +94,10 @@ export class Supervisor {
     });
     exited.catch(() => undefined);
     const leader = process.pid === undefined ? undefined : identify(process.pid);
-    if (!leader) throw new Error(`cannot start ${given.what}`, { cause: await exited.catch((e: unknown) => e) });
+    if (!leader)
+      throw new Error(`cannot start ${given.what}`, {
+        cause: await exited.catch((e: unknown) => e),
+      });
     this.#failpoint('child.gated');
     this.#keeper.add(leader);
     try {
@@ -147,7 +150,11 @@ export class Supervisor {
   /** Waits until no member of the group runs, or for `ms`. The kernel tells nobody, so it is asked. */
   async #untilGone(group: number, ms: number): Promise<void> {
     const deadline = this.#clock.monotonic() + ms;
-    for (let pause = 2; groupRuns(group) && this.#clock.monotonic() < deadline; pause = Math.min(pause * 2, 50)) {
+    for (
+      let pause = 2;
+      groupRuns(group) && this.#clock.monotonic() < deadline;
+      pause = Math.min(pause * 2, 50)
+    ) {
       await this.#clock.sleep(pause);
     }
   }

@@ -39,10 +39,21 @@ const exitCodeOf: Record<ErrorCode, number> = {
 };
 
 /** Tells of a failure in one line on stderr, as JSON where that was asked for; answers the exit code. */
-export function reportFailure(error: unknown, json: boolean, stderr: NodeJS.WritableStream): number {
-  const known = error instanceof AppError ? error : new AppError('internal', error instanceof Error ? (error.stack ?? error.message) : String(error));
+export function reportFailure(
+  error: unknown,
+  json: boolean,
+  stderr: NodeJS.WritableStream,
+): number {
+  const known =
+    error instanceof AppError
+      ? error
+      : new AppError(
+          'internal',
+          error instanceof Error ? (error.stack ?? error.message) : String(error),
+        );
   const { code, message } = known;
-  if (json) stderr.write(`${JSON.stringify({ error: { code, message, hint: hintOf(message) } })}\n`);
+  if (json)
+    stderr.write(`${JSON.stringify({ error: { code, message, hint: hintOf(message) } })}\n`);
   else stderr.write(`cadre: ${message}\n`);
   return exitCodeOf[code];
 }

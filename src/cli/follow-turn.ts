@@ -28,7 +28,9 @@ export async function followTurn(
     after: await startOf(client, accepted),
     signal,
     onConnection: (state) =>
-      world.stderr.write(state.lost ? 'cadre: the connection was lost: trying again\n' : 'cadre: connected again\n'),
+      world.stderr.write(
+        state.lost ? 'cadre: the connection was lost: trying again\n' : 'cadre: connected again\n',
+      ),
   });
   for await (const event of events) {
     if (event.turn_id !== turn_id) continue;
@@ -36,7 +38,9 @@ export async function followTurn(
     if (!['turn.completed', 'turn.interrupted', 'turn.failed'].includes(event.kind)) continue;
     const turn = event.payload.turn as Turn;
     if (turn.status !== 'completed' && !options.json) {
-      world.stderr.write(`cadre: the turn ${turn.status === 'failed' ? 'failed' : 'was interrupted'}: ${plain(turn.error?.message ?? '')}\n`);
+      world.stderr.write(
+        `cadre: the turn ${turn.status === 'failed' ? 'failed' : 'was interrupted'}: ${plain(turn.error?.message ?? '')}\n`,
+      );
     }
     world.exit(turn.status === 'completed' ? exitCodes.ok : exitCodes.failed);
     return;
@@ -45,10 +49,16 @@ export async function followTurn(
 }
 
 /** A seq from which the session's stream has the whole turn: all of the session's, which is short or far back. */
-async function startOf(client: Client, { session_id, turn_id }: { session_id: string; turn_id: string }): Promise<number> {
+async function startOf(
+  client: Client,
+  { session_id, turn_id }: { session_id: string; turn_id: string },
+): Promise<number> {
   let after = 0;
   for (;;) {
-    const { value, headers } = await client.ask(endpoints.replaySessionEvents, { params: { session_id }, query: { after_seq: after } });
+    const { value, headers } = await client.ask(endpoints.replaySessionEvents, {
+      params: { session_id },
+      query: { after_seq: after },
+    });
     const accepted = value.find((event) => event.turn_id === turn_id);
     if (accepted) return accepted.seq - 1;
     const next = headers['x-next-after-seq'];
@@ -73,13 +83,17 @@ function textWriter({ stdout, stderr }: World): (event: RuntimeEventRecord) => v
         break;
       case 'message.completed': {
         // Whoever came late has no deltas; whoever lost the connection has some.
-        const rest = Buffer.from(String(payload.text)).subarray(shown.get(id) ?? 0).toString('utf8');
+        const rest = Buffer.from(String(payload.text))
+          .subarray(shown.get(id) ?? 0)
+          .toString('utf8');
         stdout.write(`${plain(rest)}\n`);
         break;
       }
       case 'tool.completed': {
         const { title } = payload.tool as { title: string };
-        stderr.write(`[${payload.status === 'completed' ? 'done' : String(payload.status)}] ${plain(title)}\n`);
+        stderr.write(
+          `[${payload.status === 'completed' ? 'done' : String(payload.status)}] ${plain(title)}\n`,
+        );
         break;
       }
       default:

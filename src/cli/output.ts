@@ -3,8 +3,10 @@ import { stripVTControlCharacters } from 'node:util';
 /** Text of agents and processes, without what would move the cursor, change colours or write a clipboard. */
 export function plain(text: string): string {
   // Sequences first, then the single control characters that are left, but for tab and line ends.
-  // oxlint-disable-next-line no-control-regex -- control characters are what this is about
-  return stripVTControlCharacters(text).replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '');
+  return stripVTControlCharacters(text).replaceAll(
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g,
+    '',
+  );
 }
 
 /** The end of an id, as tables show it. */
@@ -23,10 +25,20 @@ export function ago(then: number, now: number): string {
 
 /** A table with a heading, columns two spaces apart; the last column is not padded. */
 export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [heading, ...rows].map((row) => row.map((cell) => plain(cell).replaceAll(/\s+/g, ' ')));
-  const widths = heading.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  const lines = [heading, ...rows].map((row) =>
+    row.map((cell) => plain(cell).replaceAll(/\s+/g, ' ')),
+  );
+  const widths = heading.map((_, column) =>
+    Math.max(...lines.map((line) => line[column]?.length ?? 0)),
+  );
   return lines
-    .map((line) => line.map((cell, column) => (column === line.length - 1 ? cell : cell.padEnd(widths[column] ?? 0))).join('  '))
+    .map((line) =>
+      line
+        .map((cell, column) =>
+          column === line.length - 1 ? cell : cell.padEnd(widths[column] ?? 0),
+        )
+        .join('  '),
+    )
     .map((line) => `${line.trimEnd()}\n`)
     .join('');
 }
@@ -35,6 +47,9 @@ export function table(heading: readonly string[], rows: readonly (readonly strin
 export function details(record: Record<string, unknown>): string {
   const width = Math.max(...Object.keys(record).map((name) => name.length));
   return Object.entries(record)
-    .map(([name, value]) => `${name.padEnd(width)}  ${value === null ? '-' : plain(typeof value === 'string' ? value : JSON.stringify(value))}\n`)
+    .map(
+      ([name, value]) =>
+        `${name.padEnd(width)}  ${value === null ? '-' : plain(typeof value === 'string' ? value : JSON.stringify(value))}\n`,
+    )
     .join('');
 }

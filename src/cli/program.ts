@@ -22,7 +22,10 @@ export function createProgram(world: World): Command {
     .option('--json', 'write JSON: one document, or one record a line for streams')
     .showSuggestionAfterError()
     .showHelpAfterError('(see --help)')
-    .configureOutput({ writeErr: (text) => world.stderr.write(text), writeOut: (text) => world.stdout.write(text) })
+    .configureOutput({
+      writeErr: (text) => world.stderr.write(text),
+      writeOut: (text) => world.stdout.write(text),
+    })
     .exitOverride()
     .addHelpText(
       'after',
@@ -73,7 +76,8 @@ export async function runCli(argv: readonly string[]): Promise<number> {
   try {
     await program.parseAsync([...argv], { from: 'user' });
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+    if (error instanceof CommanderError)
+      return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     const stop = interruption(error);
     if (stop !== null) return stop;
     return reportFailure(error, program.opts().json === true, process.stderr);

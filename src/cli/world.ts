@@ -18,6 +18,11 @@ export interface World {
 }
 
 /** Writes one document: JSON where that was asked for, else what people read. */
-export function show(world: World, options: GlobalOptions, value: unknown, text: () => string): void {
+export function show(
+  world: World,
+  options: GlobalOptions,
+  value: unknown,
+  text: () => string,
+): void {
   world.stdout.write(options.json ? `${JSON.stringify(value, null, 2)}\n` : text());
 }

@@ -10,7 +10,11 @@ export interface ClientOptions {
 }
 
 type Empty = Record<string, never>;
-type Part<Name extends string, T> = keyof T extends never ? unknown : Empty extends T ? { [K in Name]?: T } : { [K in Name]: T };
+type Part<Name extends string, T> = keyof T extends never
+  ? unknown
+  : Empty extends T
+    ? { [K in Name]?: T }
+    : { [K in Name]: T };
 /** What a call needs: only the parts the endpoint has. */
 export type CallInput<E> = Part<'params', ParamsOf<E>> &
   Part<'query', QueryInputOf<E>> &
@@ -42,7 +46,11 @@ export class Client {
   /** Like `call`, with the headers of the answer. */
   async ask<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<Answer<ResponseOf<E>>> {
     const { body } = input as { body?: unknown };
-    const response = await this.open(endpoint, input, body === undefined ? undefined : JSON.stringify(body));
+    const response = await this.open(
+      endpoint,
+      input,
+      body === undefined ? undefined : JSON.stringify(body),
+    );
     const text = await readAll(response);
     const value = (endpoint.answers === 'text' ? text : JSON.parse(text)) as ResponseOf<E>;
     return { value, headers: response.headers };
@@ -55,8 +63,16 @@ export class Client {
     body?: string,
     more?: { headers?: Record<string, string>; signal?: AbortSignal },
   ): Promise<http.IncomingMessage> {
-    const { params = {}, query = {} } = input as { params?: Record<string, string>; query?: Record<string, unknown> };
-    const response = await this.#send(endpoint.method, pathWith(endpoint.path, params, query), body, more);
+    const { params = {}, query = {} } = input as {
+      params?: Record<string, string>;
+      query?: Record<string, unknown>;
+    };
+    const response = await this.#send(
+      endpoint.method,
+      pathWith(endpoint.path, params, query),
+      body,
+      more,
+    );
     if ((response.statusCode ?? 500) < 300) return response;
     throw refusal(response.statusCode ?? 500, await readAll(response));
   }
@@ -86,18 +102,30 @@ export class Client {
       });
       request.once('response', resolve);
       request.once('error', (error) => {
-        reject(new AppError('unreachable', `no server answers at ${url}: start one with cadre serve`, { cause: error }));
+        reject(
+          new AppError('unreachable', `no server answers at ${url}: start one with cadre serve`, {
+            cause: error,
+          }),
+        );
       });
       request.end(body);
     });
   }
 }
 
-function pathWith(path: string, params: Record<string, string>, query: Record<string, unknown>): string {
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+function pathWith(
+  path: string,
+  params: Record<string, string>,
+  query: Record<string, unknown>,
+): string {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_match, name: string) =>
+    encodeURIComponent(params[name] ?? ''),
+  );
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  const search = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]));
-  return search.size > 0 ? `${filled}?${search}` : filled;
+  const search = new URLSearchParams(
+    given.map(([name, value]): [string, string] => [name, String(value)]),
+  );
+  return search.size > 0 ? `${filled}?${search.toString()}` : filled;
 }
 
 /** The server's refusal as the error it was. */
@@ -109,7 +137,9 @@ function refusal(status: number, text: string): AppError {
     // Not from our server, or cut off: the status has to do.
   }
   const message = typeof body.error === 'string' ? body.error : `the server answered ${status}`;
-  const code = (errorCodes as readonly string[]).includes(String(body.code)) ? (body.code as ErrorCode) : codeOf(status);
+  const code = (errorCodes as readonly string[]).includes(String(body.code))
+    ? (body.code as ErrorCode)
+    : codeOf(status);
   return new AppError(code, message);
 }
 
@@ -125,7 +155,9 @@ async function readAll(response: http.IncomingMessage): Promise<string> {
   try {
     for await (const chunk of response) chunks.push(chunk as Buffer);
   } catch (error) {
-    throw new AppError('unreachable', 'the server went away in the middle of its answer', { cause: error });
+    throw new AppError('unreachable', 'the server went away in the middle of its answer', {
+      cause: error,
+    });
   }
   return Buffer.concat(chunks).toString('utf8');
 }

@@ -5,6 +5,10 @@ import { deltaKinds, type RuntimeEventRecord, settlingKinds } from '../api/event
  * of a scope are equal when they are equal settled.
  */
 export function settle(events: readonly RuntimeEventRecord[]): RuntimeEventRecord[] {
-  const closed = new Set(events.filter(({ kind }) => settlingKinds.has(kind)).map(({ payload }) => payload.item_id));
-  return events.filter(({ kind, payload }) => !(deltaKinds.has(kind) && closed.has(payload.item_id)));
+  const closed = new Set(
+    events.filter(({ kind }) => settlingKinds.has(kind)).map(({ payload }) => payload.item_id),
+  );
+  return events.filter(
+    ({ kind, payload }) => !(deltaKinds.has(kind) && closed.has(payload.item_id)),
+  );
 }

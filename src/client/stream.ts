@@ -18,14 +18,18 @@ export interface StreamOptions {
   after?: number | 'latest' | undefined;
   signal?: AbortSignal;
   /** Told when the connection was lost and when it is back; without it a lost connection ends the stream with its error. */
-  onConnection?: (state: { lost: true; error: AppError } | { lost: false; after: number | 'latest' }) => void;
+  onConnection?: (
+    state: { lost: true; error: AppError } | { lost: false; after: number | 'latest' },
+  ) => void;
 }
 
 /**
  * Events in order, none missed and none twice: a lost connection is taken up again after the last event
  * that was given. Ends when `signal` aborts.
  */
-export async function* streamEvents(options: StreamOptions): AsyncGenerator<RuntimeEventRecord, void> {
+export async function* streamEvents(
+  options: StreamOptions,
+): AsyncGenerator<RuntimeEventRecord, void> {
   const { clock, signal, onConnection } = options;
   let after = options.after ?? 0;
   let retry = RETRY_MS;
@@ -44,13 +48,18 @@ export async function* streamEvents(options: StreamOptions): AsyncGenerator<Runt
       }
     } catch (error) {
       if (signal?.aborted) return;
-      if (!(error instanceof AppError) || error.code !== 'unreachable' || !onConnection) throw error;
+      if (!(error instanceof AppError) || error.code !== 'unreachable' || !onConnection)
+        throw error;
       if (!lost) onConnection({ lost: true, error });
       lost = true;
     }
     if (signal?.aborted) return;
     if (!lost && !onConnection) return;
-    if (!lost) onConnection?.({ lost: true, error: new AppError('unreachable', 'the server ended the stream') });
+    if (!lost)
+      onConnection?.({
+        lost: true,
+        error: new AppError('unreachable', 'the server ended the stream'),
+      });
     lost = true;
     await clock.sleep(retry, signal).catch(() => undefined);
     retry = Math.min(retry * 2, MAX_RETRY_MS);
@@ -67,7 +76,12 @@ async function* connection(
   const response =
     sessionId === undefined
       ? await client.open(endpoints.streamEvents, { query }, undefined, more)
-      : await client.open(endpoints.streamSessionEvents, { params: { session_id: sessionId }, query }, undefined, more);
+      : await client.open(
+          endpoints.streamSessionEvents,
+          { params: { session_id: sessionId }, query },
+          undefined,
+          more,
+        );
   yield 'open';
   const ready: RuntimeEventRecord[] = [];
   const parser = createParser({

@@ -55,10 +55,13 @@ function readToml(file: string, required: boolean): Tree {
     text = fs.readFileSync(file, 'utf8');
   } catch (error) {
     if (!required && (error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-    throw new AppError('invalid', `cannot read the configuration ${file}: ${(error as Error).message}`);
+    throw new AppError(
+      'invalid',
+      `cannot read the configuration ${file}: ${(error as Error).message}`,
+    );
   }
   try {
-    return parse(text) as Tree;
+    return parse(text);
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     throw new AppError('invalid', `${file}:${error.line}: ${error.message.split('\n')[0]}`);

@@ -28,7 +28,9 @@ export function unregister(directory: string): void {
 /** The registered server, or null where there is none, or its process is gone. */
 export function findRegistration(directory: string): Registration | null {
   try {
-    const found = registration.parse(JSON.parse(fs.readFileSync(path.join(directory, NAME), 'utf8')));
+    const found = registration.parse(
+      JSON.parse(fs.readFileSync(path.join(directory, NAME), 'utf8')),
+    );
     process.kill(found.pid, 0);
     return found;
   } catch {

@@ -23,12 +23,18 @@ export function loadOrCreateToken(given: { token: string | null; tokenFile: stri
 export function readToken(tokenFile: string): string {
   const { mode, uid } = fs.statSync(tokenFile);
   if ((mode & 0o077) !== 0) {
-    throw new AppError('invalid', `the token file ${tokenFile} may be read by others: chmod 600 it, or delete it for a new one`);
+    throw new AppError(
+      'invalid',
+      `the token file ${tokenFile} may be read by others: chmod 600 it, or delete it for a new one`,
+    );
   }
   if (process.getuid && uid !== process.getuid()) {
     throw new AppError('invalid', `the token file ${tokenFile} belongs to another user`);
   }
   const token = fs.readFileSync(tokenFile, 'utf8').trim();
   if (token.length >= 16) return token;
-  throw new AppError('invalid', `the token file ${tokenFile} holds no token of 16 characters or more: delete it for a new one`);
+  throw new AppError(
+    'invalid',
+    `the token file ${tokenFile} holds no token of 16 characters or more: delete it for a new one`,
+  );
 }

@@ -24,7 +24,9 @@ export type Scope =
   | { name: 'session' | 'process' | 'worktree' | 'team'; id: string };
 
 /** The column, and field of a record, that ties an event to a scope; null for the whole runtime. */
-export function scopeColumn(scope: Scope): 'session_id' | 'process_id' | 'worktree_id' | 'team_id' | null {
+export function scopeColumn(
+  scope: Scope,
+): 'session_id' | 'process_id' | 'worktree_id' | 'team_id' | null {
   return scope.name === 'runtime' ? null : `${scope.name}_id`;
 }
 
@@ -66,8 +68,14 @@ export function fitPayload(payload: Record<string, unknown>): Record<string, unk
   const fitted = { ...cut, truncated: true, total_bytes: total };
   if (byteLength(JSON.stringify(fitted)) <= MAX_PAYLOAD_BYTES) return fitted;
   // Many texts, none of them long, or numbers without end: keep what names the thing.
-  const named = Object.entries(payload).filter(([, value]) => typeof value !== 'object' && byteLength(String(value)) < 1024);
-  return { ...Object.fromEntries(named), truncated: true, total_bytes: byteLength(JSON.stringify(payload)) };
+  const named = Object.entries(payload).filter(
+    ([, value]) => byteLength(JSON.stringify(value) ?? '') < 1024,
+  );
+  return {
+    ...Object.fromEntries(named),
+    truncated: true,
+    total_bytes: byteLength(JSON.stringify(payload)),
+  };
 }
 
 function cutTexts(value: unknown, limit: number, onCut: (bytes: number) => void): unknown {
@@ -79,7 +87,9 @@ function cutTexts(value: unknown, limit: number, onCut: (bytes: number) => void)
   }
   if (Array.isArray(value)) return value.map((part) => cutTexts(part, limit, onCut));
   if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, cutTexts(part, limit, onCut)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, part]) => [key, cutTexts(part, limit, onCut)]),
+  );
 }
 
 /** The first `limit` bytes of a text, without a broken character at the end. */

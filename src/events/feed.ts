@@ -23,7 +23,15 @@ export class Feed {
   readonly #followers = new Set<Follower>();
   readonly #pages = new PageQueue();
 
-  constructor({ db, log, ringBytes = RING_BYTES }: { db: Database; log: EventLog; ringBytes?: number }) {
+  constructor({
+    db,
+    log,
+    ringBytes = RING_BYTES,
+  }: {
+    db: Database;
+    log: EventLog;
+    ringBytes?: number;
+  }) {
     this.#db = db;
     this.#log = log;
     this.#ring = new Ring(db.durableSeq, ringBytes);
@@ -104,7 +112,8 @@ export class Feed {
     for (const entry of entries) {
       this.#ring.push(entry);
       this.#wake('', entry.seq);
-      for (const [field, id] of Object.entries(entry.ids)) if (id !== null) this.#wake(`${field}:${id}`, entry.seq);
+      for (const [field, id] of Object.entries(entry.ids))
+        if (id !== null) this.#wake(`${field}:${id}`, entry.seq);
     }
   }
 
@@ -196,16 +205,10 @@ class PageQueue {
   #scheduled = false;
 
   run<T>(read: () => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#queue.push(() => {
-        try {
-          resolve(read());
-        } catch (error) {
-          reject(error as Error);
-        }
-      });
-      this.#schedule();
-    });
+    const turn = Promise.withResolvers<void>();
+    this.#queue.push(turn.resolve);
+    this.#schedule();
+    return turn.promise.then(read);
   }
 
   #schedule(): void {

@@ -51,16 +51,23 @@ export class EventLog {
     this.#db = db;
     this.#clock = clock;
     this.#ids = ids;
-    const columns = 'seq, kind, session_id, process_id, worktree_id, team_id, created_at, record, sum';
-    this.#insertEvent = db.prepare(`INSERT INTO events (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+    const columns =
+      'seq, kind, session_id, process_id, worktree_id, team_id, created_at, record, sum';
+    this.#insertEvent = db.prepare(
+      `INSERT INTO events (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
     this.#insertDelta = db.prepare(
       `INSERT INTO deltas (${columns}, item_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#settle = db.prepare('INSERT INTO settled_items (item_id, settled_at) VALUES (?, ?)');
-    this.#dueItems = db.prepare('SELECT n, item_id FROM settled_items WHERE settled_at <= ? ORDER BY n LIMIT ?');
+    this.#dueItems = db.prepare(
+      'SELECT n, item_id FROM settled_items WHERE settled_at <= ? ORDER BY n LIMIT ?',
+    );
     this.#deleteDeltas = db.prepare('DELETE FROM deltas WHERE item_id = ?');
     this.#deleteSettled = db.prepare('DELETE FROM settled_items WHERE n = ?');
-    this.#itemDeltas = db.prepare('SELECT seq, kind, record, sum FROM deltas WHERE item_id = ? ORDER BY seq');
+    this.#itemDeltas = db.prepare(
+      'SELECT seq, kind, record, sum FROM deltas WHERE item_id = ? ORDER BY seq',
+    );
   }
 
   /** Appends an event. Only inside a transaction, beside the change of state it tells of. */
@@ -71,7 +78,8 @@ export class EventLog {
     const { session_id, process_id, worktree_id, team_id } = record;
     const values: SqlValue[] = [seq, record.kind, session_id, process_id, worktree_id, team_id];
     values.push(record.created_at, text, checksum(text, seq));
-    if (deltaKinds.has(record.kind)) this.#insertDelta.run(...values, String(record.payload.item_id));
+    if (deltaKinds.has(record.kind))
+      this.#insertDelta.run(...values, String(record.payload.item_id));
     else this.#insertEvent.run(...values);
     const entry: AppendedEntry = {
       seq,
@@ -106,7 +114,9 @@ export class EventLog {
 
   /** The deltas of one item that are still in the log, oldest first. */
   deltasOf(itemId: string): RuntimeEventRecord[] {
-    return this.#itemDeltas.all(itemId).map((row) => JSON.parse(readEntry(row).text) as RuntimeEventRecord);
+    return this.#itemDeltas
+      .all(itemId)
+      .map((row) => JSON.parse(readEntry(row).text) as RuntimeEventRecord);
   }
 
   /** Removes deltas of items that have been settled for a while, a few at a time; answers whether there may be more. */
@@ -127,7 +137,8 @@ export class EventLog {
     let query = this.#pages.get(key);
     if (!query) {
       const condition = `${column ? `${column} = ? AND ` : ''}seq > ? AND seq <= ?`;
-      const part = (table: string) => `SELECT seq, kind, record, sum FROM ${table} WHERE ${condition}`;
+      const part = (table: string) =>
+        `SELECT seq, kind, record, sum FROM ${table} WHERE ${condition}`;
       query = this.#db.prepare<EntryRow>(
         `${part('events')} UNION ALL ${part('deltas')} ORDER BY seq LIMIT ?`,
       );

@@ -18,14 +18,24 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
  * Refuses a request that is not addressed to us (DNS rebinding), comes from a foreign web page, or has no
  * valid token. In that order, before anything else is looked at; public routes skip only the token.
  */
-export function assertMayEnter(headers: IncomingHttpHeaders, isPublic: boolean, rules: AccessRules): void {
+export function assertMayEnter(
+  headers: IncomingHttpHeaders,
+  isPublic: boolean,
+  rules: AccessRules,
+): void {
   const host = hostName(headers.host);
   if (host === null || !(LOOPBACK.has(host) || rules.allowedHosts.includes(host))) {
-    throw new AppError('forbidden_host', `this server does not answer for the host "${headers.host ?? ''}": add it to server.allowed_hosts`);
+    throw new AppError(
+      'forbidden_host',
+      `this server does not answer for the host "${headers.host ?? ''}": add it to server.allowed_hosts`,
+    );
   }
   const { origin } = headers;
   if (origin !== undefined && !rules.allowedOrigins.includes(origin)) {
-    throw new AppError('forbidden_origin', `requests from the origin "${origin}" are refused: add it to server.allowed_origins`);
+    throw new AppError(
+      'forbidden_origin',
+      `requests from the origin "${origin}" are refused: add it to server.allowed_origins`,
+    );
   }
   if (!isPublic && !isToken(headers.authorization, rules.token())) {
     throw new AppError('unauthorized', 'missing or invalid bearer token');

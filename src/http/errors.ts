@@ -45,7 +45,10 @@ function frameworkError(error: unknown): AppError | null {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new AppError('payload_too_large', 'the body is larger than this route takes');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new AppError('unsupported_media_type', 'the body has to be JSON, with Content-Type: application/json');
+      return new AppError(
+        'unsupported_media_type',
+        'the body has to be JSON, with Content-Type: application/json',
+      );
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new AppError('invalid', 'the body is not as long as its Content-Length says');
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':

@@ -15,11 +15,11 @@ export interface Call<E> {
   params: ParamsOf<E>;
   query: QueryOf<E>;
   body: BodyOf<E>;
-  header(name: string): string | undefined;
+  header: (name: string) => string | undefined;
   /** Sets a header of the answer. */
-  setHeader(name: string, value: string): void;
+  setHeader: (name: string, value: string) => void;
   /** The raw answer, for a handler that streams: it answers by itself from then on. */
-  takeOver(): FastifyReply['raw'];
+  takeOver: () => FastifyReply['raw'];
 }
 
 /** JSON that is text already. */
@@ -30,10 +30,16 @@ export class RawJson {
   }
 }
 
-export type Handler<E> = (call: Call<E>) => Promise<ResponseOf<E> | RawJson | undefined> | ResponseOf<E>;
+export type Handler<E> = (
+  call: Call<E>,
+) => Promise<ResponseOf<E> | RawJson | undefined> | ResponseOf<E>;
 
 /** Makes a route of an endpoint and its handler. */
-export function mount<E extends Endpoint>(app: FastifyInstance, endpoint: E, handler: Handler<E>): void {
+export function mount<E extends Endpoint>(
+  app: FastifyInstance,
+  endpoint: E,
+  handler: Handler<E>,
+): void {
   const decodeQuery = queryDecoder(endpoint.query);
   const checkQuery = validator(z.strictObject(endpoint.query), 'query');
   const checkBody = validator(endpoint.body ?? z.strictObject({}), 'body');
@@ -70,12 +76,19 @@ export function refuseOtherMethods(app: FastifyInstance, endpoints: readonly End
   for (const [path, known] of byPath) {
     const allowed = known.map(({ method }) => method as string);
     app.route({
-      method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter((method) => !allowed.includes(method)),
+      method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(
+        (method) => !allowed.includes(method),
+      ),
       url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
       config: { access: known[0]?.access ?? 'token' },
       onRequest(request: FastifyRequest, reply: FastifyReply, done) {
         reply.header('allow', allowed.join(', '));
-        done(new AppError('method_not_allowed', `${request.method} is not a method of ${path}; it has ${allowed.join(', ')}`));
+        done(
+          new AppError(
+            'method_not_allowed',
+            `${request.method} is not a method of ${path}; it has ${allowed.join(', ')}`,
+          ),
+        );
       },
       handler: () => undefined,
     });

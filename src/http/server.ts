@@ -1,4 +1,4 @@
-import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify';
+import { type FastifyInstance, type FastifyRequest, fastify, LogController } from 'fastify';
 import { endpoints } from '../api/index.ts';
 import { AppError } from '../errors.ts';
 import type { Feed } from '../events/feed.ts';
@@ -41,7 +41,8 @@ export function createHttpServer(given: {
   const streams = new EventStreams({ feed, clock });
   const app = fastify({
     loggerInstance: logger,
-    disableRequestLogging: true,
+    // One line a request, written when it is answered.
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_BYTES,
     genReqId: (request) => givenRequestId(request.headers['x-request-id']) ?? ids.next('req'),
     forceCloseConnections: true,
@@ -56,12 +57,18 @@ export function createHttpServer(given: {
     assertMayEnter(request.headers, isPublic(request), access);
     reply.header('X-Epoch', self.epoch);
     if (request.method === 'GET') reply.header('X-Seq', String(feed.latestSeq));
-    else if (!changes) throw new AppError('shutting_down', 'the server is stopping: try again when it is back');
+    else if (!changes)
+      throw new AppError('shutting_down', 'the server is stopping: try again when it is back');
   });
   app.addHook('onResponse', (request, reply, done) => {
     const ms = Math.round(reply.elapsedTime * 10) / 10;
     request.log.info(
-      { method: request.method, route: request.routeOptions.url ?? request.url, status: reply.statusCode, ms },
+      {
+        method: request.method,
+        route: request.routeOptions.url ?? request.url,
+        status: reply.statusCode,
+        ms,
+      },
       'request',
     );
     done();
@@ -70,10 +77,16 @@ export function createHttpServer(given: {
     const { status, body, isBug } = errorReply(error);
     if (isBug) request.log.error({ err: error }, 'a request failed on a bug');
     else if (status >= 500) request.log.error({ err: error }, 'a request failed');
-    return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(JSON.stringify(body));
+    return reply
+      .code(status)
+      .header('content-type', 'application/json; charset=utf-8')
+      .send(JSON.stringify(body));
   });
   app.setNotFoundHandler((request) => {
-    throw new AppError('not_found', `no route ${request.method} ${pathOf(request)}; see /openapi.yaml`);
+    throw new AppError(
+      'not_found',
+      `no route ${request.method} ${pathOf(request)}; see /openapi.yaml`,
+    );
   });
   runtimeRoutes(app, self);
   sessionRoutes(app, given.sessions);
@@ -87,9 +100,17 @@ export function createHttpServer(given: {
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
         if (code === 'EADDRINUSE') {
-          throw new AppError('conflict', `port ${port} is in use: choose another with --port (0 takes a free one)`, { cause: error });
+          throw new AppError(
+            'conflict',
+            `port ${port} is in use: choose another with --port (0 takes a free one)`,
+            { cause: error },
+          );
         }
-        throw new AppError('invalid', `cannot listen on ${host}:${port}: ${(error as Error).message}`, { cause: error });
+        throw new AppError(
+          'invalid',
+          `cannot listen on ${host}:${port}: ${(error as Error).message}`,
+          { cause: error },
+        );
       }
     },
     refuseChanges() {
@@ -107,14 +128,18 @@ export function createHttpServer(given: {
 /** JSON bodies, of which an empty one counts as `{}`. */
 function readJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(/^application\/json(?:;|$)/i, { parseAs: 'string' }, (_request, body, done) => {
-    if (body === '') return done(null, {});
-    try {
-      done(null, JSON.parse(body as string));
-    } catch (error) {
-      done(new AppError('invalid', `the body is not valid JSON: ${(error as Error).message}`));
-    }
-  });
+  app.addContentTypeParser(
+    /^application\/json(?:;|$)/i,
+    { parseAs: 'string' },
+    (_request, body, done) => {
+      if (body === '') return done(null, {});
+      try {
+        done(null, JSON.parse(body as string));
+      } catch (error) {
+        done(new AppError('invalid', `the body is not valid JSON: ${(error as Error).message}`));
+      }
+    },
+  );
 }
 
 /** By the route that was found, not by how its path was spelled; what was not found is open outside /v1 only. */

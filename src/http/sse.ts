@@ -24,7 +24,12 @@ export class EventStreams {
   }
 
   /** Answers with the events of a scope after `after`, stored ones first, then live ones, until the client leaves. */
-  serve(response: ServerResponse, headers: Record<string, string>, scope: Scope, after: number): void {
+  serve(
+    response: ServerResponse,
+    headers: Record<string, string>,
+    scope: Scope,
+    after: number,
+  ): void {
     const served = this.#serve(response, headers, scope, after).catch(() => {
       // Nothing can be said in the middle of a stream; the client comes back with its last id.
       response.destroy();
@@ -46,7 +51,12 @@ export class EventStreams {
     await Promise.all(this.#open);
   }
 
-  async #serve(response: ServerResponse, headers: Record<string, string>, scope: Scope, after: number): Promise<void> {
+  async #serve(
+    response: ServerResponse,
+    headers: Record<string, string>,
+    scope: Scope,
+    after: number,
+  ): Promise<void> {
     response.writeHead(200, {
       ...headers,
       'content-type': 'text/event-stream; charset=utf-8',
@@ -66,7 +76,8 @@ export class EventStreams {
       }
     }
     response.end();
-    if (!response.destroyed) await once(response, 'close', { signal: gone.signal }).catch(() => undefined);
+    if (!response.destroyed)
+      await once(response, 'close', { signal: gone.signal }).catch(() => undefined);
   }
 }
 

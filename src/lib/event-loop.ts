@@ -5,7 +5,9 @@ import { spreadOf } from './spread.ts';
 const RESOLUTION_MS = 20;
 
 /** Measures how late the event loop is; disposing it stops the measuring. */
-export function watchEventLoop(): Disposable & { delayMicroseconds(): ReturnType<typeof spreadOf> } {
+export function watchEventLoop(): Disposable & {
+  delayMicroseconds(): ReturnType<typeof spreadOf>;
+} {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   histogram.enable();
   return {

@@ -5,7 +5,10 @@ import path from 'node:path';
 export function findProgram(command: string, searchPath: string | undefined): string | null {
   const candidates = command.includes('/')
     ? [path.resolve(command)]
-    : (searchPath ?? '').split(':').filter(Boolean).map((directory) => path.join(directory, command));
+    : (searchPath ?? '')
+        .split(':')
+        .filter(Boolean)
+        .map((directory) => path.join(directory, command));
   return candidates.find(isExecutable) ?? null;
 }
 

@@ -27,7 +27,15 @@ export function createLog(given: {
       done();
     },
   });
-  return pino({ level, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime }, stream);
+  return pino(
+    {
+      level,
+      base: { pid: process.pid },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    stream,
+  );
 }
 
 /** A log that says nothing. */
@@ -37,8 +45,12 @@ export function silentLog(): Logger {
 
 function forPeople(line: string): string {
   const { level, time, msg, pid: _pid, err, ...rest } = JSON.parse(line) as Record<string, unknown>;
-  const name = pino.levels.labels[Number(level)] ?? 'info';
-  const details = Object.entries(rest).map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+  const details = Object.entries(rest).map(
+    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
   const stack = (err as { stack?: string } | undefined)?.stack;
-  return `${String(time).slice(11, 23)} ${name.padEnd(5)} ${String(msg)} ${details.join(' ')}`.trimEnd() + (stack ? `\n${stack}\n` : '\n');
+  return (
+    `${String(time).slice(11, 23)} ${String(level).padEnd(5)} ${String(msg)} ${details.join(' ')}`.trimEnd() +
+    (stack ? `\n${stack}\n` : '\n')
+  );
 }

@@ -2,7 +2,7 @@
  * What an agent sees of the server's environment: enough to find its programs, its home and its network, and
  * none of our keys or the user's for other services. Everything else is given by name in the configuration.
  */
-const PASSED = [
+const PASSED = new Set([
   'HOME',
   'LANG',
   'LANGUAGE',
@@ -16,7 +16,7 @@ const PASSED = [
   'TMPDIR',
   'TZ',
   'USER',
-];
+]);
 const PASSED_PATTERN = /^(LC_\w+|XDG_\w+|https?_proxy|no_proxy|all_proxy)$/i;
 
 /** The environment of an agent: the passed variables of `from`, and what the configuration adds. */
@@ -26,7 +26,7 @@ export function agentEnvironment(
 ): Record<string, string> {
   const passed = Object.entries(from).filter(
     (entry): entry is [string, string] =>
-      entry[1] !== undefined && (PASSED.includes(entry[0]) || PASSED_PATTERN.test(entry[0])),
+      entry[1] !== undefined && (PASSED.has(entry[0]) || PASSED_PATTERN.test(entry[0])),
   );
   return { ...Object.fromEntries(passed), ...added };
 }

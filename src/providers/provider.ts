@@ -13,7 +13,11 @@ export interface Capabilities {
 
 /** What an agent says or does during a turn. An item is begun by its first mention. */
 export type AgentUpdate =
-  | { type: 'message' | 'reasoning'; text: string; /** The agent's own id of the message, where it has one. */ ref?: string }
+  | {
+      type: 'message' | 'reasoning';
+      text: string;
+      /** The agent's own id of the message, where it has one. */ ref?: string;
+    }
   | { type: 'tool'; ref: string; change: ToolChange }
   | { type: 'plan'; entries: { content: string; status: string; priority: string | null }[] }
   | { type: 'usage'; usage: Partial<Usage> };
@@ -39,7 +43,11 @@ export interface TurnOutcome {
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
   /** `resume_failed`: the provider does not have the session any more. It then fails with its turn. */
-  readonly code: 'provider_unavailable' | 'resume_failed' | 'invalid_permission_mode' | 'invalid_model';
+  readonly code:
+    | 'provider_unavailable'
+    | 'resume_failed'
+    | 'invalid_permission_mode'
+    | 'invalid_model';
 
   constructor(code: ProviderError['code'], message: string, options?: ErrorOptions) {
     super(message, options);

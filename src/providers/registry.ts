@@ -19,7 +19,10 @@ export class ProviderRegistry {
     const provider = this.#providers.get(id);
     if (!provider) {
       const known = [...this.#providers.keys()].join(', ') || 'none';
-      throw new AppError('provider_unavailable', `this server has no provider "${id}" (it has: ${known})`);
+      throw new AppError(
+        'provider_unavailable',
+        `this server has no provider "${id}" (it has: ${known})`,
+      );
     }
     const problem = provider.problem();
     if (problem) throw new AppError('provider_unavailable', `${id}: ${problem}`);

@@ -34,6 +34,8 @@ export function planRecovery({ unfinishedTurns, busySessions, turn }: Found): Pl
     startTurns: unfinishedTurns.filter(({ status }) => status === 'accepted'),
     failTurns: unfinishedTurns.filter(({ status }) => status !== 'accepted'),
     clearPointers: stale.filter(({ active_turn_id: id }) => id !== null),
-    readySessions: stale.filter(({ status }) => status === 'running' || status === 'waiting_for_approval'),
+    readySessions: stale.filter(
+      ({ status }) => status === 'running' || status === 'waiting_for_approval',
+    ),
   };
 }

@@ -49,7 +49,10 @@ export async function recover(given: {
     });
     for (const session of uniqueById([...plan.clearPointers, ...plan.readySessions])) {
       const status = plan.readySessions.includes(session) ? 'ready' : session.status;
-      store.updateSession({ ...session, status, active_turn_id: null, updated_at: clock.now() }, 'session.updated');
+      store.updateSession(
+        { ...session, status, active_turn_id: null, updated_at: clock.now() },
+        'session.updated',
+      );
     }
     for (const turn of plan.failTurns) failTurn(turn);
     closeStoredItems(store.openAsides(), 'failed', { log, store, clock });
@@ -76,10 +79,17 @@ export async function recover(given: {
 
   function failTurn(turn: Turn): void {
     closeStoredItems(store.openItems(turn.turn_id), 'failed', { log, store, clock });
-    const error = { code: 'runtime_restarted', message: 'the server died while an agent was at this turn' };
+    const error = {
+      code: 'runtime_restarted',
+      message: 'the server died while an agent was at this turn',
+    };
     const left = { text: store.lastMessage(turn.turn_id), usage: turn.usage };
     const ended = finishTurn(turn, { status: 'failed', error }, left, clock.now());
-    store.moveTurn(endTurn(store.session(turn.session_id), ended, clock.now()), ended, 'turn.failed');
+    store.moveTurn(
+      endTurn(store.session(turn.session_id), ended, clock.now()),
+      ended,
+      'turn.failed',
+    );
   }
 }
 

@@ -16,7 +16,13 @@ const MAX_DELTA_CHARACTERS = 32 * 1024;
 /** So many writes may be on their way to the disk before the agent has to wait. */
 const MAX_PENDING_WRITES = 32;
 
-type SpeechItem = { kind: 'message' | 'reasoning'; item: Item; ref: string | undefined; waiting: string; bytes: number };
+type SpeechItem = {
+  kind: 'message' | 'reasoning';
+  item: Item;
+  ref: string | undefined;
+  waiting: string;
+  bytes: number;
+};
 
 /**
  * Its memory runs ahead of the disk inside a transaction, as nothing else's does; so after a failed write it is
@@ -103,7 +109,10 @@ export class TurnOutput {
    * Closes every open item. Only inside the transaction that ends the turn; answers what it leaves behind.
    * A tool without an end of its own ends as the turn did.
    */
-  close(status: Item['status'], usage?: Partial<Usage>): { text: string | null; usage: Usage | null } {
+  close(
+    status: Item['status'],
+    usage?: Partial<Usage>,
+  ): { text: string | null; usage: Usage | null } {
     this.#closed = true;
     this.#timer?.[Symbol.dispose]();
     this.#room?.resolve();
@@ -120,7 +129,9 @@ export class TurnOutput {
   #say(kind: 'message' | 'reasoning', text: string, ref: string | undefined): void {
     if (text === '') return;
     const speech = this.#speech;
-    const continues = speech?.kind === kind && (speech.ref === ref || ref === undefined || speech.ref === undefined);
+    const continues =
+      speech?.kind === kind &&
+      (speech.ref === ref || ref === undefined || speech.ref === undefined);
     if (!speech || !continues) {
       this.#write(() => {
         this.#closeSpeech('completed');
@@ -139,12 +150,18 @@ export class TurnOutput {
   #useTool(ref: string, change: ToolChange): void {
     this.#write(() => {
       const known = this.#tools.get(ref);
-      const before = known ?? this.#newItem('tool', { call_ref: ref, title: ref, kind: 'other', input: null });
+      const before =
+        known ?? this.#newItem('tool', { call_ref: ref, title: ref, kind: 'other', input: null });
       const after = changedTool(before, change);
       if (!known) {
         this.#closeSpeech('completed');
         this.#store.items.insert(after);
-        this.#event('tool.started', { item_id: after.item_id, offset: 0, tool: after.tool, status: change.status ?? 'pending' });
+        this.#event('tool.started', {
+          item_id: after.item_id,
+          offset: 0,
+          tool: after.tool,
+          status: change.status ?? 'pending',
+        });
       }
       if (change.status === 'completed' || change.status === 'failed') {
         this.#tools.delete(ref);
@@ -206,8 +223,15 @@ export class TurnOutput {
     let text = wholeCharacters(speech.waiting, this.#closed);
     speech.waiting = speech.waiting.slice(text.length);
     while (text !== '') {
-      const piece = wholeCharacters(text.slice(0, MAX_DELTA_CHARACTERS), text.length <= MAX_DELTA_CHARACTERS);
-      this.#event(`${speech.kind}.delta`, { item_id: speech.item.item_id, offset: speech.bytes, text: piece });
+      const piece = wholeCharacters(
+        text.slice(0, MAX_DELTA_CHARACTERS),
+        text.length <= MAX_DELTA_CHARACTERS,
+      );
+      this.#event(`${speech.kind}.delta`, {
+        item_id: speech.item.item_id,
+        offset: speech.bytes,
+        text: piece,
+      });
       speech.bytes += Buffer.byteLength(piece);
       speech.item = { ...speech.item, text: speech.item.text + piece };
       text = text.slice(piece.length);
@@ -267,7 +291,12 @@ export function closeStoredItems(
     const closed: Item = { ...item, text, tool, status, completed_at: clock.now() };
     const { session_id, turn_id } = item;
     store.items.update(closed);
-    log.append({ kind: `${item.kind}.completed`, session_id, turn_id, payload: closedPayload(closed) });
+    log.append({
+      kind: `${item.kind}.completed`,
+      session_id,
+      turn_id,
+      payload: closedPayload(closed),
+    });
     log.settleItem(item.item_id);
   }
 }
@@ -285,7 +314,11 @@ function changedTool(item: Item, change: ToolChange): Item {
 }
 
 function isNews(before: Item, after: Item, change: ToolChange): boolean {
-  return change.status !== undefined || before.text !== after.text || JSON.stringify(before.tool) !== JSON.stringify(after.tool);
+  return (
+    change.status !== undefined ||
+    before.text !== after.text ||
+    JSON.stringify(before.tool) !== JSON.stringify(after.tool)
+  );
 }
 
 function mergeUsage(before: Usage | null, news: Partial<Usage>): Usage {

@@ -1,6 +1,14 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import type { createSession, InputItem, Item, listSessions, sendTurn, Session, Turn } from '../api/sessions.ts';
+import type {
+  createSession,
+  InputItem,
+  Item,
+  listSessions,
+  sendTurn,
+  Session,
+  Turn,
+} from '../api/sessions.ts';
 import type { BodyOf, QueryOf } from '../api/endpoint.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -42,7 +50,10 @@ export class SessionService {
   async create(body: BodyOf<typeof createSession>): Promise<Session> {
     const cwd = workingDirectory(body.cwd);
     if (body.permission_mode === 'require_approval') {
-      throw new AppError('invalid', 'permission_mode "require_approval" is not supported by this version of cadre');
+      throw new AppError(
+        'invalid',
+        'permission_mode "require_approval" is not supported by this version of cadre',
+      );
     }
     this.#usableProvider(body.provider);
     const now = this.#clock.now();
@@ -75,7 +86,12 @@ export class SessionService {
     return this.#db.read(() => this.#store.session(id));
   }
 
-  list({ status, provider, limit, cursor }: QueryOf<typeof listSessions>): Promise<RecordPage<Session>> {
+  list({
+    status,
+    provider,
+    limit,
+    cursor,
+  }: QueryOf<typeof listSessions>): Promise<RecordPage<Session>> {
     return this.#db.read(() => this.#store.sessions.page({ status, provider }, limit, cursor));
   }
 
@@ -97,7 +113,10 @@ export class SessionService {
     return this.#db.read(() => this.#store.turn(sessionId, turnId));
   }
 
-  turns(sessionId: string, { limit, cursor }: { limit: number; cursor?: string | undefined }): Promise<RecordPage<Turn>> {
+  turns(
+    sessionId: string,
+    { limit, cursor }: { limit: number; cursor?: string | undefined },
+  ): Promise<RecordPage<Turn>> {
     return this.#db.read(() => {
       this.#store.session(sessionId);
       return this.#store.turns.page({ session_id: sessionId }, limit, cursor);

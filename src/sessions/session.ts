@@ -3,7 +3,13 @@ import { AppError } from '../errors.ts';
 
 /** The session after a turn was accepted. Throws unless it can take one. */
 export function beginTurn(session: Session, turn: Turn, now: number): Session {
-  return { ...session, status: 'running', active_turn_id: turn.turn_id, last_turn_id: turn.turn_id, updated_at: now };
+  return {
+    ...session,
+    status: 'running',
+    active_turn_id: turn.turn_id,
+    last_turn_id: turn.turn_id,
+    updated_at: now,
+  };
 }
 
 /**
@@ -18,9 +24,13 @@ export function assertTakesTurn(session: Session, expected: string | null | unde
       `expected_turn_id is "${expected}", but the most recent turn of ${id} is ${last ?? 'none yet'}: read it, then send again`,
     );
   }
-  if (session.status === 'closed') throw new AppError('session_closed', `session ${id} is closed: open a new one`);
+  if (session.status === 'closed')
+    throw new AppError('session_closed', `session ${id} is closed: open a new one`);
   if (session.status === 'failed') {
-    throw new AppError('session_failed', `session ${id} has failed (${session.failure?.message ?? 'unknown'}): open a new one`);
+    throw new AppError(
+      'session_failed',
+      `session ${id} has failed (${session.failure?.message ?? 'unknown'}): open a new one`,
+    );
   }
   if (active) {
     throw new AppError('turn_in_progress', `turn ${active} of ${id} is still running: wait for it`);
@@ -40,24 +50,38 @@ export function endTurn(session: Session, turn: Turn, now: number): Session {
 }
 
 /** A session whose provider no longer has it. */
-export function failSession(session: Session, failure: { code: string; message: string }, now: number): Session {
+export function failSession(
+  session: Session,
+  failure: { code: string; message: string },
+  now: number,
+): Session {
   return { ...session, status: 'failed', failure, active_turn_id: null, updated_at: now };
 }
 
-const counted = ['input_tokens', 'output_tokens', 'cached_input_tokens', 'total_tokens', 'cost_usd'] as const;
+const counted = [
+  'input_tokens',
+  'output_tokens',
+  'cached_input_tokens',
+  'total_tokens',
+  'cost_usd',
+] as const;
 
 /** What a session has used: the sum over its turns, and the context as the newest turn with one left it. */
 function addUsage(before: Usage | null, turn: Usage | null): Usage | null {
   if (!turn) return before;
   if (!before) return turn;
   const sum = { ...before };
-  for (const field of counted) sum[field] = turn[field] === null ? before[field] : (before[field] ?? 0) + turn[field];
+  for (const field of counted)
+    sum[field] = turn[field] === null ? before[field] : (before[field] ?? 0) + turn[field];
   sum.context_tokens = turn.context_tokens ?? before.context_tokens;
   sum.context_window = turn.context_window ?? before.context_window;
   return sum;
 }
 
 /** The session as events carry it after its creation: without what never changes and may be large. */
-export function sessionInEvents({ metadata: _, ...session }: Session): Omit<Session, 'metadata'> {
+export function sessionInEvents({
+  metadata: _metadata,
+  ...session
+}: Session): Omit<Session, 'metadata'> {
   return session;
 }

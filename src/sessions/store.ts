@@ -44,7 +44,11 @@ export class SessionStore {
   /** Writes a session whose change a client cannot see from its turns' events. */
   updateSession(session: Session, kind: EventKind): void {
     this.sessions.update(session);
-    this.#log.append({ kind, session_id: session.id, payload: { session: sessionInEvents(session) } });
+    this.#log.append({
+      kind,
+      session_id: session.id,
+      payload: { session: sessionInEvents(session) },
+    });
   }
 
   acceptTurn(session: Session, turn: Turn): void {

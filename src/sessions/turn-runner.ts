@@ -4,7 +4,13 @@ import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
-import { type Agent, type AgentUpdate, type Provider, ProviderError, type TurnOutcome } from '../providers/provider.ts';
+import {
+  type Agent,
+  type AgentUpdate,
+  type Provider,
+  ProviderError,
+  type TurnOutcome,
+} from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
 import { closeStoredItems, TurnOutput } from './output.ts';
 import { endTurn, failSession } from './session.ts';
@@ -57,7 +63,8 @@ export class TurnRunner {
   /** Agents that live just now, by provider. */
   liveAgents(provider: Session['provider']): number {
     const { store } = this.#given;
-    return [...this.#agents.keys()].filter((id) => store.sessions.get(id)?.provider === provider).length;
+    return [...this.#agents.keys()].filter((id) => store.sessions.get(id)?.provider === provider)
+      .length;
   }
 
   /** Runs an accepted turn in the background. It ends stored, however it ends. */
@@ -65,7 +72,9 @@ export class TurnRunner {
     if (this.#stopping.signal.aborted) return;
     const cut = Promise.withResolvers<TurnOutcome>();
     const done = this.#run(turn, cut.promise)
-      .catch((error: unknown) => this.#given.logger.error({ err: error, turn_id: turn.turn_id }, 'a turn broke'))
+      .catch((error: unknown) =>
+        this.#given.logger.error({ err: error, turn_id: turn.turn_id }, 'a turn broke'),
+      )
       .finally(() => this.#running.delete(turn.turn_id));
     this.#running.set(turn.turn_id, { done, cutShort: cut.resolve });
   }
@@ -79,13 +88,20 @@ export class TurnRunner {
     this.#stopping.abort(new Error('the server is stopping'));
     const all = () => Promise.all([...this.#running.values()].map(({ done }) => done));
     const drained = new AbortController();
-    const limit = clock.sleep(drainMs, AbortSignal.any([hurry, drained.signal])).catch(() => undefined);
+    const limit = clock
+      .sleep(drainMs, AbortSignal.any([hurry, drained.signal]))
+      .catch(() => undefined);
     await Promise.race([all(), limit]);
     drained.abort();
-    const error = { code: 'runtime_stopping', message: 'the server was stopped before the turn had ended' };
+    const error = {
+      code: 'runtime_stopping',
+      message: 'the server was stopped before the turn had ended',
+    };
     for (const turn of this.#running.values()) turn.cutShort({ status: 'interrupted', error });
     await all();
-    await Promise.all([...this.#agents.values()].map(({ agent }) => agent.end(hurry.aborted ? 0 : AGENT_GRACE_MS)));
+    await Promise.all(
+      [...this.#agents.values()].map(({ agent }) => agent.end(hurry.aborted ? 0 : AGENT_GRACE_MS)),
+    );
   }
 
   async #run(turn: Turn, cut: Promise<TurnOutcome>): Promise<void> {
@@ -103,7 +119,9 @@ export class TurnRunner {
     }
     await this.#closeAside(live);
     const broken = Promise.withResolvers<TurnOutcome>();
-    const output = this.#output(session, turn.turn_id, (error) => broken.resolve(storageFailure(error)));
+    const output = this.#output(session, turn.turn_id, (error) =>
+      broken.resolve(storageFailure(error)),
+    );
     // From here on the agent may have seen it: on disk before it does.
     if (!(await this.#begin(turn, live.agent.ref))) return;
     failpoint('turn.started');
@@ -123,7 +141,11 @@ export class TurnRunner {
     const known = this.#agents.get(session.id);
     if (known) return known;
     const provider = this.#given.providerOf(session);
-    const live = { agent: undefined as unknown as Agent, output: undefined, aside: undefined } as LiveAgent;
+    const live = {
+      agent: undefined as unknown as Agent,
+      output: undefined,
+      aside: undefined,
+    } as LiveAgent;
     const sink = { update: (update: AgentUpdate) => this.#outputOf(live, session).take(update) };
     live.agent = await provider.open(session, sink, this.#stopping.signal);
     this.#agents.set(session.id, live);
@@ -165,23 +187,39 @@ export class TurnRunner {
     const { log, store, clock, logger } = this.#given;
     const turn = store.turns.get(turnId);
     if (!turn || hasEnded(turn)) {
-      logger.warn({ turn_id: turnId, status: outcome.status }, 'a second end of a turn was ignored');
+      logger.warn(
+        { turn_id: turnId, status: outcome.status },
+        'a second end of a turn was ignored',
+      );
       return;
     }
     const left = output.close(outcome.status, outcome.usage);
-    if (output.broken) closeStoredItems(store.openItems(turnId), outcome.status, { log, store, clock });
+    if (output.broken)
+      closeStoredItems(store.openItems(turnId), outcome.status, { log, store, clock });
     const text = output.broken ? store.lastMessage(turnId) : left.text;
     const ended = finishTurn(turn, outcome, { text, usage: left.usage }, clock.now());
-    store.moveTurn(endTurn(store.session(turn.session_id), ended, clock.now()), ended, `turn.${outcome.status}`);
+    store.moveTurn(
+      endTurn(store.session(turn.session_id), ended, clock.now()),
+      ended,
+      `turn.${outcome.status}`,
+    );
   }
 
   /** Ends a turn that no agent has seen, and its session too where the provider does not have it any more. */
   async #failUnseen(turn: Turn, error: unknown): Promise<void> {
     const { store, clock, logger } = this.#given;
     const failure = describe(error);
-    logger.warn({ err: error, turn_id: turn.turn_id, session_id: turn.session_id }, 'a turn could not start');
+    logger.warn(
+      { err: error, turn_id: turn.turn_id, session_id: turn.session_id },
+      'a turn could not start',
+    );
     await this.#persist(turn, () => {
-      const ended = finishTurn(turn, { status: 'failed', error: failure }, { text: null, usage: null }, clock.now());
+      const ended = finishTurn(
+        turn,
+        { status: 'failed', error: failure },
+        { text: null, usage: null },
+        clock.now(),
+      );
       const session = endTurn(store.session(turn.session_id), ended, clock.now());
       store.moveTurn(session, ended, 'turn.failed');
       if (failure.code === 'resume_failed') {
@@ -198,7 +236,8 @@ export class TurnRunner {
   async #closeAside(live: LiveAgent): Promise<void> {
     const { aside } = live;
     live.aside = undefined;
-    if (aside && !aside.broken) await this.#given.db.transact(() => aside.close('completed')).catch(() => undefined);
+    if (aside && !aside.broken)
+      await this.#given.db.transact(() => aside.close('completed')).catch(() => undefined);
   }
 
   #output(session: Session, turnId: string | null, onError: (error: unknown) => void): TurnOutput {
@@ -210,7 +249,10 @@ export class TurnRunner {
 
 function describe(error: unknown): { code: string; message: string } {
   if (error instanceof ProviderError) return { code: error.code, message: error.message };
-  return { code: 'provider_unavailable', message: error instanceof Error ? error.message : String(error) };
+  return {
+    code: 'provider_unavailable',
+    message: error instanceof Error ? error.message : String(error),
+  };
 }
 
 function storageFailure(error: unknown): TurnOutcome {

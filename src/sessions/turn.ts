@@ -1,10 +1,10 @@
 import type { Turn, Usage } from '../api/sessions.ts';
 
-const finalStatuses: readonly Turn['status'][] = ['completed', 'interrupted', 'failed'];
+const finalStatuses: ReadonlySet<Turn['status']> = new Set(['completed', 'interrupted', 'failed']);
 
 /** Whether a turn has ended. Its ending is final: a second one changes nothing. */
 export function hasEnded(turn: Turn): boolean {
-  return finalStatuses.includes(turn.status);
+  return finalStatuses.has(turn.status);
 }
 
 /** The turn once an agent is about to see it. */
@@ -18,15 +18,31 @@ export interface TurnEnd {
   error: { code: string; message: string } | null;
 }
 
-export function finishTurn(turn: Turn, end: TurnEnd, left: { text: string | null; usage: Usage | null }, now: number): Turn {
-  return { ...turn, status: end.status, error: end.error, text: left.text, usage: left.usage, ended_at: now };
+export function finishTurn(
+  turn: Turn,
+  end: TurnEnd,
+  left: { text: string | null; usage: Usage | null },
+  now: number,
+): Turn {
+  return {
+    ...turn,
+    status: end.status,
+    error: end.error,
+    text: left.text,
+    usage: left.usage,
+    ended_at: now,
+  };
 }
 
 /**
  * The turn as events carry it after its acceptance: without its input, and without its text, which its last
  * `message.completed` has.
  */
-export function turnInEvents({ input: _input, text: _text, ...turn }: Turn): Omit<Turn, 'input' | 'text'> {
+export function turnInEvents({
+  input: _input,
+  text: _text,
+  ...turn
+}: Turn): Omit<Turn, 'input' | 'text'> {
   return turn;
 }
 

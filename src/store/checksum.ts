@@ -9,7 +9,12 @@ export function checksum(text: string, seed = 0): number {
 }
 
 /** Throws `storage_damaged`, naming the table and the row, unless the text is the one that was written. */
-export function verify(text: string, sum: number, where: { table: string; row: string | number }, seed = 0): void {
+export function verify(
+  text: string,
+  sum: number,
+  where: { table: string; row: string | number },
+  seed = 0,
+): void {
   if (checksum(text, seed) === sum) return;
   throw new AppError(
     'storage_damaged',

@@ -4,7 +4,12 @@ import { createHistogram } from 'node:perf_hooks';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
-import { type FileSystem, type HostedSqlite, type HostFile, loadHostedSqlite } from './host-files.ts';
+import {
+  type FileSystem,
+  type HostedSqlite,
+  type HostFile,
+  loadHostedSqlite,
+} from './host-files.ts';
 import { migrate } from './migrate.ts';
 import { SqliteError, type SqlValue, Statement, sqliteError } from './statement.ts';
 
@@ -57,7 +62,10 @@ export class Database {
   readonly #handle: number;
   readonly #fs: FileSystem;
   readonly #statements: Statement[] = [];
-  readonly #control: Record<'begin' | 'commit' | 'rollback' | 'savepoint' | 'release' | 'back', Statement>;
+  readonly #control: Record<
+    'begin' | 'commit' | 'rollback' | 'savepoint' | 'release' | 'back',
+    Statement
+  >;
   readonly #writeSeq: Statement;
   readonly #checkpointPragma: Statement<[number, number, number]>;
   readonly #checkpointBytes: number;
@@ -119,7 +127,8 @@ export class Database {
     };
     this.#writeSeq = this.prepare('UPDATE sequence SET last_seq = ? WHERE id = 1');
     this.#checkpointPragma = this.prepare('PRAGMA wal_checkpoint(PASSIVE)');
-    this.#seq = this.prepare<[number]>('SELECT last_seq FROM sequence WHERE id = 1').get()?.[0] ?? 0;
+    this.#seq =
+      this.prepare<[number]>('SELECT last_seq FROM sequence WHERE id = 1').get()?.[0] ?? 0;
     this.#durableSeq = this.#seq;
   }
 
@@ -140,7 +149,8 @@ export class Database {
   /** Prepares a statement that lives as long as the database. */
   prepare<Row extends readonly SqlValue[] = SqlValue[]>(sql: string): Statement<Row> {
     const statement = new Statement<Row>(this.#host, this.#handle, sql, (error) => {
-      if ([SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM].includes(error.code & 0xff)) this.#poisoned = true;
+      if ([SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM].includes(error.code & 0xff))
+        this.#poisoned = true;
     });
     this.#statements.push(statement as unknown as Statement);
     return statement;
@@ -166,7 +176,8 @@ export class Database {
     try {
       this.#control.savepoint.run();
       const value = fn();
-      if (value instanceof Promise) throw new Error('a transaction gave a promise: it must be synchronous');
+      if (value instanceof Promise)
+        throw new Error('a transaction gave a promise: it must be synchronous');
       if (this.#poisoned) throw new Error('a transaction went on after its group had failed');
       this.#control.release.run();
       group.members++;
@@ -312,7 +323,9 @@ export class Database {
       this.#walSyncing = false;
       if (error) return this.#lost(`the disk refused to sync the log: ${error.message}`, error);
       if (this.#fs.fstatSync(wal.fd).nlink === 0) {
-        return this.#lost(`${wal.path} was deleted by another program: open ${DATABASE_FILE} read-only`);
+        return this.#lost(
+          `${wal.path} was deleted by another program: open ${DATABASE_FILE} read-only`,
+        );
       }
       const micros = Math.round((this.#options.clock.monotonic() - started) * 1000);
       this.stats.syncMicroseconds.record(Math.max(1, micros));
@@ -367,7 +380,8 @@ export class Database {
     file.syncPending = false;
     this.#databaseSyncing = true;
     this.#fs.fdatasync(file.fd, (error) => {
-      if (error) return this.#lost(`the disk refused to sync the database: ${error.message}`, error);
+      if (error)
+        return this.#lost(`the disk refused to sync the database: ${error.message}`, error);
       this.#databaseSyncing = false;
       this.#options.failpoint('checkpoint.after');
       if (!this.#commitWaits) return;
@@ -426,8 +440,8 @@ function configure(host: HostedSqlite, handle: number): void {
 
 /** Plain statements, for opening and migrating. */
 export interface SqlTools {
-  exec(sql: string): void;
-  one(sql: string, ...values: SqlValue[]): SqlValue[] | undefined;
+  exec: (sql: string) => void;
+  one: (sql: string, ...values: SqlValue[]) => SqlValue[] | undefined;
 }
 
 function sqlTools(host: HostedSqlite, handle: number): SqlTools {
@@ -463,9 +477,13 @@ function asStorageError(error: unknown): unknown {
   const cause = error.cause as NodeJS.ErrnoException | undefined;
   const full = cause?.code === 'ENOSPC' || cause?.code === 'EDQUOT';
   if (error.code === SQLITE_FULL || full) {
-    return new AppError('storage_full', 'the disk is full: nothing was changed; free some space and try again', {
-      cause: error,
-    });
+    return new AppError(
+      'storage_full',
+      'the disk is full: nothing was changed; free some space and try again',
+      {
+        cause: error,
+      },
+    );
   }
   if ([SQLITE_IOERR, SQLITE_CORRUPT].includes(error.code & 0xff)) {
     return new AppError(

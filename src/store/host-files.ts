@@ -279,7 +279,10 @@ function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): v
   const { fs } = files;
 
   /** Replaces a call whose first argument is an open file; other files stay with sql.js. */
-  const onFile = (name: keyof typeof IMPORT, handle: (file: HostFile, ...rest: number[]) => number) => {
+  const onFile = (
+    name: keyof typeof IMPORT,
+    handle: (file: HostFile, ...rest: number[]) => number,
+  ) => {
     const letter = IMPORT[name];
     const fallback = wanted(original, letter);
     imports[letter] = (fd = 0, ...rest) => {
@@ -321,18 +324,19 @@ function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): v
     return 0;
   };
 
-  onPath('openat', 1, (realPath, _dir, _path, flags = 0, varargs = 0) =>
-    syscall(() => {
-      const mode = flags & O_CREAT && varargs ? memory.uint32(varargs) & 0o777 : 0o600;
-      return files.add(fs.openSync(realPath, hostFlags(flags), mode), realPath);
-    }),
+  // Whatever mode SQLite would like: what is in here is for its owner alone.
+  onPath('openat', 1, (realPath, _dir, _path, flags = 0) =>
+    syscall(() => files.add(fs.openSync(realPath, hostFlags(flags), 0o600), realPath)),
   );
   const closeLetter = IMPORT.close;
   const closeFallback = wanted(original, closeLetter);
-  imports[closeLetter] = (fd = 0) => (files.get(fd) ? wasi(() => files.close(fd)) : closeFallback(fd));
+  imports[closeLetter] = (fd = 0) =>
+    files.get(fd) ? wasi(() => files.close(fd)) : closeFallback(fd);
   onFile('read', (file, vector = 0, count = 0, out = 0) =>
     wasi(() => {
-      const total = transfer(memory, vector, count, (pointer, length) => readFully(fs, memory, file, pointer, length));
+      const total = transfer(memory, vector, count, (pointer, length) =>
+        readFully(fs, memory, file, pointer, length),
+      );
       memory.words()[out >> 2] = total;
     }),
   );
@@ -350,7 +354,7 @@ function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): v
   onFile('seek', (file, offset = 0, whence = 0, out = 0) =>
     wasi(() => {
       const base = whence === 1 ? file.position : whence === 2 ? fs.fstatSync(file.fd).size : 0;
-      file.position = base + Number(offset);
+      file.position = base + fromInt64(offset);
       memory.longs()[out >> 3] = BigInt(file.position);
     }),
   );
@@ -362,11 +366,13 @@ function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): v
   );
   onFile('ftruncate', (file, length = 0) =>
     syscall(() => {
-      fs.ftruncateSync(file.fd, Number(length));
+      fs.ftruncateSync(file.fd, fromInt64(length));
       return 0;
     }),
   );
-  onFile('fstat', (file, at = 0) => syscall(() => stat(at, fs.fstatSync(file.fd, { bigint: true }))));
+  onFile('fstat', (file, at = 0) =>
+    syscall(() => stat(at, fs.fstatSync(file.fd, { bigint: true }))),
+  );
   onPath('lstat', 0, (realPath, _path, at = 0) =>
     syscall(() => stat(at, fs.lstatSync(realPath, { bigint: true }))),
   );
@@ -411,6 +417,11 @@ function wanted(imports: Syscalls, letter: string): Syscall {
   return found;
 }
 
+/** A 64-bit argument: WASM hands it over as a BigInt. */
+function fromInt64(value: number | bigint): number {
+  return Number(value);
+}
+
 function hostFlags(flags: number): number {
   const { O_RDONLY, O_WRONLY, O_RDWR } = nodeFs.constants;
   const access = [O_RDONLY, O_WRONLY, O_RDWR][flags & 3] ?? O_RDWR;
@@ -440,7 +451,13 @@ function transfer(
   return total;
 }
 
-function readFully(fs: FileSystem, memory: WasmMemory, file: HostFile, pointer: number, length: number): number {
+function readFully(
+  fs: FileSystem,
+  memory: WasmMemory,
+  file: HostFile,
+  pointer: number,
+  length: number,
+): number {
   let got = 0;
   while (got < length) {
     const read = fs.readSync(file.fd, memory.bytes(), pointer + got, length - got, file.position);

@@ -11,7 +11,12 @@ const migrations: readonly string[] = [migration001];
  */
 export function migrate(
   sql: SqlTools,
-  about: { version: string; newEpoch: () => string; now: number; backup: (fromVersion: number) => void },
+  about: {
+    version: string;
+    newEpoch: () => string;
+    now: number;
+    backup: (fromVersion: number) => void;
+  },
 ): void {
   const found = Number(sql.one('PRAGMA user_version')?.[0] ?? 0);
   if (found > migrations.length) {
@@ -31,12 +36,19 @@ export function migrate(
     sql.exec('BEGIN IMMEDIATE');
     sql.exec(step);
     if (index === 0) {
-      sql.one("INSERT INTO meta (key, value) VALUES ('epoch', ?), ('created_at', ?)", about.newEpoch(), String(about.now));
+      sql.one(
+        "INSERT INTO meta (key, value) VALUES ('epoch', ?), ('created_at', ?)",
+        about.newEpoch(),
+        String(about.now),
+      );
     }
     sql.exec(`PRAGMA user_version = ${index + 1}`);
     sql.exec('COMMIT');
   }
-  if (found < migrations.length || sql.one("SELECT value FROM meta WHERE key = 'written_by'")?.[0] !== about.version) {
+  if (
+    found < migrations.length ||
+    sql.one("SELECT value FROM meta WHERE key = 'written_by'")?.[0] !== about.version
+  ) {
     sql.one("INSERT OR REPLACE INTO meta (key, value) VALUES ('written_by', ?)", about.version);
   }
 }

@@ -61,7 +61,9 @@ export class RecordTable<T extends object> {
 
   /** A page of the records whose columns equal `filters` (undefined: any), newest first, from `cursor` on. */
   page(filters: Record<string, string | undefined>, limit: number, cursor?: string): RecordPage<T> {
-    const given = Object.entries(filters).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    const given = Object.entries(filters).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined,
+    );
     const conditions = [...given.map(([column]) => `${column} = ?`), 'n < ?'];
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
     const query = this.#prepared(`WHERE ${conditions.join(' AND ')} ORDER BY n DESC LIMIT ?`);

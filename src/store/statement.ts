@@ -92,7 +92,8 @@ export class Statement<Row extends readonly SqlValue[] = SqlValue[]> {
     let failure: SqliteError | undefined;
     try {
       while ((code = sqlite._sqlite3_step(this.#pointer)) === SQLITE_ROW) if (!onRow()) break;
-      if (code !== SQLITE_ROW && code !== SQLITE_DONE) failure = sqliteError(this.#host, this.#db, code);
+      if (code !== SQLITE_ROW && code !== SQLITE_DONE)
+        failure = sqliteError(this.#host, this.#db, code);
     } finally {
       sqlite._sqlite3_reset(this.#pointer);
       if (large) sqlite._free(large);

@@ -19,18 +19,24 @@ export function eventCommands(program: Command, world: World): void {
     .option('--session <session>', 'only of this session')
     .option('--after-seq <seq>', 'only after this event; "latest": only what is new', '0')
     .option('--no-follow', 'end with the newest stored event')
-    .action(async (options: { session?: string; afterSeq: string; follow: boolean }, command: Command) => {
-      const global = command.optsWithGlobals<GlobalOptions>();
-      const client = world.connect(global);
-      const sessionId = options.session === undefined ? undefined : await wholeId(client, options.session);
-      const after = startingPoint(options.afterSeq);
-      const write = global.json
-        ? (event: RuntimeEventRecord) => world.stdout.write(`${JSON.stringify(event)}\n`)
-        : (event: RuntimeEventRecord) => world.stdout.write(`${line(event)}\n`);
-      if (options.follow) await follow(world, client, sessionId, after, write);
-      else for await (const event of stored(client, sessionId, after)) write(event);
-      client.close();
-    });
+    .action(
+      async (
+        options: { session?: string; afterSeq: string; follow: boolean },
+        command: Command,
+      ) => {
+        const global = command.optsWithGlobals<GlobalOptions>();
+        const client = world.connect(global);
+        const sessionId =
+          options.session === undefined ? undefined : await wholeId(client, options.session);
+        const after = startingPoint(options.afterSeq);
+        const write = global.json
+          ? (event: RuntimeEventRecord) => world.stdout.write(`${JSON.stringify(event)}\n`)
+          : (event: RuntimeEventRecord) => world.stdout.write(`${line(event)}\n`);
+        if (options.follow) await follow(world, client, sessionId, after, write);
+        else for await (const event of stored(client, sessionId, after)) write(event);
+        client.close();
+      },
+    );
 }
 
 async function follow(
@@ -49,7 +55,9 @@ async function follow(
     signal,
     onConnection: (state) =>
       world.stderr.write(
-        state.lost ? 'cadre: the connection was lost: trying again\n' : `cadre: connected again, after ${state.after}\n`,
+        state.lost
+          ? 'cadre: the connection was lost: trying again\n'
+          : `cadre: connected again, after ${state.after}\n`,
       ),
   });
   for await (const event of events) write(event);
@@ -57,7 +65,11 @@ async function follow(
 }
 
 /** What is stored just now, page by page. */
-async function* stored(client: Client, sessionId: string | undefined, from: number | 'latest'): AsyncGenerator<RuntimeEventRecord> {
+async function* stored(
+  client: Client,
+  sessionId: string | undefined,
+  from: number | 'latest',
+): AsyncGenerator<RuntimeEventRecord> {
   if (from === 'latest') return;
   let after: number = from;
   for (;;) {
@@ -65,7 +77,10 @@ async function* stored(client: Client, sessionId: string | undefined, from: numb
     const { value, headers } =
       sessionId === undefined
         ? await client.ask(endpoints.replayEvents, { query })
-        : await client.ask(endpoints.replaySessionEvents, { params: { session_id: sessionId }, query });
+        : await client.ask(endpoints.replaySessionEvents, {
+            params: { session_id: sessionId },
+            query,
+          });
     yield* value;
     const next = headers['x-next-after-seq'];
     if (next === undefined) return;
@@ -88,11 +103,23 @@ function line({ seq, kind, session_id, created_at, payload }: RuntimeEventRecord
 
 const LINE_CHARACTERS = 100;
 
+/** The parts of any payload that are worth a line. */
+interface Telling {
+  text?: string;
+  status?: string;
+  tool?: { title: string };
+  turn?: { error: { message: string } | null };
+  session?: { cwd: string; failure: { message: string } | null };
+}
+
 /** The most telling part of a payload, in one line. */
 function summary(payload: Record<string, unknown>): string {
-  const { text, tool, turn, session } = payload as Record<string, Record<string, unknown> | undefined>;
-  const error = (turn?.error ?? session?.failure) as { message?: string } | null | undefined;
-  const said = tool ? `${String(payload.status ?? '')} ${String(tool.title)}` : (text ?? error?.message ?? session?.cwd ?? '');
-  const flat = plain(String(said)).replaceAll(/\s+/g, ' ').trim();
+  const { text, status, tool, turn, session } = payload as Telling;
+  const said = tool
+    ? `${status ?? ''} ${tool.title}`
+    : (text ?? turn?.error?.message ?? session?.failure?.message ?? session?.cwd);
+  const flat = plain(said ?? '')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
   return flat.length > LINE_CHARACTERS ? `${flat.slice(0, LINE_CHARACTERS - 1)}…` : flat;
 }

@@ -16,7 +16,10 @@ export function runCommand(program: Command, world: World): void {
       const input = [{ type: 'text' as const, text: await readPrompt(text, world.stdin) }];
       const client = world.connect(global);
       const { id } = await client.call(endpoints.createSession, { body: openBody(options) });
-      const accepted = await client.call(endpoints.sendTurn, { params: { session_id: id }, body: { input } });
+      const accepted = await client.call(endpoints.sendTurn, {
+        params: { session_id: id },
+        body: { input },
+      });
       await followTurn(world, global, client, accepted);
       client.close();
     });

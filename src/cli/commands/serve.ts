@@ -31,7 +31,8 @@ export function serveCommand(program: Command, world: World): void {
 
 async function serve(world: World, options: ServeOptions & GlobalOptions): Promise<void> {
   const { startRuntime } = await import('../../runtime.ts');
-  const bindAddress = options.bind ?? (options.port === undefined ? undefined : `127.0.0.1:${options.port}`);
+  const bindAddress =
+    options.bind ?? (options.port === undefined ? undefined : `127.0.0.1:${options.port}`);
   const { config: file, dataDir, logLevel } = options;
   const config = loadConfig({ config: file, bindAddress, dataDir, logLevel }, world.env);
   if (options.demo) config.providers.acp = demoAgent(world.env);
@@ -62,7 +63,8 @@ async function serve(world: World, options: ServeOptions & GlobalOptions): Promi
       ? `${JSON.stringify(ready)}\n`
       : `cadre ${version} listens on ${url}\n  data   ${directory}\n  token  ${tokenFile ?? 'from the configuration'}\n`,
   );
-  if (!stop.signal.aborted) await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
+  if (!stop.signal.aborted)
+    await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
   await runtime.stop(hurry.signal);
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.off(name, signalled);
 }

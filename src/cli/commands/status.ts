@@ -34,6 +34,11 @@ export function statusCommands(program: Command, world: World): void {
     .description('the version of this program')
     .action((_options: object, command: Command) => {
       const value = { name: 'cadre', version, commit, node: process.version };
-      show(world, command.optsWithGlobals<GlobalOptions>(), value, () => `cadre ${version} (${commit}, node ${process.version})\n`);
+      show(
+        world,
+        command.optsWithGlobals<GlobalOptions>(),
+        value,
+        () => `cadre ${version} (${commit}, node ${process.version})\n`,
+      );
     });
 }

@@ -22,5 +22,7 @@ export function sessionRoutes(app: FastifyInstance, sessions: SessionService): v
     return records;
   });
   mount(app, endpoints.getTurn, ({ params }) => sessions.turn(params.session_id, params.turn_id));
-  mount(app, endpoints.listItems, ({ params }) => sessions.items(params.session_id, params.turn_id));
+  mount(app, endpoints.listItems, ({ params }) =>
+    sessions.items(params.session_id, params.turn_id),
+  );
 }

@@ -55,9 +55,13 @@ export async function openAcpAgent(options: OpenOptions): Promise<Agent> {
         what: `agent of ${session.id}`,
       })
       .catch((error: unknown) => {
-        throw new ProviderError('provider_unavailable', `acp: the agent could not be started in ${session.cwd}`, {
-          cause: error,
-        });
+        throw new ProviderError(
+          'provider_unavailable',
+          `acp: the agent could not be started in ${session.cwd}`,
+          {
+            cause: error,
+          },
+        );
       });
   }
 }
@@ -115,7 +119,8 @@ class AcpAgent implements Agent {
       onPermission: (params) => this.#permission(params),
     });
     this.gone = child.exited.then(
-      ({ code, signal }) => this.#describeExit(signal ? `was killed by ${signal}` : `exited with ${code}`),
+      ({ code, signal }) =>
+        this.#describeExit(signal ? `was killed by ${signal}` : `exited with ${code}`),
       (error: unknown) => `could not be started: ${String(error)}`,
     );
   }
@@ -139,14 +144,21 @@ class AcpAgent implements Agent {
 
   async create(): Promise<OpenedSession> {
     const opened = openedSession.parse(await this.#ask('session/new', this.#place()));
-    if (!opened.sessionId) throw new ProviderError('provider_unavailable', 'acp: the agent opened a session without an id');
+    if (!opened.sessionId)
+      throw new ProviderError(
+        'provider_unavailable',
+        'acp: the agent opened a session without an id',
+      );
     this.ref = opened.sessionId;
     return opened;
   }
 
   async resume(ref: string, abilities: Abilities): Promise<OpenedSession> {
     if (!abilities.resume && !abilities.load) {
-      throw new ProviderError('resume_failed', 'acp: this agent cannot resume sessions: open a new one');
+      throw new ProviderError(
+        'resume_failed',
+        'acp: this agent cannot resume sessions: open a new one',
+      );
     }
     this.ref = ref;
     this.#replaying = true;
@@ -156,7 +168,11 @@ class AcpAgent implements Agent {
     } catch (error) {
       const said = agentError((error as Error).cause);
       if (!said) throw error;
-      throw new ProviderError('resume_failed', `acp: the agent cannot resume the session: ${said.message}`, { cause: error });
+      throw new ProviderError(
+        'resume_failed',
+        `acp: the agent cannot resume the session: ${said.message}`,
+        { cause: error },
+      );
     } finally {
       this.#replaying = false;
     }
@@ -166,7 +182,10 @@ class AcpAgent implements Agent {
     if (mode === null || mode === 'default') return;
     const known = opened.modes?.availableModes.map(({ id }) => id) ?? [];
     if (!known.includes(mode)) {
-      throw new ProviderError('invalid_permission_mode', `permission_mode "${mode}" is not one of the agent's: ${known.join(', ') || 'it has none'}`);
+      throw new ProviderError(
+        'invalid_permission_mode',
+        `permission_mode "${mode}" is not one of the agent's: ${known.join(', ') || 'it has none'}`,
+      );
     }
     await this.#ask('session/set_mode', { sessionId: this.ref, modeId: mode });
   }
@@ -176,16 +195,26 @@ class AcpAgent implements Agent {
     const option = opened.configOptions?.find(({ category }) => category === 'model');
     const known = option?.options?.flatMap(({ value }) => value ?? []) ?? [];
     if (!option || !known.includes(model)) {
-      throw new ProviderError('invalid_model', `model "${model}" is not one of the agent's: ${known.join(', ') || 'it offers none'}`);
+      throw new ProviderError(
+        'invalid_model',
+        `model "${model}" is not one of the agent's: ${known.join(', ') || 'it offers none'}`,
+      );
     }
-    await this.#ask('session/set_config_option', { sessionId: this.ref, configId: option.id, value: model });
+    await this.#ask('session/set_config_option', {
+      sessionId: this.ref,
+      configId: option.id,
+      value: model,
+    });
   }
 
   async prompt(input: readonly InputItem[]): Promise<TurnOutcome> {
     this.#refused = undefined;
     const prompt = input.map(({ text }) => ({ type: 'text', text }));
     try {
-      const answer = await this.#connection.request('session/prompt', { sessionId: this.ref, prompt });
+      const answer = await this.#connection.request('session/prompt', {
+        sessionId: this.ref,
+        prompt,
+      });
       return this.#refused ?? outcomeOf(answer);
     } catch (error) {
       if (this.#refused) return this.#refused;
@@ -225,7 +254,11 @@ class AcpAgent implements Agent {
       ]);
     } catch (error) {
       const said = agentError(error)?.message ?? (error as Error).message;
-      throw new ProviderError('provider_unavailable', `acp: the agent refused or failed at ${method}: ${said}`, { cause: error });
+      throw new ProviderError(
+        'provider_unavailable',
+        `acp: the agent refused or failed at ${method}: ${said}`,
+        { cause: error },
+      );
     } finally {
       timer.abort();
     }
@@ -271,7 +304,10 @@ function outcomeOf(answer: unknown): TurnOutcome {
       return failed('refused', 'the agent refused to go on');
     case 'max_tokens':
     case 'max_turn_requests':
-      return failed('limit_reached', `the agent stopped at a limit of its own (${data.stopReason})`);
+      return failed(
+        'limit_reached',
+        `the agent stopped at a limit of its own (${data.stopReason})`,
+      );
     case undefined:
       return failed('provider_error', 'the agent ended the turn without saying how');
     default:

@@ -27,7 +27,7 @@ export interface AcpConnection {
 export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
   const wire = ndJsonStream(
     Writable.toWeb(child.stdin) as WritableStream<Uint8Array>,
-    Readable.toWeb(child.stdout) as unknown as ReadableStream<Uint8Array>,
+    Readable.toWeb(child.stdout),
     { maxMessageBytes: MAX_LINE_BYTES },
   );
   const withoutUpdates = new TransformStream<AnyMessage, AnyMessage>({

@@ -18,7 +18,11 @@ export interface AcpSettings {
 }
 
 /** Any agent that speaks the Agent Client Protocol, one process a session. */
-export function acpProvider(given: { settings: AcpSettings; supervisor: Supervisor; clock: Clock }): Provider {
+export function acpProvider(given: {
+  settings: AcpSettings;
+  supervisor: Supervisor;
+  clock: Clock;
+}): Provider {
   const { settings } = given;
   const stats = { unknown_messages: 0, last_error: null as string | null };
   return {
@@ -54,7 +58,8 @@ export function acpProvider(given: { settings: AcpSettings; supervisor: Supervis
 }
 
 function problemOf({ enabled, command, transport, env }: AcpSettings): string | null {
-  if (!enabled) return 'not configured: add a section [providers.acp] with a command, or try cadre serve --demo';
+  if (!enabled)
+    return 'not configured: add a section [providers.acp] with a command, or try cadre serve --demo';
   if (transport !== 'stdio') return `transport "${transport}" is not supported: use "stdio"`;
   if (!command) return 'no command is configured: set providers.acp.command';
   if (!findProgram(command, env.PATH ?? process.env.PATH)) {

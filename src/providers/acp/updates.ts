@@ -68,7 +68,11 @@ const toolStatus: Record<string, NonNullable<ToolChange['status']>> = {
 };
 
 const contentText = z.looseObject({ content: z.looseObject({ text: z.string() }) });
-const contentDiff = z.looseObject({ type: z.literal('diff'), path: z.string(), newText: z.string() });
+const contentDiff = z.looseObject({
+  type: z.literal('diff'),
+  path: z.string(),
+  newText: z.string(),
+});
 const rawOutputText = z.looseObject({ output: z.string() });
 
 /** What the tool said: its content where there is any, else its raw output, as text. Null: nothing new. */

@@ -1,0 +1,75 @@
+# Every target runs on the pinned Node in node_modules, whatever Node the machine has.
+export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+N ?= 200
+SEED ?=
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# Not `npm ci`: optional packages of other platforms are missing from the lock file where it was made.
+node_modules/.installed: package.json package-lock.json
+	npm install --no-audit --no-fund
+	git diff --exit-code package-lock.json
+	@touch $@
+
+.PHONY: install
+install: node_modules/.installed ## Install the exact dependencies
+
+.PHONY: build
+build: install ## Build the bundle, dist/cadre.cjs
+	node scripts/build.mjs
+
+.PHONY: openapi
+openapi: install ## Write src/api/openapi.yaml from the endpoint table
+	node scripts/openapi.mjs
+
+.PHONY: completions
+completions: build ## Write completions/ from the command tree
+	node scripts/completions.mjs
+
+.PHONY: demo
+demo: build ## Show the main job: a turn, a SIGKILL, everything still there
+	node scripts/demo.ts
+
+.PHONY: check
+check: install ## Types, lint (with the import map), format, unused code
+	tsc --noEmit
+	oxlint --type-aware
+	oxfmt --check
+	knip
+
+.PHONY: test
+test: install ## All tests that need nothing but this machine
+	vitest run
+
+.PHONY: crash
+crash: build ## N SIGKILLs under load (N=200, SEED=...)
+	N=$(N) SEED=$(SEED) node test/faults/crash.main.ts
+
+.PHONY: power
+power: install ## The power-loss simulation at length
+	POWER_IMAGES=2000 vitest run test/store/power
+
+.PHONY: test-agents
+test-agents: build ## Drive real agents (installs them into a test-only directory)
+	vitest run --config test/agents/vitest.config.ts
+
+.PHONY: bench
+bench: build ## Measure, each workload beside a bare baseline
+	node bench/run.ts
+
+.PHONY: package
+package: build ## Make the single executable, out/cadre, and try it
+	node scripts/package.mjs
+	sh scripts/smoke.sh out/cadre
+
+.PHONY: format
+format: install ## Format the sources
+	oxfmt
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf dist out .cache

@@ -1,0 +1,69 @@
+import { PassThrough } from 'node:stream';
+import { Client } from '../../src/client/client.ts';
+import type { Config } from '../../src/config/schema.ts';
+import { configSchema } from '../../src/config/schema.ts';
+import { type Runtime, type RuntimeOptions, startRuntime } from '../../src/runtime.ts';
+import { tempDirectory } from './temp.ts';
+
+/** A runtime in this process, with a real store, a real port and a client. */
+export interface TestRuntime {
+  runtime: Runtime;
+  client: Client;
+  url: string;
+  token: string;
+  directory: string;
+  /** What it has logged, as parsed lines. */
+  logLines(): Record<string, unknown>[];
+}
+
+export type TestRuntimeOptions = Partial<Omit<RuntimeOptions, 'directory' | 'config'>> & {
+  config?: Record<string, unknown>;
+  directory?: string;
+};
+
+/** Starts a runtime on a directory; the caller stops it. */
+export async function openRuntime(
+  directory: string,
+  options: TestRuntimeOptions = {},
+): Promise<TestRuntime> {
+  const { config: given = {}, ...rest } = options;
+  const sink = new PassThrough();
+  let text = '';
+  sink.setEncoding('utf8').on('data', (part: string) => (text += part));
+  const config: Config = configSchema.parse({
+    server: { bind_address: '127.0.0.1:0', drain_ms: 200 },
+    ...given,
+  });
+  const runtime = await startRuntime({
+    logTo: sink,
+    onFatal(error) {
+      throw error;
+    },
+    ...rest,
+    directory,
+    config,
+  });
+  const { url, token } = runtime;
+  const logLines = () =>
+    text
+      .trim()
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  return { runtime, client: new Client({ url, token }), url, token, directory, logLines };
+}
+
+/** Runs `test` with a fresh runtime, and stops it whatever happens. */
+export async function withRuntime<T>(
+  test: (given: TestRuntime) => Promise<T>,
+  options: TestRuntimeOptions = {},
+): Promise<T> {
+  await using own = tempDirectory('runtime');
+  const given = await openRuntime(options.directory ?? own.path, options);
+  try {
+    return await test(given);
+  } finally {
+    given.client.close();
+    await given.runtime.stop();
+  }
+}

@@ -1,0 +1,110 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { Client } from '../../src/client/client.ts';
+import { readToken } from '../../src/config/token.ts';
+import { selfCommand } from '../../src/lib/self.ts';
+import { tempDirectory } from './temp.ts';
+
+/** A real server in a process of its own. */
+export interface TestServer {
+  url: string;
+  token: string;
+  pid: number;
+  directory: string;
+  client: Client;
+  /** All it has written to its log. */
+  log(): string;
+  /** Sends a signal; resolves with how it ended. */
+  end(signal: NodeJS.Signals): Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+}
+
+export interface ServerOptions {
+  /** More flags of `cadre serve`. */
+  args?: string[];
+  env?: Record<string, string>;
+}
+
+/** Starts `cadre serve --demo` on a directory and a free port; resolves when it is ready. Rejects with its log. */
+export async function startServer(
+  directory: string,
+  { args = [], env = {} }: ServerOptions = {},
+): Promise<TestServer> {
+  const { file, args: self } = selfCommand();
+  const child = spawn(
+    file,
+    [...self, '--json', '--data-dir', directory, 'serve', '--demo', '--port', '0', ...args],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env.PATH ?? '',
+        TMPDIR: process.env.TMPDIR ?? '/tmp',
+        HOME: directory,
+        CADRE_DEMO_STATE: path.join(directory, 'demo-agent'),
+        ...env,
+      },
+    },
+  );
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
+  const exited = once(child, 'exit').then(([code, signal]) => ({
+    code,
+    signal,
+  })) as TestServer['exited'];
+  const ready = await Promise.race([
+    firstLine(child),
+    exited.then((how) =>
+      Promise.reject(new Error(`the server ended: ${JSON.stringify(how)}\n${log}`)),
+    ),
+  ]);
+  const { url, token_file: tokenFile } = JSON.parse(ready) as { url: string; token_file: string };
+  const token = readToken(tokenFile);
+  const client = new Client({ url, token });
+  return {
+    url,
+    token,
+    pid: child.pid ?? 0,
+    directory,
+    client,
+    log: () => log,
+    exited,
+    end(signal) {
+      child.kill(signal);
+      return exited.finally(() => client.close());
+    },
+  };
+}
+
+/** Runs `test` against a fresh server, and ends it whatever happens. */
+export async function withServer<T>(
+  test: (server: TestServer) => Promise<T>,
+  options: ServerOptions = {},
+): Promise<T> {
+  await using directory = tempDirectory('server');
+  const server = await startServer(directory.path, options);
+  try {
+    return await test(server);
+  } finally {
+    await server.end('SIGKILL');
+    await untilNothingCarries(directory.path);
+  }
+}
+
+/** Waits until no process is left that was started for a directory: the keeper may need a moment. */
+export async function untilNothingCarries(text: string): Promise<void> {
+  const { carriersOf } = await import('../../src/children/identity.ts');
+  const { setTimeout: pause } = await import('node:timers/promises');
+  for (let waited = 0; waited < 5000; waited += 10) {
+    if (carriersOf(text).length === 0) return;
+    await pause(10);
+  }
+  throw new Error(`processes are left: ${carriersOf(text).join(', ')}`);
+}
+
+async function firstLine(child: ChildProcess): Promise<string> {
+  if (!child.stdout) throw new Error('no stdout');
+  for await (const line of createInterface({ input: child.stdout })) return line;
+  return new Promise(() => undefined);
+}

@@ -1,0 +1,18 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+/** A directory of a test's own, removed when disposed. All lie in one root, which the run checks at its end. */
+export function tempDirectory(
+  name = 'test',
+): AsyncDisposable & { path: string; [Symbol.dispose](): void } {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), `${name}-`));
+  const remove = () => fs.rmSync(directory, { recursive: true, force: true });
+  return {
+    path: fs.realpathSync(directory),
+    [Symbol.dispose]: remove,
+    async [Symbol.asyncDispose]() {
+      remove();
+    },
+  };
+}

@@ -1,0 +1,15 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    exclude: ['test/agents/**'],
+    globalSetup: ['test/support/global-setup.ts'],
+    reporters: ['default', './test/support/watchdog.ts'],
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+    teardownTimeout: 10_000,
+    retry: 0,
+    pool: 'forks',
+  },
+});
