@@ -24,6 +24,8 @@ export function opencodeEnvironment({
 }: OpencodeOptions): Record<string, string> {
   return {
     HOME: home,
+    // It unpacks libraries there and leaves them.
+    TMPDIR: home,
     ...xdgDirectories(home),
     OPENCODE_DISABLE_AUTOUPDATE: '1',
     OPENCODE_DISABLE_CLAUDE_CODE: '1',

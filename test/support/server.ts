@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { Client } from '../../src/client/client.ts';
@@ -24,29 +25,29 @@ export interface TestServer {
 export interface ServerOptions {
   /** More flags of `cadre serve`. */
   args?: string[];
+  /** The configuration as TOML, instead of the demo agent. */
+  config?: string;
   env?: Record<string, string>;
 }
 
-/** Starts `cadre serve --demo` on a directory and a free port; resolves when it is ready. Rejects with its log. */
+/** Starts `cadre serve` on a directory and a free port; resolves when it is ready. Rejects with its log. */
 export async function startServer(
   directory: string,
-  { args = [], env = {} }: ServerOptions = {},
+  { args = [], config, env = {} }: ServerOptions = {},
 ): Promise<TestServer> {
   const { file, args: self } = selfCommand();
-  const child = spawn(
-    file,
-    [...self, '--json', '--data-dir', directory, 'serve', '--demo', '--port', '0', ...args],
-    {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: {
-        PATH: process.env.PATH ?? '',
-        TMPDIR: process.env.TMPDIR ?? '/tmp',
-        HOME: directory,
-        CADRE_DEMO_STATE: path.join(directory, 'demo-agent'),
-        ...env,
-      },
+  const agent = config === undefined ? ['--demo'] : ['--config', writeConfig(directory, config)];
+  const flags = ['--json', '--data-dir', directory, 'serve', '--port', '0', ...agent, ...args];
+  const child = spawn(file, [...self, ...flags], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env.PATH ?? '',
+      TMPDIR: process.env.TMPDIR ?? '/tmp',
+      HOME: directory,
+      CADRE_DEMO_STATE: path.join(directory, 'demo-agent'),
+      ...env,
     },
-  );
+  });
   let log = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
   const exited = once(child, 'exit').then(([code, signal]) => ({
@@ -90,6 +91,12 @@ export async function withServer<T>(
     await server.end('SIGKILL');
     await untilNothingCarries(directory.path);
   }
+}
+
+function writeConfig(directory: string, toml: string): string {
+  const file = path.join(directory, 'config.toml');
+  writeFileSync(file, toml);
+  return file;
 }
 
 /** Waits until no process is left that was started for a directory: the keeper may need a moment. */

@@ -1,0 +1,101 @@
+import { stringify } from 'smol-toml';
+import { expect, test } from 'vitest';
+import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { ofKind, openSession, runTurn } from '../support/turns.ts';
+import { installAgent } from './install.ts';
+import { type ModelServer, startModelServer } from './model-server.ts';
+import { opencodeEnvironment, type OpencodeRule } from './opencode-env.ts';
+
+test('opencode streams a text, and its usage is on the turn', async () => {
+  await withOpencode('allow', async ({ client, directory }) => {
+    const session = await openSession(client, directory);
+    const { events, turn } = await runTurn(client, session.id, '@@say:the quick brown fox jumps');
+
+    expect(turn).toMatchObject({ status: 'completed', text: 'the quick brown fox jumps' });
+    expect(ofKind(events, 'message.delta').length).toBeGreaterThan(1);
+    expect(ofKind(events, 'message.completed')[0]?.payload.text).toBe('the quick brown fox jumps');
+    expect(turn.usage).toMatchObject({
+      input_tokens: 100,
+      cached_input_tokens: 11,
+      output_tokens: 22,
+      context_tokens: 111,
+      context_window: 100_000,
+    });
+    expect(turn.usage?.cost_usd).toBeCloseTo(0.000144, 9);
+  });
+});
+
+test('a shell command of opencode really runs, and its whole output is on the tool', async () => {
+  await withOpencode('allow', async ({ client, directory }) => {
+    const session = await openSession(client, directory);
+    const script = '@@tool:bash:{"command":"echo it $((6*7))","description":"counts"}';
+    const { events, turn } = await runTurn(client, session.id, script);
+
+    expect(turn.status).toBe('completed');
+    expect(turn.text).toContain('RESULT[it 42');
+    const [tool] = ofKind(events, 'tool.completed');
+    expect(tool?.payload).toMatchObject({ status: 'completed', text: 'it 42\n', tool: { kind: 'execute' } });
+    expect(ofKind(events, 'tool.started')).toHaveLength(1);
+  });
+});
+
+test('opencode asking for permission fails the turn with what it asked, and the session lives on', async () => {
+  await withOpencode('ask', async ({ client, directory }) => {
+    const session = await openSession(client, directory);
+    const { turn } = await runTurn(client, session.id, '@@tool:bash:{"command":"touch asked","description":"makes a file"}');
+    expect(turn.error).toMatchObject({ code: 'permission_required' });
+    expect(turn.error?.message).toContain('touch asked');
+
+    const { turn: next } = await runTurn(client, session.id, '@@say:still here');
+    expect(next).toMatchObject({ status: 'completed', text: 'still here' });
+  });
+});
+
+test('after a SIGKILL of the server opencode is gone, and its session is resumed with the next turn', async () => {
+  await using model = await startModelServer();
+  await using directory = tempDirectory('opencode');
+  const config = await opencodeConfig(directory.path, model, 'allow');
+  const before = await startServer(directory.path, { config });
+  const session = await openSession(before.client, directory.path);
+  await runTurn(before.client, session.id, '@@say:first');
+  await before.end('SIGKILL');
+  await untilNothingCarries(directory.path);
+
+  const after = await startServer(directory.path, { config });
+  try {
+    const { turn } = await runTurn(after.client, session.id, '@@say:second');
+    expect(turn).toMatchObject({ status: 'completed', text: 'second' });
+    expect(model.requests.at(-1)?.script).toBe('say:second');
+  } finally {
+    await after.end('SIGTERM');
+    await untilNothingCarries(directory.path);
+  }
+});
+
+test('a model that fails is a typed failure of the turn', async () => {
+  await withOpencode('allow', async ({ client, directory }) => {
+    const session = await openSession(client, directory);
+    const { turn } = await runTurn(client, session.id, '@@err:400');
+    expect(turn.error?.code).toBe('provider_error');
+  });
+});
+
+async function withOpencode(rule: OpencodeRule, use: (server: TestServer) => Promise<void>): Promise<void> {
+  await using model = await startModelServer();
+  await using directory = tempDirectory('opencode');
+  const server = await startServer(directory.path, { config: await opencodeConfig(directory.path, model, rule) });
+  try {
+    await use(server);
+  } finally {
+    await server.end('SIGTERM');
+    await untilNothingCarries(directory.path);
+  }
+}
+
+async function opencodeConfig(home: string, model: ModelServer, rule: OpencodeRule): Promise<string> {
+  const { command, args } = await installAgent('opencode');
+  const permission = { bash: rule, edit: rule };
+  const env = opencodeEnvironment({ home, modelUrl: model.url, permission });
+  return stringify({ providers: { acp: { command, args, env } } });
+}
