@@ -34,14 +34,20 @@ const agents: Record<AgentName, Agent> = {
 
 const execute = promisify(execFile);
 
+/** How to start an agent that `installAgent` has installed. */
+export function agentStart(name: AgentName): AgentStart {
+  const { program, args } = agents[name];
+  return { command: join(directoryOf(name), program), args };
+}
+
 /**
- * Installs the pinned release of an agent, unless it is there already, and tells how to start it.
- * Not meant for two callers at once: call it before the tests, not in each.
+ * Installs the pinned release of an agent, unless it is there already. Not meant for two callers at once:
+ * call it before the tests, not in each.
  */
-export async function installAgent(name: AgentName): Promise<AgentStart> {
-  const { packageName, program, args } = agents[name];
-  const directory = join(import.meta.dirname, 'install', name);
-  const command = join(directory, program);
+export async function installAgent(name: AgentName): Promise<void> {
+  const { packageName } = agents[name];
+  const directory = directoryOf(name);
+  const { command } = agentStart(name);
   const wanted = await pinnedVersion(directory, packageName);
 
   if ((await versionOf(command)) === wanted) {
@@ -53,7 +59,10 @@ export async function installAgent(name: AgentName): Promise<AgentStart> {
     if (found !== wanted)
       throw new Error(`${command} is ${found ?? 'not runnable'} after npm install, not ${wanted}`);
   }
-  return { command, args };
+}
+
+function directoryOf(name: AgentName): string {
+  return join(import.meta.dirname, 'install', name);
 }
 
 async function pinnedVersion(directory: string, packageName: string): Promise<string> {
@@ -97,7 +106,7 @@ async function runAside(
   try {
     return await execute(command, args, {
       timeout,
-      env: { ...process.env, ...xdgDirectories(directory) },
+      env: { ...process.env, TMPDIR: directory, ...xdgDirectories(directory) },
     });
   } finally {
     await rm(directory, { recursive: true, force: true });

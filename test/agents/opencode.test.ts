@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ofKind, openSession, runTurn } from '../support/turns.ts';
-import { installAgent } from './install.ts';
+import { agentStart } from './install.ts';
 import { type ModelServer, startModelServer } from './model-server.ts';
 import { opencodeEnvironment, type OpencodeRule } from './opencode-env.ts';
 
@@ -35,7 +35,11 @@ test('a shell command of opencode really runs, and its whole output is on the to
     expect(turn.status).toBe('completed');
     expect(turn.text).toContain('RESULT[it 42');
     const [tool] = ofKind(events, 'tool.completed');
-    expect(tool?.payload).toMatchObject({ status: 'completed', text: 'it 42\n', tool: { kind: 'execute' } });
+    expect(tool?.payload).toMatchObject({
+      status: 'completed',
+      text: 'it 42\n',
+      tool: { kind: 'execute' },
+    });
     expect(ofKind(events, 'tool.started')).toHaveLength(1);
   });
 });
@@ -43,7 +47,11 @@ test('a shell command of opencode really runs, and its whole output is on the to
 test('opencode asking for permission fails the turn with what it asked, and the session lives on', async () => {
   await withOpencode('ask', async ({ client, directory }) => {
     const session = await openSession(client, directory);
-    const { turn } = await runTurn(client, session.id, '@@tool:bash:{"command":"touch asked","description":"makes a file"}');
+    const { turn } = await runTurn(
+      client,
+      session.id,
+      '@@tool:bash:{"command":"touch asked","description":"makes a file"}',
+    );
     expect(turn.error).toMatchObject({ code: 'permission_required' });
     expect(turn.error?.message).toContain('touch asked');
 
@@ -55,7 +63,7 @@ test('opencode asking for permission fails the turn with what it asked, and the 
 test('after a SIGKILL of the server opencode is gone, and its session is resumed with the next turn', async () => {
   await using model = await startModelServer();
   await using directory = tempDirectory('opencode');
-  const config = await opencodeConfig(directory.path, model, 'allow');
+  const config = opencodeConfig(directory.path, model, 'allow');
   const before = await startServer(directory.path, { config });
   const session = await openSession(before.client, directory.path);
   await runTurn(before.client, session.id, '@@say:first');
@@ -81,10 +89,15 @@ test('a model that fails is a typed failure of the turn', async () => {
   });
 });
 
-async function withOpencode(rule: OpencodeRule, use: (server: TestServer) => Promise<void>): Promise<void> {
+async function withOpencode(
+  rule: OpencodeRule,
+  use: (server: TestServer) => Promise<void>,
+): Promise<void> {
   await using model = await startModelServer();
   await using directory = tempDirectory('opencode');
-  const server = await startServer(directory.path, { config: await opencodeConfig(directory.path, model, rule) });
+  const server = await startServer(directory.path, {
+    config: opencodeConfig(directory.path, model, rule),
+  });
   try {
     await use(server);
   } finally {
@@ -93,8 +106,8 @@ async function withOpencode(rule: OpencodeRule, use: (server: TestServer) => Pro
   }
 }
 
-async function opencodeConfig(home: string, model: ModelServer, rule: OpencodeRule): Promise<string> {
-  const { command, args } = await installAgent('opencode');
+function opencodeConfig(home: string, model: ModelServer, rule: OpencodeRule): string {
+  const { command, args } = agentStart('opencode');
   const permission = { bash: rule, edit: rule };
   const env = opencodeEnvironment({ home, modelUrl: model.url, permission });
   return stringify({ providers: { acp: { command, args, env } } });
