@@ -2,17 +2,24 @@ import { Command, CommanderError } from 'commander';
 import { version } from '../lib/self.ts';
 import { systemClock } from '../lib/clock.ts';
 import { AppError } from '../errors.ts';
-import { eventCommands } from './commands/events.ts';
-import { runCommand } from './commands/run.ts';
-import { serveCommand } from './commands/serve.ts';
-import { sessionCommands } from './commands/sessions.ts';
-import { statusCommands } from './commands/status.ts';
-import { connect } from './context.ts';
 import { exitCodes, reportFailure } from './exit.ts';
 import type { World } from './world.ts';
 
-/** The command tree. */
-export function createProgram(world: World): Command {
+type Register = (program: Command, world: World) => void;
+
+/** Who brings which commands. A command line loads only its own: what it imports, its user waits for. */
+const commands: Record<string, () => Promise<Register>> = {
+  serve: async () => (await import('./commands/serve.ts')).serveCommand,
+  run: async () => (await import('./commands/run.ts')).runCommand,
+  sessions: async () => (await import('./commands/sessions.ts')).sessionCommands,
+  events: async () => (await import('./commands/events.ts')).eventCommands,
+  status: async () => (await import('./commands/status.ts')).statusCommand,
+  version: async () => (await import('./commands/version.ts')).versionCommand,
+  'demo-agent': async () => (await import('./commands/demo-agent.ts')).demoAgentCommand,
+};
+
+/** The command tree: whole, or only the branch that `argv` is about. */
+export async function createProgram(world: World, argv?: readonly string[]): Promise<Command> {
   const program = new Command('cadre')
     .description('Runs teams of coding agents on one machine.')
     .version(version, '-V, --version', 'show the version')
@@ -21,10 +28,20 @@ export function createProgram(world: World): Command {
     .option('--data-dir <directory>', 'the data directory (CADRE_DATA_ROOT_DIR)')
     .option('--json', 'write JSON: one document, or one record a line for streams')
     .showSuggestionAfterError()
-    .showHelpAfterError('(see --help)')
     .configureOutput({
       writeErr: (text) => world.stderr.write(text),
       writeOut: (text) => world.stdout.write(text),
+      outputError(text) {
+        const message = text
+          .replace(/^error: /, '')
+          .trim()
+          .replaceAll('\n', ' ');
+        reportFailure(
+          new AppError('usage', `${message}; see --help`),
+          argv?.includes('--json') === true,
+          world.stderr,
+        );
+      },
     })
     .exitOverride()
     .addHelpText(
@@ -37,19 +54,23 @@ Examples:
 
 Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 auth, 5 refused, 6 no server, 7 conflict, 8 timeout`,
     );
-  serveCommand(program, world);
-  runCommand(program, world);
-  sessionCommands(program, world);
-  eventCommands(program, world);
-  statusCommands(program, world);
-  program
-    .command('demo-agent', { hidden: true })
-    .description('the agent of serve --demo, on stdin and stdout')
-    .action(async () => {
-      const { runDemoAgent } = await import('../demo-agent/index.ts');
-      await runDemoAgent({ stdin: process.stdin, stdout: process.stdout });
-    });
+  const named = argv && firstOperand(program, argv);
+  const wanted = named === undefined ? undefined : commands[named];
+  const loads = wanted ? [wanted] : asksVersionOnly(argv) ? [] : Object.values(commands);
+  for (const load of loads) (await load())(program, world);
   return program;
+}
+
+/** The first argument that is neither an option of the program nor the value of one. */
+function firstOperand(program: Command, argv: readonly string[]): string | undefined {
+  const takesValue = new Set(
+    program.options.filter(({ required }) => required).map(({ long }) => long),
+  );
+  return argv.find((argument, i) => !argument.startsWith('-') && !takesValue.has(argv[i - 1]));
+}
+
+function asksVersionOnly(argv: readonly string[] = []): boolean {
+  return argv[0] === '--version' || argv[0] === '-V';
 }
 
 /** Runs a command line; resolves with its exit code. */
@@ -61,7 +82,7 @@ export async function runCli(argv: readonly string[]): Promise<number> {
     stderr: process.stderr,
     env: process.env,
     clock: systemClock,
-    connect: (options) => connect(options, process.env),
+    connect: async (options) => (await import('./context.ts')).connect(options, process.env),
     interrupted: signalled,
     exit(wanted) {
       code = wanted;
@@ -72,7 +93,7 @@ export async function runCli(argv: readonly string[]): Promise<number> {
     if (error.code === 'EPIPE') process.exit(exitCodes.ok);
     throw error;
   });
-  const program = createProgram(world);
+  const program = await createProgram(world, argv);
   try {
     await program.parseAsync([...argv], { from: 'user' });
   } catch (error) {

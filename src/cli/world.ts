@@ -10,7 +10,7 @@ export interface World {
   env: NodeJS.ProcessEnv;
   clock: Clock;
   /** A client of the server that the options name. */
-  connect(options: GlobalOptions): Client;
+  connect(options: GlobalOptions): Promise<Client>;
   /** Aborts on INT and TERM, with the exit code to end with as its reason. */
   interrupted(): AbortSignal;
   /** Sets the exit code. */

@@ -150,7 +150,7 @@ export class TurnRunner {
     live.agent = await provider.open(session, sink, this.#stopping.signal);
     this.#agents.set(session.id, live);
     void live.agent.gone.then(async () => {
-      this.#agents.delete(session.id);
+      if (this.#agents.get(session.id) === live) this.#agents.delete(session.id);
       await this.#closeAside(live);
     });
     return live;

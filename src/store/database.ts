@@ -44,6 +44,8 @@ interface Group {
   readonly done: PromiseWithResolvers<void>;
   readonly firstSeq: number;
   lastSeq: number;
+  /** Where the WAL ended when the group began: what wrote nothing needs no sync of its own. */
+  readonly walBefore: number;
   members: number;
   /** What the group announces once it is on disk, in order. */
   readonly outbox: unknown[];
@@ -251,6 +253,7 @@ export class Database {
       done: Promise.withResolvers<void>(),
       firstSeq: this.#seq,
       lastSeq: this.#seq,
+      walBefore: this.walBytes,
       members: 0,
       outbox: [],
     };
@@ -292,11 +295,14 @@ export class Database {
     this.stats.groupSize.record(Math.max(1, group.members));
     this.#options.failpoint('commit.after');
     this.#unsynced.push(group);
-    if (this.#options.durability === 'full') this.#syncWal();
-    else {
+    const wroteNothing = this.walBytes === group.walBefore && this.#unsynced.length === 1;
+    if (wroteNothing || this.#options.durability === 'normal')
       this.#settle(this.#unsynced.splice(0));
-      this.#checkpointIfDue();
-    }
+    // Where one group follows the next without a pause, the log must not grow for ever.
+    this.#checkpointIfOver(
+      this.#options.durability === 'normal' ? this.#checkpointBytes : 2 * this.#checkpointBytes,
+    );
+    this.#syncWal();
   }
 
   /** Ends a group that SQLite gave up: every member rejects, the sequence goes back, the next group starts clean. */
@@ -332,7 +338,7 @@ export class Database {
       this.#options.failpoint('sync.after');
       this.#unsynced.splice(0, groups.length);
       this.#settle(groups);
-      this.#checkpointIfDue();
+      this.#checkpointIfOver(this.#checkpointBytes);
       this.#syncWal();
     });
   }
@@ -350,10 +356,10 @@ export class Database {
    * thread pool, and until it is done no COMMIT may follow: the next one would overwrite WAL pages whose
    * copies are not yet on the disk.
    */
-  #checkpointIfDue(): void {
+  #checkpointIfOver(limit: number): void {
     const bytes = this.walBytes;
     if (this.#group || this.#databaseSyncing || this.#running) return;
-    if (bytes < Math.max(this.#checkpointBytes, this.#retryCheckpointAt)) return;
+    if (bytes < Math.max(limit, this.#retryCheckpointAt)) return;
     const wal = this.#wal;
     const file = this.#host.file(DATABASE_FILE);
     if (!wal || !file) return;

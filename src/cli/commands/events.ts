@@ -25,7 +25,7 @@ export function eventCommands(program: Command, world: World): void {
         command: Command,
       ) => {
         const global = command.optsWithGlobals<GlobalOptions>();
-        const client = world.connect(global);
+        const client = await world.connect(global);
         const sessionId =
           options.session === undefined ? undefined : await wholeId(client, options.session);
         const after = startingPoint(options.afterSeq);

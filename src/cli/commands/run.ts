@@ -14,7 +14,7 @@ export function runCommand(program: Command, world: World): void {
     .action(async (text: string, options: OpenOptions, command: Command) => {
       const global = command.optsWithGlobals<GlobalOptions>();
       const input = [{ type: 'text' as const, text: await readPrompt(text, world.stdin) }];
-      const client = world.connect(global);
+      const client = await world.connect(global);
       const { id } = await client.call(endpoints.createSession, { body: openBody(options) });
       const accepted = await client.call(endpoints.sendTurn, {
         params: { session_id: id },

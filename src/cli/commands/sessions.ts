@@ -27,7 +27,7 @@ export function sessionCommands(program: Command, world: World): void {
     .option('--metadata <json>', 'any JSON, kept with the session')
     .action(async (options: OpenOptions & { metadata?: string }, command: Command) => {
       const global = command.optsWithGlobals<GlobalOptions>();
-      const client = world.connect(global);
+      const client = await world.connect(global);
       const metadata =
         options.metadata === undefined ? {} : { metadata: parseJson(options.metadata) };
       const session = await client.call(endpoints.createSession, {
@@ -57,7 +57,7 @@ export function sessionCommands(program: Command, world: World): void {
         command: Command,
       ) => {
         const global = command.optsWithGlobals<GlobalOptions>();
-        const client = world.connect(global);
+        const client = await world.connect(global);
         const { status, provider, limit } = options;
         const found = await client.call(endpoints.listSessions, {
           query: { status, provider, limit },
@@ -84,7 +84,7 @@ export function sessionCommands(program: Command, world: World): void {
     .argument('<session>', 'its id, or the last 6 or more characters of it')
     .action(async (id: string, _options: object, command: Command) => {
       const global = command.optsWithGlobals<GlobalOptions>();
-      const client = world.connect(global);
+      const client = await world.connect(global);
       const session = await client.call(endpoints.getSession, {
         params: { session_id: await wholeId(client, id) },
       });
@@ -107,7 +107,7 @@ export function sessionCommands(program: Command, world: World): void {
         command: Command,
       ) => {
         const global = command.optsWithGlobals<GlobalOptions>();
-        const client = world.connect(global);
+        const client = await world.connect(global);
         const input = [{ type: 'text' as const, text: await readPrompt(text, world.stdin) }];
         const session_id = await wholeId(client, id);
         const accepted = await client.call(endpoints.sendTurn, {

@@ -1,18 +1,17 @@
 import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
-import { commit, version } from '../../lib/self.ts';
 import type { GlobalOptions } from '../context.ts';
 import { details } from '../output.ts';
 import { show, type World } from '../world.ts';
 
-/** `cadre status` and `cadre version`. */
-export function statusCommands(program: Command, world: World): void {
+/** `cadre status`. */
+export function statusCommand(program: Command, world: World): void {
   program
     .command('status')
     .description('how the server is doing')
     .action(async (_options: object, command: Command) => {
       const global = command.optsWithGlobals<GlobalOptions>();
-      const client = world.connect(global);
+      const client = await world.connect(global);
       const found = await client.call(endpoints.getDiagnostics, {});
       show(world, global, found, () =>
         details({
@@ -27,18 +26,5 @@ export function statusCommands(program: Command, world: World): void {
         }),
       );
       client.close();
-    });
-
-  program
-    .command('version')
-    .description('the version of this program')
-    .action((_options: object, command: Command) => {
-      const value = { name: 'cadre', version, commit, node: process.version };
-      show(
-        world,
-        command.optsWithGlobals<GlobalOptions>(),
-        value,
-        () => `cadre ${version} (${commit}, node ${process.version})\n`,
-      );
     });
 }

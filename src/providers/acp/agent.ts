@@ -9,6 +9,8 @@ import type { AcpSettings } from './provider.ts';
 import { readPromptUsage, readToolCall, readUpdate } from './updates.ts';
 
 const PROTOCOL_VERSION = 1;
+/** An agent that closed its connection has this long to go by itself. */
+const LOST_GRACE_MS = 1000;
 /** So much of what an agent said on stderr is kept, to explain its end. */
 const STDERR_TAIL_CHARACTERS = 2000;
 
@@ -220,7 +222,7 @@ class AcpAgent implements Agent {
       if (this.#refused) return this.#refused;
       const said = agentError(error);
       if (said) return failed('provider_error', `the agent failed: ${said.message}`);
-      return failed('provider_exited', `the agent ${await this.gone}`);
+      return failed('provider_exited', await this.#describeLoss(error));
     }
   }
 
@@ -284,6 +286,15 @@ class AcpAgent implements Agent {
     if (tool !== 'unknown') await this.#options.sink.update(tool);
     this.cancel();
     return { outcome: 'cancelled' };
+  }
+
+  /** Why the connection ended. An agent that lives on without one is of no use: it is ended. */
+  async #describeLoss(error: unknown): Promise<string> {
+    const lives = this.#options.clock.sleep(LOST_GRACE_MS).then(() => null);
+    const how = await Promise.race([this.gone, lives]);
+    if (how !== null) return `the agent ${how}`;
+    await this.#child.end(0);
+    return `the agent broke the protocol and was ended: ${error instanceof Error ? error.message : String(error)}`;
   }
 
   #describeExit(how: string): string {
