@@ -289,12 +289,12 @@ class AcpAgent implements Agent {
   }
 
   /** Why the connection ended. An agent that lives on without one is of no use: it is ended. */
-  async #describeLoss(error: unknown): Promise<string> {
+  async #describeLoss(cause: unknown): Promise<string> {
     const lives = this.#options.clock.sleep(LOST_GRACE_MS).then(() => null);
     const how = await Promise.race([this.gone, lives]);
     if (how !== null) return `the agent ${how}`;
     await this.#child.end(0);
-    return `the agent broke the protocol and was ended: ${error instanceof Error ? error.message : String(error)}`;
+    return `the agent broke the protocol and was ended: ${cause instanceof Error ? cause.message : String(cause)}`;
   }
 
   #describeExit(how: string): string {
