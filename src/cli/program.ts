@@ -14,6 +14,8 @@ const commands: Record<string, () => Promise<Register>> = {
   sessions: async () => (await import('./commands/sessions.ts')).sessionCommands,
   events: async () => (await import('./commands/events.ts')).eventCommands,
   status: async () => (await import('./commands/status.ts')).statusCommand,
+  completion: async () =>
+    (await import('./commands/completion.ts')).completionCommand(createProgram),
   version: async () => (await import('./commands/version.ts')).versionCommand,
   'demo-agent': async () => (await import('./commands/demo-agent.ts')).demoAgentCommand,
 };

@@ -1,0 +1,128 @@
+# Completes cadre in fish.
+function __cadre_offers
+    printf '%s' 'cadre
+	serve		run the server in the foreground
+	run		open a session, send one turn, stream what comes of it
+	sessions		sessions of agents and their turns
+	events		the log of everything that happens
+	status		how the server is doing
+	completion		print the script that completes cadre in a shell
+	version		the version of this program
+	help		display help for command
+	-V		show the version
+	--version		show the version
+	--url	<url>	the server\'s address (CADRE_URL)
+	--token-file	<file>	a file with the API token (CADRE_TOKEN: the token itself)
+	--data-dir	<directory>	the data directory (CADRE_DATA_ROOT_DIR)
+	--json		write JSON: one document, or one record a line for streams
+	-h		display help for command
+	--help		display help for command
+cadre serve
+	--config	<file>	the configuration (CADRE_CONFIG)
+	--bind	<host:port>	the address to listen on
+	--port	<port>	the port to listen on, on 127.0.0.1; 0 takes a free one
+	--log-level	<level>	trace, debug, info, warn, error or silent
+	--demo		use the built-in demo agent as the acp provider: no account, no model
+cadre run
+		<text>
+	--provider	codex|claude|acp	whose agent
+	--model	<model>	a model of the provider
+	--cwd	<directory>	where the agent works (default: here)
+	--permission-mode	<mode>	what the agent may do without asking
+	--title	<title>	a name for people
+cadre sessions
+	create		open a session
+	list		list sessions, newest first
+	get		show a session
+	send		send a turn and stream what comes of it
+	help		display help for command
+cadre sessions create
+	--provider	codex|claude|acp	whose agent
+	--model	<model>	a model of the provider
+	--cwd	<directory>	where the agent works (default: here)
+	--permission-mode	<mode>	what the agent may do without asking
+	--title	<title>	a name for people
+	--metadata	<json>	any JSON, kept with the session
+cadre sessions list
+	--status	ready|running|waiting_for_approval|closed|failed
+	--provider	codex|claude|acp
+	--limit	<n>	how many at most
+cadre sessions get
+		<session>
+cadre sessions send
+		<session>
+		<text>
+	--no-wait		do not wait for the turn to end
+	--expect	<turn>	refuse unless this is the most recent turn
+cadre sessions help
+		<command>
+cadre events
+	tail		show events, stored ones first, then live ones
+	help		display help for command
+cadre events tail
+	--session	<session>	only of this session
+	--after-seq	<seq>	only after this event; "latest": only what is new
+	--no-follow		end with the newest stored event
+cadre events help
+		<command>
+cadre status
+cadre completion
+		bash|zsh|fish
+cadre version
+cadre help
+		<command>
+' | awk '
+BEGIN { FS = "\t"; last = ARGC - 1; ARGC = 1 } # no files: the table comes on stdin
+NF == 1 { place = $1; next }
+$2 == "" { operand[place, operands[place]++] = $3; next }
+{
+  taken[place, $2] = $3
+  kind = $2 ~ /^-/ ? "flags" : "commands"
+  offers[place, kind] = offers[place, kind] $2 FS $4 "\n"
+}
+END {
+  here = "cadre"; count = 0
+  for (i = 1; i < last; i++) {
+    if (ARGV[i] == "=") continue # bash cuts --flag=value in three
+    if (wanted) wanted = ""
+    else if (ARGV[i] ~ /^-/)
+      for (at = here; at && !wanted; sub(/ ?[^ ]+$/, "", at)) wanted = taken[at, ARGV[i]]
+    else if ((here, ARGV[i]) in taken) here = here " " ARGV[i]
+    else if (operand[here, count] !~ /[.][.][.]$/) count++
+  }
+  if (!wanted && ARGV[last] ~ /^-/) {
+    for (at = here; at; sub(/ ?[^ ]+$/, "", at)) printf "%s", offers[at, "flags"]
+    exit
+  }
+  if (!wanted && !count) printf "%s", offers[here, "commands"]
+  if (!wanted) wanted = operand[here, count]
+  sub(/[.][.][.]$/, "", wanted)
+  if (wanted == "<session>") {
+    FS = " " # from now on; where no server runs nothing comes
+    while (("cadre sessions list --limit 50 2>/dev/null </dev/null" | getline) > 0)
+      if (heading++ && $1 ~ /^[0-9a-z_]+$/) print $1
+  } else if (wanted !~ /^<|^$/ || wanted ~ /^<(file|directory)>$/) {
+    gsub(/[|]/, "\n", wanted)
+    print wanted
+  }
+}
+' $argv
+end
+
+function __cadre_complete
+    set -l before (commandline -opc)[2..]
+    set -l current (commandline -ct)
+    # --flag=value is one word to fish: what is offered starts with the flag.
+    set -l start (string match -r -- '^--[^=]+=' "$current")
+    if set -q start[1]
+        set -a before (string trim -r -c = -- $start)
+        set current (string replace -- $start '' $current)
+    end
+    set -l offers (__cadre_offers $before "$current")
+    contains '<file>' $offers; and set offers (__fish_complete_path "$current")
+    contains '<directory>' $offers; and set offers (__fish_complete_directories "$current")
+    for offer in $offers
+        printf '%s\n' "$start$offer"
+    end
+end
+complete -c cadre -f -a '(__cadre_complete)'

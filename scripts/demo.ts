@@ -1,0 +1,238 @@
+/**
+ * `make demo`: what cadre is for, shown in half a minute and checked as it goes. A server runs an agent, is
+ * killed in the middle of a turn, and comes back with everything that anybody was ever shown. Ends with 0 and
+ * leaves nothing behind, or says which promise was broken and ends with 1.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import type { RuntimeEventRecord } from '../src/api/events.ts';
+import { endpoints } from '../src/api/index.ts';
+import { carriersOf, type Identity, identify, isAlive, signal } from '../src/children/identity.ts';
+import { Client } from '../src/client/client.ts';
+import { settle } from '../src/client/settle.ts';
+import { streamEvents } from '../src/client/stream.ts';
+import { AppError } from '../src/errors.ts';
+import { systemClock } from '../src/lib/clock.ts';
+import { selfCommand } from '../src/lib/self.ts';
+
+/** The whole demo; longer is a failure, too. */
+const LIMIT_MS = 25_000;
+/** After a kill, nothing may live this long. */
+const CENSUS_MS = 2000;
+/** Deltas that are to be seen of the second turn before the kill. */
+const DELTAS_BEFORE_KILL = 8;
+
+const started = performance.now();
+const directory = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'cadre-demo-'));
+let running: ChildProcess | undefined;
+
+const watchdog = setTimeout(() => finish(new Error(`the demo took longer than ${LIMIT_MS / 1000} s`)), LIMIT_MS);
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => finish(new Error(`stopped by ${name}`)));
+process.stdout.on('error', () => finish(new Error('nobody reads any more')));
+show().then(() => finish(), finish);
+
+async function show(): Promise<void> {
+  chapter('A server with the demo agent');
+  const first = await startServer();
+  say(`it listens on ${first.client.url}, its data is in ${directory}`);
+
+  chapter('A session, and a turn whose words come as they are said');
+  const session = await first.client.call(endpoints.createSession, { body: { provider: 'acp', cwd: directory } });
+  const reading: RuntimeEventRecord[] = [];
+  const turn1 = await sendTurn(first, session.id, 'think what to say; say Hello. Whatever you were shown will still be there.');
+  await follow(first, session.id, reading, ({ kind, turn_id }) => turn_id === turn1 && kind === 'turn.completed');
+  const earlier = reading.length;
+  say(`the turn is completed: ${earlier} events, the last is seq ${reading.at(-1)?.seq ?? 0}`);
+
+  chapter('A longer turn, and SIGKILL to the server in the middle of it');
+  const turn2 = await sendTurn(first, session.id, 'repeat 200 50 tick.');
+  let deltas = 0;
+  let killed = 0;
+  let agents = 0;
+  await follow(first, session.id, reading, ({ kind, turn_id }) => {
+    if (turn_id !== turn2 || kind !== 'message.delta' || ++deltas !== DELTAS_BEFORE_KILL) return false;
+    agents = living().filter((pid) => pid !== first.pid).length;
+    killed = performance.now();
+    process.kill(first.pid, 'SIGKILL');
+    // Reading on: what had been sent is still there, then the connection breaks.
+    return false;
+  }).catch(assertUnreachable);
+  const { signal: how } = await first.exited;
+  promise(how === 'SIGKILL' && deltas >= DELTAS_BEFORE_KILL, `the server was killed, ${deltas} deltas into the turn`);
+  promise(agents > 0, 'an agent was at work then');
+  await untilNothingLives(first.keeper, CENSUS_MS);
+  promise(true, `nothing outlived it: agent and keeper are gone ${Math.round(performance.now() - killed)} ms after the kill`);
+
+  chapter('The server again, on the same data');
+  const restarted = performance.now();
+  const second = await startServer();
+  say(`it is back after ${Math.round(performance.now() - restarted)} ms`);
+  const recovery = await second.client.call(endpoints.getRecovery, {});
+  promise(recovery.previous_stop === 'unclean', 'it knows that it was not stopped in order');
+  promise(isDeepStrictEqual(recovery.turns_failed, [turn2]), 'it knows which turn was cut off');
+  await compare(second, session.id, reading, turn2);
+  const { turn_id: lost, status, error } = await second.client.call(endpoints.getTurn, {
+    params: { session_id: session.id, turn_id: turn2 },
+  });
+  promise(lost === turn2 && status === 'failed' && error?.code === 'runtime_restarted', 'the turn is failed, with runtime_restarted');
+
+  chapter('The session goes on, and the agent remembers');
+  const turn3 = await sendTurn(second, session.id, 'history');
+  await follow(second, session.id, reading, ({ kind, turn_id }) => turn_id === turn3 && kind === 'turn.completed');
+  const { text } = await second.client.call(endpoints.getTurn, { params: { session_id: session.id, turn_id: turn3 } });
+  promise(text === 'earlier turns: 2; last prompt: repeat 200 50 tick.', 'it tells of both turns before');
+  promise(reading.every(({ seq }, i) => seq > (reading[i - 1]?.seq ?? 0)), `${reading.length} events were read, none twice and none out of order`);
+
+  chapter('A stop in order');
+  process.kill(second.pid, 'SIGTERM');
+  const end = await second.exited;
+  promise(end.code === 0, 'the server ended with exit code 0');
+  await untilNothingLives(second.keeper, 0);
+  promise(true, 'and left no process behind');
+}
+
+/** The log has to be what was read up to the kill, then what the recovery added, and nothing else. */
+async function compare({ client }: Server, sessionId: string, live: RuntimeEventRecord[], cutOff: string): Promise<void> {
+  const query = { limit: 10_000 };
+  const log = settle(await client.call(endpoints.replaySessionEvents, { params: { session_id: sessionId }, query }));
+  const upTo = live.at(-1)?.seq ?? 0;
+  const recovered = log.filter(({ seq }) => seq > upTo);
+  const [closing, failing] = recovered;
+  const kinds = recovered.map(({ kind, turn_id }) => (turn_id === cutOff ? kind : `${kind} of another turn`));
+  promise(
+    isDeepStrictEqual(kinds, ['message.completed', 'turn.failed']) && closing?.payload.status === 'failed',
+    `the recovery closed the open message as failed, failed its turn, and did nothing else: seq ${closing?.seq ?? 0} and ${failing?.seq ?? 0}`,
+  );
+  promise(
+    isDeepStrictEqual(log, settle([...live, ...recovered])),
+    `the replay is the live reading up to seq ${upTo}, event for event, and then the recovery`,
+  );
+  const deltas = live.filter(({ kind, turn_id }) => turn_id === cutOff && kind === 'message.delta');
+  const shown = deltas.map(({ payload }) => String(payload.text)).join('');
+  promise(String(closing?.payload.text).startsWith(shown), 'every word that was shown of the failed turn is in it');
+}
+
+interface Server {
+  client: Client;
+  pid: number;
+  keeper: Identity | undefined;
+  exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+}
+
+async function startServer(): Promise<Server> {
+  const { file, args } = selfCommand();
+  const serve = ['--json', '--data-dir', directory, 'serve', '--demo', '--port', '0'];
+  const child = spawn(file, [...args, ...serve], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env.PATH ?? '',
+      TMPDIR: os.tmpdir(),
+      HOME: directory,
+      // The agent gets it too: so its processes can be told from all others.
+      CADRE_DEMO_STATE: path.join(directory, 'demo-agent'),
+    },
+  });
+  running = child;
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
+  const exited = once(child, 'exit').then(([code, signal]) => ({ code, signal })) as Server['exited'];
+  const lines = createInterface({ input: child.stdout });
+  const ready = await Promise.race([once(lines, 'line').then(([line]) => String(line)), exited.then(() => null)]);
+  if (ready === null) throw new Error(`the server did not start:\n${log}`);
+  const { url, pid, token_file } = JSON.parse(ready) as { url: string; pid: number; token_file: string };
+  const client = new Client({ url, token: fs.readFileSync(token_file, 'utf8').trim() });
+  const { children } = await client.call(endpoints.getDiagnostics, {});
+  return { client, pid, keeper: identify(children.keeper_pid ?? 0), exited: exited.finally(() => client.close()) };
+}
+
+async function sendTurn({ client }: Server, sessionId: string, text: string): Promise<string> {
+  say(`turn: "${text}"`);
+  const { turn_id } = await client.call(endpoints.sendTurn, {
+    params: { session_id: sessionId },
+    body: { input: { type: 'text', text } },
+  });
+  return turn_id;
+}
+
+/** Reads the session's stream on, from where `reading` ends, and shows what is said, up to an event. */
+async function follow(
+  { client }: Server,
+  sessionId: string,
+  reading: RuntimeEventRecord[],
+  isLast: (event: RuntimeEventRecord) => boolean,
+): Promise<void> {
+  const after = reading.at(-1)?.seq ?? 0;
+  process.stdout.write('  > ');
+  try {
+    for await (const event of streamEvents({ client, clock: systemClock, sessionId, after })) {
+      reading.push(event);
+      if (event.kind === 'message.delta') process.stdout.write(String(event.payload.text));
+      // The last words may come with the completion.
+      if (event.kind === 'message.completed') process.stdout.write(unsaid(event, reading));
+      if (isLast(event)) return;
+    }
+  } finally {
+    process.stdout.write('\n');
+  }
+}
+
+function assertUnreachable(error: unknown): void {
+  if (!(error instanceof AppError) || error.code !== 'unreachable') throw error;
+}
+
+/** What a completed message says beyond its deltas. */
+function unsaid({ payload }: RuntimeEventRecord, reading: readonly RuntimeEventRecord[]): string {
+  const deltas = reading.filter((event) => event.kind === 'message.delta' && event.payload.item_id === payload.item_id);
+  return String(payload.text).slice(deltas.map((event) => String(event.payload.text)).join('').length);
+}
+
+/** Fails unless every process that knows our directory, and the keeper, is gone in time. */
+async function untilNothingLives(keeper: Identity | undefined, limitMs: number): Promise<void> {
+  for (const deadline = performance.now() + limitMs; ; await pause(10)) {
+    const left = living(keeper);
+    if (left.length === 0) return;
+    if (performance.now() >= deadline) throw new Error(`broken promise: processes are left: ${left.join(', ')}`);
+  }
+}
+
+function living(keeper?: Identity): number[] {
+  const carriers = carriersOf(directory).flatMap((pid) => identify(pid) ?? []);
+  return [...carriers, ...(keeper ? [keeper] : [])].filter(isAlive).map(({ pid }) => pid);
+}
+
+function chapter(title: string): void {
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  process.stdout.write(`\n[${seconds.padStart(4)} s] ${title}\n`);
+}
+
+function say(text: string): void {
+  process.stdout.write(`  ${text}\n`);
+}
+
+/** Says what holds; throws where it does not. */
+function promise(holds: boolean, what: string): void {
+  if (!holds) throw new Error(`broken promise: ${what}`);
+  process.stdout.write(`  ok: ${what}\n`);
+}
+
+/** Removes everything, says how it went, and ends. */
+function finish(error?: unknown): void {
+  clearTimeout(watchdog);
+  running?.kill('SIGKILL');
+  for (const pid of living()) signal(pid, 'SIGKILL');
+  fs.rmSync(directory, { recursive: true, force: true });
+  if (error !== undefined) {
+    const text = error instanceof AppError || !(error instanceof Error) ? String(error) : error.message;
+    process.stderr.write(`\ndemo failed: ${text}\n`);
+  } else {
+    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    process.stdout.write(`\nEverything held, in ${seconds} s. Nothing was left behind.\n`);
+  }
+  process.exit(error === undefined ? 0 : 1);
+}

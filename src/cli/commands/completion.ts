@@ -1,0 +1,62 @@
+import { Argument, type Command, type Option } from 'commander';
+import { type CommandTree, type CommandValue, completionScript, shells } from '../completions.ts';
+import type { GlobalOptions } from '../context.ts';
+import { show, type World } from '../world.ts';
+
+type Shell = (typeof shells)[number];
+
+/**
+ * `cadre completion`. It is the one command that needs the others, so it is given what creates them all:
+ * a command line loads only its own.
+ */
+export function completionCommand(createProgram: (world: World) => Promise<Command>) {
+  return (program: Command, world: World): void => {
+    program
+      .command('completion')
+      .description('print the script that completes cadre in a shell')
+      .addArgument(new Argument('<shell>', 'the shell it is for').choices(shells))
+      .addHelpText(
+        'after',
+        `
+Install it, then start a new shell:
+  bash  cadre completion bash > ~/.local/share/bash-completion/completions/cadre
+        or in ~/.bashrc: source <(cadre completion bash)
+  zsh   cadre completion zsh > "\${fpath[1]}/_cadre"
+        or in ~/.zshrc, after compinit: source <(cadre completion zsh)
+  fish  cadre completion fish > ~/.config/fish/completions/cadre.fish`,
+      )
+      .action(async (shell: Shell, _options: object, command: Command) => {
+        const script = completionScript(shell, describeTree(await createProgram(world)));
+        show(world, command.optsWithGlobals<GlobalOptions>(), { shell, script }, () => script);
+      });
+  };
+}
+
+/** What completion needs to know of a program; hidden commands and options are left out. */
+export function describeTree(program: Command, above: readonly Option[] = []): CommandTree {
+  const help = program.createHelp();
+  // Each command has a --help of its own; said once, at the top, it holds for all.
+  const known = new Set(above.map(({ long }) => long));
+  const options = help.visibleOptions(program).filter(({ long }) => !known.has(long));
+  return {
+    name: program.name(),
+    description: program.description(),
+    commands: help.visibleCommands(program).map((one) => describeTree(one, [...above, ...options])),
+    options: options.map((option) => ({
+      flags: [option.short, option.long].filter((flag) => flag !== undefined),
+      description: option.description,
+      value: optionValue(option),
+    })),
+    operands: program.registeredArguments.map((operand) => ({
+      name: operand.name(),
+      choices: operand.argChoices ?? [],
+      variadic: operand.variadic,
+    })),
+  };
+}
+
+function optionValue({ flags, argChoices, variadic }: Option): CommandValue | null {
+  // commander keeps the placeholder only in here: --since <when>, --kind <kind...>.
+  const name = /[<[]([^>\].]+)/.exec(flags)?.[1];
+  return name === undefined ? null : { name, choices: argChoices ?? [], variadic };
+}
