@@ -36,6 +36,7 @@ export type FileSystem = Pick<
 export interface HostFile {
   readonly fd: number;
   readonly path: string;
+  readonly fs: FileSystem;
   position: number;
   /** Where the last write ended, in bytes from the start of the file. */
   written: number;
@@ -84,7 +85,7 @@ export interface HostedSqlite {
   takeError(): NodeJS.ErrnoException | undefined;
 }
 
-/** Loads one instance of sql.js on the files of `directory`. Throws for any but the pinned WASM. */
+/** Gives SQLite the files of `directory`. Throws for any but the pinned WASM. */
 export async function loadHostedSqlite(options: {
   wasm: Uint8Array;
   directory: string;
@@ -92,8 +93,31 @@ export async function loadHostedSqlite(options: {
 }): Promise<HostedSqlite> {
   const { wasm, directory, fs = nodeFs } = options;
   refuseOtherBuilds(wasm);
+  loading ??= instantiate(wasm);
+  const { sqlite, memory, files } = await loading;
+  const root = files.addRoot({ directory, fs });
+  return {
+    sqlite,
+    memory: () => memory.bytes(),
+    readInt32: (pointer) => memory.words()[pointer >> 2] ?? 0,
+    virtualPath: (name) => `${root}/${name}`,
+    file: (name) => files.byPath(path.join(directory, name)),
+    takeError: () => files.takeError(),
+  };
+}
+
+interface Instance {
+  sqlite: RawSqlite;
+  memory: WasmMemory;
+  files: OpenFiles;
+}
+
+/** sql.js gives a process one instance, whoever asks; so each directory has a virtual root of its own in it. */
+let loading: Promise<Instance> | undefined;
+
+async function instantiate(wasm: Uint8Array): Promise<Instance> {
   const memory = new WasmMemory();
-  const files = new OpenFiles(fs, directory, memory);
+  const files = new OpenFiles(memory);
   const module = await initSqlJs({
     useOldExtensionFunctions: false,
     instantiateWasm(imports: { a: Syscalls }, done: (instance: WebAssembly.Instance) => void) {
@@ -103,14 +127,7 @@ export async function loadHostedSqlite(options: {
       done(instance);
     },
   } as unknown as Parameters<typeof initSqlJs>[0]);
-  return {
-    sqlite: module as unknown as RawSqlite,
-    memory: () => memory.bytes(),
-    readInt32: (pointer) => memory.words()[pointer >> 2] ?? 0,
-    virtualPath: (name) => `${VIRTUAL_ROOT}/${name}`,
-    file: (name) => files.byName(name),
-    takeError: () => files.takeError(),
-  };
+  return { sqlite: module as unknown as RawSqlite, memory, files };
 }
 
 function refuseOtherBuilds(wasm: Uint8Array): void {
@@ -159,32 +176,46 @@ class WasmMemory {
   }
 }
 
+/** A real directory, and how its files are reached. */
+interface Root {
+  directory: string;
+  fs: FileSystem;
+}
+
+/** A real file or directory behind a virtual path. */
+interface Place {
+  path: string;
+  fs: FileSystem;
+}
+
 /** The files that SQLite has open, by the numbers it knows them by. */
 class OpenFiles {
-  readonly fs: FileSystem;
-  readonly #directory: string;
   readonly #memory: WasmMemory;
+  readonly #roots: Root[] = [];
   readonly #open: (HostFile | undefined)[] = [];
   #lastError: NodeJS.ErrnoException | undefined;
 
-  constructor(fs: FileSystem, directory: string, memory: WasmMemory) {
-    this.fs = fs;
-    this.#directory = directory;
+  constructor(memory: WasmMemory) {
     this.#memory = memory;
   }
 
+  /** Gives a directory a virtual root. */
+  addRoot(root: Root): string {
+    this.#roots.push(root);
+    return `${VIRTUAL_ROOT}/${this.#roots.length - 1}`;
+  }
   get(fd: number): HostFile | undefined {
     return this.#open[fd - FIRST_FD];
   }
-  byName(name: string): HostFile | undefined {
-    return this.#open.find((file) => file && path.basename(file.path) === name);
+  byPath(wanted: string): HostFile | undefined {
+    return this.#open.find((file) => file?.path === wanted);
   }
-  add(fd: number, filePath: string): number {
+  add(fd: number, place: Place): number {
     const free = this.#open.findIndex((file) => !file);
     const index = free < 0 ? this.#open.length : free;
     this.#open[index] = {
+      ...place,
       fd,
-      path: filePath,
       position: 0,
       written: 0,
       deferSync: false,
@@ -195,14 +226,13 @@ class OpenFiles {
   close(fd: number): void {
     const file = this.get(fd);
     this.#open[fd - FIRST_FD] = undefined;
-    if (file) this.fs.closeSync(file.fd);
+    if (file) file.fs.closeSync(file.fd);
   }
-  /** The real path behind a virtual one, or null where it is sql.js's own. */
-  realPath(pointer: number): string | null {
-    const name = this.#memory.text(pointer);
-    if (name === VIRTUAL_ROOT) return this.#directory;
-    if (!name.startsWith(`${VIRTUAL_ROOT}/`)) return null;
-    return path.join(this.#directory, name.slice(VIRTUAL_ROOT.length + 1));
+  /** The real place behind a virtual path, or null where it is sql.js's own. */
+  place(pointer: number): Place | null {
+    const match = /^\/host\/(\d+)(?:\/(.*))?$/.exec(this.#memory.text(pointer));
+    const root = match && this.#roots[Number(match[1])];
+    return root ? { path: path.join(root.directory, match[2] ?? ''), fs: root.fs } : null;
   }
   /** The WASI number of an error, which is also kept for the message. Errors that are not of the system are bugs. */
   errno(error: unknown): number {
@@ -276,7 +306,6 @@ const EINVAL = 28;
 
 function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): void {
   const original: Syscalls = { ...imports };
-  const { fs } = files;
 
   /** Replaces a call whose first argument is an open file; other files stay with sql.js. */
   const onFile = (
@@ -294,13 +323,13 @@ function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): v
   const onPath = (
     name: keyof typeof IMPORT,
     at: number,
-    handle: (realPath: string, ...args: number[]) => number,
+    handle: (place: Place, ...args: number[]) => number,
   ) => {
     const letter = IMPORT[name];
     const fallback = wanted(original, letter);
     imports[letter] = (...args) => {
-      const realPath = files.realPath(args[at] ?? 0);
-      return realPath === null ? fallback(...args) : handle(realPath, ...args);
+      const place = files.place(args[at] ?? 0);
+      return place === null ? fallback(...args) : handle(place, ...args);
     };
   };
   // WASI calls answer 0 or an error number, the older system calls a value or minus an error number.
@@ -325,8 +354,8 @@ function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): v
   };
 
   // Whatever mode SQLite would like: what is in here is for its owner alone.
-  onPath('openat', 1, (realPath, _dir, _path, flags = 0) =>
-    syscall(() => files.add(fs.openSync(realPath, hostFlags(flags), 0o600), realPath)),
+  onPath('openat', 1, (place, _dir, _path, flags = 0) =>
+    syscall(() => files.add(place.fs.openSync(place.path, hostFlags(flags), 0o600), place)),
   );
   const closeLetter = IMPORT.close;
   const closeFallback = wanted(original, closeLetter);
@@ -335,7 +364,7 @@ function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): v
   onFile('read', (file, vector = 0, count = 0, out = 0) =>
     wasi(() => {
       const total = transfer(memory, vector, count, (pointer, length) =>
-        readFully(fs, memory, file, pointer, length),
+        readFully(memory, file, pointer, length),
       );
       memory.words()[out >> 2] = total;
     }),
@@ -343,7 +372,7 @@ function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): v
   onFile('write', (file, vector = 0, count = 0, out = 0) =>
     wasi(() => {
       const total = transfer(memory, vector, count, (pointer, length) => {
-        const written = fs.writeSync(file.fd, memory.bytes(), pointer, length, file.position);
+        const written = file.fs.writeSync(file.fd, memory.bytes(), pointer, length, file.position);
         file.position += written;
         return written;
       });
@@ -353,7 +382,8 @@ function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): v
   );
   onFile('seek', (file, offset = 0, whence = 0, out = 0) =>
     wasi(() => {
-      const base = whence === 1 ? file.position : whence === 2 ? fs.fstatSync(file.fd).size : 0;
+      const base =
+        whence === 1 ? file.position : whence === 2 ? file.fs.fstatSync(file.fd).size : 0;
       file.position = base + fromInt64(offset);
       memory.longs()[out >> 3] = BigInt(file.position);
     }),
@@ -361,39 +391,39 @@ function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): v
   onFile('sync', (file) =>
     wasi(() => {
       if (file.deferSync) file.syncPending = true;
-      else fs.fsyncSync(file.fd);
+      else file.fs.fsyncSync(file.fd);
     }),
   );
   onFile('ftruncate', (file, length = 0) =>
     syscall(() => {
-      fs.ftruncateSync(file.fd, fromInt64(length));
+      file.fs.ftruncateSync(file.fd, fromInt64(length));
       return 0;
     }),
   );
   onFile('fstat', (file, at = 0) =>
-    syscall(() => stat(at, fs.fstatSync(file.fd, { bigint: true }))),
+    syscall(() => stat(at, file.fs.fstatSync(file.fd, { bigint: true }))),
   );
-  onPath('lstat', 0, (realPath, _path, at = 0) =>
-    syscall(() => stat(at, fs.lstatSync(realPath, { bigint: true }))),
+  onPath('lstat', 0, ({ fs, path: real }, _path, at = 0) =>
+    syscall(() => stat(at, fs.lstatSync(real, { bigint: true }))),
   );
-  onPath('stat', 0, (realPath, _path, at = 0) =>
-    syscall(() => stat(at, fs.statSync(realPath, { bigint: true }))),
+  onPath('stat', 0, ({ fs, path: real }, _path, at = 0) =>
+    syscall(() => stat(at, fs.statSync(real, { bigint: true }))),
   );
-  onPath('newfstatat', 1, (realPath, _dir, _path, at = 0, flags = 0) =>
+  onPath('newfstatat', 1, ({ fs, path: real }, _dir, _path, at = 0, flags = 0) =>
     syscall(() => {
       const look = flags & AT_SYMLINK_NOFOLLOW ? fs.lstatSync : fs.statSync;
-      return stat(at, look(realPath, { bigint: true }));
+      return stat(at, look(real, { bigint: true }));
     }),
   );
-  onPath('faccessat', 1, (realPath, _dir, _path, mode = 0) =>
+  onPath('faccessat', 1, ({ fs, path: real }, _dir, _path, mode = 0) =>
     syscall(() => {
-      fs.accessSync(realPath, mode);
+      fs.accessSync(real, mode);
       return 0;
     }),
   );
-  onPath('unlinkat', 1, (realPath) =>
+  onPath('unlinkat', 1, ({ fs, path: real }) =>
     syscall(() => {
-      fs.unlinkSync(realPath);
+      fs.unlinkSync(real);
       return 0;
     }),
   );
@@ -451,16 +481,16 @@ function transfer(
   return total;
 }
 
-function readFully(
-  fs: FileSystem,
-  memory: WasmMemory,
-  file: HostFile,
-  pointer: number,
-  length: number,
-): number {
+function readFully(memory: WasmMemory, file: HostFile, pointer: number, length: number): number {
   let got = 0;
   while (got < length) {
-    const read = fs.readSync(file.fd, memory.bytes(), pointer + got, length - got, file.position);
+    const read = file.fs.readSync(
+      file.fd,
+      memory.bytes(),
+      pointer + got,
+      length - got,
+      file.position,
+    );
     if (read === 0) break;
     got += read;
     file.position += read;
