@@ -26,14 +26,20 @@ const LIMIT_MS = 25_000;
 /** After a kill, nothing may live this long. */
 const CENSUS_MS = 2000;
 /** Deltas that are to be seen of the second turn before the kill. */
-const DELTAS_BEFORE_KILL = 8;
+const DELTAS_BEFORE_KILL = 10;
+/** Ten seconds of words; the sleeper is a process that the agent has put out of reach of its own group. */
+const LONG_TURN = 'spawn 300000; repeat 200 50 tick.';
 
 const started = performance.now();
 const directory = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'cadre-demo-'));
 let running: ChildProcess | undefined;
 
-const watchdog = setTimeout(() => finish(new Error(`the demo took longer than ${LIMIT_MS / 1000} s`)), LIMIT_MS);
-for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => finish(new Error(`stopped by ${name}`)));
+const watchdog = setTimeout(
+  () => finish(new Error(`the demo took longer than ${LIMIT_MS / 1000} s`)),
+  LIMIT_MS,
+);
+for (const name of ['SIGINT', 'SIGTERM'] as const)
+  process.once(name, () => finish(new Error(`stopped by ${name}`)));
 process.stdout.on('error', () => finish(new Error('nobody reads any more')));
 show().then(() => finish(), finish);
 
@@ -43,20 +49,32 @@ async function show(): Promise<void> {
   say(`it listens on ${first.client.url}, its data is in ${directory}`);
 
   chapter('A session, and a turn whose words come as they are said');
-  const session = await first.client.call(endpoints.createSession, { body: { provider: 'acp', cwd: directory } });
+  const session = await first.client.call(endpoints.createSession, {
+    body: { provider: 'acp', cwd: directory },
+  });
   const reading: RuntimeEventRecord[] = [];
-  const turn1 = await sendTurn(first, session.id, 'think what to say; say Hello. Whatever you were shown will still be there.');
-  await follow(first, session.id, reading, ({ kind, turn_id }) => turn_id === turn1 && kind === 'turn.completed');
+  const turn1 = await sendTurn(
+    first,
+    session.id,
+    'think what to say; say Hello. Whatever you were shown will still be there.',
+  );
+  await follow(
+    first,
+    session.id,
+    reading,
+    ({ kind, turn_id }) => turn_id === turn1 && kind === 'turn.completed',
+  );
   const earlier = reading.length;
   say(`the turn is completed: ${earlier} events, the last is seq ${reading.at(-1)?.seq ?? 0}`);
 
   chapter('A longer turn, and SIGKILL to the server in the middle of it');
-  const turn2 = await sendTurn(first, session.id, 'repeat 200 50 tick.');
+  const turn2 = await sendTurn(first, session.id, LONG_TURN);
   let deltas = 0;
   let killed = 0;
   let agents = 0;
   await follow(first, session.id, reading, ({ kind, turn_id }) => {
-    if (turn_id !== turn2 || kind !== 'message.delta' || ++deltas !== DELTAS_BEFORE_KILL) return false;
+    if (turn_id !== turn2 || kind !== 'message.delta' || ++deltas !== DELTAS_BEFORE_KILL)
+      return false;
     agents = living().filter((pid) => pid !== first.pid).length;
     killed = performance.now();
     process.kill(first.pid, 'SIGKILL');
@@ -64,10 +82,16 @@ async function show(): Promise<void> {
     return false;
   }).catch(assertUnreachable);
   const { signal: how } = await first.exited;
-  promise(how === 'SIGKILL' && deltas >= DELTAS_BEFORE_KILL, `the server was killed, ${deltas} deltas into the turn`);
-  promise(agents > 0, 'an agent was at work then');
+  promise(
+    how === 'SIGKILL' && deltas >= DELTAS_BEFORE_KILL,
+    `the server was killed, ${deltas} deltas into the turn`,
+  );
+  promise(agents >= 2, 'the agent was at work then, and a sleeper that it had started ran');
   await untilNothingLives(first.keeper, CENSUS_MS);
-  promise(true, `nothing outlived it: agent and keeper are gone ${Math.round(performance.now() - killed)} ms after the kill`);
+  promise(
+    true,
+    `nothing outlived it: agent, sleeper and keeper are gone ${Math.round(performance.now() - killed)} ms after the kill`,
+  );
 
   chapter('The server again, on the same data');
   const restarted = performance.now();
@@ -77,17 +101,34 @@ async function show(): Promise<void> {
   promise(recovery.previous_stop === 'unclean', 'it knows that it was not stopped in order');
   promise(isDeepStrictEqual(recovery.turns_failed, [turn2]), 'it knows which turn was cut off');
   await compare(second, session.id, reading, turn2);
-  const { turn_id: lost, status, error } = await second.client.call(endpoints.getTurn, {
+  const {
+    turn_id: lost,
+    status,
+    error,
+  } = await second.client.call(endpoints.getTurn, {
     params: { session_id: session.id, turn_id: turn2 },
   });
-  promise(lost === turn2 && status === 'failed' && error?.code === 'runtime_restarted', 'the turn is failed, with runtime_restarted');
+  promise(
+    lost === turn2 && status === 'failed' && error?.code === 'runtime_restarted',
+    'the turn is failed, with runtime_restarted',
+  );
 
   chapter('The session goes on, and the agent remembers');
   const turn3 = await sendTurn(second, session.id, 'history');
-  await follow(second, session.id, reading, ({ kind, turn_id }) => turn_id === turn3 && kind === 'turn.completed');
-  const { text } = await second.client.call(endpoints.getTurn, { params: { session_id: session.id, turn_id: turn3 } });
-  promise(text === 'earlier turns: 2; last prompt: repeat 200 50 tick.', 'it tells of both turns before');
-  promise(reading.every(({ seq }, i) => seq > (reading[i - 1]?.seq ?? 0)), `${reading.length} events were read, none twice and none out of order`);
+  await follow(
+    second,
+    session.id,
+    reading,
+    ({ kind, turn_id }) => turn_id === turn3 && kind === 'turn.completed',
+  );
+  const { text } = await second.client.call(endpoints.getTurn, {
+    params: { session_id: session.id, turn_id: turn3 },
+  });
+  promise(text === `earlier turns: 2; last prompt: ${LONG_TURN}`, 'it tells of both turns before');
+  promise(
+    reading.every(({ seq }, i) => seq > (reading[i - 1]?.seq ?? 0)),
+    `${reading.length} events were read, none twice and none out of order`,
+  );
 
   chapter('A stop in order');
   process.kill(second.pid, 'SIGTERM');
@@ -98,24 +139,39 @@ async function show(): Promise<void> {
 }
 
 /** The log has to be what was read up to the kill, then what the recovery added, and nothing else. */
-async function compare({ client }: Server, sessionId: string, live: RuntimeEventRecord[], cutOff: string): Promise<void> {
+async function compare(
+  { client }: Server,
+  sessionId: string,
+  live: RuntimeEventRecord[],
+  cutOff: string,
+): Promise<void> {
   const query = { limit: 10_000 };
-  const log = settle(await client.call(endpoints.replaySessionEvents, { params: { session_id: sessionId }, query }));
+  const log = settle(
+    await client.call(endpoints.replaySessionEvents, { params: { session_id: sessionId }, query }),
+  );
   const upTo = live.at(-1)?.seq ?? 0;
   const recovered = log.filter(({ seq }) => seq > upTo);
   const [closing, failing] = recovered;
-  const kinds = recovered.map(({ kind, turn_id }) => (turn_id === cutOff ? kind : `${kind} of another turn`));
+  const kinds = recovered.map(({ kind, turn_id }) =>
+    turn_id === cutOff ? kind : `${kind} of another turn`,
+  );
   promise(
-    isDeepStrictEqual(kinds, ['message.completed', 'turn.failed']) && closing?.payload.status === 'failed',
+    isDeepStrictEqual(kinds, ['message.completed', 'turn.failed']) &&
+      closing?.payload.status === 'failed',
     `the recovery closed the open message as failed, failed its turn, and did nothing else: seq ${closing?.seq ?? 0} and ${failing?.seq ?? 0}`,
   );
   promise(
     isDeepStrictEqual(log, settle([...live, ...recovered])),
     `the replay is the live reading up to seq ${upTo}, event for event, and then the recovery`,
   );
-  const deltas = live.filter(({ kind, turn_id }) => turn_id === cutOff && kind === 'message.delta');
+  const deltas = live.filter(
+    ({ kind, payload }) => kind === 'message.delta' && payload.item_id === closing?.payload.item_id,
+  );
   const shown = deltas.map(({ payload }) => String(payload.text)).join('');
-  promise(String(closing?.payload.text).startsWith(shown), 'every word that was shown of the failed turn is in it');
+  promise(
+    String(closing?.payload.text).startsWith(shown),
+    'every word that was shown of the open message is in it',
+  );
 }
 
 interface Server {
@@ -141,14 +197,29 @@ async function startServer(): Promise<Server> {
   running = child;
   let log = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
-  const exited = once(child, 'exit').then(([code, signal]) => ({ code, signal })) as Server['exited'];
+  const exited = once(child, 'exit').then(([code, signal]) => ({
+    code,
+    signal,
+  })) as Server['exited'];
   const lines = createInterface({ input: child.stdout });
-  const ready = await Promise.race([once(lines, 'line').then(([line]) => String(line)), exited.then(() => null)]);
+  const ready = await Promise.race([
+    once(lines, 'line').then(([line]) => String(line)),
+    exited.then(() => null),
+  ]);
   if (ready === null) throw new Error(`the server did not start:\n${log}`);
-  const { url, pid, token_file } = JSON.parse(ready) as { url: string; pid: number; token_file: string };
+  const { url, pid, token_file } = JSON.parse(ready) as {
+    url: string;
+    pid: number;
+    token_file: string;
+  };
   const client = new Client({ url, token: fs.readFileSync(token_file, 'utf8').trim() });
   const { children } = await client.call(endpoints.getDiagnostics, {});
-  return { client, pid, keeper: identify(children.keeper_pid ?? 0), exited: exited.finally(() => client.close()) };
+  return {
+    client,
+    pid,
+    keeper: identify(children.keeper_pid ?? 0),
+    exited: exited.finally(() => client.close()),
+  };
 }
 
 async function sendTurn({ client }: Server, sessionId: string, text: string): Promise<string> {
@@ -168,13 +239,11 @@ async function follow(
   isLast: (event: RuntimeEventRecord) => boolean,
 ): Promise<void> {
   const after = reading.at(-1)?.seq ?? 0;
-  process.stdout.write('  > ');
+  process.stdout.write('  >');
   try {
     for await (const event of streamEvents({ client, clock: systemClock, sessionId, after })) {
       reading.push(event);
-      if (event.kind === 'message.delta') process.stdout.write(String(event.payload.text));
-      // The last words may come with the completion.
-      if (event.kind === 'message.completed') process.stdout.write(unsaid(event, reading));
+      process.stdout.write(wordsOf(event, reading));
       if (isLast(event)) return;
     }
   } finally {
@@ -186,10 +255,18 @@ function assertUnreachable(error: unknown): void {
   if (!(error instanceof AppError) || error.code !== 'unreachable') throw error;
 }
 
-/** What a completed message says beyond its deltas. */
-function unsaid({ payload }: RuntimeEventRecord, reading: readonly RuntimeEventRecord[]): string {
-  const deltas = reading.filter((event) => event.kind === 'message.delta' && event.payload.item_id === payload.item_id);
-  return String(payload.text).slice(deltas.map((event) => String(event.payload.text)).join('').length);
+/** What an event says that was not said before: the last words may come with the completion. */
+function wordsOf(
+  { kind, payload }: RuntimeEventRecord,
+  reading: readonly RuntimeEventRecord[],
+): string {
+  const text = String(payload.text);
+  if (kind === 'message.delta') return payload.offset === 0 ? ` ${text}` : text;
+  if (kind !== 'message.completed' || payload.status !== 'completed') return '';
+  const deltas = reading.filter(
+    (event) => event.kind === 'message.delta' && event.payload.item_id === payload.item_id,
+  );
+  return text.slice(deltas.map((event) => String(event.payload.text)).join('').length);
 }
 
 /** Fails unless every process that knows our directory, and the keeper, is gone in time. */
@@ -197,7 +274,8 @@ async function untilNothingLives(keeper: Identity | undefined, limitMs: number):
   for (const deadline = performance.now() + limitMs; ; await pause(10)) {
     const left = living(keeper);
     if (left.length === 0) return;
-    if (performance.now() >= deadline) throw new Error(`broken promise: processes are left: ${left.join(', ')}`);
+    if (performance.now() >= deadline)
+      throw new Error(`broken promise: processes are left: ${left.join(', ')}`);
   }
 }
 
@@ -228,7 +306,7 @@ function finish(error?: unknown): void {
   for (const pid of living()) signal(pid, 'SIGKILL');
   fs.rmSync(directory, { recursive: true, force: true });
   if (error !== undefined) {
-    const text = error instanceof AppError || !(error instanceof Error) ? String(error) : error.message;
+    const text = error instanceof Error ? error.message : JSON.stringify(error);
     process.stderr.write(`\ndemo failed: ${text}\n`);
   } else {
     const seconds = ((performance.now() - started) / 1000).toFixed(1);

@@ -37,7 +37,9 @@ export async function* streamEvents(
   while (!signal?.aborted) {
     try {
       for await (const part of connection(options, after)) {
-        if (part === 'open') {
+        if (!('seq' in part)) {
+          // From now on it is known what "latest" was, should the connection break before the first event.
+          if (after === 'latest') after = part.latestSeq;
           if (lost) onConnection?.({ lost: false, after });
           lost = false;
           retry = RETRY_MS;
@@ -66,11 +68,11 @@ export async function* streamEvents(
   }
 }
 
-/** One connection: `open` once it stands, then its events. Throws `unreachable` when it breaks. */
+/** One connection: the newest seq once it stands, then its events. Throws `unreachable` when it breaks. */
 async function* connection(
   { client, sessionId, signal }: StreamOptions,
   after: number | 'latest',
-): AsyncGenerator<RuntimeEventRecord | 'open', void> {
+): AsyncGenerator<RuntimeEventRecord | { latestSeq: number }, void> {
   const query = { after_seq: after };
   const more = signal ? { signal } : {};
   const response =
@@ -82,7 +84,7 @@ async function* connection(
           undefined,
           more,
         );
-  yield 'open';
+  yield { latestSeq: Number(response.headers['x-seq'] ?? 0) };
   const ready: RuntimeEventRecord[] = [];
   const parser = createParser({
     onEvent: ({ id, data }: EventSourceMessage) => {

@@ -60,22 +60,29 @@ function homeScope(kind: EventKind): RuntimeEventRecord['scope'] {
  * `total_bytes` of the longest. The whole is kept where the record or item is.
  */
 export function fitPayload(payload: Record<string, unknown>): Record<string, unknown> {
-  if (byteLength(JSON.stringify(payload)) <= MAX_PAYLOAD_BYTES) return payload;
-  let total = 0;
-  const cut = cutTexts(payload, CUT_TEXT_BYTES, (bytes) => {
-    total = Math.max(total, bytes);
-  }) as Record<string, unknown>;
-  const fitted = { ...cut, truncated: true, total_bytes: total };
-  if (byteLength(JSON.stringify(fitted)) <= MAX_PAYLOAD_BYTES) return fitted;
-  // Many texts, none of them long, or numbers without end: keep what names the thing.
-  const named = Object.entries(payload).filter(
-    ([, value]) => byteLength(JSON.stringify(value) ?? '') < 1024,
-  );
-  return {
-    ...Object.fromEntries(named),
-    truncated: true,
-    total_bytes: byteLength(JSON.stringify(payload)),
-  };
+  if (jsonBytes(payload) <= MAX_PAYLOAD_BYTES) return payload;
+  // JSON may write a character in six bytes: where cutting once is not enough, less is kept.
+  for (let limit = CUT_TEXT_BYTES; limit >= 1024; limit /= 4) {
+    let longest = 0;
+    const cut = cutTexts(payload, limit, (bytes) => {
+      longest = Math.max(longest, bytes);
+    }) as Record<string, unknown>;
+    const fitted = { ...cut, truncated: true, total_bytes: longest || jsonBytes(payload) };
+    if (jsonBytes(fitted) <= MAX_PAYLOAD_BYTES) return fitted;
+  }
+  return { ...namesOf(payload), truncated: true, total_bytes: jsonBytes(payload) };
+}
+
+/** What names the thing, of a payload with many parts of which none is long: the first small ones. */
+function namesOf(payload: Record<string, unknown>): Record<string, unknown> {
+  let room = MAX_PAYLOAD_BYTES / 4;
+  const named = Object.entries(payload).filter(([key, value]) => {
+    const bytes = jsonBytes(value) + byteLength(key) + 4;
+    if (bytes > 1024 || bytes > room) return false;
+    room -= bytes;
+    return true;
+  });
+  return Object.fromEntries(named);
 }
 
 function cutTexts(value: unknown, limit: number, onCut: (bytes: number) => void): unknown {
@@ -98,6 +105,10 @@ export function cutText(text: string, limit: number): string {
   let end = Math.min(limit, bytes.length);
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
   return bytes.toString('utf8', 0, end);
+}
+
+function jsonBytes(value: unknown): number {
+  return byteLength(JSON.stringify(value) ?? '');
 }
 
 function byteLength(text: string): number {

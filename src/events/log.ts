@@ -104,7 +104,7 @@ export class EventLog {
     const entries: LogEntry[] = [];
     let bytes = 0;
     this.#pageQuery(column).scan([...range, ...range, bounds.limit], (row) => {
-      bytes += row[2].length;
+      bytes += Buffer.byteLength(row[2]);
       if (bytes > bounds.maxBytes && entries.length > 0) return false;
       entries.push(readEntry(row));
       return true;

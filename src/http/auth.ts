@@ -24,7 +24,10 @@ export function assertMayEnter(
   rules: AccessRules,
 ): void {
   const host = hostName(headers.host);
-  if (host === null || !(LOOPBACK.has(host) || rules.allowedHosts.includes(host))) {
+  if (
+    host === null ||
+    !(LOOPBACK.has(host) || rules.allowedHosts.some((allowed) => hostName(allowed) === host))
+  ) {
     throw new AppError(
       'forbidden_host',
       `this server does not answer for the host "${headers.host ?? ''}": add it to server.allowed_hosts`,

@@ -1,7 +1,6 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { BodyOf, Endpoint, ParamsOf, QueryOf, ResponseOf } from '../api/endpoint.ts';
-import { AppError } from '../errors.ts';
 import { queryDecoder, validator } from './validate.ts';
 
 declare module 'fastify' {
@@ -58,6 +57,8 @@ export function mount<E extends Endpoint>(
         setHeader: (name, value) => void reply.header(name, value),
         takeOver() {
           taken = true;
+          for (const [name, value] of Object.entries(reply.getHeaders()))
+            reply.raw.setHeader(name, String(value));
           reply.hijack();
           return reply.raw;
         },
@@ -68,31 +69,6 @@ export function mount<E extends Endpoint>(
       return reply.send(result instanceof RawJson ? result.text : JSON.stringify(result));
     },
   });
-}
-
-/** Refuses every method that a known path does not have, before anything of its body is read. */
-export function refuseOtherMethods(app: FastifyInstance, endpoints: readonly Endpoint[]): void {
-  const byPath = Map.groupBy(endpoints, ({ path }) => path);
-  for (const [path, known] of byPath) {
-    const allowed = known.map(({ method }) => method as string);
-    app.route({
-      method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(
-        (method) => !allowed.includes(method),
-      ),
-      url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
-      config: { access: known[0]?.access ?? 'token' },
-      onRequest(request: FastifyRequest, reply: FastifyReply, done) {
-        reply.header('allow', allowed.join(', '));
-        done(
-          new AppError(
-            'method_not_allowed',
-            `${request.method} is not a method of ${path}; it has ${allowed.join(', ')}`,
-          ),
-        );
-      },
-      handler: () => undefined,
-    });
-  }
 }
 
 function firstOf(value: string | string[] | undefined): string | undefined {

@@ -1,4 +1,11 @@
-import { type FastifyInstance, type FastifyRequest, fastify, LogController } from 'fastify';
+import type { Socket } from 'node:net';
+import {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+  LogController,
+} from 'fastify';
 import { endpoints } from '../api/index.ts';
 import { AppError } from '../errors.ts';
 import type { Feed } from '../events/feed.ts';
@@ -9,13 +16,16 @@ import type { Logger } from '../lib/log.ts';
 import type { SessionService } from '../sessions/service.ts';
 import { type AccessRules, assertMayEnter } from './auth.ts';
 import { errorReply } from './errors.ts';
-import { refuseOtherMethods } from './mount.ts';
 import { eventRoutes } from './routes/events.ts';
 import { runtimeRoutes, type SelfKnowledge } from './routes/runtime.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { EventStreams } from './sse.ts';
 
 const BODY_BYTES = 256 * 1024;
+/** A longer path is refused by Node itself. */
+const MAX_PARAM_LENGTH = 16 * 1024;
+/** Bodies may be nested so deep: what is deeper could not be written again. */
+const MAX_DEPTH = 1000;
 
 export interface HttpServer {
   /** Answers the address it listens on, `http://HOST:PORT`. Throws AppError where it cannot listen. */
@@ -46,52 +56,43 @@ export function createHttpServer(given: {
     bodyLimit: BODY_BYTES,
     genReqId: (request) => givenRequestId(request.headers['x-request-id']) ?? ids.next('req'),
     forceCloseConnections: true,
-    routerOptions: { maxParamLength: 200 },
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     return503OnClosing: false,
+    // A request without one is refused like one for a foreign host.
+    http: { requireHostHeader: false },
+    clientErrorHandler: refuseGarbage,
+    // What is not even a path never reaches the hooks.
+    frameworkErrors(error, request, reply) {
+      logWhenAnswered(request, reply);
+      reply.header('X-Request-Id', request.id);
+      try {
+        assertMayEnter(request.headers, isPublic(request), access);
+        sendError(error, request, reply);
+      } catch (refusal) {
+        sendError(refusal, request, reply);
+      }
+    },
   }) as unknown as FastifyInstance;
   let changes = true;
 
   readJsonBodies(app);
   app.addHook('onRequest', async (request, reply) => {
+    logWhenAnswered(request, reply);
     reply.header('X-Request-Id', request.id);
     assertMayEnter(request.headers, isPublic(request), access);
     reply.header('X-Epoch', self.epoch);
+    // Before its body is read.
+    if (request.is404) refuseUnknown(request, reply);
     if (request.method === 'GET') reply.header('X-Seq', String(feed.latestSeq));
-    else if (!changes)
+    else if (!changes) {
       throw new AppError('shutting_down', 'the server is stopping: try again when it is back');
+    }
   });
-  app.addHook('onResponse', (request, reply, done) => {
-    const ms = Math.round(reply.elapsedTime * 10) / 10;
-    request.log.info(
-      {
-        method: request.method,
-        route: request.routeOptions.url ?? request.url,
-        status: reply.statusCode,
-        ms,
-      },
-      'request',
-    );
-    done();
-  });
-  app.setErrorHandler((error, request, reply) => {
-    const { status, body, isBug } = errorReply(error);
-    if (isBug) request.log.error({ err: error }, 'a request failed on a bug');
-    else if (status >= 500) request.log.error({ err: error }, 'a request failed');
-    return reply
-      .code(status)
-      .header('content-type', 'application/json; charset=utf-8')
-      .send(JSON.stringify(body));
-  });
-  app.setNotFoundHandler((request) => {
-    throw new AppError(
-      'not_found',
-      `no route ${request.method} ${pathOf(request)}; see /openapi.yaml`,
-    );
-  });
+  app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
+  app.setNotFoundHandler((request, reply) => refuseUnknown(request, reply));
   runtimeRoutes(app, self);
   sessionRoutes(app, given.sessions);
   eventRoutes(app, { ...given, streams, epoch: self.epoch });
-  refuseOtherMethods(app, Object.values(endpoints));
 
   return {
     async listen(host, port) {
@@ -134,11 +135,84 @@ function readJsonBodies(app: FastifyInstance): void {
     (_request, body, done) => {
       if (body === '') return done(null, {});
       try {
+        assertShallow(body as string);
         done(null, JSON.parse(body as string));
       } catch (error) {
-        done(new AppError('invalid', `the body is not valid JSON: ${(error as Error).message}`));
+        done(
+          error instanceof AppError
+            ? error
+            : new AppError('invalid', `the body is not valid JSON: ${(error as Error).message}`),
+        );
       }
     },
+  );
+}
+
+function assertShallow(json: string): void {
+  let depth = 0;
+  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
+    if (token === '[' || token === '{') depth++;
+    else if (token === ']' || token === '}') depth--;
+    if (depth > MAX_DEPTH)
+      throw new AppError('invalid', `the body is nested deeper than ${MAX_DEPTH} levels`);
+  }
+}
+
+/** Throws `not_found`, or `method_not_allowed` for a path that has other methods. */
+function refuseUnknown(request: FastifyRequest, reply: FastifyReply): never {
+  const path = pathOf(request);
+  const methods = methodsOf(path);
+  if (methods.length === 0) {
+    throw new AppError('not_found', `no route ${request.method} ${path}; see /openapi.yaml`);
+  }
+  reply.header('allow', methods.join(', '));
+  throw new AppError(
+    'method_not_allowed',
+    `${request.method} is not a method of ${path}; it has ${methods.join(', ')}`,
+  );
+}
+
+const routes = Object.values(endpoints).map(({ method, path }) => ({
+  method,
+  pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+}));
+
+function methodsOf(path: string): string[] {
+  return routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
+}
+
+/** One line a request, also for a stream, which is answered when its reader has left. */
+function logWhenAnswered(request: FastifyRequest, reply: FastifyReply): void {
+  reply.raw.once('close', () => {
+    const ms = Math.round(reply.elapsedTime * 10) / 10;
+    const route = request.routeOptions.url ?? pathOf(request);
+    request.log.info(
+      { method: request.method, route, status: reply.raw.statusCode, ms },
+      'request',
+    );
+  });
+}
+
+function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { status, body, isBug } = errorReply(error);
+  if (isBug) request.log.error({ err: error }, 'a request failed on a bug');
+  else if (status >= 500) request.log.error({ err: error }, 'a request failed');
+  return reply
+    .code(status)
+    .header('content-type', 'application/json; charset=utf-8')
+    .send(JSON.stringify(body));
+}
+
+/** What is no HTTP: there is no request to answer, only a socket. */
+function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
+  const message = tooLarge ? 'the headers are too large' : 'this is no HTTP request';
+  const body = JSON.stringify({ error: message, code: 'invalid' });
+  const status = tooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request';
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
 }
 

@@ -7,6 +7,8 @@ import type { Clock } from '../lib/clock.ts';
 
 /** The interface, Limits. */
 const PING_MS = 10_000;
+/** A reader that took nothing for so long, though there was something, is cut; it comes back with its last id. */
+const STALLED_MS = 10 * 60_000;
 /** How long a stream that is being ended may take for what it has not read yet. */
 const LAST_WORDS_MS = 2000;
 
@@ -64,6 +66,7 @@ export class EventStreams {
       'x-accel-buffering': 'no',
     });
     response.write('retry: 1000\n\n');
+    if (after > this.#feed.latestSeq) response.write(gapFrame(after, this.#feed.latestSeq));
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     using _ping = this.#clock.every(PING_MS, () => {
@@ -72,6 +75,7 @@ export class EventStreams {
     });
     for await (const page of this.#feed.follow(scope, after, gone.signal, this.#ending.signal)) {
       if (!response.write(Buffer.concat(page.map(frameOf)))) {
+        using _cut = this.#clock.after(STALLED_MS, () => response.destroy());
         await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
       }
     }
@@ -79,6 +83,11 @@ export class EventStreams {
     if (!response.destroyed)
       await once(response, 'close', { signal: gone.signal }).catch(() => undefined);
   }
+}
+
+/** Says that the cursor is beyond everything there is: of another log, or one that a power loss cut short. */
+function gapFrame(requested: number, latest: number): string {
+  return `event: stream.gap\ndata: ${JSON.stringify({ requested, trimmed_seq: 0, latest_seq: latest })}\n\n`;
 }
 
 /** Followers at the head share an entry, and so its frame. */

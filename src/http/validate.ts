@@ -42,22 +42,55 @@ function takesNumber(schema: z.ZodType): boolean {
 
 function explain(error: z.ZodError, part: string, schema: z.ZodType): string {
   const [issue] = error.issues;
-  if (!issue) return `${part}: not valid`;
-  const place = [part, ...issue.path.map(String)].join('.');
+  return issue ? describe(issue, part, schema) : `${part}: not valid`;
+}
+
+function describe(issue: z.core.$ZodIssue, place: string, schema: z.ZodType): string {
+  const here = [place, ...issue.path.map(String)].join('.');
+  const inner = schemaAt(schema, issue.path);
   if (issue.code === 'unrecognized_keys') {
-    const allowed =
-      issue.path.length === 0 && 'shape' in schema ? Object.keys(schema.shape as object) : [];
-    const hint = allowed.length > 0 ? `; it takes: ${allowed.join(', ')}` : '; it takes none';
-    return `${place}: unknown field "${issue.keys.join('", "')}"${hint}`;
+    const allowed = inner && 'shape' in inner ? Object.keys(inner.shape as object) : [];
+    const hint = allowed.length > 0 ? `it takes: ${allowed.join(', ')}` : 'it takes none';
+    return `${here}: unknown field "${issue.keys.join('", "')}"; ${hint}`;
   }
-  if (issue.code === 'invalid_union') {
-    const inner =
-      issue.errors.flat().find((one) => one.code !== 'invalid_type') ?? issue.errors.flat()[0];
-    return inner
-      ? `${[place, ...inner.path.map(String)].join('.')}: ${lower(inner.message)}`
-      : `${place}: not valid`;
+  if (issue.code === 'invalid_union' && issue.errors.length > 0) {
+    // The alternative that was meant is the one that got furthest.
+    const furthest = issue.errors
+      .map((issues, option) => ({ issues, option }))
+      .toSorted(
+        (a, b) => depthOf(b.issues) - depthOf(a.issues) || a.issues.length - b.issues.length,
+      )[0];
+    const options = inner && 'options' in inner ? (inner.options as z.ZodType[]) : [];
+    const [first] = furthest?.issues ?? [];
+    const meant = options[furthest?.option ?? 0];
+    if (first && meant) return describe(first, here, meant);
   }
-  return `${place}: ${lower(issue.message)}`;
+  return `${here}: ${lower(issue.message)}`;
+}
+
+/** How far into the value the first complaint lies; a wrong kind of value at once is no distance at all. */
+function depthOf(issues: readonly z.core.$ZodIssue[]): number {
+  const [first] = issues;
+  if (!first) return 0;
+  return (
+    first.path.length + (first.code === 'invalid_type' || first.code === 'invalid_value' ? 0 : 1)
+  );
+}
+
+function schemaAt(schema: z.ZodType, path: readonly PropertyKey[]): z.ZodType | undefined {
+  const { def } = schema as unknown as {
+    def: {
+      type: string;
+      innerType?: z.ZodType;
+      element?: z.ZodType;
+      shape?: Record<string, z.ZodType>;
+    };
+  };
+  if (def.innerType) return schemaAt(def.innerType, path);
+  const [key, ...rest] = path;
+  if (key === undefined) return schema;
+  const next = def.type === 'array' ? def.element : def.shape?.[String(key)];
+  return next && schemaAt(next, rest);
 }
 
 function lower(text: string): string {

@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream';
-import { type Logger, pino, type LevelWithSilent } from 'pino';
+import { type LevelWithSilent, type Logger, pino } from 'pino';
+import { plain } from './plain.ts';
 
 export type { Logger } from 'pino';
 export type LogLevel = LevelWithSilent;
@@ -21,8 +22,7 @@ export function createLog(given: {
   const stream = new Writable({
     decodeStrings: false,
     write(line: string, _encoding, done) {
-      let text = line;
-      for (const secret of secrets()) if (secret) text = text.replaceAll(secret, REDACTED);
+      const text = withoutSecrets(line, [...secrets()]);
       destination.write(pretty ? forPeople(text) : text);
       done();
     },
@@ -43,14 +43,28 @@ export function silentLog(): Logger {
   return pino({ level: 'silent' });
 }
 
+/** A line whose texts hold no secret. Only texts are touched, so the line stays one that can be read. */
+function withoutSecrets(line: string, secrets: readonly string[]): string {
+  const known = secrets.filter((secret) => secret !== '');
+  const mayHold = known.some((secret) => line.includes(JSON.stringify(secret).slice(1, -1)));
+  if (!mayHold) return line;
+  const cleaned = JSON.parse(line, (_key, value: unknown) =>
+    typeof value === 'string'
+      ? known.reduce((text, secret) => text.replaceAll(secret, REDACTED), value)
+      : value,
+  ) as Record<string, unknown>;
+  const { level } = JSON.parse(line) as { level: string };
+  return `${JSON.stringify({ ...cleaned, level })}\n`;
+}
+
+/** The line in short, without what would move the reader's terminal. */
 function forPeople(line: string): string {
   const { level, time, msg, pid: _pid, err, ...rest } = JSON.parse(line) as Record<string, unknown>;
   const details = Object.entries(rest).map(
     ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
+  const head =
+    `${String(time).slice(11, 23)} ${String(level).padEnd(5)} ${String(msg)} ${details.join(' ')}`.trimEnd();
   const stack = (err as { stack?: string } | undefined)?.stack;
-  return (
-    `${String(time).slice(11, 23)} ${String(level).padEnd(5)} ${String(msg)} ${details.join(' ')}`.trimEnd() +
-    (stack ? `\n${stack}\n` : '\n')
-  );
+  return `${plain(stack ? `${head}\n${stack}` : head)}\n`;
 }

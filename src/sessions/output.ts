@@ -176,13 +176,19 @@ export class TurnOutput {
   /** Tells what is new; of an output that grew, only the end. The item itself is written when it closes. */
   #tellToolChange(before: Item, after: Item, change: ToolChange): void {
     const grew = after.text.startsWith(before.text);
-    this.#event('tool.updated', {
-      item_id: after.item_id,
-      offset: grew ? Buffer.byteLength(before.text) : 0,
-      text: grew ? after.text.slice(before.text.length) : after.text,
-      tool: after.tool,
-      status: change.status ?? 'running',
-    });
+    let offset = grew ? Buffer.byteLength(before.text) : 0;
+    const pieces = inPieces(grew ? after.text.slice(before.text.length) : after.text);
+    for (const text of pieces.length > 0 ? pieces : ['']) {
+      const status = change.status ?? 'running';
+      this.#event('tool.updated', {
+        item_id: after.item_id,
+        offset,
+        text,
+        tool: after.tool,
+        status,
+      });
+      offset += Buffer.byteLength(text);
+    }
   }
 
   #count(reported: Partial<Usage>): void {
@@ -220,13 +226,9 @@ export class TurnOutput {
   #writeWaiting(): void {
     const speech = this.#speech;
     if (!speech) return;
-    let text = wholeCharacters(speech.waiting, this.#closed);
+    const text = wholeCharacters(speech.waiting, this.#closed);
     speech.waiting = speech.waiting.slice(text.length);
-    while (text !== '') {
-      const piece = wholeCharacters(
-        text.slice(0, MAX_DELTA_CHARACTERS),
-        text.length <= MAX_DELTA_CHARACTERS,
-      );
+    for (const piece of inPieces(text)) {
       this.#event(`${speech.kind}.delta`, {
         item_id: speech.item.item_id,
         offset: speech.bytes,
@@ -234,7 +236,6 @@ export class TurnOutput {
       });
       speech.bytes += Buffer.byteLength(piece);
       speech.item = { ...speech.item, text: speech.item.text + piece };
-      text = text.slice(piece.length);
     }
   }
 
@@ -286,7 +287,7 @@ export function closeStoredItems(
     for (const { payload } of log.deltasOf(item.item_id)) {
       // A delta says where it belongs: at the front it replaces what was there.
       text = payload.offset === 0 ? String(payload.text) : text + String(payload.text);
-      if (payload.tool) tool = payload.tool as Item['tool'];
+      if (payload.tool && !payload.truncated) tool = payload.tool as Item['tool'];
     }
     const closed: Item = { ...item, text, tool, status, completed_at: clock.now() };
     const { session_id, turn_id } = item;
@@ -323,6 +324,20 @@ function isNews(before: Item, after: Item, change: ToolChange): boolean {
 
 function mergeUsage(before: Usage | null, news: Partial<Usage>): Usage {
   return { ...(before ?? noUsage), ...news };
+}
+
+/** A text in parts that fit into a delta, none of which splits a character. */
+function inPieces(text: string): string[] {
+  const pieces: string[] = [];
+  for (let rest = text; rest !== '';) {
+    const piece = wholeCharacters(
+      rest.slice(0, MAX_DELTA_CHARACTERS),
+      rest.length <= MAX_DELTA_CHARACTERS,
+    );
+    pieces.push(piece);
+    rest = rest.slice(piece.length);
+  }
+  return pieces;
 }
 
 /** All of the text but the first half of a character whose second half has not come; at the end, all of it. */

@@ -152,8 +152,19 @@ export class SessionService {
 function workingDirectory(named: string | null | undefined): string {
   const directory = path.resolve(named ?? process.cwd());
   if (named?.includes('\0')) throw new AppError('invalid', 'cwd holds a NUL character');
-  const found = fs.statSync(directory, { throwIfNoEntry: false });
+  const found = statIfAny(directory);
   if (!found) throw new AppError('invalid', `cwd "${directory}" does not exist`);
   if (!found.isDirectory()) throw new AppError('invalid', `cwd "${directory}" is not a directory`);
   return fs.realpathSync(directory);
+}
+
+function statIfAny(directory: string): fs.Stats | undefined {
+  try {
+    return fs.statSync(directory, { throwIfNoEntry: false });
+  } catch (error) {
+    throw new AppError(
+      'invalid',
+      `cwd "${directory.slice(0, 200)}" cannot be used: ${(error as NodeJS.ErrnoException).code}`,
+    );
+  }
 }

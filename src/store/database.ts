@@ -20,6 +20,7 @@ const SQLITE_NOMEM = 7;
 const SQLITE_IOERR = 10;
 const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
+const SQLITE_NOTADB = 26;
 
 export interface DatabaseOptions {
   directory: string;
@@ -44,8 +45,8 @@ interface Group {
   readonly done: PromiseWithResolvers<void>;
   readonly firstSeq: number;
   lastSeq: number;
-  /** Where the WAL ended when the group began: what wrote nothing needs no sync of its own. */
-  readonly walBefore: number;
+  /** How often the WAL had been written to when the group began: what wrote nothing needs no sync of its own. */
+  readonly writesBefore: number;
   members: number;
   /** What the group announces once it is on disk, in order. */
   readonly outbox: unknown[];
@@ -85,8 +86,10 @@ export class Database {
   #durableSeq: number;
   #running = false;
   #closed = false;
-  /** SQLite rolled the whole transaction back: no statement may run until its group has failed. */
-  #poisoned = false;
+  /** Why SQLite may have rolled the whole transaction back: no statement may run until its group has failed. */
+  #poison: SqliteError | undefined;
+  /** Nothing can be promised any more. */
+  #dead: AppError | undefined;
   #walSyncing = false;
   /** A checkpoint's sync of the database file is in flight: a COMMIT now could restart the WAL too early. */
   #databaseSyncing = false;
@@ -151,8 +154,8 @@ export class Database {
   /** Prepares a statement that lives as long as the database. */
   prepare<Row extends readonly SqlValue[] = SqlValue[]>(sql: string): Statement<Row> {
     const statement = new Statement<Row>(this.#host, this.#handle, sql, (error) => {
-      if ([SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM].includes(error.code & 0xff))
-        this.#poisoned = true;
+      const gaveUp = [SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM].includes(error.code & 0xff);
+      if (gaveUp && this.#group) this.#poison = error;
     });
     this.#statements.push(statement as unknown as Statement);
     return statement;
@@ -165,7 +168,8 @@ export class Database {
    */
   transact<T>(fn: () => T): Promise<T> {
     if (this.#running) throw new Error('transact inside a transaction');
-    if (this.#closed) return Promise.reject(new AppError('shutting_down', 'the store is closed'));
+    const refusal = this.#refusal();
+    if (refusal) return Promise.reject(refusal);
     let group: Group;
     try {
       group = this.#group ?? this.#begin();
@@ -180,7 +184,7 @@ export class Database {
       const value = fn();
       if (value instanceof Promise)
         throw new Error('a transaction gave a promise: it must be synchronous');
-      if (this.#poisoned) throw new Error('a transaction went on after its group had failed');
+      if (this.#poison) throw this.#poison;
       this.#control.release.run();
       group.members++;
       result = { value };
@@ -200,12 +204,16 @@ export class Database {
 
   /** Runs `fn`, which only reads; resolves with its result once every row it may have seen is on disk. */
   read<T>(fn: () => T): Promise<T> {
+    const refusal = this.#refusal();
+    if (refusal) return Promise.reject(refusal);
     const seen = this.#group ?? this.#unsynced.at(-1);
     const settled = seen ? seen.done.promise : Promise.resolve();
     let value: T;
     try {
       value = this.#guarded(fn);
     } catch (error) {
+      // SQLite may have taken the open group along, and does not say: it is given up.
+      if (this.#group && this.#poison) this.#fail(this.#group, error);
       return settled.then(() => Promise.reject(asStorageError(error)));
     }
     return settled.then(() => value);
@@ -238,10 +246,11 @@ export class Database {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    while (this.#group ?? this.#unsynced.at(-1)) {
+    while (!this.#dead && (this.#group ?? this.#unsynced.at(-1))) {
       await (this.#group ?? this.#unsynced.at(-1))?.done.promise.catch(() => undefined);
     }
-    while (this.#databaseSyncing) await new Promise((resolve) => setImmediate(resolve));
+    while (this.#databaseSyncing && !this.#dead)
+      await new Promise((resolve) => setImmediate(resolve));
     for (const statement of this.#statements) statement.finalize();
     // The last connection writes the WAL back, syncs and removes it.
     this.#host.sqlite._sqlite3_close_v2(this.#handle);
@@ -253,7 +262,7 @@ export class Database {
       done: Promise.withResolvers<void>(),
       firstSeq: this.#seq,
       lastSeq: this.#seq,
-      walBefore: this.walBytes,
+      writesBefore: this.#wal?.writes ?? 0,
       members: 0,
       outbox: [],
     };
@@ -266,7 +275,7 @@ export class Database {
 
   /** Rolls the failed member back to its savepoint; false when SQLite had already dropped the whole group. */
   #takeBackMember(): boolean {
-    if (this.#poisoned) return false;
+    if (this.#poison) return false;
     try {
       this.#control.back.run();
       this.#control.release.run();
@@ -278,6 +287,7 @@ export class Database {
 
   #commit(group: Group): void {
     if (this.#group !== group) return;
+    if (this.#dead) return this.#fail(group, this.#dead);
     if (this.#databaseSyncing) {
       this.#commitWaits = true;
       return;
@@ -295,7 +305,8 @@ export class Database {
     this.stats.groupSize.record(Math.max(1, group.members));
     this.#options.failpoint('commit.after');
     this.#unsynced.push(group);
-    const wroteNothing = this.walBytes === group.walBefore && this.#unsynced.length === 1;
+    const wroteNothing =
+      (this.#wal?.writes ?? 0) === group.writesBefore && this.#unsynced.length === 1;
     if (wroteNothing || this.#options.durability === 'normal')
       this.#settle(this.#unsynced.splice(0));
     // Where one group follows the next without a pause, the log must not grow for ever.
@@ -314,14 +325,21 @@ export class Database {
     } catch {
       // SQLite had rolled it back by itself.
     }
-    this.#poisoned = false;
+    this.#poison = undefined;
+    const lost = this.#host.syncError();
+    if (lost) this.#lost(`the disk refused to sync: ${lost.message}`, lost);
     group.done.reject(asStorageError(error));
+  }
+
+  #refusal(): AppError | undefined {
+    if (this.#dead) return this.#dead;
+    return this.#closed ? new AppError('shutting_down', 'the store is closed') : undefined;
   }
 
   /** Syncs the WAL off the main thread, then answers everybody whose group was in it. */
   #syncWal(): void {
     const wal = this.#wal;
-    if (this.#walSyncing || this.#unsynced.length === 0 || !wal) return;
+    if (this.#walSyncing || this.#dead || this.#unsynced.length === 0 || !wal) return;
     this.#walSyncing = true;
     const groups = this.#unsynced.slice();
     const started = this.#options.clock.monotonic();
@@ -375,7 +393,8 @@ export class Database {
     } catch (error) {
       // The WAL still has everything. Try again when it has grown by as much again.
       this.#retryCheckpointAt = bytes + this.#checkpointBytes;
-      this.#poisoned = false;
+      const lost = this.#host.syncError();
+      if (lost) return this.#lost(`the disk refused to sync: ${lost.message}`, lost);
       this.#options.onWarning?.('could not write the log back into the database', error);
     } finally {
       wal.deferSync = false;
@@ -398,8 +417,10 @@ export class Database {
 
   /** After a failed sync nobody knows what is on the disk: nothing may be answered any more. */
   #lost(message: string, cause?: unknown): void {
-    this.#closed = true;
-    this.#options.onFatal(new AppError('storage_damaged', message, cause ? { cause } : {}));
+    if (this.#dead) return;
+    this.#dead = new AppError('storage_damaged', message, cause ? { cause } : {});
+    for (const group of this.#unsynced.splice(0)) group.done.reject(this.#dead);
+    this.#options.onFatal(this.#dead);
   }
 
   /** Runs `fn` so that a transaction begun inside it is refused. */
@@ -430,8 +451,8 @@ function configure(host: HostedSqlite, handle: number): void {
   const { exec, one } = sqlTools(host, handle);
   // Before the first access to the WAL: it then needs no shared memory.
   exec('PRAGMA locking_mode = EXCLUSIVE');
-  // Has to precede the first table; later it has no effect.
-  exec('PRAGMA auto_vacuum = INCREMENTAL');
+  // Has to precede the first table. Later it would only be written again, even into a file that is refused.
+  if (one('PRAGMA page_count')?.[0] === 0) exec('PRAGMA auto_vacuum = INCREMENTAL');
   const [mode] = one('PRAGMA journal_mode = WAL') ?? [];
   if (mode !== 'wal') throw new Error(`SQLite chose journal mode ${mode}, not wal`);
   // NORMAL and our own sync of the WAL are together what FULL does, off the main thread.
@@ -491,7 +512,9 @@ function asStorageError(error: unknown): unknown {
       },
     );
   }
-  if ([SQLITE_IOERR, SQLITE_CORRUPT].includes(error.code & 0xff)) {
+  const isDamage = [SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_NOTADB].includes(error.code & 0xff);
+  // SQLite looks into stored JSON for the columns it derives.
+  if (isDamage || error.message.startsWith('malformed JSON')) {
     return new AppError(
       'storage_damaged',
       `the store cannot be read or written (${error.message}): nothing was changed; ` +

@@ -40,6 +40,8 @@ export interface HostFile {
   position: number;
   /** Where the last write ended, in bytes from the start of the file. */
   written: number;
+  /** How many writes there were. */
+  writes: number;
   /** While true, SQLite's own sync of this file is only noted in `syncPending`. */
   deferSync: boolean;
   syncPending: boolean;
@@ -81,8 +83,10 @@ export interface HostedSqlite {
   virtualPath(name: string): string;
   /** The open file of that name, or undefined. */
   file(name: string): HostFile | undefined;
-  /** The error of the last file operation that failed, for messages; cleared by `takeError`. */
+  /** The error of the last file operation that failed, for messages; forgotten once it was taken. */
   takeError(): NodeJS.ErrnoException | undefined;
+  /** The last sync of a file of the directory that failed: what is on the disk is not known since. */
+  syncError(): Error | undefined;
 }
 
 /** Gives SQLite the files of `directory`. Throws for any but the pinned WASM. */
@@ -103,6 +107,7 @@ export async function loadHostedSqlite(options: {
     virtualPath: (name) => `${root}/${name}`,
     file: (name) => files.byPath(path.join(directory, name)),
     takeError: () => files.takeError(),
+    syncError: () => files.syncErrorOf(directory),
   };
 }
 
@@ -193,6 +198,7 @@ class OpenFiles {
   readonly #memory: WasmMemory;
   readonly #roots: Root[] = [];
   readonly #open: (HostFile | undefined)[] = [];
+  readonly #syncErrors = new Map<string, Error>();
   #lastError: NodeJS.ErrnoException | undefined;
 
   constructor(memory: WasmMemory) {
@@ -201,6 +207,7 @@ class OpenFiles {
 
   /** Gives a directory a virtual root. */
   addRoot(root: Root): string {
+    this.#syncErrors.delete(root.directory);
     this.#roots.push(root);
     return `${VIRTUAL_ROOT}/${this.#roots.length - 1}`;
   }
@@ -218,6 +225,7 @@ class OpenFiles {
       fd,
       position: 0,
       written: 0,
+      writes: 0,
       deferSync: false,
       syncPending: false,
     };
@@ -241,6 +249,17 @@ class OpenFiles {
     // SQLite looks for files that need not be there; that is no failure.
     if (code !== 'ENOENT') this.#lastError = error as NodeJS.ErrnoException;
     return WASI_ERRNO[code] ?? WASI_EIO;
+  }
+  sync(file: HostFile): void {
+    try {
+      file.fs.fsyncSync(file.fd);
+    } catch (error) {
+      this.#syncErrors.set(path.dirname(file.path), error as Error);
+      throw error;
+    }
+  }
+  syncErrorOf(directory: string): Error | undefined {
+    return this.#syncErrors.get(directory);
   }
   takeError(): NodeJS.ErrnoException | undefined {
     const error = this.#lastError;
@@ -377,6 +396,7 @@ function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): v
         return written;
       });
       file.written = file.position;
+      file.writes++;
       memory.words()[out >> 2] = total;
     }),
   );
@@ -391,7 +411,7 @@ function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): v
   onFile('sync', (file) =>
     wasi(() => {
       if (file.deferSync) file.syncPending = true;
-      else file.fs.fsyncSync(file.fd);
+      else files.sync(file);
     }),
   );
   onFile('ftruncate', (file, length = 0) =>

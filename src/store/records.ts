@@ -2,7 +2,7 @@ import type { Database } from './database.ts';
 import { checksum, verify } from './checksum.ts';
 import type { SqlValue, Statement } from './statement.ts';
 
-type Row = [n: number, record: string, sum: number];
+type Row = [n: number, id: string, record: string, sum: number];
 
 /** A page of records, newest first, and where the next one begins (null at the end). */
 export interface RecordPage<T> {
@@ -32,18 +32,20 @@ export class RecordTable<T extends object> {
     this.#idOf = idOf;
     this.#insert = db.prepare(`INSERT INTO ${table} (id, record, sum) VALUES (?, ?, ?)`);
     this.#update = db.prepare(`UPDATE ${table} SET record = ?, sum = ? WHERE id = ?`);
-    this.#get = db.prepare(`SELECT n, record, sum FROM ${table} WHERE id = ?`);
+    this.#get = db.prepare(`SELECT n, id, record, sum FROM ${table} WHERE id = ?`);
   }
 
   insert(record: T): void {
     const text = JSON.stringify(record);
-    this.#insert.run(this.#idOf(record), text, checksum(text));
+    const id = this.#idOf(record);
+    this.#insert.run(id, text, checksum(text, checksum(id)));
   }
 
   update(record: T): void {
     const text = JSON.stringify(record);
-    if (this.#update.run(text, checksum(text), this.#idOf(record)) !== 1) {
-      throw new Error(`no row ${this.#idOf(record)} in ${this.#table} to update`);
+    const id = this.#idOf(record);
+    if (this.#update.run(text, checksum(text, checksum(id)), id) !== 1) {
+      throw new Error(`no row ${id} in ${this.#table} to update`);
     }
   }
 
@@ -72,7 +74,7 @@ export class RecordTable<T extends object> {
     let last = 0;
     let more = false;
     query.scan([...given.map(([, value]) => value), before, limit + 1], (row) => {
-      bytes += row[1].length;
+      bytes += Buffer.byteLength(row[2]);
       more = records.length === limit || (bytes > PAGE_BYTES && records.length > 0);
       if (more) return false;
       records.push(this.#parse(row));
@@ -85,14 +87,14 @@ export class RecordTable<T extends object> {
   #prepared(rest: string): Statement<Row> {
     let query = this.#queries.get(rest);
     if (!query) {
-      query = this.#db.prepare<Row>(`SELECT n, record, sum FROM ${this.#table} ${rest}`);
+      query = this.#db.prepare<Row>(`SELECT n, id, record, sum FROM ${this.#table} ${rest}`);
       this.#queries.set(rest, query);
     }
     return query;
   }
 
-  #parse([n, text, sum]: Row): T {
-    verify(text, sum, { table: this.#table, row: n });
+  #parse([n, id, text, sum]: Row): T {
+    verify(text, sum, { table: this.#table, row: n }, checksum(id));
     return JSON.parse(text) as T;
   }
 }

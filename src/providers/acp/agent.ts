@@ -32,6 +32,7 @@ export async function openAcpAgent(options: OpenOptions): Promise<Agent> {
   const agent = new AcpAgent(child, options);
   const abort = () => void child.end(0);
   options.signal.addEventListener('abort', abort);
+  if (options.signal.aborted) abort();
   try {
     const abilities = await agent.initialize();
     const opened = session.provider_session_ref
@@ -290,8 +291,12 @@ class AcpAgent implements Agent {
 
   /** Why the connection ended. An agent that lives on without one is of no use: it is ended. */
   async #describeLoss(cause: unknown): Promise<string> {
-    const lives = this.#options.clock.sleep(LOST_GRACE_MS).then(() => null);
-    const how = await Promise.race([this.gone, lives]);
+    const decided = new AbortController();
+    const grace = this.#options.clock.sleep(LOST_GRACE_MS, decided.signal);
+    const how = await Promise.race([this.gone, grace.then(() => null)]).finally(() =>
+      decided.abort(),
+    );
+    grace.catch(() => undefined);
     if (how !== null) return `the agent ${how}`;
     await this.#child.end(0);
     return `the agent broke the protocol and was ended: ${cause instanceof Error ? cause.message : String(cause)}`;

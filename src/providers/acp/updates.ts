@@ -55,17 +55,17 @@ export function readToolCall(raw: unknown): Extract<AgentUpdate, { type: 'tool' 
   if (data.rawInput !== undefined && data.rawInput !== null) change.input = data.rawInput;
   const output = outputOf(data.content ?? [], data.rawOutput);
   if (output !== null) change.output = output;
-  const status = toolStatus[data.status ?? ''];
+  const status = toolStatus.get(data.status ?? '');
   if (status) change.status = status;
   return { type: 'tool', ref: data.toolCallId, change };
 }
 
-const toolStatus: Record<string, NonNullable<ToolChange['status']>> = {
-  pending: 'pending',
-  in_progress: 'running',
-  completed: 'completed',
-  failed: 'failed',
-};
+const toolStatus = new Map<string, NonNullable<ToolChange['status']>>([
+  ['pending', 'pending'],
+  ['in_progress', 'running'],
+  ['completed', 'completed'],
+  ['failed', 'failed'],
+]);
 
 const contentText = z.looseObject({ content: z.looseObject({ text: z.string() }) });
 const contentDiff = z.looseObject({

@@ -25,6 +25,7 @@ CREATE TABLE events (
 CREATE INDEX events_kind ON events (kind, seq);
 CREATE INDEX events_session ON events (session_id, seq) WHERE session_id IS NOT NULL;
 CREATE INDEX events_process ON events (process_id, seq) WHERE process_id IS NOT NULL;
+CREATE INDEX events_worktree ON events (worktree_id, seq) WHERE worktree_id IS NOT NULL;
 CREATE INDEX events_team ON events (team_id, seq) WHERE team_id IS NOT NULL;
 
 CREATE TABLE deltas (
@@ -42,6 +43,8 @@ CREATE TABLE deltas (
 CREATE INDEX deltas_kind ON deltas (kind, seq);
 CREATE INDEX deltas_session ON deltas (session_id, seq) WHERE session_id IS NOT NULL;
 CREATE INDEX deltas_process ON deltas (process_id, seq) WHERE process_id IS NOT NULL;
+CREATE INDEX deltas_worktree ON deltas (worktree_id, seq) WHERE worktree_id IS NOT NULL;
+CREATE INDEX deltas_team ON deltas (team_id, seq) WHERE team_id IS NOT NULL;
 CREATE INDEX deltas_item ON deltas (item_id, seq) WHERE item_id IS NOT NULL;
 
 -- Items that are settled and whose deltas may go, oldest first.
@@ -61,7 +64,7 @@ CREATE TABLE sessions (
 );
 CREATE INDEX sessions_status ON sessions (status, n);
 CREATE INDEX sessions_provider ON sessions (provider, n);
-CREATE INDEX sessions_active ON sessions (active_turn_id) WHERE active_turn_id IS NOT NULL;
+CREATE INDEX sessions_active ON sessions (n) WHERE active_turn_id IS NOT NULL;
 
 CREATE TABLE turns (
   n INTEGER PRIMARY KEY,

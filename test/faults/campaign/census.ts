@@ -1,0 +1,37 @@
+import fs from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { carriersOf, type Identity, identify, isAlive } from '../../../src/children/identity.ts';
+
+/** What still runs of a server: whatever has its directory in the environment, and its keeper. */
+export function remaining(directory: string, keeper?: Identity): string[] {
+  // A process that is gone between two looks, or is only waiting to be reaped, is not there.
+  const pids = carriersOf(directory).filter((pid) => {
+    const found = identify(pid);
+    return found !== undefined && isAlive(found);
+  });
+  const left = pids.map((pid) => `${pid} (${commandOf(pid)})`);
+  return keeper && isAlive(keeper) ? [...left, `${keeper.pid} (the keeper)`] : left;
+}
+
+/** Waits until nothing remains; answers how long that took, and what is still there after `limitMs`. */
+export async function untilNothingRemains(
+  directory: string,
+  limitMs: number,
+  keeper?: Identity,
+): Promise<{ ms: number; left: string[] }> {
+  const started = performance.now();
+  for (;;) {
+    const left = remaining(directory, keeper);
+    const ms = Math.round(performance.now() - started);
+    if (left.length === 0 || ms > limitMs) return { ms, left };
+    await pause(10);
+  }
+}
+
+function commandOf(pid: number): string {
+  try {
+    return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+  } catch {
+    return 'gone';
+  }
+}

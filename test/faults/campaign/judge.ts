@@ -1,0 +1,114 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Turn } from '../../../src/api/sessions.ts';
+import type { Book } from './book.ts';
+import type { Observation } from './observe.ts';
+import type { Complaints } from './oracle.ts';
+import type { Stories } from './stories.ts';
+
+/**
+ * Holds the records of a server that has just recovered against what its earlier lives acknowledged. The log
+ * has been followed by `stories`. `atRest`: nothing runs any more, so that records and log have to agree.
+ */
+export function judge(
+  { recovery, log, sessions, turns }: Observation,
+  given: { book: Book; stories: Stories; previousStop: string; atRest: boolean },
+): Complaints {
+  const { book, stories, previousStop, atRest } = given;
+  const complaints: Complaints = [];
+  if (recovery.previous_stop !== previousStop) {
+    complaints.push(
+      `recovery says that the last stop was ${recovery.previous_stop}, it was ${previousStop}`,
+    );
+  }
+  const told = log.findLast(({ kind }) => kind === 'runtime.recovered')?.payload.recovery;
+  if (told !== undefined && !isDeepStrictEqual(told, recovery)) {
+    complaints.push(
+      'runtime.recovered tells of another recovery than GET /v1/diagnostics/recovery',
+    );
+  }
+  for (const id of recovery.turns_failed) {
+    if (stories.endOf(id) !== 'failed')
+      complaints.push(`recovery failed ${id}, the log does not say so`);
+  }
+  if (recovery.sessions_failed.length > 0) {
+    complaints.push(`recovery failed sessions: ${JSON.stringify(recovery.sessions_failed)}`);
+  }
+  complaints.push(...judgeSessions(), ...judgeTurns(), ...judgeUnanswered());
+  return complaints;
+
+  function judgeSessions(): Complaints {
+    const wrong: Complaints = [];
+    for (const id of book.sessions) {
+      const session = sessions.get(id);
+      if (!session) wrong.push(`session ${id} was acknowledged and is lost`);
+      else if (!stories.hasSession(id)) wrong.push(`session ${id} is not in the log`);
+      else if (session.status !== 'ready' && (atRest || session.status !== 'running')) {
+        wrong.push(`session ${id} is ${session.status}`);
+      } else if ((session.status === 'running') !== (session.active_turn_id !== null)) {
+        wrong.push(
+          `session ${id} is ${session.status} with the active turn ${session.active_turn_id ?? 'null'}`,
+        );
+      } else if (
+        session.active_turn_id !== null &&
+        !recovery.turns_reconciled.includes(session.active_turn_id)
+      ) {
+        wrong.push(`session ${id} is at ${session.active_turn_id}, which recovery did not start`);
+      }
+    }
+    return wrong;
+  }
+
+  function judgeTurns(): Complaints {
+    const wrong: Complaints = [];
+    for (const id of atRest ? book.turns.keys() : book.open) {
+      const turn = turns.get(id);
+      if (!turn) {
+        wrong.push(`turn ${id} of ${book.turns.get(id) ?? '?'} was acknowledged and is lost`);
+        continue;
+      }
+      const ended = stories.endOf(id);
+      if (ended === undefined) wrong.push(`turn ${id} is not in the log`);
+      else if (ended !== null) {
+        book.open.delete(id);
+        if (turn.status !== ended)
+          wrong.push(`turn ${id} is ${turn.status}, the log says ${ended}`);
+        if (!hasAllowedEnd(turn))
+          wrong.push(`turn ${id} is ${turn.status}: ${JSON.stringify(turn.error)}`);
+      } else if (atRest) wrong.push(`turn ${id} is ${turn.status}, and nothing runs any more`);
+      else if (!recovery.turns_reconciled.includes(id)) {
+        wrong.push(
+          `turn ${id} is ${turn.status}, the log has no end of it, and recovery did not start it`,
+        );
+      }
+    }
+    return wrong;
+  }
+
+  /** A request without an answer may have worked once, not twice, and nothing came from nowhere. */
+  function judgeUnanswered(): Complaints {
+    const wrong: Complaints = [];
+    const extra = [...stories.sessions].filter((id) => !book.sessions.has(id));
+    if (extra.length > book.unansweredCreations) {
+      wrong.push(
+        `${extra.length} sessions that nobody was told of, for ${book.unansweredCreations} cut off requests`,
+      );
+    }
+    for (const id of book.sessions) {
+      const more = stories.turnsOf(id).filter((turn) => !book.turns.has(turn));
+      const cutOff = book.unansweredTurns.get(id) ?? 0;
+      if (more.length > cutOff) {
+        wrong.push(
+          `session ${id} has ${more.length} turns that nobody was told of, for ${cutOff} cut off requests`,
+        );
+      }
+    }
+    return wrong;
+  }
+}
+
+/** What a demo turn can come to when the only thing that goes wrong is the death of the server. */
+function hasAllowedEnd({ status, error }: Turn): boolean {
+  return status === 'failed'
+    ? error?.code === 'runtime_restarted'
+    : status === 'completed' && error === null;
+}

@@ -1,0 +1,164 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { RuntimeEventRecord } from '../../../src/api/events.ts';
+import type { Client } from '../../../src/client/client.ts';
+import { AppError } from '../../../src/errors.ts';
+import type { TestServer } from '../../support/server.ts';
+import type { Observation } from './observe.ts';
+import { checkEqual, type Complaints } from './oracle.ts';
+import { Reader } from './reader.ts';
+import { RoamingClient } from './roaming-client.ts';
+
+/** So many sessions are followed at a time, the newest. */
+const FOLLOWED_SESSIONS = 8;
+const CATCH_UP_MS = 10_000;
+export const FIRST_READER = 'the first reader';
+
+/** Those who follow the log through all deaths of the server: two the whole runtime, one each a session. */
+export class Readership {
+  readonly #client = new RoamingClient();
+  readonly #onEvent: (reader: Reader, event: RuntimeEventRecord) => void;
+  #readers: Reader[] = [];
+  /** Of readers that have gone. */
+  readonly #past = { events: 0, losses: 0 };
+
+  constructor(onEvent: (name: string, event: RuntimeEventRecord) => void) {
+    this.#onEvent = ({ name }, event) => onEvent(name, event);
+    for (const name of [FIRST_READER, 'the second reader']) this.#add(this.#client, name);
+  }
+
+  /** The sessions that are followed, oldest first. */
+  get sessions(): string[] {
+    return this.#readers.flatMap(({ sessionId }) => sessionId ?? []);
+  }
+
+  get counts(): { events: number; losses: number } {
+    return {
+      events: this.#readers.reduce((sum, { count }) => sum + count, this.#past.events),
+      losses: this.#readers.reduce((sum, { losses }) => sum + losses, this.#past.losses),
+    };
+  }
+
+  /** There is a server again, or (null) none. */
+  moveTo(client: Client | null): void {
+    this.#client.moveTo(client);
+  }
+
+  /** Follows one more session from its first event on. */
+  follow(sessionId: string): void {
+    this.#add(this.#client, `the reader of ${sessionId}`, sessionId);
+  }
+
+  /** Waits until every reader was shown all of an observation. Rejects with `unreachable` if the server dies. */
+  async catchUp(server: TestServer, { upTo, sessionLogs }: Observation): Promise<Complaints> {
+    const waits = this.#readers.map((reader) => ({
+      reader,
+      seq: targetOf(reader, upTo, sessionLogs),
+    }));
+    await unlessDead(server, Promise.all(waits.map(({ reader, seq }) => reader.until(seq))));
+    return waits
+      .filter(({ reader, seq }) => reader.last < seq)
+      .map(({ reader, seq }) => `${reader.name} stays at seq ${reader.last}, the log is at ${seq}`);
+  }
+
+  /** Holds what everybody was shown against the log; what is beyond it is for the next time. */
+  compareWith({ log, upTo, sessionLogs }: Observation): Complaints {
+    return this.#readers.flatMap((reader) => {
+      const { name, sessionId } = reader;
+      const { events, complaints } = reader.take(upTo);
+      if (sessionId === undefined) return [...complaints, ...checkEqual(name, events, log)];
+      const scoped = log.filter(({ session_id }) => session_id === sessionId);
+      const stored = sessionLogs.get(sessionId) ?? [];
+      return [
+        ...complaints,
+        ...checkEqual(name, events, scoped),
+        ...checkEqual(`the replay of ${sessionId}`, stored, scoped),
+      ];
+    });
+  }
+
+  /** Holds what a reader that begins only now is shown against the whole log. */
+  async compareNewcomer(
+    server: TestServer,
+    log: readonly RuntimeEventRecord[],
+  ): Promise<Complaints> {
+    const reader = this.#add(server.client, 'a newcomer');
+    const last = log.at(-1)?.seq ?? 0;
+    try {
+      await unlessDead(server, reader.until(last));
+      const { events, complaints } = reader.take(last);
+      return [...complaints, ...checkEqual(reader.name, events, log)];
+    } finally {
+      await this.#dismiss(reader);
+    }
+  }
+
+  /** Waits until the readers of the whole runtime have seen the stop in order that followed `upTo`. */
+  async lastWords(upTo: number): Promise<Complaints> {
+    const readers = this.#readers.filter(({ sessionId }) => sessionId === undefined);
+    await withinPatience(Promise.all(readers.map((reader) => reader.until(upTo + 1))));
+    return readers.flatMap((reader) => {
+      const { events, complaints } = reader.take(Number.MAX_SAFE_INTEGER);
+      const kinds = events.map(({ kind }) => kind).join(', ') || 'nothing';
+      return kinds === 'runtime.stopping'
+        ? complaints
+        : [`the last that ${reader.name} was shown is ${kinds}`];
+    });
+  }
+
+  /** Lets the oldest go where there are many. */
+  async thinOut(): Promise<void> {
+    const sessionReaders = this.#readers.filter(({ sessionId }) => sessionId !== undefined);
+    for (const reader of sessionReaders.slice(0, -FOLLOWED_SESSIONS)) await this.#dismiss(reader);
+  }
+
+  async end(): Promise<void> {
+    this.moveTo(null);
+    for (const reader of this.#readers.slice()) await this.#dismiss(reader);
+  }
+
+  #add(client: Client, name: string, sessionId?: string): Reader {
+    const reader: Reader = new Reader({
+      client,
+      name,
+      sessionId,
+      onEvent: (event) => this.#onEvent(reader, event),
+    });
+    this.#readers.push(reader);
+    return reader;
+  }
+
+  async #dismiss(reader: Reader): Promise<void> {
+    await reader.stop();
+    this.#readers = this.#readers.filter((other) => other !== reader);
+    this.#past.events += reader.count;
+    this.#past.losses += reader.losses;
+  }
+}
+
+function targetOf(
+  { sessionId }: Reader,
+  upTo: number,
+  sessionLogs: Observation['sessionLogs'],
+): number {
+  return sessionId === undefined ? upTo : (sessionLogs.get(sessionId)?.at(-1)?.seq ?? 0);
+}
+
+async function unlessDead(server: TestServer, work: Promise<unknown>): Promise<void> {
+  const dead = server.exited.then(() =>
+    Promise.reject(new AppError('unreachable', 'the server died')),
+  );
+  await withinPatience(Promise.race([work, dead]));
+}
+
+/** Waits for it, but not for ever: what was not done by then shows. */
+async function withinPatience(work: Promise<unknown>): Promise<void> {
+  const done = new AbortController();
+  try {
+    await Promise.race([
+      work,
+      pause(CATCH_UP_MS, undefined, { signal: done.signal }).catch(() => undefined),
+    ]);
+  } finally {
+    done.abort();
+  }
+}

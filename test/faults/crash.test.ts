@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest';
+import { crashCampaign } from './crash.ts';
+
+const cycles = Number(process.env.CRASH_CYCLES ?? 10);
+const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+
+it(
+  'a server that is killed again and again loses, repeats and changes nothing, and leaves no process behind',
+  { timeout: 30_000 + cycles * 6000 },
+  async () => {
+    process.stdout.write(`crash campaign: ${cycles} cycles, SEED=${seed}\n`);
+    const summary = await crashCampaign({ cycles, seed });
+    process.stdout.write(`crash campaign: ${JSON.stringify(summary)}\n`);
+    expect(summary.cycles).toBe(cycles);
+    // A campaign that did nothing would find nothing.
+    expect(summary.turns).toBeGreaterThan(0);
+    expect(summary.turnsFailed).toBeGreaterThan(0);
+    expect(summary.eventsRead).toBeGreaterThan(summary.differentEvents);
+  },
+);

@@ -1,0 +1,97 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import type { RuntimeEventRecord } from '../../../src/api/events.ts';
+
+/** An open stream, read as it comes. */
+export interface Stream {
+  headers: http.IncomingHttpHeaders;
+  /** All that has come, to the byte. */
+  text: () => string;
+  /** The records that have come, in order. */
+  events: () => RuntimeEventRecord[];
+  seqs: () => number[];
+  /** Resolves once `enough` holds, which is looked at whenever something came; rejects when the stream ends first. */
+  until: (enough: (stream: Stream) => boolean) => Promise<void>;
+  /** Resolves once the record with that seq has come. */
+  untilSeq: (seq: number) => Promise<void>;
+  /** How it ended: by the server in order, or cut off. */
+  ended: Promise<'ended' | 'cut'>;
+  /** Stops taking anything from the socket. */
+  pause: () => void;
+  resume: () => void;
+  close: () => void;
+}
+
+export interface StreamOptions {
+  path?: string;
+  headers?: Record<string, string>;
+  /** Takes nothing until `resume`. */
+  paused?: boolean;
+}
+
+/** Opens a stream; rejects where the server refuses it. */
+export async function openStream(
+  { url, token }: { url: string; token: string },
+  { path = '/v1/events/stream', headers = {}, paused = false }: StreamOptions = {},
+): Promise<Stream> {
+  const request = http.get(new URL(path, url), {
+    agent: false,
+    headers: { authorization: `Bearer ${token}`, ...headers },
+  });
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  if (response.statusCode !== 200) {
+    response.resume();
+    throw new Error(`the stream was refused with ${response.statusCode}`);
+  }
+  const parts: string[] = [];
+  let rest = '';
+  const events: RuntimeEventRecord[] = [];
+  const waiting = new Set<() => void>();
+  const ended = Promise.withResolvers<'ended' | 'cut'>();
+  let isOver = false;
+  const over = (how: 'ended' | 'cut') => {
+    isOver = true;
+    ended.resolve(how);
+    for (const look of waiting) look();
+  };
+  response.setEncoding('utf8');
+  response.on('data', (part: string) => {
+    parts.push(part);
+    const frames = (rest + part).split('\n\n');
+    rest = frames.pop() ?? '';
+    for (const frame of frames) {
+      const data = /^data: ([^\n]*)/m.exec(frame)?.[1];
+      if (data !== undefined) events.push(JSON.parse(data) as RuntimeEventRecord);
+    }
+    for (const look of waiting) look();
+  });
+  response.once('end', () => over('ended'));
+  response.once('error', () => over('cut'));
+  response.once('close', () => over('cut'));
+  if (paused) response.pause();
+
+  const stream: Stream = {
+    headers: response.headers,
+    text: () => parts.join(''),
+    events: () => events,
+    seqs: () => events.map(({ seq }) => seq),
+    until: (enough) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          if (enough(stream)) resolve();
+          else if (isOver)
+            reject(new Error(`the stream ended too early, after:\n${parts.slice(-2).join('')}`));
+          else return;
+          waiting.delete(look);
+        };
+        waiting.add(look);
+        look();
+      }),
+    untilSeq: (seq) => stream.until(() => (events.at(-1)?.seq ?? 0) >= seq),
+    ended: ended.promise,
+    pause: () => void response.pause(),
+    resume: () => void response.resume(),
+    close: () => void request.destroy(),
+  };
+  return stream;
+}

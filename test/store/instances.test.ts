@@ -1,0 +1,35 @@
+import nodeFs from 'node:fs';
+import { expect, test } from 'vitest';
+import { readEpoch } from '../../src/store/migrate.ts';
+import { DATABASE_FILE, integrity, openStore, testDisk, WAL_FILE } from '../support/store.ts';
+import { tempDirectory } from '../support/temp.ts';
+
+// sql.js gives its first instance again to whoever asks later.
+test('Two stores of one process are two: each has the files of its own directory.', async () => {
+  await using one = tempDirectory();
+  await using other = tempDirectory();
+  await using first = await openStore(one.path, { newEpoch: () => 'epoch_1' });
+  await using second = await openStore(other.path, { newEpoch: () => 'epoch_2' });
+  expect([readEpoch(first.db), readEpoch(second.db)]).toEqual(['epoch_1', 'epoch_2']);
+  for (const { path } of [one, other]) {
+    expect(nodeFs.readdirSync(path)).toContain(DATABASE_FILE);
+  }
+  await Promise.all([
+    first.db.transact(() => first.write('a')),
+    second.db.transact(() => [second.write('b'), second.write('c')]),
+  ]);
+  expect([first.db.durableSeq, second.db.durableSeq]).toEqual([1, 2]);
+  expect(first.notes.get('b')).toBe(undefined);
+});
+
+test('A second store on a directory that is open is refused, and the first works on.', async () => {
+  await using directory = tempDirectory();
+  const disk = testDisk();
+  await using first = await openStore(directory.path, { fs: disk.fs });
+  await first.db.transact(() => first.write('a'));
+  await expect(openStore(directory.path)).rejects.toThrow(/locked/);
+  const syncs = disk.count(`sync ${WAL_FILE}`);
+  expect(await first.db.transact(() => first.write('b').seq)).toBe(2);
+  expect(disk.count(`sync ${WAL_FILE}`)).toBe(syncs + 1);
+  expect(integrity(first.db)).toBe('ok');
+});

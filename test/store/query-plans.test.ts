@@ -1,0 +1,195 @@
+import { describe, expect, test, vi } from 'vitest';
+import type { Scope } from '../../src/events/event.ts';
+import { EventLog } from '../../src/events/log.ts';
+import { SessionStore } from '../../src/sessions/store.ts';
+import type { Database } from '../../src/store/database.ts';
+import { countingIds, openStore, steppingClock, type TestStore } from '../support/store.ts';
+import { tempDirectory } from '../support/temp.ts';
+
+const bounds = { after: 0, upTo: 100, limit: 10, maxBytes: 1000 };
+
+describe('a page of events', () => {
+  const scopes: Scope[] = [
+    { name: 'session', id: 'a' },
+    { name: 'process', id: 'a' },
+    { name: 'worktree', id: 'a' },
+    { name: 'team', id: 'a' },
+  ];
+
+  test('of the whole runtime is merged from both tables in the order of their keys.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const plan = planOfPage(store, { name: 'runtime' });
+    expect(plan).toContainEqual(expect.stringMatching(/^MERGE \(UNION ALL\)/));
+    for (const table of ['events', 'deltas']) {
+      expect(plan).toContain(`SEARCH ${table} USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)`);
+    }
+    expectNoSorting(plan);
+  });
+
+  test.each(scopes)('of a $name is merged from both tables by its own indexes.', async (scope) => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const plan = planOfPage(store, scope);
+    expect(plan).toContainEqual(expect.stringMatching(/^MERGE \(UNION ALL\)/));
+    const column = `${scope.name}_id`;
+    for (const table of ['events', 'deltas']) {
+      const index = `SEARCH ${table} USING INDEX ${table}_${scope.name} (${column}=? AND `;
+      expect(plan).toContainEqual(expect.stringContaining(index));
+    }
+    expectNoSorting(plan);
+  });
+
+  test('of one kind can be read by an index.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    for (const table of ['events', 'deltas']) {
+      const sql = `SELECT seq FROM ${table} WHERE kind = ? AND seq > ? ORDER BY seq`;
+      expect(planOf(store.db, sql)).toEqual([
+        `SEARCH ${table} USING COVERING INDEX ${table}_kind (kind=? AND seq>?)`,
+      ]);
+    }
+  });
+});
+
+describe('the log', () => {
+  test('finds the deltas of an item by their index, to read and to remove them.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const sqls = await sqlsOf(store.db, async () => {
+      const log = new EventLog({ db: store.db, clock: steppingClock(), ids: countingIds() });
+      log.deltasOf('item');
+      await log.compact();
+    });
+    const ofItem = sqls.filter((sql) => sql.includes('item_id = ?'));
+    expect(ofItem).toHaveLength(2);
+    for (const sql of ofItem) {
+      const plan = planOf(store.db, sql);
+      expect(plan).toContainEqual(expect.stringMatching(/INDEX deltas_item \(item_id=\?/));
+      expectNoSorting(plan);
+    }
+  });
+});
+
+describe('the records', () => {
+  type Read = (sessions: SessionStore) => unknown;
+  const reads: [what: string, index: RegExp, read: Read][] = [
+    [
+      'the turns that have not ended',
+      /turns USING INDEX turns_unfinished/,
+      (s) => s.unfinishedTurns(),
+    ],
+    ['the open items of a turn', /items USING INDEX items_open/, (s) => s.openItems('t')],
+    ['the open items of no turn', /items USING INDEX items_open/, (s) => s.openAsides()],
+    ['the items of a turn', /items USING INDEX items_turn/, (s) => s.itemsOf('t')],
+    [
+      'the sessions with an active turn',
+      /sessions USING INDEX sessions_active/,
+      (s) => s.sessionsWithActiveTurn(),
+    ],
+    ['the sessions at work', /sessions USING INDEX sessions_status/, (s) => s.busySessions()],
+  ];
+
+  test.each(reads)('%s are found by their index.', async (_what, index, read) => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const [sql] = await sqlsOf(store.db, () => read(sessionStore(store)), /WHERE .* ORDER BY n$/);
+    const plan = planOf(store.db, sql ?? '');
+    expect(plan[0]).toMatch(index);
+    expect(plan.filter((line) => line.startsWith('SCAN') && !index.test(line))).toEqual([]);
+  });
+
+  const pages: [what: string, line: string, read: Read][] = [
+    [
+      'all sessions',
+      'SEARCH sessions USING INTEGER PRIMARY KEY (rowid<?)',
+      (s) => s.sessions.page({}, 10),
+    ],
+    [
+      'the sessions of a status',
+      'SEARCH sessions USING INDEX sessions_status (status=? AND n<?)',
+      (s) => s.sessions.page({ status: 'ready' }, 10),
+    ],
+    [
+      'the sessions of a provider',
+      'SEARCH sessions USING INDEX sessions_provider (provider=? AND n<?)',
+      (s) => s.sessions.page({ provider: 'acp' }, 10, '5'),
+    ],
+    [
+      'the turns of a session',
+      'SEARCH turns USING INDEX turns_session (session_id=? AND n<?)',
+      (s) => s.turns.page({ session_id: 'a' }, 10),
+    ],
+  ];
+
+  test.each(pages)(
+    'a page of %s is read by its index, newest first.',
+    async (_what, line, read) => {
+      await using directory = tempDirectory();
+      await using store = await openStore(directory.path);
+      const [sql] = await sqlsOf(store.db, () => read(sessionStore(store)), /ORDER BY n DESC/);
+      expect(planOf(store.db, sql ?? '').map(rowidAsColumn)).toEqual([rowidAsColumn(line)]);
+    },
+  );
+
+  test('a page of the sessions of a status and a provider uses one of the two indexes.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const read = () => sessionStore(store).sessions.page({ status: 'ready', provider: 'acp' }, 10);
+    const [sql] = await sqlsOf(store.db, read, /ORDER BY n DESC/);
+    const plan = planOf(store.db, sql ?? '');
+    expect(plan[0]).toMatch(/^SEARCH sessions USING INDEX sessions_(status|provider) /);
+    expectNoSorting(plan);
+  });
+
+  test.each(['sessions', 'turns', 'items'] as const)(
+    'one of the %s is found by its id.',
+    async (table) => {
+      await using directory = tempDirectory();
+      await using store = await openStore(directory.path);
+      const sqls = await sqlsOf(
+        store.db,
+        () => sessionStore(store)[table].get('x'),
+        /WHERE id = \?/,
+      );
+      for (const sql of sqls) expect(planOf(store.db, sql)[0]).toMatch(/^SEARCH .* \(id=\?\)$/);
+      expect(sqls.length).toBeGreaterThan(0);
+    },
+  );
+});
+
+function sessionStore({ db, log }: TestStore): SessionStore {
+  return new SessionStore({ db, log });
+}
+
+/** SQLite's plan for the page query of a scope, as the log itself writes it. */
+function planOfPage(store: TestStore, scope: Scope): string[] {
+  using prepare = vi.spyOn(store.db, 'prepare');
+  store.log.page(scope, bounds);
+  const [sql] = prepare.mock.calls[0] ?? [];
+  return planOf(store.db, sql ?? '');
+}
+
+/** The statements that `work` prepares, if they match. */
+async function sqlsOf(db: Database, work: () => unknown, matching = /./): Promise<string[]> {
+  using prepare = vi.spyOn(db, 'prepare');
+  await work();
+  return prepare.mock.calls.map(([sql]) => sql).filter((sql) => matching.test(sql));
+}
+
+function planOf(db: Database, sql: string): string[] {
+  type PlanRow = [id: number, parent: number, unused: number, detail: string];
+  return db
+    .prepare<PlanRow>(`EXPLAIN QUERY PLAN ${sql}`)
+    .all()
+    .map(([, , , detail]) => detail);
+}
+
+function expectNoSorting(plan: string[]): void {
+  expect(plan.filter((line) => /TEMP B-TREE|^SCAN/.test(line))).toEqual([]);
+}
+
+/** SQLite calls the key by either name. */
+function rowidAsColumn(line: string): string {
+  return line.replace('rowid', 'n');
+}

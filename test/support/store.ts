@@ -1,0 +1,288 @@
+import { spawnSync } from 'node:child_process';
+import nodeFs from 'node:fs';
+import path from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { RuntimeEventRecord } from '../../src/api/events.ts';
+import type { EventDraft } from '../../src/events/event.ts';
+import { EventLog, type LogEntry } from '../../src/events/log.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import type { FailpointName } from '../../src/lib/failpoint.ts';
+import type { Ids } from '../../src/lib/ids.ts';
+import { readAsset } from '../../src/lib/self.ts';
+import { DATABASE_FILE, Database, type DatabaseOptions } from '../../src/store/database.ts';
+import type { FileSystem } from '../../src/store/host-files.ts';
+import { RecordTable } from '../../src/store/records.ts';
+import { tempDirectory } from './temp.ts';
+
+export { DATABASE_FILE } from '../../src/store/database.ts';
+export const WAL_FILE = `${DATABASE_FILE}-wal`;
+export const sqlWasm = readAsset('sql-wasm.wasm');
+
+/** A record for the table `sessions`, of no more than a test needs. */
+export interface Note {
+  id: string;
+  status: string;
+  provider: string;
+  active_turn_id: string | null;
+  version: number;
+  text: string;
+}
+
+export function note(id: string, rest: Partial<Note> = {}): Note {
+  return {
+    id,
+    status: 'ready',
+    provider: 'acp',
+    active_turn_id: null,
+    version: 1,
+    text: '',
+    ...rest,
+  };
+}
+
+/** An event that tells of a note. */
+export function told(id: string, payload: Record<string, unknown> = {}): EventDraft {
+  return { kind: 'session.updated', session_id: id, payload };
+}
+
+/** A database on a directory, with what a test looks at. */
+export interface TestStore extends AsyncDisposable {
+  db: Database;
+  log: EventLog;
+  notes: RecordTable<Note>;
+  /** What `onFatal` was told. */
+  fatal: Error[];
+  warnings: { message: string; error: unknown }[];
+  /** The failpoints that were passed, in order. */
+  passed: FailpointName[];
+  /** Inserts a note and the event that tells of it. Only inside a transaction. */
+  write(id: string, text?: string): RuntimeEventRecord;
+  /** All entries that are on disk. */
+  entries(): LogEntry[];
+}
+
+/** Opens the store of a directory; disposing closes it, unless it was told that the disk is lost. */
+export async function openStore(
+  directory: string,
+  options: Partial<DatabaseOptions> = {},
+): Promise<TestStore> {
+  const fatal: Error[] = [];
+  const warnings: TestStore['warnings'] = [];
+  const passed: FailpointName[] = [];
+  const clock = options.clock ?? steppingClock();
+  const db = await Database.open({
+    directory,
+    wasm: sqlWasm,
+    durability: 'full',
+    clock,
+    failpoint: (name) => void passed.push(name),
+    onFatal: (error) => void fatal.push(error),
+    onWarning: (message, error) => void warnings.push({ message, error }),
+    version: '1.0.0-test',
+    newEpoch: () => `epoch_${nodeFs.statSync(directory).ino}`,
+    ...options,
+  });
+  const log = new EventLog({ db, clock, ids: countingIds() });
+  const notes = new RecordTable<Note>(db, 'sessions', ({ id }) => id);
+  return {
+    db,
+    log,
+    notes,
+    fatal,
+    warnings,
+    passed,
+    write(id, text = '') {
+      notes.insert(note(id, { text }));
+      return log.append(told(id));
+    },
+    entries: () =>
+      log.page(
+        { name: 'runtime' },
+        { after: 0, upTo: db.durableSeq, limit: 1_000_000, maxBytes: Number.MAX_SAFE_INTEGER },
+      ),
+    async [Symbol.asyncDispose]() {
+      if (fatal.length === 0) await db.close();
+    },
+  };
+}
+
+/** The machine's clock, but each look at the wall is a millisecond later. */
+export function steppingClock(start = 1_700_000_000_000): Clock & { skip(ms: number): void } {
+  let now = start;
+  return { ...systemClock, now: () => ++now, skip: (ms) => void (now += ms) };
+}
+
+export function countingIds(): Ids {
+  let count = 0;
+  return { next: (prefix) => `${prefix}_${++count}` };
+}
+
+/** A failure as the system reports it. */
+export function systemError(code: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: simulated`), { code });
+}
+
+/** Lets the event loop turn that many times. */
+export async function loopTurns(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await nextTurn();
+}
+
+/** Whether a promise settles although the event loop only turns on. */
+export async function settlesByItself(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false;
+  const settle = () => void (settled = true);
+  promise.then(settle, settle);
+  await loopTurns(10);
+  return settled;
+}
+
+/** Whether one of the promises is fulfilled although the event loop only turns on; a refusal acknowledges nothing. */
+export async function isAcknowledged(...promises: Promise<unknown>[]): Promise<boolean> {
+  let acknowledged = false;
+  for (const promise of promises) {
+    promise.then(
+      () => void (acknowledged = true),
+      () => undefined,
+    );
+  }
+  await loopTurns(10);
+  return acknowledged;
+}
+
+type SyncDone = (error: NodeJS.ErrnoException | null) => void;
+
+export interface HeldSyncs extends Disposable {
+  /** The next one that is asked for: to be called when it is over. */
+  next(): Promise<SyncDone>;
+  /** How many were asked for. */
+  asked(): number;
+}
+
+/** A disk in the hands of a test: node:fs, whose writes may be refused and whose fdatasync may be held. */
+export interface TestDisk {
+  fs: FileSystem;
+  /** What happened, as `write <file>`, `sync <file>` (asked for) and `synced <file>`, and what a test adds. */
+  journal: string[];
+  /** Asked before each write; throws a refusal, or answers how many bytes the disk takes. */
+  onWrite: (file: string, bytes: number) => number;
+  /** Asked before each read; throws a refusal. */
+  onRead: (file: string) => void;
+  /** Asked for each fdatasync; calls `done` when it is over. */
+  onSync: (file: string, done: SyncDone) => void;
+  /** Asked before each fsync, which is SQLite's own sync on this thread; throws a refusal. */
+  onFsync: (file: string) => void;
+  /** From now until it is disposed, each fdatasync of `file` waits for the test. */
+  holdSyncs(file: string): HeldSyncs;
+  /** How many entries of the journal are this one. */
+  count(entry: string): number;
+}
+
+export function testDisk(): TestDisk {
+  const names = new Map<number, string>();
+  const nameOf = (fd: number) => names.get(fd) ?? 'directory';
+  const disk: TestDisk = {
+    fs: {
+      ...nodeFs,
+      openSync(...args) {
+        const fd = nodeFs.openSync(...args);
+        names.set(fd, path.basename(String(args[0])));
+        return fd;
+      },
+      readSync: ((fd: number, into: Buffer, at: number, length: number, position: number) => {
+        disk.onRead(nameOf(fd));
+        return nodeFs.readSync(fd, into, at, length, position);
+      }) as FileSystem['readSync'],
+      writeSync: ((fd: number, from: Buffer, at: number, length: number, position: number) => {
+        const taken = Math.min(length, disk.onWrite(nameOf(fd), length));
+        disk.journal.push(`write ${nameOf(fd)}`);
+        return nodeFs.writeSync(fd, from, at, taken, position);
+      }) as FileSystem['writeSync'],
+      fsyncSync(fd) {
+        disk.onFsync(nameOf(fd));
+        disk.journal.push(`fsync ${nameOf(fd)}`);
+      },
+      fdatasync: ((fd: number, done: SyncDone) => {
+        const file = nameOf(fd);
+        disk.journal.push(`sync ${file}`);
+        disk.onSync(file, (error) => {
+          if (!error) disk.journal.push(`synced ${file}`);
+          done(error);
+        });
+      }) as unknown as FileSystem['fdatasync'],
+    },
+    journal: [],
+    onWrite: (_file, bytes) => bytes,
+    onRead: () => undefined,
+    onSync: (_file, done) => void setImmediate(done, null),
+    onFsync: () => undefined,
+    holdSyncs(held) {
+      const before = disk.onSync;
+      const given: SyncDone[] = [];
+      const open = new Set<SyncDone>();
+      const wanted: ((done: SyncDone) => void)[] = [];
+      let asked = 0;
+      disk.onSync = (file, done) => {
+        if (file !== held) return before(file, done);
+        asked++;
+        const once: SyncDone = (error) => {
+          if (open.delete(once)) done(error);
+        };
+        open.add(once);
+        const want = wanted.shift();
+        if (want) want(once);
+        else given.push(once);
+      };
+      return {
+        asked: () => asked,
+        next: () => {
+          const done = given.shift();
+          return done ? Promise.resolve(done) : new Promise((resolve) => wanted.push(resolve));
+        },
+        [Symbol.dispose]() {
+          disk.onSync = before;
+          for (const done of open) done(null);
+        },
+      };
+    },
+    count: (entry) => disk.journal.filter((line) => line === entry).length,
+  };
+  return disk;
+}
+
+/** Copies the files of a store as they are, as if the machine had stopped the process there. */
+export function copyStore(from: string, to: string): void {
+  nodeFs.mkdirSync(to, { recursive: true });
+  for (const name of nodeFs.readdirSync(from)) {
+    if (name.startsWith(DATABASE_FILE))
+      nodeFs.copyFileSync(path.join(from, name), path.join(to, name));
+  }
+}
+
+/** What SQLite's own check says of an open store: `ok`, or what is wrong. */
+export function integrity(db: Database): string {
+  return db
+    .prepare<[string]>('PRAGMA integrity_check')
+    .all()
+    .map(([line]) => line)
+    .join('\n');
+}
+
+export const hasSqliteCli = spawnSync('sqlite3', ['--version']).status === 0;
+
+/** Runs SQL on the store of a directory with the stock `sqlite3`; gives what it prints. */
+export function sqliteCli(directory: string, sql: string): string {
+  const result = spawnSync('sqlite3', [path.join(directory, DATABASE_FILE), sql], {
+    encoding: 'utf8',
+  });
+  if (result.status !== 0) throw new Error(`sqlite3: ${result.stderr}`);
+  return result.stdout.trim();
+}
+
+/** What another SQLite says of a copy of a store that may be open; where there is none, what ours says. */
+export async function integrityOfCopy(directory: string): Promise<string> {
+  await using copy = tempDirectory('copy');
+  copyStore(directory, copy.path);
+  if (hasSqliteCli) return sqliteCli(copy.path, 'PRAGMA integrity_check');
+  await using store = await openStore(copy.path);
+  return integrity(store.db);
+}

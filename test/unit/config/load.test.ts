@@ -1,0 +1,221 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import {
+  type ConfigFlags,
+  dataDirectory,
+  defaultDataDirectory,
+  loadConfig,
+} from '../../../src/config/load.ts';
+import { type Config, configSchema } from '../../../src/config/schema.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+/** Loads with a file of this content at the usual place. */
+function load(toml: string | null, env: NodeJS.ProcessEnv = {}, flags: ConfigFlags = {}): Config {
+  using home = tempDirectory('config');
+  if (toml !== null) {
+    fs.mkdirSync(path.join(home.path, 'cadre'));
+    fs.writeFileSync(path.join(home.path, 'cadre', 'config.toml'), toml);
+  }
+  return loadConfig(flags, { XDG_CONFIG_HOME: home.path, ...env });
+}
+
+/** The message of the refusal. */
+function refusal(
+  toml: string | null,
+  env: NodeJS.ProcessEnv = {},
+  flags: ConfigFlags = {},
+): string {
+  try {
+    load(toml, env, flags);
+  } catch (error) {
+    expect(error).toMatchObject({ name: 'AppError', code: 'invalid' });
+    return (error as Error).message;
+  }
+  throw new Error('the configuration was taken');
+}
+
+describe('the defaults', () => {
+  test('hold where nothing is configured, and no file is there.', () => {
+    expect(load(null)).toEqual({
+      public_base_url: null,
+      server: {
+        bind_address: '127.0.0.1:7433',
+        allowed_hosts: [],
+        allowed_origins: [],
+        drain_ms: 10_000,
+      },
+      log: { level: 'info' },
+      auth: { token: null, token_file: null },
+      data: { root_dir: null, durability: 'full' },
+      providers: { acp: null },
+    });
+    expect(load('')).toEqual(configSchema.parse({}));
+  });
+
+  test('of the acp provider hold once its section is there.', () => {
+    expect(load('[providers.acp]').providers.acp).toEqual({
+      enabled: true,
+      command: null,
+      args: [],
+      env: {},
+      transport: 'stdio',
+      request_timeout_ms: 120_000,
+    });
+  });
+});
+
+describe('precedence', () => {
+  const file =
+    '[server]\nbind_address = "127.0.0.1:1"\n[log]\nlevel = "warn"\n[data]\nroot_dir = "/file"';
+
+  test('the file wins over the defaults, and leaves the rest of its section alone.', () => {
+    expect(load(file)).toMatchObject({
+      server: { bind_address: '127.0.0.1:1', drain_ms: 10_000 },
+      log: { level: 'warn' },
+      data: { root_dir: '/file', durability: 'full' },
+    });
+  });
+
+  test('the environment wins over the file.', () => {
+    const env = {
+      CADRE_SERVER_BIND_ADDRESS: '127.0.0.1:2',
+      CADRE_LOG_LEVEL: 'error',
+      CADRE_DATA_ROOT_DIR: '/env',
+    };
+    expect(load(file, env)).toMatchObject({
+      server: { bind_address: '127.0.0.1:2' },
+      log: { level: 'error' },
+      data: { root_dir: '/env' },
+    });
+  });
+
+  test('flags win over the environment.', () => {
+    const env = {
+      CADRE_SERVER_BIND_ADDRESS: '127.0.0.1:2',
+      CADRE_LOG_LEVEL: 'error',
+      CADRE_DATA_ROOT_DIR: '/env',
+    };
+    const flags = { bindAddress: '127.0.0.1:3', logLevel: 'debug', dataDir: '/flag' };
+    expect(load(file, env, flags)).toMatchObject({
+      server: { bind_address: '127.0.0.1:3' },
+      log: { level: 'debug' },
+      data: { root_dir: '/flag' },
+    });
+  });
+
+  test('each key can be set in the environment, in its type; what is no key is somebody else’s.', () => {
+    const env = {
+      CADRE_SERVER_DRAIN_MS: '250',
+      CADRE_PROVIDERS_ACP_COMMAND: 'agent',
+      CADRE_PROVIDERS_ACP_ENABLED: 'false',
+      CADRE_PUBLIC_BASE_URL: 'https://x.example',
+      CADRE_AUTH_TOKEN: '0123456789abcdef',
+      CADRE_URL: 'http://elsewhere',
+      CADRE_TOKEN: 'not-the-config',
+      CADRE_SERVER_NONSENSE: '1',
+    };
+    expect(load(null, env)).toMatchObject({
+      server: { drain_ms: 250 },
+      providers: { acp: { command: 'agent', enabled: false } },
+      public_base_url: 'https://x.example',
+      auth: { token: '0123456789abcdef' },
+    });
+  });
+
+  test('--config wins over CADRE_CONFIG, and that over the usual place.', async () => {
+    await using place = tempDirectory();
+    const write = (name: string, level: string) => {
+      const file = path.join(place.path, name);
+      fs.writeFileSync(file, `[log]\nlevel = "${level}"`);
+      return file;
+    };
+    const [flag, env] = [write('flag.toml', 'trace'), write('env.toml', 'fatal')];
+    const usual = '[log]\nlevel = "warn"';
+    expect(load(usual).log.level).toBe('warn');
+    expect(load(usual, { CADRE_CONFIG: env }).log.level).toBe('fatal');
+    expect(load(usual, { CADRE_CONFIG: env }, { config: flag }).log.level).toBe('trace');
+  });
+
+  test('without XDG_CONFIG_HOME the usual place is ~/.config/cadre.', async () => {
+    await using home = tempDirectory();
+    fs.mkdirSync(path.join(home.path, '.config', 'cadre'), { recursive: true });
+    fs.writeFileSync(
+      path.join(home.path, '.config', 'cadre', 'config.toml'),
+      '[log]\nlevel = "warn"',
+    );
+    expect(loadConfig({}, { HOME: home.path }).log.level).toBe('warn');
+  });
+});
+
+describe('a mistake', () => {
+  test.for([
+    [
+      '[server]\nbind_adress = "x"',
+      'unknown key "server.bind_adress"; did you mean "bind_address"?',
+    ],
+    ['[serve]\n', 'unknown key "serve"; did you mean "server"?'],
+    ['public_url = "x"', 'unknown key "public_url"; did you mean "public_base_url"?'],
+    [
+      '[providers.acp]\ncomand = "x"',
+      'unknown key "providers.acp.comand"; did you mean "command"?',
+    ],
+    ['[providers.acpp]\n', 'unknown key "providers.acpp"; did you mean "acp"?'],
+  ] as const)('an unknown key is refused, and the nearest one named: %j', ([toml, message]) => {
+    expect(refusal(toml)).toContain(message);
+    expect(refusal(toml)).toMatch(/config\.toml/);
+  });
+
+  test.for([
+    ['[server]\ndrain_ms = "soon"', 'server.drain_ms'],
+    ['[server]\ndrain_ms = -1', 'server.drain_ms'],
+    ['[server]\nbind_address = "here"', 'server.bind_address: has to be HOST:PORT'],
+    ['[log]\nlevel = "loud"', 'log.level'],
+    ['[auth]\ntoken = "short"', 'auth.token'],
+    ['[data]\ndurability = "maybe"', 'data.durability'],
+    ['public_base_url = "nonsense"', 'public_base_url'],
+    ['server = 1', 'server'],
+  ] as const)('a wrong value is refused by its place: %j', ([toml, place]) => {
+    expect(refusal(toml)).toContain(place);
+  });
+
+  test('a wrong value of the environment is refused by its place.', () => {
+    expect(refusal(null, { CADRE_SERVER_DRAIN_MS: 'soon' })).toContain('server.drain_ms');
+    expect(refusal(null, { CADRE_LOG_LEVEL: 'loud' })).toContain('log.level');
+  });
+
+  test('a token is never part of a message.', () => {
+    expect(refusal('[auth]\ntoken = "s3cret"')).not.toContain('s3cret');
+    expect(refusal(null, { CADRE_AUTH_TOKEN: 's3cret' })).not.toContain('s3cret');
+    expect(refusal('[auth]\ntoken = "s3cret-s3cret-s3cret\nx = 1')).not.toContain('s3cret');
+  });
+
+  test('a file that is not TOML is refused with its name and line.', () => {
+    expect(refusal('[server]\n\nbind_address = \n')).toMatch(/config\.toml:3: /);
+    expect(refusal('[log]\nlevel = "warn"\n[log]\n')).toMatch(/config\.toml:3: /);
+  });
+
+  test('a file that was named has to be there.', () => {
+    const missing = '/nowhere/config.toml';
+    expect(refusal(null, {}, { config: missing })).toContain(missing);
+    expect(refusal(null, { CADRE_CONFIG: missing })).toContain(missing);
+  });
+});
+
+describe('the data directory', () => {
+  test('is the configured one, else $XDG_DATA_HOME/cadre, else ~/.local/share/cadre.', () => {
+    const config = configSchema.parse({});
+    expect(dataDirectory(configSchema.parse({ data: { root_dir: '/data' } }), {})).toBe('/data');
+    expect(dataDirectory(config, { XDG_DATA_HOME: '/xdg' })).toBe('/xdg/cadre');
+    expect(dataDirectory(config, { HOME: '/home/me' })).toBe('/home/me/.local/share/cadre');
+    expect(defaultDataDirectory({ CADRE_DATA_ROOT_DIR: '/env', XDG_DATA_HOME: '/xdg' })).toBe(
+      '/env',
+    );
+  });
+
+  test('that is relative is one of the working directory.', () => {
+    expect(dataDirectory(configSchema.parse({ data: { root_dir: 'here' } }), {})).toBe(
+      path.resolve('here'),
+    );
+  });
+});

@@ -1,0 +1,314 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { AgentUpdate } from '../../../src/providers/provider.ts';
+import { readPromptUsage, readToolCall, readUpdate } from '../../../src/providers/acp/updates.ts';
+
+/** What real agents send, and what it says. */
+const messages: [agent: string, update: object, said: AgentUpdate | 'unknown'][] = [
+  [
+    'opencode, claude, codex: a chunk with the id of its message',
+    {
+      sessionUpdate: 'agent_message_chunk',
+      messageId: 'msg_1',
+      content: { type: 'text', text: 'calling ' },
+    },
+    { type: 'message', text: 'calling ', ref: 'msg_1' },
+  ],
+  [
+    'gemini: a chunk without one',
+    { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'hi' } },
+    { type: 'message', text: 'hi' },
+  ],
+  [
+    'gemini: a mode change, told as a message',
+    {
+      sessionUpdate: 'agent_message_chunk',
+      content: { type: 'text', text: '[MODE_UPDATE] autoEdit' },
+    },
+    { type: 'message', text: '[MODE_UPDATE] autoEdit' },
+  ],
+  [
+    'a thought',
+    {
+      sessionUpdate: 'agent_thought_chunk',
+      messageId: null,
+      content: { type: 'text', text: 'hm' },
+    },
+    { type: 'reasoning', text: 'hm' },
+  ],
+  [
+    'opencode: a tool call',
+    {
+      sessionUpdate: 'tool_call',
+      toolCallId: 'call_x',
+      title: 'bash',
+      kind: 'execute',
+      status: 'pending',
+      locations: [{ path: '/x' }],
+      rawInput: { command: 'echo hi' },
+    },
+    {
+      type: 'tool',
+      ref: 'call_x',
+      change: { title: 'bash', kind: 'execute', status: 'pending', input: { command: 'echo hi' } },
+    },
+  ],
+  [
+    'opencode: its end, with content and an object as raw output',
+    {
+      sessionUpdate: 'tool_call_update',
+      toolCallId: 'call_x',
+      status: 'completed',
+      content: [{ type: 'content', content: { type: 'text', text: 'hi\n' } }],
+      rawOutput: { output: 'hi\n', metadata: { exit: 0 } },
+    },
+    { type: 'tool', ref: 'call_x', change: { status: 'completed', output: 'hi\n' } },
+  ],
+  [
+    'opencode: an object as raw output alone',
+    {
+      sessionUpdate: 'tool_call_update',
+      toolCallId: 'call_x',
+      status: 'completed',
+      rawOutput: { output: 'hi', metadata: {} },
+    },
+    { type: 'tool', ref: 'call_x', change: { status: 'completed', output: 'hi' } },
+  ],
+  [
+    'claude: raw output of Bash is a string',
+    {
+      sessionUpdate: 'tool_call_update',
+      toolCallId: 'toolu_1',
+      status: 'completed',
+      rawOutput: 'done',
+    },
+    { type: 'tool', ref: 'toolu_1', change: { status: 'completed', output: 'done' } },
+  ],
+  [
+    'claude: raw output of an MCP tool is an array',
+    {
+      sessionUpdate: 'tool_call_update',
+      toolCallId: 'toolu_2',
+      rawOutput: [{ type: 'text', text: 'a note' }],
+    },
+    { type: 'tool', ref: 'toolu_2', change: { output: '[{"type":"text","text":"a note"}]' } },
+  ],
+  [
+    'codex: a bare call before its permission',
+    {
+      sessionUpdate: 'tool_call_update',
+      toolCallId: 'exec-1',
+      kind: 'execute',
+      status: 'in_progress',
+      _meta: { is_mcp_tool_approval: true },
+    },
+    { type: 'tool', ref: 'exec-1', change: { kind: 'execute', status: 'running' } },
+  ],
+  [
+    'codex: shell output that goes to a terminal we do not have',
+    {
+      sessionUpdate: 'tool_call_update',
+      toolCallId: 'exec-1',
+      content: [{ type: 'terminal', terminalId: 't1' }],
+      _meta: { terminal_output_delta: 'x' },
+    },
+    { type: 'tool', ref: 'exec-1', change: {} },
+  ],
+  [
+    'an edit, as a diff',
+    {
+      sessionUpdate: 'tool_call_update',
+      toolCallId: 'e',
+      status: 'failed',
+      content: [
+        { type: 'diff', path: '/a.txt', oldText: 'x', newText: 'y' },
+        { type: 'content', content: { type: 'text', text: 'and a word' } },
+      ],
+    },
+    { type: 'tool', ref: 'e', change: { status: 'failed', output: '+++ /a.txt\ny\nand a word' } },
+  ],
+  [
+    'a plan, also with what a newer agent may say of an entry',
+    {
+      sessionUpdate: 'plan',
+      entries: [
+        { content: 'one', priority: 'high', status: 'completed' },
+        { content: 'two', priority: 7, status: null, owner: 'x' },
+      ],
+    },
+    {
+      type: 'plan',
+      entries: [
+        { content: 'one', priority: 'high', status: 'completed' },
+        { content: 'two', priority: null, status: 'pending' },
+      ],
+    },
+  ],
+  [
+    'opencode: usage with a cost',
+    {
+      sessionUpdate: 'usage_update',
+      used: 111,
+      size: 100_000,
+      cost: { amount: 0.000576, currency: 'USD' },
+    },
+    { type: 'usage', usage: { context_tokens: 111, context_window: 100_000, cost_usd: 0.000576 } },
+  ],
+  [
+    'codex: usage without one, or in another currency',
+    { sessionUpdate: 'usage_update', used: 5, size: 10, cost: { amount: 1, currency: 'EUR' } },
+    { type: 'usage', usage: { context_tokens: 5, context_window: 10 } },
+  ],
+  [
+    'a chunk that is no text',
+    { sessionUpdate: 'agent_message_chunk', content: { type: 'image', data: 'x' } },
+    'unknown',
+  ],
+  [
+    'a kind that we take no notice of',
+    { sessionUpdate: 'available_commands_update', availableCommands: [] },
+    'unknown',
+  ],
+  ['a kind of tomorrow', { sessionUpdate: 'something_new', x: 1 }, 'unknown'],
+  ['a chunk without content', { sessionUpdate: 'agent_message_chunk' }, 'unknown'],
+  ['a tool call without an id', { sessionUpdate: 'tool_call', title: 'x' }, 'unknown'],
+  ['no kind at all', {}, 'unknown'],
+];
+
+describe('an update', () => {
+  test.for(messages)('%s.', ([, update, said]) => {
+    expect(readUpdate(update)).toEqual(said);
+  });
+
+  test('a tool call is read the same from the request for its permission.', () => {
+    const toolCall = {
+      toolCallId: 'call_x',
+      title: 'echo hi…',
+      kind: 'execute',
+      status: 'pending',
+      rawInput: { command: 'echo hi' },
+    };
+    expect(readToolCall(toolCall)).toEqual(readUpdate({ sessionUpdate: 'tool_call', ...toolCall }));
+  });
+
+  test('a status that is none of the protocol’s says nothing, whatever it is called.', () => {
+    for (const status of ['done', '', 'constructor', 'toString', '__proto__', 'hasOwnProperty']) {
+      expect(readToolCall({ toolCallId: 'x', status })).toEqual({
+        type: 'tool',
+        ref: 'x',
+        change: {},
+      });
+    }
+  });
+
+  test('an empty output is one: it replaces what was there.', () => {
+    const empty = {
+      toolCallId: 'x',
+      content: [{ type: 'content', content: { type: 'text', text: '' } }],
+    };
+    expect(readToolCall(empty)).toEqual({ type: 'tool', ref: 'x', change: { output: '' } });
+    expect(readToolCall({ toolCallId: 'x', rawOutput: '' })).toEqual({
+      type: 'tool',
+      ref: 'x',
+      change: { output: '' },
+    });
+  });
+
+  test('never throws on any JSON, and says nothing that is not of our types.', () => {
+    const kind = fc.constantFrom(
+      'agent_message_chunk',
+      'agent_thought_chunk',
+      'tool_call',
+      'tool_call_update',
+      'plan',
+      'usage_update',
+      'x',
+    );
+    const anything = fc.jsonValue({ maxDepth: 4 });
+    const shaped = fc
+      .tuple(
+        kind,
+        fc.record(
+          {
+            messageId: anything,
+            content: fc.oneof(
+              anything,
+              fc.record({ type: anything, text: anything }),
+              fc.array(
+                fc.record({ type: anything, content: anything, path: anything, newText: anything }),
+              ),
+            ),
+            toolCallId: fc.oneof(fc.string(), anything),
+            title: anything,
+            kind: anything,
+            status: fc.oneof(anything, fc.constantFrom('completed', 'constructor')),
+            rawInput: anything,
+            rawOutput: anything,
+            entries: fc.oneof(
+              anything,
+              fc.array(
+                fc.record({
+                  content: fc.oneof(fc.string(), anything),
+                  status: anything,
+                  priority: anything,
+                }),
+              ),
+            ),
+            used: anything,
+            size: anything,
+            cost: fc.oneof(anything, fc.record({ amount: anything, currency: anything })),
+          },
+          { requiredKeys: [] },
+        ),
+      )
+      .map(([sessionUpdate, rest]) => ({ sessionUpdate, ...rest }));
+    fc.assert(
+      fc.property(fc.oneof(anything, shaped), (raw) => {
+        const said = readUpdate(raw);
+        if (said === 'unknown') return;
+        // What is said is plain JSON: it can be written as it is.
+        expect(JSON.parse(JSON.stringify(said))).toEqual(said);
+        if (said.type === 'message' || said.type === 'reasoning')
+          expect(said.text).toBeTypeOf('string');
+        if (said.type === 'tool') {
+          expect(said.ref).toBeTypeOf('string');
+          expect(['undefined', 'string']).toContain(typeof said.change.output);
+          expect([undefined, 'pending', 'running', 'completed', 'failed']).toContain(
+            said.change.status,
+          );
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('the usage at the end of a turn', () => {
+  test('is read as far as it is told; null and nothing are none.', () => {
+    expect(
+      readPromptUsage({
+        inputTokens: 100,
+        outputTokens: 22,
+        totalTokens: 133,
+        cachedReadTokens: 11,
+      }),
+    ).toEqual({
+      input_tokens: 100,
+      output_tokens: 22,
+      total_tokens: 133,
+      cached_input_tokens: 11,
+    });
+    expect(readPromptUsage({ inputTokens: 1 })).toEqual({
+      input_tokens: 1,
+      output_tokens: null,
+      total_tokens: null,
+      cached_input_tokens: null,
+    });
+    for (const none of [null, undefined, 'x', 7, { inputTokens: 'many' }])
+      expect(readPromptUsage(none)).toBeUndefined();
+  });
+
+  test('never throws on any JSON.', () => {
+    fc.assert(fc.property(fc.jsonValue(), (raw) => void readPromptUsage(raw)));
+  });
+});

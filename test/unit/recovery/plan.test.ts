@@ -1,0 +1,168 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Session, Turn } from '../../../src/api/sessions.ts';
+import { planRecovery } from '../../../src/recovery/plan.ts';
+import { hasEnded } from '../../../src/sessions/turn.ts';
+import { aSession, aTurn } from '../support/records.ts';
+
+function plan(sessions: Session[], turns: Turn[]) {
+  return planRecovery({
+    unfinishedTurns: turns.filter((turn) => !hasEnded(turn)),
+    busySessions: sessions.filter(
+      ({ status, active_turn_id }) =>
+        active_turn_id !== null || status === 'running' || status === 'waiting_for_approval',
+    ),
+    turn: (id) => turns.find(({ turn_id }) => turn_id === id),
+  });
+}
+
+const nothing = { startTurns: [], failTurns: [], clearPointers: [], readySessions: [] };
+
+describe('what a start finds', () => {
+  test('nothing unfinished: there is nothing to do.', () => {
+    expect(plan([aSession()], [aTurn({ status: 'completed' })])).toEqual(nothing);
+  });
+
+  test('a turn that was accepted and no agent has seen: it starts.', () => {
+    const turn = aTurn();
+    const session = aSession({
+      status: 'running',
+      active_turn_id: 'turn_1',
+      last_turn_id: 'turn_1',
+    });
+    expect(plan([session], [turn])).toEqual({ ...nothing, startTurns: [turn] });
+  });
+
+  test.for(['running', 'waiting_for_approval'] as const)(
+    'a turn that is %s was in the hands of an agent that died: it fails.',
+    (status) => {
+      const turn = aTurn({ status, started_at: 2 });
+      const session = aSession({ status, active_turn_id: 'turn_1' });
+      expect(plan([session], [turn])).toEqual({ ...nothing, failTurns: [turn] });
+    },
+  );
+
+  test.for(['completed', 'interrupted', 'failed'] as const)(
+    'a session that points at a turn that is %s: its pointer goes, and it is ready.',
+    (status) => {
+      const session = aSession({ status: 'running', active_turn_id: 'turn_1' });
+      expect(plan([session], [aTurn({ status })])).toEqual({
+        ...nothing,
+        clearPointers: [session],
+        readySessions: [session],
+      });
+    },
+  );
+
+  test('a session that points at a turn that is not there: the same.', () => {
+    const session = aSession({ status: 'running', active_turn_id: 'turn_none' });
+    expect(plan([session], [])).toEqual({
+      ...nothing,
+      clearPointers: [session],
+      readySessions: [session],
+    });
+  });
+
+  test('a closed or failed session with a stale pointer loses the pointer and keeps its state.', () => {
+    for (const status of ['closed', 'failed'] as const) {
+      const session = aSession({ status, active_turn_id: 'turn_1' });
+      expect(plan([session], [aTurn({ status: 'completed' })])).toEqual({
+        ...nothing,
+        clearPointers: [session],
+      });
+    }
+  });
+
+  test('a session that says it is at work and points at nothing is ready.', () => {
+    const session = aSession({ status: 'running' });
+    expect(plan([session], [])).toEqual({ ...nothing, readySessions: [session] });
+  });
+});
+
+describe('whatever is stored', () => {
+  const status = fc.constantFrom<Turn['status']>(
+    'accepted',
+    'running',
+    'waiting_for_approval',
+    'completed',
+    'interrupted',
+    'failed',
+  );
+  const turns = fc
+    .array(status, { maxLength: 8 })
+    .map((list) =>
+      list.map((one, i) =>
+        aTurn({ turn_id: `turn_${i}`, session_id: `sess_${i % 3}`, status: one }),
+      ),
+    );
+  const sessions = fc
+    .array(
+      fc.tuple(
+        fc.constantFrom<Session['status']>(
+          'ready',
+          'running',
+          'waiting_for_approval',
+          'closed',
+          'failed',
+        ),
+        fc.option(fc.nat(9)),
+      ),
+      { maxLength: 5 },
+    )
+    .map((list) =>
+      list.map(([one, at], i) =>
+        aSession({
+          id: `sess_${i}`,
+          status: one,
+          active_turn_id: at === null ? null : `turn_${at}`,
+        }),
+      ),
+    );
+
+  test('every unfinished turn is in exactly one list, and no ended one in any.', () => {
+    fc.assert(
+      fc.property(sessions, turns, (someSessions, someTurns) => {
+        const { startTurns, failTurns } = plan(someSessions, someTurns);
+        const planned = [...startTurns, ...failTurns].map(({ turn_id }) => turn_id).toSorted();
+        expect(planned).toEqual(
+          someTurns
+            .filter((turn) => !hasEnded(turn))
+            .map(({ turn_id }) => turn_id)
+            .toSorted(),
+        );
+        expect(startTurns.every((turn) => turn.status === 'accepted')).toBe(true);
+      }),
+    );
+  });
+
+  test('afterwards no session points at a turn that is not there or has ended, unless that turn is planned for.', () => {
+    fc.assert(
+      fc.property(sessions, turns, (someSessions, someTurns) => {
+        const { startTurns, failTurns, clearPointers, readySessions } = plan(
+          someSessions,
+          someTurns,
+        );
+        const planned = new Set([...startTurns, ...failTurns].map(({ turn_id }) => turn_id));
+        for (const session of someSessions) {
+          const cleared = clearPointers.includes(session);
+          const { active_turn_id: active, status: is } = session;
+          expect(cleared).toBe(active !== null && !planned.has(active));
+          if (readySessions.includes(session))
+            expect(['running', 'waiting_for_approval']).toContain(is);
+          else if (is === 'running' || is === 'waiting_for_approval')
+            expect(planned).toContain(active);
+        }
+      }),
+    );
+  });
+
+  test('the plan changes nothing of what was found, and is the same when it is made again.', () => {
+    fc.assert(
+      fc.property(sessions, turns, (someSessions, someTurns) => {
+        const before = JSON.stringify([someSessions, someTurns]);
+        expect(plan(someSessions, someTurns)).toEqual(plan(someSessions, someTurns));
+        expect(JSON.stringify([someSessions, someTurns])).toBe(before);
+      }),
+    );
+  });
+});
