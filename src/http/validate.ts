@@ -49,7 +49,7 @@ function describe(issue: z.core.$ZodIssue, place: string, schema: z.ZodType): st
   const here = [place, ...issue.path.map(String)].join('.');
   const inner = schemaAt(schema, issue.path);
   if (issue.code === 'unrecognized_keys') {
-    const allowed = inner && 'shape' in inner ? Object.keys(inner.shape as object) : [];
+    const allowed = inner ? fieldsOf(inner) : [];
     const hint = allowed.length > 0 ? `it takes: ${allowed.join(', ')}` : 'it takes none';
     return `${here}: unknown field "${issue.keys.join('", "')}"; ${hint}`;
   }
@@ -77,20 +77,36 @@ function depthOf(issues: readonly z.core.$ZodIssue[]): number {
   );
 }
 
-function schemaAt(schema: z.ZodType, path: readonly PropertyKey[]): z.ZodType | undefined {
-  const { def } = schema as unknown as {
-    def: {
-      type: string;
-      innerType?: z.ZodType;
-      element?: z.ZodType;
-      shape?: Record<string, z.ZodType>;
-    };
+/** What is of use of any schema's insides. */
+interface Inside {
+  def: {
+    type: string;
+    innerType?: z.ZodType;
+    element?: z.ZodType;
+    shape?: Record<string, z.ZodType>;
+    options?: z.ZodType[];
   };
+}
+
+/** The part of a schema that describes the value at a path; of alternatives, the first that has one. */
+function schemaAt(schema: z.ZodType, path: readonly PropertyKey[]): z.ZodType | undefined {
+  const { def } = schema as unknown as Inside;
   if (def.innerType) return schemaAt(def.innerType, path);
   const [key, ...rest] = path;
   if (key === undefined) return schema;
+  for (const option of def.options ?? []) {
+    const found = schemaAt(option, path);
+    if (found) return found;
+  }
   const next = def.type === 'array' ? def.element : def.shape?.[String(key)];
   return next && schemaAt(next, rest);
+}
+
+/** The names of the fields of an object, or of all objects it may be. */
+function fieldsOf(schema: z.ZodType): string[] {
+  const { def } = schema as unknown as Inside;
+  const names = def.options ? def.options.flatMap(fieldsOf) : Object.keys(def.shape ?? {});
+  return [...new Set(names)];
 }
 
 function lower(text: string): string {

@@ -48,13 +48,21 @@ function withoutSecrets(line: string, secrets: readonly string[]): string {
   const known = secrets.filter((secret) => secret !== '');
   const mayHold = known.some((secret) => line.includes(JSON.stringify(secret).slice(1, -1)));
   if (!mayHold) return line;
-  const cleaned = JSON.parse(line, (_key, value: unknown) =>
-    typeof value === 'string'
-      ? known.reduce((text, secret) => text.replaceAll(secret, REDACTED), value)
-      : value,
-  ) as Record<string, unknown>;
-  const { level } = JSON.parse(line) as { level: string };
-  return `${JSON.stringify({ ...cleaned, level })}\n`;
+  const parsed = JSON.parse(line) as { level: string };
+  // Its level is ours, and somebody reads the line by it.
+  return `${JSON.stringify({ ...(redact(parsed, known) as object), level: parsed.level })}\n`;
+}
+
+function redact(value: unknown, secrets: readonly string[]): unknown {
+  if (typeof value === 'string')
+    return secrets.reduce((text, secret) => text.replaceAll(secret, REDACTED), value);
+  if (Array.isArray(value)) return value.map((part) => redact(part, secrets));
+  if (typeof value !== 'object' || value === null) return value;
+  const parts = Object.entries(value).map(([name, part]) => [
+    redact(name, secrets),
+    redact(part, secrets),
+  ]);
+  return Object.fromEntries(parts) as unknown;
 }
 
 /** The line in short, without what would move the reader's terminal. */

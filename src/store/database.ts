@@ -287,7 +287,8 @@ export class Database {
 
   #commit(group: Group): void {
     if (this.#group !== group) return;
-    if (this.#dead) return this.#fail(group, this.#dead);
+    const trouble = this.#dead ?? this.#poison;
+    if (trouble) return this.#fail(group, trouble);
     if (this.#databaseSyncing) {
       this.#commitWaits = true;
       return;
@@ -345,6 +346,7 @@ export class Database {
     const started = this.#options.clock.monotonic();
     this.#fs.fdatasync(wal.fd, (error) => {
       this.#walSyncing = false;
+      if (this.#dead) return;
       if (error) return this.#lost(`the disk refused to sync the log: ${error.message}`, error);
       if (this.#fs.fstatSync(wal.fd).nlink === 0) {
         return this.#lost(

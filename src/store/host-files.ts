@@ -37,6 +37,7 @@ export interface HostFile {
   readonly fd: number;
   readonly path: string;
   readonly fs: FileSystem;
+  readonly device: number;
   position: number;
   /** Where the last write ended, in bytes from the start of the file. */
   written: number;
@@ -99,13 +100,13 @@ export async function loadHostedSqlite(options: {
   refuseOtherBuilds(wasm);
   loading ??= instantiate(wasm);
   const { sqlite, memory, files } = await loading;
-  const root = files.addRoot({ directory, fs });
+  const device = files.addRoot({ directory, fs });
   return {
     sqlite,
     memory: () => memory.bytes(),
     readInt32: (pointer) => memory.words()[pointer >> 2] ?? 0,
-    virtualPath: (name) => `${root}/${name}`,
-    file: (name) => files.byPath(path.join(directory, name)),
+    virtualPath: (name) => `${VIRTUAL_ROOT}/${device}/${name}`,
+    file: (name) => files.find(device, name),
     takeError: () => files.takeError(),
     syncError: () => files.syncErrorOf(directory),
   };
@@ -185,12 +186,18 @@ class WasmMemory {
 interface Root {
   directory: string;
   fs: FileSystem;
+  /**
+   * What SQLite takes for the device of its files. It keeps its own list of who has which file open; a
+   * directory that is opened again is another one to it, so a connection that was given up locks nobody out.
+   */
+  device: number;
 }
 
 /** A real file or directory behind a virtual path. */
 interface Place {
   path: string;
   fs: FileSystem;
+  device: number;
 }
 
 /** The files that SQLite has open, by the numbers it knows them by. */
@@ -205,23 +212,27 @@ class OpenFiles {
     this.#memory = memory;
   }
 
-  /** Gives a directory a virtual root. */
-  addRoot(root: Root): string {
+  /** Gives a directory a virtual root, `/host/<device>`. */
+  addRoot(root: Omit<Root, 'device'>): number {
+    const device = this.#roots.length;
     this.#syncErrors.delete(root.directory);
-    this.#roots.push(root);
-    return `${VIRTUAL_ROOT}/${this.#roots.length - 1}`;
+    this.#roots.push({ ...root, device });
+    return device;
   }
   get(fd: number): HostFile | undefined {
     return this.#open[fd - FIRST_FD];
   }
-  byPath(wanted: string): HostFile | undefined {
-    return this.#open.find((file) => file?.path === wanted);
+  find(device: number, name: string): HostFile | undefined {
+    return this.#open.find((file) => file?.device === device && path.basename(file.path) === name);
   }
   add(fd: number, place: Place): number {
     const free = this.#open.findIndex((file) => !file);
     const index = free < 0 ? this.#open.length : free;
+    const { path: filePath, fs, device } = place;
     this.#open[index] = {
-      ...place,
+      path: filePath,
+      fs,
+      device,
       fd,
       position: 0,
       written: 0,
@@ -240,7 +251,7 @@ class OpenFiles {
   place(pointer: number): Place | null {
     const match = /^\/host\/(\d+)(?:\/(.*))?$/.exec(this.#memory.text(pointer));
     const root = match && this.#roots[Number(match[1])];
-    return root ? { path: path.join(root.directory, match[2] ?? ''), fs: root.fs } : null;
+    return root ? { ...root, path: path.join(root.directory, match[2] ?? '') } : null;
   }
   /** The WASI number of an error, which is also kept for the message. Errors that are not of the system are bugs. */
   errno(error: unknown): number {
@@ -367,8 +378,8 @@ function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): v
       return -files.errno(error);
     }
   };
-  const stat = (at: number, found: nodeFs.BigIntStats): number => {
-    writeStat(memory, at, found);
+  const stat = (at: number, found: nodeFs.BigIntStats, device: number): number => {
+    writeStat(memory, at, found, device);
     return 0;
   };
 
@@ -421,18 +432,18 @@ function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): v
     }),
   );
   onFile('fstat', (file, at = 0) =>
-    syscall(() => stat(at, file.fs.fstatSync(file.fd, { bigint: true }))),
+    syscall(() => stat(at, file.fs.fstatSync(file.fd, { bigint: true }), file.device)),
   );
-  onPath('lstat', 0, ({ fs, path: real }, _path, at = 0) =>
-    syscall(() => stat(at, fs.lstatSync(real, { bigint: true }))),
+  onPath('lstat', 0, ({ fs, path: real, device }, _path, at = 0) =>
+    syscall(() => stat(at, fs.lstatSync(real, { bigint: true }), device)),
   );
-  onPath('stat', 0, ({ fs, path: real }, _path, at = 0) =>
-    syscall(() => stat(at, fs.statSync(real, { bigint: true }))),
+  onPath('stat', 0, ({ fs, path: real, device }, _path, at = 0) =>
+    syscall(() => stat(at, fs.statSync(real, { bigint: true }), device)),
   );
-  onPath('newfstatat', 1, ({ fs, path: real }, _dir, _path, at = 0, flags = 0) =>
+  onPath('newfstatat', 1, ({ fs, path: real, device }, _dir, _path, at = 0, flags = 0) =>
     syscall(() => {
       const look = flags & AT_SYMLINK_NOFOLLOW ? fs.lstatSync : fs.statSync;
-      return stat(at, look(real, { bigint: true }));
+      return stat(at, look(real, { bigint: true }), device);
     }),
   );
   onPath('faccessat', 1, ({ fs, path: real }, _dir, _path, mode = 0) =>
@@ -519,11 +530,16 @@ function readFully(memory: WasmMemory, file: HostFile, pointer: number, length: 
 }
 
 /** Writes a `struct stat` as the pinned build lays it out. */
-function writeStat(memory: WasmMemory, at: number, found: nodeFs.BigIntStats): void {
+function writeStat(
+  memory: WasmMemory,
+  at: number,
+  found: nodeFs.BigIntStats,
+  device: number,
+): void {
   const words = memory.words();
   const longs = memory.longs();
   const first = at >> 2;
-  words[first] = Number(found.dev);
+  words[first] = device;
   words[first + 1] = Number(found.mode);
   words[first + 2] = Number(found.nlink);
   words.fill(0, first + 3, first + 6);

@@ -25,7 +25,8 @@ async function seqsFrom(given: TestRuntime, options: StreamOptions): Promise<num
   await openSession(given.client, given.directory);
   await stream.untilSeq(11);
   stream.close();
-  return stream.seqs();
+  // A gap frame has no id.
+  return stream.seqs().filter((seq) => seq !== undefined);
 }
 
 const after = (seq: string): string => `/v1/events/stream?after_seq=${seq}`;

@@ -60,7 +60,8 @@ export async function openStream(
     const frames = (rest + part).split('\n\n');
     rest = frames.pop() ?? '';
     for (const frame of frames) {
-      const data = /^data: ([^\n]*)/m.exec(frame)?.[1];
+      // What has no id, such as the gap frame, is no event.
+      const data = /^id: \d+\n.*\ndata: ([^\n]*)/.exec(frame)?.[1];
       if (data !== undefined) events.push(JSON.parse(data) as RuntimeEventRecord);
     }
     for (const look of waiting) look();
