@@ -42,6 +42,10 @@ export const places = {
     because:
       'children is the one door to child processes: who starts one calls it, it calls no one back',
   },
+  idempotency: {
+    may: ['store', ...base],
+    because: 'idempotency keeps answers; what is answered is not its business',
+  },
   providers: {
     may: ['children', ...base],
     types: ['api'],
@@ -49,7 +53,7 @@ export const places = {
       'a provider translates an agent to our interface and back: it decides nothing and writes no row',
   },
   sessions: {
-    may: ['providers/provider', ...records],
+    may: ['providers/provider', 'idempotency', ...records],
     because:
       'sessions is the lowest noun: it knows a provider by its one interface, and starts no child itself',
   },
@@ -74,11 +78,11 @@ export const places = {
       'a tool call is a use-case of a noun: the gateway calls its service and reaches no edge',
   },
   recovery: {
-    may: [...features, 'children', ...records],
+    may: [...features, 'children', 'providers/provider', ...records],
     because: 'recovery repairs what is stored before any edge is open',
   },
   http: {
-    may: [...features, 'events', 'api', 'config', ...base],
+    may: [...features, 'idempotency', 'events', 'api', 'config', ...base],
     because:
       'http turns a request into a call of a service: rows, children and providers lie behind services',
   },
@@ -108,6 +112,7 @@ export const places = {
     may: [
       'config',
       'children',
+      'idempotency',
       'providers',
       'recovery',
       'http',

@@ -1,10 +1,10 @@
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { distance } from 'fastest-levenshtein';
 import { parse, TomlError } from 'smol-toml';
 import type { z } from 'zod';
 import { AppError } from '../errors.ts';
+import { defaultConfigFile, defaultDataDirectory } from './paths.ts';
 import { type Config, configSchema } from './schema.ts';
 
 type Tree = Record<string, unknown>;
@@ -22,31 +22,18 @@ export interface ConfigFlags {
  * what to write instead; a file that was named has to be there.
  */
 export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): Config {
-  const named = flags.config ?? env.CADRE_CONFIG;
-  const file = named ?? path.join(configHome(env), 'config.toml');
-  const fromFile = readToml(file, named !== undefined);
+  const file = flags.config ?? defaultConfigFile(env);
+  const fromFile = readToml(file, flags.config !== undefined || env.CADRE_CONFIG !== undefined);
   const merged = merge(merge(fromFile, fromEnvironment(env)), fromFlags(flags));
   const result = configSchema.safeParse(merged);
   if (result.success) return result.data;
-  throw new AppError('invalid', `configuration: ${explain(result.error)} (file: ${file})`);
+  const where = Object.keys(fromFile).length > 0 ? ` (file: ${file})` : '';
+  throw new AppError('invalid', `configuration: ${explain(result.error)}${where}`);
 }
 
 /** Where everything is kept: the configured directory, else `$XDG_DATA_HOME/cadre`. */
 export function dataDirectory(config: Config, env: NodeJS.ProcessEnv): string {
   return path.resolve(config.data.root_dir ?? defaultDataDirectory(env));
-}
-
-export function defaultDataDirectory(env: NodeJS.ProcessEnv): string {
-  const { CADRE_DATA_ROOT_DIR: own, XDG_DATA_HOME: base } = env;
-  return own ?? path.join(base ?? path.join(home(env), '.local', 'share'), 'cadre');
-}
-
-function configHome(env: NodeJS.ProcessEnv): string {
-  return path.join(env.XDG_CONFIG_HOME ?? path.join(home(env), '.config'), 'cadre');
-}
-
-function home(env: NodeJS.ProcessEnv): string {
-  return env.HOME ?? os.homedir();
 }
 
 function readToml(file: string, required: boolean): Tree {
@@ -138,7 +125,9 @@ function explain(error: z.ZodError): string {
   if (issue.code !== 'unrecognized_keys') return `${place}: ${issue.message}`;
   const [unknown = ''] = issue.keys;
   const known = keysAt(configSchema, issue.path.map(String));
-  const nearest = known.toSorted((a, b) => distance(a, unknown) - distance(b, unknown))[0];
+  const nearest = known
+    .filter((key) => distance(key, unknown) <= Math.max(2, unknown.length / 2))
+    .toSorted((a, b) => distance(a, unknown) - distance(b, unknown))[0];
   return `unknown key "${[...issue.path, unknown].join('.')}"${nearest ? `; did you mean "${nearest}"?` : ''}`;
 }
 

@@ -33,8 +33,17 @@ export const configSchema = z.strictObject({
       durability: z.enum(['full', 'normal']).default('full'),
     })
     .prefault({}),
+  sessions: z.strictObject({ turn_timeout_ms: milliseconds.nullable().default(null) }).prefault({}),
+  approvals: z
+    .strictObject({
+      timeout_ms: milliseconds.nullable().default(null),
+      notify_command: z.string().min(1).nullable().default(null),
+    })
+    .prefault({}),
   providers: z
     .strictObject({
+      idle_timeout_ms: milliseconds.default(900_000),
+      max_live: z.int().min(1).max(10_000).default(32),
       acp: z
         .strictObject({
           enabled: z.boolean().default(true),

@@ -103,12 +103,15 @@ export class EventLog {
     const range: SqlValue[] = [...id, bounds.after, bounds.upTo];
     const entries: LogEntry[] = [];
     let bytes = 0;
-    this.#pageQuery(column).scan([...range, ...range, bounds.limit], (row) => {
-      bytes += Buffer.byteLength(row[2]);
-      if (bytes > bounds.maxBytes && entries.length > 0) return false;
-      entries.push(readEntry(row));
-      return true;
-    });
+    const query = this.#pageQuery(column);
+    this.#db.peek(() =>
+      query.scan([...range, ...range, bounds.limit], (row) => {
+        bytes += Buffer.byteLength(row[2]);
+        if (bytes > bounds.maxBytes && entries.length > 0) return false;
+        entries.push(readEntry(row));
+        return true;
+      }),
+    );
     return entries;
   }
 

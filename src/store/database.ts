@@ -134,6 +134,9 @@ export class Database {
     this.#checkpointPragma = this.prepare('PRAGMA wal_checkpoint(PASSIVE)');
     this.#seq =
       this.prepare<[number]>('SELECT last_seq FROM sequence WHERE id = 1').get()?.[0] ?? 0;
+    // What a dead server left in the log may be with the operating system alone: only synced it may be shown.
+    const wal = this.#wal;
+    if (wal) this.#fs.fsyncSync(wal.fd);
     this.#durableSeq = this.#seq;
   }
 
@@ -182,8 +185,10 @@ export class Database {
     try {
       this.#control.savepoint.run();
       const value = fn();
-      if (value instanceof Promise)
+      if (value instanceof Promise) {
+        value.catch(() => undefined);
         throw new Error('a transaction gave a promise: it must be synchronous');
+      }
       if (this.#poison) throw this.#poison;
       this.#control.release.run();
       group.members++;
@@ -217,6 +222,17 @@ export class Database {
       return settled.then(() => Promise.reject(asStorageError(error)));
     }
     return settled.then(() => value);
+  }
+
+  /** Runs `fn`, which reads only what is on disk already. Throws in the words of the interface. */
+  peek<T>(fn: () => T): T {
+    const refusal = this.#refusal();
+    if (refusal) throw refusal;
+    try {
+      return this.#guarded(fn);
+    } catch (error) {
+      throw asStorageError(error);
+    }
   }
 
   /** The next number of the one sequence. Only inside a transaction; given back if that fails. */
@@ -366,8 +382,19 @@ export class Database {
   #settle(groups: Group[]): void {
     for (const group of groups) {
       this.#durableSeq = group.lastSeq;
-      if (group.outbox.length > 0) for (const listener of this.#listeners) listener(group.outbox);
+      if (group.outbox.length > 0) this.#tellListeners(group.outbox);
       group.done.resolve();
+    }
+  }
+
+  /** A listener that fails is a bug of its own: the group is on disk, and its members are answered. */
+  #tellListeners(items: unknown[]): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(items);
+      } catch (error) {
+        this.#options.onWarning?.('a listener of the store failed', error);
+      }
     }
   }
 

@@ -37,7 +37,8 @@ export interface HostFile {
   readonly fd: number;
   readonly path: string;
   readonly fs: FileSystem;
-  readonly device: number;
+  /** The number of its root. */
+  readonly root: number;
   position: number;
   /** Where the last write ended, in bytes from the start of the file. */
   written: number;
@@ -100,13 +101,13 @@ export async function loadHostedSqlite(options: {
   refuseOtherBuilds(wasm);
   loading ??= instantiate(wasm);
   const { sqlite, memory, files } = await loading;
-  const device = files.addRoot({ directory, fs });
+  const root = files.addRoot({ directory, fs });
   return {
     sqlite,
     memory: () => memory.bytes(),
     readInt32: (pointer) => memory.words()[pointer >> 2] ?? 0,
-    virtualPath: (name) => `${VIRTUAL_ROOT}/${device}/${name}`,
-    file: (name) => files.find(device, name),
+    virtualPath: (name) => `${VIRTUAL_ROOT}/${root}/${name}`,
+    file: (name) => files.find(root, name),
     takeError: () => files.takeError(),
     syncError: () => files.syncErrorOf(directory),
   };
@@ -186,18 +187,15 @@ class WasmMemory {
 interface Root {
   directory: string;
   fs: FileSystem;
-  /**
-   * What SQLite takes for the device of its files. It keeps its own list of who has which file open; a
-   * directory that is opened again is another one to it, so a connection that was given up locks nobody out.
-   */
-  device: number;
+  /** Its place in the list of roots: what tells its files from those of another. */
+  number: number;
 }
 
 /** A real file or directory behind a virtual path. */
 interface Place {
   path: string;
   fs: FileSystem;
-  device: number;
+  root: number;
 }
 
 /** The files that SQLite has open, by the numbers it knows them by. */
@@ -212,27 +210,27 @@ class OpenFiles {
     this.#memory = memory;
   }
 
-  /** Gives a directory a virtual root, `/host/<device>`. */
-  addRoot(root: Omit<Root, 'device'>): number {
-    const device = this.#roots.length;
+  /** Gives a directory a virtual root, `/host/<number>`. */
+  addRoot(root: Omit<Root, 'number'>): number {
+    const number = this.#roots.length;
     this.#syncErrors.delete(root.directory);
-    this.#roots.push({ ...root, device });
-    return device;
+    this.#roots.push({ ...root, number });
+    return number;
   }
   get(fd: number): HostFile | undefined {
     return this.#open[fd - FIRST_FD];
   }
-  find(device: number, name: string): HostFile | undefined {
-    return this.#open.find((file) => file?.device === device && path.basename(file.path) === name);
+  find(root: number, name: string): HostFile | undefined {
+    return this.#open.find((file) => file?.root === root && path.basename(file.path) === name);
   }
   add(fd: number, place: Place): number {
     const free = this.#open.findIndex((file) => !file);
     const index = free < 0 ? this.#open.length : free;
-    const { path: filePath, fs, device } = place;
+    const { path: filePath, fs, root } = place;
     this.#open[index] = {
       path: filePath,
       fs,
-      device,
+      root,
       fd,
       position: 0,
       written: 0,
@@ -251,7 +249,8 @@ class OpenFiles {
   place(pointer: number): Place | null {
     const match = /^\/host\/(\d+)(?:\/(.*))?$/.exec(this.#memory.text(pointer));
     const root = match && this.#roots[Number(match[1])];
-    return root ? { ...root, path: path.join(root.directory, match[2] ?? '') } : null;
+    if (!root) return null;
+    return { path: path.join(root.directory, match[2] ?? ''), fs: root.fs, root: root.number };
   }
   /** The WASI number of an error, which is also kept for the message. Errors that are not of the system are bugs. */
   errno(error: unknown): number {
@@ -378,8 +377,8 @@ function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): v
       return -files.errno(error);
     }
   };
-  const stat = (at: number, found: nodeFs.BigIntStats, device: number): number => {
-    writeStat(memory, at, found, device);
+  const stat = (at: number, found: nodeFs.BigIntStats): number => {
+    writeStat(memory, at, found);
     return 0;
   };
 
@@ -432,18 +431,18 @@ function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): v
     }),
   );
   onFile('fstat', (file, at = 0) =>
-    syscall(() => stat(at, file.fs.fstatSync(file.fd, { bigint: true }), file.device)),
+    syscall(() => stat(at, file.fs.fstatSync(file.fd, { bigint: true }))),
   );
-  onPath('lstat', 0, ({ fs, path: real, device }, _path, at = 0) =>
-    syscall(() => stat(at, fs.lstatSync(real, { bigint: true }), device)),
+  onPath('lstat', 0, ({ fs, path: real }, _path, at = 0) =>
+    syscall(() => stat(at, fs.lstatSync(real, { bigint: true }))),
   );
-  onPath('stat', 0, ({ fs, path: real, device }, _path, at = 0) =>
-    syscall(() => stat(at, fs.statSync(real, { bigint: true }), device)),
+  onPath('stat', 0, ({ fs, path: real }, _path, at = 0) =>
+    syscall(() => stat(at, fs.statSync(real, { bigint: true }))),
   );
-  onPath('newfstatat', 1, ({ fs, path: real, device }, _dir, _path, at = 0, flags = 0) =>
+  onPath('newfstatat', 1, ({ fs, path: real }, _dir, _path, at = 0, flags = 0) =>
     syscall(() => {
       const look = flags & AT_SYMLINK_NOFOLLOW ? fs.lstatSync : fs.statSync;
-      return stat(at, look(real, { bigint: true }), device);
+      return stat(at, look(real, { bigint: true }));
     }),
   );
   onPath('faccessat', 1, ({ fs, path: real }, _dir, _path, mode = 0) =>
@@ -530,16 +529,11 @@ function readFully(memory: WasmMemory, file: HostFile, pointer: number, length: 
 }
 
 /** Writes a `struct stat` as the pinned build lays it out. */
-function writeStat(
-  memory: WasmMemory,
-  at: number,
-  found: nodeFs.BigIntStats,
-  device: number,
-): void {
+function writeStat(memory: WasmMemory, at: number, found: nodeFs.BigIntStats): void {
   const words = memory.words();
   const longs = memory.longs();
   const first = at >> 2;
-  words[first] = device;
+  words[first] = Number(found.dev);
   words[first + 1] = Number(found.mode);
   words[first + 2] = Number(found.nlink);
   words.fill(0, first + 3, first + 6);

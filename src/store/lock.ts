@@ -14,7 +14,8 @@ export function lockDirectory(directory: string): Disposable {
   if (helper.error || helper.status !== 0) {
     const holder = fs.readFileSync(path.join(directory, 'lock'), 'utf8').trim();
     fs.closeSync(fd);
-    if (helper.error) {
+    // 1 is what flock says of a lock that another has.
+    if (helper.error || helper.status !== 1) {
       throw new Error(`cannot lock ${directory}: the program "flock" (util-linux) is needed`, {
         cause: helper.error,
       });

@@ -1,9 +1,10 @@
 import { AppError } from '../errors.ts';
 import type { Database, SqlTools } from './database.ts';
 import { migration001 } from './migrations/001-foundation.ts';
+import { migration002 } from './migrations/002-approvals.ts';
 
 /** In order; once released, a migration is never edited. */
-const migrations: readonly string[] = [migration001];
+const migrations: readonly string[] = [migration001, migration002];
 
 /**
  * Brings the database to the newest version, each step in a transaction of its own. A copy is made before

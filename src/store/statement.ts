@@ -5,6 +5,8 @@ export type SqlValue = string | number | null;
 
 const SQLITE_ROW = 100;
 const SQLITE_DONE = 101;
+const SQLITE_NOMEM = 7;
+const SQLITE_IOERR = 10;
 const TYPE_TEXT = 3;
 const TYPE_NULL = 5;
 /** A statement keeps a buffer of this many bytes for its texts; a larger text gets one of its own for the call. */
@@ -109,6 +111,7 @@ export class Statement<Row extends readonly SqlValue[] = SqlValue[]> {
     let need = 0;
     for (const value of values) if (typeof value === 'string') need += value.length * 3;
     const large = need > SCRATCH_BYTES ? sqlite._malloc(need) : 0;
+    if (need > SCRATCH_BYTES && !large) throw new SqliteError(SQLITE_NOMEM, 'out of memory');
     const capacity = large ? need : SCRATCH_BYTES;
     const start = large || this.#scratch;
     // Only after the allocation: growing the memory detaches what was read of it before.
@@ -146,6 +149,8 @@ export class Statement<Row extends readonly SqlValue[] = SqlValue[]> {
   #text(column: number): string {
     const { sqlite } = this.#host;
     const at = sqlite._sqlite3_column_text(this.#pointer, column);
+    // No text where there is one: a page of it could not be read, or there was no room for it.
+    if (at === 0) throw sqliteError(this.#host, this.#db, SQLITE_IOERR);
     const bytes = sqlite._sqlite3_column_bytes(this.#pointer, column);
     return this.#host.memory().toString('utf8', at, at + bytes);
   }

@@ -1,0 +1,20 @@
+import os from 'node:os';
+import path from 'node:path';
+
+/** The configuration file that is read where none is named. */
+export function defaultConfigFile(env: NodeJS.ProcessEnv): string {
+  return (
+    env.CADRE_CONFIG ??
+    path.join(env.XDG_CONFIG_HOME ?? path.join(home(env), '.config'), 'cadre', 'config.toml')
+  );
+}
+
+/** Where everything is kept unless the configuration or a flag says otherwise. */
+export function defaultDataDirectory(env: NodeJS.ProcessEnv): string {
+  const { CADRE_DATA_ROOT_DIR: own, XDG_DATA_HOME: base } = env;
+  return own ?? path.join(base ?? path.join(home(env), '.local', 'share'), 'cadre');
+}
+
+function home(env: NodeJS.ProcessEnv): string {
+  return env.HOME ?? os.homedir();
+}
