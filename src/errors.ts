@@ -18,6 +18,8 @@ export const errorCodes = [
   'turn_not_active',
   'session_closed',
   'session_failed',
+  'approval_resolved',
+  'idempotency_conflict',
   'internal',
   'storage_full',
   'storage_damaged',

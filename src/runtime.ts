@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import type { Approval } from './api/approvals.ts';
 import type { Diagnostics, Health, RecoverySummary } from './api/runtime.ts';
 import { Keeper } from './children/keeper.ts';
 import { Ledger } from './children/ledger.ts';
@@ -18,14 +19,21 @@ import { type Ids, newSecret, systemIds } from './lib/ids.ts';
 import { createLog } from './lib/log.ts';
 import { commit, readAsset, version } from './lib/self.ts';
 import { spreadOf } from './lib/spread.ts';
+import { KeptAnswers } from './idempotency/kept-answers.ts';
+import { agentEnvironment } from './providers/environment.ts';
 import { acpProvider } from './providers/acp/provider.ts';
 import type { Provider } from './providers/provider.ts';
 import { ProviderRegistry } from './providers/registry.ts';
 import { recover } from './recovery/recover.ts';
+import { verifySessions } from './recovery/verify.ts';
+import { AgentPool } from './sessions/agent-pool.ts';
+import { ApprovalDesk } from './sessions/approval-desk.ts';
+import { Blobs } from './sessions/images.ts';
 import { SessionService } from './sessions/service.ts';
 import { SessionStore } from './sessions/store.ts';
 import { TurnRunner } from './sessions/turn-runner.ts';
 import { Database } from './store/database.ts';
+import type { FileSystem } from './store/host-files.ts';
 import { lockDirectory } from './store/lock.ts';
 import { readEpoch } from './store/migrate.ts';
 
@@ -49,6 +57,8 @@ export interface RuntimeOptions {
   failpoint?: Failpoint;
   /** Instead of the configured ones: for tests of the rules, with agents of their own. */
   providers?: readonly Provider[];
+  /** The file operations of the store: the seam at which tests make disks fill and fail. */
+  fs?: FileSystem;
   /** Told once when the store can promise nothing any more. It has to end the process. */
   onFatal: (error: Error) => void;
 }
@@ -102,6 +112,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     onWarning: (message, error) => logger.warn({ err: error }, message),
     version,
     newEpoch: () => ids.next('epoch'),
+    ...(options.fs ? { fs: options.fs } : {}),
   });
   undo.defer(() => db.close());
   const log = new EventLog({ db, clock, ids });
@@ -122,28 +133,53 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     clock,
     logger,
     durability: config.data.durability,
+    canResume: ({ provider }) =>
+      providers.all().find(({ id }) => id === provider)?.capabilities.resume ?? false,
   });
   keeper.start();
   undo.defer(() => keeper.stop());
 
+  const pool = new AgentPool({
+    clock,
+    maxLive: config.providers.max_live,
+    idleTimeoutMs: config.providers.idle_timeout_ms,
+    providerOf: (session) => providers.usable(session.provider),
+    onGone: (live) => void runner.agentGone(live),
+  });
+  const desk = new ApprovalDesk({
+    db,
+    store: sessionStore,
+    clock,
+    ids,
+    logger,
+    timeoutMs: () => config.approvals.timeout_ms,
+    notify: (approval) => void notifyPeople(approval),
+    onExpired: (approval) => void expire(approval),
+  });
   const runner = new TurnRunner({
     db,
     log,
     store: sessionStore,
+    pool,
+    desk,
     clock,
     ids,
     failpoint,
     logger,
-    providerOf: (session) => providers.usable(session.provider),
+    turnTimeoutMs: config.sessions.turn_timeout_ms,
   });
   const sessions = new SessionService({
     db,
     store: sessionStore,
     runner,
+    pool,
+    desk,
+    blobs: new Blobs(path.join(directory, 'blobs')),
     clock,
     ids,
     usableProvider: (id) => providers.usable(id),
   });
+  const keptAnswers = new KeptAnswers({ db, clock });
   const loop = undo.use(watchEventLoop());
   const startedAt = clock.monotonic();
   const server = createHttpServer({
@@ -164,6 +200,13 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     log,
     feed,
     sessions,
+    providers: {
+      list: () => providers.list(),
+      diagnostics: () => providers.diagnostics((id) => pool.count(id)),
+      models: (id) => providers.usable(id).models(),
+      authStatus: (id) => providers.get(id).authStatus(),
+    },
+    keptAnswers,
     clock,
     ids,
     logger,
@@ -174,9 +217,20 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const [host, port] = splitAddress(config.server.bind_address);
   const url = await server.listen(host, port);
   for (const turn of recovered.startTurns) runner.start(turn);
+  for (const approval of sessionStore.allPendingApprovals()) desk.watchExpiry(approval);
+  const verifying = new AbortController();
+  const verified = verifySessions({
+    db,
+    store: sessionStore,
+    clock,
+    logger,
+    providers: providers.all(),
+    summary: recovered.summary,
+    signal: verifying.signal,
+  }).catch((error: unknown) => logger.error({ err: error }, 'sessions could not be verified'));
   register(directory, { url, pid: process.pid, version, token_file: tokenFile });
   undo.defer(() => unregister(directory));
-  logger.info({ url, version, data: directory, seq: feed.latestSeq }, 'listening');
+  logger.info({ url, version, data: directory, seq: feed.latestSeq }, 'ready');
 
   const started = undo.move();
   let stopping: Promise<void> | undefined;
@@ -191,10 +245,12 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     logger.info('stopping');
     server.refuseChanges();
     compacting[Symbol.dispose]();
+    verifying.abort();
     await db
       .transact(() => log.append({ kind: 'runtime.stopping', payload: {} }))
       .catch(() => undefined);
     await runner.stop(config.server.drain_ms, hurry);
+    await verified;
     await supervisor.endAll(hurry.aborted ? 0 : CHILD_GRACE_MS);
     await server.close();
     await ledger
@@ -206,9 +262,42 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     logger.info('stopped');
   }
 
+  /** `[approvals] notify_command`: the approval as JSON on its stdin, nothing of it in its arguments. */
+  async function notifyPeople(approval: Approval): Promise<void> {
+    const command = config.approvals.notify_command;
+    if (command === null) return;
+    try {
+      const env = agentEnvironment(process.env, {});
+      const child = await supervisor.start({
+        command: '/bin/sh',
+        args: ['-c', command],
+        cwd: directory,
+        env,
+        what: 'notify_command',
+      });
+      child.stdout.resume();
+      child.stderr.resume();
+      child.stdin.end(`${JSON.stringify(approval)}\n`);
+      const { code, signal } = await child.exited;
+      if (code !== 0)
+        logger.warn({ code, signal, approval_id: approval.id }, 'notify_command failed');
+    } catch (error) {
+      logger.warn({ err: error, approval_id: approval.id }, 'notify_command could not be started');
+    }
+  }
+
+  async function expire(approval: Approval): Promise<void> {
+    try {
+      await sessions.expire(approval);
+    } catch (error) {
+      logger.warn({ err: error, approval_id: approval.id }, 'an approval could not expire');
+    }
+  }
+
   async function compact(): Promise<void> {
     try {
       while (await log.compact());
+      while (await keptAnswers.trim());
     } catch (error) {
       logger.warn({ err: error }, 'settled deltas could not be removed');
     }
@@ -250,13 +339,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     return {
       health: health(),
       recovery: recovered.summary satisfies RecoverySummary,
-      providers: providers.all().map((provider) => ({
-        id: provider.id,
-        healthy: provider.problem() === null,
-        detail: provider.problem() ?? 'ready',
-        sessions: runner.liveAgents(provider.id),
-        ...provider.stats(),
-      })),
+      providers: providers.diagnostics((id) => pool.count(id)),
       storage: {
         latest_seq: feed.latestSeq,
         wal_bytes: db.walBytes,
@@ -274,6 +357,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
 
 function prepareDirectory(directory: string): void {
   fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
+  // It may have been there before, open to others.
+  fs.chmodSync(directory, 0o700);
   const readme = path.join(directory, 'README');
   if (!fs.existsSync(readme)) fs.writeFileSync(readme, DATA_README, { mode: 0o600 });
 }

@@ -22,6 +22,10 @@ export interface Endpoint<
   query: Query;
   body: Body | null;
   response: Response;
+  /** What a success answers with, if not 200. */
+  status: 200 | 202 | 204;
+  /** The largest body it takes, in bytes. */
+  bodyLimit: number;
   /** What it may refuse with, beside what every route may (400 `invalid`, 401, 403, 500). */
   errors: readonly ErrorCode[];
 }
@@ -31,7 +35,10 @@ type Described<P extends Fields, Q extends Fields, B extends z.ZodType, R extend
   'method' | 'path' | 'summary' | 'response'
 > &
   Partial<
-    Pick<Endpoint<P, Q, B, R>, 'access' | 'answers' | 'params' | 'query' | 'body' | 'errors'>
+    Pick<
+      Endpoint<P, Q, B, R>,
+      'access' | 'answers' | 'params' | 'query' | 'body' | 'status' | 'bodyLimit' | 'errors'
+    >
   >;
 
 /** Describes an endpoint; what is not said is the usual: needs a token, takes nothing, answers JSON. */
@@ -47,6 +54,8 @@ export function endpoint<
     params: {} as P,
     query: {} as Q,
     body: null,
+    status: 200,
+    bodyLimit: 256 * 1024,
     errors: [],
     ...described,
   };

@@ -25,6 +25,8 @@ export const eventKinds = [
   'tool.started',
   'tool.updated',
   'tool.completed',
+  'approval.requested',
+  'approval.resolved',
   'plan.updated',
   'usage.updated',
 ] as const;

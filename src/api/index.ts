@@ -1,4 +1,6 @@
+import * as approvals from './approvals.ts';
 import * as events from './events.ts';
+import * as providers from './providers.ts';
 import * as runtime from './runtime.ts';
 import * as sessions from './sessions.ts';
 
@@ -17,10 +19,19 @@ export const endpoints = {
   listTurns: sessions.listTurns,
   getTurn: sessions.getTurn,
   listItems: sessions.listItems,
+  getItem: sessions.getItem,
+  interruptTurn: sessions.interruptTurn,
+  closeSession: sessions.closeSession,
+  resumeSession: sessions.resumeSession,
+  decideApproval: approvals.decideApproval,
+  listSessionApprovals: approvals.listSessionApprovals,
+  listApprovals: approvals.listApprovals,
+  listProviders: providers.listProviders,
+  listModels: providers.listModels,
+  getAcpAuthStatus: providers.getAcpAuthStatus,
+  getProviderDiagnostics: providers.getProviderDiagnostics,
   replayEvents: events.replayEvents,
   streamEvents: events.streamEvents,
   replaySessionEvents: events.replaySessionEvents,
   streamSessionEvents: events.streamSessionEvents,
 } as const;
-
-export type EndpointName = keyof typeof endpoints;

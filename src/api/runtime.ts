@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { failure, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
+import { providerDiagnostics } from './providers.ts';
 
 const healthStatus = z.enum(['ok', 'degraded']);
 
@@ -47,22 +48,12 @@ const spread = z
     max: z.number(),
   })
   .meta({ id: 'Spread' });
-export type Spread = z.output<typeof spread>;
 
 export const diagnostics = z
   .looseObject({
     health,
     recovery: recoverySummary,
-    providers: z.array(
-      z.looseObject({
-        id: z.string(),
-        healthy: z.boolean(),
-        detail: z.string(),
-        sessions: z.int().describe('Agents that live just now.'),
-        unknown_messages: z.int(),
-        last_error: z.string().nullable(),
-      }),
-    ),
+    providers: z.array(providerDiagnostics),
     storage: z.looseObject({
       latest_seq: z.int(),
       wal_bytes: z.int(),

@@ -62,9 +62,36 @@ export const session = z
 export type Session = z.output<typeof session>;
 
 const textInput = z.strictObject({ type: z.literal('text'), text: z.string() });
-/** One piece of what is said to an agent. */
-export const inputItem = z.discriminatedUnion('type', [textInput]).meta({ id: 'InputItem' });
+const imageByPath = z.strictObject({
+  type: z.literal('image'),
+  path: z.string().min(1).describe('A file on the machine of the server; it is copied.'),
+});
+const imageInline = z.strictObject({
+  type: z.literal('image'),
+  data: z.base64().describe('The file as base64.'),
+  media_type: z
+    .string()
+    .optional()
+    .describe('Told from the bytes; refused if it says something else.'),
+});
+
+/** One piece of what is said to an agent, as a client sends it. */
+export const inputItem = z.union([textInput, imageByPath, imageInline]).meta({ id: 'InputItem' });
 export type InputItem = z.output<typeof inputItem>;
+
+const storedImage = z.looseObject({
+  type: z.literal('image'),
+  path: z.string(),
+  media_type: z.string(),
+  bytes: z.int(),
+  sha256: z.string(),
+});
+/** One piece of what was said to an agent, as it is kept: an image by its digest, never its data. */
+export const storedInputItem = z
+  .union([z.looseObject({ type: z.literal('text'), text: z.string() }), storedImage])
+  .meta({ id: 'StoredInputItem' });
+export type StoredInputItem = z.output<typeof storedInputItem>;
+export type StoredImage = z.output<typeof storedImage>;
 
 export const turn = z
   .looseObject({
@@ -72,7 +99,10 @@ export const turn = z
     turn_id: z.string(),
     status: turnStatus,
     source: z.enum(['user', 'team_message', 'process_exit', 'onboarding']),
-    input: z.array(inputItem),
+    input: z.array(storedInputItem),
+    permission_mode: z.string().nullable().describe("Of this turn only; null: the session's."),
+    model: z.string().nullable().describe("Of this turn only; null: the session's."),
+    thinking_effort: z.string().nullable().describe("Of this turn only; null: the session's."),
     text: z.string().nullable().describe('The last thing the agent said.'),
     usage: usage.nullable(),
     error: failure.nullable(),
@@ -80,6 +110,7 @@ export const turn = z
     accepted_at: timestamp,
     started_at: timestamp.nullable(),
     ended_at: timestamp.nullable(),
+    interrupt_requested_at: timestamp.nullable(),
   })
   .meta({ id: 'Turn' });
 export type Turn = z.output<typeof turn>;
@@ -121,6 +152,7 @@ export const createSession = endpoint({
     permission_mode: z.string().min(1).nullish(),
     metadata: z.unknown().optional(),
     title: z.string().max(200).nullish(),
+    thinking_effort: z.string().min(1).nullish(),
   }),
   response: session,
   errors: ['provider_unavailable'],
@@ -156,13 +188,24 @@ export const sendTurn = endpoint({
       .string()
       .nullish()
       .describe("A guard: the turn is refused unless this is the session's most recent one."),
+    permission_mode: z.string().min(1).nullish().describe('For this turn only.'),
+    model: z.string().min(1).nullish().describe('For this turn only.'),
+    thinking_effort: z.string().min(1).nullish().describe('For this turn only.'),
   }),
+  bodyLimit: 8 * 1024 * 1024,
   response: z.looseObject({
     session_id: z.string(),
     turn_id: z.string(),
     status: z.literal('accepted'),
   }),
-  errors: ['not_found', 'turn_in_progress', 'turn_conflict', 'session_closed', 'session_failed'],
+  errors: [
+    'not_found',
+    'turn_in_progress',
+    'turn_conflict',
+    'session_closed',
+    'session_failed',
+    'provider_unavailable',
+  ],
 });
 
 export const listTurns = endpoint({
@@ -191,4 +234,45 @@ export const listItems = endpoint({
   params: turnParams,
   response: z.array(item),
   errors: ['not_found'],
+});
+
+export const getItem = endpoint({
+  method: 'GET',
+  path: '/v1/sessions/{session_id}/turns/{turn_id}/items/{item_id}',
+  summary: 'One thing that a turn said or did, whole',
+  params: { ...turnParams, item_id: z.string() },
+  response: item,
+  errors: ['not_found'],
+});
+
+export const interruptTurn = endpoint({
+  method: 'POST',
+  path: '/v1/sessions/{session_id}/turns/{turn_id}/interrupt',
+  summary: 'Ask for a turn to end; it ends interrupted, whatever its agent does',
+  params: turnParams,
+  body: z.strictObject({}),
+  status: 202,
+  response: turn,
+  errors: ['not_found', 'turn_not_active'],
+});
+
+export const closeSession = endpoint({
+  method: 'POST',
+  path: '/v1/sessions/{session_id}/close',
+  summary: 'Close a session; closing a closed one changes nothing',
+  params: sessionParam,
+  body: z.strictObject({ reason: z.string().max(2000).nullish() }),
+  response: session,
+  errors: ['not_found'],
+});
+
+export const resumeSession = endpoint({
+  method: 'POST',
+  path: '/v1/sessions/{session_id}/resume',
+  summary:
+    'Bring a failed session back, if its provider still has it; others are given as they are',
+  params: sessionParam,
+  body: z.strictObject({}),
+  response: session,
+  errors: ['not_found', 'session_closed', 'session_failed', 'provider_unavailable'],
 });

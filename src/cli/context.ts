@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { Client } from '../client/client.ts';
-import { defaultDataDirectory } from '../config/load.ts';
+import { defaultConfigFile, defaultDataDirectory } from '../config/paths.ts';
 import { findRegistration } from '../config/registration.ts';
 import { readToken } from '../config/token.ts';
 import { AppError } from '../errors.ts';
@@ -17,8 +17,9 @@ export interface GlobalOptions {
  * A client of the server that was named, or of the one that runs on this machine.
  * `--url` and `--token-file`, then `CADRE_URL` and `CADRE_TOKEN`, then the registration.
  */
-export function connect(options: GlobalOptions, env: NodeJS.ProcessEnv): Client {
-  const directory = options.dataDir ?? defaultDataDirectory(env);
+export async function connect(options: GlobalOptions, env: NodeJS.ProcessEnv): Promise<Client> {
+  const configured = await configuredServer(env);
+  const directory = options.dataDir ?? configured?.directory ?? defaultDataDirectory(env);
   const registered = findRegistration(directory);
   const url = options.url ?? env.CADRE_URL ?? registered?.url;
   if (!url) {
@@ -27,13 +28,25 @@ export function connect(options: GlobalOptions, env: NodeJS.ProcessEnv): Client 
       `no server is running on ${directory}: start one with cadre serve, or name one with --url`,
     );
   }
-  return new Client({ url, token: tokenFor(options, env, registered?.token_file ?? null) });
+  const known = { tokenFile: registered?.token_file ?? null, token: configured?.token ?? null };
+  return new Client({ url, token: tokenFor(options, env, known) });
+}
+
+/** What the configuration file says of the server of this machine; null where there is no file. */
+async function configuredServer(
+  env: NodeJS.ProcessEnv,
+): Promise<{ directory: string; token: string | null } | null> {
+  // Read only where there is one: a client that needs none is not to wait for it.
+  if (!fs.existsSync(defaultConfigFile(env))) return null;
+  const { loadConfig, dataDirectory } = await import('../config/load.ts');
+  const config = loadConfig({}, env);
+  return { directory: dataDirectory(config, env), token: config.auth.token };
 }
 
 function tokenFor(
   { tokenFile }: GlobalOptions,
   env: NodeJS.ProcessEnv,
-  registered: string | null,
+  known: { tokenFile: string | null; token: string | null },
 ): string {
   if (tokenFile) {
     if (!fs.existsSync(tokenFile))
@@ -41,7 +54,8 @@ function tokenFor(
     return readToken(tokenFile);
   }
   if (env.CADRE_TOKEN) return env.CADRE_TOKEN;
-  if (registered && fs.existsSync(registered)) return readToken(registered);
+  if (known.tokenFile && fs.existsSync(known.tokenFile)) return readToken(known.tokenFile);
+  if (known.token) return known.token;
   throw new AppError(
     'unauthorized',
     'no token is known for this server: set CADRE_TOKEN, or name a file with --token-file',

@@ -1,6 +1,6 @@
 import { AppError, type ErrorCode } from '../errors.ts';
 
-/** What a command's exit code says; `cadre help exit-codes` in the README. */
+/** What a command's exit code says; `cadre --help` lists them. */
 export const exitCodes = {
   ok: 0,
   failed: 1,
@@ -31,6 +31,8 @@ const exitCodeOf: Record<ErrorCode, number> = {
   turn_not_active: exitCodes.conflict,
   session_closed: exitCodes.conflict,
   session_failed: exitCodes.conflict,
+  approval_resolved: exitCodes.conflict,
+  idempotency_conflict: exitCodes.conflict,
   timeout: exitCodes.timeout,
   provider_unavailable: exitCodes.failed,
   internal: exitCodes.failed,

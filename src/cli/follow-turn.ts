@@ -1,8 +1,10 @@
+import type { Approval } from '../api/approvals.ts';
 import type { RuntimeEventRecord } from '../api/events.ts';
 import { endpoints } from '../api/index.ts';
 import type { Turn } from '../api/sessions.ts';
 import type { Client } from '../client/client.ts';
 import { streamEvents } from '../client/stream.ts';
+import { ApprovalAsker } from './ask-approval.ts';
 import type { GlobalOptions } from './context.ts';
 import { exitCodes } from './exit.ts';
 import { plain } from './output.ts';
@@ -10,7 +12,8 @@ import type { World } from './world.ts';
 
 /**
  * Streams a turn to its end: what the agent says on stdout, what it does on stderr; with `--json` every event
- * as a line on stdout. Sets the exit code by how the turn ended.
+ * as a line on stdout. Approvals are asked for on the terminal. INT and TERM interrupt the turn; a second one
+ * leaves at once. Sets the exit code by how the turn ended.
  */
 export async function followTurn(
   world: World,
@@ -20,13 +23,18 @@ export async function followTurn(
 ): Promise<void> {
   const { session_id, turn_id } = accepted;
   const signal = world.interrupted();
-  const write = options.json ? jsonWriter(world) : textWriter(world);
+  const interrupt = () => {
+    world.stderr.write('\ncadre: interrupting the turn; once more leaves it alone\n');
+    client.call(endpoints.interruptTurn, { params: accepted, body: {} }).catch(() => undefined);
+  };
+  signal.addEventListener('abort', interrupt, { once: true });
+  const asker = new ApprovalAsker(world, client);
+  const write = options.json ? jsonWriter(world) : textWriter(world, asker);
   const events = streamEvents({
     client,
     clock: world.clock,
     sessionId: session_id,
     after: await startOf(client, accepted),
-    signal,
     onConnection: (state) =>
       world.stderr.write(
         state.lost ? 'cadre: the connection was lost: trying again\n' : 'cadre: connected again\n',
@@ -35,20 +43,29 @@ export async function followTurn(
   for await (const event of events) {
     if (event.turn_id !== turn_id) continue;
     write(event);
-    if (!['turn.completed', 'turn.interrupted', 'turn.failed'].includes(event.kind)) continue;
+    if (!endings.has(event.kind)) continue;
+    signal.removeEventListener('abort', interrupt);
     const turn = event.payload.turn as Turn;
-    if (turn.status !== 'completed' && !options.json) {
-      world.stderr.write(
-        `cadre: the turn ${turn.status === 'failed' ? 'failed' : 'was interrupted'}: ${plain(turn.error?.message ?? '')}\n`,
-      );
-    }
-    world.exit(turn.status === 'completed' ? exitCodes.ok : exitCodes.failed);
+    if (turn.status !== 'completed' && !options.json)
+      world.stderr.write(`cadre: ${howItEnded(turn)}\n`);
+    world.exit(signal.aborted ? Number(signal.reason) : exitCodeOf(turn));
     return;
   }
-  world.exit(Number(signal.reason));
 }
 
-/** A seq from which the session's stream has the whole turn: all of the session's, which is short or far back. */
+const endings = new Set(['turn.completed', 'turn.interrupted', 'turn.failed']);
+
+function howItEnded({ status, error }: Turn): string {
+  const how = status === 'failed' ? 'the turn failed' : 'the turn was interrupted';
+  return error ? `${how}: ${plain(error.message)}` : how;
+}
+
+function exitCodeOf({ status, error }: Turn): number {
+  if (status === 'completed') return exitCodes.ok;
+  return error?.code === 'permission_required' ? exitCodes.refused : exitCodes.failed;
+}
+
+/** A seq from which the session's stream has the whole turn, found without reading the long past twice. */
 async function startOf(
   client: Client,
   { session_id, turn_id }: { session_id: string; turn_id: string },
@@ -72,7 +89,10 @@ function jsonWriter({ stdout }: World): (event: RuntimeEventRecord) => void {
 }
 
 /** The agent's words as they come; its tools, one line each, beside them. */
-function textWriter({ stdout, stderr }: World): (event: RuntimeEventRecord) => void {
+function textWriter(
+  { stdout, stderr }: World,
+  asker: ApprovalAsker,
+): (event: RuntimeEventRecord) => void {
   const shown = new Map<string, number>();
   return ({ kind, payload }) => {
     const id = String(payload.item_id);
@@ -83,10 +103,8 @@ function textWriter({ stdout, stderr }: World): (event: RuntimeEventRecord) => v
         break;
       case 'message.completed': {
         // Whoever came late has no deltas; whoever lost the connection has some.
-        const rest = Buffer.from(String(payload.text))
-          .subarray(shown.get(id) ?? 0)
-          .toString('utf8');
-        stdout.write(`${plain(rest)}\n`);
+        const rest = Buffer.from(String(payload.text)).subarray(shown.get(id) ?? 0);
+        stdout.write(`${plain(rest.toString('utf8'))}\n`);
         break;
       }
       case 'tool.completed': {
@@ -96,6 +114,12 @@ function textWriter({ stdout, stderr }: World): (event: RuntimeEventRecord) => v
         );
         break;
       }
+      case 'approval.requested':
+        asker.asked(payload.approval as Approval);
+        break;
+      case 'approval.resolved':
+        asker.resolved(payload.approval as Approval);
+        break;
       default:
     }
   };

@@ -12,6 +12,8 @@ const commands: Record<string, () => Promise<Register>> = {
   serve: async () => (await import('./commands/serve.ts')).serveCommand,
   run: async () => (await import('./commands/run.ts')).runCommand,
   sessions: async () => (await import('./commands/sessions.ts')).sessionCommands,
+  approvals: async () => (await import('./commands/approvals.ts')).approvalCommands,
+  providers: async () => (await import('./commands/providers.ts')).providerCommands,
   events: async () => (await import('./commands/events.ts')).eventCommands,
   status: async () => (await import('./commands/status.ts')).statusCommand,
   completion: async () =>
@@ -58,7 +60,11 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 auth, 5 refused, 6 no server
     );
   const named = argv && firstOperand(program, argv);
   const wanted = named === undefined ? undefined : commands[named];
-  const loads = wanted ? [wanted] : asksVersionOnly(argv) ? [] : Object.values(commands);
+  const loads = wanted
+    ? [wanted]
+    : named === undefined && asksVersionOnly(argv)
+      ? []
+      : Object.values(commands);
   for (const load of loads) (await load())(program, world);
   return program;
 }
@@ -72,7 +78,7 @@ function firstOperand(program: Command, argv: readonly string[]): string | undef
 }
 
 function asksVersionOnly(argv: readonly string[] = []): boolean {
-  return argv[0] === '--version' || argv[0] === '-V';
+  return argv.includes('--version') || argv.includes('-V');
 }
 
 /** Runs a command line; resolves with its exit code. */

@@ -1,5 +1,6 @@
-import type { Clock } from '../lib/clock.ts';
+import type { Command } from 'commander';
 import type { Client } from '../client/client.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { GlobalOptions } from './context.ts';
 
 /** What a command may touch of the world, and how it ends. */
@@ -17,8 +18,38 @@ export interface World {
   exit(code: number): void;
 }
 
+/** What a command of a client works with. */
+export interface CommandContext {
+  world: World;
+  client: Client;
+  global: GlobalOptions;
+  /** Writes the one document of the command: JSON where that was asked for, else what people read. */
+  show: (value: unknown, text: () => string) => void;
+}
+
+/**
+ * An action of a client command: connects, runs it with the command's arguments and options, lets go of the
+ * connection whatever happens.
+ */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- commander hands over what the command declares
+export function clientAction<Given extends unknown[]>(
+  world: World,
+  run: (context: CommandContext, ...given: Given) => Promise<void>,
+): (...given: unknown[]) => Promise<void> {
+  return async (...given) => {
+    const global = (given.pop() as Command).optsWithGlobals<GlobalOptions>();
+    const client = await world.connect(global);
+    try {
+      const show = (value: unknown, text: () => string) => showDocument(world, global, value, text);
+      await run({ world, client, global, show }, ...(given as Given));
+    } finally {
+      client.close();
+    }
+  };
+}
+
 /** Writes one document: JSON where that was asked for, else what people read. */
-export function show(
+export function showDocument(
   world: World,
   options: GlobalOptions,
   value: unknown,

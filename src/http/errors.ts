@@ -16,6 +16,8 @@ const statusOf: Record<ErrorCode, number> = {
   turn_not_active: 409,
   session_closed: 409,
   session_failed: 409,
+  approval_resolved: 409,
+  idempotency_conflict: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
   internal: 500,

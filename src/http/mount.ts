@@ -1,6 +1,16 @@
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { BodyOf, Endpoint, ParamsOf, QueryOf, ResponseOf } from '../api/endpoint.ts';
+import { AppError } from '../errors.ts';
+import {
+  type Keep,
+  keepNothing,
+  type KeptAnswer,
+  type KeptAnswers,
+  type KeyedRequest,
+} from '../idempotency/kept-answers.ts';
+import { errorReply } from './errors.ts';
 import { queryDecoder, validator } from './validate.ts';
 
 declare module 'fastify' {
@@ -14,6 +24,8 @@ export interface Call<E> {
   params: ParamsOf<E>;
   query: QueryOf<E>;
   body: BodyOf<E>;
+  /** Keeps the answer for the request's Idempotency-Key, if it has one: call it in the transaction of the effect. */
+  keep: Keep;
   header: (name: string) => string | undefined;
   /** Sets a header of the answer. */
   setHeader: (name: string, value: string) => void;
@@ -34,41 +46,95 @@ export type Handler<E> = (
 ) => Promise<ResponseOf<E> | RawJson | undefined> | ResponseOf<E>;
 
 /** Makes a route of an endpoint and its handler. */
-export function mount<E extends Endpoint>(
-  app: FastifyInstance,
+export type Mount = <E extends Endpoint>(endpoint: E, handler: Handler<E>) => void;
+
+/** How endpoints become routes of an app. */
+export function mounter(app: FastifyInstance, keptAnswers: KeptAnswers): Mount {
+  return (endpoint, handler) => {
+    const callOf = callReader(endpoint);
+    app.route({
+      method: endpoint.method,
+      url: endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      exposeHeadRoute: false,
+      bodyLimit: endpoint.bodyLimit,
+      config: { access: endpoint.access },
+      async handler(request, reply) {
+        const call = callOf(request, reply);
+        const keyed = endpoint.method === 'POST' ? keyedRequest(request) : null;
+        if (!keyed) {
+          const result = await handler({ ...call, keep: keepNothing });
+          return reply.sent ? reply : send(reply, endpoint, result);
+        }
+        const result = await keptAnswers.once(
+          keyed,
+          endpoint.status,
+          async (keep) => handler({ ...call, keep }),
+          keptRefusal,
+        );
+        if ('value' in result) return send(reply, endpoint, result.value);
+        reply.header('Idempotency-Replayed', 'true');
+        return sendJson(reply, result.kept.status, result.kept.text);
+      },
+    });
+  };
+}
+
+/** Reads and checks a request as the endpoint describes it. */
+function callReader<E extends Endpoint>(
   endpoint: E,
-  handler: Handler<E>,
-): void {
+): (request: FastifyRequest, reply: FastifyReply) => Omit<Call<E>, 'keep'> {
   const decodeQuery = queryDecoder(endpoint.query);
   const checkQuery = validator(z.strictObject(endpoint.query), 'query');
   const checkBody = validator(endpoint.body ?? z.strictObject({}), 'body');
-  app.route({
-    method: endpoint.method,
-    url: endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1'),
-    exposeHeadRoute: false,
-    config: { access: endpoint.access },
-    async handler(request, reply) {
-      let taken = false;
-      const result = await handler({
-        params: request.params as ParamsOf<E>,
-        query: checkQuery(decodeQuery(request.query as Record<string, unknown>)) as QueryOf<E>,
-        body: (endpoint.method === 'GET' ? undefined : checkBody(request.body ?? {})) as BodyOf<E>,
-        header: (name) => firstOf(request.headers[name]),
-        setHeader: (name, value) => void reply.header(name, value),
-        takeOver() {
-          taken = true;
-          for (const [name, value] of Object.entries(reply.getHeaders()))
-            reply.raw.setHeader(name, String(value));
-          reply.hijack();
-          return reply.raw;
-        },
-      });
-      if (taken) return reply;
-      if (endpoint.answers === 'text') return reply.send(result);
-      reply.header('content-type', 'application/json; charset=utf-8');
-      return reply.send(result instanceof RawJson ? result.text : JSON.stringify(result));
+  return (request, reply) => ({
+    params: request.params as ParamsOf<E>,
+    query: checkQuery(decodeQuery(request.query as Record<string, unknown>)) as QueryOf<E>,
+    body: (endpoint.method === 'GET'
+      ? undefined
+      : checkBody(request.body === undefined ? {} : request.body)) as BodyOf<E>,
+    header: (name) => firstOf(request.headers[name]),
+    setHeader: (name, value) => void reply.header(name, value),
+    takeOver: () => {
+      for (const [name, value] of Object.entries(reply.getHeaders()))
+        reply.raw.setHeader(name, String(value));
+      reply.hijack();
+      return reply.raw;
     },
   });
+}
+
+function send(reply: FastifyReply, endpoint: Endpoint, result: unknown): FastifyReply {
+  if (endpoint.answers === 'text') return reply.send(result);
+  return sendJson(
+    reply,
+    endpoint.status,
+    result instanceof RawJson ? result.text : JSON.stringify(result),
+  );
+}
+
+function sendJson(reply: FastifyReply, status: number, text: string): FastifyReply {
+  return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(text);
+}
+
+/** A conflict is said again to who asks again; other refusals may have another end the next time. */
+function keptRefusal(error: unknown): KeptAnswer | null {
+  const { status, body } = errorReply(error);
+  return status === 409 ? { status, text: JSON.stringify(body) } : null;
+}
+
+/** What an Idempotency-Key stands for: one token's request, its path and body. Throws `invalid` for a bad key. */
+function keyedRequest(request: FastifyRequest): KeyedRequest | null {
+  const given = request.headers['idempotency-key'];
+  if (given === undefined) return null;
+  if (typeof given !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(given)) {
+    throw new AppError('invalid', 'Idempotency-Key has to be 1 to 255 visible ASCII characters');
+  }
+  const digest = (...parts: unknown[]) =>
+    createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
+  return {
+    key: digest(request.headers.authorization, given),
+    fingerprint: digest(request.method, request.url, request.body ?? {}),
+  };
 }
 
 function firstOf(value: string | string[] | undefined): string | undefined {

@@ -10,13 +10,16 @@ import { endpoints } from '../api/index.ts';
 import { AppError } from '../errors.ts';
 import type { Feed } from '../events/feed.ts';
 import type { EventLog } from '../events/log.ts';
+import type { KeptAnswers } from '../idempotency/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import type { SessionService } from '../sessions/service.ts';
 import { type AccessRules, assertMayEnter } from './auth.ts';
 import { errorReply } from './errors.ts';
+import { mounter } from './mount.ts';
 import { eventRoutes } from './routes/events.ts';
+import { type ProviderKnowledge, providerRoutes } from './routes/providers.ts';
 import { runtimeRoutes, type SelfKnowledge } from './routes/runtime.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { EventStreams } from './sse.ts';
@@ -43,6 +46,8 @@ export function createHttpServer(given: {
   log: EventLog;
   feed: Feed;
   sessions: SessionService;
+  providers: ProviderKnowledge;
+  keptAnswers: KeptAnswers;
   clock: Clock;
   ids: Ids;
   logger: Logger;
@@ -83,6 +88,8 @@ export function createHttpServer(given: {
     reply.header('X-Epoch', self.epoch);
     // Before its body is read.
     if (request.is404) refuseUnknown(request, reply);
+    // Kept connections end with the answer, or the server would wait for them.
+    if (!changes) reply.header('connection', 'close');
     if (request.method === 'GET') reply.header('X-Seq', String(feed.latestSeq));
     else if (!changes) {
       throw new AppError('shutting_down', 'the server is stopping: try again when it is back');
@@ -90,14 +97,20 @@ export function createHttpServer(given: {
   });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
   app.setNotFoundHandler((request, reply) => refuseUnknown(request, reply));
-  runtimeRoutes(app, self);
-  sessionRoutes(app, given.sessions);
-  eventRoutes(app, { ...given, streams, epoch: self.epoch });
+  const mount = mounter(app, given.keptAnswers);
+  runtimeRoutes(mount, self);
+  providerRoutes(mount, given.providers);
+  sessionRoutes(mount, given.sessions);
+  eventRoutes(mount, { ...given, streams, epoch: self.epoch });
 
   return {
     async listen(host, port) {
       try {
-        return await app.listen({ host: host.replace(/^\[(.*)\]$/, '$1'), port });
+        return await app.listen({
+          host: host.replace(/^\[(.*)\]$/, '$1'),
+          port,
+          listenTextResolver: (address) => `listening on ${address}`,
+        });
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
         if (code === 'EADDRINUSE') {

@@ -1,5 +1,6 @@
-import type { InputItem, Usage } from '../api/sessions.ts';
-import type { Session } from '../api/sessions.ts';
+import type { AuthStatus, Model } from '../api/providers.ts';
+import type { Approval } from '../api/approvals.ts';
+import type { Session, StoredInputItem, Usage } from '../api/sessions.ts';
 
 /** What a provider can do; callers ask this instead of asking which provider it is. */
 export interface Capabilities {
@@ -47,7 +48,9 @@ export class ProviderError extends Error {
     | 'provider_unavailable'
     | 'resume_failed'
     | 'invalid_permission_mode'
-    | 'invalid_model';
+    | 'invalid_model'
+    | 'invalid_thinking_effort'
+    | 'unsupported_images';
 
   constructor(code: ProviderError['code'], message: string, options?: ErrorOptions) {
     super(message, options);
@@ -55,10 +58,36 @@ export class ProviderError extends Error {
   }
 }
 
+/** What an agent wants to be allowed, or to know. */
+export interface AgentRequest {
+  kind: Approval['kind'];
+  title: string;
+  /** Word for word. */
+  request: unknown;
+  /** What makes two requests the same: tool, command, directory and arguments. */
+  subject: unknown;
+}
+
+/** What it is told. `cancelled`: the turn is over, or nobody can answer any more. */
+export type AgentAnswer =
+  | { decision: 'accept'; answers: Record<string, string[]> | null }
+  | { decision: 'decline'; reason: string | null }
+  | { decision: 'cancelled' };
+
 /** Where a live agent reports, at any time, also outside a turn. */
 export interface AgentSink {
   /** Takes an update; a promise where the agent should wait before it says more. */
   update(update: AgentUpdate): Promise<void> | undefined;
+  /** Asks for an approval; resolves when it is decided. `withdrawn` aborts when the agent takes it back. */
+  ask(request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer>;
+}
+
+/** What holds for one turn. */
+export interface TurnSettings {
+  /** Null or `default`: as the agent is configured. `require_approval`: what it asks goes to `AgentSink.ask`. */
+  permissionMode: string | null;
+  model: string | null;
+  thinkingEffort: string | null;
 }
 
 /** A live agent that serves one session. */
@@ -68,8 +97,10 @@ export interface Agent {
   readonly pid: number | null;
   /** Resolves when it is gone, with what is known of why. */
   readonly gone: Promise<string>;
-  /** Runs one turn; resolves when it has ended, however it ended. */
-  prompt(input: readonly InputItem[]): Promise<TurnOutcome>;
+  /** Why the settings cannot be had, or null. Told without asking the agent. */
+  objection(settings: TurnSettings): ProviderError | null;
+  /** Runs one turn; resolves when it has ended, however it ended. Throws {@link ProviderError} before it began. */
+  prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome>;
   /** Asks it to end the running turn. */
   cancel(): void;
   /** Ends it and all it started; resolves when nothing is left. */
@@ -84,8 +115,23 @@ export interface Provider {
   readonly capabilities: Capabilities;
   /** Whether it could start an agent, told cheaply: null, or what is wrong and what to do. */
   problem(): string | null;
-  /** Counts, for diagnostics. */
-  stats(): { unknown_messages: number; last_error: string | null };
+  /** For diagnostics. */
+  stats(): {
+    version: string | null;
+    command: string | null;
+    unknown_messages: number;
+    last_error: string | null;
+  };
+  authStatus(): Promise<AuthStatus>;
+  models(): Promise<Model[]>;
+  /**
+   * Which of the sessions the provider does not have any more, by their refs; asked without an agent for each.
+   * Throws {@link ProviderError} where that cannot be told.
+   */
+  missing(
+    sessions: readonly { ref: string; cwd: string }[],
+    signal: AbortSignal,
+  ): Promise<string[]>;
   /**
    * Starts (or, where the session has a ref, resumes) an agent. Throws {@link ProviderError}.
    * Aborting `signal` ends what was started.

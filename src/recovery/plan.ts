@@ -1,3 +1,4 @@
+import type { Approval } from '../api/approvals.ts';
 import type { Session, Turn } from '../api/sessions.ts';
 import { hasEnded } from '../sessions/turn.ts';
 
@@ -9,14 +10,22 @@ export interface Found {
   busySessions: readonly Session[];
   /** The turn a session points at, by id, if there is one. */
   turn: (id: string) => Turn | undefined;
+  approvalsOf: (turnId: string) => readonly Approval[];
+  /** Whether the provider of a turn's session could take it up again. */
+  canResume: (turn: Turn) => boolean;
+  now: number;
 }
 
 /** What is to be done about it. */
 export interface Plan {
-  /** No agent has seen them: they were acknowledged, so they start now. */
+  /** They were acknowledged and no agent has seen them, or all their approvals were given: they start now. */
   startTurns: Turn[];
   /** An agent may have seen them, and it died with the server. */
   failTurns: Turn[];
+  /** They wait for somebody to answer: turn, session and approvals are kept. */
+  keepTurns: Turn[];
+  /** They waited, and nothing they waited for is still good: their sessions fail with them. */
+  orphanTurns: Turn[];
   /** Sessions whose pointer names a turn that is not there or has ended. */
   clearPointers: Session[];
   /** Sessions that say they are at work while nothing is: their turn had ended. */
@@ -24,18 +33,35 @@ export interface Plan {
 }
 
 /** Contract, Startup recovery: pure, from what is stored to what is mended. */
-export function planRecovery({ unfinishedTurns, busySessions, turn }: Found): Plan {
-  const isStale = ({ active_turn_id: id }: Session) => {
-    const active = id === null ? undefined : turn(id);
+export function planRecovery(found: Found): Plan {
+  const fates = Map.groupBy(found.unfinishedTurns, (turn) => fateOf(turn, found));
+  const stale = found.busySessions.filter(({ active_turn_id: id }) => {
+    const active = id === null ? undefined : found.turn(id);
     return !active || hasEnded(active);
-  };
-  const stale = busySessions.filter(isStale);
+  });
   return {
-    startTurns: unfinishedTurns.filter(({ status }) => status === 'accepted'),
-    failTurns: unfinishedTurns.filter(({ status }) => status !== 'accepted'),
+    startTurns: fates.get('start') ?? [],
+    failTurns: fates.get('fail') ?? [],
+    keepTurns: fates.get('keep') ?? [],
+    orphanTurns: fates.get('orphan') ?? [],
     clearPointers: stale.filter(({ active_turn_id: id }) => id !== null),
     readySessions: stale.filter(
       ({ status }) => status === 'running' || status === 'waiting_for_approval',
     ),
   };
+}
+
+function fateOf(
+  turn: Turn,
+  { approvalsOf, canResume, now }: Found,
+): 'start' | 'fail' | 'keep' | 'orphan' {
+  if (turn.interrupt_requested_at !== null) return 'fail';
+  if (turn.status === 'accepted') return 'start';
+  if (turn.status === 'running') return 'fail';
+  if (!canResume(turn)) return 'orphan';
+  const approvals = approvalsOf(turn.turn_id);
+  const pending = approvals.filter(({ status }) => status === 'pending');
+  if (pending.some(({ expires_at: end }) => end !== null && end <= now)) return 'orphan';
+  if (pending.length > 0) return 'keep';
+  return approvals.some(({ status }) => status === 'accepted') ? 'start' : 'orphan';
 }

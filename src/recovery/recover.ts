@@ -4,10 +4,11 @@ import type { Ledger } from '../children/ledger.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
+import { resolveApproval } from '../sessions/approval.ts';
 import { closeStoredItems } from '../sessions/output.ts';
-import { endTurn } from '../sessions/session.ts';
+import { endTurn, failSession } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import { finishTurn } from '../sessions/turn.ts';
+import { finishTurn, type TurnEnd } from '../sessions/turn.ts';
 import type { Database } from '../store/database.ts';
 import { planRecovery } from './plan.ts';
 
@@ -20,11 +21,7 @@ export interface Recovered {
   startTurns: Turn[];
 }
 
-/**
- * Mends what the last run left behind, before the server listens: first what it left alive is killed, then
- * the records are put right, in one transaction with the events that tell of it.
- */
-export async function recover(given: {
+interface RecoverOptions {
   db: Database;
   log: EventLog;
   sessions: SessionStore;
@@ -32,7 +29,15 @@ export async function recover(given: {
   clock: Clock;
   logger: Logger;
   durability: string;
-}): Promise<Recovered> {
+  /** Whether the provider of a session could take it up again. */
+  canResume: (session: Session) => boolean;
+}
+
+/**
+ * Mends what the last run left behind, before the server listens: first what it left alive is killed, then
+ * the records are put right, in one transaction with the events that tell of it.
+ */
+export async function recover(given: RecoverOptions): Promise<Recovered> {
   const { db, log, sessions: store, ledger, clock, logger } = given;
   const started_at = clock.now();
   const previous = await ledger.begin(given.durability);
@@ -46,7 +51,11 @@ export async function recover(given: {
       unfinishedTurns: store.unfinishedTurns(),
       busySessions: uniqueById([...store.sessionsWithActiveTurn(), ...store.busySessions()]),
       turn: (id) => store.turns.get(id),
+      approvalsOf: (turnId) => store.approvalsOf(turnId),
+      canResume: (turn) => given.canResume(store.session(turn.session_id)),
+      now: clock.now(),
     });
+    const repairs = new Repairs(given);
     for (const session of uniqueById([...plan.clearPointers, ...plan.readySessions])) {
       const status = plan.readySessions.includes(session) ? 'ready' : session.status;
       store.updateSession(
@@ -54,19 +63,24 @@ export async function recover(given: {
         'session.updated',
       );
     }
-    for (const turn of plan.failTurns) failTurn(turn);
+    for (const turn of plan.failTurns) repairs.end(turn);
+    for (const turn of plan.orphanTurns) repairs.orphan(turn);
+    for (const turn of [...plan.keepTurns, ...plan.startTurns]) repairs.detach(turn);
     closeStoredItems(store.openAsides(), 'failed', { log, store, clock });
+    const { cancelled, failedSessions } = repairs;
     const summary: RecoverySummary = {
-      status: 'done',
+      status: 'running',
       started_at,
-      ended_at: clock.now(),
+      ended_at: null,
       previous_stop: previous.stop,
-      sessions_failed: [],
+      sessions_failed: failedSessions,
       turn_pointers_cleared: plan.clearPointers.map(({ id }) => id),
-      turns_failed: plan.failTurns.map(({ turn_id }) => turn_id),
+      turns_failed: [...plan.failTurns, ...plan.orphanTurns].map(({ turn_id }) => turn_id),
       turns_reconciled: plan.startTurns.map(({ turn_id }) => turn_id),
-      approvals_kept: [],
-      approvals_cancelled: [],
+      approvals_kept: plan.keepTurns.flatMap(({ turn_id }) =>
+        store.pendingApprovals(turn_id).map(({ id }) => id),
+      ),
+      approvals_cancelled: cancelled,
       processes_failed: [],
       orphans_killed,
       claims_released: [],
@@ -74,22 +88,71 @@ export async function recover(given: {
       deliveries_retried: [],
     };
     log.append({ kind: 'runtime.recovered', payload: { recovery: summary } });
-    return { summary, startTurns: plan.startTurns };
-  });
-
-  function failTurn(turn: Turn): void {
-    closeStoredItems(store.openItems(turn.turn_id), 'failed', { log, store, clock });
-    const error = {
-      code: 'runtime_restarted',
-      message: 'the server died while an agent was at this turn',
+    return {
+      summary,
+      startTurns: plan.startTurns.map(({ turn_id }) => store.turns.get(turn_id) as Turn),
     };
+  });
+}
+
+/** The repairs of turns, each inside the one transaction of recovery. */
+class Repairs {
+  readonly cancelled: string[] = [];
+  readonly failedSessions: RecoverySummary['sessions_failed'] = [];
+  readonly #given: RecoverOptions;
+
+  constructor(given: RecoverOptions) {
+    this.#given = given;
+  }
+
+  /** Fails a turn that died with its agent; one that somebody had interrupted is interrupted. */
+  end(
+    turn: Turn,
+    code = 'runtime_restarted',
+    message = 'the server died while an agent was at this turn',
+  ): void {
+    const { log, sessions: store, clock } = this.#given;
+    const end: TurnEnd =
+      turn.interrupt_requested_at === null
+        ? { status: 'failed', error: { code, message } }
+        : { status: 'interrupted', error: null };
+    for (const approval of store.pendingApprovals(turn.turn_id)) {
+      const resolved = resolveApproval(
+        approval,
+        { status: 'cancelled', reason: 'the turn ended' },
+        clock.now(),
+      );
+      store.resolveApproval(store.session(turn.session_id), turn, resolved);
+      this.cancelled.push(approval.id);
+    }
+    closeStoredItems(store.openItems(turn.turn_id), end.status, { log, store, clock });
     const left = { text: store.lastMessage(turn.turn_id), usage: turn.usage };
-    const ended = finishTurn(turn, { status: 'failed', error }, left, clock.now());
+    const ended = finishTurn(turn, end, left, clock.now());
     store.moveTurn(
       endTurn(store.session(turn.session_id), ended, clock.now()),
       ended,
-      'turn.failed',
+      `turn.${end.status}`,
     );
+  }
+
+  /** The interface: a waiting state with no live owner fails, turn and session. */
+  orphan(turn: Turn): void {
+    const { sessions: store, clock } = this.#given;
+    const message = 'the turn waited for an approval that nobody can give any more';
+    this.end(turn, 'approval_orphaned', message);
+    const failure = { code: 'approval_orphaned', message };
+    store.updateSession(
+      failSession(store.session(turn.session_id), failure, clock.now()),
+      'session.failed',
+    );
+    this.failedSessions.push({ session_id: turn.session_id, ...failure });
+  }
+
+  /** Keeps a turn without its agent: what the agent was saying is closed, and the next one takes it from there. */
+  detach(turn: Turn): void {
+    const { log, sessions: store, clock } = this.#given;
+    closeStoredItems(store.openItems(turn.turn_id), 'interrupted', { log, store, clock });
+    store.turns.update({ ...turn, provider_turn_ref: null });
   }
 }
 

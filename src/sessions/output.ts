@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { EventKind } from '../api/events.ts';
 import type { Item, Usage } from '../api/sessions.ts';
 import type { EventLog } from '../events/log.ts';
@@ -24,12 +25,20 @@ type SpeechItem = {
   bytes: number;
 };
 
+/** What is open of a turn just now. */
+interface Memory {
+  speech: SpeechItem | undefined;
+  tools: ReadonlyMap<string, { item: Item; status: string }>;
+  lastMessage: string | null;
+  usage: Usage | null;
+}
+
 /**
- * Its memory runs ahead of the disk inside a transaction, as nothing else's does; so after a failed write it is
- * `broken`, and what it had open is closed from the stored rows instead.
- *
  * What one turn says and does, written as it comes. The first delta of an item is stored at once, later ones
  * are joined; whatever else happens in the turn writes them first, so the log keeps the agent's order.
+ *
+ * Its memory runs ahead of the disk inside a transaction, as nothing else's does; so after a failed write it is
+ * `broken`, and what it had open is closed from the stored rows instead.
  */
 export class TurnOutput {
   readonly #db: Database;
@@ -40,7 +49,10 @@ export class TurnOutput {
   readonly #place: { session_id: string; turn_id: string | null };
   readonly #onError: (error: unknown) => void;
   #speech: SpeechItem | undefined;
-  readonly #tools = new Map<string, Item>();
+  #tools = new Map<string, { item: Item; status: string }>();
+  /** What it remembered when it was first closed. */
+  #atClose: Memory | undefined;
+  readonly #closedTools = new Set<string>();
   #timer: Disposable | undefined;
   #pending = 0;
   #room: PromiseWithResolvers<void> | undefined;
@@ -72,9 +84,12 @@ export class TurnOutput {
     this.#onError = given.onError;
   }
 
-  /** Makes it broken: its end could not be stored. */
-  giveUp(): void {
-    this.#broken = true;
+  /** Its end could not be stored, and the turn goes on: it takes up again where it was. */
+  reopen(): void {
+    if (!this.#atClose) return;
+    this.#restore(this.#atClose);
+    this.#atClose = undefined;
+    this.#closed = false;
   }
 
   /** A write failed: what it remembers is not what is stored. */
@@ -116,14 +131,34 @@ export class TurnOutput {
     this.#closed = true;
     this.#timer?.[Symbol.dispose]();
     this.#room?.resolve();
+    // It may be called again, where the disk refused the first time: it then does the same again.
+    this.#atClose ??= this.#memory();
+    this.#restore(this.#atClose);
     if (!this.#broken) {
       this.#writeWaiting();
       this.#closeSpeech(status);
-      for (const tool of this.#tools.values()) this.#closeItem(tool, status);
+      for (const { item } of this.#tools.values()) this.#closeItem(item, status);
       this.#tools.clear();
     }
     if (usage) this.#usage = mergeUsage(this.#usage, usage);
     return { text: this.#lastMessage, usage: this.#usage };
+  }
+
+  #memory(): Memory {
+    const speech = this.#speech && { ...this.#speech };
+    return {
+      speech,
+      tools: new Map(this.#tools),
+      lastMessage: this.#lastMessage,
+      usage: this.#usage,
+    };
+  }
+
+  #restore({ speech, tools, lastMessage, usage }: Memory): void {
+    this.#speech = speech && { ...speech };
+    this.#tools = new Map(tools);
+    this.#lastMessage = lastMessage;
+    this.#usage = usage;
   }
 
   #say(kind: 'message' | 'reasoning', text: string, ref: string | undefined): void {
@@ -148,11 +183,15 @@ export class TurnOutput {
   }
 
   #useTool(ref: string, change: ToolChange): void {
+    // Its end was told already: by the agent, or by us when it was declined.
+    if (this.#closedTools.has(ref)) return;
     this.#write(() => {
       const known = this.#tools.get(ref);
       const before =
-        known ?? this.#newItem('tool', { call_ref: ref, title: ref, kind: 'other', input: null });
+        known?.item ??
+        this.#newItem('tool', { call_ref: ref, title: ref, kind: 'other', input: null });
       const after = changedTool(before, change);
+      const status = change.status ?? known?.status ?? 'pending';
       if (!known) {
         this.#closeSpeech('completed');
         this.#store.items.insert(after);
@@ -160,26 +199,27 @@ export class TurnOutput {
           item_id: after.item_id,
           offset: 0,
           tool: after.tool,
-          status: change.status ?? 'pending',
+          status,
         });
       }
-      if (change.status === 'completed' || change.status === 'failed') {
+      if (status === 'completed' || status === 'failed') {
         this.#tools.delete(ref);
-        this.#closeItem(after, change.status);
+        this.#closedTools.add(ref);
+        this.#closeItem(after, status);
         return;
       }
-      this.#tools.set(ref, after);
-      if (known && isNews(before, after, change)) this.#tellToolChange(before, after, change);
+      this.#tools.set(ref, { item: after, status });
+      const isNews = status !== known?.status || !isDeepStrictEqual(before, after);
+      if (known && isNews) this.#tellToolChange(before, after, status);
     });
   }
 
   /** Tells what is new; of an output that grew, only the end. The item itself is written when it closes. */
-  #tellToolChange(before: Item, after: Item, change: ToolChange): void {
+  #tellToolChange(before: Item, after: Item, status: string): void {
     const grew = after.text.startsWith(before.text);
     let offset = grew ? Buffer.byteLength(before.text) : 0;
     const pieces = inPieces(grew ? after.text.slice(before.text.length) : after.text);
     for (const text of pieces.length > 0 ? pieces : ['']) {
-      const status = change.status ?? 'running';
       this.#event('tool.updated', {
         item_id: after.item_id,
         offset,
@@ -312,14 +352,6 @@ function changedTool(item: Item, change: ToolChange): Item {
   if (change.kind !== undefined) tool.kind = change.kind;
   if (change.input !== undefined) tool.input = change.input;
   return { ...item, tool, text: change.output ?? item.text };
-}
-
-function isNews(before: Item, after: Item, change: ToolChange): boolean {
-  return (
-    change.status !== undefined ||
-    before.text !== after.text ||
-    JSON.stringify(before.tool) !== JSON.stringify(after.tool)
-  );
 }
 
 function mergeUsage(before: Usage | null, news: Partial<Usage>): Usage {

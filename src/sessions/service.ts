@@ -1,5 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import type { Approval, decideApproval, listApprovals } from '../api/approvals.ts';
+import type { BodyOf, QueryOf } from '../api/endpoint.ts';
 import type {
   createSession,
   InputItem,
@@ -7,24 +9,37 @@ import type {
   listSessions,
   sendTurn,
   Session,
+  StoredInputItem,
   Turn,
 } from '../api/sessions.ts';
-import type { BodyOf, QueryOf } from '../api/endpoint.ts';
 import { AppError } from '../errors.ts';
+import { type Keep, keepNothing } from '../idempotency/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
-import type { Provider } from '../providers/provider.ts';
+import { type Provider, ProviderError } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
 import type { RecordPage } from '../store/records.ts';
-import { assertTakesTurn, beginTurn } from './session.ts';
+import type { AgentPool } from './agent-pool.ts';
+import { decisionOf, type Resolution } from './approval.ts';
+import type { ApprovalDesk } from './approval-desk.ts';
+import type { Blobs } from './images.ts';
+import { assertTakesTurn, beginTurn, closedSession } from './session.ts';
 import type { SessionStore } from './store.ts';
-import type { TurnRunner } from './turn-runner.ts';
+import { hasEnded } from './turn.ts';
+import { settingsOf, type TurnRunner } from './turn-runner.ts';
+
+type ApprovalFilter = Omit<QueryOf<typeof listApprovals>, 'status'> & {
+  status?: Approval['status'] | undefined;
+};
 
 /** What can be done with sessions. Every answer is on disk, and so is what a refusal was decided by. */
 export class SessionService {
   readonly #db: Database;
   readonly #store: SessionStore;
   readonly #runner: TurnRunner;
+  readonly #pool: AgentPool;
+  readonly #desk: ApprovalDesk;
+  readonly #blobs: Blobs;
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #usableProvider: (id: Session['provider']) => Provider;
@@ -33,6 +48,9 @@ export class SessionService {
     db: Database;
     store: SessionStore;
     runner: TurnRunner;
+    pool: AgentPool;
+    desk: ApprovalDesk;
+    blobs: Blobs;
     clock: Clock;
     ids: Ids;
     /** Throws `provider_unavailable` for one that could start no agent. */
@@ -41,20 +59,17 @@ export class SessionService {
     this.#db = given.db;
     this.#store = given.store;
     this.#runner = given.runner;
+    this.#pool = given.pool;
+    this.#desk = given.desk;
+    this.#blobs = given.blobs;
     this.#clock = given.clock;
     this.#ids = given.ids;
     this.#usableProvider = given.usableProvider;
   }
 
   /** Opens a session. Checks what is cheap to check; its agent starts with the first turn. */
-  async create(body: BodyOf<typeof createSession>): Promise<Session> {
+  async create(body: BodyOf<typeof createSession>, keep: Keep = keepNothing): Promise<Session> {
     const cwd = workingDirectory(body.cwd);
-    if (body.permission_mode === 'require_approval') {
-      throw new AppError(
-        'invalid',
-        'permission_mode "require_approval" is not supported by this version of cadre',
-      );
-    }
     this.#usableProvider(body.provider);
     const now = this.#clock.now();
     const session: Session = {
@@ -63,7 +78,7 @@ export class SessionService {
       model: body.model ?? null,
       cwd,
       permission_mode: body.permission_mode ?? null,
-      thinking_effort: null,
+      thinking_effort: body.thinking_effort ?? null,
       metadata: body.metadata ?? null,
       title: body.title ?? null,
       status: 'ready',
@@ -78,7 +93,10 @@ export class SessionService {
       updated_at: now,
       closed_at: null,
     };
-    await this.#db.transact(() => this.#store.createSession(session));
+    await this.#db.transact(() => {
+      this.#store.createSession(session);
+      keep(session);
+    });
     return session;
   }
 
@@ -96,13 +114,20 @@ export class SessionService {
   }
 
   /** Accepts a turn, in the transaction that decides whether it may: of two senders one wins. */
-  async send(sessionId: string, body: BodyOf<typeof sendTurn>): Promise<Turn> {
-    const input: InputItem[] = Array.isArray(body.input) ? body.input : [body.input];
+  async send(
+    sessionId: string,
+    body: BodyOf<typeof sendTurn>,
+    keep: Keep = keepNothing,
+  ): Promise<Turn> {
+    this.#checkWishes(sessionId, body);
+    const given: InputItem[] = Array.isArray(body.input) ? body.input : [body.input];
+    const input = await this.#blobs.keep(given);
     const turn = await this.#db.transact(() => {
       const session = this.#store.session(sessionId);
       assertTakesTurn(session, body.expected_turn_id);
-      const accepted = this.#newTurn(sessionId, input);
+      const accepted = this.#newTurn(sessionId, input, body);
       this.#store.acceptTurn(beginTurn(session, accepted, accepted.accepted_at), accepted);
+      keep(acceptance(accepted));
       return accepted;
     });
     this.#runner.start(turn);
@@ -130,13 +155,211 @@ export class SessionService {
     });
   }
 
-  #newTurn(sessionId: string, input: InputItem[]): Turn {
+  item(sessionId: string, turnId: string, itemId: string): Promise<Item> {
+    return this.#db.read(() => {
+      this.#store.turn(sessionId, turnId);
+      const item = this.#store.items.get(itemId);
+      if (item?.turn_id === turnId) return item;
+      throw new AppError('not_found', `turn "${turnId}" has no item "${itemId}"`);
+    });
+  }
+
+  /** Asks for a turn to end. It ends interrupted, unless its own end was stored first. */
+  async interrupt(sessionId: string, turnId: string, keep: Keep = keepNothing): Promise<Turn> {
+    const turn = await this.#guard(
+      () => turnId,
+      () => {
+        const found = this.#store.turn(sessionId, turnId);
+        if (hasEnded(found))
+          throw new AppError('turn_not_active', `turn ${turnId} has ended: it is ${found.status}`);
+        const asked = this.#runner.requestInterrupt(found);
+        keep(asked);
+        return asked;
+      },
+    );
+    this.#runner.interrupt(turn);
+    return turn;
+  }
+
+  /** Closes a session with all that hangs on it, in one transaction; its agent is ended after that. */
+  async close(
+    sessionId: string,
+    reason: string | null,
+    keep: Keep = keepNothing,
+  ): Promise<Session> {
+    let ended: Turn | undefined;
+    const closed = await this.#guard(
+      () => ended?.turn_id,
+      () => {
+        const session = this.#store.session(sessionId);
+        if (session.status === 'closed') {
+          keep(session);
+          return session;
+        }
+        const turn = session.active_turn_id
+          ? this.#store.turns.get(session.active_turn_id)
+          : undefined;
+        ended = turn && this.#runner.endNow(turn, { status: 'interrupted', error: null });
+        const now = closedSession(this.#store.session(sessionId), reason, this.#clock.now());
+        this.#store.updateSession(now, 'session.closed');
+        keep(now);
+        return now;
+      },
+    );
+    if (ended) this.#runner.settle(ended);
+    void this.#pool.end(sessionId);
+    return closed;
+  }
+
+  /** Brings a failed session back, if its provider still has it. Others are given as they are. */
+  async resume(sessionId: string, keep: Keep = keepNothing): Promise<Session> {
+    const session = await this.get(sessionId);
+    if (session.status === 'closed')
+      throw new AppError('session_closed', `session ${sessionId} is closed: open a new one`);
+    if (session.status !== 'failed') return session;
+    if (!(await this.#providerHas(session))) {
+      throw new AppError(
+        'session_failed',
+        `${session.provider} does not have session ${sessionId} any more: open a new one`,
+      );
+    }
+    return this.#db.transact(() => {
+      const now = this.#store.session(sessionId);
+      if (now.status !== 'failed') return now;
+      const ready: Session = {
+        ...now,
+        status: 'ready',
+        failure: null,
+        updated_at: this.#clock.now(),
+      };
+      this.#store.updateSession(ready, 'session.resumed');
+      keep(ready);
+      return ready;
+    });
+  }
+
+  async #providerHas({ provider: id, provider_session_ref: ref, cwd }: Session): Promise<boolean> {
+    const provider = this.#usableProvider(id);
+    if (ref === null) return true;
+    if (!provider.capabilities.resume) return false;
+    try {
+      return (await provider.missing([{ ref, cwd }], new AbortController().signal)).length === 0;
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+      throw new AppError('provider_unavailable', error.message, { cause: error });
+    }
+  }
+
+  /** The approvals of one session, or of all. */
+  approvals({ status, session_id, limit, cursor }: ApprovalFilter): Promise<RecordPage<Approval>> {
+    return this.#db.read(() => {
+      if (session_id !== undefined) this.#store.session(session_id);
+      return this.#store.approvals.page({ status, session_id }, limit, cursor);
+    });
+  }
+
+  /** Answers an approval. The first answer wins; the turn goes on, also after a restart. */
+  async decide(
+    sessionId: string,
+    approvalId: string,
+    body: BodyOf<typeof decideApproval>,
+    keep: Keep = keepNothing,
+  ): Promise<Approval> {
+    const status = decisionOf(body.decision);
+    const answers = body.answers ?? null;
+    return this.#resolve(sessionId, approvalId, keep, (approval) => {
+      if (approval.kind === 'question' && status === 'accepted' && !answers) {
+        throw new AppError('invalid', 'body.answers: a question is accepted with its answers');
+      }
+      return { status, decidedBy: 'api', reason: body.reason ?? null, answers };
+    });
+  }
+
+  /** Lets an approval whose time is up expire: its agent sees it as declined. */
+  async expire(approval: Approval): Promise<void> {
+    await this.#resolve(approval.session_id, approval.id, keepNothing, (now) =>
+      now.status === 'pending' ? { status: 'expired', reason: null } : null,
+    );
+  }
+
+  async #resolve(
+    sessionId: string,
+    approvalId: string,
+    keep: Keep,
+    by: (approval: Approval) => Resolution | null,
+  ): Promise<Approval> {
+    let turnId: string | undefined;
+    let after: Turn | undefined;
+    const resolved = await this.#guard(
+      () => turnId,
+      () => {
+        const approval = this.#store.approval(sessionId, approvalId);
+        turnId = approval.turn_id;
+        const resolution = by(approval);
+        if (!resolution) return approval;
+        const done = this.#desk.resolve(approval, resolution);
+        after = this.#afterResolution(this.#store.turn(sessionId, approval.turn_id), done);
+        keep(done);
+        return done;
+      },
+    );
+    this.#desk.tell(resolved);
+    if (after && hasEnded(after)) this.#runner.settle(after);
+    else if (after) this.#runner.start(after);
+    return resolved;
+  }
+
+  /**
+   * What follows for a turn that has no agent since a restart: declined, it is over; accepted, it starts again
+   * once nothing else of it is pending. A turn with an agent just goes on.
+   */
+  #afterResolution(turn: Turn, resolved: Approval): Turn | undefined {
+    if (turn.provider_turn_ref !== null || hasEnded(turn)) return undefined;
+    if (resolved.status !== 'accepted')
+      return this.#runner.endNow(turn, { status: 'interrupted', error: null });
+    return this.#store.pendingApprovals(turn.turn_id).length === 0 ? turn : undefined;
+  }
+
+  /** A transaction that may end a turn: if the disk refuses it, the turn goes on. */
+  async #guard<T>(turnId: () => string | undefined, fn: () => T): Promise<T> {
+    try {
+      return await this.#db.transact(fn);
+    } catch (error) {
+      const isRefusal = error instanceof AppError && !error.code.startsWith('storage');
+      const id = turnId();
+      if (id !== undefined && !isRefusal) this.#runner.goOn(id);
+      throw error;
+    }
+  }
+
+  /** Refuses what the provider is known not to have, before anything is stored. */
+  #checkWishes(sessionId: string, body: BodyOf<typeof sendTurn>): void {
+    // What is looked at of a session never changes, so nothing is waited for; one that is not there is refused later.
+    const session = this.#db.peek(() => this.#store.sessions.get(sessionId));
+    if (!session) return;
+    const hasImages = Array.isArray(body.input) ? body.input.some(isImage) : isImage(body.input);
+    if (hasImages && !this.#usableProvider(session.provider).capabilities.images) {
+      throw new AppError('invalid', `${session.provider} takes no images`);
+    }
+    const wishes = {
+      permission_mode: body.permission_mode ?? null,
+      model: body.model ?? null,
+      thinking_effort: body.thinking_effort ?? null,
+    };
+    const objection = this.#pool.find(sessionId)?.agent.objection(settingsOf(session, wishes));
+    if (objection) throw new AppError('invalid', objection.message);
+  }
+
+  #newTurn(sessionId: string, input: StoredInputItem[], body: BodyOf<typeof sendTurn>): Turn {
     return {
       session_id: sessionId,
       turn_id: this.#ids.next('turn'),
       status: 'accepted',
       source: 'user',
       input,
+      permission_mode: body.permission_mode ?? null,
+      model: body.model ?? null,
+      thinking_effort: body.thinking_effort ?? null,
       text: null,
       usage: null,
       error: null,
@@ -144,8 +367,22 @@ export class SessionService {
       accepted_at: this.#clock.now(),
       started_at: null,
       ended_at: null,
+      interrupt_requested_at: null,
     };
   }
+}
+
+/** What the sender of a turn is told. */
+export function acceptance({ session_id, turn_id }: Turn): {
+  session_id: string;
+  turn_id: string;
+  status: 'accepted';
+} {
+  return { session_id, turn_id, status: 'accepted' };
+}
+
+function isImage(item: InputItem): boolean {
+  return item.type === 'image';
 }
 
 /** The absolute, existing directory that was meant; the server's own where none was named. Throws `invalid`. */

@@ -49,6 +49,18 @@ export function endTurn(session: Session, turn: Turn, now: number): Session {
   };
 }
 
+/** The session once it was closed, for good. */
+export function closedSession(session: Session, reason: string | null, now: number): Session {
+  return {
+    ...session,
+    status: 'closed',
+    close_reason: reason,
+    active_turn_id: null,
+    closed_at: now,
+    updated_at: now,
+  };
+}
+
 /** A session whose provider no longer has it. */
 export function failSession(
   session: Session,

@@ -1,17 +1,20 @@
 import type { EventKind } from '../api/events.ts';
+import type { Approval } from '../api/approvals.ts';
 import type { Item, Session, Turn } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Database } from '../store/database.ts';
 import { RecordTable } from '../store/records.ts';
+import { approvalInEvents } from './approval.ts';
 import { sessionInEvents } from './session.ts';
 import { turnInEvents } from './turn.ts';
 
-/** The rows of sessions, turns and items. Each change is written with the event that tells of it. */
+/** The rows of sessions, turns, items and approvals. Each change is written with the event that tells of it. */
 export class SessionStore {
   readonly sessions: RecordTable<Session>;
   readonly turns: RecordTable<Turn>;
   readonly items: RecordTable<Item>;
+  readonly approvals: RecordTable<Approval>;
   readonly #log: EventLog;
 
   constructor({ db, log }: { db: Database; log: EventLog }) {
@@ -19,6 +22,7 @@ export class SessionStore {
     this.sessions = new RecordTable(db, 'sessions', (session) => session.id);
     this.turns = new RecordTable(db, 'turns', (turn) => turn.turn_id);
     this.items = new RecordTable(db, 'items', (item) => item.item_id);
+    this.approvals = new RecordTable(db, 'approvals', (approval) => approval.id);
   }
 
   /** Throws `not_found`. */
@@ -33,7 +37,21 @@ export class SessionStore {
     this.session(sessionId);
     const turn = this.turns.get(turnId);
     if (turn?.session_id === sessionId) return turn;
-    throw new AppError('not_found', `session "${sessionId}" has no turn "${turnId}"`);
+    throw new AppError(
+      'not_found',
+      `session "${sessionId}" has no turn "${turnId}"; see cadre sessions turns`,
+    );
+  }
+
+  /** An approval of that session. Throws `not_found`, also for another session's approval. */
+  approval(sessionId: string, approvalId: string): Approval {
+    this.session(sessionId);
+    const approval = this.approvals.get(approvalId);
+    if (approval?.session_id === sessionId) return approval;
+    throw new AppError(
+      'not_found',
+      `session "${sessionId}" has no approval "${approvalId}"; see cadre approvals list`,
+    );
   }
 
   createSession(session: Session): void {
@@ -62,6 +80,36 @@ export class SessionStore {
     this.turns.update(turn);
     this.sessions.update(session);
     this.#append(kind, turn, { turn: turnInEvents(turn) });
+  }
+
+  /** Writes an approval that was asked for; turn and session wait for it. */
+  requestApproval(session: Session, turn: Turn, approval: Approval): void {
+    this.approvals.insert(approval);
+    this.#wait(session, turn, 'waiting_for_approval');
+    this.#append('approval.requested', turn, { approval });
+  }
+
+  /** Writes a resolved approval; turn and session go on once none of theirs is pending, if an agent is at it. */
+  resolveApproval(session: Session, turn: Turn, approval: Approval): void {
+    this.approvals.update(approval);
+    const goesOn =
+      turn.provider_turn_ref !== null && this.pendingApprovals(turn.turn_id).length === 0;
+    if (goesOn && turn.status === 'waiting_for_approval') this.#wait(session, turn, 'running');
+    this.#append('approval.resolved', turn, { approval: approvalInEvents(approval) });
+  }
+
+  /** The approvals that hold a turn, oldest first. */
+  pendingApprovals(turnId: string): Approval[] {
+    return this.approvalsOf(turnId).filter(({ status }) => status === 'pending');
+  }
+
+  approvalsOf(turnId: string): Approval[] {
+    return this.approvals.where('turn_id = ?', turnId);
+  }
+
+  /** Every pending approval, oldest first. */
+  allPendingApprovals(): Approval[] {
+    return this.approvals.where("status = 'pending'");
   }
 
   openItems(turnId: string): Item[] {
@@ -95,6 +143,19 @@ export class SessionStore {
   /** Sessions that say they are at work, oldest first. */
   busySessions(): Session[] {
     return this.sessions.where("status IN ('running', 'waiting_for_approval')");
+  }
+
+  /** Sessions that are ready and that an agent of the provider has seen, oldest first. */
+  resumableSessions(provider: Session['provider']): Session[] {
+    return this.sessions.where(
+      "status = 'ready' AND provider = ? AND record ->> '$.provider_session_ref' IS NOT NULL",
+      provider,
+    );
+  }
+
+  #wait(session: Session, turn: Turn, status: 'running' | 'waiting_for_approval'): void {
+    this.turns.update({ ...turn, status });
+    this.sessions.update({ ...session, status });
   }
 
   #append(kind: EventKind, turn: Turn, payload: Record<string, unknown>): void {

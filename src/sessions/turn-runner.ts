@@ -1,58 +1,66 @@
-import type { Session, Turn } from '../api/sessions.ts';
+import type { Approval } from '../api/approvals.ts';
+import type { Session, StoredInputItem, Turn } from '../api/sessions.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import {
-  type Agent,
-  type AgentUpdate,
-  type Provider,
+  type AgentAnswer,
+  type AgentRequest,
+  type AgentSink,
   ProviderError,
   type TurnOutcome,
+  type TurnSettings,
 } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
+import type { AgentPool, LiveAgent } from './agent-pool.ts';
+import { continuationPrompt } from './approval.ts';
+import type { ApprovalDesk } from './approval-desk.ts';
 import { closeStoredItems, TurnOutput } from './output.ts';
 import { endTurn, failSession } from './session.ts';
 import type { SessionStore } from './store.ts';
 import { finishTurn, hasEnded, startTurn } from './turn.ts';
 
-/** How long an agent has to end by itself before it is killed. */
-const AGENT_GRACE_MS = 2000;
-/** The end of a turn that could not be stored is tried again this often. */
+/** How long an agent has to end a turn that was interrupted, before it is killed. */
+const INTERRUPT_MS = 10_000;
+/** A turn's move that could not be stored is tried again this often. */
 const STORE_AGAIN_MS = 1000;
 
 interface Dependencies {
   db: Database;
   log: EventLog;
   store: SessionStore;
+  pool: AgentPool;
+  desk: ApprovalDesk;
   clock: Clock;
   ids: Ids;
   failpoint: Failpoint;
   logger: Logger;
-  /** The provider of a session; throws where it cannot start an agent just now. */
-  providerOf: (session: Session) => Provider;
+  /** A turn that runs longer is interrupted; null: it may last for days. */
+  turnTimeoutMs: number | null;
 }
 
-/** A turn that runs in this server. */
+/** A turn in this server: waiting for an agent, or at one. */
 interface RunningTurn {
   readonly done: Promise<void>;
-  /** Ends it with this outcome, whatever the agent does. */
+  /** Aborts when the turn is over or the server stops: nothing of it need go on. */
+  readonly over: AbortController;
+  /** Ends the wait for the agent, with this outcome. */
   readonly cutShort: (outcome: TurnOutcome) => void;
-}
-
-/** A live agent and where what it says goes just now. */
-interface LiveAgent {
-  agent: Agent;
   output: TurnOutput | undefined;
-  /** What it says outside a turn. */
-  aside: TurnOutput | undefined;
+  live: LiveAgent | undefined;
+  /** It waits for an approval, and is left as it is for the next start. */
+  left: boolean;
+  /** It was asked to end: an agent that has not seen it yet need not. */
+  interrupting: boolean;
+  /** Approvals given while no agent was there to hear of them: each good for one equal request. */
+  grants: Approval[];
 }
 
-/** Runs accepted turns on live agents. Decides nothing by what it remembers: the rows are the truth. */
+/** Runs turns on live agents. Decides nothing by what it remembers: the rows are the truth. */
 export class TurnRunner {
   readonly #given: Dependencies;
-  readonly #agents = new Map<string, LiveAgent>();
   readonly #running = new Map<string, RunningTurn>();
   readonly #stopping = new AbortController();
 
@@ -60,115 +68,280 @@ export class TurnRunner {
     this.#given = given;
   }
 
-  /** Agents that live just now, by provider. */
-  liveAgents(provider: Session['provider']): number {
-    const { store } = this.#given;
-    return [...this.#agents.keys()].filter((id) => store.sessions.get(id)?.provider === provider)
-      .length;
-  }
-
-  /** Runs an accepted turn in the background. It ends stored, however it ends. */
+  /** Runs a turn in the background: an accepted one, or one whose approvals were all given while it had no agent. */
   start(turn: Turn): void {
     if (this.#stopping.signal.aborted) return;
     const cut = Promise.withResolvers<TurnOutcome>();
-    const done = this.#run(turn, cut.promise)
+    const over = new AbortController();
+    const done = Promise.withResolvers<void>();
+    const running: RunningTurn = {
+      done: done.promise,
+      over,
+      cutShort: cut.resolve,
+      output: undefined,
+      live: undefined,
+      left: false,
+      interrupting: false,
+      grants: [],
+    };
+    this.#running.set(turn.turn_id, running);
+    void this.#run(turn, running, cut.promise)
       .catch((error: unknown) =>
         this.#given.logger.error({ err: error, turn_id: turn.turn_id }, 'a turn broke'),
       )
-      .finally(() => this.#running.delete(turn.turn_id));
-    this.#running.set(turn.turn_id, { done, cutShort: cut.resolve });
+      .finally(() => {
+        this.#running.delete(turn.turn_id);
+        over.abort();
+        if (running.live) this.#given.pool.release(running.live);
+        done.resolve();
+      });
+  }
+
+  /**
+   * Ends a turn now, in the running transaction: its approvals are cancelled, its open items closed. Returns the
+   * turn as it was left; a second ending is ignored. Call `settle` once the transaction is on disk.
+   */
+  endNow(turn: Turn, outcome: TurnOutcome): Turn {
+    const { log, store, clock, desk } = this.#given;
+    if (hasEnded(turn)) {
+      this.#given.logger.warn(
+        { turn_id: turn.turn_id, status: outcome.status },
+        'a second end of a turn was ignored',
+      );
+      return turn;
+    }
+    desk.cancelAll(turn, 'the turn ended');
+    // An interrupt that was stored first is how the turn ends, whatever else its agent says.
+    const interrupted = turn.interrupt_requested_at !== null && outcome.status !== 'interrupted';
+    const output = this.#running.get(turn.turn_id)?.output;
+    const isTold = !(output?.broken && outcome.status === 'completed');
+    const honest = isTold ? outcome : storageFailure(new Error('the disk refused some of it'));
+    const { status, error }: TurnOutcome = interrupted
+      ? { status: 'interrupted', error: null }
+      : honest;
+    const left = output?.close(status, outcome.usage) ?? { text: null, usage: turn.usage };
+    const isWhole = output !== undefined && !output.broken;
+    if (!isWhole) closeStoredItems(store.openItems(turn.turn_id), status, { log, store, clock });
+    const text = (isWhole ? left.text : null) ?? store.lastMessage(turn.turn_id);
+    const ended = finishTurn(turn, { status, error }, { text, usage: left.usage }, clock.now());
+    store.moveTurn(
+      endTurn(store.session(turn.session_id), ended, clock.now()),
+      ended,
+      `turn.${status}`,
+    );
+    return ended;
+  }
+
+  /** After `endNow` is on disk: its agent is told to stop, and nobody waits for it any more. */
+  settle(turn: Turn, error: TurnOutcome['error'] = null): void {
+    const running = this.#running.get(turn.turn_id);
+    this.#given.desk.tellCancelled(turn.turn_id);
+    running?.over.abort();
+    running?.cutShort({ status: 'interrupted', error });
+  }
+
+  /** `endNow` could not be stored: the turn goes on as if it had not been tried. */
+  goOn(turnId: string): void {
+    this.#running.get(turnId)?.output?.reopen();
+  }
+
+  /** Asks the agent of a turn to end it; one that does not is killed. The request is on disk already. */
+  interrupt(turn: Turn): void {
+    const { clock, desk, pool } = this.#given;
+    const running = this.#running.get(turn.turn_id);
+    desk.tellCancelled(turn.turn_id);
+    if (!running) return;
+    if (!running.live) {
+      running.over.abort();
+      return;
+    }
+    const { live } = running;
+    running.interrupting = true;
+    live.agent.cancel();
+    const kill = clock.after(INTERRUPT_MS, () => {
+      running.cutShort({ status: 'interrupted', error: null });
+      void pool.end(turn.session_id, 0);
+    });
+    void running.done.finally(() => kill[Symbol.dispose]());
   }
 
   /**
    * Lets running turns finish for `drainMs` (or until `hurry` aborts), ends the rest as interrupted, ends the
-   * agents. A turn that no agent has seen yet stays accepted, for the next start.
+   * agents. Turns that no agent has seen, and turns that wait for an approval, are left for the next start.
    */
   async stop(drainMs: number, hurry: AbortSignal): Promise<void> {
-    const { clock } = this.#given;
+    const { clock, store, pool, desk } = this.#given;
     this.#stopping.abort(new Error('the server is stopping'));
-    const all = () => Promise.all([...this.#running.values()].map(({ done }) => done));
+    const atWork = () =>
+      [...this.#running]
+        .filter(([id]) => store.turns.get(id)?.status !== 'waiting_for_approval')
+        .map(([, turn]) => turn);
     const drained = new AbortController();
     const limit = clock
       .sleep(drainMs, AbortSignal.any([hurry, drained.signal]))
       .catch(() => undefined);
-    await Promise.race([all(), limit]);
+    await Promise.race([Promise.all(atWork().map(({ done }) => done)), limit]);
     drained.abort();
     const error = {
       code: 'runtime_stopping',
       message: 'the server was stopped before the turn had ended',
     };
-    for (const turn of this.#running.values()) turn.cutShort({ status: 'interrupted', error });
-    await all();
-    await Promise.all(
-      [...this.#agents.values()].map(({ agent }) => agent.end(hurry.aborted ? 0 : AGENT_GRACE_MS)),
-    );
+    const rest = atWork();
+    for (const turn of rest) turn.cutShort({ status: 'interrupted', error });
+    await Promise.all(rest.map(({ done }) => done));
+    for (const turn of this.#running.values()) {
+      turn.left = true;
+      turn.over.abort();
+    }
+    desk.close();
+    await (hurry.aborted ? pool.endAll(0) : pool.endAll());
   }
 
-  async #run(turn: Turn, cut: Promise<TurnOutcome>): Promise<void> {
-    const { store, failpoint } = this.#given;
+  async #run(turn: Turn, running: RunningTurn, cut: Promise<TurnOutcome>): Promise<void> {
+    const { store, pool, failpoint } = this.#given;
     failpoint('turn.accepted');
     const session = store.session(turn.session_id);
+    const signal = AbortSignal.any([running.over.signal, this.#stopping.signal]);
     let live: LiveAgent;
     try {
-      live = await this.#agentFor(session);
+      live = await pool.lease(session, (agent) => this.#sink(agent), signal);
     } catch (error) {
-      // Nobody has seen the turn: it is kept, and starts with the next server.
-      if (this.#stopping.signal.aborted) return;
-      await this.#failUnseen(turn, error);
+      // It was ended meanwhile, or is kept for the next start.
+      if (!signal.aborted) await this.#failUnseen(turn, error);
       return;
     }
+    running.live = live;
+    const objection = live.agent.objection(settingsOf(session, turn));
+    if (objection) return this.#failUnseen(turn, objection);
     await this.#closeAside(live);
     const broken = Promise.withResolvers<TurnOutcome>();
     const output = this.#output(session, turn.turn_id, (error) =>
       broken.resolve(storageFailure(error)),
     );
+    const prompt = this.#promptOf(turn, running);
     // From here on the agent may have seen it: on disk before it does.
-    if (!(await this.#begin(turn, live.agent.ref))) return;
+    if (!(await this.#begin(turn, live, running))) return;
     failpoint('turn.started');
+    running.output = output;
     live.output = output;
-    const outcome = await Promise.race([live.agent.prompt(turn.input), cut, broken.promise]);
+    const outcome = running.interrupting
+      ? { status: 'interrupted' as const, error: null }
+      : await Promise.race([
+          this.#prompt(live, prompt, settingsOf(session, turn)),
+          cut,
+          broken.promise,
+        ]);
     live.output = undefined;
+    if (running.left) return;
     failpoint('turn.ending');
     if (output.broken) live.agent.cancel();
-    await this.#persist(
-      turn,
-      () => this.#storeEnd(turn.turn_id, outcome, output),
-      () => output.giveUp(),
+    await this.#persist(turn, () =>
+      this.endNow(store.turn(turn.session_id, turn.turn_id), outcome),
     );
+    this.#given.desk.tellCancelled(turn.turn_id);
   }
 
-  async #agentFor(session: Session): Promise<LiveAgent> {
-    const known = this.#agents.get(session.id);
-    if (known) return known;
-    const provider = this.#given.providerOf(session);
-    const live = {
-      agent: undefined as unknown as Agent,
-      output: undefined,
-      aside: undefined,
-    } as LiveAgent;
-    const sink = { update: (update: AgentUpdate) => this.#outputOf(live, session).take(update) };
-    live.agent = await provider.open(session, sink, this.#stopping.signal);
-    this.#agents.set(session.id, live);
-    void live.agent.gone.then(async () => {
-      if (this.#agents.get(session.id) === live) this.#agents.delete(session.id);
-      await this.#closeAside(live);
-    });
-    return live;
+  async #prompt(
+    live: LiveAgent,
+    input: readonly StoredInputItem[],
+    settings: TurnSettings,
+  ): Promise<TurnOutcome> {
+    using _limit = this.#timeLimit(live);
+    try {
+      return await live.agent.prompt(input, settings);
+    } catch (error) {
+      return { status: 'failed', error: describe(error) };
+    }
   }
 
-  #begin(turn: Turn, ref: string): Promise<boolean> {
-    const { store, clock } = this.#given;
-    return this.#persist(turn, () => {
-      const session = { ...store.session(turn.session_id), provider_session_ref: ref };
-      store.moveTurn(session, startTurn(turn, clock.now()), 'turn.started');
+  /** Contract, A turn may last for days: unless a limit is set; then it is interrupted, and the session lives on. */
+  #timeLimit(live: LiveAgent): Disposable {
+    const { clock, turnTimeoutMs, db, store, logger } = this.#given;
+    if (turnTimeoutMs === null) return { [Symbol.dispose]: () => undefined };
+    return clock.after(turnTimeoutMs, () => {
+      const active = store.sessions.get(live.session.id)?.active_turn_id;
+      const turn = active ? store.turns.get(active) : undefined;
+      if (!turn || turn.interrupt_requested_at !== null) return;
+      db.transact(() => this.requestInterrupt(turn))
+        .then((asked) => this.interrupt(asked))
+        .catch((error: unknown) =>
+          logger.error({ err: error }, 'a turn over its limit could not be interrupted'),
+        );
     });
+  }
+
+  /** Stores that a turn is to end, in the running transaction. */
+  requestInterrupt(turn: Turn): Turn {
+    const { store, clock, desk } = this.#given;
+    if (hasEnded(turn) || turn.interrupt_requested_at !== null) return turn;
+    const asked = { ...turn, interrupt_requested_at: clock.now() };
+    store.moveTurn(store.session(turn.session_id), asked, 'turn.interrupt_requested');
+    desk.cancelAll(asked, 'the turn was interrupted');
+    const now = store.turn(turn.session_id, turn.turn_id);
+    const hasAgent = now.provider_turn_ref !== null;
+    return hasAgent ? now : this.endNow(now, { status: 'interrupted', error: null });
+  }
+
+  /** Stores that the agent is about to see the turn. False when it is over already, or the server stops. */
+  async #begin(turn: Turn, { agent }: LiveAgent, running: RunningTurn): Promise<boolean> {
+    const { store, clock, ids } = this.#given;
+    let begun = false;
+    const stored = await this.#persist(turn, () => {
+      const now = store.turn(turn.session_id, turn.turn_id);
+      begun = !hasEnded(now) && !running.over.signal.aborted;
+      if (!begun) return;
+      for (const grant of running.grants) store.approvals.update({ ...grant, held: false });
+      const session: Session = {
+        ...store.session(turn.session_id),
+        provider_session_ref: agent.ref,
+        status: 'running',
+      };
+      store.moveTurn(
+        session,
+        { ...startTurn(now, clock.now()), provider_turn_ref: ids.next('run') },
+        'turn.started',
+      );
+    });
+    return stored && begun;
+  }
+
+  /** What the agent is to be told: the turn's input, or what was approved while it had no agent. */
+  #promptOf(turn: Turn, running: RunningTurn): readonly StoredInputItem[] {
+    if (turn.status !== 'waiting_for_approval') return turn.input;
+    const { store } = this.#given;
+    running.grants = store.approvalsOf(turn.turn_id).filter(({ held }) => held);
+    return [{ type: 'text', text: continuationPrompt(running.grants) }];
+  }
+
+  #sink(live: LiveAgent): AgentSink {
+    return {
+      update: (update) => this.#outputOf(live).take(update),
+      ask: (request, withdrawn) => this.#ask(live, request, withdrawn),
+    };
+  }
+
+  async #ask(
+    { session }: LiveAgent,
+    request: AgentRequest,
+    withdrawn: AbortSignal,
+  ): Promise<AgentAnswer> {
+    const { store, desk } = this.#given;
+    const turnId = store.sessions.get(session.id)?.active_turn_id;
+    const running = turnId ? this.#running.get(turnId) : undefined;
+    if (!turnId || !running) return { decision: 'cancelled' };
+    const grant = running.grants.findIndex((one) => desk.isSame(one, request));
+    if (grant >= 0) {
+      const [used] = running.grants.splice(grant, 1);
+      return { decision: 'accept', answers: used?.answers ?? null };
+    }
+    return desk.ask(session.id, turnId, request, withdrawn);
   }
 
   /**
    * Stores a turn's move. Where the disk refuses, again and again: it has happened, and nothing can go on
    * without it. False when the server stopped before it was stored; the next start takes it from there.
    */
-  async #persist(turn: Turn, move: () => void, onRefused?: () => void): Promise<boolean> {
+  async #persist(turn: Turn, move: () => void): Promise<boolean> {
     const { db, clock, logger } = this.#given;
     for (;;) {
       try {
@@ -176,33 +349,10 @@ export class TurnRunner {
         return true;
       } catch (error) {
         logger.error({ err: error, turn_id: turn.turn_id }, "a turn's move could not be stored");
-        onRefused?.();
         if (this.#stopping.signal.aborted) return false;
         await clock.sleep(STORE_AGAIN_MS, this.#stopping.signal).catch(() => undefined);
       }
     }
-  }
-
-  #storeEnd(turnId: string, outcome: TurnOutcome, output: TurnOutput): void {
-    const { log, store, clock, logger } = this.#given;
-    const turn = store.turns.get(turnId);
-    if (!turn || hasEnded(turn)) {
-      logger.warn(
-        { turn_id: turnId, status: outcome.status },
-        'a second end of a turn was ignored',
-      );
-      return;
-    }
-    const left = output.close(outcome.status, outcome.usage);
-    if (output.broken)
-      closeStoredItems(store.openItems(turnId), outcome.status, { log, store, clock });
-    const text = output.broken ? store.lastMessage(turnId) : left.text;
-    const ended = finishTurn(turn, outcome, { text, usage: left.usage }, clock.now());
-    store.moveTurn(
-      endTurn(store.session(turn.session_id), ended, clock.now()),
-      ended,
-      `turn.${outcome.status}`,
-    );
   }
 
   /** Ends a turn that no agent has seen, and its session too where the provider does not have it any more. */
@@ -214,30 +364,31 @@ export class TurnRunner {
       'a turn could not start',
     );
     await this.#persist(turn, () => {
-      const ended = finishTurn(
-        turn,
-        { status: 'failed', error: failure },
-        { text: null, usage: null },
-        clock.now(),
+      this.endNow(store.turn(turn.session_id, turn.turn_id), { status: 'failed', error: failure });
+      if (failure.code !== 'resume_failed') return;
+      store.updateSession(
+        failSession(store.session(turn.session_id), failure, clock.now()),
+        'session.failed',
       );
-      const session = endTurn(store.session(turn.session_id), ended, clock.now());
-      store.moveTurn(session, ended, 'turn.failed');
-      if (failure.code === 'resume_failed') {
-        store.updateSession(failSession(session, failure, clock.now()), 'session.failed');
-      }
     });
   }
 
-  #outputOf(live: LiveAgent, session: Session): TurnOutput {
-    live.aside ??= live.output ? undefined : this.#output(session, null, () => undefined);
+  #outputOf(live: LiveAgent): TurnOutput {
+    live.aside ??= live.output ? undefined : this.#output(live.session, null, () => undefined);
     return (live.output ?? live.aside) as TurnOutput;
   }
 
+  /** Closes what an agent said outside a turn. */
   async #closeAside(live: LiveAgent): Promise<void> {
     const { aside } = live;
     live.aside = undefined;
-    if (aside && !aside.broken)
-      await this.#given.db.transact(() => aside.close('completed')).catch(() => undefined);
+    if (!aside || aside.broken) return;
+    await this.#given.db.transact(() => aside.close('completed')).catch(() => undefined);
+  }
+
+  /** An agent is gone: what it said outside a turn is whole. */
+  async agentGone(live: LiveAgent): Promise<void> {
+    await this.#closeAside(live);
   }
 
   #output(session: Session, turnId: string | null, onError: (error: unknown) => void): TurnOutput {
@@ -245,6 +396,18 @@ export class TurnRunner {
     const costBefore = this.#given.store.sessions.get(session.id)?.usage?.cost_usd ?? null;
     return new TurnOutput({ ...this.#given, place, costBefore, onError });
   }
+}
+
+/** What holds for a turn: its own wishes, else the session's. */
+export function settingsOf(
+  session: Session,
+  turn: Pick<Turn, 'permission_mode' | 'model' | 'thinking_effort'>,
+): TurnSettings {
+  return {
+    permissionMode: turn.permission_mode ?? session.permission_mode,
+    model: turn.model ?? session.model,
+    thinkingEffort: turn.thinking_effort ?? session.thinking_effort,
+  };
 }
 
 function describe(error: unknown): { code: string; message: string } {

@@ -1,7 +1,7 @@
 import { Argument, type Command, type Option } from 'commander';
 import { type CommandTree, type CommandValue, completionScript, shells } from '../completions.ts';
 import type { GlobalOptions } from '../context.ts';
-import { show, type World } from '../world.ts';
+import { showDocument, type World } from '../world.ts';
 
 type Shell = (typeof shells)[number];
 
@@ -27,7 +27,12 @@ Install it, then start a new shell:
       )
       .action(async (shell: Shell, _options: object, command: Command) => {
         const script = completionScript(shell, describeTree(await createProgram(world)));
-        show(world, command.optsWithGlobals<GlobalOptions>(), { shell, script }, () => script);
+        showDocument(
+          world,
+          command.optsWithGlobals<GlobalOptions>(),
+          { shell, script },
+          () => script,
+        );
       });
   };
 }

@@ -4,10 +4,9 @@ import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
 import { streamEvents } from '../../client/stream.ts';
 import { AppError } from '../../errors.ts';
-import type { GlobalOptions } from '../context.ts';
+import { sessionId } from '../find.ts';
 import { plain, shortId } from '../output.ts';
-import type { World } from '../world.ts';
-import { wholeId } from './sessions.ts';
+import { clientAction, type World } from '../world.ts';
 
 /** `cadre events tail`. */
 export function eventCommands(program: Command, world: World): void {
@@ -20,29 +19,28 @@ export function eventCommands(program: Command, world: World): void {
     .option('--after-seq <seq>', 'only after this event; "latest": only what is new', '0')
     .option('--no-follow', 'end with the newest stored event')
     .action(
-      async (
-        options: { session?: string; afterSeq: string; follow: boolean },
-        command: Command,
-      ) => {
-        const global = command.optsWithGlobals<GlobalOptions>();
-        const client = await world.connect(global);
-        const sessionId =
-          options.session === undefined ? undefined : await wholeId(client, options.session);
-        const after = startingPoint(options.afterSeq);
-        const write = global.json
-          ? (event: RuntimeEventRecord) => world.stdout.write(`${JSON.stringify(event)}\n`)
-          : (event: RuntimeEventRecord) => world.stdout.write(`${line(event)}\n`);
-        if (options.follow) await follow(world, client, sessionId, after, write);
-        else for await (const event of stored(client, sessionId, after)) write(event);
-        client.close();
-      },
+      clientAction(
+        world,
+        async (
+          { client, global },
+          options: { session?: string; afterSeq: string; follow: boolean },
+        ) => {
+          const session =
+            options.session === undefined ? undefined : await sessionId(client, options.session);
+          const after = startingPoint(options.afterSeq);
+          const write = (event: RuntimeEventRecord) =>
+            world.stdout.write(`${global.json ? JSON.stringify(event) : line(event)}\n`);
+          if (options.follow) await follow(world, client, session, after, write);
+          else for await (const event of stored(client, session, after)) write(event);
+        },
+      ),
     );
 }
 
 async function follow(
   world: World,
   client: Client,
-  sessionId: string | undefined,
+  session: string | undefined,
   after: number | 'latest',
   write: (event: RuntimeEventRecord) => void,
 ): Promise<void> {
@@ -50,7 +48,7 @@ async function follow(
   const events = streamEvents({
     client,
     clock: world.clock,
-    sessionId,
+    sessionId: session,
     after,
     signal,
     onConnection: (state) =>
@@ -67,7 +65,7 @@ async function follow(
 /** What is stored just now, page by page. */
 async function* stored(
   client: Client,
-  sessionId: string | undefined,
+  session: string | undefined,
   from: number | 'latest',
 ): AsyncGenerator<RuntimeEventRecord> {
   if (from === 'latest') return;
@@ -75,10 +73,10 @@ async function* stored(
   for (;;) {
     const query = { after_seq: after, limit: 10_000 };
     const { value, headers } =
-      sessionId === undefined
+      session === undefined
         ? await client.ask(endpoints.replayEvents, { query })
         : await client.ask(endpoints.replaySessionEvents, {
-            params: { session_id: sessionId },
+            params: { session_id: session },
             query,
           });
     yield* value;

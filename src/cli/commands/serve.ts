@@ -1,5 +1,6 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { dataDirectory, loadConfig } from '../../config/load.ts';
+import { AppError } from '../../errors.ts';
 import { failpointsFrom } from '../../lib/failpoint.ts';
 import { selfCommand, version } from '../../lib/self.ts';
 import type { GlobalOptions } from '../context.ts';
@@ -12,6 +13,7 @@ interface ServeOptions {
   port?: string;
   logLevel?: string;
   demo?: boolean;
+  allowRemote?: boolean;
 }
 
 /** `cadre serve`: the server, in the foreground. */
@@ -22,7 +24,17 @@ export function serveCommand(program: Command, world: World): void {
     .option('--config <file>', 'the configuration (CADRE_CONFIG)')
     .option('--bind <host:port>', 'the address to listen on')
     .option('--port <port>', 'the port to listen on, on 127.0.0.1; 0 takes a free one')
-    .option('--log-level <level>', 'trace, debug, info, warn, error or silent')
+    .addOption(
+      new Option('--log-level <level>', 'what is logged').choices([
+        'trace',
+        'debug',
+        'info',
+        'warn',
+        'error',
+        'silent',
+      ]),
+    )
+    .option('--allow-remote', 'let --bind name an address that other machines reach')
     .option('--demo', 'use the built-in demo agent as the acp provider: no account, no model')
     .action(async (options: ServeOptions, command: Command) => {
       await serve(world, { ...command.optsWithGlobals<GlobalOptions>(), ...options });
@@ -36,6 +48,7 @@ async function serve(world: World, options: ServeOptions & GlobalOptions): Promi
   const { config: file, dataDir, logLevel } = options;
   const config = loadConfig({ config: file, bindAddress, dataDir, logLevel }, world.env);
   if (options.demo) config.providers.acp = demoAgent(world.env);
+  refuseRemote(config.server.bind_address, options.allowRemote === true, world);
   const directory = dataDirectory(config, world.env);
 
   const stop = new AbortController();
@@ -66,7 +79,20 @@ async function serve(world: World, options: ServeOptions & GlobalOptions): Promi
   if (!stop.signal.aborted)
     await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
   await runtime.stop(hurry.signal);
-  for (const name of ['SIGTERM', 'SIGINT'] as const) process.off(name, signalled);
+}
+
+/** Loopback unless that was asked for by name: what goes over the wire is plain HTTP. */
+function refuseRemote(address: string, isAllowed: boolean, { stderr }: World): void {
+  if (/^(127\.\d+\.\d+\.\d+|localhost|\[::1\]):\d+$/.test(address)) return;
+  if (!isAllowed) {
+    throw new AppError(
+      'invalid',
+      `${address} can be reached by other machines: pass --allow-remote if that is meant`,
+    );
+  }
+  stderr.write(
+    `cadre: ${address} can be reached by other machines, and traffic is plain HTTP: put TLS in front of it\n`,
+  );
 }
 
 function demoAgent(env: NodeJS.ProcessEnv) {

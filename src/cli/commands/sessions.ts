@@ -1,22 +1,16 @@
+import path from 'node:path';
 import { type Command, Option } from 'commander';
-import type { Session } from '../../api/sessions.ts';
 import { endpoints } from '../../api/index.ts';
-import type { Client } from '../../client/client.ts';
+import type { Session, Turn } from '../../api/sessions.ts';
 import { AppError } from '../../errors.ts';
-import type { GlobalOptions } from '../context.ts';
+import { sessionArgument, sessionId, turnParams } from '../find.ts';
 import { followTurn } from '../follow-turn.ts';
-import { ago, details, shortId, table } from '../output.ts';
+import { type OpenOptions, openBody, withOpenOptions } from '../open-session.ts';
+import { ago, details, plain, shortId, table } from '../output.ts';
 import { readPrompt } from '../prompt.ts';
-import { show, type World } from '../world.ts';
+import { clientAction, type World } from '../world.ts';
 
-/** The options that open a session. */
-export interface OpenOptions {
-  provider: Session['provider'];
-  model?: string;
-  cwd?: string;
-  permissionMode?: string;
-  title?: string;
-}
+const turnArgument = ['[turn]', 'its id (default: the most recent one)'] as const;
 
 /** `cadre sessions …`. */
 export function sessionCommands(program: Command, world: World): void {
@@ -25,17 +19,19 @@ export function sessionCommands(program: Command, world: World): void {
   withOpenOptions(sessions.command('create'))
     .description('open a session')
     .option('--metadata <json>', 'any JSON, kept with the session')
-    .action(async (options: OpenOptions & { metadata?: string }, command: Command) => {
-      const global = command.optsWithGlobals<GlobalOptions>();
-      const client = await world.connect(global);
-      const metadata =
-        options.metadata === undefined ? {} : { metadata: parseJson(options.metadata) };
-      const session = await client.call(endpoints.createSession, {
-        body: { ...openBody(options), ...metadata },
-      });
-      show(world, global, session, () => `${session.id}\n`);
-      client.close();
-    });
+    .action(
+      clientAction(
+        world,
+        async ({ client, show }, options: OpenOptions & { metadata?: string }) => {
+          const metadata =
+            options.metadata === undefined ? {} : { metadata: parseJson(options.metadata) };
+          const session = await client.call(endpoints.createSession, {
+            body: { ...openBody(options), ...metadata },
+          });
+          show(session, () => `${session.id}\n`);
+        },
+      ),
+    );
 
   sessions
     .command('list')
@@ -52,120 +48,171 @@ export function sessionCommands(program: Command, world: World): void {
     .addOption(new Option('--provider <provider>').choices(['codex', 'claude', 'acp']))
     .option('--limit <n>', 'how many at most', Number, 100)
     .action(
-      async (
-        options: { status?: Session['status']; provider?: Session['provider']; limit: number },
-        command: Command,
-      ) => {
-        const global = command.optsWithGlobals<GlobalOptions>();
-        const client = await world.connect(global);
-        const { status, provider, limit } = options;
-        const found = await client.call(endpoints.listSessions, {
-          query: { status, provider, limit },
-        });
-        const now = world.clock.now();
-        const rows = found.map((one) => [
-          shortId(one.id),
-          one.provider,
-          one.status,
-          ago(one.updated_at, now),
-          one.title ?? '-',
-          one.cwd,
-        ]);
-        show(world, global, found, () =>
-          table(['ID', 'PROVIDER', 'STATUS', 'AGE', 'TITLE', 'CWD'], rows),
-        );
-        client.close();
-      },
+      clientAction(
+        world,
+        async (
+          { client, show },
+          query: { status?: Session['status']; provider?: Session['provider']; limit: number },
+        ) => {
+          const found = await client.call(endpoints.listSessions, { query });
+          const now = world.clock.now();
+          const rows = found.map((one) => [
+            shortId(one.id),
+            one.provider,
+            one.status,
+            ago(one.updated_at, now),
+            one.title ?? '-',
+            one.cwd,
+          ]);
+          show(found, () => table(['ID', 'PROVIDER', 'STATUS', 'AGE', 'TITLE', 'CWD'], rows));
+        },
+      ),
     );
 
   sessions
     .command('get')
     .description('show a session')
-    .argument('<session>', 'its id, or the last 6 or more characters of it')
-    .action(async (id: string, _options: object, command: Command) => {
-      const global = command.optsWithGlobals<GlobalOptions>();
-      const client = await world.connect(global);
-      const session = await client.call(endpoints.getSession, {
-        params: { session_id: await wholeId(client, id) },
-      });
-      show(world, global, session, () => details(session));
-      client.close();
-    });
+    .argument(...sessionArgument)
+    .action(
+      clientAction(world, async ({ client, show }, id: string) => {
+        const session = await client.call(endpoints.getSession, {
+          params: { session_id: await sessionId(client, id) },
+        });
+        show(session, () => details(session));
+      }),
+    );
 
   sessions
     .command('send')
     .description('send a turn and stream what comes of it')
-    .argument('<session>', 'its id, or the last 6 or more characters of it')
+    .argument(...sessionArgument)
     .argument('<text>', 'what to say; - reads it from stdin')
     .option('--no-wait', 'do not wait for the turn to end')
     .option('--expect <turn>', 'refuse unless this is the most recent turn')
+    .option('--permission-mode <mode>', 'for this turn only')
+    .option('--model <model>', 'for this turn only')
+    .option('--image <file...>', 'an image to show the agent')
     .action(
-      async (
-        id: string,
-        text: string,
-        options: { wait: boolean; expect?: string },
-        command: Command,
-      ) => {
-        const global = command.optsWithGlobals<GlobalOptions>();
-        const client = await world.connect(global);
-        const input = [{ type: 'text' as const, text: await readPrompt(text, world.stdin) }];
-        const session_id = await wholeId(client, id);
-        const accepted = await client.call(endpoints.sendTurn, {
-          params: { session_id },
-          body: {
-            input,
-            ...(options.expect === undefined ? {} : { expected_turn_id: options.expect }),
-          },
+      clientAction(
+        world,
+        async ({ client, global, show }, id: string, text: string, options: SendOptions) => {
+          const session_id = await sessionId(client, id);
+          const body = {
+            input: [
+              { type: 'text' as const, text: await readPrompt(text, world.stdin) },
+              ...(options.image ?? []).map(imageInput),
+            ],
+            expected_turn_id: options.expect,
+            permission_mode: options.permissionMode,
+            model: options.model,
+          };
+          const accepted = await client.call(endpoints.sendTurn, { params: { session_id }, body });
+          if (options.wait) await followTurn(world, global, client, accepted);
+          else show(accepted, () => `${accepted.turn_id}\n`);
+        },
+      ),
+    );
+
+  sessions
+    .command('turns')
+    .description('list the turns of a session, newest first')
+    .argument(...sessionArgument)
+    .option('--limit <n>', 'how many at most', Number, 100)
+    .action(
+      clientAction(world, async ({ client, show }, id: string, query: { limit: number }) => {
+        const found = await client.call(endpoints.listTurns, {
+          params: { session_id: await sessionId(client, id) },
+          query,
         });
-        if (options.wait) await followTurn(world, global, client, accepted);
-        else show(world, global, accepted, () => `${accepted.turn_id}\n`);
-        client.close();
-      },
+        const now = world.clock.now();
+        const rows = found.map((one) => [
+          one.turn_id,
+          one.status,
+          ago(one.accepted_at, now),
+          oneLine(one),
+        ]);
+        show(found, () => table(['TURN', 'STATUS', 'AGE', 'SAID'], rows));
+      }),
+    );
+
+  sessions
+    .command('items')
+    .description('show what a turn said and did, whole')
+    .argument(...sessionArgument)
+    .argument(...turnArgument)
+    .action(
+      clientAction(world, async ({ client, show }, id: string, turn: string | undefined) => {
+        const found = await client.call(endpoints.listItems, {
+          params: await turnParams(client, id, turn),
+        });
+        const texts = found.map(
+          ({ kind, status, tool, text }) =>
+            `[${kind}, ${status}] ${plain(tool?.title ?? '')}\n${plain(text)}\n`,
+        );
+        show(found, () => texts.join('\n'));
+      }),
+    );
+
+  sessions
+    .command('interrupt')
+    .description('ask for the running turn to end')
+    .argument(...sessionArgument)
+    .argument(...turnArgument)
+    .action(
+      clientAction(world, async ({ client, show }, id: string, turn: string | undefined) => {
+        const asked = await client.call(endpoints.interruptTurn, {
+          params: await turnParams(client, id, turn),
+          body: {},
+        });
+        show(asked, () => `${asked.turn_id} is asked to end\n`);
+      }),
+    );
+
+  sessions
+    .command('close')
+    .description('close a session for good')
+    .argument(...sessionArgument)
+    .option('--reason <text>', 'why, for the record')
+    .action(
+      clientAction(world, async ({ client, show }, id: string, body: { reason?: string }) => {
+        const closed = await client.call(endpoints.closeSession, {
+          params: { session_id: await sessionId(client, id) },
+          body,
+        });
+        show(closed, () => `${closed.id} is closed\n`);
+      }),
+    );
+
+  sessions
+    .command('resume')
+    .description('bring a failed session back, if its provider still has it')
+    .argument(...sessionArgument)
+    .action(
+      clientAction(world, async ({ client, show }, id: string) => {
+        const params = { session_id: await sessionId(client, id) };
+        const session = await client.call(endpoints.resumeSession, { params, body: {} });
+        show(session, () => `${session.id} is ${session.status}\n`);
+      }),
     );
 }
 
-/** Adds the options that open a session. */
-export function withOpenOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option('--provider <provider>', 'whose agent')
-        .choices(['codex', 'claude', 'acp'])
-        .default('acp'),
-    )
-    .option('--model <model>', 'a model of the provider')
-    .option('--cwd <directory>', 'where the agent works (default: here)')
-    .option('--permission-mode <mode>', 'what the agent may do without asking')
-    .option('--title <title>', 'a name for people');
+interface SendOptions {
+  wait: boolean;
+  expect?: string;
+  permissionMode?: string;
+  model?: string;
+  image?: string[];
 }
 
-/** The request that the options mean. The agent works where the command was called, not where the server was. */
-export function openBody({ provider, model, cwd, permissionMode, title }: OpenOptions) {
-  return { provider, model, cwd: cwd ?? process.cwd(), permission_mode: permissionMode, title };
+/** The server reads it, so it has to know where it is. */
+function imageInput(file: string): { type: 'image'; path: string } {
+  return { type: 'image', path: path.resolve(file) };
 }
 
-/** The whole id behind its last characters. Throws `not_found`, or `usage` where several end so. */
-export async function wholeId(client: Client, end: string): Promise<string> {
-  if (/^sess_[0-9a-f]{32}$/.test(end)) return end;
-  if (end.length < 6)
-    throw new AppError(
-      'usage',
-      `"${end}" is too short: give the last 6 characters of an id, or more`,
-    );
-  const found: string[] = [];
-  let cursor: string | undefined;
-  do {
-    const { value, headers } = await client.ask(endpoints.listSessions, {
-      query: { limit: 500, cursor },
-    });
-    found.push(...value.map(({ id }) => id).filter((id) => id.endsWith(end)));
-    cursor = headers['x-next-cursor'] as string | undefined;
-  } while (cursor !== undefined);
-  const [only, ...others] = found;
-  if (only === undefined)
-    throw new AppError('not_found', `no session ends with "${end}"; see cadre sessions list`);
-  if (others.length > 0)
-    throw new AppError('usage', `several sessions end with "${end}": ${found.join(', ')}`);
-  return only;
+/** What a turn was about, short enough for a table. */
+function oneLine({ text, error }: Turn): string {
+  const said = (text ?? error?.message ?? '').replaceAll(/\s+/g, ' ');
+  return said.length > 60 ? `${said.slice(0, 59)}…` : said;
 }
 
 function parseJson(text: string): unknown {

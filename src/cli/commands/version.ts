@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { commit, version } from '../../lib/self.ts';
 import type { GlobalOptions } from '../context.ts';
-import { show, type World } from '../world.ts';
+import { showDocument, type World } from '../world.ts';
 
 /** `cadre version`. */
 export function versionCommand(program: Command, world: World): void {
@@ -10,7 +10,7 @@ export function versionCommand(program: Command, world: World): void {
     .description('the version of this program')
     .action((_options: object, command: Command) => {
       const value = { name: 'cadre', version, commit, node: process.version };
-      show(
+      showDocument(
         world,
         command.optsWithGlobals<GlobalOptions>(),
         value,

@@ -1,12 +1,11 @@
 import type { ServerResponse } from 'node:http';
-import type { FastifyInstance } from 'fastify';
 import { endpoints } from '../../api/index.ts';
 import { AppError } from '../../errors.ts';
 import type { Scope } from '../../events/event.ts';
 import type { Feed } from '../../events/feed.ts';
 import type { EventLog, LogEntry } from '../../events/log.ts';
 import type { SessionService } from '../../sessions/service.ts';
-import { mount, RawJson } from '../mount.ts';
+import { type Mount, RawJson } from '../mount.ts';
 import type { EventStreams } from '../sse.ts';
 
 /** A replay ends at this many bytes even if its limit is not reached. */
@@ -14,7 +13,7 @@ const REPLAY_BYTES = 8 * 1024 * 1024;
 
 /** Replay and stream, of the whole runtime and of a session. */
 export function eventRoutes(
-  app: FastifyInstance,
+  mount: Mount,
   given: {
     log: EventLog;
     feed: Feed;
@@ -25,18 +24,18 @@ export function eventRoutes(
 ): void {
   const { log, feed, streams, sessions, epoch } = given;
 
-  mount(app, endpoints.replayEvents, ({ query, setHeader }) =>
+  mount(endpoints.replayEvents, ({ query, setHeader }) =>
     Promise.resolve(replay({ name: 'runtime' }, query, setHeader)),
   );
-  mount(app, endpoints.streamEvents, async ({ query, header, takeOver }) => {
+  mount(endpoints.streamEvents, async ({ query, header, takeOver }) => {
     const after = startingPoint(query.after_seq, header('last-event-id'));
     return stream(takeOver, { name: 'runtime' }, after);
   });
-  mount(app, endpoints.replaySessionEvents, async ({ params, query, setHeader }) => {
+  mount(endpoints.replaySessionEvents, async ({ params, query, setHeader }) => {
     const { id } = await sessions.get(params.session_id);
     return replay({ name: 'session', id }, query, setHeader);
   });
-  mount(app, endpoints.streamSessionEvents, async ({ params, query, header, takeOver }) => {
+  mount(endpoints.streamSessionEvents, async ({ params, query, header, takeOver }) => {
     const after = startingPoint(query.after_seq, header('last-event-id'));
     const { id } = await sessions.get(params.session_id);
     return stream(takeOver, { name: 'session', id }, after);

@@ -1,7 +1,6 @@
-import type { FastifyInstance } from 'fastify';
 import { endpoints } from '../../api/index.ts';
 import type { Diagnostics, Health, RecoverySummary } from '../../api/runtime.ts';
-import { mount } from '../mount.ts';
+import type { Mount } from '../mount.ts';
 
 /** What the server knows of itself. */
 export interface SelfKnowledge {
@@ -15,14 +14,14 @@ export interface SelfKnowledge {
 }
 
 /** Health, version, description and diagnostics. */
-export function runtimeRoutes(app: FastifyInstance, self: SelfKnowledge): void {
-  mount(app, endpoints.getPublicHealth, () => ({ status: self.health().status }));
-  mount(app, endpoints.getOpenApi, async ({ setHeader }) => {
+export function runtimeRoutes(mount: Mount, self: SelfKnowledge): void {
+  mount(endpoints.getPublicHealth, () => ({ status: self.health().status }));
+  mount(endpoints.getOpenApi, async ({ setHeader }) => {
     setHeader('content-type', 'application/yaml; charset=utf-8');
     return self.openApi();
   });
-  mount(app, endpoints.getHealth, () => self.health());
-  mount(app, endpoints.getVersion, () => ({
+  mount(endpoints.getHealth, () => self.health());
+  mount(endpoints.getVersion, () => ({
     name: 'cadre' as const,
     version: self.version,
     api_version: 'v1' as const,
@@ -30,6 +29,6 @@ export function runtimeRoutes(app: FastifyInstance, self: SelfKnowledge): void {
     node: process.version,
     commit: self.commit,
   }));
-  mount(app, endpoints.getRecovery, () => self.recovery());
-  mount(app, endpoints.getDiagnostics, () => self.diagnostics());
+  mount(endpoints.getRecovery, () => self.recovery());
+  mount(endpoints.getDiagnostics, () => self.diagnostics());
 }

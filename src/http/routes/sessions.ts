@@ -1,28 +1,50 @@
-import type { FastifyInstance } from 'fastify';
 import { endpoints } from '../../api/index.ts';
-import type { SessionService } from '../../sessions/service.ts';
-import { mount } from '../mount.ts';
+import { acceptance, type SessionService } from '../../sessions/service.ts';
+import type { Mount } from '../mount.ts';
 
-/** Sessions and their turns. */
-export function sessionRoutes(app: FastifyInstance, sessions: SessionService): void {
-  mount(app, endpoints.createSession, ({ body }) => sessions.create(body));
-  mount(app, endpoints.getSession, ({ params }) => sessions.get(params.session_id));
-  mount(app, endpoints.listSessions, async ({ query, setHeader }) => {
-    const { records, nextCursor } = await sessions.list(query);
-    if (nextCursor) setHeader('X-Next-Cursor', nextCursor);
-    return records;
-  });
-  mount(app, endpoints.sendTurn, async ({ params, body }) => {
-    const { session_id, turn_id } = await sessions.send(params.session_id, body);
-    return { session_id, turn_id, status: 'accepted' as const };
-  });
-  mount(app, endpoints.listTurns, async ({ params, query, setHeader }) => {
-    const { records, nextCursor } = await sessions.turns(params.session_id, query);
-    if (nextCursor) setHeader('X-Next-Cursor', nextCursor);
-    return records;
-  });
-  mount(app, endpoints.getTurn, ({ params }) => sessions.turn(params.session_id, params.turn_id));
-  mount(app, endpoints.listItems, ({ params }) =>
-    sessions.items(params.session_id, params.turn_id),
+/** Sessions, their turns and their approvals. */
+export function sessionRoutes(mount: Mount, sessions: SessionService): void {
+  mount(endpoints.createSession, ({ body, keep }) => sessions.create(body, keep));
+  mount(endpoints.getSession, ({ params }) => sessions.get(params.session_id));
+  mount(endpoints.listSessions, async ({ query, setHeader }) =>
+    onePage(await sessions.list(query), setHeader),
   );
+  mount(endpoints.closeSession, ({ params, body, keep }) =>
+    sessions.close(params.session_id, body.reason ?? null, keep),
+  );
+  mount(endpoints.resumeSession, ({ params, keep }) => sessions.resume(params.session_id, keep));
+
+  mount(endpoints.sendTurn, async ({ params, body, keep }) =>
+    acceptance(await sessions.send(params.session_id, body, keep)),
+  );
+  mount(endpoints.listTurns, async ({ params, query, setHeader }) =>
+    onePage(await sessions.turns(params.session_id, query), setHeader),
+  );
+  mount(endpoints.getTurn, ({ params }) => sessions.turn(params.session_id, params.turn_id));
+  mount(endpoints.listItems, ({ params }) => sessions.items(params.session_id, params.turn_id));
+  mount(endpoints.getItem, ({ params }) =>
+    sessions.item(params.session_id, params.turn_id, params.item_id),
+  );
+  mount(endpoints.interruptTurn, ({ params, keep }) =>
+    sessions.interrupt(params.session_id, params.turn_id, keep),
+  );
+
+  mount(endpoints.decideApproval, ({ params, body, keep }) =>
+    sessions.decide(params.session_id, params.approval_id, body, keep),
+  );
+  mount(endpoints.listSessionApprovals, async ({ params, query, setHeader }) =>
+    onePage(await sessions.approvals({ ...query, session_id: params.session_id }), setHeader),
+  );
+  mount(endpoints.listApprovals, async ({ query, setHeader }) =>
+    onePage(await sessions.approvals(query), setHeader),
+  );
+}
+
+/** The records of a page; where the next one begins goes into its header. */
+function onePage<T>(
+  { records, nextCursor }: { records: T[]; nextCursor: string | null },
+  setHeader: (name: string, value: string) => void,
+): T[] {
+  if (nextCursor) setHeader('X-Next-Cursor', nextCursor);
+  return records;
 }

@@ -1,12 +1,28 @@
+import fs from 'node:fs/promises';
 import { z } from 'zod';
-import type { InputItem, Session } from '../../api/sessions.ts';
-import type { Child } from '../../children/supervisor.ts';
-import type { Supervisor } from '../../children/supervisor.ts';
+import type { Session, StoredInputItem } from '../../api/sessions.ts';
+import type { Child, Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { type Agent, type AgentSink, ProviderError, type TurnOutcome } from '../provider.ts';
-import { type AcpConnection, agentError, connectAcp } from './connection.ts';
+import {
+  type Agent,
+  type AgentSink,
+  ProviderError,
+  type ToolChange,
+  type TurnOutcome,
+  type TurnSettings,
+} from '../provider.ts';
+import { type AcpConnection, agentError, connectAcp, isClosed } from './connection.ts';
+import {
+  type Choice,
+  choicesOf,
+  objectionTo,
+  type OpenedSession,
+  openedSession,
+  wantedOf,
+} from './options.ts';
+import { approvalRequest, outcomeFor, readPermission } from './permission.ts';
 import type { AcpSettings } from './provider.ts';
-import { readPromptUsage, readToolCall, readUpdate } from './updates.ts';
+import { readPromptUsage, readUpdate } from './updates.ts';
 
 const PROTOCOL_VERSION = 1;
 /** An agent that closed its connection has this long to go by itself. */
@@ -14,8 +30,10 @@ const LOST_GRACE_MS = 1000;
 /** So much of what an agent said on stderr is kept, to explain its end. */
 const STDERR_TAIL_CHARACTERS = 2000;
 
-interface OpenOptions {
-  session: Session;
+export interface AgentOptions {
+  cwd: string;
+  /** For the ledger and the log. */
+  what: string;
   sink: AgentSink;
   signal: AbortSignal;
   settings: AcpSettings;
@@ -23,78 +41,88 @@ interface OpenOptions {
   clock: Clock;
   environment: Record<string, string>;
   onUnknown: () => void;
+  /** Told what the agent says of itself. */
+  onVersion: (version: string) => void;
 }
 
 /** Starts an agent for one session, or resumes the session in a new one. Errors as in `Provider.open`. */
-export async function openAcpAgent(options: OpenOptions): Promise<Agent> {
-  const { session, settings, supervisor } = options;
+export async function openAcpAgent(session: Session, options: AgentOptions): Promise<Agent> {
+  return startAgent(options, async (agent) => {
+    const ref = session.provider_session_ref;
+    await (ref === null ? agent.create() : agent.resume(ref));
+    return agent;
+  });
+}
+
+/** Which of the sessions one agent, started for that alone, does not have any more. */
+export async function findMissing(
+  sessions: readonly { ref: string; cwd: string }[],
+  options: AgentOptions,
+): Promise<string[]> {
+  return startAgent(options, async (agent) => {
+    try {
+      return await agent.missing(sessions);
+    } finally {
+      await agent.end(0);
+    }
+  });
+}
+
+/** Starts and initializes an agent, and ends it again if `use` fails or the signal aborts meanwhile. */
+async function startAgent<T>(
+  options: AgentOptions,
+  use: (agent: AcpAgent) => Promise<T>,
+): Promise<T> {
   const child = await startChild(options);
   const agent = new AcpAgent(child, options);
   const abort = () => void child.end(0);
   options.signal.addEventListener('abort', abort);
   if (options.signal.aborted) abort();
   try {
-    const abilities = await agent.initialize();
-    const opened = session.provider_session_ref
-      ? await agent.resume(session.provider_session_ref, abilities)
-      : await agent.create();
-    await agent.setMode(session.permission_mode, opened);
-    await agent.setModel(session.model, opened);
-    return agent;
+    options.signal.throwIfAborted();
+    await agent.initialize();
+    return await use(agent);
   } catch (error) {
     await agent.end(0);
     throw error;
   } finally {
     options.signal.removeEventListener('abort', abort);
   }
+}
 
-  function startChild({ environment }: OpenOptions): Promise<Child> {
-    return supervisor
-      .start({
-        command: settings.command ?? '',
-        args: settings.args,
-        cwd: session.cwd,
-        env: environment,
-        what: `agent of ${session.id}`,
-      })
-      .catch((error: unknown) => {
-        throw new ProviderError(
-          'provider_unavailable',
-          `acp: the agent could not be started in ${session.cwd}`,
-          {
-            cause: error,
-          },
-        );
-      });
+async function startChild({
+  supervisor,
+  settings,
+  cwd,
+  environment,
+  what,
+}: AgentOptions): Promise<Child> {
+  const { command, args } = settings;
+  try {
+    return await supervisor.start({ command: command ?? '', args, cwd, env: environment, what });
+  } catch (error) {
+    throw new ProviderError(
+      'provider_unavailable',
+      `acp: the agent could not be started in ${cwd}`,
+      { cause: error },
+    );
   }
 }
 
 const initialized = z.looseObject({
   protocolVersion: z.number(),
+  agentInfo: z.looseObject({ name: z.string(), version: z.string() }).nullish().catch(null),
   agentCapabilities: z
     .looseObject({
       loadSession: z.boolean().nullish(),
-      sessionCapabilities: z.looseObject({ resume: z.unknown().optional() }).nullish(),
+      promptCapabilities: z.looseObject({ image: z.boolean().nullish() }).nullish(),
+      sessionCapabilities: z
+        .looseObject({ resume: z.unknown().optional(), list: z.unknown().optional() })
+        .nullish(),
     })
-    .nullish(),
-});
-type Abilities = { load: boolean; resume: boolean };
-
-const openedSession = z.looseObject({
-  sessionId: z.string().optional(),
-  modes: z.looseObject({ availableModes: z.array(z.looseObject({ id: z.string() })) }).nullish(),
-  configOptions: z
-    .array(
-      z.looseObject({
-        id: z.string(),
-        category: z.string().nullish(),
-        options: z.array(z.looseObject({ value: z.string().optional() })).nullish(),
-      }),
-    )
     .nullish()
     .catch(null),
 });
-type OpenedSession = z.output<typeof openedSession>;
 
 class AcpAgent implements Agent {
   ref = '';
@@ -102,14 +130,21 @@ class AcpAgent implements Agent {
   readonly gone: Promise<string>;
   readonly #child: Child;
   readonly #connection: AcpConnection;
-  readonly #options: OpenOptions;
+  readonly #options: AgentOptions;
+  #can = { load: false, resume: false, list: false, image: false };
+  #choices: Choice[] = [];
+  /** What was last asked for of each choice; what was not asked for is as the session began. */
+  readonly #chosen = new Map<Choice, string>();
+  readonly #tools = new Map<string, ToolChange>();
+  #asksUs = false;
+  #cancelled = false;
   #stderr = '';
   /** Set while the history of a resumed session is replayed: it makes no events. */
   #replaying = false;
   /** Why the running turn has to fail, whatever the agent says of it. */
   #refused: TurnOutcome | undefined;
 
-  constructor(child: Child, options: OpenOptions) {
+  constructor(child: Child, options: AgentOptions) {
     this.#child = child;
     this.#options = options;
     this.pid = child.pid;
@@ -119,7 +154,7 @@ class AcpAgent implements Agent {
     });
     this.#connection = connectAcp(child, {
       onUpdate: (params) => this.#update(params),
-      onPermission: (params) => this.#permission(params),
+      onPermission: (params, withdrawn) => this.#permission(params, withdrawn),
     });
     this.gone = child.exited.then(
       ({ code, signal }) =>
@@ -128,7 +163,7 @@ class AcpAgent implements Agent {
     );
   }
 
-  async initialize(): Promise<Abilities> {
+  async initialize(): Promise<void> {
     const answer = await this.#ask('initialize', {
       protocolVersion: PROTOCOL_VERSION,
       clientInfo: { name: 'cadre', version: '1' },
@@ -136,38 +171,46 @@ class AcpAgent implements Agent {
     });
     const { data } = initialized.safeParse(answer);
     if (data?.protocolVersion !== PROTOCOL_VERSION) {
+      const theirs = data?.protocolVersion ?? 'none we know';
       throw new ProviderError(
         'provider_unavailable',
-        `acp: the agent speaks protocol version ${data?.protocolVersion ?? '?'}, cadre speaks ${PROTOCOL_VERSION}: use another version of it`,
+        `acp: the agent speaks protocol version ${theirs}, cadre speaks ${PROTOCOL_VERSION}: use another version of it`,
       );
     }
-    const can = data.agentCapabilities;
-    return { load: can?.loadSession === true, resume: Boolean(can?.sessionCapabilities?.resume) };
+    if (data.agentInfo) this.#options.onVersion(`${data.agentInfo.name} ${data.agentInfo.version}`);
+    const { loadSession, promptCapabilities, sessionCapabilities } = data.agentCapabilities ?? {};
+    this.#can = {
+      load: loadSession === true,
+      resume: Boolean(sessionCapabilities?.resume),
+      list: Boolean(sessionCapabilities?.list),
+      image: promptCapabilities?.image === true,
+    };
   }
 
-  async create(): Promise<OpenedSession> {
-    const opened = openedSession.parse(await this.#ask('session/new', this.#place()));
-    if (!opened.sessionId)
+  async create(): Promise<void> {
+    const opened = openedSession.parse(
+      await this.#ask('session/new', this.#place(this.#options.cwd)),
+    );
+    if (!opened.sessionId) {
       throw new ProviderError(
         'provider_unavailable',
         'acp: the agent opened a session without an id',
       );
+    }
     this.ref = opened.sessionId;
-    return opened;
+    this.#choices = choicesOf(opened);
   }
 
-  async resume(ref: string, abilities: Abilities): Promise<OpenedSession> {
-    if (!abilities.resume && !abilities.load) {
+  async resume(ref: string): Promise<void> {
+    if (!this.#can.resume && !this.#can.load) {
       throw new ProviderError(
         'resume_failed',
         'acp: this agent cannot resume sessions: open a new one',
       );
     }
-    this.ref = ref;
-    this.#replaying = true;
     try {
-      const method = abilities.resume ? 'session/resume' : 'session/load';
-      return openedSession.parse(await this.#ask(method, { sessionId: ref, ...this.#place() }));
+      this.#choices = choicesOf(await this.#reopen(ref, this.#options.cwd));
+      this.ref = ref;
     } catch (error) {
       const said = agentError((error as Error).cause);
       if (!said) throw error;
@@ -176,43 +219,38 @@ class AcpAgent implements Agent {
         `acp: the agent cannot resume the session: ${said.message}`,
         { cause: error },
       );
-    } finally {
-      this.#replaying = false;
     }
   }
 
-  async setMode(mode: string | null, opened: OpenedSession): Promise<void> {
-    if (mode === null || mode === 'default') return;
-    const known = opened.modes?.availableModes.map(({ id }) => id) ?? [];
-    if (!known.includes(mode)) {
-      throw new ProviderError(
-        'invalid_permission_mode',
-        `permission_mode "${mode}" is not one of the agent's: ${known.join(', ') || 'it has none'}`,
-      );
+  /** Which sessions it cannot give back: asked of its list, and one by one where the list does not have them. */
+  async missing(sessions: readonly { ref: string; cwd: string }[]): Promise<string[]> {
+    const listed = this.#can.list ? await this.#list() : new Set<string>();
+    const missing: string[] = [];
+    for (const { ref, cwd } of sessions) {
+      if (listed.has(ref)) continue;
+      try {
+        await this.#reopen(ref, cwd);
+      } catch (error) {
+        if (!agentError((error as Error).cause)) throw error;
+        missing.push(ref);
+      }
     }
-    await this.#ask('session/set_mode', { sessionId: this.ref, modeId: mode });
+    return missing;
   }
 
-  async setModel(model: string | null, opened: OpenedSession): Promise<void> {
-    if (model === null) return;
-    const option = opened.configOptions?.find(({ category }) => category === 'model');
-    const known = option?.options?.flatMap(({ value }) => value ?? []) ?? [];
-    if (!option || !known.includes(model)) {
-      throw new ProviderError(
-        'invalid_model',
-        `model "${model}" is not one of the agent's: ${known.join(', ') || 'it offers none'}`,
-      );
-    }
-    await this.#ask('session/set_config_option', {
-      sessionId: this.ref,
-      configId: option.id,
-      value: model,
-    });
+  objection(settings: TurnSettings): ProviderError | null {
+    return objectionTo(settings, this.#choices);
   }
 
-  async prompt(input: readonly InputItem[]): Promise<TurnOutcome> {
+  async prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome> {
     this.#refused = undefined;
-    const prompt = input.map(({ text }) => ({ type: 'text', text }));
+    this.#cancelled = false;
+    this.#tools.clear();
+    this.#asksUs = settings.permissionMode === 'require_approval';
+    await this.#apply(settings);
+    const prompt = await Promise.all(input.map((item) => this.#contentOf(item)));
+    // Agents forget a cancel that comes before what it is about.
+    if (this.#cancelled) return { status: 'interrupted', error: null };
     try {
       const answer = await this.#connection.request('session/prompt', {
         sessionId: this.ref,
@@ -228,6 +266,7 @@ class AcpAgent implements Agent {
   }
 
   cancel(): void {
+    this.#cancelled = true;
     this.#connection.notify('session/cancel', { sessionId: this.ref });
   }
 
@@ -237,8 +276,60 @@ class AcpAgent implements Agent {
     this.#connection.close();
   }
 
-  #place(): object {
-    return { cwd: this.#options.session.cwd, mcpServers: [] };
+  /** What a turn wants, or what the session began with where it wants nothing. */
+  async #apply(settings: TurnSettings): Promise<void> {
+    for (const choice of this.#choices) {
+      const wanted = wantedOf(settings, choice) ?? choice.current;
+      if (wanted === null || wanted === (this.#chosen.get(choice) ?? choice.current)) continue;
+      const { method, params } = choice.request(wanted);
+      try {
+        await this.#ask(method, { sessionId: this.ref, ...params });
+      } catch (error) {
+        throw new ProviderError(choice.code, (error as Error).message, { cause: error });
+      }
+      this.#chosen.set(choice, wanted);
+    }
+  }
+
+  async #contentOf(item: StoredInputItem): Promise<object> {
+    if (item.type === 'text') return { type: 'text', text: item.text };
+    if (!this.#can.image)
+      throw new ProviderError('unsupported_images', 'acp: this agent takes no images');
+    const data = (await fs.readFile(item.path)).toString('base64');
+    return { type: 'image', data, mimeType: item.media_type };
+  }
+
+  async #reopen(ref: string, cwd: string): Promise<OpenedSession> {
+    this.#replaying = true;
+    try {
+      const method = this.#can.resume ? 'session/resume' : 'session/load';
+      return openedSession.parse(
+        (await this.#ask(method, { sessionId: ref, ...this.#place(cwd) })) ?? {},
+      );
+    } finally {
+      this.#replaying = false;
+    }
+  }
+
+  async #list(): Promise<Set<string>> {
+    const page = z.looseObject({
+      sessions: z.array(z.looseObject({ sessionId: z.string() })),
+      nextCursor: z.string().nullish(),
+    });
+    const found = new Set<string>();
+    let cursor: string | null | undefined;
+    do {
+      const { sessions, nextCursor } = page.parse(
+        await this.#ask('session/list', cursor ? { cursor } : {}),
+      );
+      for (const { sessionId } of sessions) found.add(sessionId);
+      cursor = nextCursor;
+    } while (cursor);
+    return found;
+  }
+
+  #place(cwd: string): object {
+    return { cwd, mcpServers: [] };
   }
 
   /** Anything but a prompt is answered soon; what fails here keeps the agent's own error as its cause. */
@@ -249,17 +340,19 @@ class AcpAgent implements Agent {
       return await Promise.race([
         this.#connection.request(method, params),
         clock.sleep(settings.requestTimeoutMs, timer.signal).then(() => {
-          throw new Error(`did not answer ${method} within ${settings.requestTimeoutMs / 1000} s`);
+          throw new Error(`it did not answer within ${settings.requestTimeoutMs / 1000} s`);
         }),
         this.gone.then((how) => {
-          throw new Error(how);
+          throw new Error(`it ${how}`);
         }),
       ]);
     } catch (error) {
-      const said = agentError(error)?.message ?? (error as Error).message;
+      const said =
+        agentError(error)?.message ??
+        (isClosed(error) ? await this.#describeLoss(error) : (error as Error).message);
       throw new ProviderError(
         'provider_unavailable',
-        `acp: the agent refused or failed at ${method}: ${said}`,
+        `acp: the agent failed at ${method}: ${said}`,
         { cause: error },
       );
     } finally {
@@ -270,21 +363,51 @@ class AcpAgent implements Agent {
   #update(params: unknown): Promise<void> | undefined {
     if (this.#replaying) return undefined;
     const update = readUpdate((params as { update?: unknown } | undefined)?.update);
-    if (update !== 'unknown') return this.#options.sink.update(update);
-    this.#options.onUnknown();
-    return undefined;
+    if (update === 'unknown') {
+      this.#options.onUnknown();
+      return undefined;
+    }
+    if (update.type === 'tool')
+      this.#tools.set(update.ref, { ...this.#tools.get(update.ref), ...update.change });
+    return this.#options.sink.update(update);
   }
 
-  /** The interface: a permission request fails the active turn, unless approvals are on. */
-  async #permission(params: unknown): Promise<unknown> {
-    const tool = readToolCall((params as { toolCall?: unknown } | undefined)?.toolCall);
-    const title = tool === 'unknown' ? 'something' : (tool.change.title ?? tool.ref);
-    this.#refused = failed(
-      'permission_required',
-      `the agent asked for permission: ${title}; allow it in the agent's own configuration, ` +
-        'or open the session with a permission_mode of the agent that needs none',
+  /** A permission request becomes an approval where approvals are on; else, by the interface, it fails the turn. */
+  async #permission(params: unknown, withdrawn: AbortSignal): Promise<unknown> {
+    const permission = readPermission(params);
+    const { tool, options } = permission;
+    // For some agents this is the first mention of the tool.
+    if (tool) await this.#options.sink.update({ type: 'tool', ref: tool.ref, change: tool.change });
+    const request = approvalRequest(permission, tool ? this.#tools.get(tool.ref) : undefined);
+    if (!this.#asksUs) {
+      return this.#refuse(
+        'permission_required',
+        `the agent asked for permission: ${request.title}; send the turn with permission_mode "require_approval", ` +
+          "or allow it in the agent's own configuration",
+      );
+    }
+    const answer = await this.#options.sink.ask(request, withdrawn);
+    const outcome = outcomeFor(answer, options);
+    if (outcome) {
+      // Some agents say nothing more of a tool that was refused.
+      if (tool && answer.decision === 'decline') {
+        await this.#options.sink.update({
+          type: 'tool',
+          ref: tool.ref,
+          change: { status: 'failed' },
+        });
+      }
+      return outcome;
+    }
+    return this.#refuse(
+      'provider_error',
+      `the agent offers no way to allow this once: ${request.title}`,
     );
-    if (tool !== 'unknown') await this.#options.sink.update(tool);
+  }
+
+  /** Fails the running turn: the agent is told to stop. */
+  #refuse(code: string, message: string): object {
+    this.#refused = failed(code, message);
     this.cancel();
     return { outcome: 'cancelled' };
   }
@@ -313,21 +436,22 @@ const promptAnswer = z.looseObject({ stopReason: z.string(), usage: z.unknown().
 function outcomeOf(answer: unknown): TurnOutcome {
   const { data } = promptAnswer.safeParse(answer);
   const usage = readPromptUsage(data?.usage);
+  const used = usage ? { usage } : {};
   switch (data?.stopReason) {
     case 'cancelled':
-      return { status: 'interrupted', error: null };
+      return { status: 'interrupted', error: null, ...used };
     case 'refusal':
-      return failed('refused', 'the agent refused to go on');
+      return { ...failed('refused', 'the agent refused to go on'), ...used };
     case 'max_tokens':
     case 'max_turn_requests':
-      return failed(
-        'limit_reached',
-        `the agent stopped at a limit of its own (${data.stopReason})`,
-      );
+      return {
+        ...failed('limit_reached', `the agent stopped at a limit of its own (${data.stopReason})`),
+        ...used,
+      };
     case undefined:
       return failed('provider_error', 'the agent ended the turn without saying how');
     default:
-      return { status: 'completed', error: null, ...(usage ? { usage } : {}) };
+      return { status: 'completed', error: null, ...used };
   }
 }
 

@@ -8,8 +8,8 @@ const MAX_LINE_BYTES = 32 * 1024 * 1024;
 export interface AcpHandlers {
   /** A `session/update` notification, in the order of the wire; a promise holds back what comes after it. */
   onUpdate(params: unknown): Promise<void> | undefined;
-  /** A `session/request_permission` request; answers its outcome. */
-  onPermission(params: unknown): Promise<unknown>;
+  /** A `session/request_permission` request; answers its outcome. `withdrawn` aborts when the agent takes it back. */
+  onPermission(params: unknown, withdrawn: AbortSignal): Promise<unknown>;
 }
 
 /** A JSON-RPC connection to an agent's stdio. */
@@ -40,8 +40,8 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
     },
   });
   const connection = client({ name: 'cadre' })
-    .onRequest('session/request_permission', async ({ params }) => ({
-      outcome: (await handlers.onPermission(params)) as { outcome: 'cancelled' },
+    .onRequest('session/request_permission', async ({ params, signal }) => ({
+      outcome: (await handlers.onPermission(params, signal)) as { outcome: 'cancelled' },
     }))
     .connect({ readable: wire.readable.pipeThrough(withoutUpdates), writable: wire.writable });
   return {
@@ -55,5 +55,14 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
 
 /** The agent's own error of a request, or null when the failure was not an answer of the agent. */
 export function agentError(error: unknown): { code: number; message: string } | null {
-  return error instanceof RequestError ? { code: error.code, message: error.message } : null;
+  if (!(error instanceof RequestError)) return null;
+  // Many agents put what went wrong only here.
+  const details = (error.data as { details?: unknown } | undefined)?.details;
+  const message = typeof details === 'string' ? `${error.message}: ${details}` : error.message;
+  return { code: error.code, message };
+}
+
+/** Whether a request failed because the connection ended. The SDK says so only in words. */
+export function isClosed(error: unknown): boolean {
+  return error instanceof Error && error.message === 'ACP connection closed';
 }

@@ -1,10 +1,9 @@
-import type { Session } from '../../api/sessions.ts';
 import type { Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { findProgram } from '../../lib/find-program.ts';
 import { agentEnvironment } from '../environment.ts';
-import type { Agent, AgentSink, Provider } from '../provider.ts';
-import { openAcpAgent } from './agent.ts';
+import type { AgentSink, Provider } from '../provider.ts';
+import { type AgentOptions, findMissing, openAcpAgent } from './agent.ts';
 
 /** How the agent is configured; `[providers.acp]`. */
 export interface AcpSettings {
@@ -24,42 +23,82 @@ export function acpProvider(given: {
   clock: Clock;
 }): Provider {
   const { settings } = given;
-  const stats = { unknown_messages: 0, last_error: null as string | null };
+  const known = {
+    version: null as string | null,
+    unknown_messages: 0,
+    last_error: null as string | null,
+  };
+
+  const optionsFor = (
+    cwd: string,
+    what: string,
+    sink: AgentSink,
+    signal: AbortSignal,
+  ): AgentOptions => ({
+    ...given,
+    cwd,
+    what,
+    sink,
+    signal,
+    environment: agentEnvironment(process.env, settings.env),
+    onUnknown: () => known.unknown_messages++,
+    onVersion: (version) => {
+      known.version = version;
+    },
+  });
+  const noted = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      known.last_error = error instanceof Error ? error.message : String(error);
+      throw error;
+    }
+  };
+
   return {
     id: 'acp',
     displayName: 'Agent Client Protocol',
     enabled: settings.enabled,
     capabilities: {
-      images: false,
-      approvals: false,
+      images: true,
+      approvals: true,
       interrupt: true,
       resume: true,
       usage: true,
       models: false,
     },
     problem: () => problemOf(settings),
-    stats: () => ({ ...stats }),
-    async open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
-      try {
-        return await openAcpAgent({
-          ...given,
-          session,
-          sink,
-          signal,
-          environment: agentEnvironment(process.env, settings.env),
-          onUnknown: () => stats.unknown_messages++,
-        });
-      } catch (error) {
-        stats.last_error = error instanceof Error ? error.message : String(error);
-        throw error;
-      }
-    },
+    stats: () => ({ ...known, command: settings.command }),
+    authStatus: async () => ({
+      authenticated: null,
+      mode: settings.enabled ? 'agent_managed' : 'not_configured',
+      detail: settings.enabled
+        ? 'the agent keeps its own login: log in with its own command'
+        : (problemOf(settings) ?? ''),
+    }),
+    models: async () => [],
+    open: (session, sink, signal) =>
+      noted(openAcpAgent(session, optionsFor(session.cwd, `agent of ${session.id}`, sink, signal))),
+    missing: (sessions, signal) =>
+      noted(
+        findMissing(
+          sessions,
+          optionsFor(process.cwd(), 'agent that is asked for its sessions', silentSink, signal),
+        ),
+      ),
   };
 }
 
+/** For an agent that is at no turn. */
+const silentSink: AgentSink = {
+  update: () => undefined,
+  ask: () => Promise.resolve({ decision: 'cancelled' }),
+};
+
 function problemOf({ enabled, command, transport, env }: AcpSettings): string | null {
-  if (!enabled)
+  if (!enabled) {
     return 'not configured: add a section [providers.acp] with a command, or try cadre serve --demo';
+  }
   if (transport !== 'stdio') return `transport "${transport}" is not supported: use "stdio"`;
   if (!command) return 'no command is configured: set providers.acp.command';
   if (!findProgram(command, env.PATH ?? process.env.PATH)) {

@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { pageQuery, timestamp } from './common.ts';
+import { endpoint } from './endpoint.ts';
+import { providerId } from './sessions.ts';
+
+export const approvalStatus = z.enum(['pending', 'accepted', 'declined', 'expired', 'cancelled']);
+
+export const approval = z
+  .looseObject({
+    id: z.string(),
+    session_id: z.string(),
+    turn_id: z.string(),
+    provider: providerId,
+    kind: z.enum(['command', 'file_change', 'tool', 'question']),
+    title: z.string(),
+    request: z.unknown().describe('What the agent asked, word for word.'),
+    subject: z.unknown().describe('What it is about: equal requests have equal subjects.'),
+    answers: z.record(z.string(), z.array(z.string())).nullable(),
+    held: z
+      .boolean()
+      .describe('Accepted while no agent was there to hear of it; it is told when it is resumed.'),
+    status: approvalStatus,
+    decision: z.enum(['accept', 'decline']).nullable(),
+    decided_by: z.string().nullable(),
+    reason: z.string().nullable(),
+    expires_at: timestamp.nullable(),
+    created_at: timestamp,
+    resolved_at: timestamp.nullable(),
+  })
+  .meta({ id: 'Approval' });
+export type Approval = z.output<typeof approval>;
+
+export const decideApproval = endpoint({
+  method: 'POST',
+  path: '/v1/sessions/{session_id}/approvals/{approval_id}',
+  summary: 'Answer an approval, for this once; the first answer wins',
+  params: { session_id: z.string(), approval_id: z.string() },
+  body: z.strictObject({
+    decision: z.enum(['accept', 'accepted', 'decline', 'declined', 'reject', 'rejected']),
+    reason: z.string().max(2000).nullish(),
+    answers: z
+      .record(z.string(), z.array(z.string()))
+      .nullish()
+      .describe('To accept a question: what is answered, by the id or text of each question.'),
+  }),
+  response: approval,
+  errors: ['not_found', 'approval_resolved'],
+});
+
+export const listSessionApprovals = endpoint({
+  method: 'GET',
+  path: '/v1/sessions/{session_id}/approvals',
+  summary: 'The approvals of a session, newest first',
+  params: { session_id: z.string() },
+  query: { status: approvalStatus.optional(), ...pageQuery },
+  response: z.array(approval),
+  errors: ['not_found'],
+});
+
+export const listApprovals = endpoint({
+  method: 'GET',
+  path: '/v1/approvals',
+  summary: 'One inbox over all sessions, newest first',
+  query: {
+    status: approvalStatus.default('pending'),
+    session_id: z.string().optional(),
+    ...pageQuery,
+  },
+  response: z.array(approval),
+});

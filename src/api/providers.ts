@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+import { providerId } from './sessions.ts';
+
+export const provider = z
+  .looseObject({
+    id: providerId,
+    display_name: z.string(),
+    enabled: z.boolean(),
+    healthy: z.boolean(),
+    detail: z.string(),
+    capabilities: z.looseObject({
+      images: z.boolean(),
+      approvals: z.boolean(),
+      interrupt: z.boolean(),
+      resume: z.boolean(),
+      usage: z.boolean(),
+      models: z.boolean(),
+    }),
+  })
+  .meta({ id: 'Provider' });
+export type ProviderRecord = z.output<typeof provider>;
+
+export const model = z
+  .looseObject({ id: z.string(), display_name: z.string(), reasoning_levels: z.array(z.string()) })
+  .meta({ id: 'Model' });
+export type Model = z.output<typeof model>;
+
+export const authStatus = z
+  .looseObject({
+    authenticated: z.boolean().nullable().describe('Null where only the agent knows.'),
+    mode: z.enum(['api_key', 'account', 'agent_managed', 'not_needed', 'not_configured']),
+    detail: z.string(),
+  })
+  .meta({ id: 'AuthStatus' });
+export type AuthStatus = z.output<typeof authStatus>;
+
+export const providerDiagnostics = provider
+  .extend({
+    version: z.string().nullable(),
+    command: z.string().nullable(),
+    pid: z.int().nullable(),
+    sessions: z.int().describe('Agents that live just now.'),
+    unknown_messages: z.int(),
+    last_error: z.string().nullable(),
+  })
+  .meta({ id: 'ProviderDiagnostics' });
+export type ProviderDiagnostics = z.output<typeof providerDiagnostics>;
+
+export const listProviders = endpoint({
+  method: 'GET',
+  path: '/v1/providers',
+  summary: 'The providers of this server, what they can do and whether they are healthy',
+  response: z.array(provider),
+});
+
+export const listModels = endpoint({
+  method: 'GET',
+  path: '/v1/providers/{provider}/models',
+  summary: 'The models of a provider; empty where they are chosen inside its agent',
+  params: { provider: providerId },
+  response: z.array(model),
+  errors: ['not_found', 'provider_unavailable'],
+});
+
+export const getAcpAuthStatus = endpoint({
+  method: 'GET',
+  path: '/v1/providers/acp/auth/status',
+  summary: 'Whether the agent is logged in, as far as can be told',
+  response: authStatus,
+});
+
+export const getProviderDiagnostics = endpoint({
+  method: 'GET',
+  path: '/v1/diagnostics/providers',
+  summary: 'The providers with what they run',
+  response: z.array(providerDiagnostics),
+});

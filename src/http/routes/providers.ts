@@ -1,0 +1,25 @@
+import { endpoints } from '../../api/index.ts';
+import type {
+  AuthStatus,
+  Model,
+  ProviderDiagnostics,
+  ProviderRecord,
+} from '../../api/providers.ts';
+import type { ProviderId } from '../../api/sessions.ts';
+import type { Mount } from '../mount.ts';
+
+/** What is known of the providers. Throws `not_found` for one that this server does not have. */
+export interface ProviderKnowledge {
+  list: () => ProviderRecord[];
+  diagnostics: () => ProviderDiagnostics[];
+  models: (id: ProviderId) => Promise<Model[]>;
+  authStatus: (id: ProviderId) => Promise<AuthStatus>;
+}
+
+/** Providers, their models and their logins. */
+export function providerRoutes(mount: Mount, providers: ProviderKnowledge): void {
+  mount(endpoints.listProviders, () => providers.list());
+  mount(endpoints.getProviderDiagnostics, () => providers.diagnostics());
+  mount(endpoints.listModels, ({ params }) => providers.models(params.provider));
+  mount(endpoints.getAcpAuthStatus, () => providers.authStatus('acp'));
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { ProviderError, type TurnSettings } from '../provider.ts';
+
+const option = z.looseObject({
+  id: z.string(),
+  category: z.string().nullish(),
+  currentValue: z.unknown().optional(),
+  options: z.array(z.looseObject({ value: z.string().optional() })).nullish(),
+});
+
+/** What an agent says of a session that it opened, as far as we use it. */
+export const openedSession = z.looseObject({
+  sessionId: z.string().optional(),
+  modes: z
+    .looseObject({
+      currentModeId: z.string().nullish(),
+      availableModes: z.array(z.looseObject({ id: z.string() })),
+    })
+    .nullish()
+    .catch(null),
+  configOptions: z.array(option).nullish().catch(null),
+});
+export type OpenedSession = z.output<typeof openedSession>;
+
+/** One thing that can be chosen for a session, and how it is asked for. */
+export interface Choice {
+  code: ProviderError['code'];
+  name: keyof TurnSettings;
+  known: string[];
+  current: string | null;
+  request: (value: string) => { method: string; params: object };
+}
+
+/** Modes that are ours: they say what cadre does with what the agent asks, not what the agent does. */
+const OWN_MODES = new Set(['default', 'require_approval']);
+
+/** What can be chosen in an opened session: its mode, model and thinking effort. */
+export function choicesOf({ modes, configOptions }: OpenedSession): Choice[] {
+  const mode: Choice = {
+    code: 'invalid_permission_mode',
+    name: 'permissionMode',
+    known: modes?.availableModes.map(({ id }) => id) ?? [],
+    current: modes?.currentModeId ?? null,
+    request: (modeId) => ({ method: 'session/set_mode', params: { modeId } }),
+  };
+  const configured = (category: string, name: Choice['name'], code: Choice['code']): Choice => {
+    const found = configOptions?.find((one) => one.category === category);
+    return {
+      code,
+      name,
+      known: found?.options?.flatMap(({ value }) => value ?? []) ?? [],
+      current: typeof found?.currentValue === 'string' ? found.currentValue : null,
+      request: (value) => ({
+        method: 'session/set_config_option',
+        params: { configId: found?.id, value },
+      }),
+    };
+  };
+  const byMode = modes
+    ? mode
+    : { ...configured('mode', 'permissionMode', 'invalid_permission_mode') };
+  return [
+    byMode,
+    configured('model', 'model', 'invalid_model'),
+    configured('thought_level', 'thinkingEffort', 'invalid_thinking_effort'),
+  ];
+}
+
+/** The value that settings want of a choice; null: whatever the session began with. */
+export function wantedOf(settings: TurnSettings, { name }: Choice): string | null {
+  const wanted = settings[name];
+  return name === 'permissionMode' && wanted !== null && OWN_MODES.has(wanted) ? null : wanted;
+}
+
+/** Why the settings cannot be had, naming what can, or null. */
+export function objectionTo(
+  settings: TurnSettings,
+  choices: readonly Choice[],
+): ProviderError | null {
+  for (const choice of choices) {
+    const wanted = wantedOf(settings, choice);
+    if (wanted === null || choice.known.includes(wanted)) continue;
+    const names = {
+      permissionMode: 'permission_mode',
+      model: 'model',
+      thinkingEffort: 'thinking_effort',
+    };
+    const offer =
+      choice.known.length > 0
+        ? `it has: ${choice.known.join(', ')}`
+        : 'it offers none to choose from';
+    return new ProviderError(
+      choice.code,
+      `the agent has no ${names[choice.name]} "${wanted}"; ${offer}`,
+    );
+  }
+  return null;
+}

@@ -1,0 +1,186 @@
+import type { Session } from '../api/sessions.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Agent, AgentSink, Provider } from '../providers/provider.ts';
+import type { TurnOutput } from './output.ts';
+
+/** How long an agent has to end by itself before it is killed. */
+const AGENT_GRACE_MS = 2000;
+
+/** A live agent, and where what it says goes just now. */
+export interface LiveAgent {
+  readonly session: Session;
+  /** Set once it has been opened; what it says before that has its place already. */
+  agent: Agent;
+  /** The output of the turn it is at. */
+  output: TurnOutput | undefined;
+  /** What it says outside a turn. */
+  aside: TurnOutput | undefined;
+}
+
+interface Place {
+  live: LiveAgent;
+  /** How many turns have it: the next may have it before the last one has let go. */
+  leases: number;
+  /** Set while it is at no turn: since when, and what unloads it. */
+  idle: { since: number; unload: Disposable } | undefined;
+}
+
+/**
+ * The agents that live: never more than `maxLive` at once. One that has been idle for a while gives its
+ * memory back, and the longest idle one makes room for another.
+ */
+export class AgentPool {
+  readonly #clock: Clock;
+  readonly #maxLive: number;
+  readonly #idleTimeoutMs: number;
+  readonly #providerOf: (session: Session) => Provider;
+  readonly #onGone: (live: LiveAgent) => void;
+  readonly #places = new Map<string, Place>();
+  /** Who waits for room, in order. */
+  readonly #waiting: PromiseWithResolvers<void>[] = [];
+  /** Agents that start or end just now: they take room too. */
+  #moving = 0;
+  /** Those of them that end to make room. */
+  #leaving = 0;
+
+  constructor(given: {
+    clock: Clock;
+    maxLive: number;
+    idleTimeoutMs: number;
+    providerOf: (session: Session) => Provider;
+    /** Told when an agent is gone, for whatever reason. */
+    onGone: (live: LiveAgent) => void;
+  }) {
+    this.#clock = given.clock;
+    this.#maxLive = given.maxLive;
+    this.#idleTimeoutMs = given.idleTimeoutMs;
+    this.#providerOf = given.providerOf;
+    this.#onGone = given.onGone;
+  }
+
+  /** The live agent of a session, busy or not. */
+  find(sessionId: string): LiveAgent | undefined {
+    return this.#places.get(sessionId)?.live;
+  }
+
+  /** Agents that live just now, by provider. */
+  count(provider: Session['provider']): number {
+    return [...this.#places.values()].filter(({ live }) => live.session.provider === provider)
+      .length;
+  }
+
+  /**
+   * The agent of a session, started where it has none, once there is room; it is busy until released.
+   * Throws what starting throws, or the signal's reason.
+   */
+  async lease(
+    session: Session,
+    sinkFor: (live: LiveAgent) => AgentSink,
+    signal: AbortSignal,
+  ): Promise<LiveAgent> {
+    const known = this.#places.get(session.id);
+    if (known) {
+      known.idle?.unload[Symbol.dispose]();
+      known.idle = undefined;
+      known.leases++;
+      return known.live;
+    }
+    const provider = this.#providerOf(session);
+    await this.#room(signal);
+    try {
+      return await this.#open(session, provider, sinkFor, signal);
+    } finally {
+      this.#moving--;
+      this.#admit();
+    }
+  }
+
+  /** The agent is at no turn any more: it may be unloaded. */
+  release(live: LiveAgent): void {
+    const place = this.#places.get(live.session.id);
+    if (place?.live !== live || --place.leases > 0) return;
+    const unload = this.#clock.after(this.#idleTimeoutMs, () => void this.end(live.session.id));
+    place.idle = { since: this.#clock.monotonic(), unload };
+    this.#admit();
+  }
+
+  /** Ends the agent of a session, if it has one; resolves when nothing of it is left. */
+  async end(sessionId: string, graceMs = AGENT_GRACE_MS): Promise<void> {
+    const place = this.#places.get(sessionId);
+    if (!place) return;
+    this.#forget(place);
+    this.#moving++;
+    try {
+      await place.live.agent.end(graceMs);
+    } finally {
+      this.#moving--;
+      this.#admit();
+    }
+  }
+
+  async endAll(graceMs = AGENT_GRACE_MS): Promise<void> {
+    await Promise.all([...this.#places.keys()].map((id) => this.end(id, graceMs)));
+  }
+
+  async #open(
+    session: Session,
+    provider: Provider,
+    sinkFor: (live: LiveAgent) => AgentSink,
+    signal: AbortSignal,
+  ): Promise<LiveAgent> {
+    const live = { session, output: undefined, aside: undefined } as unknown as LiveAgent;
+    live.agent = await provider.open(session, sinkFor(live), signal);
+    const place: Place = { live, leases: 1, idle: undefined };
+    this.#places.set(session.id, place);
+    void live.agent.gone.then(() => {
+      this.#forget(place);
+      this.#admit();
+      this.#onGone(live);
+    });
+    return live;
+  }
+
+  #forget(place: Place): void {
+    place.idle?.unload[Symbol.dispose]();
+    const { id } = place.live.session;
+    if (this.#places.get(id) === place) this.#places.delete(id);
+  }
+
+  /** Resolves when one more may live; it then takes its room at once. Who came first is first. */
+  async #room(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const place = Promise.withResolvers<void>();
+    const leave = () => {
+      const at = this.#waiting.indexOf(place);
+      if (at >= 0) this.#waiting.splice(at, 1);
+      place.reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', leave, { once: true });
+    this.#waiting.push(place);
+    this.#admit();
+    try {
+      await place.promise;
+    } finally {
+      signal.removeEventListener('abort', leave);
+    }
+  }
+
+  /** Lets in whom there is room for; for those who still wait, the longest idle make room. */
+  #admit(): void {
+    while (this.#waiting.length > 0 && this.#places.size + this.#moving < this.#maxLive) {
+      this.#moving++;
+      this.#waiting.shift()?.resolve();
+    }
+    while (this.#waiting.length > this.#leaving) {
+      const longest = this.#longestIdle();
+      if (longest === undefined) return;
+      this.#leaving++;
+      void this.end(longest).finally(() => this.#leaving--);
+    }
+  }
+
+  #longestIdle(): string | undefined {
+    const idle = [...this.#places].filter(([, { idle: state }]) => state !== undefined);
+    return idle.toSorted(([, a], [, b]) => (a.idle?.since ?? 0) - (b.idle?.since ?? 0))[0]?.[0];
+  }
+}

@@ -1,0 +1,170 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Approval } from '../api/approvals.ts';
+import type { Turn } from '../api/sessions.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Ids } from '../lib/ids.ts';
+import type { Logger } from '../lib/log.ts';
+import type { AgentAnswer, AgentRequest } from '../providers/provider.ts';
+import type { Database } from '../store/database.ts';
+import { answerOf, type Resolution, resolveApproval } from './approval.ts';
+import type { SessionStore } from './store.ts';
+import { hasEnded } from './turn.ts';
+
+/**
+ * Where agents ask and people answer. The rows say what is pending and how it was decided; this remembers
+ * only which agent of ours waits for which answer.
+ */
+export class ApprovalDesk {
+  readonly #db: Database;
+  readonly #store: SessionStore;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #logger: Logger;
+  readonly #timeoutMs: () => number | null;
+  readonly #notify: (approval: Approval) => void;
+  readonly #onExpired: (approval: Approval) => void;
+  #closed = false;
+  readonly #asking = new Map<string, { turnId: string; answer: (answer: AgentAnswer) => void }>();
+
+  constructor(given: {
+    db: Database;
+    store: SessionStore;
+    clock: Clock;
+    ids: Ids;
+    logger: Logger;
+    /** How long an approval may wait; null: for ever. */
+    timeoutMs: () => number | null;
+    /** Told of each approval that waits for a person, once it is on disk. */
+    notify: (approval: Approval) => void;
+    /** Told of one that nobody answered in time, when its time is up. */
+    onExpired: (approval: Approval) => void;
+  }) {
+    this.#db = given.db;
+    this.#store = given.store;
+    this.#clock = given.clock;
+    this.#ids = given.ids;
+    this.#logger = given.logger;
+    this.#timeoutMs = given.timeoutMs;
+    this.#notify = given.notify;
+    this.#onExpired = given.onExpired;
+  }
+
+  /** Opens an approval for a turn and waits for its decision. */
+  async ask(
+    sessionId: string,
+    turnId: string,
+    request: AgentRequest,
+    withdrawn: AbortSignal,
+  ): Promise<AgentAnswer> {
+    const id = this.#ids.next('apr');
+    const answered = Promise.withResolvers<AgentAnswer>();
+    this.#asking.set(id, { turnId, answer: answered.resolve });
+    try {
+      const approval = await this.#db.transact(() => this.#open(id, sessionId, turnId, request));
+      if (!approval) return { decision: 'cancelled' };
+      this.#notify(approval);
+      using _expiry = this.watchExpiry(approval);
+      withdrawn.addEventListener('abort', () => void this.#withdraw(approval), { once: true });
+      if (withdrawn.aborted) void this.#withdraw(approval);
+      return await answered.promise;
+    } finally {
+      this.#asking.delete(id);
+    }
+  }
+
+  /** Resolves an approval in the running transaction. Throws `approval_resolved`. */
+  resolve(approval: Approval, resolution: Resolution): Approval {
+    const turn = this.#store.turn(approval.session_id, approval.turn_id);
+    const isHeld = resolution.status === 'accepted' && turn.provider_turn_ref === null;
+    const resolved = { ...resolveApproval(approval, resolution, this.#clock.now()), held: isHeld };
+    this.#store.resolveApproval(this.#store.session(approval.session_id), turn, resolved);
+    return resolved;
+  }
+
+  /** Tells the agent that waits for it, once the resolution is on disk. */
+  tell(approval: Approval): void {
+    this.#asking.get(approval.id)?.answer(answerOf(approval));
+  }
+
+  /** Cancels what is pending for a turn, in the running transaction. */
+  cancelAll(turn: Turn, reason: string): void {
+    for (const approval of this.#store.pendingApprovals(turn.turn_id)) {
+      this.resolve(approval, { status: 'cancelled', reason });
+    }
+  }
+
+  /** Tells the agents of a turn that their requests are cancelled, once that is on disk. */
+  tellCancelled(turnId: string): void {
+    for (const asking of this.#asking.values()) {
+      if (asking.turnId === turnId) asking.answer({ decision: 'cancelled' });
+    }
+  }
+
+  /** The agents end with the server: what they take back by that stays pending, for the next start. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** Whether an approved request and a new one are the same. */
+  isSame(approval: Approval, request: AgentRequest): boolean {
+    return (
+      approval.kind === request.kind && isDeepStrictEqual(approval.subject, plain(request.subject))
+    );
+  }
+
+  /** Lets an approval expire when its time is up, if it has one. */
+  watchExpiry(approval: Approval): Disposable {
+    if (approval.expires_at === null) return { [Symbol.dispose]: () => undefined };
+    return this.#clock.after(Math.max(0, approval.expires_at - this.#clock.now()), () =>
+      this.#onExpired(approval),
+    );
+  }
+
+  #open(id: string, sessionId: string, turnId: string, request: AgentRequest): Approval | null {
+    const turn = this.#store.turn(sessionId, turnId);
+    if (hasEnded(turn) || turn.interrupt_requested_at !== null) return null;
+    const session = this.#store.session(sessionId);
+    const now = this.#clock.now();
+    const timeout = this.#timeoutMs();
+    const approval: Approval = {
+      id,
+      session_id: sessionId,
+      turn_id: turnId,
+      provider: session.provider,
+      kind: request.kind,
+      title: request.title,
+      request: request.request,
+      subject: request.subject,
+      answers: null,
+      held: false,
+      status: 'pending',
+      decision: null,
+      decided_by: null,
+      reason: null,
+      expires_at: timeout === null ? null : now + timeout,
+      created_at: now,
+      resolved_at: null,
+    };
+    this.#store.requestApproval(session, turn, approval);
+    return approval;
+  }
+
+  async #withdraw(approval: Approval): Promise<void> {
+    if (this.#closed) return;
+    try {
+      await this.#db.transact(() => {
+        const now = this.#store.approval(approval.session_id, approval.id);
+        if (now.status === 'pending')
+          this.resolve(now, { status: 'cancelled', reason: 'the agent took it back' });
+      });
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'an approval could not be taken back');
+    }
+    this.#asking.get(approval.id)?.answer({ decision: 'cancelled' });
+  }
+}
+
+/** As it will be once it was stored and read again. */
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value ?? null)) as unknown;
+}

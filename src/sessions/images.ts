@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import type { InputItem, StoredInputItem } from '../api/sessions.ts';
+import { AppError } from '../errors.ts';
+
+const MAX_IMAGES = 8;
+const MAX_IMAGE_BYTES = 5 * 1024 * 1024;
+
+/** How the files of each kind begin. */
+const signatures: readonly [mediaType: string, matches: (bytes: Buffer) => boolean][] = [
+  ['image/png', (bytes) => bytes.subarray(0, 8).equals(Buffer.from('89504e470d0a1a0a', 'hex'))],
+  ['image/jpeg', (bytes) => bytes.subarray(0, 3).equals(Buffer.from('ffd8ff', 'hex'))],
+  ['image/gif', (bytes) => /^GIF8[79]a/.test(bytes.toString('latin1', 0, 6))],
+  [
+    'image/webp',
+    (bytes) =>
+      bytes.toString('latin1', 0, 4) === 'RIFF' && bytes.toString('latin1', 8, 12) === 'WEBP',
+  ],
+];
+
+/** Copies of images, each under the digest of its bytes, so that what a turn names stays what it was. */
+export class Blobs {
+  readonly #directory: string;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /**
+   * The input as it is kept: each image copied and on disk before the row that names it. At most 8 images of
+   * 5 MiB, PNG, JPEG, GIF or WebP by their bytes. Throws `invalid`, with nothing changed but copies.
+   */
+  async keep(input: readonly InputItem[]): Promise<StoredInputItem[]> {
+    const count = input.filter(({ type }) => type === 'image').length;
+    if (count > MAX_IMAGES)
+      throw new AppError('invalid', `input has ${count} images: at most ${MAX_IMAGES} are taken`);
+    return Promise.all(
+      input.map(async (item) => (item.type === 'text' ? item : this.#keepImage(item))),
+    );
+  }
+
+  async #keepImage(item: Exclude<InputItem, { type: 'text' }>): Promise<StoredInputItem> {
+    const name = 'path' in item ? item.path : 'inline image';
+    const bytes = 'path' in item ? await readImage(item.path) : Buffer.from(item.data, 'base64');
+    const mediaType = signatures.find(([, matches]) => matches(bytes))?.[0];
+    if (bytes.length > MAX_IMAGE_BYTES) {
+      throw new AppError(
+        'invalid',
+        `${name} has ${bytes.length} bytes: at most ${MAX_IMAGE_BYTES} are taken`,
+      );
+    }
+    if (!mediaType) throw new AppError('invalid', `${name} is no PNG, JPEG, GIF or WebP image`);
+    if ('media_type' in item && item.media_type !== undefined && item.media_type !== mediaType) {
+      throw new AppError(
+        'invalid',
+        `${name} is said to be ${item.media_type}, but its bytes are ${mediaType}`,
+      );
+    }
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    const kept = path.join(this.#directory, sha256);
+    await this.#write(kept, bytes);
+    return { type: 'image', path: kept, media_type: mediaType, bytes: bytes.length, sha256 };
+  }
+
+  /** Whole and synced, or not at all; the same bytes are written once. */
+  async #write(file: string, bytes: Buffer): Promise<void> {
+    await fs.mkdir(this.#directory, { recursive: true, mode: 0o700 });
+    try {
+      if ((await fs.stat(file)).size === bytes.length) return;
+    } catch {
+      // Not there yet.
+    }
+    const draft = await fs.mkdtemp(path.join(this.#directory, '.draft-'));
+    try {
+      const written = path.join(draft, 'image');
+      await fs.writeFile(written, bytes, { mode: 0o600, flush: true });
+      await fs.rename(written, file);
+      await syncDirectory(this.#directory);
+    } finally {
+      await fs.rm(draft, { recursive: true, force: true });
+    }
+  }
+}
+
+async function readImage(file: string): Promise<Buffer> {
+  try {
+    const found = await fs.stat(file);
+    // A pipe or a device may never end.
+    if (!found.isFile()) throw new AppError('invalid', `${file} is not a file`);
+    const { size } = found;
+    if (size > MAX_IMAGE_BYTES) {
+      throw new AppError(
+        'invalid',
+        `${file} has ${size} bytes: at most ${MAX_IMAGE_BYTES} are taken`,
+      );
+    }
+    return await fs.readFile(file);
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    throw new AppError('invalid', `the image ${file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await fs.open(directory, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
