@@ -4,6 +4,8 @@ function __cadre_offers
 	serve		run the server in the foreground
 	run		open a session, send one turn, stream what comes of it
 	sessions		sessions of agents and their turns
+	approvals		what agents ask for, over all sessions
+	providers		whose agents this server can run
 	events		the log of everything that happens
 	status		how the server is doing
 	completion		print the script that completes cadre in a shell
@@ -21,26 +23,32 @@ cadre serve
 	--config	<file>	the configuration (CADRE_CONFIG)
 	--bind	<host:port>	the address to listen on
 	--port	<port>	the port to listen on, on 127.0.0.1; 0 takes a free one
-	--log-level	<level>	trace, debug, info, warn, error or silent
+	--log-level	trace|debug|info|warn|error|silent	what is logged
+	--allow-remote		let --bind name an address that other machines reach
 	--demo		use the built-in demo agent as the acp provider: no account, no model
 cadre run
 		<text>
 	--provider	codex|claude|acp	whose agent
 	--model	<model>	a model of the provider
 	--cwd	<directory>	where the agent works (default: here)
-	--permission-mode	<mode>	what the agent may do without asking
+	--permission-mode	<mode>	what the agent may do; require_approval: it asks you
 	--title	<title>	a name for people
 cadre sessions
 	create		open a session
 	list		list sessions, newest first
 	get		show a session
 	send		send a turn and stream what comes of it
+	turns		list the turns of a session, newest first
+	items		show what a turn said and did, whole
+	interrupt		ask for the running turn to end
+	close		close a session for good
+	resume		bring a failed session back, if its provider still has it
 	help		display help for command
 cadre sessions create
 	--provider	codex|claude|acp	whose agent
 	--model	<model>	a model of the provider
 	--cwd	<directory>	where the agent works (default: here)
-	--permission-mode	<mode>	what the agent may do without asking
+	--permission-mode	<mode>	what the agent may do; require_approval: it asks you
 	--title	<title>	a name for people
 	--metadata	<json>	any JSON, kept with the session
 cadre sessions list
@@ -54,7 +62,55 @@ cadre sessions send
 		<text>
 	--no-wait		do not wait for the turn to end
 	--expect	<turn>	refuse unless this is the most recent turn
+	--permission-mode	<mode>	for this turn only
+	--model	<model>	for this turn only
+	--image	<file>...	an image to show the agent
+cadre sessions turns
+		<session>
+	--limit	<n>	how many at most
+cadre sessions items
+		<session>
+		<turn>
+cadre sessions interrupt
+		<session>
+		<turn>
+cadre sessions close
+		<session>
+	--reason	<text>	why, for the record
+cadre sessions resume
+		<session>
 cadre sessions help
+		<command>
+cadre approvals
+	list		list approvals, newest first
+	show		show an approval with all that was asked
+	accept		allow it, for this once
+	decline		refuse it
+	help		display help for command
+cadre approvals list
+	--status	pending|accepted|declined|expired|cancelled
+	--session	<session>	only of this session
+cadre approvals show
+		<approval>
+cadre approvals accept
+		<approval>
+	--reason	<text>	why, for the agent and the record
+cadre approvals decline
+		<approval>
+	--reason	<text>	why, for the agent and the record
+cadre approvals help
+		<command>
+cadre providers
+	list		list the providers, what they can do and whether they are healthy
+	models		list the models of a provider
+	auth		whether the agent is logged in, as far as can be told
+	help		display help for command
+cadre providers list
+cadre providers models
+		codex|claude|acp
+cadre providers auth
+		acp
+cadre providers help
 		<command>
 cadre events
 	tail		show events, stored ones first, then live ones

@@ -36,19 +36,20 @@ describe('cadre run', () => {
       expect(ran).toMatchObject({ code: 0, stdout: 'from stdin\nand more\n', stderr: '' });
     }));
 
-  test('ends with 1 and a line on stderr when the turn fails.', () =>
+  test('ends with 1, or 5 where the agent lacked a permission, and a line on stderr when the turn fails.', () =>
     withServer(async (server) => {
       const says = {
         'fail out of luck': /^cadre: the turn failed: .*out of luck/,
         'crash 3': /^cadre: the turn failed: .*exited with 3/,
         'ask to delete everything':
-          /^\[failed\] to delete everything\ncadre: the turn failed: the agent asked for permission: to delete everything; allow it/,
+          /^\[failed\] to delete everything\ncadre: the turn failed: the agent asked for permission: to delete everything; send the turn with permission_mode/,
       };
       for (const [script, why] of Object.entries(says)) {
         const ran = await cadreOn(server)(['run', script]);
         expect(ran.stderr).toMatch(why);
         expect(ran.stderr.endsWith('\n')).toBe(true);
-        expect([ran.code, ran.stdout]).toEqual([1, '']);
+        // Refused, where it was for want of a permission.
+        expect([ran.code, ran.stdout]).toEqual([script.startsWith('ask') ? 5 : 1, '']);
       }
     }));
 
@@ -93,7 +94,7 @@ describe('cadre run', () => {
       expect(ran.stdout).toBe(`${said}\n`);
     }));
 
-  test('ends with 130 on INT; the turn goes on in the server.', () =>
+  test('ends with 130 on INT, and the turn is interrupted.', () =>
     withServer(async (server) => {
       const run = startCadre(server.directory, [
         '--data-dir',
@@ -105,7 +106,7 @@ describe('cadre run', () => {
       run.child.kill('SIGINT');
       expect((await run.ended).code).toBe(130);
       const [session] = await server.client.call(endpoints.listSessions, {});
-      expect(session?.status).toBe('running');
+      expect(session?.status).toBe('ready');
     }));
 });
 

@@ -33,7 +33,7 @@ describe('cadre serve', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as { msg: string });
     expect(lines.map(({ msg }) => msg)).toEqual(
-      expect.arrayContaining(['listening', 'stopping', 'stopped']),
+      expect.arrayContaining(['ready', 'stopping', 'stopped']),
     );
     const token = fs.readFileSync(path.join(directory, 'auth', 'token'), 'utf8').trim();
     expect(stdout + stderr).not.toContain(token);

@@ -174,7 +174,7 @@ describe('POST /v1/sessions', () => {
       const reply = await api('POST', '/v1/sessions', { body: { provider: 'codex' } });
       expect(reply.status).toBe(400);
       expect(reply.json()).toEqual({
-        error: 'this server has no provider "codex" (it has: acp)',
+        error: 'this server has no provider "codex" (it has: acp): use one of those',
         code: 'provider_unavailable',
       });
       expect((await api('GET', '/v1/sessions')).json()).toEqual([]);
@@ -305,7 +305,7 @@ describe('POST /v1/sessions/{id}/turns', () => {
         input: text('hi'),
         text: 'two',
         error: null,
-        provider_turn_ref: null,
+        provider_turn_ref: expect.stringMatching(/^run_/),
         usage: { input_tokens: 3, output_tokens: 4, total_tokens: null, cost_usd: null },
       });
       expect(stored.ended_at).toBeGreaterThanOrEqual(stored.started_at ?? Infinity);

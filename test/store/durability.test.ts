@@ -79,8 +79,8 @@ describe('durability "full"', () => {
     }
     expect(store.db.stats.checkpoints).toBeGreaterThan(2);
     const restarts = store.db.stats.checkpoints + 1;
-    // SQLite syncs the header of a log that begins anew, and nothing else.
-    expect(disk.count(`fsync ${WAL_FILE}`)).toBeLessThanOrEqual(restarts);
+    // SQLite syncs the header of a log that begins anew; we sync what was there at the opening; nothing else.
+    expect(disk.count(`fsync ${WAL_FILE}`)).toBeLessThanOrEqual(restarts + 1);
     expect(disk.count(`fsync ${DATABASE_FILE}`)).toBeLessThanOrEqual(2);
   });
 

@@ -1,10 +1,10 @@
-import type { InputItem, Session } from '../../src/api/sessions.ts';
+import type { Session, StoredInputItem } from '../../src/api/sessions.ts';
 import type { Agent, AgentSink, Provider, TurnOutcome } from '../../src/providers/provider.ts';
 
 /** One turn, in the hands of a test. */
 export interface ScriptedTurn {
   session: Session;
-  input: readonly InputItem[];
+  input: readonly StoredInputItem[];
   sink: AgentSink;
   end(outcome: TurnOutcome): void;
   cancelled: Promise<void>;
@@ -46,7 +46,10 @@ export function scriptedProvider(onTurn?: (turn: ScriptedTurn) => void): Scripte
       models: false,
     },
     problem: () => null,
-    stats: () => ({ unknown_messages: 0, last_error: null }),
+    stats: () => ({ version: null, command: null, unknown_messages: 0, last_error: null }),
+    authStatus: async () => ({ authenticated: true, mode: 'not_needed', detail: '' }),
+    models: async () => [],
+    missing: async () => [],
     opened: () => opened,
     refuseOpen: (error) => void refusals.push(error),
     nextTurn: () => {
@@ -73,6 +76,7 @@ function scriptedAgent(
     ref: session.provider_session_ref ?? `ref-${session.id}`,
     pid: null,
     gone: gone.promise,
+    objection: () => null,
     prompt(input) {
       const end = Promise.withResolvers<TurnOutcome>();
       const cancelled = Promise.withResolvers<void>();

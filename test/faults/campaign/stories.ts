@@ -1,5 +1,5 @@
 import { deltaKinds, type RuntimeEventRecord, settlingKinds } from '../../../src/api/events.ts';
-import type { InputItem, Turn } from '../../../src/api/sessions.ts';
+import type { Turn } from '../../../src/api/sessions.ts';
 import { type Complaints, describe } from './oracle.ts';
 import { type ExpectedItem, expectedItems, foretold } from './prompts.ts';
 
@@ -168,7 +168,7 @@ function takeOutput(event: RuntimeEventRecord, { items }: Story): Complaints {
 
 function promptOf({ payload }: RuntimeEventRecord): string {
   const { input } = payload.turn as Pick<Turn, 'input'>;
-  return input.map(({ text }: InputItem) => text).join('\n');
+  return input.map((item) => (item.type === 'text' ? item.text : item.path)).join('\n');
 }
 
 function excerpt(text: string): string {

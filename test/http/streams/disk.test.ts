@@ -1,19 +1,15 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../../src/api/events.ts';
-import { Feed } from '../../../src/events/feed.ts';
-import { createHttpServer } from '../../../src/http/server.ts';
-import { noFailpoints } from '../../../src/lib/failpoint.ts';
-import { systemIds } from '../../../src/lib/ids.ts';
-import { silentLog } from '../../../src/lib/log.ts';
-import { SessionService } from '../../../src/sessions/service.ts';
-import { TurnRunner } from '../../../src/sessions/turn-runner.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
-import { heldDisk, type TestStore, withStore } from '../../unit/support/store.ts';
+import { withRuntime } from '../../support/runtime.ts';
+import { ManualClock } from '../../unit/support/manual-clock.ts';
+import { heldDisk } from '../../unit/support/store.ts';
 import { type Api, apiOf, type Reply } from '../support/request.ts';
 import { openStream, type Stream } from '../support/stream.ts';
 
-interface Given extends TestStore {
+interface Given {
+  clock: ManualClock;
   api: Api;
   open: (path: string) => Promise<Stream>;
   disk: ReturnType<typeof heldDisk>;
@@ -22,47 +18,22 @@ interface Given extends TestStore {
 /** The interface over a store whose disk is in the hands of the test. */
 async function withHeldDisk(check: (given: Given) => Promise<void>): Promise<void> {
   const disk = heldDisk();
-  await withStore(
-    async (base) => {
-      const { db, log } = base;
-      const provider = scriptedProvider();
-      const shared = { ...base, ids: systemIds, logger: silentLog(), failpoint: noFailpoints };
-      const runner = new TurnRunner({ ...shared, providerOf: () => provider });
-      const sessions = new SessionService({ ...shared, runner, usableProvider: () => provider });
-      const feed = new Feed({ db, log });
-      const token = 'the-token-of-this-test';
-      const nothing = () => undefined as never;
-      const server = createHttpServer({
-        ...shared,
-        access: { token: () => token, allowedHosts: [], allowedOrigins: [] },
-        self: {
-          version: '0',
-          commit: '0',
-          epoch: 'epoch_0',
-          openApi: () => '',
-          health: nothing,
-          recovery: nothing,
-          diagnostics: nothing,
-        },
-        feed,
-        sessions,
-      });
-      const url = await server.listen('127.0.0.1', 0);
+  const clock = new ManualClock();
+  await withRuntime(
+    async ({ url, token }) => {
       const given = { url, token };
       try {
         await check({
-          ...base,
+          clock,
           disk,
           api: apiOf(given),
           open: (path) => openStream(given, { path }),
         });
       } finally {
         disk.release();
-        await runner.stop(0, AbortSignal.abort());
-        await server.close();
       }
     },
-    { fs: disk.fs, durability: 'full' },
+    { fs: disk.fs, clock, providers: [scriptedProvider()] },
   );
 }
 
@@ -129,25 +100,29 @@ describe('while the disk has not synced', () => {
         await open('/v1/events/stream'),
         await open(`/v1/sessions/${id}/events/stream`),
       ];
-      await Promise.all([whole.untilSeq(1), own.untilSeq(1)]);
+      await Promise.all([whole.untilSeq(3), own.untilSeq(3)]);
       disk.hold();
       const later = pending(create());
       await settle(given);
       const replayed = await api('GET', '/v1/events');
-      expect([seqsOf(replayed), replayed.headers['x-seq']]).toEqual([[1], '1']);
+      expect([seqsOf(replayed), replayed.headers['x-seq']]).toEqual([[1, 2, 3], '3']);
       const late = await open('/v1/events/stream');
-      await late.untilSeq(1);
+      await late.untilSeq(3);
       clock.advance(10_000);
       for (const stream of [whole, own, late])
         await stream.until(() => stream.text().includes('ping'));
-      expect([whole, own, late].map((stream) => stream.seqs())).toEqual([[1], [1], [1]]);
-      expect(whole.text()).toMatch(/: ping 1\n\n$/);
+      expect([whole, own, late].map((stream) => stream.seqs())).toEqual([
+        [1, 2, 3],
+        [3],
+        [1, 2, 3],
+      ]);
+      expect(whole.text()).toMatch(/: ping 3\n\n$/);
       expect(later.answered()).toBe(false);
       disk.release();
       await later.reply;
-      await Promise.all([whole.untilSeq(2), late.untilSeq(2)]);
-      expect(own.seqs()).toEqual([1]);
-      expect(seqsOf(await api('GET', '/v1/events'))).toEqual([1, 2]);
+      await Promise.all([whole.untilSeq(4), late.untilSeq(4)]);
+      expect(own.seqs()).toEqual([3]);
+      expect(seqsOf(await api('GET', '/v1/events'))).toEqual([1, 2, 3, 4]);
       for (const stream of [whole, own, late]) stream.close();
     }));
 });

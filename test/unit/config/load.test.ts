@@ -1,12 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import {
-  type ConfigFlags,
-  dataDirectory,
-  defaultDataDirectory,
-  loadConfig,
-} from '../../../src/config/load.ts';
+import { type ConfigFlags, dataDirectory, loadConfig } from '../../../src/config/load.ts';
+import { defaultDataDirectory } from '../../../src/config/paths.ts';
 import { type Config, configSchema } from '../../../src/config/schema.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
@@ -48,7 +44,9 @@ describe('the defaults', () => {
       log: { level: 'info' },
       auth: { token: null, token_file: null },
       data: { root_dir: null, durability: 'full' },
-      providers: { acp: null },
+      sessions: { turn_timeout_ms: null },
+      approvals: { timeout_ms: null, notify_command: null },
+      providers: { idle_timeout_ms: 900_000, max_live: 32, acp: null },
     });
     expect(load('')).toEqual(configSchema.parse({}));
   });

@@ -13,10 +13,20 @@ function plan(sessions: Session[], turns: Turn[]) {
         active_turn_id !== null || status === 'running' || status === 'waiting_for_approval',
     ),
     turn: (id) => turns.find(({ turn_id }) => turn_id === id),
+    approvalsOf: () => [],
+    canResume: () => true,
+    now: 0,
   });
 }
 
-const nothing = { startTurns: [], failTurns: [], clearPointers: [], readySessions: [] };
+const nothing = {
+  startTurns: [],
+  failTurns: [],
+  keepTurns: [],
+  orphanTurns: [],
+  clearPointers: [],
+  readySessions: [],
+};
 
 describe('what a start finds', () => {
   test('nothing unfinished: there is nothing to do.', () => {
@@ -33,14 +43,17 @@ describe('what a start finds', () => {
     expect(plan([session], [turn])).toEqual({ ...nothing, startTurns: [turn] });
   });
 
-  test.for(['running', 'waiting_for_approval'] as const)(
-    'a turn that is %s was in the hands of an agent that died: it fails.',
-    (status) => {
-      const turn = aTurn({ status, started_at: 2 });
-      const session = aSession({ status, active_turn_id: 'turn_1' });
-      expect(plan([session], [turn])).toEqual({ ...nothing, failTurns: [turn] });
-    },
-  );
+  test('a turn that is running was in the hands of an agent that died: it fails.', () => {
+    const turn = aTurn({ status: 'running', started_at: 2 });
+    const session = aSession({ status: 'running', active_turn_id: 'turn_1' });
+    expect(plan([session], [turn])).toEqual({ ...nothing, failTurns: [turn] });
+  });
+
+  test('a turn that waits, and whose approvals are all gone, is an orphan.', () => {
+    const turn = aTurn({ status: 'waiting_for_approval', started_at: 2 });
+    const session = aSession({ status: 'waiting_for_approval', active_turn_id: 'turn_1' });
+    expect(plan([session], [turn])).toEqual({ ...nothing, orphanTurns: [turn] });
+  });
 
   test.for(['completed', 'interrupted', 'failed'] as const)(
     'a session that points at a turn that is %s: its pointer goes, and it is ready.',
@@ -122,8 +135,10 @@ describe('whatever is stored', () => {
   test('every unfinished turn is in exactly one list, and no ended one in any.', () => {
     fc.assert(
       fc.property(sessions, turns, (someSessions, someTurns) => {
-        const { startTurns, failTurns } = plan(someSessions, someTurns);
-        const planned = [...startTurns, ...failTurns].map(({ turn_id }) => turn_id).toSorted();
+        const { startTurns, failTurns, orphanTurns } = plan(someSessions, someTurns);
+        const planned = [...startTurns, ...failTurns, ...orphanTurns]
+          .map(({ turn_id }) => turn_id)
+          .toSorted();
         expect(planned).toEqual(
           someTurns
             .filter((turn) => !hasEnded(turn))
@@ -138,11 +153,13 @@ describe('whatever is stored', () => {
   test('afterwards no session points at a turn that is not there or has ended, unless that turn is planned for.', () => {
     fc.assert(
       fc.property(sessions, turns, (someSessions, someTurns) => {
-        const { startTurns, failTurns, clearPointers, readySessions } = plan(
+        const { startTurns, failTurns, orphanTurns, clearPointers, readySessions } = plan(
           someSessions,
           someTurns,
         );
-        const planned = new Set([...startTurns, ...failTurns].map(({ turn_id }) => turn_id));
+        const planned = new Set(
+          [...startTurns, ...failTurns, ...orphanTurns].map(({ turn_id }) => turn_id),
+        );
         for (const session of someSessions) {
           const cleared = clearPointers.includes(session);
           const { active_turn_id: active, status: is } = session;

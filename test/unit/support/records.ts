@@ -35,6 +35,9 @@ export function aTurn(more: Partial<Turn> = {}): Turn {
     status: 'accepted',
     source: 'user',
     input: [{ type: 'text', text: 'hello' }],
+    permission_mode: null,
+    model: null,
+    thinking_effort: null,
     text: null,
     usage: null,
     error: null,
@@ -42,6 +45,7 @@ export function aTurn(more: Partial<Turn> = {}): Turn {
     accepted_at: 1,
     started_at: null,
     ended_at: null,
+    interrupt_requested_at: null,
     ...more,
   };
 }

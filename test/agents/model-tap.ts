@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+
+/** A part of a message to the model. */
+interface Part {
+  type?: string;
+  text?: string;
+  image_url?: { url: string };
+}
+
+/** A message to the model, as OpenAI's chat completions have it. */
+export interface ChatMessage {
+  role: string;
+  content?: string | Part[] | null;
+}
+
+/** Stands between an agent and its model, and keeps what the agent tells it, word for word. */
+export interface ModelTap extends AsyncDisposable {
+  /** `http://127.0.0.1:PORT`, without a path. */
+  url: string;
+  /** The conversations that a model was told, oldest first. */
+  conversationsWith(model: string): ChatMessage[][];
+}
+
+/** Passes every request on to `modelUrl`, and its answer back as it comes. */
+export async function tapModel(modelUrl: string): Promise<ModelTap> {
+  const told: { model?: string; messages?: ChatMessage[] }[] = [];
+  const server = http.createServer((request, response) => {
+    void pass(request, response, modelUrl, (body) => told.push(body)).catch(() =>
+      response.destroy(),
+    );
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    conversationsWith: (model) =>
+      told.filter((body) => body.model === model).map(({ messages }) => messages ?? []),
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function pass(
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+  modelUrl: string,
+  keep: (body: object) => void,
+): Promise<void> {
+  const { method = 'GET', url = '/', headers } = request;
+  const body = await buffer(request);
+  if (body.length > 0) keep(JSON.parse(body.toString('utf8')) as object);
+  const onward = http.request(new URL(url, modelUrl), { method, headers });
+  // An agent that hangs up has lost interest: so has the model's server to hear.
+  response.once('close', () => onward.destroy());
+  onward.end(body);
+  const [answer] = (await once(onward, 'response')) as [http.IncomingMessage];
+  response.writeHead(answer.statusCode ?? 502, answer.headers);
+  await pipeline(answer, response);
+}

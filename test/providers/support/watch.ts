@@ -1,0 +1,94 @@
+import type { RuntimeEventRecord } from '../../../src/api/events.ts';
+import type { Client } from '../../../src/client/client.ts';
+import { streamEvents } from '../../../src/client/stream.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+
+const endings: ReadonlySet<string> = new Set(['turn.completed', 'turn.interrupted', 'turn.failed']);
+
+/** Whether the event ends a turn. */
+export function isEnd({ kind }: RuntimeEventRecord): boolean {
+  return endings.has(kind);
+}
+
+/**
+ * Follows the events of one session from its first one, and keeps them: deltas leave the log later, so whoever
+ * wants to see them all has to be there.
+ */
+export class Watch implements AsyncDisposable {
+  readonly events: RuntimeEventRecord[] = [];
+  readonly #stop = new AbortController();
+  readonly #followed: Promise<void>;
+  #news = Promise.withResolvers<void>();
+  #failure: unknown;
+
+  constructor(client: Client, sessionId: string) {
+    this.#followed = this.#follow(client, sessionId);
+  }
+
+  /** The first event, old or new, that matches; `what` says in the failure what did not come. */
+  async until(
+    what: string,
+    matches: (event: RuntimeEventRecord) => boolean,
+    withinMs = 12_000,
+  ): Promise<RuntimeEventRecord> {
+    let late = false;
+    using _limit = systemClock.after(withinMs, () => {
+      late = true;
+      this.#wake();
+    });
+    for (;;) {
+      const found = this.events.find(matches);
+      if (found) return found;
+      if (late || this.#failure !== undefined) {
+        const seen = this.events.map(({ kind }) => kind).join(', ');
+        const message = `there was no ${what} within ${withinMs} ms, only: ${seen}`;
+        throw new Error(message, { cause: this.#failure });
+      }
+      await this.#news.promise;
+    }
+  }
+
+  /** The first event of a kind in a turn. */
+  kind(kind: string, turnId?: string, withinMs?: number): Promise<RuntimeEventRecord> {
+    const matches = (event: RuntimeEventRecord) =>
+      event.kind === kind && (turnId === undefined || event.turn_id === turnId);
+    return this.until(kind, matches, withinMs);
+  }
+
+  /** The event that ends a turn. */
+  end(turnId: string, withinMs?: number): Promise<RuntimeEventRecord> {
+    return this.until(
+      'end of the turn',
+      (event) => event.turn_id === turnId && isEnd(event),
+      withinMs,
+    );
+  }
+
+  /** What has come of a turn so far, or (null) from outside any turn. */
+  of(turnId: string | null): RuntimeEventRecord[] {
+    return this.events.filter((event) => event.turn_id === turnId);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.#followed;
+  }
+
+  async #follow(client: Client, sessionId: string): Promise<void> {
+    const { signal } = this.#stop;
+    try {
+      for await (const event of streamEvents({ client, clock: systemClock, sessionId, signal })) {
+        this.events.push(event);
+        this.#wake();
+      }
+    } catch (error) {
+      this.#failure = error;
+    }
+    this.#wake();
+  }
+
+  #wake(): void {
+    this.#news.resolve();
+    this.#news = Promise.withResolvers();
+  }
+}

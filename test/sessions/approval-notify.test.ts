@@ -1,0 +1,91 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Approval } from '../../src/api/approvals.ts';
+import { completed } from '../support/scripted-provider.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { ManualClock } from './support/manual-clock.ts';
+import { endOf, onStage, type Stage } from './support/stage.ts';
+
+/** Where a command says that it is done; reading waits for it. */
+function fifoIn(directory: string): { file: string; said: () => Promise<string> } & Disposable {
+  const file = path.join(directory, 'done');
+  execFileSync('mkfifo', [file]);
+  return {
+    file,
+    said: () => fs.promises.readFile(file, 'utf8'),
+    [Symbol.dispose]() {
+      // Lets go of a reader that nobody has answered.
+      fs.closeSync(fs.openSync(file, fs.constants.O_RDWR | fs.constants.O_NONBLOCK));
+    },
+  };
+}
+
+/** A runtime whose command is run by time that goes by itself. */
+function withCommand(command: string, test: (stage: Stage) => Promise<void>): Promise<void> {
+  const clock = new ManualClock();
+  clock.runFree();
+  return onStage(test, { clock, config: { approvals: { notify_command: command } } });
+}
+
+describe('[approvals] notify_command', () => {
+  it('gets the approval as JSON on its stdin, and nothing of it in its arguments', async () => {
+    await using directory = tempDirectory('notify');
+    using done = fifoIn(directory.path);
+    const file = (name: string) => path.join(directory.path, name);
+    const command =
+      `cat > '${file('stdin')}'; tr '\\0' '\\n' < /proc/$$/cmdline > '${file('argv')}'; ` +
+      `tr '\\0' '\\n' < /proc/$$/environ > '${file('env')}'; echo done > '${done.file}'`;
+    await withCommand(command, async (stage) => {
+      const said = done.said();
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      void turn.ask({ title: 'it\'s $(id) `id` \n; rm -rf "x"' });
+      const approval = await stage.asked(session.id);
+      expect(await said).toBe('done\n');
+      const stdin = fs.readFileSync(file('stdin'), 'utf8');
+      expect(JSON.parse(stdin) as Approval).toEqual(approval);
+      expect(fs.readFileSync(file('argv'), 'utf8').trimEnd()).toBe(`/bin/sh\n-c\n${command}`);
+      const environment = fs.readFileSync(file('env'), 'utf8');
+      expect(environment).not.toContain(approval.id);
+      expect(environment).not.toContain(stage.given.token);
+    });
+  });
+
+  it('is run once for each approval', async () => {
+    await using directory = tempDirectory('notify');
+    using done = fifoIn(directory.path);
+    await withCommand(`grep -o '"title":"[^"]*"' > '${done.file}'`, async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      const told: string[] = [];
+      for (const title of ['first', 'second']) {
+        const said = done.said();
+        void turn.ask({ title });
+        told.push((await said).trim());
+      }
+      expect(told).toEqual(['"title":"first"', '"title":"second"']);
+    });
+  });
+
+  it.each([
+    ['fails', 'cat > /dev/null; exit 3', 3],
+    ['does not exist', 'no-such-program-anywhere', 127],
+    ['reads nothing', 'exec < /dev/null; exit 4', 4],
+  ])('that %s harms nothing', (_how, command, code) =>
+    withCommand(command, async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      const turnId = (await stage.session(session.id)).active_turn_id ?? '';
+      const answer = turn.ask({ request: { text: 'x'.repeat(300_000) } });
+      const { id } = (await stage.asked(session.id)) ?? {};
+      expect(await stage.logged('notify_command failed')).toMatchObject({ code, approval_id: id });
+      const [pending] = await stage.approvals();
+      expect((await stage.decide(pending as Approval, 'accept')).status).toBe(200);
+      expect((await answer).decision).toBe('accept');
+      turn.end(completed);
+      expect((await stage.until(endOf(turnId))).kind).toBe('turn.completed');
+    }),
+  );
+});

@@ -1,0 +1,388 @@
+import { describe, expect, it } from 'vitest';
+import type { Approval } from '../../src/api/approvals.ts';
+import { writeFile } from './support/played-provider.ts';
+import { ManualClock } from './support/manual-clock.ts';
+import { endOf, kinds, onStage, type Stage } from './support/stage.ts';
+import { completed } from '../support/scripted-provider.ts';
+
+const question = {
+  kind: 'question' as const,
+  title: 'Which colour?',
+  request: { questions: [{ id: 'q1', text: 'Which colour?' }] },
+  subject: { question: 'q1' },
+};
+
+/** A session whose agent has asked once. */
+async function asked(stage: Stage) {
+  const session = await stage.open();
+  const turn = await stage.play(session);
+  const turnId = (await stage.session(session.id)).active_turn_id ?? '';
+  const answer = turn.ask();
+  const approval = await stage.asked(session.id);
+  return { session, turn, turnId, answer, approval };
+}
+
+describe('deciding an approval', () => {
+  it.each([
+    ['accept', 'accepted', 'accept'],
+    ['accepted', 'accepted', 'accept'],
+    ['decline', 'declined', 'decline'],
+    ['declined', 'declined', 'decline'],
+    ['reject', 'declined', 'decline'],
+    ['rejected', 'declined', 'decline'],
+  ])('with "%s" makes it %s, stored as %s', (word, status, decision) =>
+    onStage(async (stage) => {
+      const { approval, answer, session } = await asked(stage);
+      const reply = await stage.decide(approval, word);
+      expect(reply.status).toBe(200);
+      expect(reply.body).toMatchObject({ id: approval.id, status, decision, decided_by: 'api' });
+      expect((await answer).decision).toBe(decision);
+      const [stored] = await stage.approvals(`?status=${status}&session_id=${session.id}`);
+      expect(stored).toEqual(reply.body);
+    }),
+  );
+
+  it('with any other word is 400, and it stays pending', () =>
+    onStage(async (stage) => {
+      const { approval } = await asked(stage);
+      for (const word of ['approve', 'yes', 'ACCEPT', '', 'cancelled']) {
+        const reply = await stage.decide(approval, word);
+        expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
+      }
+      expect(await stage.approvals()).toEqual([approval]);
+    }));
+
+  it.each([
+    ['accept', 'accept'],
+    ['accept', 'decline'],
+    ['decline', 'accept'],
+    ['decline', 'reject'],
+  ])('with "%s" holds against a later "%s", which is 409 approval_resolved', (first, second) =>
+    onStage(async (stage) => {
+      const { approval, answer, session } = await asked(stage);
+      const won = await stage.decide(approval, first, { reason: 'first' });
+      const lost = await stage.decide(approval, second, { reason: 'second' });
+      expect([lost.status, lost.body.code]).toEqual([409, 'approval_resolved']);
+      expect((await answer).decision).toBe(first);
+      const events = await stage.events(session.id);
+      expect(events.filter(({ kind }) => kind === 'approval.resolved')).toHaveLength(1);
+      expect(await stage.approvals(`?status=${won.body.status}`)).toEqual([won.body]);
+    }),
+  );
+
+  it('that nobody knows, or of another session, is 404', () =>
+    onStage(async (stage) => {
+      const { approval, session } = await asked(stage);
+      const other = await stage.open();
+      const replies = await Promise.all([
+        stage.decide({ id: 'apr_nobody', session_id: session.id }, 'accept'),
+        stage.decide({ id: approval.id, session_id: other.id }, 'accept'),
+        stage.decide({ id: approval.id, session_id: 'sess_nobody' }, 'accept'),
+      ]);
+      expect(replies.map(({ status, body }) => `${status} ${body.code}`)).toEqual(
+        Array(3).fill('404 not_found'),
+      );
+      expect((await stage.approvals()).map(({ status }) => status)).toEqual(['pending']);
+    }));
+
+  it('keeps the reason, and tells it to the agent that is declined', () =>
+    onStage(async (stage) => {
+      const { approval, answer } = await asked(stage);
+      const reply = await stage.decide(approval, 'decline', { reason: 'not on a Friday' });
+      expect(reply.body.reason).toBe('not on a Friday');
+      expect(await answer).toEqual({ decision: 'decline', reason: 'not on a Friday' });
+    }));
+
+  it('takes a reason of 2000 characters, and no longer one', () =>
+    onStage(async (stage) => {
+      const { approval } = await asked(stage);
+      const tooLong = await stage.decide(approval, 'accept', { reason: 'x'.repeat(2001) });
+      expect(tooLong.status).toBe(400);
+      expect((await stage.decide(approval, 'accept', { reason: 'x'.repeat(2000) })).status).toBe(
+        200,
+      );
+    }));
+
+  it('refuses unknown fields by name', () =>
+    onStage(async (stage) => {
+      const { approval } = await asked(stage);
+      const reply = await stage.decide(approval, 'accept', { remember: true });
+      expect(reply.status).toBe(400);
+      expect(reply.body.error).toMatch(/"remember".*decision, reason, answers/);
+    }));
+});
+
+describe('a question', () => {
+  it('needs answers to be accepted, and gives them to the agent', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      const answer = turn.ask(question);
+      const approval = await stage.asked(session.id);
+      const without = await stage.decide(approval, 'accept');
+      expect([without.status, without.body.code]).toEqual([400, 'invalid']);
+      expect(without.body.error).toContain('answers');
+      const answers = { q1: ['blue', 'green'] };
+      const reply = await stage.decide(approval, 'accept', { answers });
+      expect(reply.body).toMatchObject({ status: 'accepted', answers });
+      expect(await answer).toEqual({ decision: 'accept', answers });
+    }));
+
+  it('needs none to be declined', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      const answer = turn.ask(question);
+      const approval = await stage.asked(session.id);
+      expect((await stage.decide(approval, 'decline')).status).toBe(200);
+      expect((await answer).decision).toBe('decline');
+    }));
+});
+
+describe('while an approval is pending', () => {
+  it('turn and session wait for it, and go on when it is decided', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      expect(session.status).toBe('ready');
+      const turn = await stage.play(session);
+      const turnId = (await stage.session(session.id)).active_turn_id ?? '';
+      const statuses = async () => [
+        (await stage.session(session.id)).status,
+        (await stage.turn(session.id, turnId)).status,
+      ];
+      expect(await statuses()).toEqual(['running', 'running']);
+      const answer = turn.ask();
+      const approval = await stage.asked(session.id);
+      expect(await statuses()).toEqual(['waiting_for_approval', 'waiting_for_approval']);
+      await stage.decide(approval, 'accept');
+      await answer;
+      expect(await statuses()).toEqual(['running', 'running']);
+      turn.end(completed);
+      await stage.until(endOf(turnId));
+      expect(await statuses()).toEqual(['ready', 'completed']);
+    }));
+
+  it('they wait as long as any of several is', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      const answers = [turn.ask(), turn.ask({ title: 'second' }), turn.ask({ title: 'third' })];
+      const all = await Promise.all([1, 2, 3].map((nth) => stage.asked(session.id, nth)));
+      const seen: string[] = [];
+      for (const [at, approval] of all.toReversed().entries()) {
+        await stage.decide(approval, at === 1 ? 'decline' : 'accept');
+        seen.push((await stage.session(session.id)).status);
+      }
+      expect(seen).toEqual(['waiting_for_approval', 'waiting_for_approval', 'running']);
+      expect((await Promise.all(answers)).map(({ decision }) => decision)).toEqual([
+        'accept',
+        'decline',
+        'accept',
+      ]);
+    }));
+
+  it('the session takes no other turn', () =>
+    onStage(async (stage) => {
+      const { session } = await asked(stage);
+      const { status, body } = await stage.send(session, 'another');
+      expect([status, body.code]).toEqual([409, 'turn_in_progress']);
+    }));
+});
+
+describe('the events of an approval', () => {
+  it('come in order: it is requested whole, and resolved without what was asked', () =>
+    onStage(async (stage) => {
+      const { session, turn, turnId, approval } = await asked(stage);
+      const { body: decided } = await stage.decide(approval, 'accept', { reason: 'fine' });
+      turn.end(completed);
+      await stage.until(endOf(turnId));
+      const events = await stage.events(session.id);
+      expect(kinds(events)).toEqual([
+        'session.created',
+        'turn.accepted',
+        'turn.started',
+        'approval.requested',
+        'approval.resolved',
+        'turn.completed',
+      ]);
+      const [requested, resolved] = events.slice(3, 5);
+      expect(requested?.payload.approval).toMatchObject({ status: 'pending', ...writeFile });
+      expect(requested).toMatchObject({ session_id: session.id, turn_id: turnId, v: 1 });
+      const { request: _request, subject: _subject, ...form } = decided as Approval;
+      expect(resolved?.payload.approval).toEqual(form);
+      expect(resolved?.payload.approval).not.toHaveProperty('request');
+    }));
+
+  it('say what the record says while it is pending', () =>
+    onStage(async (stage) => {
+      const { approval } = await asked(stage);
+      expect(await stage.approvals()).toEqual([approval]);
+      expect(approval).toMatchObject({
+        status: 'pending',
+        decision: null,
+        decided_by: null,
+        reason: null,
+        expires_at: null,
+        resolved_at: null,
+      });
+    }));
+});
+
+describe('the inbox', () => {
+  it('shows what is pending in all sessions, newest first, and of one where that is asked', () =>
+    onStage(async (stage) => {
+      const first = await asked(stage);
+      const second = await asked(stage);
+      const ids = async (query: string) => (await stage.approvals(query)).map(({ id }) => id);
+      expect(await ids('')).toEqual([second.approval.id, first.approval.id]);
+      expect(await ids(`?session_id=${first.session.id}`)).toEqual([first.approval.id]);
+      await stage.decide(second.approval, 'accept');
+      expect(await ids('')).toEqual([first.approval.id]);
+      expect(await ids('?status=accepted')).toEqual([second.approval.id]);
+      expect(await ids(`?status=accepted&session_id=${first.session.id}`)).toEqual([]);
+      const { body } = await stage.get<Approval[]>(`/v1/sessions/${second.session.id}/approvals`);
+      expect(body.map(({ id }) => id)).toEqual([second.approval.id]);
+    }));
+
+  it('refuses a status that is none, and knows no unknown session', () =>
+    onStage(async (stage) => {
+      expect((await stage.get('/v1/approvals?status=open')).status).toBe(400);
+      expect((await stage.get('/v1/approvals?session_id=sess_nobody')).status).toBe(404);
+      expect((await stage.get('/v1/sessions/sess_nobody/approvals')).status).toBe(404);
+    }));
+});
+
+describe('an approval with a time limit', () => {
+  const limited = { config: { approvals: { timeout_ms: 60_000 } } };
+
+  it('says when it expires, and expires then: its agent sees it declined', () => {
+    const clock = new ManualClock();
+    return onStage(
+      async (stage) => {
+        const { approval, answer, session, turnId } = await asked(stage);
+        expect(approval.expires_at).toBe(clock.now() + 60_000);
+        clock.advance(59_999);
+        expect((await stage.approvals()).map(({ id }) => id)).toEqual([approval.id]);
+        clock.advance(1);
+        expect(await answer).toMatchObject({ decision: 'decline' });
+        const [expired] = await stage.approvals('?status=expired');
+        expect(expired).toMatchObject({ id: approval.id, status: 'expired', decided_by: null });
+        expect((await stage.turn(session.id, turnId)).status).toBe('running');
+        const late = await stage.decide(approval, 'accept');
+        expect([late.status, late.body.code]).toEqual([409, 'approval_resolved']);
+        expect(kinds(await stage.events(session.id)).slice(-2)).toEqual([
+          'approval.requested',
+          'approval.resolved',
+        ]);
+      },
+      { clock, ...limited },
+    );
+  });
+
+  it('does not expire once it was decided', () => {
+    const clock = new ManualClock();
+    return onStage(
+      async (stage) => {
+        const { approval, answer, session } = await asked(stage);
+        await stage.decide(approval, 'accept');
+        await answer;
+        clock.advance(120_000);
+        await stage.open();
+        expect((await stage.approvals('?status=accepted')).map(({ id }) => id)).toEqual([
+          approval.id,
+        ]);
+        const events = await stage.events(session.id);
+        expect(events.filter(({ kind }) => kind === 'approval.resolved')).toHaveLength(1);
+      },
+      { clock, ...limited },
+    );
+  });
+});
+
+describe('a pending approval is cancelled', () => {
+  it('when its agent takes it back, and the turn goes on', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      const withdrawn = new AbortController();
+      const answer = turn.ask({}, withdrawn.signal);
+      const approval = await stage.asked(session.id);
+      withdrawn.abort();
+      expect(await answer).toEqual({ decision: 'cancelled' });
+      const [cancelled] = await stage.approvals('?status=cancelled');
+      expect(cancelled).toMatchObject({ id: approval.id, status: 'cancelled', decision: null });
+      expect((await stage.session(session.id)).status).toBe('running');
+      expect((await stage.decide(approval, 'accept')).body.code).toBe('approval_resolved');
+    }));
+
+  it('when it was taken back before it was stored', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      expect(await turn.ask({}, AbortSignal.abort())).toEqual({ decision: 'cancelled' });
+      expect(await stage.approvals()).toEqual([]);
+      expect((await stage.session(session.id)).status).toBe('running');
+    }));
+
+  it('when its turn ends, before it', () =>
+    onStage(async (stage) => {
+      const { session, turn, turnId, answer } = await asked(stage);
+      turn.end(completed);
+      await stage.until(endOf(turnId));
+      expect(await answer).toEqual({ decision: 'cancelled' });
+      expect(kinds(await stage.events(session.id)).slice(-3)).toEqual([
+        'approval.requested',
+        'approval.resolved',
+        'turn.completed',
+      ]);
+      expect(await stage.approvals('?status=cancelled')).toHaveLength(1);
+      expect((await stage.session(session.id)).status).toBe('ready');
+    }));
+
+  it('when its turn is interrupted', () =>
+    onStage(async (stage) => {
+      const { session, turn, turnId, answer } = await asked(stage);
+      expect((await stage.interrupt(session.id, turnId)).status).toBe(202);
+      expect(await answer).toEqual({ decision: 'cancelled' });
+      turn.end({ status: 'interrupted', error: null });
+      await stage.until(endOf(turnId));
+      expect(kinds(await stage.events(session.id)).slice(-4)).toEqual([
+        'approval.requested',
+        'turn.interrupt_requested',
+        'approval.resolved',
+        'turn.interrupted',
+      ]);
+    }));
+
+  it('when its session is closed', () =>
+    onStage(async (stage) => {
+      const { session, approval, answer } = await asked(stage);
+      await stage.close(session.id);
+      expect(await answer).toEqual({ decision: 'cancelled' });
+      expect((await stage.decide(approval, 'accept')).body.code).toBe('approval_resolved');
+      expect(await stage.approvals()).toEqual([]);
+    }));
+});
+
+describe('an agent that asks', () => {
+  it('outside a turn is told that it is cancelled, and nothing is stored', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      const turnId = (await stage.session(session.id)).active_turn_id ?? '';
+      turn.end(completed);
+      await stage.until(endOf(turnId));
+      expect(await turn.ask()).toEqual({ decision: 'cancelled' });
+      expect(kinds(await stage.events(session.id))).not.toContain('approval.requested');
+    }));
+
+  it('after its turn was interrupted is told the same', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      const turnId = (await stage.session(session.id)).active_turn_id ?? '';
+      await stage.interrupt(session.id, turnId);
+      expect(await turn.ask()).toEqual({ decision: 'cancelled' });
+      expect(kinds(await stage.events(session.id))).not.toContain('approval.requested');
+    }));
+});

@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+import { completed } from '../support/scripted-provider.ts';
+import { endOf, onStage } from './support/stage.ts';
+
+/** How often each race is run: 10,000 before a release. */
+const RACES = Number(process.env.RACES ?? 500);
+const AT_ONCE = 20;
+const timeout = 20_000 + RACES * 50;
+
+describe(`of two who race ${RACES} times, exactly one wins each:`, () => {
+  it('two deciders for an approval', { timeout }, () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      let won = { accept: 0, decline: 0 };
+      for (let run = 0; run < RACES; run += AT_ONCE) {
+        await Promise.all(Array.from({ length: AT_ONCE }, (_, at) => race(run + at)));
+      }
+      await stage.times('approval.resolved', total);
+      expect(won.accept + won.decline).toBe(total);
+      expect(stage.seen.filter(({ kind }) => kind === 'approval.resolved')).toHaveLength(total);
+      expect((await stage.session(session.id)).status).toBe('running');
+
+      async function race(nth: number): Promise<void> {
+        const answer = turn.ask({ title: `race ${nth}` });
+        const asked = await stage.until(
+          ({ kind, payload }) =>
+            kind === 'approval.requested' &&
+            (payload.approval as { title: string }).title === `race ${nth}`,
+        );
+        const { id } = asked.payload.approval as { id: string };
+        const words = nth % 2 === 0 ? ['accept', 'decline'] : ['decline', 'accept'];
+        const replies = await Promise.all(
+          words.map((word) => stage.decide({ id, session_id: session.id }, word)),
+        );
+        const winners = replies.filter(({ status }) => status === 200);
+        const losers = replies.filter(({ status }) => status === 409);
+        expect([winners.length, losers.length]).toEqual([1, 1]);
+        expect(losers[0]?.body.code).toBe('approval_resolved');
+        const decision = winners[0]?.body.decision as 'accept' | 'decline';
+        expect((await answer).decision).toBe(decision);
+        won = { ...won, [decision]: won[decision] + 1 };
+      }
+    }),
+  );
+
+  it('two senders for a session', { timeout }, () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      let last: string | null = null;
+      for (let run = 0; run < RACES; run++) {
+        // Every other time both have read the session before: the guard is looked at first.
+        const guard: object = run % 2 === 1 ? { expected_turn_id: last } : {};
+        const body = { input: [{ type: 'text', text: `race ${run}` }], ...guard };
+        const replies = await Promise.all([stage.send(session, body), stage.send(session, body)]);
+        const winners = replies.filter(({ status }) => status === 200);
+        const losers = replies.filter(({ status }) => status === 409);
+        expect([winners.length, losers.length]).toEqual([1, 1]);
+        expect(losers[0]?.body.code).toBe(run % 2 === 1 ? 'turn_conflict' : 'turn_in_progress');
+        last = winners[0]?.body.turn_id ?? '';
+        (await stage.provider.nextTurn()).end(completed);
+        await stage.until(endOf(last));
+      }
+      for (const kind of ['turn.accepted', 'turn.started', 'turn.completed'])
+        expect(stage.seen.filter((event) => event.kind === kind)).toHaveLength(RACES);
+    }),
+  );
+});
+
+const total = Math.ceil(RACES / AT_ONCE) * AT_ONCE;

@@ -1,0 +1,42 @@
+import type { Ids } from '../../../src/lib/ids.ts';
+import { systemIds } from '../../../src/lib/ids.ts';
+import { HeldSyncs } from './faults.ts';
+import { soon } from './soon.ts';
+import type { Stage } from './stage.ts';
+
+/** Identifiers that tell when an event was made: also of one that nobody may see yet. */
+export class CountingIds implements Ids {
+  #events = 0;
+  #look: () => void = () => undefined;
+
+  next(prefix: Parameters<Ids['next']>[0]): string {
+    if (prefix === 'evt') {
+      this.#events++;
+      this.#look();
+    }
+    return systemIds.next(prefix);
+  }
+
+  /** Resolves once so many more events were made than there were when it was called. */
+  more(count: number): Promise<void> {
+    const wanted = this.#events + count;
+    const made = new Promise<void>((resolve) => {
+      this.#look = () => void (this.#events >= wanted && resolve());
+    });
+    return soon(made, `${count} more events`);
+  }
+}
+
+/**
+ * Runs `work` while commits wait, as they do while the database file itself is synced: all that it stores
+ * comes to the disk as one group, and is answered at the same moment.
+ */
+export async function inOneGroup<T>(stage: Stage, work: () => Promise<T>): Promise<T> {
+  using syncs = new HeldSyncs();
+  let isHeld = false;
+  const held = syncs.hold('/events.cadre').then(() => (isHeld = true));
+  while (!isHeld) await Promise.race([held, stage.open({ metadata: 'x'.repeat(200_000) })]);
+  const result = await work();
+  syncs.release();
+  return result;
+}
