@@ -415,7 +415,9 @@ class AcpAgent implements Agent {
   /** Why the connection ended. An agent that lives on without one is of no use: it is ended. */
   async #describeLoss(cause: unknown): Promise<string> {
     const decided = new AbortController();
-    const grace = this.#options.clock.sleep(LOST_GRACE_MS, decided.signal);
+    const grace = isClosed(cause)
+      ? this.#options.clock.sleep(LOST_GRACE_MS, decided.signal)
+      : Promise.resolve();
     const how = await Promise.race([this.gone, grace.then(() => null)]).finally(() =>
       decided.abort(),
     );

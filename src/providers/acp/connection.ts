@@ -62,7 +62,12 @@ export function agentError(error: unknown): { code: number; message: string } | 
   return { code: error.code, message };
 }
 
-/** Whether a request failed because the connection ended. The SDK says so only in words. */
+/**
+ * Whether a request failed because the agent's end of the connection is gone, rather than because of what
+ * came over it. The SDK says so only in words.
+ */
 export function isClosed(error: unknown): boolean {
-  return error instanceof Error && error.message === 'ACP connection closed';
+  if (!(error instanceof Error)) return false;
+  const { code } = error as NodeJS.ErrnoException;
+  return error.message === 'ACP connection closed' || code === 'EPIPE' || code === 'ECONNRESET';
 }
