@@ -1,12 +1,9 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'smol-toml';
-import {
-  describeProvider,
-  type ProviderFixture,
-  type ProviderWorld,
-} from '../providers/describe-provider.ts';
+import { describeProvider } from '../providers/describe-provider.ts';
 import { agentsOf } from '../providers/support/calls.ts';
+import type { ProviderFixture, ProviderWorld } from '../providers/support/fixture.ts';
 import { startServer } from '../support/server.ts';
 import { agentStart } from './install.ts';
 import { startModelServer } from './model-server.ts';
@@ -23,7 +20,7 @@ const opencode: ProviderFixture = {
 
   sayWords: (text) => `@@say:${text}`,
   longStream: '@@slow:3000:40',
-  runTool: (word) => ({ prompt: bash(`echo ${word}`, 'prints a word'), title: 'bash' }),
+  runTool: (word) => ({ prompt: bash(`echo ${word}`, 'prints a word'), title: `echo ${word}` }),
   askPermission: (cwd) => ({
     prompt: bash('touch asked', 'makes a file'),
     names: 'touch asked',

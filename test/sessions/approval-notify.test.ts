@@ -1,26 +1,12 @@
-import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { tempDirectory } from '../support/temp.ts';
+import { Fifo } from './support/fifo.ts';
 import { ManualClock } from './support/manual-clock.ts';
 import { endOf, onStage, type Stage } from './support/stage.ts';
-
-/** Where a command says that it is done; reading waits for it. */
-function fifoIn(directory: string): { file: string; said: () => Promise<string> } & Disposable {
-  const file = path.join(directory, 'done');
-  execFileSync('mkfifo', [file]);
-  return {
-    file,
-    said: () => fs.promises.readFile(file, 'utf8'),
-    [Symbol.dispose]() {
-      // Lets go of a reader that nobody has answered.
-      fs.closeSync(fs.openSync(file, fs.constants.O_RDWR | fs.constants.O_NONBLOCK));
-    },
-  };
-}
 
 /** A runtime whose command is run by time that goes by itself. */
 function withCommand(command: string, test: (stage: Stage) => Promise<void>): Promise<void> {
@@ -32,11 +18,11 @@ function withCommand(command: string, test: (stage: Stage) => Promise<void>): Pr
 describe('[approvals] notify_command', () => {
   it('gets the approval as JSON on its stdin, and nothing of it in its arguments', async () => {
     await using directory = tempDirectory('notify');
-    using done = fifoIn(directory.path);
+    using done = new Fifo(path.join(directory.path, 'done'));
     const file = (name: string) => path.join(directory.path, name);
     const command =
       `cat > '${file('stdin')}'; tr '\\0' '\\n' < /proc/$$/cmdline > '${file('argv')}'; ` +
-      `tr '\\0' '\\n' < /proc/$$/environ > '${file('env')}'; echo done > '${done.file}'`;
+      `tr '\\0' '\\n' < /proc/$$/environ > '${file('env')}'; echo done > '${done.path}'`;
     await withCommand(command, async (stage) => {
       const said = done.said();
       const session = await stage.open();
@@ -55,8 +41,8 @@ describe('[approvals] notify_command', () => {
 
   it('is run once for each approval', async () => {
     await using directory = tempDirectory('notify');
-    using done = fifoIn(directory.path);
-    await withCommand(`grep -o '"title":"[^"]*"' > '${done.file}'`, async (stage) => {
+    using done = new Fifo(path.join(directory.path, 'done'));
+    await withCommand(`grep -o '"title":"[^"]*"' > '${done.path}'`, async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
       const told: string[] = [];

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import fsPromises from 'node:fs/promises';
@@ -8,6 +7,8 @@ import type { StoredImage, Turn } from '../../src/api/sessions.ts';
 import type { FailpointName } from '../../src/lib/failpoint.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { tempDirectory } from '../support/temp.ts';
+import { Fifo } from './support/fifo.ts';
+import { soon } from './support/soon.ts';
 import { acrossCrash, endOf, onStage, sharedStage } from './support/stage.ts';
 
 const MIB = 1024 * 1024;
@@ -179,19 +180,15 @@ describe('an image of a turn', () => {
   });
 
   it('whose path is a pipe is refused, and nobody waits for it', async () => {
-    const pipe = path.join(files.path, 'pipe.png');
-    execFileSync('mkfifo', [pipe]);
+    using pipe = new Fifo(path.join(files.path, 'pipe.png'));
     const session = await on().open();
-    const answer = on().send(session, { input: [{ type: 'image', path: pipe }] });
-    // Whoever reads it is answered by nobody; a later request tells that the first one should be.
-    const probes = (async () => {
-      for (let probe = 0; probe < 100; probe++) await on().open();
-      return 'it still waits';
-    })();
-    const how = await Promise.race([answer.then(({ status }) => status), probes]);
-    fs.closeSync(fs.openSync(pipe, fs.constants.O_RDWR | fs.constants.O_NONBLOCK));
-    await answer;
-    expect(how).toBe(400);
+    const answer = on().send(session, { input: [{ type: 'image', path: pipe.path }] });
+    try {
+      expect((await soon(answer, 'the refusal', 2000)).status).toBe(400);
+    } finally {
+      pipe[Symbol.dispose]();
+      await answer;
+    }
   });
 
   it('that is not base64, or nothing at all, is refused', async () => {

@@ -1,7 +1,7 @@
 import nodeFs from 'node:fs';
 import { expect, test } from 'vitest';
 import { readEpoch } from '../../src/store/migrate.ts';
-import { DATABASE_FILE, integrity, openStore, testDisk, WAL_FILE } from '../support/store.ts';
+import { DATABASE_FILE, integrity, openStore } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 // sql.js gives its first instance again to whoever asks later.
