@@ -32,7 +32,7 @@ export interface Plan {
   readySessions: Session[];
 }
 
-/** Contract, Startup recovery: pure, from what is stored to what is mended. */
+/** Pure: from what is stored to what is mended. */
 export function planRecovery(found: Found): Plan {
   const fates = Map.groupBy(found.unfinishedTurns, (turn) => fateOf(turn, found));
   const stale = found.busySessions.filter(({ active_turn_id: id }) => {

@@ -254,7 +254,7 @@ export class TurnRunner {
     }
   }
 
-  /** Contract, A turn may last for days: unless a limit is set; then it is interrupted, and the session lives on. */
+  /** A turn may last for days, unless a limit is set: then it is interrupted, and the session lives on. */
   #timeLimit(live: LiveAgent): Disposable {
     const { clock, turnTimeoutMs, db, store, logger } = this.#given;
     if (turnTimeoutMs === null) return { [Symbol.dispose]: () => undefined };

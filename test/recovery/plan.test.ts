@@ -80,7 +80,7 @@ describe('the plan of a recovery', () => {
     );
   });
 
-  it('gives the fate that the contract says', () => {
+  it('gives the fate that the table says', () => {
     fc.assert(
       fc.property(cases, (one) => {
         const found = foundOf([one]);
@@ -89,7 +89,7 @@ describe('the plan of a recovery', () => {
         const fate = (['startTurns', 'failTurns', 'keepTurns', 'orphanTurns'] as const).find(
           (name) => plan[name].length > 0,
         );
-        expect(fate).toBe(fateByContract(one));
+        expect(fate).toBe(fateByTable(one));
       }),
       { numRuns: 500 },
     );
@@ -142,8 +142,8 @@ function idsOf(sessions: readonly Session[]): string[] {
   return sessions.map(({ id }) => id).toSorted();
 }
 
-/** Contract, Startup recovery, as a table. */
-function fateByContract({ turnStatus, interrupted, canResume, approvals: all }: Case): string {
+/** The fates once more, as a table. */
+function fateByTable({ turnStatus, interrupted, canResume, approvals: all }: Case): string {
   if (interrupted || turnStatus === 'running') return 'failTurns';
   if (turnStatus === 'accepted') return 'startTurns';
   const pending = all.filter(({ status }) => status === 'pending');

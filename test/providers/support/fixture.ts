@@ -1,7 +1,7 @@
 import type { Session, Turn, Usage } from '../../../src/api/sessions.ts';
 import type { TestServer } from '../../support/server.ts';
 
-/** What the contract needs to know of a provider and of the agent behind it. */
+/** What describeProvider needs to know of a provider and of the agent behind it. */
 export interface ProviderFixture {
   provider: Session['provider'];
   /** Whether its cases may run side by side: not where a few agents are all that the machine can bear. */
