@@ -36,6 +36,8 @@ export class AgentPool {
   readonly #providerOf: (session: Session) => Provider;
   readonly #onGone: (live: LiveAgent) => void;
   readonly #places = new Map<string, Place>();
+  /** Agents that end just now, by session: another one for it starts only when they are gone. */
+  readonly #ending = new Map<string, Promise<void>>();
   /** Who waits for room, in order. */
   readonly #waiting: PromiseWithResolvers<void>[] = [];
   /** Agents that start or end just now: they take room too. */
@@ -86,6 +88,7 @@ export class AgentPool {
       return known.live;
     }
     const provider = this.#providerOf(session);
+    await this.#ending.get(session.id);
     await this.#room(signal);
     try {
       return await this.#open(session, provider, sinkFor, signal);
@@ -107,19 +110,32 @@ export class AgentPool {
   /** Ends the agent of a session, if it has one; resolves when nothing of it is left. */
   async end(sessionId: string, graceMs = AGENT_GRACE_MS): Promise<void> {
     const place = this.#places.get(sessionId);
-    if (!place) return;
+    if (place) await this.#end(place, graceMs);
+    else await this.#ending.get(sessionId);
+  }
+
+  /** Ends every agent; resolves when nothing of any is left. */
+  async endAll(graceMs = AGENT_GRACE_MS): Promise<void> {
+    const ids = [...this.#places.keys(), ...this.#ending.keys()];
+    await Promise.all(ids.map((id) => this.end(id, graceMs)));
+  }
+
+  /** `after` runs before anybody is let in to the room that this makes. */
+  async #end(place: Place, graceMs: number, after: () => void = () => undefined): Promise<void> {
+    const { id } = place.live.session;
+    const ended = Promise.withResolvers<void>();
     this.#forget(place);
+    this.#ending.set(id, ended.promise);
     this.#moving++;
     try {
       await place.live.agent.end(graceMs);
     } finally {
+      this.#ending.delete(id);
       this.#moving--;
+      after();
       this.#admit();
+      ended.resolve();
     }
-  }
-
-  async endAll(graceMs = AGENT_GRACE_MS): Promise<void> {
-    await Promise.all([...this.#places.keys()].map((id) => this.end(id, graceMs)));
   }
 
   async #open(
@@ -175,12 +191,12 @@ export class AgentPool {
       const longest = this.#longestIdle();
       if (longest === undefined) return;
       this.#leaving++;
-      void this.end(longest).finally(() => this.#leaving--);
+      void this.#end(longest, AGENT_GRACE_MS, () => this.#leaving--);
     }
   }
 
-  #longestIdle(): string | undefined {
-    const idle = [...this.#places].filter(([, { idle: state }]) => state !== undefined);
-    return idle.toSorted(([, a], [, b]) => (a.idle?.since ?? 0) - (b.idle?.since ?? 0))[0]?.[0];
+  #longestIdle(): Place | undefined {
+    const idle = [...this.#places.values()].filter((place) => place.idle !== undefined);
+    return idle.toSorted((a, b) => (a.idle?.since ?? 0) - (b.idle?.since ?? 0))[0];
   }
 }

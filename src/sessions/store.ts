@@ -100,7 +100,7 @@ export class SessionStore {
 
   /** The approvals that hold a turn, oldest first. */
   pendingApprovals(turnId: string): Approval[] {
-    return this.approvalsOf(turnId).filter(({ status }) => status === 'pending');
+    return this.approvals.where("turn_id = ? AND status = 'pending'", turnId);
   }
 
   approvalsOf(turnId: string): Approval[] {

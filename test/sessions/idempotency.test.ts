@@ -113,6 +113,9 @@ describe('a POST with an Idempotency-Key', () => {
     if (route.endsWith('/turns')) (await on().provider.nextTurn()).end(completed);
     const others = [on().post('/v1/sessions', { provider: 'acp', title: 'another' }, key)];
     if (request.otherBody) others.push(on().post(request.path, request.otherBody, key));
+    // The same body elsewhere, where it would be as good.
+    const twin = await requests[route]?.(on());
+    if (twin && twin.path !== request.path) others.push(on().post(twin.path, request.body, key));
     for (const { status, body } of await Promise.all(others))
       expect([status, body.code]).toEqual([409, 'idempotency_conflict']);
     // That was no answer of the key's own.

@@ -10,7 +10,7 @@ CREATE TABLE approvals (
   status TEXT AS (record ->> '$.status') VIRTUAL
 );
 CREATE INDEX approvals_session ON approvals (session_id, n);
-CREATE INDEX approvals_turn ON approvals (turn_id, n);
+CREATE INDEX approvals_turn ON approvals (turn_id, status, n);
 CREATE INDEX approvals_status ON approvals (status, n);
 
 -- The answer to a request with an Idempotency-Key, kept for a day.
