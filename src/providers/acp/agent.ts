@@ -188,9 +188,7 @@ class AcpAgent implements Agent {
   }
 
   async create(): Promise<void> {
-    const opened = openedSession.parse(
-      await this.#ask('session/new', this.#place(this.#options.cwd)),
-    );
+    const opened = readOpened(await this.#ask('session/new', this.#place(this.#options.cwd)));
     if (!opened.sessionId) {
       throw new ProviderError(
         'provider_unavailable',
@@ -303,9 +301,7 @@ class AcpAgent implements Agent {
     this.#replaying = true;
     try {
       const method = this.#can.resume ? 'session/resume' : 'session/load';
-      return openedSession.parse(
-        (await this.#ask(method, { sessionId: ref, ...this.#place(cwd) })) ?? {},
-      );
+      return readOpened((await this.#ask(method, { sessionId: ref, ...this.#place(cwd) })) ?? {});
     } finally {
       this.#replaying = false;
     }
@@ -431,6 +427,16 @@ class AcpAgent implements Agent {
     const tail = this.#stderr.trim().split('\n').slice(-5).join(' | ');
     return tail ? `${how}; it said: ${tail}` : how;
   }
+}
+
+/** What the agent says of a session that it opened. Throws ProviderError for what is not that. */
+function readOpened(answer: unknown): OpenedSession {
+  const { data } = openedSession.safeParse(answer);
+  if (data) return data;
+  throw new ProviderError(
+    'provider_unavailable',
+    'acp: the agent opened a session, but not as the protocol says',
+  );
 }
 
 const promptAnswer = z.looseObject({ stopReason: z.string(), usage: z.unknown().optional() });

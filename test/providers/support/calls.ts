@@ -4,7 +4,6 @@ import { endpoints } from '../../../src/api/index.ts';
 import type { Approval } from '../../../src/api/approvals.ts';
 import type { InputItem, Item, Session, Turn } from '../../../src/api/sessions.ts';
 import type { Client } from '../../../src/client/client.ts';
-import { carriersOf } from '../../../src/children/identity.ts';
 import type { Watch } from './watch.ts';
 
 /** A turn's input: a text, or all its pieces. */
@@ -89,14 +88,4 @@ export async function until(
     await pause(20);
   }
   throw new Error(`within ${withinMs} ms it did not come to this: ${what}`);
-}
-
-/** Waits until no agent of a server is left: no process but the server's own that was started for its directory. */
-export function untilNoAgent(server: { directory: string; pid: number }): Promise<void> {
-  return until('no agent is left', () => agentsOf(server).length === 0);
-}
-
-/** The processes that were started for a server's directory, but for its own. */
-export function agentsOf({ directory, pid }: { directory: string; pid: number }): number[] {
-  return carriersOf(directory).filter((one) => one !== pid);
 }

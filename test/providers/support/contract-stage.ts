@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { endpoints } from '../../../src/api/index.ts';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
+import { carriersOf } from '../../../src/children/identity.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { type TestServer, untilNothingCarries } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
@@ -53,6 +54,9 @@ export interface Stage {
   readonly cwd: string;
   /** The session; after a restart it is the same one, watched anew. */
   readonly session: WatchedSession;
+  /** The processes of agents, and of what they started. */
+  agents(): number[];
+  noAgents(): Promise<void>;
   /** One more session. */
   another(more?: { permission_mode?: string }): Promise<WatchedSession>;
   /** Ends the server and starts it again on its data, when nothing of the first is left. */
@@ -90,6 +94,7 @@ export async function onStage(
     await untilNothingCarries(directory.path);
     return ended;
   };
+  const agents = () => carriersOf(directory.path).filter((pid) => pid !== server.pid);
   try {
     let session = await another(permissionMode ? { permission_mode: permissionMode } : {});
     await test({
@@ -104,6 +109,8 @@ export async function onStage(
       get session() {
         return session;
       },
+      agents,
+      noAgents: () => until('no agent is left', () => agents().length === 0),
       another,
       async restart(signal) {
         const ended = await end(signal);

@@ -33,7 +33,7 @@ export interface ProviderFixture {
   /** A tool that runs for minutes. */
   longTool: Optional<string>;
   /** Dies at its work, having said something; by itself, or by what `provoke` does then. */
-  crash: Optional<{ prompt: string; provoke?: (server: TestServer) => void; says: string }>;
+  crash: Optional<{ prompt: string; provoke?: (agents: number[]) => void; says: string }>;
   /** Writes a line that is no message, between two texts. */
   garbage: Optional<{ prompt: string; texts: string[] }>;
   /** Writes one line of so many bytes and more. */

@@ -29,7 +29,7 @@ export class Watch implements AsyncDisposable {
   async until(
     what: string,
     matches: (event: RuntimeEventRecord) => boolean,
-    withinMs = 12_000,
+    withinMs = 18_000,
   ): Promise<RuntimeEventRecord> {
     let late = false;
     using _limit = systemClock.after(withinMs, () => {
