@@ -25,6 +25,8 @@ import type { AcpSettings } from './provider.ts';
 import { readPromptUsage, readUpdate } from './updates.ts';
 
 const PROTOCOL_VERSION = 1;
+/** The protocol's error for an agent that nobody is logged in to. */
+const AUTH_REQUIRED = -32_000;
 /** An agent that closed its connection has this long to go by itself. */
 const LOST_GRACE_MS = 1000;
 /** So much of what an agent said on stderr is kept, to explain its end. */
@@ -211,7 +213,8 @@ class AcpAgent implements Agent {
       this.ref = ref;
     } catch (error) {
       const said = agentError((error as Error).cause);
-      if (!said) throw error;
+      // Without a login nobody can say whether it still has the session.
+      if (!said || said.code === AUTH_REQUIRED) throw error;
       throw new ProviderError(
         'resume_failed',
         `acp: the agent cannot resume the session: ${said.message}`,
@@ -229,7 +232,8 @@ class AcpAgent implements Agent {
       try {
         await this.#reopen(ref, cwd);
       } catch (error) {
-        if (!agentError((error as Error).cause)) throw error;
+        const said = agentError((error as Error).cause);
+        if (!said || said.code === AUTH_REQUIRED) throw error;
         missing.push(ref);
       }
     }
@@ -358,7 +362,9 @@ class AcpAgent implements Agent {
 
   #update(params: unknown): Promise<void> | undefined {
     if (this.#replaying) return undefined;
-    const update = readUpdate((params as { update?: unknown } | undefined)?.update);
+    const raw = (params as { update?: unknown } | undefined)?.update;
+    this.#noteMode(raw);
+    const update = readUpdate(raw);
     if (update === 'unknown') {
       this.#options.onUnknown();
       return undefined;
@@ -366,6 +372,13 @@ class AcpAgent implements Agent {
     if (update.type === 'tool')
       this.#tools.set(update.ref, { ...this.#tools.get(update.ref), ...update.change });
     return this.#options.sink.update(update);
+  }
+
+  /** An agent may change its mode by itself: the next turn has to know, to set it back. */
+  #noteMode(raw: unknown): void {
+    const mode = modeUpdate.safeParse(raw).data?.currentModeId;
+    const choice = this.#choices.find(({ name }) => name === 'permissionMode');
+    if (mode !== undefined && choice) this.#chosen.set(choice, mode);
   }
 
   /** A permission request becomes an approval where approvals are on; else, by the interface, it fails the turn. */
@@ -438,6 +451,11 @@ function readOpened(answer: unknown): OpenedSession {
     'acp: the agent opened a session, but not as the protocol says',
   );
 }
+
+const modeUpdate = z.looseObject({
+  sessionUpdate: z.literal('current_mode_update'),
+  currentModeId: z.string(),
+});
 
 const promptAnswer = z.looseObject({ stopReason: z.string(), usage: z.unknown().optional() });
 

@@ -40,7 +40,7 @@ describe('a mode', () => {
       expect(wanted(agents[1])).toEqual(['read_only', 'prompt']);
     }));
 
-  test.fails('that the agent left by itself is set again for the next turn', () =>
+  test('that the agent left by itself is set again for the next turn', () =>
     withRawAgent(
       {
         methods: withModes,
