@@ -14,33 +14,23 @@ export function bootId(): string {
 
 /** The identity of a live process, or undefined where there is none (or no /proc). */
 export function identify(pid: number): Identity | undefined {
-  const stat = readProc(`/proc/${pid}/stat`);
-  if (!stat) return undefined;
-  // The name, in parentheses, may hold anything; the fields after it are numbers. The 22nd is the start.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return { pid, startedTicks: Number(fields[19]) };
+  const stat = readStat(pid);
+  return stat && { pid, startedTicks: stat.startedTicks };
 }
 
 /** Whether a group has a member that still runs. Zombies, which some machines never reap, do not count. */
 export function groupRuns(group: number): boolean {
   if (!signal(-group, 0)) return false;
   return fs.readdirSync('/proc').some((name) => {
-    const stat = /^\d+$/.test(name) ? readProc(`/proc/${name}/stat`) : undefined;
-    const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields !== undefined && Number(fields[2]) === group && !isDead(fields[0]);
+    const stat = /^\d+$/.test(name) ? readStat(Number(name)) : undefined;
+    return stat !== undefined && stat.group === group && !stat.isDead;
   });
 }
 
 /** Whether exactly that process still lives. A zombie, which only waits to be reaped, does not. */
 export function isAlive({ pid, startedTicks }: Identity): boolean {
-  const stat = readProc(`/proc/${pid}/stat`);
-  if (!stat) return false;
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return Number(fields[19]) === startedTicks && !isDead(fields[0]);
-}
-
-function isDead(state: string | undefined): boolean {
-  return state === 'Z' || state === 'X';
+  const stat = readStat(pid);
+  return stat !== undefined && stat.startedTicks === startedTicks && !stat.isDead;
 }
 
 /** The processes whose environment at their start held `marker`: a census, without ourselves. */
@@ -62,6 +52,22 @@ export function signal(pid: number, name: NodeJS.Signals | 0): boolean {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
     throw error;
   }
+}
+
+/** What the kernel says of a process, as far as we use it. */
+function readStat(
+  pid: number,
+): { isDead: boolean; group: number; startedTicks: number } | undefined {
+  const stat = readProc(`/proc/${pid}/stat`);
+  if (!stat) return undefined;
+  // The name, in parentheses, may hold anything; the fields after it are plain. The 22nd is the start.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [state = ''] = fields;
+  return {
+    isDead: state === 'Z' || state === 'X',
+    group: Number(fields[2]),
+    startedTicks: Number(fields[19]),
+  };
 }
 
 function readProc(path: string): string | undefined {

@@ -133,11 +133,11 @@ export class TurnRunner {
   }
 
   /** After `endNow` is on disk: its agent is told to stop, and nobody waits for it any more. */
-  settle(turn: Turn, error: TurnOutcome['error'] = null): void {
+  settle(turn: Turn): void {
     const running = this.#running.get(turn.turn_id);
     this.#given.desk.tellCancelled(turn.turn_id);
     running?.over.abort();
-    running?.cutShort({ status: 'interrupted', error });
+    running?.cutShort({ status: 'interrupted', error: null });
   }
 
   /** `endNow` could not be stored: the turn goes on as if it had not been tried. */
