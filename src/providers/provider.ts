@@ -95,6 +95,8 @@ export interface Agent {
   /** The provider's own name for the session: what resumes it. */
   readonly ref: string;
   readonly pid: number | null;
+  /** Whether its session could go on in another one. One that cannot is not ended to save memory. */
+  readonly canResume: boolean;
   /** Resolves when it is gone, with what is known of why. */
   readonly gone: Promise<string>;
   /** Why the settings cannot be had, or null. Told without asking the agent. */

@@ -61,7 +61,7 @@ function fateOf(
   if (!canResume(turn)) return 'orphan';
   const approvals = approvalsOf(turn.turn_id);
   const pending = approvals.filter(({ status }) => status === 'pending');
-  if (pending.some(({ expires_at: end }) => end !== null && end <= now)) return 'orphan';
-  if (pending.length > 0) return 'keep';
+  if (pending.some(({ expires_at: end }) => end === null || end > now)) return 'keep';
+  if (pending.length > 0) return 'orphan';
   return approvals.some(({ status }) => status === 'accepted') ? 'start' : 'orphan';
 }

@@ -4,11 +4,10 @@ import type { Ledger } from '../children/ledger.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import { resolveApproval } from '../sessions/approval.ts';
+import { endTurnInRows } from '../sessions/end-turn.ts';
 import { closeStoredItems } from '../sessions/output.ts';
-import { endTurn, failSession } from '../sessions/session.ts';
+import { failSession } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import { finishTurn, type TurnEnd } from '../sessions/turn.ts';
 import type { Database } from '../store/database.ts';
 import { planRecovery } from './plan.ts';
 
@@ -112,27 +111,9 @@ class Repairs {
     message = 'the server died while an agent was at this turn',
   ): void {
     const { log, sessions: store, clock } = this.#given;
-    const end: TurnEnd =
-      turn.interrupt_requested_at === null
-        ? { status: 'failed', error: { code, message } }
-        : { status: 'interrupted', error: null };
-    for (const approval of store.pendingApprovals(turn.turn_id)) {
-      const resolved = resolveApproval(
-        approval,
-        { status: 'cancelled', reason: 'the turn ended' },
-        clock.now(),
-      );
-      store.resolveApproval(store.session(turn.session_id), turn, resolved);
-      this.cancelled.push(approval.id);
-    }
-    closeStoredItems(store.openItems(turn.turn_id), end.status, { log, store, clock });
-    const left = { text: store.lastMessage(turn.turn_id), usage: turn.usage };
-    const ended = finishTurn(turn, end, left, clock.now());
-    store.moveTurn(
-      endTurn(store.session(turn.session_id), ended, clock.now()),
-      ended,
-      `turn.${end.status}`,
-    );
+    const outcome = { status: 'failed' as const, error: { code, message } };
+    const { cancelled } = endTurnInRows(turn, outcome, { store, log, clock });
+    this.cancelled.push(...cancelled.map(({ id }) => id));
   }
 
   /** The interface: a waiting state with no live owner fails, turn and session. */

@@ -27,7 +27,7 @@ interface Place {
 
 /**
  * The agents that live: never more than `maxLive` at once. One that has been idle for a while gives its
- * memory back, and the longest idle one makes room for another.
+ * memory back, and the longest idle one makes room for another, unless its session could not be resumed.
  */
 export class AgentPool {
   readonly #clock: Clock;
@@ -102,6 +102,8 @@ export class AgentPool {
   release(live: LiveAgent): void {
     const place = this.#places.get(live.session.id);
     if (place?.live !== live || --place.leases > 0) return;
+    // Its session would be lost with it.
+    if (!live.agent.canResume) return;
     const unload = this.#clock.after(this.#idleTimeoutMs, () => void this.end(live.session.id));
     place.idle = { since: this.#clock.monotonic(), unload };
     this.#admit();

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Approval } from '../api/approvals.ts';
-import type { Turn } from '../api/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
@@ -84,13 +83,6 @@ export class ApprovalDesk {
   /** Tells the agent that waits for it, once the resolution is on disk. */
   tell(approval: Approval): void {
     this.#asking.get(approval.id)?.answer(answerOf(approval));
-  }
-
-  /** Cancels what is pending for a turn, in the running transaction. */
-  cancelAll(turn: Turn, reason: string): void {
-    for (const approval of this.#store.pendingApprovals(turn.turn_id)) {
-      this.resolve(approval, { status: 'cancelled', reason });
-    }
   }
 
   /** Tells the agents of a turn that their requests are cancelled, once that is on disk. */

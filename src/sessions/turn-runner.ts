@@ -17,10 +17,11 @@ import type { Database } from '../store/database.ts';
 import type { AgentPool, LiveAgent } from './agent-pool.ts';
 import { continuationPrompt } from './approval.ts';
 import type { ApprovalDesk } from './approval-desk.ts';
-import { closeStoredItems, TurnOutput } from './output.ts';
-import { endTurn, failSession } from './session.ts';
+import { cancelApprovals, endTurnInRows } from './end-turn.ts';
+import { TurnOutput } from './output.ts';
+import { failSession } from './session.ts';
 import type { SessionStore } from './store.ts';
-import { finishTurn, hasEnded, startTurn } from './turn.ts';
+import { hasEnded, startTurn } from './turn.ts';
 
 /** How long an agent has to end a turn that was interrupted, before it is killed. */
 const INTERRUPT_MS = 10_000;
@@ -102,7 +103,6 @@ export class TurnRunner {
    * turn as it was left; a second ending is ignored. Call `settle` once the transaction is on disk.
    */
   endNow(turn: Turn, outcome: TurnOutcome): Turn {
-    const { log, store, clock, desk } = this.#given;
     if (hasEnded(turn)) {
       this.#given.logger.warn(
         { turn_id: turn.turn_id, status: outcome.status },
@@ -110,26 +110,10 @@ export class TurnRunner {
       );
       return turn;
     }
-    desk.cancelAll(turn, 'the turn ended');
-    // An interrupt that was stored first is how the turn ends, whatever else its agent says.
-    const interrupted = turn.interrupt_requested_at !== null && outcome.status !== 'interrupted';
     const output = this.#running.get(turn.turn_id)?.output;
     const isTold = !(output?.broken && outcome.status === 'completed');
     const honest = isTold ? outcome : storageFailure(new Error('the disk refused some of it'));
-    const { status, error }: TurnOutcome = interrupted
-      ? { status: 'interrupted', error: null }
-      : honest;
-    const left = output?.close(status, outcome.usage) ?? { text: null, usage: turn.usage };
-    const isWhole = output !== undefined && !output.broken;
-    if (!isWhole) closeStoredItems(store.openItems(turn.turn_id), status, { log, store, clock });
-    const text = (isWhole ? left.text : null) ?? store.lastMessage(turn.turn_id);
-    const ended = finishTurn(turn, { status, error }, { text, usage: left.usage }, clock.now());
-    store.moveTurn(
-      endTurn(store.session(turn.session_id), ended, clock.now()),
-      ended,
-      `turn.${status}`,
-    );
-    return ended;
+    return endTurnInRows(turn, honest, this.#given, output).ended;
   }
 
   /** After `endNow` is on disk: its agent is told to stop, and nobody waits for it any more. */
@@ -272,11 +256,11 @@ export class TurnRunner {
 
   /** Stores that a turn is to end, in the running transaction. */
   requestInterrupt(turn: Turn): Turn {
-    const { store, clock, desk } = this.#given;
+    const { store, clock } = this.#given;
     if (hasEnded(turn) || turn.interrupt_requested_at !== null) return turn;
     const asked = { ...turn, interrupt_requested_at: clock.now() };
     store.moveTurn(store.session(turn.session_id), asked, 'turn.interrupt_requested');
-    desk.cancelAll(asked, 'the turn was interrupted');
+    cancelApprovals(asked, 'the turn was interrupted', this.#given);
     const now = store.turn(turn.session_id, turn.turn_id);
     const hasAgent = now.provider_turn_ref !== null;
     return hasAgent ? now : this.endNow(now, { status: 'interrupted', error: null });

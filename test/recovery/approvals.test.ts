@@ -90,6 +90,37 @@ describe('an approval that was pending when the server died', () => {
     );
   });
 
+  it('is kept beside one whose time was up, which then expires: the turn is interrupted, its session lives', () => {
+    const clock = new ManualClock();
+    return acrossCrash(
+      async (stage) => {
+        const { id: sessionId } = await stage.open();
+        const turn = await stage.play({ id: sessionId });
+        void turn.ask();
+        await stage.asked(sessionId);
+        stage.clock.advance(50_000);
+        void turn.ask({ title: 'another' });
+        await stage.asked(sessionId, 2);
+        return { sessionId, told: (await stage.events(sessionId)).length };
+      },
+      async (stage, { sessionId, told }) => {
+        expect((await stage.recovery()).approvals_kept).toHaveLength(2);
+        stage.clock.advance(0);
+        await stage.until(({ kind }) => kind === 'turn.interrupted');
+        const resolved = (await stage.events(sessionId)).slice(told, told + 2);
+        expect(resolved.map(({ payload }) => payload.approval)).toMatchObject([
+          { status: 'expired' },
+          { status: 'cancelled' },
+        ]);
+        expect((await stage.session(sessionId)).status).toBe('ready');
+      },
+      {
+        before: { clock, config: { approvals: { timeout_ms: 60_000 } } },
+        after: { clock: new ManualClock(clock.now() + 60_000) },
+      },
+    );
+  });
+
   it('is not asked for again: what was said before is closed, and nothing else happens', () =>
     acrossCrash(
       async (stage) => {

@@ -147,8 +147,8 @@ function fateByTable({ turnStatus, interrupted, canResume, approvals: all }: Cas
   if (interrupted || turnStatus === 'running') return 'failTurns';
   if (turnStatus === 'accepted') return 'startTurns';
   const pending = all.filter(({ status }) => status === 'pending');
-  const isExpired = pending.some(({ expires_at: end }) => end !== null && end <= NOW);
-  if (!canResume || isExpired) return 'orphanTurns';
-  if (pending.length > 0) return 'keepTurns';
+  if (!canResume) return 'orphanTurns';
+  if (pending.some(({ expires_at: end }) => end === null || end > NOW)) return 'keepTurns';
+  if (pending.length > 0) return 'orphanTurns';
   return all.some(({ status }) => status === 'accepted') ? 'startTurns' : 'orphanTurns';
 }

@@ -224,6 +224,28 @@ describe('an idle agent', () => {
       limit(32, { idle_timeout_ms: 1000 }),
     ));
 
+  it('keeps its process when its session could not be resumed, and makes no room', () => {
+    let opened = 0;
+    return onStage(
+      async (stage) => {
+        const [lasting, other, third] = await openMany(stage, 3);
+        if (!lasting || !other || !third) throw new Error('too few');
+        const { agent } = await visit(stage, lasting);
+        stage.clock.advance(900_000);
+        const second = await visit(stage, other);
+        await visit(stage, third);
+        expect(second.agent.calls).toContain('end');
+        expect(agent.calls).toEqual(['prompt']);
+        expect((await visit(stage, lasting)).agent).toBe(agent);
+      },
+      {
+        ...limit(2, { idle_timeout_ms: 1000 }),
+        // The first agent only is lasting.
+        played: { canResume: () => opened++ > 0 },
+      },
+    );
+  });
+
   it('is not one that got its next turn in the moment in which the last one ended', () => {
     const ids = new CountingIds();
     return onStage(

@@ -75,6 +75,7 @@ function scriptedAgent(
   return {
     ref: session.provider_session_ref ?? `ref-${session.id}`,
     pid: null,
+    canResume: true,
     gone: gone.promise,
     objection: () => null,
     prompt(input) {

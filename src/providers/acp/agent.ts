@@ -27,6 +27,8 @@ import { readPromptUsage, readUpdate } from './updates.ts';
 const PROTOCOL_VERSION = 1;
 /** The protocol's error for an agent that nobody is logged in to. */
 const AUTH_REQUIRED = -32_000;
+/** An agent whose turn has failed by what it asked for has this long to stop. */
+const REFUSED_GRACE_MS = 10_000;
 /** An agent that closed its connection has this long to go by itself. */
 const LOST_GRACE_MS = 1000;
 /** So much of what an agent said on stderr is kept, to explain its end. */
@@ -126,6 +128,14 @@ const initialized = z.looseObject({
     .catch(null),
 });
 
+/** The turn an agent is at. */
+interface RunningTurn {
+  /** Why it has to fail, whatever the agent says of it. */
+  refused?: TurnOutcome;
+  /** Ends an agent that goes on after that. */
+  limit?: Disposable;
+}
+
 class AcpAgent implements Agent {
   ref = '';
   readonly pid: number;
@@ -141,10 +151,9 @@ class AcpAgent implements Agent {
   #asksUs = false;
   #cancelled = false;
   #stderr = '';
-  /** Set while the history of a resumed session is replayed: it makes no events. */
-  #replaying = false;
-  /** Why the running turn has to fail, whatever the agent says of it. */
-  #refused: TurnOutcome | undefined;
+  /** Set while nothing it says is of a turn: it replays the history of a session, or confirms its settings. */
+  #isDeaf = false;
+  #turn: RunningTurn | undefined;
 
   constructor(child: Child, options: AgentOptions) {
     this.#child = child;
@@ -157,7 +166,9 @@ class AcpAgent implements Agent {
     this.#connection = connectAcp(child, {
       onUpdate: (params) => this.#update(params),
       onPermission: (params, withdrawn) => this.#permission(params, withdrawn),
+      onUnknown: options.onUnknown,
     });
+    void this.#connection.closed.then(() => this.#endOnceLost());
     this.gone = child.exited.then(
       ({ code, signal }) =>
         this.#describeExit(signal ? `was killed by ${signal}` : `exited with ${code}`),
@@ -189,6 +200,10 @@ class AcpAgent implements Agent {
     };
   }
 
+  get canResume(): boolean {
+    return this.#can.resume || this.#can.load;
+  }
+
   async create(): Promise<void> {
     const opened = readOpened(await this.#ask('session/new', this.#place(this.#options.cwd)));
     if (!opened.sessionId) {
@@ -202,7 +217,7 @@ class AcpAgent implements Agent {
   }
 
   async resume(ref: string): Promise<void> {
-    if (!this.#can.resume && !this.#can.load) {
+    if (!this.canResume) {
       throw new ProviderError(
         'resume_failed',
         'acp: this agent cannot resume sessions: open a new one',
@@ -245,7 +260,6 @@ class AcpAgent implements Agent {
   }
 
   async prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome> {
-    this.#refused = undefined;
     this.#cancelled = false;
     this.#tools.clear();
     this.#asksUs = settings.permissionMode === 'require_approval';
@@ -253,17 +267,22 @@ class AcpAgent implements Agent {
     const prompt = await Promise.all(input.map((item) => this.#contentOf(item)));
     // Agents forget a cancel that comes before what it is about.
     if (this.#cancelled) return { status: 'interrupted', error: null };
+    const turn: RunningTurn = {};
+    this.#turn = turn;
     try {
       const answer = await this.#connection.request('session/prompt', {
         sessionId: this.ref,
         prompt,
       });
-      return this.#refused ?? outcomeOf(answer);
+      return turn.refused ?? outcomeOf(answer);
     } catch (error) {
-      if (this.#refused) return this.#refused;
+      if (turn.refused) return turn.refused;
       const said = agentError(error);
       if (said) return failed('provider_error', `the agent failed: ${said.message}`);
       return failed('provider_exited', await this.#describeLoss(error));
+    } finally {
+      turn.limit?.[Symbol.dispose]();
+      this.#turn = undefined;
     }
   }
 
@@ -284,10 +303,13 @@ class AcpAgent implements Agent {
       const wanted = wantedOf(settings, choice) ?? choice.current;
       if (wanted === null || wanted === (this.#chosen.get(choice) ?? choice.current)) continue;
       const { method, params } = choice.request(wanted);
+      this.#isDeaf = true;
       try {
         await this.#ask(method, { sessionId: this.ref, ...params });
       } catch (error) {
         throw new ProviderError(choice.code, (error as Error).message, { cause: error });
+      } finally {
+        this.#isDeaf = false;
       }
       this.#chosen.set(choice, wanted);
     }
@@ -302,12 +324,12 @@ class AcpAgent implements Agent {
   }
 
   async #reopen(ref: string, cwd: string): Promise<OpenedSession> {
-    this.#replaying = true;
+    this.#isDeaf = true;
     try {
       const method = this.#can.resume ? 'session/resume' : 'session/load';
       return readOpened((await this.#ask(method, { sessionId: ref, ...this.#place(cwd) })) ?? {});
     } finally {
-      this.#replaying = false;
+      this.#isDeaf = false;
     }
   }
 
@@ -361,14 +383,12 @@ class AcpAgent implements Agent {
   }
 
   #update(params: unknown): Promise<void> | undefined {
-    if (this.#replaying) return undefined;
+    if (this.#isDeaf) return undefined;
     const raw = (params as { update?: unknown } | undefined)?.update;
     this.#noteMode(raw);
     const update = readUpdate(raw);
-    if (update === 'unknown') {
-      this.#options.onUnknown();
-      return undefined;
-    }
+    if (update === 'unknown') this.#options.onUnknown();
+    if (typeof update === 'string') return undefined;
     if (update.type === 'tool')
       this.#tools.set(update.ref, { ...this.#tools.get(update.ref), ...update.change });
     return this.#options.sink.update(update);
@@ -414,26 +434,33 @@ class AcpAgent implements Agent {
     );
   }
 
-  /** Fails the running turn: the agent is told to stop. */
+  /** Fails the running turn: the agent is told to stop, and ended if it does not. */
   #refuse(code: string, message: string): object {
-    this.#refused = failed(code, message);
-    this.cancel();
+    if (this.#turn && !this.#turn.refused) {
+      this.#turn.refused = failed(code, message);
+      this.#turn.limit = this.#options.clock.after(REFUSED_GRACE_MS, () => void this.#child.end(0));
+      this.cancel();
+    }
     return { outcome: 'cancelled' };
   }
 
   /** Why the connection ended. An agent that lives on without one is of no use: it is ended. */
   async #describeLoss(cause: unknown): Promise<string> {
-    const decided = new AbortController();
-    const grace = isClosed(cause)
-      ? this.#options.clock.sleep(LOST_GRACE_MS, decided.signal)
-      : Promise.resolve();
-    const how = await Promise.race([this.gone, grace.then(() => null)]).finally(() =>
-      decided.abort(),
-    );
-    grace.catch(() => undefined);
+    const how = await this.#endOnceLost(isClosed(cause) ? LOST_GRACE_MS : 0);
     if (how !== null) return `the agent ${how}`;
-    await this.#child.end(0);
     return `the agent broke the protocol and was ended: ${cause instanceof Error ? cause.message : String(cause)}`;
+  }
+
+  /** Resolves with how it went by itself; null: it did not, and was ended. */
+  async #endOnceLost(graceMs = LOST_GRACE_MS): Promise<string | null> {
+    const decided = new AbortController();
+    const grace = this.#options.clock.sleep(graceMs, decided.signal).then(
+      () => null,
+      () => null,
+    );
+    const how = await Promise.race([this.gone, grace]).finally(() => decided.abort());
+    if (how === null) await this.#child.end(0);
+    return how;
   }
 
   #describeExit(how: string): string {

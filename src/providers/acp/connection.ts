@@ -10,6 +10,8 @@ export interface AcpHandlers {
   onUpdate(params: unknown): Promise<void> | undefined;
   /** A `session/request_permission` request; answers its outcome. `withdrawn` aborts when the agent takes it back. */
   onPermission(params: unknown, withdrawn: AbortSignal): Promise<unknown>;
+  /** A notification or request that cadre knows nothing of. Requests of that kind are refused. */
+  onUnknown(): void;
 }
 
 /** A JSON-RPC connection to an agent's stdio. */
@@ -18,7 +20,12 @@ export interface AcpConnection {
   request(method: string, params: object): Promise<unknown>;
   notify(method: string, params: object): void;
   close(): void;
+  /** Resolves when it has ended, from whichever side. */
+  readonly closed: Promise<void>;
 }
+
+/** What an agent may send besides `session/update`; the last is the SDK's own affair. */
+const KNOWN_METHODS = new Set(['session/request_permission', '$/cancel_request']);
 
 /**
  * Connects to a child that speaks ACP. The SDK drops updates of kinds it does not know, so those are taken
@@ -34,9 +41,10 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
     async transform(message, controller) {
       if ('method' in message && message.method === 'session/update' && !('id' in message)) {
         await handlers.onUpdate(message.params);
-      } else {
-        controller.enqueue(message);
+        return;
       }
+      if ('method' in message && !KNOWN_METHODS.has(message.method)) handlers.onUnknown();
+      controller.enqueue(message);
     },
   });
   const connection = client({ name: 'cadre' })
@@ -50,6 +58,7 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
       connection.agent.notify(method, params as never).catch(() => undefined);
     },
     close: () => connection.close(),
+    closed: connection.closed,
   };
 }
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { findProgram } from '../../lib/find-program.ts';
@@ -23,6 +24,7 @@ export function acpProvider(given: {
   clock: Clock;
 }): Provider {
   const { settings } = given;
+  const environment = agentEnvironment(process.env, { ...lockedDoors(), ...settings.env });
   const known = {
     version: null as string | null,
     unknown_messages: 0,
@@ -40,7 +42,7 @@ export function acpProvider(given: {
     what,
     sink,
     signal,
-    environment: agentEnvironment(process.env, settings.env),
+    environment,
     onUnknown: () => known.unknown_messages++,
     onVersion: (version) => {
       known.version = version;
@@ -87,6 +89,14 @@ export function acpProvider(given: {
         ),
       ),
   };
+}
+
+/**
+ * opencode, asked to speak ACP, also opens an HTTP server that can run commands; without a password anyone on
+ * the machine may use it.
+ */
+function lockedDoors(): Record<string, string> {
+  return { OPENCODE_SERVER_PASSWORD: randomBytes(24).toString('base64url') };
 }
 
 /** For an agent that is at no turn. */

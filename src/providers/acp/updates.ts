@@ -2,11 +2,20 @@ import { z } from 'zod';
 import type { Usage } from '../../api/sessions.ts';
 import type { AgentUpdate, ToolChange } from '../provider.ts';
 
+/** Kinds that say nothing of a turn's course. */
+const IGNORED = new Set([
+  'available_commands_update',
+  'config_option_update',
+  'current_mode_update',
+  'session_info_update',
+  'user_message_chunk',
+]);
+
 /**
  * The agent's `session/update`s in our words. Read leniently: agents send kinds, fields and values of their
  * own, and what we do not know of is counted, not refused.
  */
-export function readUpdate(raw: unknown): AgentUpdate | 'unknown' {
+export function readUpdate(raw: unknown): AgentUpdate | 'ignored' | 'unknown' {
   const kind = z.looseObject({ sessionUpdate: z.string() }).safeParse(raw).data?.sessionUpdate;
   switch (kind) {
     case 'agent_message_chunk':
@@ -20,7 +29,7 @@ export function readUpdate(raw: unknown): AgentUpdate | 'unknown' {
     case 'usage_update':
       return readUsageUpdate(raw);
     default:
-      return 'unknown';
+      return IGNORED.has(kind ?? '') ? 'ignored' : 'unknown';
   }
 }
 

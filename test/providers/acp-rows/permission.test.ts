@@ -173,7 +173,7 @@ describe('a permission request', () => {
     }),
   );
 
-  test.fails('in the default mode fails the turn also of an agent that then does nothing at all', () =>
+  test('in the default mode fails the turn also of an agent that then does nothing at all', () =>
     withRawAgent(
       goes((agent) => agent.ask(touch).then(() => never)),
       async ({ open, client }) => {

@@ -189,7 +189,7 @@ describe('a turn', () => {
       expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
     }));
 
-  test.fails('after an agent hung up at no turn finds another that resumes', () =>
+  test('after an agent hung up at no turn finds another that resumes', () =>
     withRawAgent({}, async ({ open, agents }) => {
       const session = await open();
       await session.run('hello');

@@ -235,7 +235,7 @@ export const usualOptions = [
 
 export interface RawOptions {
   /** More of `[providers.acp]`. */
-  acp?: Record<string, unknown>;
+  acp?: Record<string, unknown> & { env?: Record<string, string> };
   /** More of `[providers]`. */
   providers?: Record<string, unknown>;
   clock?: Clock;
@@ -308,9 +308,9 @@ export async function withRawAgent(
           acp: {
             command: process.execPath,
             args: [puppet],
-            env: { PUPPET_SOCKET: socket },
             request_timeout_ms: 8000,
             ...acp,
+            env: { PUPPET_SOCKET: socket, ...acp.env },
           },
         },
       },
@@ -365,7 +365,10 @@ export async function withRawAgent(
 function receive(connection: net.Socket, role: Role, agents: RawAgent[]): void {
   let agent: RawAgent | undefined;
   connection.on('error', () => undefined);
-  createInterface({ input: connection }).on('line', (line) => {
+  const lines = createInterface({ input: connection });
+  // It has the errors of its input, too: an agent that is killed resets the connection.
+  lines.on('error', () => undefined);
+  lines.on('line', (line) => {
     const message = JSON.parse(line) as Hello & News;
     if (agent) agent.take(message);
     else agents.push((agent = new RawAgent(connection, message, role)));

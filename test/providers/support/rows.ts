@@ -26,8 +26,8 @@ export function textContent(text: string): object {
   return { type: 'content', content: { type: 'text', text } };
 }
 
-export function refuse(code: number, message: string): never {
-  throw new Refusal(code, message);
+export function refuse(code: number, message: string, data?: unknown): never {
+  throw new Refusal(code, message, data);
 }
 
 /** Has an agent die; resolves when it is gone. */

@@ -49,6 +49,8 @@ export interface PlayedOptions {
   problem?: () => string | null;
   objection?: (settings: TurnSettings) => ProviderError | null;
   missing?: Provider['missing'];
+  /** Whether the agent of a session could be resumed; they all can. */
+  canResume?: (session: Session) => boolean;
   /** Called for each turn instead of keeping it for `nextTurn`. */
   onTurn?: (turn: PlayedTurn) => void;
   /** An agent starts, or ends, once this resolves. */
@@ -132,6 +134,7 @@ export function playedProvider(options: PlayedOptions = {}): PlayedProvider {
     agents.push(agent);
     return {
       ...inner,
+      canResume: options.canResume?.(session) ?? true,
       gone: gone.promise,
       objection: (settings: TurnSettings) => objection?.(settings) ?? null,
       prompt(...[input, settings]: Parameters<typeof inner.prompt>) {
