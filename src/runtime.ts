@@ -222,6 +222,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const verified = verifySessions({
     db,
     store: sessionStore,
+    pool,
     clock,
     logger,
     providers: providers.all(),

@@ -50,6 +50,14 @@ export const session = z
     active_turn_id: z.string().nullable(),
     last_turn_id: z.string().nullable(),
     provider_session_ref: z.string().nullable(),
+    provider_defaults: z
+      .looseObject({
+        permission_mode: z.string().nullable(),
+        model: z.string().nullable(),
+        thinking_effort: z.string().nullable(),
+      })
+      .nullable()
+      .describe('What its agent began with: what holds where neither session nor turn wishes.'),
     worktree_id: z.string().nullable(),
     usage: usage.nullable(),
     close_reason: z.string().nullable(),

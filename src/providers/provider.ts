@@ -94,6 +94,8 @@ export interface TurnSettings {
 export interface Agent {
   /** The provider's own name for the session: what resumes it. */
   readonly ref: string;
+  /** What the session began with, of what a turn can wish for: what holds where a turn wishes nothing. */
+  readonly defaults: TurnSettings;
   readonly pid: number | null;
   /** Whether its session could go on in another one. One that cannot is not ended to save memory. */
   readonly canResume: boolean;
@@ -126,14 +128,13 @@ export interface Provider {
   };
   authStatus(): Promise<AuthStatus>;
   models(): Promise<Model[]>;
+  /** The refs of the sessions it says it has; null where it cannot say. Throws {@link ProviderError}. */
+  listed(signal: AbortSignal): Promise<ReadonlySet<string> | null>;
   /**
-   * Which of the sessions the provider does not have any more, by their refs; asked without an agent for each.
+   * Whether it has one session still, for certain. Never asked while the session has an agent.
    * Throws {@link ProviderError} where that cannot be told.
    */
-  missing(
-    sessions: readonly { ref: string; cwd: string }[],
-    signal: AbortSignal,
-  ): Promise<string[]>;
+  has(session: { ref: string; cwd: string }, signal: AbortSignal): Promise<boolean>;
   /**
    * Starts (or, where the session has a ref, resumes) an agent. Throws {@link ProviderError}.
    * Aborting `signal` ends what was started.

@@ -1,43 +1,55 @@
 import type { RecoverySummary } from '../api/runtime.ts';
-import type { Session } from '../api/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Provider } from '../providers/provider.ts';
 import { failSession } from '../sessions/session.ts';
+import type { AgentPool } from '../sessions/agent-pool.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 
 /**
  * Asks each provider, in the background, for the sessions it should still have; one it has not any more becomes
- * `failed`, and is added to the summary. Sessions that are at work find out by themselves.
+ * `failed`, and is added to the summary. What is on its list is taken for there; only what is not is asked for by
+ * itself, while its session has no agent. Sessions that are at work find out by themselves, and so do those of a
+ * provider that has no list.
  */
 export async function verifySessions(given: {
   db: Database;
   store: SessionStore;
+  pool: AgentPool;
   clock: Clock;
   logger: Logger;
   providers: readonly Provider[];
   summary: RecoverySummary;
   signal: AbortSignal;
 }): Promise<void> {
-  const { db, store, clock, logger, providers, summary, signal } = given;
+  const { db, store, pool, clock, logger, providers, summary, signal } = given;
   for (const provider of providers) {
     const sessions = await db.read(() => store.resumableSessions(provider.id));
     if (sessions.length === 0 || provider.problem() !== null) continue;
-    try {
-      const asked = sessions.map(({ provider_session_ref: ref, cwd }) => ({ ref: ref ?? '', cwd }));
-      const missing = new Set(await provider.missing(asked, signal));
-      for (const session of sessions)
-        if (missing.has(session.provider_session_ref ?? '')) await fail(session);
-    } catch (error) {
-      if (!signal.aborted)
-        logger.warn({ err: error, provider: provider.id }, 'sessions could not be verified');
+    const listed = await told(provider.listed(signal));
+    if (!listed) continue;
+    for (const { id, cwd, provider_session_ref } of sessions) {
+      const ref = provider_session_ref ?? '';
+      if (listed.has(ref) || signal.aborted) continue;
+      const has = await pool.whileIdle(id, () => told(provider.has({ ref, cwd }, signal)));
+      if (has === false) await fail(id, provider.id);
     }
   }
   summary.status = 'done';
   summary.ended_at = clock.now();
 
-  async function fail({ id, provider }: Session): Promise<void> {
+  /** Null where it could not be told. */
+  async function told<T>(answer: Promise<T>): Promise<T | null> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (!signal.aborted) logger.warn({ err: error }, 'sessions could not be verified');
+      return null;
+    }
+  }
+
+  async function fail(id: string, provider: string): Promise<void> {
     const failure = {
       code: 'resume_failed',
       message: `${provider} does not have this session any more`,

@@ -36,8 +36,8 @@ export class AgentPool {
   readonly #providerOf: (session: Session) => Provider;
   readonly #onGone: (live: LiveAgent) => void;
   readonly #places = new Map<string, Place>();
-  /** Agents that end just now, by session: another one for it starts only when they are gone. */
-  readonly #ending = new Map<string, Promise<void>>();
+  /** Sessions whose last agent ends just now, or that are asked for: an agent for one starts only after that. */
+  readonly #barred = new Map<string, Promise<void>>();
   /** Who waits for room, in order. */
   readonly #waiting: PromiseWithResolvers<void>[] = [];
   /** Agents that start or end just now: they take room too. */
@@ -88,7 +88,7 @@ export class AgentPool {
       return known.live;
     }
     const provider = this.#providerOf(session);
-    await this.#ending.get(session.id);
+    await this.#barred.get(session.id);
     await this.#room(signal);
     try {
       return await this.#open(session, provider, sinkFor, signal);
@@ -113,12 +113,25 @@ export class AgentPool {
   async end(sessionId: string, graceMs = AGENT_GRACE_MS): Promise<void> {
     const place = this.#places.get(sessionId);
     if (place) await this.#end(place, graceMs);
-    else await this.#ending.get(sessionId);
+    else await this.#barred.get(sessionId);
+  }
+
+  /** Runs `work` while the session has no agent and can have none; undefined, without it, where it has one. */
+  async whileIdle<T>(sessionId: string, work: () => Promise<T>): Promise<T | undefined> {
+    if (this.#places.has(sessionId) || this.#barred.has(sessionId)) return undefined;
+    const done = Promise.withResolvers<void>();
+    this.#barred.set(sessionId, done.promise);
+    try {
+      return await work();
+    } finally {
+      this.#barred.delete(sessionId);
+      done.resolve();
+    }
   }
 
   /** Ends every agent; resolves when nothing of any is left. */
   async endAll(graceMs = AGENT_GRACE_MS): Promise<void> {
-    const ids = [...this.#places.keys(), ...this.#ending.keys()];
+    const ids = [...this.#places.keys(), ...this.#barred.keys()];
     await Promise.all(ids.map((id) => this.end(id, graceMs)));
   }
 
@@ -127,12 +140,12 @@ export class AgentPool {
     const { id } = place.live.session;
     const ended = Promise.withResolvers<void>();
     this.#forget(place);
-    this.#ending.set(id, ended.promise);
+    this.#barred.set(id, ended.promise);
     this.#moving++;
     try {
       await place.live.agent.end(graceMs);
     } finally {
-      this.#ending.delete(id);
+      this.#barred.delete(id);
       this.#moving--;
       after();
       this.#admit();

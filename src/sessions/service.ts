@@ -85,6 +85,7 @@ export class SessionService {
       active_turn_id: null,
       last_turn_id: null,
       provider_session_ref: null,
+      provider_defaults: null,
       worktree_id: null,
       usage: null,
       close_reason: null,
@@ -238,12 +239,14 @@ export class SessionService {
     });
   }
 
-  async #providerHas({ provider: id, provider_session_ref: ref, cwd }: Session): Promise<boolean> {
+  async #providerHas(session: Session): Promise<boolean> {
+    const { id: sessionId, provider: id, provider_session_ref: ref, cwd } = session;
     const provider = this.#usableProvider(id);
     if (ref === null) return true;
     if (!provider.capabilities.resume) return false;
     try {
-      return (await provider.missing([{ ref, cwd }], new AbortController().signal)).length === 0;
+      const asking = () => provider.has({ ref, cwd }, new AbortController().signal);
+      return (await this.#pool.whileIdle(sessionId, asking)) ?? true;
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       throw new AppError('provider_unavailable', error.message, { cause: error });

@@ -278,6 +278,11 @@ export class TurnRunner {
       const session: Session = {
         ...store.session(turn.session_id),
         provider_session_ref: agent.ref,
+        provider_defaults: {
+          permission_mode: agent.defaults.permissionMode,
+          model: agent.defaults.model,
+          thinking_effort: agent.defaults.thinkingEffort,
+        },
         status: 'running',
       };
       store.moveTurn(

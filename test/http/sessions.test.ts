@@ -73,6 +73,7 @@ describe('POST /v1/sessions', () => {
         active_turn_id: null,
         last_turn_id: null,
         provider_session_ref: null,
+        provider_defaults: null,
         worktree_id: null,
         usage: null,
         close_reason: null,

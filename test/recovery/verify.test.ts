@@ -15,20 +15,20 @@ async function used(stage: Stage): Promise<string> {
   return id;
 }
 
-/** A question to the provider that the test answers. */
+/** Questions to the provider that the test answers: with the refs of the sessions that it has no more. */
 function questions() {
-  const asked = Promise.withResolvers<readonly { ref: string; cwd: string }[]>();
+  const asked: string[] = [];
+  const first = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<string[]>();
-  let count = 0;
-  const missing: PlayedOptions['missing'] = (sessions, signal) => {
-    count++;
-    asked.resolve(sessions);
-    return new Promise((resolve, reject) => {
+  const has: PlayedOptions['has'] = async ({ ref }, signal) => {
+    asked.push(ref);
+    first.resolve();
+    const given = new Promise<never>((_resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error));
-      answer.promise.then(resolve, reject);
     });
+    return !(await Promise.race([answer.promise, given])).includes(ref);
   };
-  return { missing, asked: asked.promise, answer, count: () => count };
+  return { has, asked, first: first.promise, answer };
 }
 
 /** Resolves when the summary says that all were asked for. Nothing else tells of it, so it is asked. */
@@ -44,7 +44,7 @@ async function done(stage: Stage) {
 
 describe('the verification of sessions after a start', () => {
   it('runs while the server answers, and fails what the provider has no more', () => {
-    const { missing, asked, answer, count } = questions();
+    const { has, asked, first, answer } = questions();
     return acrossCrash(
       async (stage) => {
         const unused = await stage.open();
@@ -53,8 +53,7 @@ describe('the verification of sessions after a start', () => {
         return { here: await used(stage), lost: await used(stage), unused: unused.id };
       },
       async (stage, { here, lost, unused }) => {
-        const sessions = await soon(asked, 'the question');
-        expect(sessions.map(({ ref }) => ref)).toEqual([`ref-${here}`, `ref-${lost}`]);
+        await soon(first, 'the question');
         expect(await stage.recovery()).toMatchObject({
           status: 'running',
           ended_at: null,
@@ -74,18 +73,19 @@ describe('the verification of sessions after a start', () => {
         expect((await stage.session(here)).status).toBe('ready');
         expect((await stage.session(unused)).status).toBe('ready');
         expect((await stage.send({ id: lost }, 'hello?')).body.code).toBe('session_failed');
-        expect([count(), stage.provider.agents]).toEqual([1, []]);
+        expect(asked).toEqual([`ref-${here}`, `ref-${lost}`]);
+        expect(stage.provider.agents).toEqual([]);
       },
-      { after: { played: { missing } } },
+      { after: { played: { has } } },
     );
   });
 
   it('does not fail a session that was closed, or got to work, meanwhile', () => {
-    const { missing, asked, answer } = questions();
+    const { has, first, answer } = questions();
     return acrossCrash(
       async (stage) => ({ closed: await used(stage), busy: await used(stage) }),
       async (stage, { closed, busy }) => {
-        await soon(asked, 'the question');
+        await soon(first, 'the question');
         await stage.close(closed);
         await stage.play({ id: busy }, 'at work');
         answer.resolve([`ref-${closed}`, `ref-${busy}`]);
@@ -94,7 +94,7 @@ describe('the verification of sessions after a start', () => {
         expect((await stage.session(busy)).status).toBe('running');
         expect(recovery.sessions_failed).toEqual([]);
       },
-      { after: { played: { missing } } },
+      { after: { played: { has } } },
     );
   });
 
@@ -107,54 +107,99 @@ describe('the verification of sessions after a start', () => {
         expect((await stage.session(id)).status).toBe('ready');
         expect(await stage.logged('sessions could not be verified')).toMatchObject({
           level: 'warn',
-          provider: 'acp',
         });
       },
       {
         after: {
           played: {
-            missing: () =>
+            has: () =>
               Promise.reject(new ProviderError('provider_unavailable', 'it does not start')),
           },
         },
       },
     ));
 
+  it('takes what is on the list of the provider for there, and asks for no more', () => {
+    const { has, asked } = questions();
+    const refs: string[] = [];
+    return acrossCrash(
+      async (stage) => {
+        const id = await used(stage);
+        refs.push(`ref-${id}`);
+        return id;
+      },
+      async (stage, id) => {
+        expect((await done(stage)).sessions_failed).toEqual([]);
+        expect(asked).toEqual([]);
+        expect((await stage.session(id)).status).toBe('ready');
+      },
+      { after: { played: { has, listed: async () => new Set(refs) } } },
+    );
+  });
+
+  it('asks for nothing where the provider has no list: its sessions find out with their next turn', () => {
+    const { has, asked } = questions();
+    return acrossCrash(
+      used,
+      async (stage) => {
+        await done(stage);
+        expect(asked).toEqual([]);
+      },
+      { after: { played: { has, listed: async () => null } } },
+    );
+  });
+
+  it('keeps a turn that is sent meanwhile waiting for the answer, and then runs it', () => {
+    const { has, first, answer } = questions();
+    return acrossCrash(
+      used,
+      async (stage, id) => {
+        await soon(first, 'the question');
+        await stage.send({ id }, 'go on');
+        expect(stage.provider.agents).toEqual([]);
+        answer.resolve([]);
+        expect((await stage.provider.nextTurn()).text).toBe('go on');
+      },
+      { after: { played: { has } } },
+    );
+  });
+
   it('asks nobody where there is nothing to ask for', () => {
-    const { missing, count } = questions();
+    const { has, asked } = questions();
     return acrossCrash(
       (stage) => stage.open(),
       async (stage) => {
         await done(stage);
-        expect(count()).toBe(0);
+        expect(asked).toEqual([]);
       },
-      { after: { played: { missing } } },
+      { after: { played: { has } } },
     );
   });
 
   it('asks no provider that could start no agent', () => {
-    const { missing, count } = questions();
+    const { has, asked } = questions();
     return acrossCrash(
       used,
       async (stage, id) => {
         await done(stage);
-        expect(count()).toBe(0);
+        expect(asked).toEqual([]);
         expect((await stage.session(id)).status).toBe('ready');
       },
-      { after: { played: { missing, problem: () => 'not installed' } } },
+      { after: { played: { has, problem: () => 'not installed' } } },
     );
   });
 
   it('is given up when the server stops', () => {
-    const { missing, asked } = questions();
+    const { has, asked, first } = questions();
     return acrossCrash(
       used,
       async (stage, id) => {
         await stage.until(({ kind }) => kind === 'runtime.recovered');
-        expect((await soon(asked, 'the question')).map(({ ref }) => ref)).toEqual([`ref-${id}`]);
+        await soon(first, 'the question');
+        expect(asked).toEqual([`ref-${id}`]);
         await soon(stage.given.runtime.stop(AbortSignal.abort()), 'the stop');
       },
-      { after: { played: { missing } } },
+      { after: { played: { has } } },
     );
   });
 });

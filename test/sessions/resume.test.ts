@@ -68,15 +68,15 @@ describe('resuming a session', () => {
         const last = (await stage.events(session.id)).at(-1);
         expect(last?.kind).toBe('session.resumed');
         expect(last?.payload.session).toMatchObject({ status: 'ready', failure: null });
-        expect(asked).toEqual([[{ ref: `ref-${session.id}`, cwd: session.cwd }]]);
+        expect(asked).toEqual([{ ref: `ref-${session.id}`, cwd: session.cwd }]);
         const next = await stage.play(session, 'and now');
         expect(next.agent.session.provider_session_ref).toBe(`ref-${session.id}`);
       },
       {
         played: {
-          async missing(sessions) {
-            asked.push(sessions);
-            return [];
+          async has(it) {
+            asked.push(it);
+            return true;
           },
         },
       },
@@ -91,7 +91,7 @@ describe('resuming a session', () => {
         expect([status, body.code]).toEqual([409, 'session_failed']);
         expect(await stage.session(session.id)).toEqual(session);
       },
-      { played: { missing: async (sessions) => sessions.map(({ ref }) => ref) } },
+      { played: { has: async () => false } },
     ));
 
   it('that has failed is 409 session_failed, if its provider can resume none', () =>
@@ -116,7 +116,7 @@ describe('resuming a session', () => {
       },
       {
         played: {
-          missing: () =>
+          has: () =>
             Promise.reject(new ProviderError('provider_unavailable', 'the agent is not logged in')),
         },
       },

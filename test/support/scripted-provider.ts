@@ -49,7 +49,8 @@ export function scriptedProvider(onTurn?: (turn: ScriptedTurn) => void): Scripte
     stats: () => ({ version: null, command: null, unknown_messages: 0, last_error: null }),
     authStatus: async () => ({ authenticated: true, mode: 'not_needed', detail: '' }),
     models: async () => [],
-    missing: async () => [],
+    listed: async () => new Set(),
+    has: async () => true,
     opened: () => opened,
     refuseOpen: (error) => void refusals.push(error),
     nextTurn: () => {
@@ -76,6 +77,7 @@ function scriptedAgent(
     ref: session.provider_session_ref ?? `ref-${session.id}`,
     pid: null,
     canResume: true,
+    defaults: { permissionMode: null, model: null, thinkingEffort: null },
     gone: gone.promise,
     objection: () => null,
     prompt(input) {

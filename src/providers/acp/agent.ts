@@ -27,6 +27,14 @@ import { readPromptUsage, readUpdate } from './updates.ts';
 const PROTOCOL_VERSION = 1;
 /** The protocol's error for an agent that nobody is logged in to. */
 const AUTH_REQUIRED = -32_000;
+/** How an agent says that it does not have a session: by these codes, or in its words. Anything else may pass. */
+const GONE_CODES = new Set([-32_601, -32_602, -32_002, 404]);
+const GONE_WORDS = /not found|unknown session|no such|does not exist|gone/i;
+/** Some agents replay a history after they have said that it is loaded: it is over when they were silent so long. */
+const HISTORY_PAUSE_MS = 250;
+const MAX_HISTORY_MS = 10_000;
+/** A list of sessions has at most so many pages. */
+const MAX_LIST_PAGES = 100;
 /** An agent whose turn has failed by what it asked for has this long to stop. */
 const REFUSED_GRACE_MS = 10_000;
 /** An agent that closed its connection has this long to go by itself. */
@@ -52,20 +60,42 @@ export interface AgentOptions {
 /** Starts an agent for one session, or resumes the session in a new one. Errors as in `Provider.open`. */
 export async function openAcpAgent(session: Session, options: AgentOptions): Promise<Agent> {
   return startAgent(options, async (agent) => {
-    const ref = session.provider_session_ref;
-    await (ref === null ? agent.create() : agent.resume(ref));
+    const { provider_session_ref: ref, provider_defaults: began } = session;
+    const defaults = began && {
+      permissionMode: began.permission_mode,
+      model: began.model,
+      thinkingEffort: began.thinking_effort,
+    };
+    await (ref === null ? agent.create() : agent.resume(ref, defaults));
     return agent;
   });
 }
 
-/** Which of the sessions one agent, started for that alone, does not have any more. */
-export async function findMissing(
-  sessions: readonly { ref: string; cwd: string }[],
+/** The sessions that an agent, started for that alone, says it has; null where it has no list. */
+export function listSessions(options: AgentOptions): Promise<ReadonlySet<string> | null> {
+  return askAgent(options, (agent) => agent.list());
+}
+
+/** Whether an agent, started for that alone, can give a session back. */
+export function hasSession(ref: string, options: AgentOptions): Promise<boolean> {
+  return askAgent(options, (agent) =>
+    agent.resume(ref, null).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof ProviderError && error.code === 'resume_failed') return false;
+        throw error;
+      },
+    ),
+  );
+}
+
+async function askAgent<T>(
   options: AgentOptions,
-): Promise<string[]> {
+  question: (agent: AcpAgent) => Promise<T>,
+): Promise<T> {
   return startAgent(options, async (agent) => {
     try {
-      return await agent.missing(sessions);
+      return await question(agent);
     } finally {
       await agent.end(0);
     }
@@ -118,11 +148,12 @@ const initialized = z.looseObject({
   agentInfo: z.looseObject({ name: z.string(), version: z.string() }).nullish().catch(null),
   agentCapabilities: z
     .looseObject({
-      loadSession: z.boolean().nullish(),
-      promptCapabilities: z.looseObject({ image: z.boolean().nullish() }).nullish(),
+      loadSession: z.boolean().nullish().catch(null),
+      promptCapabilities: z.looseObject({ image: z.unknown().optional() }).nullish().catch(null),
       sessionCapabilities: z
         .looseObject({ resume: z.unknown().optional(), list: z.unknown().optional() })
-        .nullish(),
+        .nullish()
+        .catch(null),
     })
     .nullish()
     .catch(null),
@@ -138,6 +169,7 @@ interface RunningTurn {
 
 class AcpAgent implements Agent {
   ref = '';
+  defaults: TurnSettings = { permissionMode: null, model: null, thinkingEffort: null };
   readonly pid: number;
   readonly gone: Promise<string>;
   readonly #child: Child;
@@ -153,6 +185,7 @@ class AcpAgent implements Agent {
   #stderr = '';
   /** Set while nothing it says is of a turn: it replays the history of a session, or confirms its settings. */
   #isDeaf = false;
+  #lastHeardAt = 0;
   #turn: RunningTurn | undefined;
 
   constructor(child: Child, options: AgentOptions) {
@@ -205,8 +238,8 @@ class AcpAgent implements Agent {
   }
 
   async create(): Promise<void> {
-    const opened = readOpened(await this.#ask('session/new', this.#place(this.#options.cwd)));
-    if (!opened.sessionId) {
+    const opened = openedOr(await this.#ask('session/new', this.#place(this.#options.cwd)), null);
+    if (!opened?.sessionId) {
       throw new ProviderError(
         'provider_unavailable',
         'acp: the agent opened a session without an id',
@@ -214,9 +247,11 @@ class AcpAgent implements Agent {
     }
     this.ref = opened.sessionId;
     this.#choices = choicesOf(opened);
+    for (const { name, current } of this.#choices) this.defaults[name] = current;
   }
 
-  async resume(ref: string): Promise<void> {
+  /** `defaults`: what the session began with; what its last agent left it with may be a wish of one turn. */
+  async resume(ref: string, defaults: TurnSettings | null): Promise<void> {
     if (!this.canResume) {
       throw new ProviderError(
         'resume_failed',
@@ -224,35 +259,43 @@ class AcpAgent implements Agent {
       );
     }
     try {
-      this.#choices = choicesOf(await this.#reopen(ref, this.#options.cwd));
+      this.#choices = choicesOf(await this.#reopen(ref));
       this.ref = ref;
     } catch (error) {
       const said = agentError((error as Error).cause);
-      // Without a login nobody can say whether it still has the session.
-      if (!said || said.code === AUTH_REQUIRED) throw error;
+      if (!said || !(GONE_CODES.has(said.code) || GONE_WORDS.test(said.message))) throw error;
       throw new ProviderError(
         'resume_failed',
         `acp: the agent cannot resume the session: ${said.message}`,
         { cause: error },
       );
     }
+    for (const choice of this.#choices) {
+      const began = defaults?.[choice.name] ?? null;
+      this.defaults[choice.name] = began ?? choice.current;
+      if (began === null || began === choice.current || !choice.known.includes(began)) continue;
+      if (choice.current !== null) this.#chosen.set(choice, choice.current);
+      choice.current = began;
+    }
   }
 
-  /** Which sessions it cannot give back: asked of its list, and one by one where the list does not have them. */
-  async missing(sessions: readonly { ref: string; cwd: string }[]): Promise<string[]> {
-    const listed = this.#can.list ? await this.#list() : new Set<string>();
-    const missing: string[] = [];
-    for (const { ref, cwd } of sessions) {
-      if (listed.has(ref)) continue;
-      try {
-        await this.#reopen(ref, cwd);
-      } catch (error) {
-        const said = agentError((error as Error).cause);
-        if (!said || said.code === AUTH_REQUIRED) throw error;
-        missing.push(ref);
-      }
+  async list(): Promise<ReadonlySet<string> | null> {
+    if (!this.#can.list || !this.canResume) return null;
+    const page = z.looseObject({
+      sessions: z.array(z.looseObject({ sessionId: z.string() })),
+      nextCursor: z.string().nullish(),
+    });
+    const found = new Set<string>();
+    let cursor: string | null | undefined;
+    for (let pages = 0; pages < MAX_LIST_PAGES; pages++) {
+      const answer = page.safeParse(await this.#ask('session/list', cursor ? { cursor } : {}));
+      if (!answer.success) return null;
+      for (const { sessionId } of answer.data.sessions) found.add(sessionId);
+      const before = cursor;
+      cursor = answer.data.nextCursor;
+      if (!cursor || cursor === before) return found;
     }
-    return missing;
+    return found;
   }
 
   objection(settings: TurnSettings): ProviderError | null {
@@ -307,6 +350,7 @@ class AcpAgent implements Agent {
       try {
         await this.#ask(method, { sessionId: this.ref, ...params });
       } catch (error) {
+        if (!agentError((error as Error).cause)) throw error;
         throw new ProviderError(choice.code, (error as Error).message, { cause: error });
       } finally {
         this.#isDeaf = false;
@@ -323,31 +367,35 @@ class AcpAgent implements Agent {
     return { type: 'image', data, mimeType: item.media_type };
   }
 
-  async #reopen(ref: string, cwd: string): Promise<OpenedSession> {
+  async #reopen(ref: string): Promise<OpenedSession> {
+    const params = { sessionId: ref, ...this.#place(this.#options.cwd) };
     this.#isDeaf = true;
     try {
-      const method = this.#can.resume ? 'session/resume' : 'session/load';
-      return readOpened((await this.#ask(method, { sessionId: ref, ...this.#place(cwd) })) ?? {});
+      if (!this.#can.resume) return await this.#load(params);
+      try {
+        return openedOr(await this.#ask('session/resume', params), {});
+      } catch (error) {
+        // Some can do one of the two only, whatever they say.
+        const said = agentError((error as Error).cause);
+        if (!this.#can.load || !said || said.code === AUTH_REQUIRED) throw error;
+        return await this.#load(params);
+      }
     } finally {
       this.#isDeaf = false;
     }
   }
 
-  async #list(): Promise<Set<string>> {
-    const page = z.looseObject({
-      sessions: z.array(z.looseObject({ sessionId: z.string() })),
-      nextCursor: z.string().nullish(),
-    });
-    const found = new Set<string>();
-    let cursor: string | null | undefined;
-    do {
-      const { sessions, nextCursor } = page.parse(
-        await this.#ask('session/list', cursor ? { cursor } : {}),
-      );
-      for (const { sessionId } of sessions) found.add(sessionId);
-      cursor = nextCursor;
-    } while (cursor);
-    return found;
+  async #load(params: object): Promise<OpenedSession> {
+    const opened = openedOr(await this.#ask('session/load', params), {});
+    const { clock } = this.#options;
+    const began = clock.monotonic();
+    this.#lastHeardAt = began;
+    for (let now = began; now < began + MAX_HISTORY_MS; now = clock.monotonic()) {
+      const rest = this.#lastHeardAt + HISTORY_PAUSE_MS - now;
+      if (rest <= 0) break;
+      await clock.sleep(rest);
+    }
+    return opened;
   }
 
   #place(cwd: string): object {
@@ -383,6 +431,7 @@ class AcpAgent implements Agent {
   }
 
   #update(params: unknown): Promise<void> | undefined {
+    this.#lastHeardAt = this.#options.clock.monotonic();
     if (this.#isDeaf) return undefined;
     const raw = (params as { update?: unknown } | undefined)?.update;
     this.#noteMode(raw);
@@ -403,6 +452,7 @@ class AcpAgent implements Agent {
 
   /** A permission request becomes an approval where approvals are on; else, by the interface, it fails the turn. */
   async #permission(params: unknown, withdrawn: AbortSignal): Promise<unknown> {
+    if (this.#isDeaf) return { outcome: 'cancelled' };
     const permission = readPermission(params);
     const { tool, options } = permission;
     // For some agents this is the first mention of the tool.
@@ -469,14 +519,9 @@ class AcpAgent implements Agent {
   }
 }
 
-/** What the agent says of a session that it opened. Throws ProviderError for what is not that. */
-function readOpened(answer: unknown): OpenedSession {
-  const { data } = openedSession.safeParse(answer);
-  if (data) return data;
-  throw new ProviderError(
-    'provider_unavailable',
-    'acp: the agent opened a session, but not as the protocol says',
-  );
+/** What the agent says of a session that it opened; `otherwise` for what is not that. */
+function openedOr<T>(answer: unknown, otherwise: T): OpenedSession | T {
+  return openedSession.safeParse(answer).data ?? otherwise;
 }
 
 const modeUpdate = z.looseObject({

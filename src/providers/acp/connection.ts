@@ -45,6 +45,8 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
       }
       if ('method' in message && !KNOWN_METHODS.has(message.method)) handlers.onUnknown();
       controller.enqueue(message);
+      // Whoever waits for an answer acts on it before what comes after it is read.
+      if (!('method' in message)) await new Promise((resolve) => setImmediate(resolve));
     },
   });
   const connection = client({ name: 'cadre' })

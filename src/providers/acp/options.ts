@@ -1,24 +1,36 @@
 import { z } from 'zod';
 import { ProviderError, type TurnSettings } from '../provider.ts';
 
+/** An array of which the entries that are not as they should be are left out. */
+function arrayOf<T extends z.ZodType>(entry: T) {
+  return z.array(z.unknown()).transform((entries) =>
+    entries.flatMap((one): z.output<T>[] => {
+      const { data } = entry.safeParse(one);
+      return data === undefined ? [] : [data];
+    }),
+  );
+}
+
 const option = z.looseObject({
   id: z.string(),
-  category: z.string().nullish(),
+  category: z.string().nullish().catch(null),
   currentValue: z.unknown().optional(),
-  options: z.array(z.looseObject({ value: z.string().optional() })).nullish(),
+  options: arrayOf(z.looseObject({ value: z.string() }))
+    .nullish()
+    .catch(null),
 });
 
 /** What an agent says of a session that it opened, as far as we use it. */
 export const openedSession = z.looseObject({
-  sessionId: z.string().optional(),
+  sessionId: z.string().optional().catch(undefined),
   modes: z
     .looseObject({
-      currentModeId: z.string().nullish(),
-      availableModes: z.array(z.looseObject({ id: z.string() })),
+      currentModeId: z.string().nullish().catch(null),
+      availableModes: arrayOf(z.looseObject({ id: z.string() })),
     })
     .nullish()
     .catch(null),
-  configOptions: z.array(option).nullish().catch(null),
+  configOptions: arrayOf(option).nullish().catch(null),
 });
 export type OpenedSession = z.output<typeof openedSession>;
 

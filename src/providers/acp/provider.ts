@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import type { Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { findProgram } from '../../lib/find-program.ts';
+import { newSecret } from '../../lib/ids.ts';
 import { agentEnvironment } from '../environment.ts';
 import type { AgentSink, Provider } from '../provider.ts';
-import { type AgentOptions, findMissing, openAcpAgent } from './agent.ts';
+import { type AgentOptions, hasSession, listSessions, openAcpAgent } from './agent.ts';
 
 /** How the agent is configured; `[providers.acp]`. */
 export interface AcpSettings {
@@ -81,12 +81,15 @@ export function acpProvider(given: {
     models: async () => [],
     open: (session, sink, signal) =>
       noted(openAcpAgent(session, optionsFor(session.cwd, `agent of ${session.id}`, sink, signal))),
-    missing: (sessions, signal) =>
+    listed: (signal) =>
       noted(
-        findMissing(
-          sessions,
-          optionsFor(process.cwd(), 'agent that is asked for its sessions', silentSink, signal),
+        listSessions(
+          optionsFor(process.cwd(), 'agent that lists its sessions', silentSink, signal),
         ),
+      ),
+    has: ({ ref, cwd }, signal) =>
+      noted(
+        hasSession(ref, optionsFor(cwd, 'agent that is asked for a session', silentSink, signal)),
       ),
   };
 }
@@ -96,7 +99,7 @@ export function acpProvider(given: {
  * the machine may use it.
  */
 function lockedDoors(): Record<string, string> {
-  return { OPENCODE_SERVER_PASSWORD: randomBytes(24).toString('base64url') };
+  return { OPENCODE_SERVER_PASSWORD: newSecret() };
 }
 
 /** For an agent that is at no turn. */

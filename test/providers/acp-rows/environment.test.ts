@@ -44,7 +44,7 @@ describe("an agent's environment", () => {
   test('locks the HTTP server that opencode opens, with a password of its own at each start', async () => {
     const password = async () => (await environmentOf()).get('OPENCODE_SERVER_PASSWORD');
     const first = await password();
-    expect(first).toMatch(/^[\w-]{32}$/);
+    expect(first).toMatch(/^[\w-]{43}$/);
     expect(await password()).not.toBe(first);
   });
 });

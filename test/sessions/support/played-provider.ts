@@ -48,7 +48,8 @@ export interface PlayedOptions {
   capabilities?: Partial<Capabilities>;
   problem?: () => string | null;
   objection?: (settings: TurnSettings) => ProviderError | null;
-  missing?: Provider['missing'];
+  listed?: Provider['listed'];
+  has?: Provider['has'];
   /** Whether the agent of a session could be resumed; they all can. */
   canResume?: (session: Session) => boolean;
   /** Called for each turn instead of keeping it for `nextTurn`. */
@@ -94,7 +95,8 @@ export function playedProvider(options: PlayedOptions = {}): PlayedProvider {
     ...base,
     capabilities: { ...base.capabilities, ...options.capabilities },
     problem: options.problem ?? base.problem,
-    missing: options.missing ?? base.missing,
+    listed: options.listed ?? base.listed,
+    has: options.has ?? base.has,
     agents,
     live,
     drop: curtain.resolve,

@@ -16,6 +16,7 @@ export function aSession(more: Partial<Session> = {}): Session {
     active_turn_id: null,
     last_turn_id: null,
     provider_session_ref: null,
+    provider_defaults: null,
     worktree_id: null,
     usage: null,
     close_reason: null,
