@@ -49,6 +49,10 @@ test: install ## All tests that need nothing but this machine
 crash: build ## N SIGKILLs under load (N=200, SEED=...)
 	N=$(N) SEED=$(SEED) node test/faults/crash.main.ts
 
+.PHONY: tail
+tail: install ## Kill `events tail` KILLS times and its server SERVERS times under load
+	TAIL_KILLS=$(or $(KILLS),100) SERVER_KILLS=$(or $(SERVERS),20) SEED=$(SEED) vitest run test/faults/tail
+
 .PHONY: power
 power: install ## The power-loss simulation at length
 	POWER_IMAGES=2000 vitest run test/store/power

@@ -7,6 +7,9 @@ function __cadre_offers
 	approvals		what agents ask for, over all sessions
 	providers		whose agents this server can run
 	events		the log of everything that happens
+	tokens		tokens for other programs, beside the API token
+	config		the configuration a server would start with
+	doctor		check what cadre needs, and say what to do; ends with 1 where something failed
 	status		how the server is doing
 	completion		print the script that completes cadre in a shell
 	version		the version of this program
@@ -117,10 +120,42 @@ cadre events
 	help		display help for command
 cadre events tail
 	--session	<session>	only of this session
+	--kind	<kind>...	only of these kinds: turn.completed, or all of a group as turn.*
 	--after-seq	<seq>	only after this event; "latest": only what is new
+	--since	<time>	only what is newer: 30s, 5m, 2h, 7d, or a date
+	--cursor-file	<file>	go on where the last run with this file stopped
 	--no-follow		end with the newest stored event
 cadre events help
 		<command>
+cadre tokens
+	list		list tokens, newest first
+	create		make a token and print its secret, this once
+	revoke		take a token back: requests with it are refused from now on
+	help		display help for command
+cadre tokens list
+cadre tokens create
+		<name>
+	--scope	admin|read	what it may do
+cadre tokens revoke
+		<token>
+cadre tokens help
+		<command>
+cadre config
+	show		show every key with its value; secrets are masked
+	check		say everything that is wrong with the configuration, a line each; ends with 0 or 2
+	path		print the file that would be read
+	help		display help for command
+cadre config show
+	--config	<file>	the configuration (CADRE_CONFIG)
+	--origin		show where each value comes from
+cadre config check
+	--config	<file>	the configuration (CADRE_CONFIG)
+cadre config path
+	--config	<file>	the configuration (CADRE_CONFIG)
+cadre config help
+		<command>
+cadre doctor
+	--config	<file>	the configuration (CADRE_CONFIG)
 cadre status
 cadre completion
 		bash|zsh|fish

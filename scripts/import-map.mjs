@@ -25,8 +25,9 @@ export const places = {
       'api is what we promise, read by server and client alike: zod, errors and nothing that runs',
   },
   config: {
-    may: base,
-    because: 'config is read before anything is built, so it cannot know what is built from it',
+    may: ['children/identity', ...base],
+    because:
+      'config is read before anything is built, so it cannot know what is built from it; who a process is, is known before',
   },
   store: {
     may: base,
@@ -57,6 +58,10 @@ export const places = {
     because:
       'sessions is the lowest noun: it knows a provider by its one interface, and starts no child itself',
   },
+  tokens: {
+    may: ['store', 'api', ...base],
+    because: 'tokens says what the bearer of one may do; who asks for what is the business of http',
+  },
   processes: {
     may: ['sessions', 'children', ...records],
     because:
@@ -81,8 +86,12 @@ export const places = {
     may: [...features, 'children', 'providers/provider', ...records],
     because: 'recovery repairs what is stored before any edge is open',
   },
+  retention: {
+    may: ['sessions', ...records],
+    because: 'retention lets go what is stored of every noun, and is called by none',
+  },
   http: {
-    may: [...features, 'idempotency', 'events', 'api', 'config', ...base],
+    may: [...features, 'tokens', 'idempotency', 'events', 'api', 'config', ...base],
     because:
       'http turns a request into a call of a service: rows, children and providers lie behind services',
   },
@@ -118,6 +127,7 @@ export const places = {
       'http',
       'sidecar',
       'demo-agent',
+      'tokens',
       ...features,
       ...records,
     ],

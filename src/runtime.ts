@@ -1,13 +1,16 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Approval } from './api/approvals.ts';
+import type { ProviderRecord } from './api/providers.ts';
 import type { Diagnostics, Health, RecoverySummary } from './api/runtime.ts';
 import { Keeper } from './children/keeper.ts';
 import { Ledger } from './children/ledger.ts';
 import { Supervisor } from './children/supervisor.ts';
+import { LiveConfig } from './config/live.ts';
 import type { Config } from './config/schema.ts';
 import { register, unregister } from './config/registration.ts';
-import { loadOrCreateToken } from './config/token.ts';
+import { secretsOf } from './config/secrets.ts';
+import { withToken } from './config/token.ts';
 import { EventLog } from './events/log.ts';
 import { Feed } from './events/feed.ts';
 import { createHttpServer } from './http/server.ts';
@@ -26,6 +29,8 @@ import type { Provider } from './providers/provider.ts';
 import { ProviderRegistry } from './providers/registry.ts';
 import { recover } from './recovery/recover.ts';
 import { verifySessions } from './recovery/verify.ts';
+import { StorageBudget } from './retention/budget.ts';
+import { Retention } from './retention/retention.ts';
 import { AgentPool } from './sessions/agent-pool.ts';
 import { ApprovalDesk } from './sessions/approval-desk.ts';
 import { Blobs } from './sessions/images.ts';
@@ -36,9 +41,12 @@ import { Database } from './store/database.ts';
 import type { FileSystem } from './store/host-files.ts';
 import { lockDirectory } from './store/lock.ts';
 import { readEpoch } from './store/migrate.ts';
+import { TokenService } from './tokens/service.ts';
 
 /** Deltas of settled items leave the log in steps, this far apart. */
 const COMPACT_EVERY_MS = 5000;
+/** The log is brought back within its budget this often. */
+const RETAIN_EVERY_MS = 10_000;
 /** How long agents have after TERM when the server stops. */
 const CHILD_GRACE_MS = 2000;
 
@@ -68,8 +76,20 @@ export interface Runtime {
   readonly url: string;
   readonly token: string;
   readonly tokenFile: string | null;
+  /**
+   * Takes over from what `load` gives whatever may change while it runs, and logs what that was. Where `load` throws
+   * it says so in the log, and everything stays as it was.
+   */
+  reload(load: () => Config): void;
   /** Stops in order; resolves when nothing is left. `hurry` skips what can be waited for. */
   stop(hurry?: AbortSignal): Promise<void>;
+}
+
+/** The providers as a server with this configuration would show them; nothing is started. */
+export function describeProviders(config: Config): ProviderRecord[] {
+  const supervisor = { start: () => Promise.reject(new Error('no server')) };
+  const given = { supervisor: supervisor as unknown as Supervisor, clock: systemClock };
+  return new ProviderRegistry(configuredProviders(config, given)).list();
 }
 
 /** Builds each long-lived object once, starts them in order, and listens. Throws AppError, with nothing left running. */
@@ -84,21 +104,12 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   await using undo = new AsyncDisposableStack();
 
   prepareDirectory(directory);
-  const tokenFile =
-    config.auth.token === null
-      ? (config.auth.token_file ?? path.join(directory, 'auth', 'token'))
-      : null;
-  const token = loadOrCreateToken({ token: config.auth.token, tokenFile: tokenFile ?? '' });
+  const live = new LiveConfig(withToken(config, directory));
   const logger = createLog({
     level: config.log.level,
     destination: options.logTo,
     pretty: options.logTo.isTTY === true,
-    secrets: () => [
-      token,
-      ...Object.entries(config.providers.acp?.env ?? {})
-        .filter(isSecret)
-        .map(([, value]) => value),
-    ],
+    secrets: () => secretsOf(live.now),
   });
 
   undo.use(lockDirectory(directory));
@@ -123,7 +134,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const keeper = new Keeper({ marker, log: logger });
   const ledger = new Ledger({ db, clock, marker });
   const supervisor = new Supervisor({ keeper, ledger, clock, failpoint, log: logger, marker });
-  const providers = new ProviderRegistry(options.providers ?? configuredProviders());
+  const providers = new ProviderRegistry(options.providers ?? configuredProviders(config, { supervisor, clock }));
 
   const recovered = await recover({
     db,
@@ -139,10 +150,19 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   keeper.start();
   undo.defer(() => keeper.stop());
 
+  const budget = new StorageBudget({ db, directory, clock, settings: () => live.now.retention });
+  const retention = new Retention({
+    db,
+    log,
+    store: sessionStore,
+    clock,
+    budget,
+    settings: () => live.now.retention,
+  });
   const pool = new AgentPool({
     clock,
-    maxLive: config.providers.max_live,
-    idleTimeoutMs: config.providers.idle_timeout_ms,
+    maxLive: () => live.now.providers.max_live,
+    idleTimeoutMs: () => live.now.providers.idle_timeout_ms,
     providerOf: (session) => providers.usable(session.provider),
     onGone: (live) => void runner.agentGone(live),
   });
@@ -152,7 +172,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     clock,
     ids,
     logger,
-    timeoutMs: () => config.approvals.timeout_ms,
+    timeoutMs: () => live.now.approvals.timeout_ms,
     notify: (approval) => void notifyPeople(approval),
     onExpired: (approval) => void expire(approval),
   });
@@ -166,7 +186,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     ids,
     failpoint,
     logger,
-    turnTimeoutMs: config.sessions.turn_timeout_ms,
+    turnTimeoutMs: () => live.now.sessions.turn_timeout_ms,
   });
   const sessions = new SessionService({
     db,
@@ -177,16 +197,19 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     blobs: new Blobs(path.join(directory, 'blobs')),
     clock,
     ids,
+    assertRoom: () => budget.assertRoom(),
     usableProvider: (id) => providers.usable(id),
   });
   const keptAnswers = new KeptAnswers({ db, clock });
+  const tokens = new TokenService({ db, clock, ids, logger });
   const loop = undo.use(watchEventLoop());
   const startedAt = clock.monotonic();
   const server = createHttpServer({
     access: {
-      token: () => token,
-      allowedHosts: allowedHosts(config),
-      allowedOrigins: config.server.allowed_origins,
+      token: () => live.now.auth.token,
+      scopeOf: (given) => tokens.scopeOf(given),
+      allowedHosts: () => allowedHosts(live.now),
+      allowedOrigins: () => live.now.server.allowed_origins,
     },
     self: {
       version,
@@ -199,6 +222,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     },
     log,
     feed,
+    maxStreams: () => live.now.server.max_streams,
     sessions,
     providers: {
       list: () => providers.list(),
@@ -206,6 +230,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       models: (id) => providers.usable(id).models(),
       authStatus: (id) => providers.get(id).authStatus(),
     },
+    tokens,
     keptAnswers,
     clock,
     ids,
@@ -213,6 +238,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   });
   undo.defer(() => server.close());
   const compacting = undo.use(clock.every(COMPACT_EVERY_MS, () => void compact()));
+  const trimming = new AbortController();
+  const retaining = undo.use(clock.every(RETAIN_EVERY_MS, () => void retain()));
 
   const [host, port] = splitAddress(config.server.bind_address);
   const url = await server.listen(host, port);
@@ -229,7 +256,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     summary: recovered.summary,
     signal: verifying.signal,
   }).catch((error: unknown) => logger.error({ err: error }, 'sessions could not be verified'));
-  register(directory, { url, pid: process.pid, version, token_file: tokenFile });
+  register(directory, { url, version, token_file: live.now.auth.token_file });
   undo.defer(() => unregister(directory));
   logger.info({ url, version, data: directory, seq: feed.latestSeq }, 'ready');
 
@@ -237,15 +264,38 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   let stopping: Promise<void> | undefined;
   return {
     url,
-    token,
-    tokenFile,
+    get token() {
+      return live.now.auth.token;
+    },
+    get tokenFile() {
+      return live.now.auth.token_file;
+    },
+    reload,
     stop: (hurry) => (stopping ??= stop(hurry ?? new AbortController().signal)),
   };
+
+  function reload(load: () => Config): void {
+    if (stopping) return;
+    try {
+      const next = withToken(load(), directory);
+      register(directory, { url, version, token_file: next.auth.token_file });
+      const { changed, needRestart } = live.reload(next);
+      logger.level = live.now.log.level;
+      pool.admit();
+      if (needRestart.length > 0)
+        logger.warn({ keys: needRestart }, 'some keys that have changed need a restart');
+      logger.info({ changed }, 'configuration reloaded');
+    } catch (error) {
+      logger.error({ err: error }, 'configuration not reloaded: everything stays as it was');
+    }
+  }
 
   async function stop(hurry: AbortSignal): Promise<void> {
     logger.info('stopping');
     server.refuseChanges();
     compacting[Symbol.dispose]();
+    retaining[Symbol.dispose]();
+    trimming.abort();
     verifying.abort();
     await db
       .transact(() => log.append({ kind: 'runtime.stopping', payload: {} }))
@@ -265,7 +315,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
 
   /** `[approvals] notify_command`: the approval as JSON on its stdin, nothing of it in its arguments. */
   async function notifyPeople(approval: Approval): Promise<void> {
-    const command = config.approvals.notify_command;
+    const command = live.now.approvals.notify_command;
     if (command === null) return;
     try {
       const env = agentEnvironment(process.env, {});
@@ -304,22 +354,12 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     }
   }
 
-  function configuredProviders(): Provider[] {
-    const { acp } = config.providers;
-    return [
-      acpProvider({
-        settings: {
-          enabled: acp?.enabled ?? false,
-          command: acp?.command ?? null,
-          args: acp?.args ?? [],
-          env: acp?.env ?? {},
-          transport: acp?.transport ?? 'stdio',
-          requestTimeoutMs: acp?.request_timeout_ms ?? 0,
-        },
-        supervisor,
-        clock,
-      }),
-    ];
+  async function retain(): Promise<void> {
+    try {
+      await retention.run(trimming.signal);
+    } catch (error) {
+      logger.warn({ err: error }, 'what is too old could not be removed');
+    }
   }
 
   function health(): Health {
@@ -356,6 +396,25 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   }
 }
 
+function configuredProviders(
+  { providers: { acp } }: Config,
+  given: { supervisor: Supervisor; clock: Clock },
+): Provider[] {
+  return [
+    acpProvider({
+      settings: {
+        enabled: acp?.enabled ?? false,
+        command: acp?.command ?? null,
+        args: acp?.args ?? [],
+        env: acp?.env ?? {},
+        transport: acp?.transport ?? 'stdio',
+        requestTimeoutMs: acp?.request_timeout_ms ?? 0,
+      },
+      ...given,
+    }),
+  ];
+}
+
 function prepareDirectory(directory: string): void {
   fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
   // It may have been there before, open to others.
@@ -376,9 +435,4 @@ function allowedHosts({ server, public_base_url: base }: Config): string[] {
 function splitAddress(address: string): [host: string, port: number] {
   const at = address.lastIndexOf(':');
   return [address.slice(0, at), Number(address.slice(at + 1))];
-}
-
-/** Variables whose values must not stand in a log. */
-function isSecret([name]: [string, string]): boolean {
-  return /KEY|TOKEN|SECRET|PASSWORD/i.test(name);
 }

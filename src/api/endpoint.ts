@@ -14,8 +14,8 @@ export interface Endpoint<
   /** With parameters as `{name}`. */
   path: string;
   summary: string;
-  /** `public` needs no token. */
-  access: 'public' | 'token';
+  /** `public` needs no token; `admin` needs one of that scope, also to read. */
+  access: 'public' | 'token' | 'admin';
   /** `json` answers one document; `stream` is Server-Sent Events; `text` is what `response` says, as plain text. */
   answers: 'json' | 'stream' | 'text';
   params: Params;
@@ -26,6 +26,8 @@ export interface Endpoint<
   status: 200 | 202 | 204;
   /** The largest body it takes, in bytes. */
   bodyLimit: number;
+  /** What is said holds a secret: no answer is kept, so no Idempotency-Key is taken. */
+  secret: boolean;
   /** What it may refuse with, beside what every route may (400 `invalid`, 401, 403, 500). */
   errors: readonly ErrorCode[];
 }
@@ -37,7 +39,15 @@ type Described<P extends Fields, Q extends Fields, B extends z.ZodType, R extend
   Partial<
     Pick<
       Endpoint<P, Q, B, R>,
-      'access' | 'answers' | 'params' | 'query' | 'body' | 'status' | 'bodyLimit' | 'errors'
+      | 'access'
+      | 'answers'
+      | 'params'
+      | 'query'
+      | 'body'
+      | 'status'
+      | 'bodyLimit'
+      | 'secret'
+      | 'errors'
     >
   >;
 
@@ -56,6 +66,7 @@ export function endpoint<
     body: null,
     status: 200,
     bodyLimit: 256 * 1024,
+    secret: false,
     errors: [],
     ...described,
   };

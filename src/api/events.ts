@@ -7,6 +7,7 @@ export const eventKinds = [
   'runtime.started',
   'runtime.recovered',
   'runtime.stopping',
+  'storage.trimmed',
   'session.created',
   'session.updated',
   'session.resumed',
@@ -72,7 +73,33 @@ export const runtimeEventRecord = z
 
 export type RuntimeEventRecord = z.output<typeof runtimeEventRecord>;
 
+/** The kinds that a filter names: `turn.completed` alone, or all of a group as `turn.*`. */
+export function kindsMatching(patterns: readonly string[]): Set<EventKind> {
+  return new Set(
+    patterns.flatMap((pattern) => eventKinds.filter((kind) => matches(pattern, kind))),
+  );
+}
+
+function matches(pattern: string, kind: string): boolean {
+  return pattern.endsWith('.*') ? kind.startsWith(pattern.slice(0, -1)) : kind === pattern;
+}
+
+const groups = [...new Set(eventKinds.map((kind) => `${kind.split('.')[0]}.*`))];
+
+const kindPattern = z
+  .string()
+  .refine((pattern) => eventKinds.some((kind) => matches(pattern, kind)), {
+    error: ({ input }) =>
+      `there is no kind "${String(input)}"; a kind such as turn.completed, or a group: ${groups.join(', ')}`,
+  });
+
+const kindFilter = z
+  .array(kindPattern)
+  .optional()
+  .describe('Only events of these kinds; may be repeated. "turn.*" is every kind of that group.');
+
 const replayQuery = {
+  kind: kindFilter,
   after_seq: sequenceNumber.default(0).describe('Only events after this one.'),
   limit: z
     .int()
@@ -83,6 +110,7 @@ const replayQuery = {
 };
 
 const streamQuery = {
+  kind: kindFilter,
   after_seq: z
     .union([sequenceNumber, z.literal('latest')])
     .optional()

@@ -3,6 +3,7 @@ import * as events from './events.ts';
 import * as providers from './providers.ts';
 import * as runtime from './runtime.ts';
 import * as sessions from './sessions.ts';
+import * as tokens from './tokens.ts';
 
 /** Every endpoint by name: server, client, openapi.yaml and tests are made from this table. */
 export const endpoints = {
@@ -34,4 +35,7 @@ export const endpoints = {
   streamEvents: events.streamEvents,
   replaySessionEvents: events.replaySessionEvents,
   streamSessionEvents: events.streamSessionEvents,
+  listTokens: tokens.listTokens,
+  createToken: tokens.createToken,
+  deleteToken: tokens.deleteToken,
 } as const;

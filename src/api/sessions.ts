@@ -65,6 +65,7 @@ export const session = z
     created_at: timestamp,
     updated_at: timestamp,
     closed_at: timestamp.nullable(),
+    trimmed: z.boolean().describe('Retention took its events and what its turns said.'),
   })
   .meta({ id: 'Session' });
 export type Session = z.output<typeof session>;
@@ -119,6 +120,7 @@ export const turn = z
     started_at: timestamp.nullable(),
     ended_at: timestamp.nullable(),
     interrupt_requested_at: timestamp.nullable(),
+    trimmed: z.boolean().describe('Retention took its input, text and items.'),
   })
   .meta({ id: 'Turn' });
 export type Turn = z.output<typeof turn>;

@@ -10,6 +10,8 @@ export interface GlobalOptions {
   url?: string;
   tokenFile?: string;
   dataDir?: string;
+  /** The configuration; of the commands that take it. */
+  config?: string;
   json?: boolean;
 }
 
@@ -18,28 +20,33 @@ export interface GlobalOptions {
  * `--url` and `--token-file`, then `CADRE_URL` and `CADRE_TOKEN`, then the registration.
  */
 export async function connect(options: GlobalOptions, env: NodeJS.ProcessEnv): Promise<Client> {
-  const configured = await configuredServer(env);
+  const configured = await configuredServer(options, env);
   const directory = options.dataDir ?? configured?.directory ?? defaultDataDirectory(env);
   const registered = findRegistration(directory);
-  const url = options.url ?? env.CADRE_URL ?? registered?.url;
+  const running = registered?.runs ? registered.server : null;
+  const url = options.url ?? env.CADRE_URL ?? running?.url;
   if (!url) {
+    const stale = registered
+      ? `, and the last one (pid ${registered.server.pid}) did not stop in order`
+      : '';
     throw new AppError(
       'unreachable',
-      `no server is running on ${directory}: start one with cadre serve, or name one with --url`,
+      `no server is running on ${directory}${stale}: start one with cadre serve, or name one with --url`,
     );
   }
-  const known = { tokenFile: registered?.token_file ?? null, token: configured?.token ?? null };
+  const known = { tokenFile: running?.token_file ?? null, token: configured?.token ?? null };
   return new Client({ url, token: tokenFor(options, env, known) });
 }
 
 /** What the configuration file says of the server of this machine; null where there is no file. */
 async function configuredServer(
+  { config: file }: GlobalOptions,
   env: NodeJS.ProcessEnv,
 ): Promise<{ directory: string; token: string | null } | null> {
   // Read only where there is one: a client that needs none is not to wait for it.
-  if (!fs.existsSync(defaultConfigFile(env))) return null;
+  if (file === undefined && !fs.existsSync(defaultConfigFile(env))) return null;
   const { loadConfig, dataDirectory } = await import('../config/load.ts');
-  const config = loadConfig({}, env);
+  const config = loadConfig({ config: file }, env);
   return { directory: dataDirectory(config, env), token: config.auth.token };
 }
 

@@ -15,6 +15,9 @@ const commands: Record<string, () => Promise<Register>> = {
   approvals: async () => (await import('./commands/approvals.ts')).approvalCommands,
   providers: async () => (await import('./commands/providers.ts')).providerCommands,
   events: async () => (await import('./commands/events.ts')).eventCommands,
+  tokens: async () => (await import('./commands/tokens.ts')).tokenCommands,
+  config: async () => (await import('./commands/config.ts')).configCommands,
+  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
   status: async () => (await import('./commands/status.ts')).statusCommand,
   completion: async () =>
     (await import('./commands/completion.ts')).completionCommand(createProgram),

@@ -121,10 +121,11 @@ function pathWith(
   const filled = path.replaceAll(/\{(\w+)\}/g, (_match, name: string) =>
     encodeURIComponent(params[name] ?? ''),
   );
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  const search = new URLSearchParams(
-    given.map(([name, value]): [string, string] => [name, String(value)]),
+  const given = Object.entries(query).flatMap(([name, value]) =>
+    [value].flat().map((one) => [name, one] as const),
   );
+  const search = new URLSearchParams();
+  for (const [name, one] of given) if (one !== undefined) search.append(name, String(one));
   return search.size > 0 ? `${filled}?${search.toString()}` : filled;
 }
 

@@ -9,14 +9,25 @@ import type { Client } from './client.ts';
 const RETRY_MS = 100;
 const MAX_RETRY_MS = 5000;
 
+/** Events after `requested` are missing: trimmed up to `trimmed_seq`; or `requested` is beyond `latest_seq`. */
+export interface StreamGap {
+  requested: number;
+  trimmed_seq: number;
+  latest_seq: number;
+}
+
 export interface StreamOptions {
   client: Client;
   clock: Clock;
   /** Only one session; absent: the whole runtime. */
   sessionId?: string | undefined;
+  /** Only events of these kinds, or groups of kinds. */
+  kinds?: readonly string[] | undefined;
   /** Only events after this one; `latest`: only what is new. Absent: from the start. */
   after?: number | 'latest' | undefined;
   signal?: AbortSignal;
+  /** Told where the server says that what follows is not whole. */
+  onGap?: (gap: StreamGap) => void;
   /** Told when the connection was lost and when it is back; without it a lost connection ends the stream with its error. */
   onConnection?: (
     state: { lost: true; error: AppError } | { lost: false; after: number | 'latest' },
@@ -70,10 +81,10 @@ export async function* streamEvents(
 
 /** One connection: the newest seq once it stands, then its events. Throws `unreachable` when it breaks. */
 async function* connection(
-  { client, sessionId, signal }: StreamOptions,
+  { client, sessionId, kinds, signal, onGap }: StreamOptions,
   after: number | 'latest',
 ): AsyncGenerator<RuntimeEventRecord | { latestSeq: number }, void> {
-  const query = { after_seq: after };
+  const query = { after_seq: after, ...(kinds ? { kind: [...kinds] } : {}) };
   const more = signal ? { signal } : {};
   const response =
     sessionId === undefined
@@ -87,8 +98,9 @@ async function* connection(
   yield { latestSeq: Number(response.headers['x-seq'] ?? 0) };
   const ready: RuntimeEventRecord[] = [];
   const parser = createParser({
-    onEvent: ({ id, data }: EventSourceMessage) => {
-      if (id !== undefined) ready.push(JSON.parse(data) as RuntimeEventRecord);
+    onEvent: ({ id, event, data }: EventSourceMessage) => {
+      if (event === 'stream.gap') onGap?.(JSON.parse(data) as StreamGap);
+      else if (id !== undefined) ready.push(JSON.parse(data) as RuntimeEventRecord);
     },
   });
   response.setEncoding('utf8');

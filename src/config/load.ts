@@ -1,20 +1,20 @@
-import fs from 'node:fs';
 import path from 'node:path';
 import { distance } from 'fastest-levenshtein';
-import { parse, TomlError } from 'smol-toml';
 import type { z } from 'zod';
 import { AppError } from '../errors.ts';
-import { defaultConfigFile, defaultDataDirectory } from './paths.ts';
+import { emptyTree, keys, namesIn, put } from './keys.ts';
+import { defaultDataDirectory } from './paths.ts';
 import { type Config, configSchema } from './schema.ts';
+import { type ConfigFlags, fromEnvironment, fromFile, fromFlags, type Setting } from './sources.ts';
 
-type Tree = Record<string, unknown>;
-
-/** What a command line may set; undefined where it does not. */
-export interface ConfigFlags {
-  config?: string | undefined;
-  bindAddress?: string | undefined;
-  dataDir?: string | undefined;
-  logLevel?: string | undefined;
+/** The configuration as it was found. */
+export interface FoundConfig {
+  /** Null where there are problems. */
+  config: Config | null;
+  /** All that is wrong, each with its place and what to write instead. */
+  problems: string[];
+  /** Where the value of a key comes from. */
+  originOf: (name: string) => string;
 }
 
 /**
@@ -22,13 +22,39 @@ export interface ConfigFlags {
  * what to write instead; a file that was named has to be there.
  */
 export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): Config {
-  const file = flags.config ?? defaultConfigFile(env);
-  const fromFile = readToml(file, flags.config !== undefined || env.CADRE_CONFIG !== undefined);
-  const merged = merge(merge(fromFile, fromEnvironment(env)), fromFlags(flags));
-  const result = configSchema.safeParse(merged);
-  if (result.success) return result.data;
-  const where = Object.keys(fromFile).length > 0 ? ` (file: ${file})` : '';
-  throw new AppError('invalid', `configuration: ${explain(result.error)}${where}`);
+  return usable(findConfig(flags, env));
+}
+
+/** What was found, where nothing is wrong with it. Throws `invalid`, as `loadConfig` does. */
+export function usable({ config, problems }: FoundConfig): Config {
+  if (config) return config;
+  const [first, ...others] = problems;
+  const more = others.length > 0 ? `; ${others.length} more, see cadre config check` : '';
+  throw new AppError('invalid', `configuration: ${first}${more}`);
+}
+
+/** The configuration with all that is wrong with it, and where each value comes from. */
+export function findConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): FoundConfig {
+  const problems: string[] = [];
+  const settings: Setting[] = [];
+  // What is wrong with the environment is told of beside a file that cannot be read.
+  try {
+    settings.push(...fromFile(flags, env));
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    problems.push(error.message);
+  }
+  settings.push(...fromEnvironment(env), ...fromFlags(flags));
+  const tree = emptyTree();
+  for (const { path, value } of settings) put(tree, path, value);
+  const result = configSchema.safeParse(tree);
+  for (const issue of result.error?.issues ?? []) problems.push(...explain(issue, settings));
+  return {
+    config: problems.length === 0 ? (result.data ?? null) : null,
+    problems,
+    originOf: (name) =>
+      settings.findLast(({ path }) => path.join('.') === name)?.origin.text ?? 'default',
+  };
 }
 
 /** Where everything is kept: the configured directory, else `$XDG_DATA_HOME/cadre`. */
@@ -36,105 +62,42 @@ export function dataDirectory(config: Config, env: NodeJS.ProcessEnv): string {
   return path.resolve(config.data.root_dir ?? defaultDataDirectory(env));
 }
 
-function readToml(file: string, required: boolean): Tree {
-  let text: string;
-  try {
-    text = fs.readFileSync(file, 'utf8');
-  } catch (error) {
-    if (!required && (error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-    throw new AppError(
-      'invalid',
-      `cannot read the configuration ${file}: ${(error as Error).message}`,
-    );
-  }
-  try {
-    return parse(text);
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    throw new AppError('invalid', `${file}:${error.line}: ${error.message.split('\n')[0]}`);
-  }
+function explain(issue: z.core.$ZodIssue, settings: readonly Setting[]): string[] {
+  const at = (path: readonly PropertyKey[]) => {
+    const place = settingOf(path, settings)?.origin.placeOf(path);
+    return place ? ` (${place})` : '';
+  };
+  if (issue.code !== 'unrecognized_keys')
+    return [`${issue.path.join('.')}: ${issue.message}${at(issue.path)}`];
+  return issue.keys.map((name) => {
+    const path = [...issue.path.map(String), name];
+    return `unknown key "${path.join('.')}"; ${nearest(path)}${at(path)}`;
+  });
 }
 
-/** `CADRE_SECTION_KEY` for each key of one value; what is no key is somebody else's. */
-function fromEnvironment(env: NodeJS.ProcessEnv): Tree {
-  const tree: Tree = {};
-  for (const [keys, schema] of scalarKeys(configSchema, [])) {
-    const value = env[`CADRE_${keys.join('_').toUpperCase()}`];
-    if (value !== undefined) put(tree, keys, typed(value, schema));
-  }
-  return tree;
+/** The setting of a value: the last one of the value itself, of something in it, or of what it is in. */
+function settingOf(
+  path: readonly PropertyKey[],
+  settings: readonly Setting[],
+): Setting | undefined {
+  return settings.findLast((setting) =>
+    setting.path.every((part, at) => at >= path.length || part === String(path[at])),
+  );
 }
 
-function fromFlags(flags: ConfigFlags): Tree {
-  const tree: Tree = {};
-  if (flags.bindAddress !== undefined) put(tree, ['server', 'bind_address'], flags.bindAddress);
-  if (flags.dataDir !== undefined) put(tree, ['data', 'root_dir'], flags.dataDir);
-  if (flags.logLevel !== undefined) put(tree, ['log', 'level'], flags.logLevel);
-  return tree;
+/** What may have been meant: a name of that section, else one of that name elsewhere. */
+function nearest(path: readonly string[]): string {
+  const unknown = path.at(-1) ?? '';
+  const names = namesIn(path.slice(0, -1));
+  const [beside] = byDistance(names, unknown, (name) => name);
+  const [elsewhere] = byDistance(keys, unknown, (key) => key.path.at(-1) ?? '');
+  const meant = beside ?? elsewhere?.name;
+  return meant ? `did you mean "${meant}"?` : `known here are ${names.join(', ')}`;
 }
 
-/** Every key that holds one value, with its schema. */
-function* scalarKeys(schema: z.ZodType, at: string[]): Generator<[string[], z.ZodType]> {
-  const inner = unwrap(schema);
-  if ('shape' in inner) {
-    for (const [key, part] of Object.entries(inner.shape as Record<string, z.ZodType>)) {
-      yield* scalarKeys(part, [...at, key]);
-    }
-  } else if (!['array', 'record'].includes(inner.def.type)) {
-    yield [at, inner];
-  }
-}
-
-function unwrap(schema: z.ZodType): z.ZodType {
-  const { def } = schema as unknown as { def: { type: string; innerType?: z.ZodType } };
-  return def.innerType && ['default', 'prefault', 'nullable', 'optional'].includes(def.type)
-    ? unwrap(def.innerType)
-    : schema;
-}
-
-function typed(value: string, schema: z.ZodType): unknown {
-  const { type } = schema.def;
-  if (type === 'number' && /^-?\d+$/.test(value)) return Number(value);
-  if (type === 'boolean' && /^(true|false)$/.test(value)) return value === 'true';
-  return value;
-}
-
-function put(tree: Tree, keys: readonly string[], value: unknown): void {
-  const [first = '', ...rest] = keys;
-  if (rest.length === 0) tree[first] = value;
-  else put((tree[first] ??= {}) as Tree, rest, value);
-}
-
-function merge(below: Tree, above: Tree): Tree {
-  const merged = { ...below };
-  for (const [key, value] of Object.entries(above)) {
-    const under = merged[key];
-    merged[key] = isTree(value) && isTree(under) ? merge(under, value) : value;
-  }
-  return merged;
-}
-
-function isTree(value: unknown): value is Tree {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function explain(error: z.ZodError): string {
-  const [issue] = error.issues;
-  if (!issue) return 'not valid';
-  const place = issue.path.join('.');
-  if (issue.code !== 'unrecognized_keys') return `${place}: ${issue.message}`;
-  const [unknown = ''] = issue.keys;
-  const known = keysAt(configSchema, issue.path.map(String));
-  const nearest = known
-    .filter((key) => distance(key, unknown) <= Math.max(2, unknown.length / 2))
-    .toSorted((a, b) => distance(a, unknown) - distance(b, unknown))[0];
-  return `unknown key "${[...issue.path, unknown].join('.')}"${nearest ? `; did you mean "${nearest}"?` : ''}`;
-}
-
-function keysAt(schema: z.ZodType, at: readonly string[]): string[] {
-  const inner = unwrap(schema);
-  const shape = 'shape' in inner ? (inner.shape as Record<string, z.ZodType>) : {};
-  const [first, ...rest] = at;
-  if (first === undefined) return Object.keys(shape);
-  return shape[first] ? keysAt(shape[first], rest) : [];
+function byDistance<T>(candidates: readonly T[], unknown: string, nameOf: (one: T) => string): T[] {
+  const far = (one: T) => distance(nameOf(one), unknown);
+  return candidates
+    .filter((one) => far(one) <= Math.max(2, unknown.length / 2))
+    .toSorted((a, b) => far(a) - far(b));
 }

@@ -14,6 +14,7 @@ export const configSchema = z.strictObject({
       allowed_hosts: z.array(z.string()).default([]),
       allowed_origins: z.array(z.string()).default([]),
       drain_ms: milliseconds.default(10_000),
+      max_streams: z.int().min(1).max(1_000_000).default(4096),
     })
     .prefault({}),
   log: z
@@ -31,6 +32,20 @@ export const configSchema = z.strictObject({
     .strictObject({
       root_dir: z.string().nullable().default(null),
       durability: z.enum(['full', 'normal']).default('full'),
+    })
+    .prefault({}),
+  retention: z
+    .strictObject({
+      max_bytes: z
+        .int()
+        .min(0)
+        .nullable()
+        .default(2 * 1024 ** 3),
+      max_age_days: z.number().positive().nullable().default(null),
+      min_free_bytes: z
+        .int()
+        .min(0)
+        .default(256 * 1024 ** 2),
     })
     .prefault({}),
   sessions: z.strictObject({ turn_timeout_ms: milliseconds.nullable().default(null) }).prefault({}),

@@ -2,6 +2,23 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
 import { newSecret } from '../lib/ids.ts';
+import type { Config } from './schema.ts';
+
+/** A configuration with the token that holds in it. */
+export type ConfigWithToken = Config & { auth: { token: string } };
+
+/** The configuration as a server goes by it: with its token, and the file that is from, if it is from one. */
+export function withToken(config: Config, directory: string): ConfigWithToken {
+  const file = tokenFileOf(config, directory);
+  const token = loadOrCreateToken({ token: config.auth.token, tokenFile: file ?? '' });
+  return { ...config, auth: { token, token_file: file } };
+}
+
+/** Where the token of a server is kept; null where the configuration itself has it. */
+export function tokenFileOf({ auth }: Config, directory: string): string | null {
+  if (auth.token !== null) return null;
+  return path.resolve(auth.token_file ?? path.join(directory, 'auth', 'token'));
+}
 
 /** The API token: the configured one, else the one in the token file, which is made where there is none. */
 export function loadOrCreateToken(given: { token: string | null; tokenFile: string }): string {

@@ -18,10 +18,16 @@ export interface EventDraft {
   payload: Record<string, unknown>;
 }
 
-/** The whole runtime, or the events that carry one id. */
-export type Scope =
+/** The whole runtime, or the events that carry one id; where `kinds` is there, only events of those kinds. */
+export type Scope = { kinds?: ReadonlySet<string> | undefined } & (
   | { name: 'runtime' }
-  | { name: 'session' | 'process' | 'worktree' | 'team'; id: string };
+  | { name: 'session' | 'process' | 'worktree' | 'team'; id: string }
+);
+
+/** What names a scope, whatever its kinds: `''` is the whole runtime. */
+export function scopeKey(scope: Scope): string {
+  return scope.name === 'runtime' ? '' : `${scope.name}_id:${scope.id}`;
+}
 
 /** The column, and field of a record, that ties an event to a scope; null for the whole runtime. */
 export function scopeColumn(

@@ -1,6 +1,13 @@
 import type { Database } from '../store/database.ts';
-import { type Scope, scopeColumn } from './event.ts';
+import { type Scope, scopeColumn, scopeKey } from './event.ts';
 import type { AppendedEntry, EventLog, LogEntry } from './log.ts';
+
+/** What a follower is given at once. */
+export interface FeedPage {
+  entries: LogEntry[];
+  /** Set where retention took events of the scope after the follower's cursor: the highest seq that went. */
+  trimmed: number | null;
+}
 
 /** A follower holds no more than one page. */
 const PAGE_EVENTS = 256;
@@ -56,27 +63,39 @@ export class Feed {
 
   /**
    * Pages of a scope after `after`, each what was ready, at most one page. Goes on until `signal` aborts, or
-   * until `ending` has aborted and everything up to then was given.
+   * until `ending` has aborted and everything up to then was given. Where retention has overtaken the follower,
+   * at the start or later, the page says so once.
    */
   async *follow(
     scope: Scope,
     after: number,
     signal: AbortSignal,
     ending?: AbortSignal,
-  ): AsyncGenerator<LogEntry[], void> {
-    const follower: Follower = { cursor: after, wake: undefined };
+  ): AsyncGenerator<FeedPage, void> {
+    const follower: Follower = { cursor: after, told: after, wake: undefined };
+    const isCovered = () => this.#ring.covers(follower.cursor);
     const lookUp = () => follower.wake?.(null);
     this.#followers.add(follower);
     signal.addEventListener('abort', lookUp);
     ending?.addEventListener('abort', lookUp);
     try {
+      let trimmed = this.#newlyTrimmed(scope, follower);
       while (!signal.aborted) {
-        const page = this.#ring.covers(follower.cursor)
-          ? this.#ring.page(scope, follower)
-          : await this.#pages.run(() => this.#readPage(scope, follower));
-        if (page.length > 0) yield page;
+        const before = follower.cursor;
+        let entries: LogEntry[];
+        if (isCovered()) {
+          entries = this.#ring.page(scope, follower);
+        } else {
+          await this.#pages.turn();
+          trimmed ??= this.#newlyTrimmed(scope, follower);
+          entries = this.#readPage(scope, follower);
+        }
+        if (entries.length > 0 || trimmed !== null) yield { entries, trimmed };
+        // A page of other kinds has its end too.
+        else if (follower.cursor > before) continue;
         else if (signal.aborted || ending?.aborted) break;
-        else if (this.#ring.covers(follower.cursor)) await this.#wait(scope, follower);
+        else if (isCovered()) await this.#wait(scope, follower);
+        trimmed = null;
       }
     } finally {
       signal.removeEventListener('abort', lookUp);
@@ -89,13 +108,21 @@ export class Feed {
     const upTo = this.latestSeq;
     const bounds = { after: follower.cursor, upTo, limit: PAGE_EVENTS, maxBytes: PAGE_BYTES };
     const page = this.#log.page(scope, bounds);
-    follower.cursor = page.at(-1)?.seq ?? upTo;
-    return page;
+    follower.cursor = page.end;
+    return page.entries;
+  }
+
+  /** The highest seq that retention took from what the follower has still to read; told once. */
+  #newlyTrimmed(scope: Scope, follower: Follower): number | null {
+    const trimmed = this.#log.trimmedSeq(scope);
+    if (trimmed <= follower.cursor || trimmed <= follower.told) return null;
+    follower.told = trimmed;
+    return trimmed;
   }
 
   /** Called in the tick in which the follower found nothing in the ring, so nothing can come in between. */
   async #wait(scope: Scope, follower: Follower): Promise<void> {
-    const key = waitKey(scope);
+    const key = scopeKey(scope);
     const peers = this.#waiting.get(key) ?? new Set();
     this.#waiting.set(key, peers.add(follower));
     const firstNew = await new Promise<number | null>((resolve) => {
@@ -128,12 +155,10 @@ export class Feed {
 interface Follower {
   /** Everything of its scope up to here has been read. */
   cursor: number;
+  /** The highest seq that it was told was trimmed. */
+  told: number;
   /** Set while it waits: gives the seq of the first new event, or null to look up and leave. */
   wake: ((firstNew: number | null) => void) | undefined;
-}
-
-function waitKey(scope: Scope): string {
-  return scope.name === 'runtime' ? '' : `${scopeColumn(scope)}:${scope.id}`;
 }
 
 /** The newest events, in order, up to so many bytes. */
@@ -176,7 +201,9 @@ class Ring {
     for (let i = this.#after(follower.cursor); i < this.#entries.length; i++) {
       const entry = this.#entries[i];
       if (!entry || page.length === PAGE_EVENTS) break;
-      if (column === null || (scope.name !== 'runtime' && entry.ids[column] === scope.id)) {
+      const isOfScope =
+        column === null || (scope.name !== 'runtime' && entry.ids[column] === scope.id);
+      if (isOfScope && (scope.kinds?.has(entry.kind) ?? true)) {
         if (bytes > 0 && bytes + entry.text.length > PAGE_BYTES) break;
         bytes += entry.text.length;
         page.push(entry);
@@ -204,11 +231,11 @@ class PageQueue {
   readonly #queue: (() => void)[] = [];
   #scheduled = false;
 
-  run<T>(read: () => T): Promise<T> {
+  turn(): Promise<void> {
     const turn = Promise.withResolvers<void>();
     this.#queue.push(turn.resolve);
     this.#schedule();
-    return turn.promise.then(read);
+    return turn.promise;
   }
 
   #schedule(): void {

@@ -4,7 +4,7 @@ import type { Ids } from '../lib/ids.ts';
 import { checksum, verify } from '../store/checksum.ts';
 import type { Database } from '../store/database.ts';
 import type { SqlValue, Statement } from '../store/statement.ts';
-import { type EventDraft, eventRecord, type Scope, scopeColumn } from './event.ts';
+import { type EventDraft, eventRecord, type Scope, scopeColumn, scopeKey } from './event.ts';
 
 /** How long the deltas of a settled item stay, for those who are reading along. */
 const SETTLED_KEEP_MS = 60_000;
@@ -23,6 +23,14 @@ export interface AppendedEntry extends LogEntry {
   ids: Pick<RuntimeEventRecord, 'session_id' | 'process_id' | 'worktree_id' | 'team_id'>;
 }
 
+/** Entries of a scope; all of its entries up to `end` have been looked at. */
+export interface LogPage {
+  entries: LogEntry[];
+  end: number;
+  /** Whether it ended because it had as much as was asked for. */
+  isFull: boolean;
+}
+
 export interface PageBounds {
   after: number;
   /** The newest seq to show: never beyond what is on disk. */
@@ -30,6 +38,9 @@ export interface PageBounds {
   limit: number;
   maxBytes: number;
 }
+
+/** Where only some kinds are wanted, one page looks at so many numbers: it may find nothing among a million events. */
+const KINDS_WINDOW = 20_000;
 
 type EntryRow = [seq: number, kind: string, record: string, sum: number];
 
@@ -46,6 +57,7 @@ export class EventLog {
   readonly #deleteDeltas: Statement;
   readonly #deleteSettled: Statement;
   readonly #itemDeltas: Statement<EntryRow>;
+  readonly #trimmed: Statement<[number]>;
 
   constructor({ db, clock, ids }: { db: Database; clock: Clock; ids: Ids }) {
     this.#db = db;
@@ -68,6 +80,7 @@ export class EventLog {
     this.#itemDeltas = db.prepare(
       'SELECT seq, kind, record, sum FROM deltas WHERE item_id = ? ORDER BY seq',
     );
+    this.#trimmed = db.prepare('SELECT seq FROM trimmed WHERE scope = ?');
   }
 
   /** Appends an event. Only inside a transaction, beside the change of state it tells of. */
@@ -97,22 +110,30 @@ export class EventLog {
   }
 
   /** The entries of a scope within the bounds, oldest first. Ends early at `maxBytes`, never before one entry. */
-  page(scope: Scope, bounds: PageBounds): LogEntry[] {
-    const column = scopeColumn(scope);
+  page(scope: Scope, bounds: PageBounds): LogPage {
+    const kinds = [...(scope.kinds ?? [])];
+    const upTo = scope.kinds ? Math.min(bounds.upTo, bounds.after + KINDS_WINDOW) : bounds.upTo;
     const id = scope.name === 'runtime' ? [] : [scope.id];
-    const range: SqlValue[] = [...id, bounds.after, bounds.upTo];
+    const range: SqlValue[] = [...id, bounds.after, upTo, ...kinds];
     const entries: LogEntry[] = [];
     let bytes = 0;
-    const query = this.#pageQuery(column);
+    let isFull = false;
+    const query = this.#pageQuery(scopeColumn(scope), kinds.length);
     this.#db.peek(() =>
       query.scan([...range, ...range, bounds.limit], (row) => {
         bytes += Buffer.byteLength(row[2]);
-        if (bytes > bounds.maxBytes && entries.length > 0) return false;
-        entries.push(readEntry(row));
-        return true;
+        isFull = bytes > bounds.maxBytes && entries.length > 0;
+        if (!isFull) entries.push(readEntry(row));
+        return !isFull;
       }),
     );
-    return entries;
+    isFull ||= entries.length === bounds.limit;
+    return { entries, end: isFull ? (entries.at(-1)?.seq ?? upTo) : upTo, isFull };
+  }
+
+  /** The highest seq that retention took from a scope; 0: none. */
+  trimmedSeq(scope: Scope): number {
+    return this.#db.peek(() => this.#trimmed.get(scopeKey(scope))?.[0] ?? 0);
   }
 
   /** The deltas of one item that are still in the log, oldest first. */
@@ -135,11 +156,13 @@ export class EventLog {
     });
   }
 
-  #pageQuery(column: string | null): Statement<EntryRow> {
-    const key = column ?? '';
+  #pageQuery(column: string | null, kinds: number): Statement<EntryRow> {
+    const key = `${column ?? ''}:${kinds}`;
     let query = this.#pages.get(key);
     if (!query) {
-      const condition = `${column ? `${column} = ? AND ` : ''}seq > ? AND seq <= ?`;
+      const ofScope = column ? `${column} = ? AND ` : '';
+      const ofKinds = kinds > 0 ? ` AND kind IN (${'?, '.repeat(kinds - 1)}?)` : '';
+      const condition = `${ofScope}seq > ? AND seq <= ?${ofKinds}`;
       const part = (table: string) =>
         `SELECT seq, kind, record, sum FROM ${table} WHERE ${condition}`;
       query = this.#db.prepare<EntryRow>(

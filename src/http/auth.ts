@@ -1,32 +1,37 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Endpoint } from '../api/endpoint.ts';
+import type { TokenScope } from '../api/tokens.ts';
 import { AppError } from '../errors.ts';
 
 /** Who may talk to the server, and under which names. */
 export interface AccessRules {
   /** The API token just now. */
   token: () => string;
+  /** What the bearer of another token may do; null for one that nobody was given. */
+  scopeOf: (token: string) => TokenScope | null;
   /** Host names beside the loopback ones that requests may be addressed to. */
-  allowedHosts: readonly string[];
+  allowedHosts: () => readonly string[];
   /** Origins that a browser may send from. */
-  allowedOrigins: readonly string[];
+  allowedOrigins: () => readonly string[];
 }
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Refuses a request that is not addressed to us (DNS rebinding), comes from a foreign web page, or has no
- * valid token. In that order, before anything else is looked at; public routes skip only the token.
+ * Refuses a request that is not addressed to us (DNS rebinding), comes from a foreign web page, has no valid
+ * token, or one of too small a scope. In that order, before anything else is looked at; public routes skip
+ * only the token.
  */
 export function assertMayEnter(
-  headers: IncomingHttpHeaders,
-  isPublic: boolean,
+  { method, headers }: { method: string; headers: IncomingHttpHeaders },
+  access: Endpoint['access'],
   rules: AccessRules,
 ): void {
   const host = hostName(headers.host);
   if (
     host === null ||
-    !(LOOPBACK.has(host) || rules.allowedHosts.some((allowed) => hostName(allowed) === host))
+    !(LOOPBACK.has(host) || rules.allowedHosts().some((allowed) => hostName(allowed) === host))
   ) {
     throw new AppError(
       'forbidden_host',
@@ -34,14 +39,20 @@ export function assertMayEnter(
     );
   }
   const { origin } = headers;
-  if (origin !== undefined && !rules.allowedOrigins.includes(origin)) {
+  if (origin !== undefined && !rules.allowedOrigins().includes(origin)) {
     throw new AppError(
       'forbidden_origin',
       `requests from the origin "${origin}" are refused: add it to server.allowed_origins`,
     );
   }
-  if (!isPublic && !isToken(headers.authorization, rules.token())) {
-    throw new AppError('unauthorized', 'missing or invalid bearer token');
+  if (access === 'public') return;
+  const scope = scopeOf(headers.authorization, rules);
+  if (scope === null) throw new AppError('unauthorized', 'missing or invalid bearer token');
+  if (scope === 'read' && (access === 'admin' || method !== 'GET')) {
+    throw new AppError(
+      'forbidden_scope',
+      'this token may only read, and no tokens: use one with the scope admin',
+    );
   }
 }
 
@@ -51,10 +62,13 @@ export function hostName(header: string | undefined): string | null {
   return match?.[1] ?? null;
 }
 
-function isToken(header: string | undefined, token: string): boolean {
+/** What the bearer may do; null where there is none, or nobody knows the token. */
+function scopeOf(header: string | undefined, rules: AccessRules): TokenScope | null {
   const given = /^Bearer (.+)$/i.exec(header ?? '')?.[1];
+  if (given === undefined) return null;
   // Digests have one length, so the comparison tells nothing of the token's.
-  return given !== undefined && timingSafeEqual(digest(given), digest(token));
+  if (timingSafeEqual(digest(given), digest(rules.token()))) return 'admin';
+  return rules.scopeOf(given);
 }
 
 function digest(text: string): Buffer {

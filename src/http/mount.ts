@@ -48,6 +48,15 @@ export type Handler<E> = (
 /** Makes a route of an endpoint and its handler. */
 export type Mount = <E extends Endpoint>(endpoint: E, handler: Handler<E>) => void;
 
+/** The records of a page; where the next one begins goes into its header. */
+export function onePage<T>(
+  { records, nextCursor }: { records: T[]; nextCursor: string | null },
+  setHeader: (name: string, value: string) => void,
+): T[] {
+  if (nextCursor) setHeader('X-Next-Cursor', nextCursor);
+  return records;
+}
+
 /** How endpoints become routes of an app. */
 export function mounter(app: FastifyInstance, keptAnswers: KeptAnswers): Mount {
   return (endpoint, handler) => {
@@ -60,7 +69,7 @@ export function mounter(app: FastifyInstance, keptAnswers: KeptAnswers): Mount {
       config: { access: endpoint.access },
       async handler(request, reply) {
         const call = callOf(request, reply);
-        const keyed = endpoint.method === 'POST' ? keyedRequest(request) : null;
+        const keyed = endpoint.method === 'POST' ? keyedRequest(request, endpoint) : null;
         if (!keyed) {
           const result = await handler({ ...call, keep: keepNothing });
           return reply.sent ? reply : send(reply, endpoint, result);
@@ -122,10 +131,19 @@ function keptRefusal(error: unknown): KeptAnswer | null {
   return status === 409 ? { status, text: JSON.stringify(body) } : null;
 }
 
-/** What an Idempotency-Key stands for: one token's request, its path and body. Throws `invalid` for a bad key. */
-function keyedRequest(request: FastifyRequest): KeyedRequest | null {
+/**
+ * What an Idempotency-Key stands for: one token's request, its path and body. Throws `invalid` for a bad key,
+ * and for any where the answer must not be kept.
+ */
+function keyedRequest(request: FastifyRequest, { secret, path }: Endpoint): KeyedRequest | null {
   const given = request.headers['idempotency-key'];
   if (given === undefined) return null;
+  if (secret) {
+    throw new AppError(
+      'invalid',
+      `${path} keeps no answers, since they hold secrets: leave Idempotency-Key out`,
+    );
+  }
   if (typeof given !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(given)) {
     throw new AppError('invalid', 'Idempotency-Key has to be 1 to 255 visible ASCII characters');
   }

@@ -6,6 +6,7 @@ import {
   fastify,
   LogController,
 } from 'fastify';
+import type { Endpoint } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
 import { AppError } from '../errors.ts';
 import type { Feed } from '../events/feed.ts';
@@ -15,13 +16,16 @@ import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import type { SessionService } from '../sessions/service.ts';
+import type { TokenService } from '../tokens/service.ts';
 import { type AccessRules, assertMayEnter } from './auth.ts';
 import { errorReply } from './errors.ts';
+import { FailedAuthentications } from './failed-auth.ts';
 import { mounter } from './mount.ts';
 import { eventRoutes } from './routes/events.ts';
 import { type ProviderKnowledge, providerRoutes } from './routes/providers.ts';
 import { runtimeRoutes, type SelfKnowledge } from './routes/runtime.ts';
 import { sessionRoutes } from './routes/sessions.ts';
+import { tokenRoutes } from './routes/tokens.ts';
 import { EventStreams } from './sse.ts';
 
 const BODY_BYTES = 256 * 1024;
@@ -45,15 +49,19 @@ export function createHttpServer(given: {
   self: SelfKnowledge;
   log: EventLog;
   feed: Feed;
+  /** So many streams may be open at once. */
+  maxStreams: () => number;
   sessions: SessionService;
   providers: ProviderKnowledge;
+  tokens: TokenService;
   keptAnswers: KeptAnswers;
   clock: Clock;
   ids: Ids;
   logger: Logger;
 }): HttpServer {
   const { access, self, feed, clock, ids, logger } = given;
-  const streams = new EventStreams({ feed, clock });
+  const streams = new EventStreams({ feed, clock, maxStreams: given.maxStreams });
+  const failures = new FailedAuthentications({ clock, logger });
   const app = fastify({
     loggerInstance: logger,
     // One line a request, written when it is answered.
@@ -67,11 +75,11 @@ export function createHttpServer(given: {
     http: { requireHostHeader: false },
     clientErrorHandler: refuseGarbage,
     // What is not even a path never reaches the hooks.
-    frameworkErrors(error, request, reply) {
+    async frameworkErrors(error, request, reply) {
       logWhenAnswered(request, reply);
       reply.header('X-Request-Id', request.id);
       try {
-        assertMayEnter(request.headers, isPublic(request), access);
+        await letIn(request, reply);
         sendError(error, request, reply);
       } catch (refusal) {
         sendError(refusal, request, reply);
@@ -84,7 +92,7 @@ export function createHttpServer(given: {
   app.addHook('onRequest', async (request, reply) => {
     logWhenAnswered(request, reply);
     reply.header('X-Request-Id', request.id);
-    assertMayEnter(request.headers, isPublic(request), access);
+    await letIn(request, reply);
     reply.header('X-Epoch', self.epoch);
     // Before its body is read.
     if (request.is404) refuseUnknown(request, reply);
@@ -102,6 +110,7 @@ export function createHttpServer(given: {
   providerRoutes(mount, given.providers);
   sessionRoutes(mount, given.sessions);
   eventRoutes(mount, { ...given, streams, epoch: self.epoch });
+  tokenRoutes(mount, given.tokens);
 
   return {
     async listen(host, port) {
@@ -135,8 +144,27 @@ export function createHttpServer(given: {
     async close() {
       await streams.end();
       await app.close();
+      failures[Symbol.dispose]();
     },
   };
+
+  /** Throws for who may not enter; where authentication failed, only once that may be answered. */
+  async function letIn(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    try {
+      assertMayEnter(request, accessOf(request), access);
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'unauthorized') await failed(request, reply);
+      throw error;
+    }
+  }
+
+  async function failed(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const gone = new AbortController();
+    reply.raw.once('close', () => gone.abort());
+    const source = request.socket.remoteAddress ?? 'unknown';
+    const { hangUp } = await failures.note({ source, log: request.log, gone: gone.signal });
+    if (hangUp) reply.header('connection', 'close');
+  }
 }
 
 /** JSON bodies, of which an empty one counts as `{}`. */
@@ -174,7 +202,7 @@ function assertShallow(json: string): void {
 /** Throws `not_found`, or `method_not_allowed` for a path that has other methods. */
 function refuseUnknown(request: FastifyRequest, reply: FastifyReply): never {
   const path = pathOf(request);
-  const methods = methodsOf(path);
+  const methods = routesOf(path).map(({ method }) => method);
   if (methods.length === 0) {
     throw new AppError('not_found', `no route ${request.method} ${path}; see /openapi.yaml`);
   }
@@ -185,13 +213,14 @@ function refuseUnknown(request: FastifyRequest, reply: FastifyReply): never {
   );
 }
 
-const routes = Object.values(endpoints).map(({ method, path }) => ({
+const routes = Object.values(endpoints).map(({ method, path, access }) => ({
   method,
+  access,
   pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
 }));
 
-function methodsOf(path: string): string[] {
-  return routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
+function routesOf(path: string): typeof routes {
+  return routes.filter(({ pattern }) => pattern.test(path));
 }
 
 /** One line a request, also for a stream, which is answered when its reader has left. */
@@ -230,10 +259,12 @@ function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
 }
 
 /** By the route that was found, not by how its path was spelled; what was not found is open outside /v1 only. */
-function isPublic(request: FastifyRequest): boolean {
+function accessOf(request: FastifyRequest): Endpoint['access'] {
   const { url, config } = request.routeOptions;
-  if (url !== undefined) return config.access === 'public';
-  return !/^\/+v1(\/|$)/i.test(pathOf(request));
+  if (url !== undefined) return config.access ?? 'token';
+  const path = pathOf(request);
+  if (!/^\/+v1(\/|$)/i.test(path)) return 'public';
+  return routesOf(path).some(({ access }) => access === 'admin') ? 'admin' : 'token';
 }
 
 function givenRequestId(header: string | string[] | undefined): string | null {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { AppError } from '../errors.ts';
 import type { Scope } from '../events/event.ts';
 import type { Feed } from '../events/feed.ts';
 import type { LogEntry } from '../events/log.ts';
@@ -16,13 +17,25 @@ const LAST_WORDS_MS = 2000;
 export class EventStreams {
   readonly #feed: Feed;
   readonly #clock: Clock;
+  readonly #maxStreams: () => number;
   readonly #ending = new AbortController();
   readonly #open = new Set<Promise<void>>();
   readonly #sockets = new Set<ServerResponse>();
 
-  constructor({ feed, clock }: { feed: Feed; clock: Clock }) {
-    this.#feed = feed;
-    this.#clock = clock;
+  constructor(given: { feed: Feed; clock: Clock; maxStreams: () => number }) {
+    this.#feed = given.feed;
+    this.#clock = given.clock;
+    this.#maxStreams = given.maxStreams;
+  }
+
+  /** Throws `too_many` where no stream more may be open. */
+  assertRoom(): void {
+    const limit = this.#maxStreams();
+    if (this.#open.size < limit) return;
+    throw new AppError(
+      'too_many',
+      `${limit} streams are open already: close some, or raise server.max_streams`,
+    );
   }
 
   /** Answers with the events of a scope after `after`, stored ones first, then live ones, until the client leaves. */
@@ -66,15 +79,19 @@ export class EventStreams {
       'x-accel-buffering': 'no',
     });
     response.write('retry: 1000\n\n');
-    if (after > this.#feed.latestSeq) response.write(gapFrame(after, this.#feed.latestSeq));
+    if (after > this.#feed.latestSeq) response.write(this.#gapFrame(after, 0));
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     using _ping = this.#clock.every(PING_MS, () => {
       // A reader that is behind has its sign of life in what is waiting for it.
       if (!response.writableNeedDrain) response.write(`: ping ${this.#feed.latestSeq}\n\n`);
     });
-    for await (const page of this.#feed.follow(scope, after, gone.signal, this.#ending.signal)) {
-      if (!response.write(Buffer.concat(page.map(frameOf)))) {
+    let cursor = after;
+    const pages = this.#feed.follow(scope, after, gone.signal, this.#ending.signal);
+    for await (const { entries, trimmed } of pages) {
+      if (trimmed !== null) response.write(this.#gapFrame(cursor, trimmed));
+      cursor = entries.at(-1)?.seq ?? cursor;
+      if (!response.write(Buffer.concat(entries.map(frameOf)))) {
         using _cut = this.#clock.after(STALLED_MS, () => response.destroy());
         await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
       }
@@ -83,11 +100,15 @@ export class EventStreams {
     if (!response.destroyed)
       await once(response, 'close', { signal: gone.signal }).catch(() => undefined);
   }
-}
 
-/** Says that the cursor is beyond everything there is: of another log, or one that a power loss cut short. */
-function gapFrame(requested: number, latest: number): string {
-  return `event: stream.gap\ndata: ${JSON.stringify({ requested, trimmed_seq: 0, latest_seq: latest })}\n\n`;
+  /**
+   * Says that what follows the cursor is not whole: retention took some of it, or the cursor is beyond everything
+   * there is (of another log, or one that a power loss cut short).
+   */
+  #gapFrame(requested: number, trimmed_seq: number): string {
+    const gap = { requested, trimmed_seq, latest_seq: this.#feed.latestSeq };
+    return `event: stream.gap\ndata: ${JSON.stringify(gap)}\n\n`;
+  }
 }
 
 /** Followers at the head share an entry, and so its frame. */

@@ -17,12 +17,12 @@ export function validator<T extends z.ZodType>(
 export function queryDecoder(
   fields: Record<string, z.ZodType>,
 ): (query: Record<string, unknown>) => Record<string, unknown> {
-  const numeric = new Set(
-    Object.keys(fields).filter((name) => takesNumber(fields[name] as z.ZodType)),
-  );
+  const numeric = fieldsThat(fields, /"type":"(integer|number)"/);
+  const repeated = fieldsThat(fields, /"type":"array"/);
   return (query) =>
     Object.fromEntries(
       Object.entries(query).map(([name, value]) => {
+        if (repeated.has(name)) return [name, Array.isArray(value) ? value : [value]];
         if (Array.isArray(value))
           throw new AppError('invalid', `query: "${name}" is given more than once`);
         return [
@@ -35,9 +35,12 @@ export function queryDecoder(
     );
 }
 
-function takesNumber(schema: z.ZodType): boolean {
-  const described = JSON.stringify(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }));
-  return /"type":"(integer|number)"/.test(described);
+/** The names of the fields whose schema takes values of a type. */
+function fieldsThat(fields: Record<string, z.ZodType>, take: RegExp): Set<string> {
+  const named = Object.entries(fields).filter(([, schema]) =>
+    take.test(JSON.stringify(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }))),
+  );
+  return new Set(named.map(([name]) => name));
 }
 
 function explain(error: z.ZodError, part: string, schema: z.ZodType): string {

@@ -31,8 +31,8 @@ interface Place {
  */
 export class AgentPool {
   readonly #clock: Clock;
-  readonly #maxLive: number;
-  readonly #idleTimeoutMs: number;
+  readonly #maxLive: () => number;
+  readonly #idleTimeoutMs: () => number;
   readonly #providerOf: (session: Session) => Provider;
   readonly #onGone: (live: LiveAgent) => void;
   readonly #places = new Map<string, Place>();
@@ -47,8 +47,8 @@ export class AgentPool {
 
   constructor(given: {
     clock: Clock;
-    maxLive: number;
-    idleTimeoutMs: number;
+    maxLive: () => number;
+    idleTimeoutMs: () => number;
     providerOf: (session: Session) => Provider;
     /** Told when an agent is gone, for whatever reason. */
     onGone: (live: LiveAgent) => void;
@@ -94,7 +94,7 @@ export class AgentPool {
       return await this.#open(session, provider, sinkFor, signal);
     } finally {
       this.#moving--;
-      this.#admit();
+      this.admit();
     }
   }
 
@@ -104,9 +104,27 @@ export class AgentPool {
     if (place?.live !== live || --place.leases > 0) return;
     // Its session would be lost with it.
     if (!live.agent.canResume) return;
-    const unload = this.#clock.after(this.#idleTimeoutMs, () => void this.end(live.session.id));
+    const unload = this.#clock.after(this.#idleTimeoutMs(), () => void this.end(live.session.id));
     place.idle = { since: this.#clock.monotonic(), unload };
-    this.#admit();
+    this.admit();
+  }
+
+  /**
+   * Lets in whom there is room for; for those who still wait, the longest idle make room, as they do where the
+   * limit was lowered. To be called when the limit has changed.
+   */
+  admit(): void {
+    const max = this.#maxLive();
+    while (this.#waiting.length > 0 && this.#places.size + this.#moving < max) {
+      this.#moving++;
+      this.#waiting.shift()?.resolve();
+    }
+    while (this.#waiting.length > this.#leaving || this.#places.size > max) {
+      const longest = this.#longestIdle();
+      if (longest === undefined) return;
+      this.#leaving++;
+      void this.#end(longest, AGENT_GRACE_MS, () => this.#leaving--);
+    }
   }
 
   /** Ends the agent of a session, if it has one; resolves when nothing of it is left. */
@@ -148,7 +166,7 @@ export class AgentPool {
       this.#barred.delete(id);
       this.#moving--;
       after();
-      this.#admit();
+      this.admit();
       ended.resolve();
     }
   }
@@ -165,7 +183,7 @@ export class AgentPool {
     this.#places.set(session.id, place);
     void live.agent.gone.then(() => {
       this.#forget(place);
-      this.#admit();
+      this.admit();
       this.#onGone(live);
     });
     return live;
@@ -188,25 +206,11 @@ export class AgentPool {
     };
     signal.addEventListener('abort', leave, { once: true });
     this.#waiting.push(place);
-    this.#admit();
+    this.admit();
     try {
       await place.promise;
     } finally {
       signal.removeEventListener('abort', leave);
-    }
-  }
-
-  /** Lets in whom there is room for; for those who still wait, the longest idle make room. */
-  #admit(): void {
-    while (this.#waiting.length > 0 && this.#places.size + this.#moving < this.#maxLive) {
-      this.#moving++;
-      this.#waiting.shift()?.resolve();
-    }
-    while (this.#waiting.length > this.#leaving) {
-      const longest = this.#longestIdle();
-      if (longest === undefined) return;
-      this.#leaving++;
-      void this.#end(longest, AGENT_GRACE_MS, () => this.#leaving--);
     }
   }
 

@@ -42,6 +42,7 @@ export class SessionService {
   readonly #blobs: Blobs;
   readonly #clock: Clock;
   readonly #ids: Ids;
+  readonly #assertRoom: () => void;
   readonly #usableProvider: (id: Session['provider']) => Provider;
 
   constructor(given: {
@@ -53,6 +54,8 @@ export class SessionService {
     blobs: Blobs;
     clock: Clock;
     ids: Ids;
+    /** Throws `storage_full` where there is no room for new work. */
+    assertRoom: () => void;
     /** Throws `provider_unavailable` for one that could start no agent. */
     usableProvider: (id: Session['provider']) => Provider;
   }) {
@@ -64,11 +67,13 @@ export class SessionService {
     this.#blobs = given.blobs;
     this.#clock = given.clock;
     this.#ids = given.ids;
+    this.#assertRoom = given.assertRoom;
     this.#usableProvider = given.usableProvider;
   }
 
   /** Opens a session. Checks what is cheap to check; its agent starts with the first turn. */
   async create(body: BodyOf<typeof createSession>, keep: Keep = keepNothing): Promise<Session> {
+    this.#assertRoom();
     const cwd = workingDirectory(body.cwd);
     this.#usableProvider(body.provider);
     const now = this.#clock.now();
@@ -93,6 +98,7 @@ export class SessionService {
       created_at: now,
       updated_at: now,
       closed_at: null,
+      trimmed: false,
     };
     await this.#db.transact(() => {
       this.#store.createSession(session);
@@ -120,6 +126,7 @@ export class SessionService {
     body: BodyOf<typeof sendTurn>,
     keep: Keep = keepNothing,
   ): Promise<Turn> {
+    this.#assertRoom();
     this.#checkWishes(sessionId, body);
     const given: InputItem[] = Array.isArray(body.input) ? body.input : [body.input];
     const input = await this.#blobs.keep(given);
@@ -371,6 +378,7 @@ export class SessionService {
       started_at: null,
       ended_at: null,
       interrupt_requested_at: null,
+      trimmed: false,
     };
   }
 }

@@ -153,6 +153,30 @@ export class SessionStore {
     );
   }
 
+  /** The oldest closed session that retention has not taken everything of. */
+  oldestTrimmable(): Session | undefined {
+    return this.sessions.first("status = 'closed' AND trimmed IS NOT 1", 1)[0];
+  }
+
+  /** Takes what was said in turns of a closed session, a few at a time; false where none has anything left. */
+  trimTurns(sessionId: string, limit: number): boolean {
+    const turns = this.turns.first(
+      "session_id = ? AND record ->> '$.trimmed' IS NOT 1",
+      limit,
+      sessionId,
+    );
+    for (const turn of turns) {
+      this.items.deleteWhere('turn_id = ?', turn.turn_id);
+      this.turns.update({ ...turn, input: [], text: null, trimmed: true });
+    }
+    return turns.length > 0;
+  }
+
+  /** Writes that nothing is left of a closed session but its records. */
+  markTrimmed(session: Session): void {
+    this.sessions.update({ ...session, trimmed: true });
+  }
+
   #wait(session: Session, turn: Turn, status: 'running' | 'waiting_for_approval'): void {
     this.turns.update({ ...turn, status });
     this.sessions.update({ ...session, status });

@@ -39,7 +39,7 @@ interface Dependencies {
   failpoint: Failpoint;
   logger: Logger;
   /** A turn that runs longer is interrupted; null: it may last for days. */
-  turnTimeoutMs: number | null;
+  turnTimeoutMs: () => number | null;
 }
 
 /** A turn in this server: waiting for an agent, or at one. */
@@ -240,7 +240,8 @@ export class TurnRunner {
 
   /** A turn may last for days, unless a limit is set: then it is interrupted, and the session lives on. */
   #timeLimit(live: LiveAgent): Disposable {
-    const { clock, turnTimeoutMs, db, store, logger } = this.#given;
+    const { clock, db, store, logger } = this.#given;
+    const turnTimeoutMs = this.#given.turnTimeoutMs();
     if (turnTimeoutMs === null) return { [Symbol.dispose]: () => undefined };
     return clock.after(turnTimeoutMs, () => {
       const active = store.sessions.get(live.session.id)?.active_turn_id;

@@ -2,9 +2,11 @@ import { AppError } from '../errors.ts';
 import type { Database, SqlTools } from './database.ts';
 import { migration001 } from './migrations/001-foundation.ts';
 import { migration002 } from './migrations/002-approvals.ts';
+import { migration003 } from './migrations/003-tokens.ts';
+import { migration004 } from './migrations/004-retention.ts';
 
 /** In order; once released, a migration is never edited. */
-const migrations: readonly string[] = [migration001, migration002];
+const migrations: readonly string[] = [migration001, migration002, migration003, migration004];
 
 /**
  * Brings the database to the newest version, each step in a transaction of its own. A copy is made before

@@ -25,6 +25,7 @@ export class RecordTable<T extends object> {
   readonly #update: Statement;
   readonly #get: Statement<Row>;
   readonly #queries = new Map<string, Statement<Row>>();
+  readonly #deletes = new Map<string, Statement>();
 
   constructor(db: Database, table: string, idOf: (record: T) => string) {
     this.#db = db;
@@ -59,6 +60,23 @@ export class RecordTable<T extends object> {
     return this.#prepared(`WHERE ${condition} ORDER BY n`)
       .all(...values)
       .map((row) => this.#parse(row));
+  }
+
+  /** The oldest `limit` records that match. */
+  first(condition: string, limit: number, ...values: SqlValue[]): T[] {
+    return this.#prepared(`WHERE ${condition} ORDER BY n LIMIT ?`)
+      .all(...values, limit)
+      .map((row) => this.#parse(row));
+  }
+
+  /** Deletes the records that match. */
+  deleteWhere(condition: string, ...values: SqlValue[]): void {
+    let statement = this.#deletes.get(condition);
+    if (!statement) {
+      statement = this.#db.prepare(`DELETE FROM ${this.#table} WHERE ${condition}`);
+      this.#deletes.set(condition, statement);
+    }
+    statement.run(...values);
   }
 
   /** A page of the records whose columns equal `filters` (undefined: any), newest first, from `cursor` on. */

@@ -5,7 +5,7 @@ import { withRuntime } from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
 import { expectRefusal, pathOf, send, table, unauthorized } from './support/request.ts';
 
-const guarded = table.filter(({ endpoint }) => endpoint.access === 'token');
+const guarded = table.filter(({ endpoint }) => endpoint.access !== 'public');
 const open = table.filter(({ endpoint }) => endpoint.access === 'public');
 const options = () => ({ providers: [scriptedProvider()] });
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
@@ -127,6 +127,8 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
         provider: 'acp',
         input: [{ type: 'text', text: 'hi' }],
         decision: 'accept',
+        name: 'a name',
+        scope: 'read',
       };
       const known = Object.fromEntries(
         Object.entries(good).filter(([name]) => fields.includes(name)),
@@ -154,14 +156,19 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
         { headers: json, body: '{}' },
       ];
       const replies = await Promise.all(asked.map((one) => send(url, { method, path, ...one })));
-      const mayBeEmpty = !fields.some((name) => ['provider', 'input', 'decision'].includes(name));
+      const mayBeEmpty = !fields.some((name) =>
+        ['provider', 'input', 'decision', 'name'].includes(name),
+      );
       for (const reply of replies) {
         expect(reply.json()).toEqual(replies[3]?.json());
         // Where nothing is missing, it is the entity that is not there.
         expect(reply.json()).toMatchObject(
           mayBeEmpty
             ? { code: 'not_found' }
-            : { code: 'invalid', error: expect.stringMatching(/^body\.(provider|input|decision)/) },
+            : {
+                code: 'invalid',
+                error: expect.stringMatching(/^body\.(provider|input|decision|name)/),
+              },
         );
       }
     }, options()));

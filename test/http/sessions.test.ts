@@ -81,6 +81,7 @@ describe('POST /v1/sessions', () => {
         created_at: expect.any(Number),
         updated_at: session.created_at,
         closed_at: null,
+        trimmed: false,
       });
       expect(provider.opened()).toBe(0);
     }));

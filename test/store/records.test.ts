@@ -118,7 +118,7 @@ describe('a page of events', () => {
       const page = (maxBytes: number, after = 0) =>
         store.log
           .page({ name: 'runtime' }, { after, upTo: store.db.durableSeq, limit: 100, maxBytes })
-          .map(({ seq }) => seq);
+          .entries.map(({ seq }) => seq);
       expect(page(70_000)).toEqual([1, 2]);
       expect(page(70_000, 2)).toEqual([3, 4]);
       expect(page(10)).toEqual([1]);

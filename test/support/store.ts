@@ -99,7 +99,7 @@ export async function openStore(
       log.page(
         { name: 'runtime' },
         { after: 0, upTo: db.durableSeq, limit: 1_000_000, maxBytes: Number.MAX_SAFE_INTEGER },
-      ),
+      ).entries,
     async [Symbol.asyncDispose]() {
       if (fatal.length === 0) await db.close();
     },

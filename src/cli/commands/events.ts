@@ -2,11 +2,21 @@ import type { Command } from 'commander';
 import type { RuntimeEventRecord } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
-import { streamEvents } from '../../client/stream.ts';
+import { type StreamGap, streamEvents } from '../../client/stream.ts';
 import { AppError } from '../../errors.ts';
+import { CursorFile } from '../cursor-file.ts';
 import { sessionId } from '../find.ts';
 import { plain, shortId } from '../output.ts';
-import { clientAction, type World } from '../world.ts';
+import { clientAction, type CommandContext, type World } from '../world.ts';
+
+interface TailOptions {
+  session?: string;
+  kind?: string[];
+  afterSeq?: string;
+  since?: string;
+  cursorFile?: string;
+  follow: boolean;
+}
 
 /** `cadre events tail`. */
 export function eventCommands(program: Command, world: World): void {
@@ -16,41 +26,54 @@ export function eventCommands(program: Command, world: World): void {
     .command('tail')
     .description('show events, stored ones first, then live ones')
     .option('--session <session>', 'only of this session')
-    .option('--after-seq <seq>', 'only after this event; "latest": only what is new', '0')
+    .option('--kind <kind...>', 'only of these kinds: turn.completed, or all of a group as turn.*')
+    .option('--after-seq <seq>', 'only after this event; "latest": only what is new')
+    .option('--since <time>', 'only what is newer: 30s, 5m, 2h, 7d, or a date')
+    .option('--cursor-file <file>', 'go on where the last run with this file stopped')
     .option('--no-follow', 'end with the newest stored event')
-    .action(
-      clientAction(
-        world,
-        async (
-          { client, global },
-          options: { session?: string; afterSeq: string; follow: boolean },
-        ) => {
-          const session =
-            options.session === undefined ? undefined : await sessionId(client, options.session);
-          const after = startingPoint(options.afterSeq);
-          const write = (event: RuntimeEventRecord) =>
-            world.stdout.write(`${global.json ? JSON.stringify(event) : line(event)}\n`);
-          if (options.follow) await follow(world, client, session, after, write);
-          else for await (const event of stored(client, session, after)) write(event);
-        },
-      ),
-    );
+    .action(clientAction(world, tail));
+}
+
+async function tail(context: CommandContext, options: TailOptions): Promise<void> {
+  const { world, client, global } = context;
+  const { session, kind, cursorFile: file } = options;
+  const cursor = file === undefined ? null : new CursorFile(file, descriptorOf(world.stdout));
+  const reading: Reading = {
+    sessionId: session === undefined ? undefined : await sessionId(client, session),
+    kinds: kind,
+    after: await startingPoint(context, options, cursor),
+  };
+  const write = (event: RuntimeEventRecord) => {
+    world.stdout.write(`${global.json ? JSON.stringify(event) : line(event)}\n`);
+    cursor?.moveTo(event.seq);
+  };
+  try {
+    if (options.follow) await follow(context, reading, write);
+    else for await (const event of stored(context, reading)) write(event);
+  } finally {
+    cursor?.save();
+  }
+}
+
+/** What of the log is read, and from where on. */
+interface Reading {
+  sessionId: string | undefined;
+  kinds: readonly string[] | undefined;
+  after: number | 'latest';
 }
 
 async function follow(
-  world: World,
-  client: Client,
-  session: string | undefined,
-  after: number | 'latest',
+  { world, client }: CommandContext,
+  reading: Reading,
   write: (event: RuntimeEventRecord) => void,
 ): Promise<void> {
   const signal = world.interrupted();
   const events = streamEvents({
     client,
     clock: world.clock,
-    sessionId: session,
-    after,
+    ...reading,
     signal,
+    onGap: (gap) => world.stderr.write(`cadre: ${describeGap(gap)}\n`),
     onConnection: (state) =>
       world.stderr.write(
         state.lost
@@ -64,21 +87,24 @@ async function follow(
 
 /** What is stored just now, page by page. */
 async function* stored(
-  client: Client,
-  session: string | undefined,
-  from: number | 'latest',
+  { world, client }: CommandContext,
+  { sessionId: session_id, kinds, after: from }: Reading,
 ): AsyncGenerator<RuntimeEventRecord> {
   if (from === 'latest') return;
   let after: number = from;
+  let trimmed = 0;
   for (;;) {
-    const query = { after_seq: after, limit: 10_000 };
+    const query = { after_seq: after, limit: 10_000, ...(kinds ? { kind: [...kinds] } : {}) };
     const { value, headers } =
-      session === undefined
+      session_id === undefined
         ? await client.ask(endpoints.replayEvents, { query })
-        : await client.ask(endpoints.replaySessionEvents, {
-            params: { session_id: session },
-            query,
-          });
+        : await client.ask(endpoints.replaySessionEvents, { params: { session_id }, query });
+    const gone = Number(headers['x-trimmed-seq'] ?? 0);
+    if (gone > trimmed)
+      world.stderr.write(
+        `cadre: ${describeGap({ requested: after, trimmed_seq: gone, latest_seq: gone })}\n`,
+      );
+    trimmed = gone;
     yield* value;
     const next = headers['x-next-after-seq'];
     if (next === undefined) return;
@@ -86,10 +112,59 @@ async function* stored(
   }
 }
 
-function startingPoint(text: string): number | 'latest' {
-  if (text === 'latest') return text;
-  if (/^\d{1,16}$/.test(text)) return Number(text);
-  throw new AppError('usage', `--after-seq "${text}" is not a number: give a seq, or latest`);
+function describeGap({ requested, trimmed_seq, latest_seq }: StreamGap): string {
+  return requested > latest_seq
+    ? `the log ends at ${latest_seq}, before ${requested}: what was there is gone; going on with what is new`
+    : `some events between ${requested} and ${trimmed_seq} are gone: retention took them`;
+}
+
+/** The seq to begin after: the cursor's, else what the options say, else the whole log. */
+async function startingPoint(
+  { world, client }: CommandContext,
+  { afterSeq, since }: TailOptions,
+  cursor: CursorFile | null,
+): Promise<number | 'latest'> {
+  if (afterSeq !== undefined && since !== undefined)
+    throw new AppError('usage', 'give --after-seq or --since, not both');
+  const { epoch } = cursor ? await client.call(endpoints.getVersion, {}) : { epoch: '' };
+  const saved = cursor?.start(epoch) ?? null;
+  if (saved !== null) return saved;
+  if (since !== undefined) return seqBefore(client, timeOf(since, world.clock.now()));
+  if (afterSeq === undefined) return 0;
+  if (afterSeq === 'latest') return afterSeq;
+  if (/^\d{1,16}$/.test(afterSeq)) return Number(afterSeq);
+  throw new AppError('usage', `--after-seq "${afterSeq}" is not a number: give a seq, or latest`);
+}
+
+const UNITS_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** The moment that `5m` or a date means. */
+function timeOf(text: string, now: number): number {
+  const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+  if (unit !== undefined) return now - Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS];
+  const date = Date.parse(text);
+  if (!Number.isNaN(date)) return date;
+  throw new AppError('usage', `--since "${text}" is no time: give 30s, 5m, 2h, 7d, or a date`);
+}
+
+/** The last seq before the first event that is not older than `time`: found by halving, one event a step. */
+async function seqBefore(client: Client, time: number): Promise<number> {
+  const first = async (after_seq: number) =>
+    client.ask(endpoints.replayEvents, { query: { after_seq, limit: 1 } });
+  let low = 0;
+  let high = Number((await first(0)).headers['x-seq'] ?? 0);
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const [event] = (await first(middle)).value;
+    if (event && event.created_at < time) low = event.seq;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The descriptor behind an output of the process; null for one that is none. */
+function descriptorOf(output: NodeJS.WritableStream): number | null {
+  return 'fd' in output && typeof output.fd === 'number' ? output.fd : null;
 }
 
 /** One event as a line for people. */

@@ -1,8 +1,10 @@
 import { type Command, Option } from 'commander';
 import { dataDirectory, loadConfig } from '../../config/load.ts';
+import type { Config } from '../../config/schema.ts';
 import { AppError } from '../../errors.ts';
 import { failpointsFrom } from '../../lib/failpoint.ts';
 import { selfCommand, version } from '../../lib/self.ts';
+import type { Runtime } from '../../runtime.ts';
 import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import type { World } from '../world.ts';
@@ -43,11 +45,7 @@ export function serveCommand(program: Command, world: World): void {
 
 async function serve(world: World, options: ServeOptions & GlobalOptions): Promise<void> {
   const { startRuntime } = await import('../../runtime.ts');
-  const bindAddress =
-    options.bind ?? (options.port === undefined ? undefined : `127.0.0.1:${options.port}`);
-  const { config: file, dataDir, logLevel } = options;
-  const config = loadConfig({ config: file, bindAddress, dataDir, logLevel }, world.env);
-  if (options.demo) config.providers.acp = demoAgent(world.env);
+  const config = configured(world, options);
   refuseRemote(config.server.bind_address, options.allowRemote === true, world);
   const directory = dataDirectory(config, world.env);
 
@@ -55,10 +53,12 @@ async function serve(world: World, options: ServeOptions & GlobalOptions): Promi
   const hurry = new AbortController();
   const signalled = () => (stop.signal.aborted ? hurry.abort() : stop.abort());
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, signalled);
-  // The terminal has gone; agents at work have not.
-  process.on('SIGHUP', () => undefined);
+  let runtime: Runtime | undefined = undefined;
+  // Also sent when the terminal has gone, and then nothing can be logged: agents at work go on.
+  world.stderr.on('error', () => undefined);
+  process.on('SIGHUP', () => runtime?.reload(() => configured(world, options)));
 
-  const runtime = await startRuntime({
+  runtime = await startRuntime({
     config,
     directory,
     logTo: world.stderr,
@@ -79,6 +79,12 @@ async function serve(world: World, options: ServeOptions & GlobalOptions): Promi
   if (!stop.signal.aborted)
     await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
   await runtime.stop(hurry.signal);
+}
+
+function configured(world: World, options: ServeOptions & GlobalOptions): Config {
+  const config = loadConfig(options, world.env);
+  if (options.demo) config.providers.acp = demoAgent(world.env);
+  return config;
 }
 
 /** Loopback unless that was asked for by name: what goes over the wire is plain HTTP. */

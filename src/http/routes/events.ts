@@ -1,11 +1,11 @@
-import type { ServerResponse } from 'node:http';
+import { kindsMatching } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
 import { AppError } from '../../errors.ts';
 import type { Scope } from '../../events/event.ts';
 import type { Feed } from '../../events/feed.ts';
-import type { EventLog, LogEntry } from '../../events/log.ts';
+import type { EventLog } from '../../events/log.ts';
 import type { SessionService } from '../../sessions/service.ts';
-import { type Mount, RawJson } from '../mount.ts';
+import { type Call, type Mount, RawJson } from '../mount.ts';
 import type { EventStreams } from '../sse.ts';
 
 /** A replay ends at this many bytes even if its limit is not reached. */
@@ -23,49 +23,53 @@ export function eventRoutes(
   },
 ): void {
   const { log, feed, streams, sessions, epoch } = given;
-
-  mount(endpoints.replayEvents, ({ query, setHeader }) =>
-    Promise.resolve(replay({ name: 'runtime' }, query, setHeader)),
-  );
-  mount(endpoints.streamEvents, async ({ query, header, takeOver }) => {
-    const after = startingPoint(query.after_seq, header('last-event-id'));
-    return stream(takeOver, { name: 'runtime' }, after);
-  });
-  mount(endpoints.replaySessionEvents, async ({ params, query, setHeader }) => {
-    const { id } = await sessions.get(params.session_id);
-    return replay({ name: 'session', id }, query, setHeader);
-  });
-  mount(endpoints.streamSessionEvents, async ({ params, query, header, takeOver }) => {
-    const after = startingPoint(query.after_seq, header('last-event-id'));
-    const { id } = await sessions.get(params.session_id);
-    return stream(takeOver, { name: 'session', id }, after);
+  const ofSession = async ({ session_id }: { session_id: string }): Promise<Scope> => ({
+    name: 'session',
+    id: (await sessions.get(session_id)).id,
   });
 
-  function replay(
-    scope: Scope,
-    query: { after_seq: number; limit: number },
-    setHeader: (name: string, value: string) => void,
-  ): RawJson {
-    const bounds = {
-      after: query.after_seq,
-      upTo: feed.latestSeq,
-      limit: query.limit,
-      maxBytes: REPLAY_BYTES,
-    };
-    const page = log.page(scope, bounds);
-    const last = page.at(-1);
-    if (last && last.seq < bounds.upTo) setHeader('X-Next-After-Seq', String(last.seq));
-    return new RawJson(`[${page.map(({ text }: LogEntry) => text).join(',\n')}]`);
+  mount(endpoints.replayEvents, (call) => replay({ name: 'runtime' }, call));
+  mount(endpoints.streamEvents, async (call) => stream({ name: 'runtime' }, call));
+  mount(endpoints.replaySessionEvents, async (call) => replay(await ofSession(call.params), call));
+  mount(endpoints.streamSessionEvents, async (call) => stream(await ofSession(call.params), call));
+
+  async function replay(of: Scope, { query, setHeader }: ReplayCall): Promise<RawJson> {
+    const { scope, upTo } = { scope: narrowed(of, query.kind), upTo: feed.latestSeq };
+    const trimmed = log.trimmedSeq(scope);
+    if (trimmed > query.after_seq) setHeader('X-Trimmed-Seq', String(trimmed));
+    const texts: string[] = [];
+    let after = query.after_seq;
+    let room = REPLAY_BYTES;
+    for (let isFull = false; !isFull && after < upTo;) {
+      const bounds = { after, upTo, limit: query.limit - texts.length, maxBytes: room };
+      const page = log.page(scope, bounds);
+      for (const { text } of page.entries) {
+        texts.push(text);
+        room -= Buffer.byteLength(text);
+      }
+      after = page.end;
+      isFull = page.isFull;
+      // Among a million events there may be few of a kind: others are served meanwhile.
+      if (!isFull) await new Promise((resolve) => setImmediate(resolve));
+    }
+    if (after < upTo) setHeader('X-Next-After-Seq', String(after));
+    return new RawJson(`[${texts.join(',\n')}]`);
   }
 
-  function stream(
-    takeOver: () => ServerResponse,
-    scope: Scope,
-    after: number | 'latest',
-  ): undefined {
+  function stream(of: Scope, { query, header, takeOver }: StreamCall): undefined {
+    const after = startingPoint(query.after_seq, header('last-event-id'));
     const from = after === 'latest' ? feed.latestSeq : after;
-    streams.serve(takeOver(), { 'X-Epoch': epoch, 'X-Seq': String(feed.latestSeq) }, scope, from);
+    streams.assertRoom();
+    const headers = { 'X-Epoch': epoch, 'X-Seq': String(feed.latestSeq) };
+    streams.serve(takeOver(), headers, narrowed(of, query.kind), from);
   }
+}
+
+type ReplayCall = Pick<Call<typeof endpoints.replayEvents>, 'query' | 'setHeader'>;
+type StreamCall = Pick<Call<typeof endpoints.streamEvents>, 'query' | 'header' | 'takeOver'>;
+
+function narrowed(scope: Scope, kinds: readonly string[] | undefined): Scope {
+  return kinds ? { ...scope, kinds: kindsMatching(kinds) } : scope;
 }
 
 /** The interface, Events 3: the query wins over the header; an invalid header is refused. */

@@ -1,6 +1,6 @@
 import { endpoints } from '../../api/index.ts';
 import { acceptance, type SessionService } from '../../sessions/service.ts';
-import type { Mount } from '../mount.ts';
+import { type Mount, onePage } from '../mount.ts';
 
 /** Sessions, their turns and their approvals. */
 export function sessionRoutes(mount: Mount, sessions: SessionService): void {
@@ -38,13 +38,4 @@ export function sessionRoutes(mount: Mount, sessions: SessionService): void {
   mount(endpoints.listApprovals, async ({ query, setHeader }) =>
     onePage(await sessions.approvals(query), setHeader),
   );
-}
-
-/** The records of a page; where the next one begins goes into its header. */
-function onePage<T>(
-  { records, nextCursor }: { records: T[]; nextCursor: string | null },
-  setHeader: (name: string, value: string) => void,
-): T[] {
-  if (nextCursor) setHeader('X-Next-Cursor', nextCursor);
-  return records;
 }

@@ -1,9 +1,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type ConfigFlags, dataDirectory, loadConfig } from '../../../src/config/load.ts';
+import { dataDirectory, findConfig, loadConfig } from '../../../src/config/load.ts';
 import { defaultDataDirectory } from '../../../src/config/paths.ts';
 import { type Config, configSchema } from '../../../src/config/schema.ts';
+import type { ConfigFlags } from '../../../src/config/sources.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 /** Loads with a file of this content at the usual place. */
@@ -40,10 +41,12 @@ describe('the defaults', () => {
         allowed_hosts: [],
         allowed_origins: [],
         drain_ms: 10_000,
+        max_streams: 4096,
       },
       log: { level: 'info' },
       auth: { token: null, token_file: null },
       data: { root_dir: null, durability: 'full' },
+      retention: { max_bytes: 2_147_483_648, max_age_days: null, min_free_bytes: 268_435_456 },
       sessions: { turn_timeout_ms: null },
       approvals: { timeout_ms: null, notify_command: null },
       providers: { idle_timeout_ms: 900_000, max_live: 32, acp: null },
@@ -94,7 +97,7 @@ describe('precedence', () => {
       CADRE_LOG_LEVEL: 'error',
       CADRE_DATA_ROOT_DIR: '/env',
     };
-    const flags = { bindAddress: '127.0.0.1:3', logLevel: 'debug', dataDir: '/flag' };
+    const flags = { bind: '127.0.0.1:3', port: '4', logLevel: 'debug', dataDir: '/flag' };
     expect(load(file, env, flags)).toMatchObject({
       server: { bind_address: '127.0.0.1:3' },
       log: { level: 'debug' },
@@ -118,6 +121,35 @@ describe('precedence', () => {
       providers: { acp: { command: 'agent', enabled: false } },
       public_base_url: 'https://x.example',
       auth: { token: '0123456789abcdef' },
+    });
+  });
+
+  test('--port is a port of this machine, and goes before what the environment says.', () => {
+    const env = { CADRE_SERVER_BIND_ADDRESS: '10.0.0.1:2' };
+    expect(load(null, env, { port: '3' }).server.bind_address).toBe('127.0.0.1:3');
+  });
+
+  test.for<[text: string, list: string[]]>([
+    ['a.lan', ['a.lan']],
+    ['a.lan, b.lan ,', ['a.lan', 'b.lan']],
+    ['[::1],a.lan', ['[::1]', 'a.lan']],
+    ['["a,b", "c"]', ['a,b', 'c']],
+    ['[]', []],
+    ['', []],
+  ])('a list is set in the environment with commas, or as a JSON array: %j', ([text, list]) => {
+    const file = '[server]\nallowed_hosts = ["file.lan"]';
+    expect(load(file, { CADRE_SERVER_ALLOWED_HOSTS: text }).server.allowed_hosts).toEqual(list);
+  });
+
+  test('a table is set in the environment as a JSON object, a fraction as one.', () => {
+    const env = {
+      CADRE_PROVIDERS_ACP_ENV: '{"A":"1"}',
+      CADRE_PROVIDERS_ACP_ARGS: 'acp,--fast',
+      CADRE_RETENTION_MAX_AGE_DAYS: '0.5',
+    };
+    expect(load(null, env)).toMatchObject({
+      providers: { acp: { env: { A: '1' }, args: ['acp', '--fast'] } },
+      retention: { max_age_days: 0.5 },
     });
   });
 
@@ -159,6 +191,8 @@ describe('a mistake', () => {
       'unknown key "providers.acp.comand"; did you mean "command"?',
     ],
     ['[providers.acpp]\n', 'unknown key "providers.acpp"; did you mean "acp"?'],
+    ['[server]\nmax_live = 1', 'unknown key "server.max_live"; did you mean "providers.max_live"?'],
+    ['[__proto__]\nlevel = 1', 'unknown key "__proto__"; known here are public_base_url, server'],
   ] as const)('an unknown key is refused, and the nearest one named: %j', ([toml, message]) => {
     expect(refusal(toml)).toContain(message);
     expect(refusal(toml)).toMatch(/config\.toml/);
@@ -177,9 +211,36 @@ describe('a mistake', () => {
     expect(refusal(toml)).toContain(place);
   });
 
-  test('a wrong value of the environment is refused by its place.', () => {
-    expect(refusal(null, { CADRE_SERVER_DRAIN_MS: 'soon' })).toContain('server.drain_ms');
-    expect(refusal(null, { CADRE_LOG_LEVEL: 'loud' })).toContain('log.level');
+  test.for<[name: string, text: string, place: string]>([
+    ['CADRE_SERVER_DRAIN_MS', 'soon', 'server.drain_ms: '],
+    ['CADRE_LOG_LEVEL', 'loud', 'log.level: '],
+    ['CADRE_SERVER_ALLOWED_HOSTS', '["a"', 'server.allowed_hosts: '],
+    ['CADRE_PROVIDERS_ACP_ENV', 'A=1', 'providers.acp.env: '],
+  ])('a wrong value of the environment is refused by its key and variable: %s', (wrong) => {
+    const [name, text, place] = wrong;
+    expect(refusal(null, { [name]: text })).toContain(`configuration: ${place}`);
+    expect(refusal(null, { [name]: text })).toContain(`(environment ${name})`);
+  });
+
+  test('a wrong value of a flag is refused by its key and flag.', () => {
+    expect(refusal(null, {}, { bind: 'here' })).toMatch(
+      /server\.bind_address: has to be HOST:PORT \(flag --bind\)$/,
+    );
+    expect(refusal(null, {}, { port: 'web' })).toContain('(flag --port)');
+  });
+
+  test('in the file is named with its line.', () => {
+    const toml = '# mine\n[server]\nallowed_hosts = [\n  "a",\n]\ndrain_ms = -1\n';
+    expect(refusal(toml)).toMatch(/server\.drain_ms: .* \(line 6 of .*config\.toml\)$/);
+    expect(refusal('[log]\nlevel = "warn"\n\n[serve]\n')).toMatch(/\(line 4 of /);
+    expect(refusal('server.drain_ms = "soon"')).toMatch(/\(line 1 of /);
+  });
+
+  test('is the first of several, and how many more there are is said.', () => {
+    const message = refusal('[server]\ndrain_ms = -1\nbind_adress = "x"\n[log]\nlevel = "loud"');
+    expect(message).toMatch(
+      /^configuration: server\.drain_ms: .*; 2 more, see cadre config check$/,
+    );
   });
 
   test('a token is never part of a message.', () => {
@@ -197,6 +258,45 @@ describe('a mistake', () => {
     const missing = '/nowhere/config.toml';
     expect(refusal(null, {}, { config: missing })).toContain(missing);
     expect(refusal(null, { CADRE_CONFIG: missing })).toContain(missing);
+  });
+});
+
+describe('what was found', () => {
+  const found = (toml: string, env: NodeJS.ProcessEnv = {}, flags: ConfigFlags = {}) => {
+    using place = tempDirectory('config');
+    const config = path.join(place.path, 'config.toml');
+    fs.writeFileSync(config, toml);
+    return { ...findConfig({ config, ...flags }, env), file: config };
+  };
+
+  test('has every problem, of the file, the environment and the flags.', () => {
+    const { problems } = found(
+      '[server]\nbind_adress = "x"\nbnid = 1\n',
+      { CADRE_LOG_LEVEL: 'loud' },
+      { bind: 'here' },
+    );
+    expect(problems).toHaveLength(4);
+    const all = problems.join('\n');
+    for (const place of ['server.bind_adress', 'server.bnid', 'CADRE_LOG_LEVEL', '--bind'])
+      expect(all).toContain(place);
+  });
+
+  test('has those of the environment also where the file cannot be read.', () => {
+    const { problems } = found('[server\n', { CADRE_LOG_LEVEL: 'loud' });
+    expect(problems).toEqual([
+      expect.stringMatching(/config\.toml:1: /),
+      expect.stringMatching(/^log\.level: /),
+    ]);
+  });
+
+  test('tells of each key where its value comes from.', () => {
+    const toml = '[server]\ndrain_ms = 1\n[log]\nlevel = "warn"\n[providers.acp]\n';
+    const { originOf, file } = found(toml, { CADRE_LOG_LEVEL: 'info' }, { bind: '127.0.0.1:1' });
+    expect(originOf('server.drain_ms')).toBe(`file ${file}`);
+    expect(originOf('log.level')).toBe('environment CADRE_LOG_LEVEL');
+    expect(originOf('server.bind_address')).toBe('flag --bind');
+    expect(originOf('data.durability')).toBe('default');
+    expect(originOf('providers.acp.args')).toBe('default');
   });
 });
 

@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { findRegistration, register, unregister } from '../../../src/config/registration.ts';
-import { loadOrCreateToken, readToken } from '../../../src/config/token.ts';
+import { configSchema } from '../../../src/config/schema.ts';
+import { loadOrCreateToken, readToken, tokenFileOf, withToken } from '../../../src/config/token.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const mode = (file: string) => fs.statSync(file).mode & 0o777;
@@ -75,28 +75,16 @@ describe('the token', () => {
   });
 });
 
-describe('the registration', () => {
-  const server = { url: 'http://127.0.0.1:1', pid: process.pid, version: '1', token_file: '/t' };
-
-  test('is found while its process lives, and not after it was taken back.', async () => {
+describe('the token of a configuration', () => {
+  test('is that of auth.token, else of auth.token_file, else of the file in the data directory.', async () => {
     await using place = tempDirectory();
-    expect(findRegistration(place.path)).toBeNull();
-    register(place.path, server);
-    expect(findRegistration(place.path)).toEqual(server);
-    expect(mode(path.join(place.path, 'server.json'))).toBe(0o600);
-    expect(fs.readdirSync(place.path)).toEqual(['server.json']);
-    unregister(place.path);
-    unregister(place.path);
-    expect(findRegistration(place.path)).toBeNull();
-  });
-
-  test('of a process that is gone, or one that is broken, is none.', async () => {
-    await using place = tempDirectory();
-    register(place.path, { ...server, pid: 2 ** 22 + 1 });
-    expect(findRegistration(place.path)).toBeNull();
-    for (const text of ['', '{', '[]', '{"url":1}']) {
-      fs.writeFileSync(path.join(place.path, 'server.json'), text);
-      expect(findRegistration(place.path)).toBeNull();
-    }
+    const own = path.join(place.path, 'own');
+    const usual = path.join(place.path, 'auth', 'token');
+    const fileOf = (auth: object) => tokenFileOf(configSchema.parse({ auth }), place.path);
+    expect(fileOf({})).toBe(usual);
+    expect(fileOf({ token_file: own })).toBe(own);
+    expect(fileOf({ token_file: own, token: 'configured-token' })).toBeNull();
+    const { auth } = withToken(configSchema.parse({ auth: { token_file: own } }), place.path);
+    expect(auth).toEqual({ token: readToken(own), token_file: own });
   });
 });

@@ -38,7 +38,7 @@ function follow(feed: Feed, scope: Scope, after = 0, ending?: AbortSignal): Read
   const seqs: number[] = [];
   const pages: LogEntry[][] = [];
   const done = (async () => {
-    for await (const page of feed.follow(scope, after, abort.signal, ending)) {
+    for await (const { entries: page } of feed.follow(scope, after, abort.signal, ending)) {
       pages.push(page);
       seqs.push(...page.map(({ seq }) => seq));
     }
@@ -210,7 +210,7 @@ describe.for(rings)('a follower, with $name', ({ ringBytes }) => {
       await append(given, 3, 'sess_a', 'ü €\u2028 💥 \ud800');
       await reader.until(3);
       reader.stop();
-      const stored = given.log.page(runtime, { after: 0, upTo: 3, limit: 10, maxBytes: 1e6 });
+      const stored = given.log.page(runtime, { after: 0, upTo: 3, limit: 10, maxBytes: 1e6 }).entries;
       expect(reader.pages.flat().map(({ seq, kind, text }) => ({ seq, kind, text }))).toEqual(
         stored,
       );

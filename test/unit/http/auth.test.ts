@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { Endpoint } from '../../../src/api/endpoint.ts';
+import type { TokenScope } from '../../../src/api/tokens.ts';
 import { assertMayEnter, hostName } from '../../../src/http/auth.ts';
 
 describe('hostName', () => {
@@ -41,14 +43,23 @@ describe('hostName', () => {
 
 describe('who may enter', () => {
   const token = 'the-right-token-for-this';
+  const made = new Map<string, TokenScope>([
+    ['an-admin', 'admin'],
+    ['a-reader', 'read'],
+  ]);
   const rules = {
     token: () => token,
-    allowedHosts: ['box.lan'],
-    allowedOrigins: ['https://app.example'],
+    scopeOf: (given: string) => made.get(given) ?? null,
+    allowedHosts: () => ['box.lan'],
+    allowedOrigins: () => ['https://app.example'],
   };
-  const codeOf = (headers: Record<string, string | undefined>, isPublic = false) => {
+  const codeOf = (
+    headers: Record<string, string | undefined>,
+    access: Endpoint['access'] = 'token',
+    method = 'GET',
+  ) => {
     try {
-      assertMayEnter(headers, isPublic, rules);
+      assertMayEnter({ method, headers }, access, rules);
       return 'welcome';
     } catch (error) {
       return (error as { code: string }).code;
@@ -61,7 +72,7 @@ describe('who may enter', () => {
     expect(codeOf({ host: 'box.lan:1', origin: 'https://app.example', authorization })).toBe(
       'welcome',
     );
-    expect(codeOf({ host: 'localhost' }, true)).toBe('welcome');
+    expect(codeOf({ host: 'localhost' }, 'public')).toBe('welcome');
   });
 
   test('the host is looked at first, then the origin, then the token.', () => {
@@ -77,21 +88,54 @@ describe('who may enter', () => {
   });
 
   test('a public route skips the token alone.', () => {
-    expect(codeOf({ host: 'evil.example' }, true)).toBe('forbidden_host');
-    expect(codeOf({ host: 'localhost', origin: 'https://evil.example' }, true)).toBe(
+    expect(codeOf({ host: 'evil.example' }, 'public')).toBe('forbidden_host');
+    expect(codeOf({ host: 'localhost', origin: 'https://evil.example' }, 'public')).toBe(
       'forbidden_origin',
     );
-    expect(codeOf({ host: 'localhost', authorization: 'Bearer wrong' }, true)).toBe('welcome');
+    expect(codeOf({ host: 'localhost', authorization: 'Bearer wrong' }, 'public')).toBe('welcome');
   });
 
   test('the token is the one of just now.', () => {
     let now = 'first-token-first-token';
     const changing = { ...rules, token: () => now };
-    const enter = (given: string) => () =>
-      assertMayEnter({ host: 'localhost', authorization: `Bearer ${given}` }, false, changing);
+    const enter = (given: string) => () => {
+      const headers = { host: 'localhost', authorization: `Bearer ${given}` };
+      assertMayEnter({ method: 'GET', headers }, 'token', changing);
+    };
     expect(enter('first-token-first-token')).not.toThrow();
     now = 'second-token-second-token';
     expect(enter('first-token-first-token')).toThrow(/^missing or invalid bearer token$/);
     expect(enter('second-token-second-token')).not.toThrow();
+  });
+
+  const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'];
+
+  test.for([token, 'an-admin'])(
+    'with %s, which is of the scope admin: everywhere, to do anything.',
+    (given) => {
+      const headers = { host: 'localhost', authorization: `Bearer ${given}` };
+      for (const method of methods) {
+        for (const access of ['public', 'token', 'admin'] as const)
+          expect(codeOf(headers, access, method)).toBe('welcome');
+      }
+    },
+  );
+
+  test('with a token of the scope read: to read, but nothing that is for admins.', () => {
+    const headers = { host: 'localhost', authorization: 'Bearer a-reader' };
+    for (const method of methods) {
+      const isReading = method === 'GET';
+      expect(codeOf(headers, 'public', method)).toBe('welcome');
+      expect(codeOf(headers, 'token', method)).toBe(isReading ? 'welcome' : 'forbidden_scope');
+      expect(codeOf(headers, 'admin', method)).toBe('forbidden_scope');
+    }
+  });
+
+  test('nobody with a token that is nearly one, or stands for something else.', () => {
+    const near = ['an-admi', 'an-admin ', 'AN-ADMIN', 'an-admin\0', '__proto__', 'constructor'];
+    for (const given of near) {
+      const headers = { host: 'localhost', authorization: `Bearer ${given}` };
+      expect([given, codeOf(headers)]).toEqual([given, 'unauthorized']);
+    }
   });
 });

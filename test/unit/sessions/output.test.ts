@@ -51,7 +51,7 @@ function outputOn(base: TestStore, costBefore: number | null = null): Given {
         { name: 'session', id: session_id },
         { after: 0, upTo: Number.MAX_SAFE_INTEGER, limit: 1e6, maxBytes: 1e9 },
       )
-      .map(({ text }) => JSON.parse(text) as RuntimeEventRecord);
+      .entries.map(({ text }) => JSON.parse(text) as RuntimeEventRecord);
   return {
     ...base,
     place,

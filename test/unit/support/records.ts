@@ -24,6 +24,7 @@ export function aSession(more: Partial<Session> = {}): Session {
     created_at: 1,
     updated_at: 1,
     closed_at: null,
+    trimmed: false,
     ...more,
   };
 }
@@ -47,6 +48,7 @@ export function aTurn(more: Partial<Turn> = {}): Turn {
     started_at: null,
     ended_at: null,
     interrupt_requested_at: null,
+    trimmed: false,
     ...more,
   };
 }

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { pageQuery, timestamp } from './common.ts';
+import { endpoint } from './endpoint.ts';
+
+/** What a token lets its bearer do: everything, or GET alone and nothing about tokens. */
+export const tokenScope = z.enum(['admin', 'read']).meta({ id: 'TokenScope' });
+export type TokenScope = z.output<typeof tokenScope>;
+
+export const token = z
+  .looseObject({ id: z.string(), name: z.string(), scope: tokenScope, created_at: timestamp })
+  .meta({ id: 'Token' });
+export type Token = z.output<typeof token>;
+
+export const createdToken = token
+  .extend({ secret: z.string().describe('What the bearer sends. It is shown this once.') })
+  .meta({ id: 'CreatedToken' });
+export type CreatedToken = z.output<typeof createdToken>;
+
+export const listTokens = endpoint({
+  method: 'GET',
+  path: '/v1/tokens',
+  summary: 'List the tokens that were made beside the API token, newest first',
+  access: 'admin',
+  query: pageQuery,
+  response: z.array(token),
+});
+
+export const createToken = endpoint({
+  method: 'POST',
+  path: '/v1/tokens',
+  summary: 'Make a token; takes no Idempotency-Key',
+  access: 'admin',
+  secret: true,
+  body: z.strictObject({
+    name: z
+      .string()
+      .min(1)
+      .max(100)
+      .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, 'has to be without control characters')
+      .describe('What it is for; need not be unique.'),
+    scope: tokenScope,
+  }),
+  response: createdToken,
+  errors: ['conflict'],
+});
+
+export const deleteToken = endpoint({
+  method: 'DELETE',
+  path: '/v1/tokens/{token_id}',
+  summary: 'Revoke a token: requests with it are refused from now on',
+  access: 'admin',
+  params: { token_id: z.string() },
+  response: token,
+  errors: ['not_found'],
+});

@@ -1,0 +1,63 @@
+import type { Command } from 'commander';
+import { configuration, dataDirectory, diskSpace, registration, token } from '../doctor/files.ts';
+import {
+  type Check,
+  fail,
+  type Finding,
+  type Given,
+  givenBy,
+  type Verdict,
+} from '../doctor/given.ts';
+import { node, prerequisites } from '../doctor/machine.ts';
+import { providers, server } from '../doctor/server.ts';
+import type { GlobalOptions } from '../context.ts';
+import { exitCodes } from '../exit.ts';
+import { plain } from '../output.ts';
+import { showDocument, type World } from '../world.ts';
+
+const checks: Record<string, Check> = {
+  node,
+  prerequisites,
+  configuration,
+  'data directory': dataDirectory,
+  'disk space': diskSpace,
+  token,
+  registration,
+  server,
+  providers,
+};
+
+/** `cadre doctor`. */
+export function doctorCommand(program: Command, world: World): void {
+  program
+    .command('doctor')
+    .description('check what cadre needs, and say what to do; ends with 1 where something failed')
+    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
+    .action(async (_options: object, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const given = givenBy(world, options);
+      const findings: Finding[] = await Promise.all(
+        Object.entries(checks).map(async ([name, check]) => ({
+          check: name,
+          ...(await verdictOf(check, given)),
+        })),
+      );
+      const passed = findings.every(({ status }) => status !== 'fail');
+      showDocument(world, options, { ok: passed, checks: findings }, () =>
+        findings.map(lineOf).join(''),
+      );
+      if (!passed) world.exit(exitCodes.failed);
+    });
+}
+
+async function verdictOf(check: Check, given: Given): Promise<Verdict> {
+  try {
+    return await check(given);
+  } catch (error) {
+    return fail(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function lineOf({ status, check, detail }: Finding): string {
+  return `${status.padEnd(4)}  ${check.padEnd(14)}  ${plain(detail).replaceAll(/\s+/g, ' ')}\n`;
+}

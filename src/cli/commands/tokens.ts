@@ -1,0 +1,80 @@
+import { type Command, Option } from 'commander';
+import { endpoints } from '../../api/index.ts';
+import type { Token, TokenScope } from '../../api/tokens.ts';
+import type { Client } from '../../client/client.ts';
+import { assertLongEnough, onlyOne } from '../find.ts';
+import { ago, shortId, table } from '../output.ts';
+import { clientAction, type World } from '../world.ts';
+
+/** `cadre tokens …`: tokens beside the API token. */
+export function tokenCommands(program: Command, world: World): void {
+  const tokens = program
+    .command('tokens')
+    .description('tokens for other programs, beside the API token');
+
+  tokens
+    .command('list')
+    .description('list tokens, newest first')
+    .action(
+      clientAction(world, async ({ client, show }) => {
+        const found = await allTokens(client);
+        const now = world.clock.now();
+        const rows = found.map((one) => [
+          shortId(one.id),
+          one.scope,
+          ago(one.created_at, now),
+          one.name,
+        ]);
+        show(found, () => table(['ID', 'SCOPE', 'AGE', 'NAME'], rows));
+      }),
+    );
+
+  tokens
+    .command('create')
+    .description('make a token and print its secret, this once')
+    .argument('<name>', 'what it is for')
+    .addOption(
+      new Option('--scope <scope>', 'what it may do').choices(['admin', 'read']).default('admin'),
+    )
+    .action(
+      clientAction(
+        world,
+        async ({ client, show }, name: string, { scope }: { scope: TokenScope }) => {
+          const created = await client.call(endpoints.createToken, { body: { name, scope } });
+          show(created, () => `${created.secret}\n`);
+          world.stderr.write('cadre: the secret is shown this once: keep it in a safe place\n');
+        },
+      ),
+    );
+
+  tokens
+    .command('revoke')
+    .description('take a token back: requests with it are refused from now on')
+    .argument('<token>', 'its id, or the last 6 or more characters of it')
+    .action(
+      clientAction(world, async ({ client, show }, end: string) => {
+        const { id: token_id } = await findToken(client, end);
+        const revoked = await client.call(endpoints.deleteToken, { params: { token_id } });
+        show(revoked, () => `${revoked.id} is revoked\n`);
+      }),
+    );
+}
+
+async function findToken(client: Client, end: string): Promise<Token> {
+  assertLongEnough(end);
+  const found = (await allTokens(client)).filter(({ id }) => id.endsWith(end));
+  return onlyOne(found, end, 'token', ({ id }) => id);
+}
+
+async function allTokens(client: Client): Promise<Token[]> {
+  const found: Token[] = [];
+  let cursor: string | undefined;
+  do {
+    const { value, headers } = await client.ask(endpoints.listTokens, {
+      query: { limit: 500, cursor },
+    });
+    found.push(...value);
+    cursor = headers['x-next-cursor'] as string | undefined;
+  } while (cursor !== undefined);
+  return found;
+}

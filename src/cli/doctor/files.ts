@@ -1,0 +1,80 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { findRegistration } from '../../config/registration.ts';
+import { secretsOf } from '../../config/secrets.ts';
+import { configFile } from '../../config/sources.ts';
+import { readToken, tokenFileOf } from '../../config/token.ts';
+import { type Check, fail, ok, warn } from './given.ts';
+
+const MIB = 1024 ** 2;
+
+export const configuration: Check = ({ found, config, options, world }) => {
+  const [first, ...others] = found.problems;
+  if (first) {
+    const more = others.length > 0 ? `; ${others.length} more, see cadre config check` : '';
+    return fail(`${first}${more}`);
+  }
+  const file = path.resolve(configFile(options, world.env));
+  if (!fs.existsSync(file)) return ok(`there is no ${file}: the defaults hold`);
+  const text = fs.readFileSync(file, 'utf8');
+  if (isOpen(file) && secretsOf(config).some((secret) => text.includes(secret)))
+    return warn(`${file} holds secrets and may be read by others: chmod 600 it`);
+  return ok(file);
+};
+
+export const dataDirectory: Check = ({ directory }) => {
+  const there = nearest(directory);
+  const stat = fs.statSync(there);
+  if (!stat.isDirectory())
+    return fail(`${there} is not a directory: move it away, or set data.root_dir`);
+  if (!mayWrite(there))
+    return fail(`${there} may not be written to: chown it, or set data.root_dir`);
+  if (there !== directory) return ok(`${directory}, to be made by the first cadre serve`);
+  if (isOpen(directory))
+    return warn(`${directory} may be read by others: chmod 700 it, as the next cadre serve will`);
+  return ok(directory);
+};
+
+export const diskSpace: Check = ({ directory, config }) => {
+  const { bavail, bsize } = fs.statfsSync(nearest(directory));
+  const free = Math.floor((bavail * bsize) / MIB);
+  const needed = Math.ceil(config.retention.min_free_bytes / MIB);
+  return free < needed
+    ? fail(`${free} MiB are free of the ${needed} of retention.min_free_bytes: make some room`)
+    : ok(`${free} MiB are free`);
+};
+
+export const token: Check = ({ config, directory }) => {
+  const file = tokenFileOf(config, directory);
+  if (file === null) return ok('set by auth.token');
+  if (!fs.existsSync(file)) return ok(`${file}, to be made by the first cadre serve`);
+  readToken(file);
+  return ok(file);
+};
+
+export const registration: Check = ({ directory }) => {
+  const registered = findRegistration(directory);
+  if (!registered) return ok('no server is registered');
+  const { pid } = registered.server;
+  return registered.runs
+    ? ok(`a server runs as pid ${pid}`)
+    : warn(`the last server (pid ${pid}) did not stop in order: cadre serve mends what it left`);
+};
+
+/** The path itself, or as much of it as there is. */
+function nearest(place: string): string {
+  return fs.existsSync(place) ? place : nearest(path.dirname(place));
+}
+
+function isOpen(place: string): boolean {
+  return (fs.statSync(place).mode & 0o077) !== 0;
+}
+
+function mayWrite(place: string): boolean {
+  try {
+    fs.accessSync(place, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

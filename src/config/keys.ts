@@ -1,0 +1,82 @@
+import type { z } from 'zod';
+import { type Config, configSchema } from './schema.ts';
+
+/** What the configuration is made of: tables of values. */
+export type Tree = Record<string, unknown>;
+
+/** A key that is set as one: a value, a list, or a table whose names are the user's own. */
+export interface Key {
+  path: readonly string[];
+  /** Its path with dots. */
+  name: string;
+  schema: z.ZodType;
+}
+
+/** Every key. */
+export const keys: readonly Key[] = [...keysOf(configSchema, [])];
+
+/** The names that a section knows; none where `path` is no section. */
+export function namesIn(path: readonly string[]): string[] {
+  let schema: z.ZodType | undefined = configSchema;
+  for (const part of path) schema = schema && shapeOf(schema)?.[part];
+  return Object.keys((schema && shapeOf(schema)) ?? {});
+}
+
+/** Every key that a configuration has, with its value; a section that is not there is one without. */
+export function valuesOf(config: Config): { name: string; value: unknown }[] {
+  const paths = keys.map(({ path }) => {
+    const absent = path.findIndex((_, at) => valueAt(config, path.slice(0, at + 1)) === null);
+    return absent < 0 ? path : path.slice(0, absent + 1);
+  });
+  const named = new Map(paths.map((path) => [path.join('.'), path]));
+  return [...named].map(([name, path]) => ({ name, value: valueAt(config, path) }));
+}
+
+export function valueAt(tree: unknown, path: readonly PropertyKey[]): unknown {
+  let value = tree;
+  for (const part of path)
+    value = (value as Record<PropertyKey, unknown> | null | undefined)?.[part];
+  return value;
+}
+
+/** Sets a value; what is no table where one is needed gives way to it. */
+export function put(tree: Tree, path: readonly string[], value: unknown): void {
+  const [first = '', ...rest] = path;
+  if (rest.length === 0) {
+    tree[first] = value;
+    return;
+  }
+  const below = tree[first];
+  const table = isTree(below) ? below : emptyTree();
+  tree[first] = table;
+  put(table, rest, value);
+}
+
+/** Without a prototype, so that no name in a file means one. */
+export function emptyTree(): Tree {
+  return Object.create(null) as Tree;
+}
+
+export function isTree(value: unknown): value is Tree {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
+}
+
+function* keysOf(schema: z.ZodType, path: readonly string[]): Generator<Key> {
+  const shape = shapeOf(schema);
+  if (!shape) yield { path, name: path.join('.'), schema: unwrap(schema) };
+  for (const [name, part] of Object.entries(shape ?? {})) yield* keysOf(part, [...path, name]);
+}
+
+function shapeOf(schema: z.ZodType): Record<string, z.ZodType> | undefined {
+  const inner = unwrap(schema);
+  return 'shape' in inner ? (inner.shape as Record<string, z.ZodType>) : undefined;
+}
+
+function unwrap(schema: z.ZodType): z.ZodType {
+  const { def } = schema as unknown as { def: { type: string; innerType?: z.ZodType } };
+  return def.innerType && ['default', 'prefault', 'nullable', 'optional'].includes(def.type)
+    ? unwrap(def.innerType)
+    : schema;
+}

@@ -1,0 +1,51 @@
+import { isDeepStrictEqual } from 'node:util';
+import { keys, put, valueAt } from './keys.ts';
+import type { ConfigWithToken } from './token.ts';
+
+/** What a running server takes over; everything else needs a restart. */
+const RELOADED = new Set([
+  'server.allowed_hosts',
+  'server.allowed_origins',
+  'server.max_streams',
+  'log.level',
+  'auth.token',
+  'auth.token_file',
+  'retention.max_bytes',
+  'retention.max_age_days',
+  'retention.min_free_bytes',
+  'sessions.turn_timeout_ms',
+  'approvals.timeout_ms',
+  'approvals.notify_command',
+  'providers.idle_timeout_ms',
+  'providers.max_live',
+]);
+
+/** The configuration just now: whoever needs a value of it reads it when it is needed. */
+export class LiveConfig {
+  #now: ConfigWithToken;
+
+  constructor(config: ConfigWithToken) {
+    this.#now = config;
+  }
+
+  get now(): ConfigWithToken {
+    return this.#now;
+  }
+
+  /** Takes over what may change while the server runs; answers the names of that, and of what needs a restart. */
+  reload(next: ConfigWithToken): { changed: string[]; needRestart: string[] } {
+    const different = keys.filter(
+      ({ path }) => !isDeepStrictEqual(valueAt(this.#now, path), valueAt(next, path)),
+    );
+    const changed = different.filter(({ name }) => RELOADED.has(name));
+    const now = structuredClone(this.#now);
+    for (const { path } of changed) put(now, path, valueAt(next, path));
+    this.#now = now;
+    const needRestart = different.filter(({ name }) => !RELOADED.has(name));
+    return { changed: changed.map(nameOf), needRestart: needRestart.map(nameOf) };
+  }
+}
+
+function nameOf({ name }: { name: string }): string {
+  return name;
+}

@@ -1,0 +1,80 @@
+import fs from 'node:fs';
+import { AppError } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Database } from '../store/database.ts';
+import type { Statement } from '../store/statement.ts';
+
+/** How old what is known of the disk may be. */
+const DISK_KNOWN_MS = 1000;
+
+export interface RetentionSettings {
+  /** What events, records and logs may take; null: no limit. */
+  max_bytes: number | null;
+  max_age_days: number | null;
+  /** So much of the disk has to stay free. */
+  min_free_bytes: number;
+}
+
+/** Whether there is room for new work: in the budget, and on the disk. What is under way goes on in any case. */
+export class StorageBudget {
+  readonly #directory: string;
+  readonly #clock: Clock;
+  readonly #settings: () => RetentionSettings;
+  readonly #pages: Statement<[number]>;
+  readonly #freePages: Statement<[number]>;
+  readonly #pageSize: number;
+  #disk = { free: Number.MAX_SAFE_INTEGER, readAt: Number.NEGATIVE_INFINITY };
+  /** Set by retention when nothing more can go, and it is not enough. */
+  isSpent = false;
+
+  constructor(given: {
+    db: Database;
+    directory: string;
+    clock: Clock;
+    settings: () => RetentionSettings;
+  }) {
+    this.#directory = given.directory;
+    this.#clock = given.clock;
+    this.#settings = given.settings;
+    this.#pages = given.db.prepare('PRAGMA page_count');
+    this.#freePages = given.db.prepare('PRAGMA freelist_count');
+    this.#pageSize = given.db.prepare<[number]>('PRAGMA page_size').get()?.[0] ?? 4096;
+  }
+
+  /** Throws `storage_full` where new work would have no room. */
+  assertRoom(): void {
+    const { max_bytes, min_free_bytes } = this.#settings();
+    if (this.isSpent && max_bytes !== null && this.usedBytes > max_bytes) {
+      throw new AppError(
+        'storage_full',
+        `the data takes more than retention.max_bytes (${max_bytes}), and nothing of it may go: close sessions, or raise the limit`,
+      );
+    }
+    if (this.diskFreeBytes < min_free_bytes) {
+      throw new AppError(
+        'storage_full',
+        `less than retention.min_free_bytes (${min_free_bytes}) is free on the disk of ${this.#directory}: free some space`,
+      );
+    }
+  }
+
+  /** What the database takes, without the pages that are free in it. */
+  get usedBytes(): number {
+    const [pages = 0] = this.#pages.get() ?? [];
+    return (pages - this.freePages) * this.#pageSize;
+  }
+
+  get freePages(): number {
+    return this.#freePages.get()?.[0] ?? 0;
+  }
+
+  /** Free bytes on the disk of the data, as of a second ago at most. */
+  get diskFreeBytes(): number {
+    const now = this.#clock.monotonic();
+    if (now - this.#disk.readAt >= DISK_KNOWN_MS) {
+      const { bavail, bsize } = fs.statfsSync(this.#directory);
+      this.#disk = { free: bavail * bsize, readAt: now };
+    }
+    return this.#disk.free;
+  }
+}

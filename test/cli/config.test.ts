@@ -1,0 +1,121 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { tempDirectory } from '../support/temp.ts';
+import { runCadre } from './support/cadre.ts';
+
+/** Writes a configuration to the usual place of somebody at home in `home`. */
+function configure(home: string, toml: string): string {
+  const file = path.join(home, '.config', 'cadre', 'config.toml');
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, toml);
+  return file;
+}
+
+type Row = { key: string; value: unknown; origin?: string };
+
+describe('cadre config show', () => {
+  test('shows every key with its value, and where that comes from when asked.', async () => {
+    using home = tempDirectory();
+    const file = configure(home.path, '[server]\nallowed_hosts = ["a.lan"]\n');
+    const env = { CADRE_LOG_LEVEL: 'warn' };
+    const data = path.join(home.path, 'data');
+    const flags = ['--data-dir', data, 'config', 'show'];
+    const plain = await runCadre(home.path, flags, { env });
+    expect([plain.code, plain.stderr]).toEqual([0, '']);
+    expect(plain.stdout).toMatch(/^KEY +VALUE\n/);
+    expect(plain.stdout).toMatch(/^server\.allowed_hosts +\["a\.lan"\]$/m);
+    expect(plain.stdout).toMatch(/^server\.drain_ms +10000$/m);
+    expect(plain.stdout).toMatch(/^approvals\.timeout_ms +-$/m);
+    const told = await runCadre(home.path, [...flags, '--origin', '--json'], { env });
+    const rows = told.json() as Row[];
+    expect(rows).toEqual(
+      expect.arrayContaining([
+        { key: 'server.allowed_hosts', value: ['a.lan'], origin: `file ${file}` },
+        { key: 'log.level', value: 'warn', origin: 'environment CADRE_LOG_LEVEL' },
+        { key: 'data.root_dir', value: data, origin: 'flag --data-dir' },
+        { key: 'auth.token_file', value: path.join(data, 'auth', 'token'), origin: 'default' },
+        { key: 'providers.acp', value: null, origin: 'default' },
+      ]),
+    );
+    expect(fs.existsSync(data)).toBe(false);
+  });
+
+  test('masks what is secret.', async () => {
+    using home = tempDirectory();
+    const toml =
+      '[auth]\ntoken = "a-token-of-my-own"\n[providers.acp.env]\nA_KEY = "hush"\nLANG = "C"\n';
+    configure(home.path, toml);
+    for (const more of [[], ['--json'], ['--origin']]) {
+      const { stdout } = await runCadre(home.path, ['config', 'show', ...more]);
+      expect(stdout).not.toMatch(/a-token-of-my-own|hush/);
+      expect(stdout.match(/\[secret\]/g)).toHaveLength(2);
+      expect(stdout).toContain('LANG');
+    }
+  });
+
+  test('refuses a configuration that is wrong, with 2.', async () => {
+    using home = tempDirectory();
+    configure(home.path, '[log]\nlevel = "loud"\n');
+    const { code, stdout, stderr } = await runCadre(home.path, ['config', 'show']);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(/^cadre: configuration: log\.level: [^\n]+\n$/);
+  });
+});
+
+describe('cadre config check', () => {
+  test('says ok, and ends with 0, where nothing is wrong or nothing is configured.', async () => {
+    using home = tempDirectory();
+    const none = await runCadre(home.path, ['config', 'check']);
+    expect([none.code, none.stdout, none.stderr]).toEqual([0, 'ok\n', '']);
+    const file = path.join(home.path, 'mine.toml');
+    fs.writeFileSync(file, '[log]\nlevel = "warn"\n');
+    const json = await runCadre(home.path, ['config', 'check', '--config', file, '--json']);
+    expect(json.json()).toEqual({ ok: true, problems: [] });
+  });
+
+  test('says everything that is wrong, a line each, and ends with 2.', async () => {
+    using home = tempDirectory();
+    const file = configure(home.path, '[server]\nbind_adress = "x"\ndrain_ms = -1\n');
+    const env = { CADRE_LOG_LEVEL: 'loud' };
+    const { code, stdout } = await runCadre(home.path, ['config', 'check'], { env });
+    expect(code).toBe(2);
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines).toHaveLength(3);
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        `unknown key "server.bind_adress"; did you mean "bind_address"? (line 2 of ${file})`,
+        expect.stringMatching(/^server\.drain_ms: .*\(line 3 of /),
+        expect.stringMatching(/^log\.level: .*\(environment CADRE_LOG_LEVEL\)$/),
+      ]),
+    );
+    const json = await runCadre(home.path, ['--json', 'config', 'check'], { env });
+    expect(json.code).toBe(2);
+    expect(json.json()).toEqual({ ok: false, problems: expect.arrayContaining(lines) });
+  });
+
+  test('of a file that is not there, and was named, ends with 2.', async () => {
+    using home = tempDirectory();
+    const { code, stdout } = await runCadre(home.path, [
+      'config',
+      'check',
+      '--config',
+      'none.toml',
+    ]);
+    expect([code, stdout]).toEqual([2, expect.stringContaining('cannot read none.toml')]);
+  });
+});
+
+describe('cadre config path', () => {
+  test('prints the file that would be read, and as JSON whether it is there.', async () => {
+    using home = tempDirectory();
+    const usual = path.join(home.path, '.config', 'cadre', 'config.toml');
+    expect((await runCadre(home.path, ['config', 'path'])).stdout).toBe(`${usual}\n`);
+    const json = () => runCadre(home.path, ['config', 'path', '--json']).then((ran) => ran.json());
+    expect(await json()).toEqual({ path: usual, exists: false });
+    configure(home.path, '');
+    expect(await json()).toEqual({ path: usual, exists: true });
+    const named = await runCadre(home.path, ['config', 'path', '--config', 'mine.toml']);
+    expect(named.stdout).toBe(`${path.join(home.path, 'mine.toml')}\n`);
+  });
+});

@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest';
+import { LiveConfig } from '../../../src/config/live.ts';
+import { configSchema } from '../../../src/config/schema.ts';
+import type { ConfigWithToken } from '../../../src/config/token.ts';
+
+function config(given: object, token = 'first-token-first-token'): ConfigWithToken {
+  const parsed = configSchema.parse(given);
+  return { ...parsed, auth: { ...parsed.auth, token } };
+}
+
+describe('a configuration that is loaded again', () => {
+  test('gives what may change while the server runs, and tells the names of it.', () => {
+    const live = new LiveConfig(config({}));
+    const next = config(
+      {
+        server: { allowed_hosts: ['a'], allowed_origins: ['http://a'], max_streams: 1 },
+        log: { level: 'debug' },
+        retention: { max_bytes: 1, max_age_days: 1, min_free_bytes: 1 },
+        sessions: { turn_timeout_ms: 1 },
+        approvals: { timeout_ms: 1, notify_command: 'true' },
+        providers: { idle_timeout_ms: 1, max_live: 1 },
+      },
+      'second-token-second-token',
+    );
+    const { changed, needRestart } = live.reload(next);
+    expect(live.now).toEqual(next);
+    expect(needRestart).toEqual([]);
+    expect(changed.toSorted()).toEqual([
+      'approvals.notify_command',
+      'approvals.timeout_ms',
+      'auth.token',
+      'log.level',
+      'providers.idle_timeout_ms',
+      'providers.max_live',
+      'retention.max_age_days',
+      'retention.max_bytes',
+      'retention.min_free_bytes',
+      'server.allowed_hosts',
+      'server.allowed_origins',
+      'server.max_streams',
+      'sessions.turn_timeout_ms',
+    ]);
+  });
+
+  test('keeps what needs a restart, and names it each time, until it is as it was.', () => {
+    const before = config({ data: { durability: 'full' } });
+    const live = new LiveConfig(before);
+    const next = config({
+      data: { durability: 'normal' },
+      server: { bind_address: '127.0.0.1:1' },
+      providers: { acp: { command: 'other' } },
+    });
+    for (let time = 0; time < 2; time++) {
+      const { changed, needRestart } = live.reload(next);
+      expect(changed).toEqual([]);
+      expect(needRestart).toEqual(
+        expect.arrayContaining(['data.durability', 'server.bind_address', 'providers.acp.command']),
+      );
+      expect(live.now).toEqual(before);
+    }
+    expect(live.reload(config({}))).toEqual({ changed: [], needRestart: [] });
+  });
+});
