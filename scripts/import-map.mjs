@@ -128,6 +128,7 @@ export const places = {
       'sidecar',
       'demo-agent',
       'tokens',
+      'retention',
       ...features,
       ...records,
     ],
@@ -160,8 +161,8 @@ export const doors = {
     because: 'the command tree is built in one place, and completions are written from it',
   },
   'fastest-levenshtein': {
-    in: ['config', 'cli'],
-    because: '"did you mean" is said where people type: in a command or a file',
+    in: ['lib'],
+    because: '"did you mean" is said in one way, by lib/nearest',
   },
   ink: {
     in: ['tui'],

@@ -11,6 +11,7 @@ import type { Config } from './config/schema.ts';
 import { register, unregister } from './config/registration.ts';
 import { secretsOf } from './config/secrets.ts';
 import { withToken } from './config/token.ts';
+import { AppError } from './errors.ts';
 import { EventLog } from './events/log.ts';
 import { Feed } from './events/feed.ts';
 import { createHttpServer } from './http/server.ts';
@@ -103,8 +104,10 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   } = options;
   await using undo = new AsyncDisposableStack();
 
-  prepareDirectory(directory);
-  const live = new LiveConfig(withToken(config, directory));
+  const live = usable(directory, () => {
+    prepareDirectory(directory);
+    return new LiveConfig(withToken(config, directory));
+  });
   const logger = createLog({
     level: config.log.level,
     destination: options.logTo,
@@ -112,7 +115,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     secrets: () => secretsOf(live.now),
   });
 
-  undo.use(lockDirectory(directory));
+  undo.use(usable(directory, () => lockDirectory(directory)));
   const db = await Database.open({
     directory,
     wasm: readAsset('sql-wasm.wasm'),
@@ -134,7 +137,9 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const keeper = new Keeper({ marker, log: logger });
   const ledger = new Ledger({ db, clock, marker });
   const supervisor = new Supervisor({ keeper, ledger, clock, failpoint, log: logger, marker });
-  const providers = new ProviderRegistry(options.providers ?? configuredProviders(config, { supervisor, clock }));
+  const providers = new ProviderRegistry(
+    options.providers ?? configuredProviders(config, { supervisor, clock }),
+  );
 
   const recovered = await recover({
     db,
@@ -413,6 +418,21 @@ function configuredProviders(
       ...given,
     }),
   ];
+}
+
+/** Runs what needs files of the data directory. Throws `invalid` where the system refuses. */
+function usable<T>(directory: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof AppError || !(error as NodeJS.ErrnoException).syscall) throw error;
+    const { message } = error as Error;
+    throw new AppError(
+      'invalid',
+      `the data directory ${directory} cannot be used (${message}): make it a directory of the user who runs the server, or name another with --data-dir`,
+      { cause: error },
+    );
+  }
 }
 
 function prepareDirectory(directory: string): void {

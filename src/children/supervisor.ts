@@ -95,8 +95,12 @@ export class Supervisor {
     exited.catch(() => undefined);
     const leader = process.pid === undefined ? undefined : identify(process.pid);
     if (!leader)
+      // Where the system refuses before there is a process, no event tells of it.
       throw new Error(`cannot start ${given.what}`, {
-        cause: await exited.catch((e: unknown) => e),
+        cause: await Promise.race([
+          exited.catch((e: unknown) => e),
+          subprocess.then(({ cause }) => cause),
+        ]),
       });
     this.#failpoint('child.gated');
     this.#keeper.add(leader);

@@ -1,7 +1,7 @@
 import path from 'node:path';
-import { distance } from 'fastest-levenshtein';
 import type { z } from 'zod';
 import { AppError } from '../errors.ts';
+import { nearest } from '../lib/nearest.ts';
 import { emptyTree, keys, namesIn, put } from './keys.ts';
 import { defaultDataDirectory } from './paths.ts';
 import { type Config, configSchema } from './schema.ts';
@@ -71,7 +71,7 @@ function explain(issue: z.core.$ZodIssue, settings: readonly Setting[]): string[
     return [`${issue.path.join('.')}: ${issue.message}${at(issue.path)}`];
   return issue.keys.map((name) => {
     const path = [...issue.path.map(String), name];
-    return `unknown key "${path.join('.')}"; ${nearest(path)}${at(path)}`;
+    return `unknown key "${path.join('.')}"; ${suggestion(path)}${at(path)}`;
   });
 }
 
@@ -86,18 +86,11 @@ function settingOf(
 }
 
 /** What may have been meant: a name of that section, else one of that name elsewhere. */
-function nearest(path: readonly string[]): string {
+function suggestion(path: readonly string[]): string {
   const unknown = path.at(-1) ?? '';
   const names = namesIn(path.slice(0, -1));
-  const [beside] = byDistance(names, unknown, (name) => name);
-  const [elsewhere] = byDistance(keys, unknown, (key) => key.path.at(-1) ?? '');
+  const [beside] = nearest(names, unknown, (name) => name);
+  const [elsewhere] = nearest(keys, unknown, (key) => key.path.at(-1) ?? '');
   const meant = beside ?? elsewhere?.name;
   return meant ? `did you mean "${meant}"?` : `known here are ${names.join(', ')}`;
-}
-
-function byDistance<T>(candidates: readonly T[], unknown: string, nameOf: (one: T) => string): T[] {
-  const far = (one: T) => distance(nameOf(one), unknown);
-  return candidates
-    .filter((one) => far(one) <= Math.max(2, unknown.length / 2))
-    .toSorted((a, b) => far(a) - far(b));
 }

@@ -2,7 +2,11 @@ import { z } from 'zod';
 
 const milliseconds = z.int().min(0).max(2_147_483_647);
 
-/** Everything that can be configured, with its default: config.toml, `CADRE_SECTION_KEY` and flags set these. */
+/**
+ * Everything that can be configured, with its default: config.toml, `CADRE_SECTION_KEY` and flags set these. In a
+ * variable, a list is a JSON array or has commas between, and a table is a JSON object. What a running server takes
+ * over on a HUP is said in live.ts.
+ */
 export const configSchema = z.strictObject({
   public_base_url: z.url().nullable().default(null),
   server: z
@@ -36,10 +40,10 @@ export const configSchema = z.strictObject({
     .prefault({}),
   retention: z
     .strictObject({
+      /** What events, records and logs may take; 0: no limit. */
       max_bytes: z
         .int()
         .min(0)
-        .nullable()
         .default(2 * 1024 ** 3),
       max_age_days: z.number().positive().nullable().default(null),
       min_free_bytes: z

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AppError } from '../errors.ts';
+import { nearest } from '../lib/nearest.ts';
 
 /** A strict reading of one part of a request. Throws `invalid`, naming the field and what it may be. */
 export function validator<T extends z.ZodType>(
@@ -53,8 +54,10 @@ function describe(issue: z.core.$ZodIssue, place: string, schema: z.ZodType): st
   const inner = schemaAt(schema, issue.path);
   if (issue.code === 'unrecognized_keys') {
     const allowed = inner ? fieldsOf(inner) : [];
+    const [meant] = nearest(allowed, issue.keys[0] ?? '', (name) => name);
     const hint = allowed.length > 0 ? `it takes: ${allowed.join(', ')}` : 'it takes none';
-    return `${here}: unknown field "${issue.keys.join('", "')}"; ${hint}`;
+    const guess = meant === undefined ? '' : `; did you mean "${meant}"?`;
+    return `${here}: unknown field "${issue.keys.join('", "')}"${guess}${guess ? ' ' : '; '}${hint}`;
   }
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
     // The alternative that was meant is the one that got furthest.

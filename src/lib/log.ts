@@ -7,6 +7,8 @@ export type LogLevel = LevelWithSilent;
 
 /** What stands in a log line where a secret stood. */
 const REDACTED = '[secret]';
+/** A token that a server made, wherever a client may have put it. */
+const TOKEN = /cadre_[\w-]{43}/g;
 
 /**
  * The log: one JSON object a line, or a short line for people when `pretty`. No line shows a secret that
@@ -22,7 +24,7 @@ export function createLog(given: {
   const stream = new Writable({
     decodeStrings: false,
     write(line: string, _encoding, done) {
-      const text = withoutSecrets(line, [...secrets()]);
+      const text = withoutSecrets(line.replaceAll(TOKEN, REDACTED), [...secrets()]);
       destination.write(pretty ? forPeople(text) : text);
       done();
     },

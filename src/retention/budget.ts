@@ -5,11 +5,11 @@ import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
 
 /** How old what is known of the disk may be. */
-const DISK_KNOWN_MS = 1000;
+const DISK_KNOWN_MS = 100;
 
 export interface RetentionSettings {
-  /** What events, records and logs may take; null: no limit. */
-  max_bytes: number | null;
+  /** What events, records and logs may take; 0: no limit. */
+  max_bytes: number;
   max_age_days: number | null;
   /** So much of the disk has to stay free. */
   min_free_bytes: number;
@@ -44,7 +44,7 @@ export class StorageBudget {
   /** Throws `storage_full` where new work would have no room. */
   assertRoom(): void {
     const { max_bytes, min_free_bytes } = this.#settings();
-    if (this.isSpent && max_bytes !== null && this.usedBytes > max_bytes) {
+    if (this.isSpent && max_bytes > 0 && this.usedBytes > max_bytes) {
       throw new AppError(
         'storage_full',
         `the data takes more than retention.max_bytes (${max_bytes}), and nothing of it may go: close sessions, or raise the limit`,
@@ -68,7 +68,7 @@ export class StorageBudget {
     return this.#freePages.get()?.[0] ?? 0;
   }
 
-  /** Free bytes on the disk of the data, as of a second ago at most. */
+  /** Free bytes on the disk of the data, as of a moment ago. */
   get diskFreeBytes(): number {
     const now = this.#clock.monotonic();
     if (now - this.#disk.readAt >= DISK_KNOWN_MS) {

@@ -16,10 +16,13 @@ import { SqliteError, type SqlValue, Statement, sqliteError } from './statement.
 /** Not `.db` or `.sqlite`: opened for writing from outside while we run, the WAL would be deleted under us. */
 export const DATABASE_FILE = 'events.cadre';
 
+const SQLITE_PERM = 3;
 const SQLITE_NOMEM = 7;
+const SQLITE_READONLY = 8;
 const SQLITE_IOERR = 10;
 const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
+const SQLITE_CANTOPEN = 14;
 const SQLITE_NOTADB = 26;
 
 export interface DatabaseOptions {
@@ -539,6 +542,13 @@ function asStorageError(error: unknown): unknown {
       {
         cause: error,
       },
+    );
+  }
+  if ([SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].includes(error.code & 0xff)) {
+    return new AppError(
+      'storage_damaged',
+      `the store may not be written (${error.message}): make it writable for the user of the server, or take another data directory`,
+      { cause: error },
     );
   }
   const isDamage = [SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_NOTADB].includes(error.code & 0xff);

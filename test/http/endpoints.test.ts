@@ -136,9 +136,11 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
       for (const name of ['nonsense', '__proto__', 'Provider', 'session_id']) {
         const rest = JSON.stringify(known).slice(1);
         const body = `{"${name}":1${rest === '}' ? '' : ','}${rest}`;
+        const isNear = name === 'Provider' && fields.includes('provider');
+        const guess = isNear ? 'did you mean "provider"? ' : '';
         const reply = await send(url, { method, path, headers, body });
         expect(reply.json()).toEqual({
-          error: `body: unknown field "${name}"; it takes${fields.length > 0 ? `: ${fields.join(', ')}` : ' none'}`,
+          error: `body: unknown field "${name}"; ${guess}it takes${fields.length > 0 ? `: ${fields.join(', ')}` : ' none'}`,
           code: 'invalid',
         });
         expect(reply.status).toBe(400);

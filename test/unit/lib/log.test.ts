@@ -90,6 +90,14 @@ describe('a secret', () => {
     ]);
   });
 
+  test('that a server made is known by its form, wherever a client has put it.', () => {
+    const { logger, text } = logTo([]);
+    const token = `cadre_${'x'.repeat(21)}-${'Y'.repeat(21)}`;
+    logger.info({ route: `/v1/${token}/x` }, token);
+    expect(text()).not.toContain(token);
+    expect(text()).toContain('/v1/[secret]/x');
+  });
+
   test('that JSON writes otherwise is hidden as well: with quotes, backslashes or line ends in it.', () => {
     for (const odd of ['pass"word-1', 'pass\\word-2', 'pass\nword-3', 'pässwörd-4']) {
       const { logger, lines } = logTo([odd]);
