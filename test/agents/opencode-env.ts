@@ -11,17 +11,16 @@ export interface OpencodeOptions {
   /** The `url` of the model server. */
   modelUrl: string;
   permission: { bash: OpencodeRule; edit: OpencodeRule };
+  /** The URLs of plugins that it loads. */
+  plugins?: string[];
 }
 
 /**
  * The environment in which opencode talks to the scripted model and to nothing else. It is complete but
  * for what any program needs (`PATH`, `LANG`), which the starter adds.
  */
-export function opencodeEnvironment({
-  home,
-  modelUrl,
-  permission,
-}: OpencodeOptions): Record<string, string> {
+export function opencodeEnvironment(options: OpencodeOptions): Record<string, string> {
+  const { home } = options;
   return {
     HOME: home,
     // It unpacks libraries there and leaves them.
@@ -38,7 +37,7 @@ export function opencodeEnvironment({
     npm_config_offline: 'true',
     // `opencode acp` also opens an HTTP server that runs commands; without a password anyone here may use it.
     OPENCODE_SERVER_PASSWORD: randomUUID(),
-    OPENCODE_CONFIG_CONTENT: JSON.stringify(config(modelUrl, permission)),
+    OPENCODE_CONFIG_CONTENT: JSON.stringify(config(options)),
   };
 }
 
@@ -52,8 +51,13 @@ export function xdgDirectories(home: string): Record<string, string> {
   };
 }
 
-function config(modelUrl: string, permission: OpencodeOptions['permission']): object {
+function config({ modelUrl, permission, plugins = [] }: OpencodeOptions): object {
   const limit = { context: 100_000, output: 4096 };
+  // opencode sends images to no other model.
+  const seesImages = {
+    attachment: true,
+    modalities: { input: ['text', 'image'], output: ['text'] },
+  };
   return {
     $schema: 'https://opencode.ai/config.json',
     autoupdate: false,
@@ -70,11 +74,12 @@ function config(modelUrl: string, permission: OpencodeOptions['permission']): ob
         options: { baseURL: `${modelUrl}/v1`, apiKey: 'dummy-key' },
         models: {
           // A price, so that opencode reports a cost.
-          'fake-model': { name: 'Fake Model', limit, cost: { input: 1, output: 2 } },
+          'fake-model': { name: 'Fake Model', limit, cost: { input: 1, output: 2 }, ...seesImages },
           'fake-small': { name: 'Fake Small', limit },
         },
       },
     },
     permission,
+    plugin: plugins,
   };
 }

@@ -55,6 +55,8 @@ export function findCue(messages: readonly Message[]): Cue {
  *
  * - `say:TEXT` streams the text word by word
  * - `slow:N:MS` streams N pieces, each MS milliseconds after the one before
+ * - `after:MS:TEXT` says the text in one piece, after MS milliseconds
+ * - `flood:BYTES` says so many bytes in one piece
  * - `think:TEXT` thinks the text, then says `thought done`
  * - `tool:NAME:JSON` calls the tool of that name (or whose name contains it: agents prefix the tools
  *   of MCP servers), and answers `RESULT[...]` when its output is there
@@ -71,6 +73,10 @@ export function planReply({ script, toolResult }: Cue, tools: readonly string[])
       return say(rest);
     case 'slow':
       return saySlowly(...splitOnce(rest));
+    case 'after':
+      return sayAfter(...splitOnce(rest));
+    case 'flood':
+      return { kind: 'answer', pieces: [{ kind: 'text', text: 'x'.repeat(Number(rest)) }] };
     case 'think':
       return {
         kind: 'answer',
@@ -96,6 +102,10 @@ function saySlowly(count: string, delay: string): Reply {
     delayMs: Number(delay),
   });
   return { kind: 'answer', pieces: Array.from({ length: Number(count) }, piece) };
+}
+
+function sayAfter(delay: string, text: string): Reply {
+  return { kind: 'answer', pieces: [{ kind: 'text', text, delayMs: Number(delay) }] };
 }
 
 function callTool(wanted: string, input: string, tools: readonly string[]): Reply {

@@ -8,7 +8,12 @@ import type { Client } from '../../../src/client/client.ts';
 import { type TestServer, untilNothingCarries } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { type Input, run, send, sessionOf, turnOf, until } from './calls.ts';
-import type { ProviderFixture, ProviderWorld, StartOptions } from './fixture.ts';
+import {
+  type ProviderFixture,
+  type ProviderWorld,
+  type StartOptions,
+  usualPatienceMs,
+} from './fixture.ts';
 import { Watch } from './watch.ts';
 
 export interface StageOptions extends StartOptions {
@@ -22,10 +27,10 @@ export class WatchedSession {
   readonly client: Client;
   readonly watch: Watch;
 
-  constructor(client: Client, id: string) {
+  constructor(client: Client, id: string, patienceMs: number) {
     this.client = client;
     this.id = id;
-    this.watch = new Watch(client, id);
+    this.watch = new Watch(client, id, patienceMs);
   }
 
   send(input: Input, more: { permission_mode?: string } = {}): Promise<string> {
@@ -73,6 +78,7 @@ export async function onStage(
   { permissionMode, ...options }: StageOptions,
   test: (stage: Stage) => Promise<void>,
 ): Promise<void> {
+  const { patienceMs = usualPatienceMs } = fixture;
   await using directory = tempDirectory('contract');
   const cwd = join(directory.path, 'work');
   mkdirSync(cwd);
@@ -80,7 +86,7 @@ export async function onStage(
   let server = await world.start(options);
   const watched: WatchedSession[] = [];
   const watch = (id: string) => {
-    const session = new WatchedSession(server.client, id);
+    const session = new WatchedSession(server.client, id, patienceMs);
     watched.push(session);
     return session;
   };
@@ -110,7 +116,7 @@ export async function onStage(
         return session;
       },
       agents,
-      noAgents: () => until('no agent is left', () => agents().length === 0),
+      noAgents: () => until('no agent is left', () => agents().length === 0, patienceMs),
       another,
       async restart(signal) {
         const ended = await end(signal);
@@ -120,7 +126,7 @@ export async function onStage(
       },
       async recovered() {
         const read = () => server.client.call(endpoints.getRecovery, {});
-        await until('recovery is done', async () => (await read()).status === 'done');
+        await until('recovery is done', async () => (await read()).status === 'done', patienceMs);
         return read();
       },
       file(name, bytes) {

@@ -1,11 +1,16 @@
 import type { Session, Turn, Usage } from '../../../src/api/sessions.ts';
 import type { TestServer } from '../../support/server.ts';
 
+/** Some time over the 10 s that a server waits for an agent that was interrupted. */
+export const usualPatienceMs = 18_000;
+
 /** What describeProvider needs to know of a provider and of the agent behind it. */
 export interface ProviderFixture {
   provider: Session['provider'];
   /** Whether its cases may run side by side: not where a few agents are all that the machine can bear. */
   severalAtOnce: boolean;
+  /** How long a case waits for an event: `usualPatienceMs`, unless the agent is slow. */
+  patienceMs?: number;
   /** Makes the world of one test, all of it in a directory of its own. */
   open(directory: string): Promise<ProviderWorld>;
 
@@ -42,8 +47,12 @@ export interface ProviderFixture {
   silence: Optional<string>;
   /** Does not listen to the interrupt: says something, and after a while ends as if nothing had been. */
   lateAnswer: Optional<string>;
+  /** Whether it is at its late answer, where it says nothing before. */
+  hasBegun?: (cwd: string) => boolean;
   /** Says something, does not listen to the interrupt, and does not end. */
   ignoreCancel: Optional<string>;
+  /** Brings it to ignore the interrupt, where its prompt alone does not. */
+  deafen?: (agents: number[]) => void;
   /** Ends the turn, and only then says this text. */
   lateWords: Optional<(text: string) => string>;
   /** Reports what it has used. */

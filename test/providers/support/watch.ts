@@ -16,12 +16,15 @@ export function isEnd({ kind }: RuntimeEventRecord): boolean {
  */
 export class Watch implements AsyncDisposable {
   readonly events: RuntimeEventRecord[] = [];
+  readonly #withinMs: number;
   readonly #stop = new AbortController();
   readonly #followed: Promise<void>;
   #news = Promise.withResolvers<void>();
   #failure: unknown;
 
-  constructor(client: Client, sessionId: string) {
+  /** Waits so long for an event, unless told otherwise. */
+  constructor(client: Client, sessionId: string, withinMs = 18_000) {
+    this.#withinMs = withinMs;
     this.#followed = this.#follow(client, sessionId);
   }
 
@@ -29,7 +32,7 @@ export class Watch implements AsyncDisposable {
   async until(
     what: string,
     matches: (event: RuntimeEventRecord) => boolean,
-    withinMs = 18_000,
+    withinMs = this.#withinMs,
   ): Promise<RuntimeEventRecord> {
     let late = false;
     using _limit = systemClock.after(withinMs, () => {
