@@ -57,6 +57,14 @@ tail: install ## Kill `events tail` KILLS times and its server SERVERS times und
 power: install ## The power-loss simulation at length
 	POWER_IMAGES=2000 vitest run test/store/power
 
+.PHONY: fanout
+fanout: install ## 500 followers for 60 s, then 200 MB of events, with one follower that does not read
+	FOLLOWERS=500 SECONDS=60 MEGABYTES=200 vitest run test/faults/fanout
+
+.PHONY: million
+million: install ## Starts and first pages with 1,000,000 events beside those with 10,000
+	MILLION=1 TEST_LIMIT_MS=3600000 vitest run test/faults/million
+
 .PHONY: test-agents
 test-agents: build ## Drive real agents (installs them into a test-only directory)
 	vitest run --config test/agents/vitest.config.ts

@@ -5,6 +5,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/agents/**'],
     globalSetup: ['test/support/global-setup.ts'],
+    setupFiles: ['test/support/check-answers.ts'],
     reporters: ['default', './test/support/watchdog.ts'],
     testTimeout: 20_000,
     hookTimeout: 20_000,

@@ -1,8 +1,8 @@
 /**
- * Every way a request can be refused or fail, as the caller sees it.
- * `http/errors.ts` and `cli/exit.ts` each translate the whole list; the compiler keeps both complete.
+ * Every way a server refuses a request or fails at it, as the caller sees it.
+ * `api/refusals.ts` and `cli/exit.ts` each translate the whole list; the compiler keeps both complete.
  */
-export const errorCodes = [
+export const serverErrorCodes = [
   'invalid',
   'provider_unavailable',
   'unauthorized',
@@ -26,11 +26,10 @@ export const errorCodes = [
   'storage_full',
   'storage_damaged',
   'shutting_down',
-  // Of the command line alone: no server says these.
-  'usage',
-  'unreachable',
-  'timeout',
 ] as const;
+
+/** These, and what the command line alone says. */
+export const errorCodes = [...serverErrorCodes, 'usage', 'unreachable', 'timeout'] as const;
 
 export type ErrorCode = (typeof errorCodes)[number];
 

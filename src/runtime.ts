@@ -32,6 +32,12 @@ import { recover } from './recovery/recover.ts';
 import { verifySessions } from './recovery/verify.ts';
 import { StorageBudget } from './retention/budget.ts';
 import { Retention } from './retention/retention.ts';
+import { logPath, prepareLogs } from './processes/log-file.ts';
+import { ExitNotices } from './processes/notices.ts';
+import { measureOutput } from './processes/reading.ts';
+import { ProcessRunner } from './processes/runner.ts';
+import { ProcessService } from './processes/service.ts';
+import { ProcessStore } from './processes/store.ts';
 import { AgentPool } from './sessions/agent-pool.ts';
 import { ApprovalDesk } from './sessions/approval-desk.ts';
 import { Blobs } from './sessions/images.ts';
@@ -133,6 +139,17 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const feed = new Feed({ db, log });
   const sessionStore = new SessionStore({ db, log });
 
+  const logs = prepareLogs(directory);
+  const processStore = new ProcessStore({ db, log });
+  const notices = new ExitNotices({
+    db,
+    store: processStore,
+    sessions: sessionStore,
+    clock,
+    ids,
+    start: (turn) => runner.start(turn),
+  });
+
   const marker = newSecret();
   const keeper = new Keeper({ marker, log: logger });
   const ledger = new Ledger({ db, clock, marker });
@@ -145,6 +162,9 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     db,
     log,
     sessions: sessionStore,
+    processes: processStore,
+    measureOutput: (id) => measureOutput((stream) => logPath(logs, id, stream)),
+    notices,
     ledger,
     clock,
     logger,
@@ -191,6 +211,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     ids,
     failpoint,
     logger,
+    onTurnEnded: ({ session_id }) => notices.deliver(session_id),
     turnTimeoutMs: () => live.now.sessions.turn_timeout_ms,
   });
   const sessions = new SessionService({
@@ -202,8 +223,30 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     blobs: new Blobs(path.join(directory, 'blobs')),
     clock,
     ids,
+    onClosed: ({ id }) => void processes.killAllOf(id, 'session_closed'),
     assertRoom: () => budget.assertRoom(),
     usableProvider: (id) => providers.usable(id),
+  });
+  const processRunner = new ProcessRunner({
+    db,
+    store: processStore,
+    supervisor,
+    clock,
+    logger,
+    directory: logs,
+    settings: () => live.now.processes,
+    secretVariables: () => Object.keys(live.now.providers.acp?.env ?? {}),
+    notices,
+  });
+  const processes = new ProcessService({
+    db,
+    store: processStore,
+    sessions: sessionStore,
+    runner: processRunner,
+    clock,
+    ids,
+    settings: () => live.now.processes,
+    assertRoom: () => budget.assertRoom(),
   });
   const keptAnswers = new KeptAnswers({ db, clock });
   const tokens = new TokenService({ db, clock, ids, logger });
@@ -229,6 +272,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     feed,
     maxStreams: () => live.now.server.max_streams,
     sessions,
+    processes,
     providers: {
       list: () => providers.list(),
       diagnostics: () => providers.diagnostics((id) => pool.count(id)),
@@ -249,6 +293,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const [host, port] = splitAddress(config.server.bind_address);
   const url = await server.listen(host, port);
   for (const turn of recovered.startTurns) runner.start(turn);
+  await db.transact(() => notices.deliverAll());
   for (const approval of sessionStore.allPendingApprovals()) desk.watchExpiry(approval);
   const verifying = new AbortController();
   const verified = verifySessions({
@@ -305,7 +350,9 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     await db
       .transact(() => log.append({ kind: 'runtime.stopping', payload: {} }))
       .catch(() => undefined);
+    const processesEnded = processRunner.stop();
     await runner.stop(config.server.drain_ms, hurry);
+    await processesEnded;
     await verified;
     await supervisor.endAll(hurry.aborted ? 0 : CHILD_GRACE_MS);
     await server.close();

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { providerId } from './sessions.ts';
+import { providerId, sessionParam } from './sessions.ts';
 
 export const approvalStatus = z.enum(['pending', 'accepted', 'declined', 'expired', 'cancelled']);
 
@@ -27,14 +27,17 @@ export const approval = z
     created_at: timestamp,
     resolved_at: timestamp.nullable(),
   })
-  .meta({ id: 'Approval' });
+  .meta({
+    id: 'Approval',
+    description: 'What an agent asked for permission for, and what was answered.',
+  });
 export type Approval = z.output<typeof approval>;
 
 export const decideApproval = endpoint({
   method: 'POST',
   path: '/v1/sessions/{session_id}/approvals/{approval_id}',
   summary: 'Answer an approval, for this once; the first answer wins',
-  params: { session_id: z.string(), approval_id: z.string() },
+  params: { ...sessionParam, approval_id: z.string().describe('The approval.') },
   body: z.strictObject({
     decision: z.enum(['accept', 'accepted', 'decline', 'declined', 'reject', 'rejected']),
     reason: z.string().max(2000).nullish(),
@@ -51,8 +54,11 @@ export const listSessionApprovals = endpoint({
   method: 'GET',
   path: '/v1/sessions/{session_id}/approvals',
   summary: 'The approvals of a session, newest first',
-  params: { session_id: z.string() },
-  query: { status: approvalStatus.optional(), ...pageQuery },
+  params: sessionParam,
+  query: {
+    status: approvalStatus.optional().describe('Only approvals with this status.'),
+    ...pageQuery,
+  },
   response: z.array(approval),
   errors: ['not_found'],
 });
@@ -62,8 +68,8 @@ export const listApprovals = endpoint({
   path: '/v1/approvals',
   summary: 'One inbox over all sessions, newest first',
   query: {
-    status: approvalStatus.default('pending'),
-    session_id: z.string().optional(),
+    status: approvalStatus.default('pending').describe('Only approvals with this status.'),
+    session_id: z.string().optional().describe('Only approvals of this session.'),
     ...pageQuery,
   },
   response: z.array(approval),

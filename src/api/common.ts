@@ -1,16 +1,27 @@
 import { z } from 'zod';
-import { errorCodes } from '../errors.ts';
+import { serverErrorCodes } from '../errors.ts';
 
 /** Integer Unix milliseconds. */
 export const timestamp = z.int().nonnegative();
 
-/** The body of every refusal but 401, whose body is fixed by the interface and has no code. */
+/** The body of every refusal but 401. */
 export const errorBody = z
   .looseObject({
     error: z.string().describe('What was wrong and what to do about it.'),
-    code: z.enum(errorCodes).optional(),
+    code: z.enum(serverErrorCodes),
   })
-  .meta({ id: 'Error' });
+  .meta({
+    id: 'Error',
+    description: 'The body of every refusal but 401.',
+  });
+
+/** The body of 401, which the interface fixes: it has no code. */
+export const unauthorizedBody = z
+  .strictObject({ error: z.literal('missing or invalid bearer token') })
+  .meta({
+    id: 'Unauthorized',
+    description: 'The body of 401.',
+  });
 
 /** What every list takes: the newest first, `limit` at a time. */
 export const pageQuery = {
@@ -23,6 +34,15 @@ export const pageQuery = {
 };
 
 /** Why something failed. */
-export const failure = z
-  .looseObject({ code: z.string(), message: z.string() })
-  .meta({ id: 'Failure' });
+export const failure = z.looseObject({ code: z.string(), message: z.string() }).meta({
+  id: 'Failure',
+  description: 'Why something failed.',
+});
+
+/** Routes of processes: whose they are asked for. */
+export const ownerQuery = {
+  session_id: z
+    .string()
+    .optional()
+    .describe("Only as this session may see it: another owner's process is not found."),
+};

@@ -22,6 +22,8 @@ export interface Endpoint<
   query: Query;
   body: Body | null;
   response: Response;
+  /** Of a stream: the data of frames that are no `response`, by their event. */
+  frames: Fields;
   /** What a success answers with, if not 200. */
   status: 200 | 202 | 204;
   /** The largest body it takes, in bytes. */
@@ -44,6 +46,7 @@ type Described<P extends Fields, Q extends Fields, B extends z.ZodType, R extend
       | 'params'
       | 'query'
       | 'body'
+      | 'frames'
       | 'status'
       | 'bodyLimit'
       | 'secret'
@@ -64,6 +67,7 @@ export function endpoint<
     params: {} as P,
     query: {} as Q,
     body: null,
+    frames: {},
     status: 200,
     bodyLimit: 256 * 1024,
     secret: false,

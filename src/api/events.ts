@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { timestamp } from './common.ts';
+import { ownerQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
+import { sessionParam } from './sessions.ts';
 
 /** Every kind of event. Within v1, kinds are added, never changed or removed. */
 export const eventKinds = [
@@ -30,25 +31,43 @@ export const eventKinds = [
   'approval.resolved',
   'plan.updated',
   'usage.updated',
+  'process.queued',
+  'process.started',
+  'process.output',
+  'process.kill_requested',
+  'process.completed',
+  'process.failed',
+  'process.timed_out',
+  'process.killed',
 ] as const;
 
 export type EventKind = (typeof eventKinds)[number];
 
 /**
- * The kinds that tell of an item while it grows. Once its `*.completed` is there they say nothing that it
- * does not, and they leave the log later.
+ * The kinds that tell of an item, or of a process's output, while it grows. Once its end is there they say nothing
+ * that it, or the files with the output, do not, and they leave the log later.
  */
 export const deltaKinds: ReadonlySet<string> = new Set<EventKind>([
   'message.delta',
   'reasoning.delta',
   'tool.updated',
+  'process.output',
 ]);
 
-/** The kinds that close an item with its whole content. */
+/** What a delta, or the event that closes it, is part of: an item, else a process. */
+export function settlesWith(event: RuntimeEventRecord): string {
+  return String(event.payload.item_id ?? event.process_id);
+}
+
+/** The kinds that close an item with its whole content, or a process. */
 export const settlingKinds: ReadonlySet<string> = new Set<EventKind>([
   'message.completed',
   'reasoning.completed',
   'tool.completed',
+  'process.completed',
+  'process.failed',
+  'process.timed_out',
+  'process.killed',
 ]);
 
 /** A sequence number: strictly rising over the whole runtime, never given twice, with holes. */
@@ -58,7 +77,10 @@ export const runtimeEventRecord = z
   .looseObject({
     seq: sequenceNumber,
     id: z.string(),
-    kind: z.string(),
+    kind: z
+      .string()
+      .describe('What happened; kinds may be added.')
+      .meta({ examples: [...eventKinds] }),
     scope: z.enum(['runtime', 'session', 'process', 'worktree', 'team']),
     session_id: z.string().nullable(),
     turn_id: z.string().nullable(),
@@ -67,11 +89,30 @@ export const runtimeEventRecord = z
     team_id: z.string().nullable(),
     created_at: timestamp,
     v: z.int().describe("The payload's version."),
-    payload: z.record(z.string(), z.unknown()),
+    payload: z
+      .record(z.string(), z.unknown())
+      .describe(
+        'By kind: the records that changed, without what never changes, or a piece of output.',
+      ),
   })
-  .meta({ id: 'RuntimeEventRecord' });
+  .meta({
+    id: 'RuntimeEventRecord',
+    description: 'One thing that happened. It belongs to each scope whose id it carries.',
+  });
 
 export type RuntimeEventRecord = z.output<typeof runtimeEventRecord>;
+
+/** Told on a stream where what follows its cursor is not whole. */
+export const streamGap = z
+  .looseObject({
+    requested: sequenceNumber.describe('The cursor.'),
+    trimmed_seq: sequenceNumber.describe('The highest seq that retention took from the scope.'),
+    latest_seq: sequenceNumber.describe('The newest seq there is.'),
+  })
+  .meta({
+    id: 'StreamGap',
+    description: 'What follows on the stream is not all there was after its cursor.',
+  });
 
 /** The kinds that a filter names: `turn.completed` alone, or all of a group as `turn.*`. */
 export function kindsMatching(patterns: readonly string[]): Set<EventKind> {
@@ -117,7 +158,8 @@ const streamQuery = {
     .describe('Only events after this one; wins over Last-Event-ID. "latest": only what is new.'),
 };
 
-const sessionParam = { session_id: z.string() };
+const processParam = { process_id: z.string() };
+const gapFrame = { 'stream.gap': streamGap };
 
 export const replayEvents = endpoint({
   method: 'GET',
@@ -132,6 +174,7 @@ export const streamEvents = endpoint({
   path: '/v1/events/stream',
   summary: 'Stream events of the whole runtime: stored ones first, then live ones',
   answers: 'stream',
+  frames: gapFrame,
   query: streamQuery,
   response: runtimeEventRecord,
 });
@@ -151,8 +194,31 @@ export const streamSessionEvents = endpoint({
   path: '/v1/sessions/{session_id}/events/stream',
   summary: 'Stream events of a session: stored ones first, then live ones',
   answers: 'stream',
+  frames: gapFrame,
   params: sessionParam,
   query: streamQuery,
   response: runtimeEventRecord,
   errors: ['not_found'],
+});
+
+export const replayProcessEvents = endpoint({
+  method: 'GET',
+  path: '/v1/processes/{process_id}/events',
+  summary: 'Replay events of a process',
+  params: processParam,
+  query: { ...replayQuery, ...ownerQuery },
+  response: z.array(runtimeEventRecord),
+  errors: ['not_found'],
+});
+
+export const streamProcessEvents = endpoint({
+  method: 'GET',
+  path: '/v1/processes/{process_id}/events/stream',
+  summary: 'Stream events of a process: stored ones first, then live ones',
+  answers: 'stream',
+  frames: gapFrame,
+  params: processParam,
+  query: { ...streamQuery, ...ownerQuery },
+  response: runtimeEventRecord,
+  errors: ['not_found', 'too_many'],
 });

@@ -1,6 +1,7 @@
 import * as approvals from './approvals.ts';
 import * as events from './events.ts';
 import * as providers from './providers.ts';
+import * as processes from './processes.ts';
 import * as runtime from './runtime.ts';
 import * as sessions from './sessions.ts';
 import * as tokens from './tokens.ts';
@@ -31,6 +32,16 @@ export const endpoints = {
   listModels: providers.listModels,
   getAcpAuthStatus: providers.getAcpAuthStatus,
   getProviderDiagnostics: providers.getProviderDiagnostics,
+  createProcess: processes.createProcess,
+  listProcesses: processes.listProcesses,
+  getProcess: processes.getProcess,
+  getProcessLogs: processes.getProcessLogs,
+  streamProcessLogs: processes.streamProcessLogs,
+  waitForProcess: processes.waitForProcess,
+  killProcess: processes.killProcess,
+  getProcessDiagnostics: processes.getProcessDiagnostics,
+  replayProcessEvents: events.replayProcessEvents,
+  streamProcessEvents: events.streamProcessEvents,
   replayEvents: events.replayEvents,
   streamEvents: events.streamEvents,
   replaySessionEvents: events.replaySessionEvents,

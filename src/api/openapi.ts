@@ -1,12 +1,12 @@
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { errorBody } from './common.ts';
 import type { Endpoint } from './endpoint.ts';
 import { endpoints } from './index.ts';
+import { answerHeaders, answersOf, type Components, takesKey } from './openapi-answers.ts';
 
 /** The description of the interface as YAML, made from the endpoint table. */
 export function openApiYaml(version: string): string {
-  const components: Record<string, unknown> = {};
+  const components: Components = { schemas: {}, responses: {} };
   const paths: Record<string, Record<string, unknown>> = {};
   for (const [name, endpoint] of Object.entries(endpoints as Record<string, Endpoint>)) {
     (paths[endpoint.path] ??= {})[endpoint.method.toLowerCase()] = operation(
@@ -20,84 +20,128 @@ export function openApiYaml(version: string): string {
     info: {
       title: 'cadre',
       version,
-      description:
-        'Runs teams of coding agents on one machine. When this disagrees with the server, the server is right.',
+      description,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     security: [{ token: [] }],
+    tags: Object.entries(tags).map(([name, text]) => ({ name, description: text })),
     paths,
     components: {
       securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
-      schemas: Object.fromEntries(
-        Object.entries(components).toSorted(([a], [b]) => a.localeCompare(b)),
-      ),
+      parameters: requestHeaders,
+      headers: answerHeaders,
+      responses: sorted(components.responses),
+      schemas: sorted(components.schemas),
     },
   };
-  return stringify(document, { lineWidth: 110, aliasDuplicateObjects: false });
+  return stringify(document, {
+    lineWidth: 110,
+    blockQuote: 'literal',
+    aliasDuplicateObjects: false,
+  });
 }
 
-function operation(name: string, endpoint: Endpoint, components: Record<string, unknown>): object {
-  const { summary, access, params, query, body, response, answers } = endpoint;
-  const describe = (schema: z.ZodType, io: 'input' | 'output') => schemaOf(schema, io, components);
-  const parameters = [
-    ...Object.entries(params).map(([key, schema]) => ({
-      name: key,
-      in: 'path',
-      required: true,
-      schema: describe(schema, 'input'),
-    })),
-    ...Object.entries(query).map(([key, schema]) => ({
-      name: key,
-      in: 'query',
-      required: false,
-      schema: describe(schema, 'input'),
-    })),
-    ...(answers === 'stream'
-      ? [{ name: 'Last-Event-ID', in: 'header', required: false, schema: { type: 'string' } }]
-      : []),
-  ];
-  const contentType = {
-    json: 'application/json',
-    stream: 'text/event-stream',
-    text: 'application/yaml',
-  }[answers];
-  const content = {
-    [contentType]: {
-      schema: answers === 'text' ? { type: 'string' } : describe(response, 'output'),
-    },
-  };
+const description = `Runs teams of coding agents on one machine.
+
+- A request is looked at in this order: Host, Origin, token, route, method, content type, size, body. Fields and
+  parameters that are not described here are refused by name; numbers out of range are refused, never clamped.
+- An answer means that what it tells of is on disk. Fields and kinds of events may be added to it.
+- A list is an array, newest first; the next page begins at the cursor in X-Next-Cursor. Lists and replays also end
+  at 8 MiB.
+- All events share one sequence, \`seq\`. It has holes, and no number is given twice.
+- Timestamps are integer Unix milliseconds.
+
+Where this disagrees with the server, the server is right.`;
+
+/** One a noun: an operation has that of the last noun in its path. */
+const tags: Record<string, string> = {
+  runtime: 'Health, version, diagnostics and this description.',
+  providers: 'What agents there are, their models and logins.',
+  sessions: 'Conversations with agents.',
+  turns: 'What is said to an agent, and all it says and does until it has answered.',
+  approvals: 'What agents ask for permission for.',
+  events: 'Everything that happens, in order: as replays and as streams.',
+  tokens: 'Tokens beside the API token.',
+};
+
+const requestHeaders = {
+  RequestId: {
+    name: 'X-Request-Id',
+    in: 'header',
+    description: 'Names the request in the answer and in the log; anything else is replaced.',
+    schema: { type: 'string', pattern: '^[\\w.-]{1,64}$' },
+  },
+  IdempotencyKey: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description:
+      'The same request with the same key and token is carried out once within 24 h; who asks again gets the ' +
+      'stored answer, if that was 2xx or 409. With another body the key is refused.',
+    schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
+  },
+  LastEventId: {
+    name: 'Last-Event-ID',
+    in: 'header',
+    description: 'Only events after this one; not looked at where after_seq is given.',
+    schema: { type: 'string', pattern: '^\\d{1,16}$' },
+  },
+};
+
+function operation(name: string, endpoint: Endpoint, components: Components): object {
+  const { summary, access, body } = endpoint;
   return {
     operationId: name,
+    tags: [tagOf(endpoint.path)],
     summary,
     ...(access === 'public' ? { security: [] } : {}),
-    ...(parameters.length > 0 ? { parameters } : {}),
+    parameters: parametersOf(endpoint, components),
     ...(body
       ? {
           requestBody: {
-            required: true,
-            content: { 'application/json': { schema: describe(body, 'input') } },
+            // An empty body counts as {}.
+            required: !body.safeParse({}).success,
+            content: { 'application/json': { schema: schemaOf(body, 'input', components) } },
           },
         }
       : {}),
-    responses: {
-      200: {
-        description: answers === 'stream' ? 'Events; the data of each is one record.' : 'Done.',
-        content,
-      },
-      default: {
-        description: `Refused${endpoint.errors.length > 0 ? `; beside the usual codes: ${endpoint.errors.join(', ')}` : ''}.`,
-        content: { 'application/json': { schema: describe(errorBody, 'output') } },
-      },
-    },
+    responses: answersOf(endpoint, components, (schema) => schemaOf(schema, 'output', components)),
   };
+}
+
+function tagOf(path: string): string {
+  return path.split('/').findLast((part) => part in tags) ?? 'runtime';
+}
+
+function parametersOf(endpoint: Endpoint, components: Components): object[] {
+  const { params, query, answers } = endpoint;
+  const described = (place: 'path' | 'query') => (entry: [name: string, schema: z.ZodType]) => {
+    const { description: text, ...schema } = schemaOf(entry[1], 'input', components);
+    return {
+      name: entry[0],
+      in: place,
+      required: place === 'path',
+      ...(text === undefined ? {} : { description: text }),
+      schema,
+    };
+  };
+  const common = (name: keyof typeof requestHeaders) => ({
+    $ref: `#/components/parameters/${name}`,
+  });
+  return [
+    ...Object.entries(params).map(described('path')),
+    ...Object.entries(query).map(described('query')),
+    ...(answers === 'stream' ? [common('LastEventId')] : []),
+    ...(takesKey(endpoint) ? [common('IdempotencyKey')] : []),
+    common('RequestId'),
+  ];
 }
 
 /** The schema as JSON Schema; what has an id becomes a component and is referred to. */
 function schemaOf(
   schema: z.ZodType,
   io: 'input' | 'output',
-  components: Record<string, unknown>,
-): object {
+  { schemas }: Components,
+): Record<string, unknown> {
   const {
     $schema: _,
     $defs: defs,
@@ -106,21 +150,19 @@ function schemaOf(
     io,
     target: 'draft-2020-12',
     unrepresentable: 'throw',
-    override({ jsonSchema }) {
-      // An input that has a default may be left out; a loose object says so by itself.
-      if (jsonSchema.$schema) delete jsonSchema.$schema;
-    },
   }) as Record<string, unknown> & { $defs?: Record<string, unknown> };
-  const text = (value: unknown) =>
-    JSON.stringify(value).replaceAll('#/$defs/', '#/components/schemas/');
-  for (const [id, described] of Object.entries(defs ?? {})) {
-    const { id: _id, ...rest } = described as Record<string, unknown>;
-    components[id] ??= JSON.parse(text(rest));
-  }
-  if (typeof own.id === 'string') {
-    const { id, ...rest } = own;
-    components[id] ??= JSON.parse(text(rest));
-    return { $ref: `#/components/schemas/${id}` };
-  }
-  return JSON.parse(text(own)) as object;
+  const moved = ({ id: _id, ...rest }: Record<string, unknown>) =>
+    JSON.parse(JSON.stringify(rest).replaceAll('#/$defs/', '#/components/schemas/')) as Record<
+      string,
+      unknown
+    >;
+  for (const [id, described] of Object.entries(defs ?? {}))
+    schemas[id] ??= moved(described as Record<string, unknown>);
+  if (typeof own.id !== 'string') return moved(own);
+  schemas[own.id] ??= moved(own);
+  return { $ref: `#/components/schemas/${own.id}` };
+}
+
+function sorted<T>(named: Record<string, T>): Record<string, T> {
+  return Object.fromEntries(Object.entries(named).toSorted(([a], [b]) => a.localeCompare(b)));
 }

@@ -18,12 +18,18 @@ export const provider = z
       models: z.boolean(),
     }),
   })
-  .meta({ id: 'Provider' });
+  .meta({
+    id: 'Provider',
+    description: 'A kind of agent, what it can do and whether it could start.',
+  });
 export type ProviderRecord = z.output<typeof provider>;
 
 export const model = z
   .looseObject({ id: z.string(), display_name: z.string(), reasoning_levels: z.array(z.string()) })
-  .meta({ id: 'Model' });
+  .meta({
+    id: 'Model',
+    description: 'A model of a provider.',
+  });
 export type Model = z.output<typeof model>;
 
 export const authStatus = z
@@ -32,7 +38,10 @@ export const authStatus = z
     mode: z.enum(['api_key', 'account', 'agent_managed', 'not_needed', 'not_configured']),
     detail: z.string(),
   })
-  .meta({ id: 'AuthStatus' });
+  .meta({
+    id: 'AuthStatus',
+    description: 'Whether a provider is logged in, and how.',
+  });
 export type AuthStatus = z.output<typeof authStatus>;
 
 export const providerDiagnostics = provider
@@ -44,7 +53,10 @@ export const providerDiagnostics = provider
     unknown_messages: z.int(),
     last_error: z.string().nullable(),
   })
-  .meta({ id: 'ProviderDiagnostics' });
+  .meta({
+    id: 'ProviderDiagnostics',
+    description: 'A provider with what it runs just now.',
+  });
 export type ProviderDiagnostics = z.output<typeof providerDiagnostics>;
 
 export const listProviders = endpoint({
@@ -58,7 +70,7 @@ export const listModels = endpoint({
   method: 'GET',
   path: '/v1/providers/{provider}/models',
   summary: 'The models of a provider; empty where they are chosen inside its agent',
-  params: { provider: providerId },
+  params: { provider: providerId.describe('The provider.') },
   response: z.array(model),
   errors: ['not_found', 'provider_unavailable'],
 });

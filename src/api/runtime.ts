@@ -15,7 +15,10 @@ export const health = z
       providers: z.looseObject({ status: healthStatus }),
     }),
   })
-  .meta({ id: 'Health' });
+  .meta({
+    id: 'Health',
+    description: 'How the server and its parts are.',
+  });
 export type Health = z.output<typeof health>;
 
 export const recoverySummary = z
@@ -36,7 +39,10 @@ export const recoverySummary = z
     worktrees_missing: z.array(z.string()),
     deliveries_retried: z.array(z.string()),
   })
-  .meta({ id: 'RecoverySummary' });
+  .meta({
+    id: 'RecoverySummary',
+    description: 'What the last start found and mended: ids, by what was done.',
+  });
 export type RecoverySummary = z.output<typeof recoverySummary>;
 
 const spread = z
@@ -47,7 +53,10 @@ const spread = z
     p99: z.number(),
     max: z.number(),
   })
-  .meta({ id: 'Spread' });
+  .meta({
+    id: 'Spread',
+    description: 'How a number is spread over the last samples.',
+  });
 
 export const diagnostics = z
   .looseObject({
@@ -66,7 +75,10 @@ export const diagnostics = z
     event_loop: z.looseObject({ delay_us: spread }),
     memory: z.looseObject({ rss_bytes: z.int(), heap_used_bytes: z.int() }),
   })
-  .meta({ id: 'Diagnostics' });
+  .meta({
+    id: 'Diagnostics',
+    description: 'How the server is doing, in numbers.',
+  });
 export type Diagnostics = z.output<typeof diagnostics>;
 
 export const getPublicHealth = endpoint({

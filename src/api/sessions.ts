@@ -3,7 +3,9 @@ import { failure, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 /** The providers the interface names. */
-export const providerId = z.enum(['codex', 'claude', 'acp']).meta({ id: 'ProviderId' });
+export const providerId = z
+  .enum(['codex', 'claude', 'acp'])
+  .meta({ id: 'ProviderId', description: 'A provider that the interface names.' });
 export type ProviderId = z.output<typeof providerId>;
 
 export const sessionStatus = z.enum([
@@ -33,7 +35,11 @@ export const usage = z
     context_window: z.number().nullable(),
     cost_usd: z.number().nullable(),
   })
-  .meta({ id: 'Usage' });
+  .meta({
+    id: 'Usage',
+    description:
+      'What a turn or session has used, as the provider counts it; null where it does not say.',
+  });
 export type Usage = z.output<typeof usage>;
 
 export const session = z
@@ -67,7 +73,10 @@ export const session = z
     closed_at: timestamp.nullable(),
     trimmed: z.boolean().describe('Retention took its events and what its turns said.'),
   })
-  .meta({ id: 'Session' });
+  .meta({
+    id: 'Session',
+    description: 'A conversation with an agent.',
+  });
 export type Session = z.output<typeof session>;
 
 const textInput = z.strictObject({ type: z.literal('text'), text: z.string() });
@@ -85,7 +94,10 @@ const imageInline = z.strictObject({
 });
 
 /** One piece of what is said to an agent, as a client sends it. */
-export const inputItem = z.union([textInput, imageByPath, imageInline]).meta({ id: 'InputItem' });
+export const inputItem = z.union([textInput, imageByPath, imageInline]).meta({
+  id: 'InputItem',
+  description: 'One piece of what is said to an agent.',
+});
 export type InputItem = z.output<typeof inputItem>;
 
 const storedImage = z.looseObject({
@@ -98,7 +110,11 @@ const storedImage = z.looseObject({
 /** One piece of what was said to an agent, as it is kept: an image by its digest, never its data. */
 export const storedInputItem = z
   .union([z.looseObject({ type: z.literal('text'), text: z.string() }), storedImage])
-  .meta({ id: 'StoredInputItem' });
+  .meta({
+    id: 'StoredInputItem',
+    description:
+      'One piece of what was said to an agent, as it is kept: an image by its digest, never its data.',
+  });
 export type StoredInputItem = z.output<typeof storedInputItem>;
 export type StoredImage = z.output<typeof storedImage>;
 
@@ -122,7 +138,10 @@ export const turn = z
     interrupt_requested_at: timestamp.nullable(),
     trimmed: z.boolean().describe('Retention took its input, text and items.'),
   })
-  .meta({ id: 'Turn' });
+  .meta({
+    id: 'Turn',
+    description: 'What was said to an agent, and what came of it.',
+  });
 export type Turn = z.output<typeof turn>;
 
 /** One thing that a turn said or did, whole. */
@@ -145,11 +164,14 @@ export const item = z
     created_at: timestamp,
     completed_at: timestamp.nullable(),
   })
-  .meta({ id: 'Item' });
+  .meta({
+    id: 'Item',
+    description: 'One thing that a turn said or did, whole.',
+  });
 export type Item = z.output<typeof item>;
 
-const sessionParam = { session_id: z.string() };
-const turnParams = { session_id: z.string(), turn_id: z.string() };
+export const sessionParam = { session_id: z.string().describe('The session.') };
+const turnParams = { ...sessionParam, turn_id: z.string().describe('The turn.') };
 
 export const createSession = endpoint({
   method: 'POST',
@@ -172,7 +194,11 @@ export const listSessions = endpoint({
   method: 'GET',
   path: '/v1/sessions',
   summary: 'List sessions, newest first',
-  query: { status: sessionStatus.optional(), provider: providerId.optional(), ...pageQuery },
+  query: {
+    status: sessionStatus.optional().describe('Only sessions with this status.'),
+    provider: providerId.optional().describe('Only sessions of this provider.'),
+    ...pageQuery,
+  },
   response: z.array(session),
 });
 
@@ -250,7 +276,7 @@ export const getItem = endpoint({
   method: 'GET',
   path: '/v1/sessions/{session_id}/turns/{turn_id}/items/{item_id}',
   summary: 'One thing that a turn said or did, whole',
-  params: { ...turnParams, item_id: z.string() },
+  params: { ...turnParams, item_id: z.string().describe('The item.') },
   response: item,
   errors: ['not_found'],
 });

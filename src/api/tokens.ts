@@ -3,17 +3,20 @@ import { pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 /** What a token lets its bearer do: everything, or GET alone and nothing about tokens. */
-export const tokenScope = z.enum(['admin', 'read']).meta({ id: 'TokenScope' });
+export const tokenScope = z.enum(['admin', 'read']).meta({
+  id: 'TokenScope',
+  description: 'What the bearer may do: everything, or GET alone and nothing about tokens.',
+});
 export type TokenScope = z.output<typeof tokenScope>;
 
 export const token = z
   .looseObject({ id: z.string(), name: z.string(), scope: tokenScope, created_at: timestamp })
-  .meta({ id: 'Token' });
+  .meta({ id: 'Token', description: 'A token beside the API token, without its secret.' });
 export type Token = z.output<typeof token>;
 
 export const createdToken = token
   .extend({ secret: z.string().describe('What the bearer sends. It is shown this once.') })
-  .meta({ id: 'CreatedToken' });
+  .meta({ id: 'CreatedToken', description: 'A token with its secret.' });
 export type CreatedToken = z.output<typeof createdToken>;
 
 export const listTokens = endpoint({
@@ -49,7 +52,7 @@ export const deleteToken = endpoint({
   path: '/v1/tokens/{token_id}',
   summary: 'Revoke a token: requests with it are refused from now on',
   access: 'admin',
-  params: { token_id: z.string() },
+  params: { token_id: z.string().describe('The token.') },
   response: token,
   errors: ['not_found'],
 });

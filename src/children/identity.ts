@@ -44,6 +44,19 @@ export function carriersOf(marker: string): number[] {
   return found;
 }
 
+/** Kills what carries `marker`, until a look around finds nothing that was not killed already; a killed one may take a moment to go. */
+export function killCarriers(marker: string): number[] {
+  const killed = new Set<number>();
+  for (;;) {
+    const fresh = carriersOf(marker).filter((pid) => !killed.has(pid));
+    if (fresh.length === 0) return [...killed];
+    for (const pid of fresh) {
+      signal(pid, 'SIGKILL');
+      killed.add(pid);
+    }
+  }
+}
+
 /** Signals a process or, with a negative number, a group; false when there is none. 0 only asks. */
 export function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   try {

@@ -2,7 +2,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
-import { bootId, carriersOf, type Identity, isAlive, signal } from './identity.ts';
+import { bootId, type Identity, isAlive, killCarriers, signal } from './identity.ts';
 import { MARKER_VARIABLE } from './marker.ts';
 
 type RunRow = [
@@ -68,8 +68,10 @@ export class Ledger {
     await this.#db.transact(() => end.run(now, now, this.#run));
   }
 
-  add(child: Identity, what: string): Promise<void> {
+  /** `more` runs in the same transaction. */
+  add(child: Identity, what: string, more?: (pid: number) => void): Promise<void> {
     return this.#db.transact(() => {
+      more?.(child.pid);
       this.#insert.run(
         child.pid,
         child.startedTicks,
@@ -118,18 +120,5 @@ export class Ledger {
       swept.run(this.#clock.now(), this.#run);
     });
     return [...killed];
-  }
-}
-
-/** Kills until a look around finds nothing that was not killed already; a killed one may take a moment to go. */
-function killCarriers(marker: string): number[] {
-  const killed = new Set<number>();
-  for (;;) {
-    const fresh = carriersOf(marker).filter((pid) => !killed.has(pid));
-    if (fresh.length === 0) return [...killed];
-    for (const pid of fresh) {
-      signal(pid, 'SIGKILL');
-      killed.add(pid);
-    }
   }
 }

@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import type { Readable, Writable } from 'node:stream';
+import { type Readable, Writable } from 'node:stream';
 import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Logger } from '../lib/log.ts';
@@ -74,7 +74,12 @@ export class Supervisor {
     env: Record<string, string>;
     /** For the ledger and the log. */
     what: string;
+    /** `none`: it reads the end of the file at once. */
+    stdin?: 'pipe' | 'none';
+    /** Runs in the transaction that registers it, before its command does. */
+    onRegister?: (pid: number) => void;
   }): Promise<Child> {
+    const stdin = given.stdin === 'none' ? 'ignore' : 'pipe';
     const subprocess = execa('/bin/sh', ['-c', GATE, 'gate', given.command, ...given.args], {
       cwd: given.cwd,
       env: { ...given.env, [MARKER_VARIABLE]: this.#marker },
@@ -83,7 +88,7 @@ export class Supervisor {
       cleanup: false,
       buffer: false,
       reject: false,
-      stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+      stdio: [stdin, 'pipe', 'pipe', 'pipe'],
     });
     // Not the promise of execa, which also waits for whoever holds the pipes open.
     subprocess.catch(() => undefined);
@@ -105,7 +110,7 @@ export class Supervisor {
     this.#failpoint('child.gated');
     this.#keeper.add(leader);
     try {
-      await this.#ledger.add(leader, given.what);
+      await this.#ledger.add(leader, given.what, given.onRegister);
     } catch (error) {
       signal(-leader.pid, 'SIGKILL');
       this.#keeper.remove(leader.pid);
@@ -114,15 +119,15 @@ export class Supervisor {
     this.#failpoint('child.registered');
     const child: Child = {
       pid: leader.pid,
-      stdin: subprocess.stdin,
-      stdout: subprocess.stdout,
-      stderr: subprocess.stderr,
+      stdin: process.stdin ?? new Writable().end(),
+      stdout: process.stdout as Readable,
+      stderr: process.stderr as Readable,
       exited,
       end: (graceMs) => this.#endGroup(leader, graceMs),
     };
     // A child that is gone early shows by its exit; writing to it is no reason to fall.
     const gate = process.stdio[3] as Writable;
-    for (const stream of [subprocess.stdin, gate]) stream.on('error', () => undefined);
+    for (const stream of [child.stdin, gate]) stream.on('error', () => undefined);
     gate.end('go\n');
     this.#live.add(child);
     this.#log.debug({ pid: child.pid, what: given.what }, 'started');

@@ -1,14 +1,10 @@
-import { deltaKinds, type RuntimeEventRecord, settlingKinds } from '../api/events.ts';
+import { deltaKinds, type RuntimeEventRecord, settlesWith, settlingKinds } from '../api/events.ts';
 
 /**
  * A reading without the deltas whose item is closed in it: the closing event has all they said. Two readings
  * of a scope are equal when they are equal settled.
  */
 export function settle(events: readonly RuntimeEventRecord[]): RuntimeEventRecord[] {
-  const closed = new Set(
-    events.filter(({ kind }) => settlingKinds.has(kind)).map(({ payload }) => payload.item_id),
-  );
-  return events.filter(
-    ({ kind, payload }) => !(deltaKinds.has(kind) && closed.has(payload.item_id)),
-  );
+  const closed = new Set(events.filter(({ kind }) => settlingKinds.has(kind)).map(settlesWith));
+  return events.filter((event) => !(deltaKinds.has(event.kind) && closed.has(settlesWith(event))));
 }

@@ -52,6 +52,20 @@ export const configSchema = z.strictObject({
         .default(256 * 1024 ** 2),
     })
     .prefault({}),
+  processes: z
+    .strictObject({
+      /** Off: a command is split into words, and shell operators are refused. */
+      allow_shell: z.boolean().default(true),
+      max_concurrent: z.int().min(1).max(10_000).default(32),
+      max_queued: z.int().min(0).max(1_000_000).default(1000),
+      default_timeout_ms: milliseconds.default(600_000),
+      kill_grace_ms: milliseconds.default(5000),
+      /** Of each stream: the first and the last half of it are kept. */
+      max_output_bytes_per_process: z.int().min(1024).default(20_000_000),
+      /** Variables of the server that processes do not get, beside those that no process gets. */
+      env_remove: z.array(z.string()).default([]),
+    })
+    .prefault({}),
   sessions: z.strictObject({ turn_timeout_ms: milliseconds.nullable().default(null) }).prefault({}),
   approvals: z
     .strictObject({

@@ -58,7 +58,8 @@ export function eventRecord(
 }
 
 function homeScope(kind: EventKind): RuntimeEventRecord['scope'] {
-  return kind.startsWith('runtime.') ? 'runtime' : 'session';
+  if (/^(runtime|storage)\./.test(kind)) return 'runtime';
+  return kind.startsWith('process.') ? 'process' : 'session';
 }
 
 /**

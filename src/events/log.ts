@@ -1,4 +1,4 @@
-import { deltaKinds, type RuntimeEventRecord } from '../api/events.ts';
+import { deltaKinds, type RuntimeEventRecord, settlesWith } from '../api/events.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import { checksum, verify } from '../store/checksum.ts';
@@ -91,8 +91,7 @@ export class EventLog {
     const { session_id, process_id, worktree_id, team_id } = record;
     const values: SqlValue[] = [seq, record.kind, session_id, process_id, worktree_id, team_id];
     values.push(record.created_at, text, checksum(text, seq));
-    if (deltaKinds.has(record.kind))
-      this.#insertDelta.run(...values, String(record.payload.item_id));
+    if (deltaKinds.has(record.kind)) this.#insertDelta.run(...values, settlesWith(record));
     else this.#insertEvent.run(...values);
     const entry: AppendedEntry = {
       seq,

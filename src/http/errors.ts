@@ -1,34 +1,5 @@
-import { AppError, type ErrorCode } from '../errors.ts';
-
-/** The HTTP status of each refusal. */
-const statusOf: Record<ErrorCode, number> = {
-  invalid: 400,
-  provider_unavailable: 400,
-  usage: 400,
-  unauthorized: 401,
-  forbidden_host: 403,
-  forbidden_origin: 403,
-  forbidden_scope: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  conflict: 409,
-  turn_in_progress: 409,
-  turn_conflict: 409,
-  turn_not_active: 409,
-  session_closed: 409,
-  session_failed: 409,
-  approval_resolved: 409,
-  idempotency_conflict: 409,
-  payload_too_large: 413,
-  unsupported_media_type: 415,
-  too_many: 429,
-  internal: 500,
-  storage_full: 500,
-  storage_damaged: 500,
-  unreachable: 500,
-  timeout: 500,
-  shutting_down: 503,
-};
+import { refusals } from '../api/refusals.ts';
+import { AppError } from '../errors.ts';
 
 /** How an error leaves the server. Whatever is not an AppError is a bug: its cause stays in the log. */
 export function errorReply(error: unknown): { status: number; body: object; isBug: boolean } {
@@ -40,7 +11,7 @@ export function errorReply(error: unknown): { status: number; body: object; isBu
   const { code, message } = known;
   // The interface fixes this body.
   const body = code === 'unauthorized' ? { error: message } : { error: message, code };
-  return { status: statusOf[code], body, isBug: false };
+  return { status: refusals[code].status, body, isBug: false };
 }
 
 /** The framework's own refusals, in our words. */

@@ -29,6 +29,8 @@ export interface Call<E> {
   header: (name: string) => string | undefined;
   /** Sets a header of the answer. */
   setHeader: (name: string, value: string) => void;
+  /** Aborts when the client has left before it was answered. */
+  left: () => AbortSignal;
   /** The raw answer, for a handler that streams: it answers by itself from then on. */
   takeOver: () => FastifyReply['raw'];
 }
@@ -103,6 +105,11 @@ function callReader<E extends Endpoint>(
       : checkBody(request.body === undefined ? {} : request.body)) as BodyOf<E>,
     header: (name) => firstOf(request.headers[name]),
     setHeader: (name, value) => void reply.header(name, value),
+    left: () => {
+      const left = new AbortController();
+      reply.raw.once('close', () => left.abort());
+      return left.signal;
+    },
     takeOver: () => {
       for (const [name, value] of Object.entries(reply.getHeaders()))
         reply.raw.setHeader(name, String(value));

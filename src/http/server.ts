@@ -15,6 +15,7 @@ import type { KeptAnswers } from '../idempotency/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
+import type { ProcessService } from '../processes/service.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { TokenService } from '../tokens/service.ts';
 import { type AccessRules, assertMayEnter } from './auth.ts';
@@ -24,6 +25,7 @@ import { mounter } from './mount.ts';
 import { eventRoutes } from './routes/events.ts';
 import { type ProviderKnowledge, providerRoutes } from './routes/providers.ts';
 import { runtimeRoutes, type SelfKnowledge } from './routes/runtime.ts';
+import { processRoutes } from './routes/processes.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { tokenRoutes } from './routes/tokens.ts';
 import { EventStreams } from './sse.ts';
@@ -52,6 +54,7 @@ export function createHttpServer(given: {
   /** So many streams may be open at once. */
   maxStreams: () => number;
   sessions: SessionService;
+  processes: ProcessService;
   providers: ProviderKnowledge;
   tokens: TokenService;
   keptAnswers: KeptAnswers;
@@ -109,6 +112,7 @@ export function createHttpServer(given: {
   runtimeRoutes(mount, self);
   providerRoutes(mount, given.providers);
   sessionRoutes(mount, given.sessions);
+  processRoutes(mount, { ...given, streams });
   eventRoutes(mount, { ...given, streams, epoch: self.epoch });
   tokenRoutes(mount, given.tokens);
 

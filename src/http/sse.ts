@@ -13,6 +13,9 @@ const STALLED_MS = 10 * 60_000;
 /** How long a stream that is being ended may take for what it has not read yet. */
 const LAST_WORDS_MS = 2000;
 
+/** Frames that are ready together, in order; `gone` aborts when the client has left, `ending` when the server stops. */
+export type Frames = (gone: AbortSignal, ending: AbortSignal) => AsyncIterable<Buffer | string>;
+
 /** The open streams of the server. */
 export class EventStreams {
   readonly #feed: Feed;
@@ -38,14 +41,9 @@ export class EventStreams {
     );
   }
 
-  /** Answers with the events of a scope after `after`, stored ones first, then live ones, until the client leaves. */
-  serve(
-    response: ServerResponse,
-    headers: Record<string, string>,
-    scope: Scope,
-    after: number,
-  ): void {
-    const served = this.#serve(response, headers, scope, after).catch(() => {
+  /** Answers with frames, as they come, until there are no more or the client leaves. */
+  serve(response: ServerResponse, headers: Record<string, string>, frames: Frames): void {
+    const served = this.#serve(response, headers, frames).catch(() => {
       // Nothing can be said in the middle of a stream; the client comes back with its last id.
       response.destroy();
     });
@@ -69,8 +67,7 @@ export class EventStreams {
   async #serve(
     response: ServerResponse,
     headers: Record<string, string>,
-    scope: Scope,
-    after: number,
+    frames: Frames,
   ): Promise<void> {
     response.writeHead(200, {
       ...headers,
@@ -79,36 +76,42 @@ export class EventStreams {
       'x-accel-buffering': 'no',
     });
     response.write('retry: 1000\n\n');
-    if (after > this.#feed.latestSeq) response.write(this.#gapFrame(after, 0));
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     using _ping = this.#clock.every(PING_MS, () => {
       // A reader that is behind has its sign of life in what is waiting for it.
       if (!response.writableNeedDrain) response.write(`: ping ${this.#feed.latestSeq}\n\n`);
     });
-    let cursor = after;
-    const pages = this.#feed.follow(scope, after, gone.signal, this.#ending.signal);
-    for await (const { entries, trimmed } of pages) {
-      if (trimmed !== null) response.write(this.#gapFrame(cursor, trimmed));
-      cursor = entries.at(-1)?.seq ?? cursor;
-      if (!response.write(Buffer.concat(entries.map(frameOf)))) {
-        using _cut = this.#clock.after(STALLED_MS, () => response.destroy());
-        await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
-      }
+    for await (const ready of frames(gone.signal, this.#ending.signal)) {
+      if (response.write(ready)) continue;
+      using _cut = this.#clock.after(STALLED_MS, () => response.destroy());
+      await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
     }
     response.end();
     if (!response.destroyed)
       await once(response, 'close', { signal: gone.signal }).catch(() => undefined);
   }
+}
 
-  /**
-   * Says that what follows the cursor is not whole: retention took some of it, or the cursor is beyond everything
-   * there is (of another log, or one that a power loss cut short).
-   */
-  #gapFrame(requested: number, trimmed_seq: number): string {
-    const gap = { requested, trimmed_seq, latest_seq: this.#feed.latestSeq };
-    return `event: stream.gap\ndata: ${JSON.stringify(gap)}\n\n`;
-  }
+/** The events of a scope after `after`, stored ones first, then live ones. */
+export function eventFrames(feed: Feed, scope: Scope, after: number): Frames {
+  return async function* (gone, ending) {
+    if (after > feed.latestSeq) yield gapFrame(after, 0, feed.latestSeq);
+    let cursor = after;
+    for await (const { entries, trimmed } of feed.follow(scope, after, gone, ending)) {
+      if (trimmed !== null) yield gapFrame(cursor, trimmed, feed.latestSeq);
+      cursor = entries.at(-1)?.seq ?? cursor;
+      yield Buffer.concat(entries.map(frameOf));
+    }
+  };
+}
+
+/**
+ * Says that what follows the cursor is not whole: retention took some of it, or the cursor is beyond everything
+ * there is (of another log, or one that a power loss cut short).
+ */
+function gapFrame(requested: number, trimmed_seq: number, latest_seq: number): string {
+  return `event: stream.gap\ndata: ${JSON.stringify({ requested, trimmed_seq, latest_seq })}\n\n`;
 }
 
 /** Followers at the head share an entry, and so its frame. */

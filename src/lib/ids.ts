@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { v7 } from 'uuid';
 
-type IdPrefix = 'sess' | 'turn' | 'item' | 'apr' | 'tok' | 'run' | 'evt' | 'req' | 'epoch';
+type IdPrefix = 'sess' | 'turn' | 'item' | 'apr' | 'tok' | 'proc' | 'run' | 'evt' | 'req' | 'epoch';
 
 /** Makes identifiers, handed in, so that a test can own them. */
 export interface Ids {

@@ -7,6 +7,9 @@ import type { Logger } from '../lib/log.ts';
 import { endTurnInRows } from '../sessions/end-turn.ts';
 import { closeStoredItems } from '../sessions/output.ts';
 import { failSession } from '../sessions/session.ts';
+import { endProcess, type ProcessEnd } from '../processes/process.ts';
+import type { ExitNotices } from '../processes/notices.ts';
+import type { ProcessStore } from '../processes/store.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import { planRecovery } from './plan.ts';
@@ -24,6 +27,10 @@ interface RecoverOptions {
   db: Database;
   log: EventLog;
   sessions: SessionStore;
+  processes: ProcessStore;
+  /** What a process had printed. */
+  measureOutput: (processId: string) => Promise<ProcessEnd['output']>;
+  notices: ExitNotices;
   ledger: Ledger;
   clock: Clock;
   logger: Logger;
@@ -41,6 +48,9 @@ export async function recover(given: RecoverOptions): Promise<Recovered> {
   const started_at = clock.now();
   const previous = await ledger.begin(given.durability);
   const orphans_killed = await ledger.sweep(logger);
+  const outputs = new Map<string, ProcessEnd['output']>();
+  for (const { process_id } of given.processes.unfinished())
+    outputs.set(process_id, await given.measureOutput(process_id));
   return db.transact(() => {
     if (previous.stop === 'unclean' && !previous.sameBoot && previous.durability === 'normal') {
       db.skipSeqs(LEFT_OUT);
@@ -65,6 +75,18 @@ export async function recover(given: RecoverOptions): Promise<Recovered> {
     for (const turn of plan.failTurns) repairs.end(turn);
     for (const turn of plan.orphanTurns) repairs.orphan(turn);
     for (const turn of [...plan.keepTurns, ...plan.startTurns]) repairs.detach(turn);
+    const processes_failed = given.processes.unfinished().map((process) => {
+      const output = outputs.get(process.process_id) ?? null;
+      const failure = {
+        code: 'runtime_restarted',
+        message: 'the server died while it ran, or before its turn came',
+      };
+      const end: ProcessEnd = { exit: null, cause: null, failure, output };
+      const failed = endProcess(process, end, clock.now());
+      given.processes.move(failed, 'process.failed');
+      given.notices.keep(failed, { stdout: '', stderr: '' });
+      return process.process_id;
+    });
     closeStoredItems(store.openAsides(), 'failed', { log, store, clock });
     const { cancelled, failedSessions } = repairs;
     const summary: RecoverySummary = {
@@ -80,7 +102,7 @@ export async function recover(given: RecoverOptions): Promise<Recovered> {
         store.pendingApprovals(turn_id).map(({ id }) => id),
       ),
       approvals_cancelled: cancelled,
-      processes_failed: [],
+      processes_failed,
       orphans_killed,
       claims_released: [],
       worktrees_missing: [],

@@ -1,5 +1,3 @@
-import fs from 'node:fs';
-import path from 'node:path';
 import type { Approval, decideApproval, listApprovals } from '../api/approvals.ts';
 import type { BodyOf, QueryOf } from '../api/endpoint.ts';
 import type {
@@ -25,8 +23,9 @@ import type { ApprovalDesk } from './approval-desk.ts';
 import type { Blobs } from './images.ts';
 import { assertTakesTurn, beginTurn, closedSession } from './session.ts';
 import type { SessionStore } from './store.ts';
-import { hasEnded } from './turn.ts';
+import { hasEnded, newTurn } from './turn.ts';
 import { settingsOf, type TurnRunner } from './turn-runner.ts';
+import { workingDirectory } from './working-directory.ts';
 
 type ApprovalFilter = Omit<QueryOf<typeof listApprovals>, 'status'> & {
   status?: Approval['status'] | undefined;
@@ -43,6 +42,7 @@ export class SessionService {
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #assertRoom: () => void;
+  readonly #onClosed: (session: Session) => void;
   readonly #usableProvider: (id: Session['provider']) => Provider;
 
   constructor(given: {
@@ -54,6 +54,8 @@ export class SessionService {
     blobs: Blobs;
     clock: Clock;
     ids: Ids;
+    /** Told once a session is closed on disk: what hangs on it ends. */
+    onClosed: (session: Session) => void;
     /** Throws `storage_full` where there is no room for new work. */
     assertRoom: () => void;
     /** Throws `provider_unavailable` for one that could start no agent. */
@@ -68,6 +70,7 @@ export class SessionService {
     this.#clock = given.clock;
     this.#ids = given.ids;
     this.#assertRoom = given.assertRoom;
+    this.#onClosed = given.onClosed;
     this.#usableProvider = given.usableProvider;
   }
 
@@ -216,6 +219,7 @@ export class SessionService {
     );
     if (ended) this.#runner.settle(ended);
     void this.#pool.end(sessionId);
+    this.#onClosed(closed);
     return closed;
   }
 
@@ -361,25 +365,16 @@ export class SessionService {
   }
 
   #newTurn(sessionId: string, input: StoredInputItem[], body: BodyOf<typeof sendTurn>): Turn {
-    return {
+    return newTurn({
       session_id: sessionId,
       turn_id: this.#ids.next('turn'),
-      status: 'accepted',
       source: 'user',
       input,
       permission_mode: body.permission_mode ?? null,
       model: body.model ?? null,
       thinking_effort: body.thinking_effort ?? null,
-      text: null,
-      usage: null,
-      error: null,
-      provider_turn_ref: null,
       accepted_at: this.#clock.now(),
-      started_at: null,
-      ended_at: null,
-      interrupt_requested_at: null,
-      trimmed: false,
-    };
+    });
   }
 }
 
@@ -394,25 +389,4 @@ export function acceptance({ session_id, turn_id }: Turn): {
 
 function isImage(item: InputItem): boolean {
   return item.type === 'image';
-}
-
-/** The absolute, existing directory that was meant; the server's own where none was named. Throws `invalid`. */
-function workingDirectory(named: string | null | undefined): string {
-  const directory = path.resolve(named ?? process.cwd());
-  if (named?.includes('\0')) throw new AppError('invalid', 'cwd holds a NUL character');
-  const found = statIfAny(directory);
-  if (!found) throw new AppError('invalid', `cwd "${directory}" does not exist`);
-  if (!found.isDirectory()) throw new AppError('invalid', `cwd "${directory}" is not a directory`);
-  return fs.realpathSync(directory);
-}
-
-function statIfAny(directory: string): fs.Stats | undefined {
-  try {
-    return fs.statSync(directory, { throwIfNoEntry: false });
-  } catch (error) {
-    throw new AppError(
-      'invalid',
-      `cwd "${directory.slice(0, 200)}" cannot be used: ${(error as NodeJS.ErrnoException).code}`,
-    );
-  }
 }

@@ -14,6 +14,7 @@ import {
   type TurnSettings,
 } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
+import { persist } from '../store/persist.ts';
 import type { AgentPool, LiveAgent } from './agent-pool.ts';
 import { continuationPrompt } from './approval.ts';
 import type { ApprovalDesk } from './approval-desk.ts';
@@ -25,8 +26,6 @@ import { hasEnded, startTurn } from './turn.ts';
 
 /** How long an agent has to end a turn that was interrupted, before it is killed. */
 const INTERRUPT_MS = 10_000;
-/** A turn's move that could not be stored is tried again this often. */
-const STORE_AGAIN_MS = 1000;
 
 interface Dependencies {
   db: Database;
@@ -38,6 +37,8 @@ interface Dependencies {
   ids: Ids;
   failpoint: Failpoint;
   logger: Logger;
+  /** Told in the transaction in which a turn ends: what has waited for that may be its session's next turn. */
+  onTurnEnded: (turn: Turn) => void;
   /** A turn that runs longer is interrupted; null: it may last for days. */
   turnTimeoutMs: () => number | null;
 }
@@ -113,7 +114,9 @@ export class TurnRunner {
     const output = this.#running.get(turn.turn_id)?.output;
     const isTold = !(output?.broken && outcome.status === 'completed');
     const honest = isTold ? outcome : storageFailure(new Error('the disk refused some of it'));
-    return endTurnInRows(turn, honest, this.#given, output).ended;
+    const { ended } = endTurnInRows(turn, honest, this.#given, output);
+    this.#given.onTurnEnded(ended);
+    return ended;
   }
 
   /** After `endNow` is on disk: its agent is told to stop, and nobody waits for it any more. */
@@ -327,22 +330,9 @@ export class TurnRunner {
     return desk.ask(session.id, turnId, request, withdrawn);
   }
 
-  /**
-   * Stores a turn's move. Where the disk refuses, again and again: it has happened, and nothing can go on
-   * without it. False when the server stopped before it was stored; the next start takes it from there.
-   */
-  async #persist(turn: Turn, move: () => void): Promise<boolean> {
-    const { db, clock, logger } = this.#given;
-    for (;;) {
-      try {
-        await db.transact(move);
-        return true;
-      } catch (error) {
-        logger.error({ err: error, turn_id: turn.turn_id }, "a turn's move could not be stored");
-        if (this.#stopping.signal.aborted) return false;
-        await clock.sleep(STORE_AGAIN_MS, this.#stopping.signal).catch(() => undefined);
-      }
-    }
+  /** Stores a turn's move, however long that takes; false when the server stopped before. */
+  #persist({ turn_id }: Turn, move: () => void): Promise<boolean> {
+    return persist(this.#given, this.#stopping.signal, { turn_id }, move);
   }
 
   /** Ends a turn that no agent has seen, and its session too where the provider does not have it any more. */

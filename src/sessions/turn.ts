@@ -2,6 +2,28 @@ import type { Turn, Usage } from '../api/sessions.ts';
 
 const finalStatuses: ReadonlySet<Turn['status']> = new Set(['completed', 'interrupted', 'failed']);
 
+/** A turn that was just accepted. */
+export function newTurn(
+  given: Pick<Turn, 'turn_id' | 'session_id' | 'source' | 'input' | 'accepted_at'> &
+    Partial<Pick<Turn, 'permission_mode' | 'model' | 'thinking_effort'>>,
+): Turn {
+  return {
+    status: 'accepted',
+    permission_mode: null,
+    model: null,
+    thinking_effort: null,
+    text: null,
+    usage: null,
+    error: null,
+    provider_turn_ref: null,
+    started_at: null,
+    ended_at: null,
+    interrupt_requested_at: null,
+    trimmed: false,
+    ...given,
+  };
+}
+
 /** Whether a turn has ended. Its ending is final: a second one changes nothing. */
 export function hasEnded(turn: Turn): boolean {
   return finalStatuses.has(turn.status);

@@ -53,6 +53,8 @@ interface Group {
   members: number;
   /** What the group announces once it is on disk, in order. */
   readonly outbox: unknown[];
+  /** What is done once it is on disk. */
+  readonly effects: (() => void)[];
 }
 
 /**
@@ -183,6 +185,7 @@ export class Database {
       return Promise.reject(asStorageError(error));
     }
     const { seq, outboxLength } = { seq: this.#seq, outboxLength: group.outbox.length };
+    const effectsLength = group.effects.length;
     this.#running = true;
     let result: { value: T } | { error: unknown };
     try {
@@ -200,6 +203,7 @@ export class Database {
       result = { error };
       this.#seq = seq;
       group.outbox.length = outboxLength;
+      group.effects.length = effectsLength;
       if (!this.#takeBackMember()) this.#fail(group, error);
     } finally {
       this.#running = false;
@@ -256,6 +260,12 @@ export class Database {
     this.#group.outbox.push(item);
   }
 
+  /** Does something once the running transaction is on disk; forgotten if it fails. */
+  whenDurable(effect: () => void): void {
+    if (!this.#running || !this.#group) throw new Error('whenDurable outside a transaction');
+    this.#group.effects.push(effect);
+  }
+
   /** Calls `listener` with what was announced, in order, each time a group has reached the disk. */
   onDurable(listener: (items: unknown[]) => void): void {
     this.#listeners.push(listener);
@@ -284,6 +294,7 @@ export class Database {
       writesBefore: this.#wal?.writes ?? 0,
       members: 0,
       outbox: [],
+      effects: [],
     };
     // Each member hears of a failure by its own promise.
     group.done.promise.catch(() => undefined);
@@ -387,6 +398,7 @@ export class Database {
       this.#durableSeq = group.lastSeq;
       if (group.outbox.length > 0) this.#tellListeners(group.outbox);
       group.done.resolve();
+      for (const effect of group.effects) effect();
     }
   }
 

@@ -4,9 +4,16 @@ import { migration001 } from './migrations/001-foundation.ts';
 import { migration002 } from './migrations/002-approvals.ts';
 import { migration003 } from './migrations/003-tokens.ts';
 import { migration004 } from './migrations/004-retention.ts';
+import { migration005 } from './migrations/005-processes.ts';
 
 /** In order; once released, a migration is never edited. */
-const migrations: readonly string[] = [migration001, migration002, migration003, migration004];
+const migrations: readonly string[] = [
+  migration001,
+  migration002,
+  migration003,
+  migration004,
+  migration005,
+];
 
 /**
  * Brings the database to the newest version, each step in a transaction of its own. A copy is made before

@@ -2,21 +2,76 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { TestProject } from 'vitest/node';
+import { parse } from 'yaml';
 import { carriersOf } from '../../src/children/identity.ts';
+import { answerFiles } from './answer-files.ts';
 
 /**
  * Builds the bundle that end-to-end tests run, and gives the whole run one temporary root. It goes to every
- * child as TMPDIR, so whatever still carries it at the end was left behind: that fails the run.
+ * child as TMPDIR, so whatever still carries it at the end was left behind: that fails the run. So does an answer
+ * that was not as openapi.yaml says.
  */
-export default function setup(): () => Promise<void> {
+export default function setup(project: TestProject): () => Promise<void> {
   execFileSync(process.execPath, ['scripts/build.mjs'], { stdio: ['ignore', 'ignore', 'inherit'] });
   const root = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'cadre-test-'));
   process.env.TMPDIR = root;
+  checkAnswers(root);
   return async () => {
+    const wrong = wrongAnswers(root);
+    const unseen = (await isWhole(project)) ? neverAnswered(root) : [];
+    fs.rmSync(answerFiles(root).directory, { recursive: true });
     const left = await leftovers(root);
     fs.rmSync(root, { recursive: true, force: true });
-    if (left.length > 0) throw new Error(`the tests left behind:\n${left.join('\n')}`);
+    if (unseen.length > 0)
+      console.log(`no test had a success of:\n${unseen.map((one) => `  ${one}`).join('\n')}`);
+    const faults = [
+      ...(wrong.length > 0 ? ['answers were not as openapi.yaml says:', ...wrong] : []),
+      ...(left.length > 0 ? ['the tests left behind:', ...left] : []),
+    ];
+    if (faults.length > 0) throw new Error(faults.join('\n'));
   };
+}
+
+/** Servers that are started with SERVER_NODE_OPTIONS as their NODE_OPTIONS check what they answer. */
+function checkAnswers(root: string): void {
+  const { directory, description } = answerFiles(root);
+  fs.mkdirSync(directory);
+  fs.writeFileSync(description, JSON.stringify(parse(openApi())));
+  const check = pathToFileURL(path.join(import.meta.dirname, 'check-answers.ts'));
+  process.env.SERVER_NODE_OPTIONS = `--import=${check.href}`;
+}
+
+function openApi(): string {
+  return fs.readFileSync(path.join(import.meta.dirname, '../../src/api/openapi.yaml'), 'utf8');
+}
+
+function wrongAnswers(root: string): string[] {
+  return linesOf(answerFiles(root).wrong).map((line) => `  ${line}`);
+}
+
+/** The requests of the description that no test had a success of. */
+function neverAnswered(root: string): string[] {
+  const succeeded = linesOf(answerFiles(root).succeeded);
+  const { paths } = parse(openApi()) as { paths: Record<string, object> };
+  return Object.entries(paths)
+    .flatMap(([template, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${template}`),
+    )
+    .filter((request) => !succeeded.includes(request));
+}
+
+/** The distinct lines of a file that may not be there. */
+function linesOf(file: string): string[] {
+  if (!fs.existsSync(file)) return [];
+  return [...new Set(fs.readFileSync(file, 'utf8').split('\n').filter(Boolean))].toSorted();
+}
+
+async function isWhole(project: TestProject): Promise<boolean> {
+  const { testFiles } = await project.globTestFiles();
+  const ran = new Set(project.vitest.state.getFilepaths());
+  return testFiles.every((file) => ran.has(file));
 }
 
 async function leftovers(root: string): Promise<string[]> {

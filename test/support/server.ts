@@ -45,6 +45,7 @@ export async function startServer(
       TMPDIR: process.env.TMPDIR ?? '/tmp',
       HOME: directory,
       CADRE_DEMO_STATE: path.join(directory, 'demo-agent'),
+      ...checkedServer(),
       ...env,
     },
   });
@@ -76,6 +77,12 @@ export async function startServer(
       return exited.finally(() => client.close());
     },
   };
+}
+
+/** What lets a server check what it answers, where it is part of a run that wants to know. */
+export function checkedServer(): Record<string, string> {
+  const { SERVER_NODE_OPTIONS: options } = process.env;
+  return options === undefined ? {} : { NODE_OPTIONS: options };
 }
 
 /** Runs `test` against a fresh server, and ends it whatever happens. */

@@ -4,9 +4,10 @@ import { AppError } from '../../errors.ts';
 import type { Scope } from '../../events/event.ts';
 import type { Feed } from '../../events/feed.ts';
 import type { EventLog } from '../../events/log.ts';
+import type { ProcessService } from '../../processes/service.ts';
 import type { SessionService } from '../../sessions/service.ts';
 import { type Call, type Mount, RawJson } from '../mount.ts';
-import type { EventStreams } from '../sse.ts';
+import { eventFrames, type EventStreams } from '../sse.ts';
 
 /** A replay ends at this many bytes even if its limit is not reached. */
 const REPLAY_BYTES = 8 * 1024 * 1024;
@@ -19,19 +20,27 @@ export function eventRoutes(
     feed: Feed;
     streams: EventStreams;
     sessions: SessionService;
+    processes: ProcessService;
     epoch: string;
   },
 ): void {
-  const { log, feed, streams, sessions, epoch } = given;
+  const { log, feed, streams, sessions, processes, epoch } = given;
   const ofSession = async ({ session_id }: { session_id: string }): Promise<Scope> => ({
     name: 'session',
     id: (await sessions.get(session_id)).id,
+  });
+
+  const ofProcess = async ({ params, query }: ProcessCall): Promise<Scope> => ({
+    name: 'process',
+    id: (await processes.get(params.process_id, query.session_id)).process_id,
   });
 
   mount(endpoints.replayEvents, (call) => replay({ name: 'runtime' }, call));
   mount(endpoints.streamEvents, async (call) => stream({ name: 'runtime' }, call));
   mount(endpoints.replaySessionEvents, async (call) => replay(await ofSession(call.params), call));
   mount(endpoints.streamSessionEvents, async (call) => stream(await ofSession(call.params), call));
+  mount(endpoints.replayProcessEvents, async (call) => replay(await ofProcess(call), call));
+  mount(endpoints.streamProcessEvents, async (call) => stream(await ofProcess(call), call));
 
   async function replay(of: Scope, { query, setHeader }: ReplayCall): Promise<RawJson> {
     const { scope, upTo } = { scope: narrowed(of, query.kind), upTo: feed.latestSeq };
@@ -61,11 +70,15 @@ export function eventRoutes(
     const from = after === 'latest' ? feed.latestSeq : after;
     streams.assertRoom();
     const headers = { 'X-Epoch': epoch, 'X-Seq': String(feed.latestSeq) };
-    streams.serve(takeOver(), headers, narrowed(of, query.kind), from);
+    streams.serve(takeOver(), headers, eventFrames(feed, narrowed(of, query.kind), from));
   }
 }
 
 type ReplayCall = Pick<Call<typeof endpoints.replayEvents>, 'query' | 'setHeader'>;
+interface ProcessCall {
+  params: { process_id: string };
+  query: { session_id?: string | undefined };
+}
 type StreamCall = Pick<Call<typeof endpoints.streamEvents>, 'query' | 'header' | 'takeOver'>;
 
 function narrowed(scope: Scope, kinds: readonly string[] | undefined): Scope {
@@ -73,10 +86,10 @@ function narrowed(scope: Scope, kinds: readonly string[] | undefined): Scope {
 }
 
 /** The interface, Events 3: the query wins over the header; an invalid header is refused. */
-function startingPoint(
-  query: number | 'latest' | undefined,
+export function startingPoint<T extends number | 'latest'>(
+  query: T | undefined,
   header: string | undefined,
-): number | 'latest' {
+): T | number {
   if (query !== undefined) return query;
   if (header === undefined) return 0;
   const seq = /^\d{1,16}$/.test(header) ? Number(header) : Number.NaN;

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { selfCommand } from '../../../src/lib/self.ts';
-import type { TestServer } from '../../support/server.ts';
+import { checkedServer, type TestServer } from '../../support/server.ts';
 
 /** How a command ended, and all it wrote. */
 export interface Ended {
@@ -49,7 +49,7 @@ export function startCadre(
   const { file, args: self } = selfCommand();
   const { env = {}, stdin = '', cwd } = options;
   const child = spawn(file, [...self, ...args], {
-    env: environment(directory, env),
+    env: environment(directory, { ...(args.includes('serve') ? checkedServer() : {}), ...env }),
     cwd: cwd ?? directory,
   });
   child.stdin.on('error', () => undefined);

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import type { RuntimeEventRecord } from '../../../src/api/events.ts';
+import type { StreamGap } from '../../../src/client/stream.ts';
 
 /** An open stream, read as it comes. */
 export interface Stream {
@@ -10,6 +11,8 @@ export interface Stream {
   /** The records that have come, in order. */
   events: () => RuntimeEventRecord[];
   seqs: () => number[];
+  /** The gap frames that have come, each with the seq of the record before it. */
+  gaps: () => (StreamGap & { after: number })[];
   /** Resolves once `enough` holds, which is looked at whenever something came; rejects when the stream ends first. */
   until: (enough: (stream: Stream) => boolean) => Promise<void>;
   /** Resolves once the record with that seq has come. */
@@ -46,6 +49,7 @@ export async function openStream(
   const parts: string[] = [];
   let rest = '';
   const events: RuntimeEventRecord[] = [];
+  const gaps: (StreamGap & { after: number })[] = [];
   const waiting = new Set<() => void>();
   const ended = Promise.withResolvers<'ended' | 'cut'>();
   let isOver = false;
@@ -63,6 +67,9 @@ export async function openStream(
       // What has no id, such as the gap frame, is no event.
       const data = /^id: \d+\n.*\ndata: ([^\n]*)/.exec(frame)?.[1];
       if (data !== undefined) events.push(JSON.parse(data) as RuntimeEventRecord);
+      const gap = /^event: stream\.gap\ndata: ([^\n]*)$/.exec(frame)?.[1];
+      if (gap !== undefined)
+        gaps.push({ ...(JSON.parse(gap) as StreamGap), after: events.at(-1)?.seq ?? 0 });
     }
     for (const look of waiting) look();
   });
@@ -76,6 +83,7 @@ export async function openStream(
     text: () => parts.join(''),
     events: () => events,
     seqs: () => events.map(({ seq }) => seq),
+    gaps: () => gaps,
     until: (enough) =>
       new Promise((resolve, reject) => {
         const look = () => {

@@ -1,0 +1,42 @@
+import { once } from 'node:events';
+import { endpoints } from '../../api/index.ts';
+import type { ProcessService } from '../../processes/service.ts';
+import { type Mount, onePage } from '../mount.ts';
+import type { EventStreams } from '../sse.ts';
+import { startingPoint } from './events.ts';
+
+/** Processes and what they print. */
+export function processRoutes(
+  mount: Mount,
+  { processes, streams }: { processes: ProcessService; streams: EventStreams },
+): void {
+  mount(endpoints.createProcess, async ({ body, keep }) => ({
+    process: await processes.run(body, keep),
+  }));
+  mount(endpoints.listProcesses, async ({ query, setHeader }) =>
+    onePage(await processes.list(query), setHeader),
+  );
+  mount(endpoints.getProcess, ({ params, query }) =>
+    processes.get(params.process_id, query.session_id),
+  );
+  mount(endpoints.getProcessLogs, ({ params, query }) => processes.logs(params.process_id, query));
+  mount(endpoints.killProcess, async ({ params, query, body, keep }) => ({
+    process: await processes.kill(params.process_id, query.session_id, body.reason ?? null, keep),
+  }));
+  mount(endpoints.waitForProcess, ({ params, query, left }) =>
+    processes.wait(params.process_id, query, left()),
+  );
+  mount(endpoints.getProcessDiagnostics, () => processes.diagnostics());
+  mount(endpoints.streamProcessLogs, async ({ params, query, header, takeOver }) => {
+    const from = startingPoint(query.from_byte, header('last-event-id'));
+    const { process_id } = await processes.get(params.process_id, query.session_id);
+    streams.assertRoom();
+    streams.serve(takeOver(), {}, async function* (gone, ending) {
+      const over = AbortSignal.any([gone, ending]);
+      for await (const { next, ...piece } of processes.follow(process_id, query.stream, from, over))
+        yield `id: ${next}\nevent: log\ndata: ${JSON.stringify(piece)}\n\n`;
+      if (!over.aborted) yield 'event: end\ndata: {}\n\n';
+    });
+    return undefined;
+  });
+}

@@ -1,0 +1,179 @@
+import { mkdirSync } from 'node:fs';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+
+/** Where the output of a stream of a process is. */
+export function logPath(directory: string, processId: string, stream: 'stdout' | 'stderr'): string {
+  return path.join(directory, `${processId}.${stream}`);
+}
+
+/** Makes the directory of the logs, for the server's user alone. */
+export function prepareLogs(directory: string): string {
+  const logs = path.join(directory, 'logs');
+  mkdirSync(logs, { recursive: true, mode: 0o700 });
+  return logs;
+}
+
+/** A stretch of what a process printed; `from` is where its first byte stood among all that was printed. */
+export interface LogRange {
+  from: number;
+  bytes: Buffer;
+}
+
+/** Where the bytes of a log lie: the first half as it came, what follows in a ring. */
+interface Layout {
+  cap: number;
+  total: number;
+}
+
+/** A read that the writer overtakes is made again, so often. */
+const TRIES = 5;
+
+/**
+ * What one stream of a process printed, on disk: at most `cap` bytes, of which the first half is the beginning and
+ * the rest a ring with the end. As long as nothing was dropped the file is the plain output. Once something was, a
+ * small file beside it says how much was printed, which tells where the ring begins.
+ */
+export class LogFile {
+  readonly #path: string;
+  readonly #cap: number;
+  #file: fs.FileHandle | undefined;
+  #note: fs.FileHandle | undefined;
+  #total = 0;
+
+  constructor(path: string, cap: number) {
+    this.#path = path;
+    this.#cap = cap;
+  }
+
+  /** Bytes printed so far, kept or not. */
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Adds what was printed. One call at a time. */
+  async append(chunk: Buffer): Promise<void> {
+    const file = (this.#file ??= await fs.open(this.#path, 'w', 0o600));
+    const total = this.#total + chunk.length;
+    for (const { at, part } of placesOf(this.#cap, this.#total, chunk))
+      await file.write(part, 0, part.length, at);
+    this.#total = total;
+    if (total <= this.#cap) return;
+    this.#note ??= await fs.open(notePath(this.#path), 'w', 0o600);
+    await this.#note.write(`${String(this.#cap).padStart(16)} ${String(total).padStart(16)}\n`, 0);
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.close();
+    await this.#note?.close();
+    this.#file = undefined;
+    this.#note = undefined;
+  }
+}
+
+/** How much a stream printed, and whether some of it was dropped; nothing where there is no such file. */
+export async function measureLog(file: string): Promise<{ total: number; truncated: boolean }> {
+  const { cap, total } = await layoutOf(file);
+  return { total, truncated: total > cap };
+}
+
+/** The whole bytes from `from` on, at most `limit`; what was dropped is left out: the range then begins later. */
+export async function readLog(file: string, from: number, limit: number): Promise<LogRange> {
+  for (let tries = 0; ; tries++) {
+    const before = await layoutOf(file);
+    const start = firstKept(before, from);
+    const end = Math.min(start + limit, endOfStretch(before, start));
+    const bytes = await readBytes(file, before, start, Math.max(start, end));
+    const after = await layoutOf(file);
+    // What was read of the ring may have been written over meanwhile.
+    if (firstKept(after, start) === start || tries === TRIES) return { from: start, bytes };
+  }
+}
+
+/** The last `limit` bytes, or fewer where the beginning of them was dropped. */
+export async function readLogEnd(file: string, limit: number): Promise<LogRange> {
+  const { total } = await layoutOf(file);
+  const from = Math.max(0, total - limit);
+  const range = await readLog(file, from, limit);
+  // With a small cap, the beginning, which is kept too, lies before what was dropped.
+  return range.from + range.bytes.length >= total
+    ? range
+    : readLog(file, range.from + range.bytes.length, limit);
+}
+
+export async function removeLog(file: string): Promise<void> {
+  await fs.rm(file, { force: true });
+  await fs.rm(notePath(file), { force: true });
+}
+
+function notePath(file: string): string {
+  return `${file}.printed`;
+}
+
+async function layoutOf(file: string): Promise<Layout> {
+  const note = await fs.readFile(notePath(file), 'utf8').catch(() => null);
+  const [cap, total] = (note ?? '').trim().split(/\s+/).map(Number);
+  if (note !== null && cap && total) return { cap, total };
+  const size = await fs.stat(file).then(
+    (found) => found.size,
+    () => 0,
+  );
+  return { cap: Number.MAX_SAFE_INTEGER, total: size };
+}
+
+function headOf(cap: number): number {
+  return cap === Number.MAX_SAFE_INTEGER ? cap : Math.floor(cap / 2);
+}
+
+/** The first byte from `from` on that is kept. */
+function firstKept({ cap, total }: Layout, from: number): number {
+  const head = headOf(cap);
+  if (from < head) return Math.min(from, total);
+  return Math.min(Math.max(from, head, total - (cap - head)), total);
+}
+
+/** Where the stretch of kept bytes that holds `start` ends. */
+function endOfStretch({ cap, total }: Layout, start: number): number {
+  const head = headOf(cap);
+  return start < head && total > cap ? head : total;
+}
+
+/** The pieces of a chunk and where each goes: of a long one, what would be written over at once is left out. */
+function placesOf(cap: number, total: number, chunk: Buffer): { at: number; part: Buffer }[] {
+  const head = Math.floor(cap / 2);
+  const ring = cap - head;
+  const places: { at: number; part: Buffer }[] = [];
+  if (total < head) places.push({ at: total, part: chunk.subarray(0, head - total) });
+  const end = total + chunk.length;
+  for (let from = Math.max(total, head, end - ring); from < end;) {
+    const at = head + ((from - head) % ring);
+    const length = Math.min(end - from, cap - at);
+    places.push({ at, part: chunk.subarray(from - total, from - total + length) });
+    from += length;
+  }
+  return places;
+}
+
+async function readBytes(
+  file: string,
+  { cap }: Layout,
+  start: number,
+  end: number,
+): Promise<Buffer> {
+  const bytes = Buffer.alloc(end - start);
+  if (end === start) return bytes;
+  const head = headOf(cap);
+  const handle = await fs.open(file, 'r');
+  try {
+    for (let from = start; from < end;) {
+      const at = from < head ? from : head + ((from - head) % (cap - head));
+      const length = Math.min(end - from, from < head ? head - from : cap - at);
+      const { bytesRead } = await handle.read(bytes, from - start, length, at);
+      if (bytesRead === 0) return bytes.subarray(0, from - start);
+      from += bytesRead;
+    }
+    return bytes;
+  } finally {
+    await handle.close();
+  }
+}

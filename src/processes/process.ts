@@ -1,0 +1,48 @@
+import type { Process } from '../api/processes.ts';
+import type { ChildExit } from '../children/supervisor.ts';
+
+/** Why a process is ended before its time; the first of them holds. */
+export interface Cause {
+  status: 'timed_out' | 'killed';
+  reason: string | null;
+}
+
+export function hasEnded({ status }: Process): boolean {
+  return status !== 'queued' && status !== 'running';
+}
+
+export function startProcess(process: Process, pid: number, now: number): Process {
+  return { ...process, status: 'running', pid, started_at: now };
+}
+
+/** What is known of a process when it is over. */
+export interface ProcessEnd {
+  exit: ChildExit | null;
+  cause: Cause | null;
+  failure: Process['failure'];
+  output: Pick<
+    Process,
+    'stdout_bytes' | 'stderr_bytes' | 'stdout_truncated' | 'stderr_truncated'
+  > | null;
+}
+
+/** The process once it has ended: by the cause that came first, else by how it exited. */
+export function endProcess(process: Process, end: ProcessEnd, now: number): Process {
+  const { exit, cause, failure, output } = end;
+  return {
+    ...process,
+    ...output,
+    status: cause?.status ?? (failure === null && exit?.code === 0 ? 'completed' : 'failed'),
+    exit_code: exit?.code ?? null,
+    signal: exit?.signal ?? null,
+    kill_reason: cause?.reason ?? null,
+    failure,
+    notice: process.on_exit === 'notify' && process.session_id !== null ? 'pending' : null,
+    ended_at: now,
+  };
+}
+
+/** The process as events carry it once it was told of: without its command, which never changes. */
+export function processInEvents({ command: _command, ...rest }: Process): Omit<Process, 'command'> {
+  return rest;
+}

@@ -1,0 +1,85 @@
+import type { ResponseOf } from '../api/endpoint.ts';
+import type { getProcessLogs } from '../api/processes.ts';
+import { continuationBytes, incompleteBytes } from '../lib/utf8.ts';
+import type { StreamName } from './output.ts';
+import type { ProcessEnd } from './process.ts';
+import { measureLog, readLog, readLogEnd } from './log-file.ts';
+
+type LogPart = NonNullable<ResponseOf<typeof getProcessLogs>['stdout']>;
+
+/** A search goes through a log so many bytes at a time. */
+const SEARCH_BYTES = 256 * 1024;
+
+/** What a process has printed, as its files say. */
+export async function measureOutput(
+  pathOf: (stream: StreamName) => string,
+): Promise<NonNullable<ProcessEnd['output']>> {
+  const [stdout, stderr] = await Promise.all([
+    measureLog(pathOf('stdout')),
+    measureLog(pathOf('stderr')),
+  ]);
+  return {
+    stdout_bytes: stdout.total,
+    stderr_bytes: stderr.total,
+    stdout_truncated: stdout.truncated,
+    stderr_truncated: stderr.truncated,
+  };
+}
+
+/** The end of a log within both bounds, in whole characters. Reads no more of the file than that. */
+export async function readTail(
+  path: string,
+  bounds: { lines: number; bytes: number },
+): Promise<LogPart> {
+  const { total, truncated } = await measureLog(path);
+  const { from, bytes } =
+    bounds.lines === 0
+      ? { from: total, bytes: Buffer.alloc(0) }
+      : await readLogEnd(path, bounds.bytes);
+  const whole = bytes.subarray(from === 0 ? 0 : continuationBytes(bytes));
+  const tail = lastLines(whole, bounds.lines);
+  return {
+    content: tail.toString('utf8'),
+    bytes: tail.length,
+    total_bytes: total,
+    truncated: truncated || tail.length < total,
+  };
+}
+
+/** Whether a log has a line with that text in it. */
+export async function hasText(path: string, text: string): Promise<boolean> {
+  const wanted = Buffer.from(text);
+  for (let from = 0; ;) {
+    const range = await readLog(path, from, SEARCH_BYTES + wanted.length);
+    if (range.bytes.includes(wanted)) return true;
+    if (range.bytes.length < SEARCH_BYTES + wanted.length) return false;
+    from = range.from + SEARCH_BYTES;
+  }
+}
+
+/** A piece of a log in whole characters, and where the next one begins. */
+export async function readPiece(
+  path: string,
+  from: number,
+  limit: number,
+  isOver: boolean,
+): Promise<{ offset: number; text: string; next: number }> {
+  const range = await readLog(path, from, limit);
+  const skipped = range.from > from ? continuationBytes(range.bytes) : 0;
+  const bytes = range.bytes.subarray(skipped);
+  const isEnd = isOver && range.bytes.length < limit;
+  const cut = isEnd ? 0 : incompleteBytes(bytes);
+  const whole = bytes.subarray(0, bytes.length - cut);
+  const offset = range.from + skipped;
+  return { offset, text: whole.toString('utf8'), next: offset + whole.length };
+}
+
+function lastLines(bytes: Buffer, lines: number): Buffer {
+  let at = bytes.length - 1;
+  // The end of the last line is no line of its own.
+  for (let found = 0; at > 0; at--) {
+    if (bytes[at - 1] !== 0x0a) continue;
+    if (++found === lines) return bytes.subarray(at);
+  }
+  return bytes;
+}

@@ -1,0 +1,267 @@
+import type { EventKind } from '../api/events.ts';
+import type { Process } from '../api/processes.ts';
+import { killCarriers } from '../children/identity.ts';
+import type { Child, ChildExit, Supervisor } from '../children/supervisor.ts';
+import { AppError } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Database } from '../store/database.ts';
+import { persist } from '../store/persist.ts';
+import { processEnvironment } from './environment.ts';
+import { ProcessOutput, type StreamName } from './output.ts';
+import { type Cause, endProcess, hasEnded, startProcess } from './process.ts';
+import { logPath } from './log-file.ts';
+import { type ExitNotices, NOTICE_TAIL } from './notices.ts';
+import { readTail } from './reading.ts';
+import type { ProcessStore } from './store.ts';
+import { splitWords } from './words.ts';
+
+export interface ProcessSettings {
+  allow_shell: boolean;
+  max_concurrent: number;
+  max_queued: number;
+  kill_grace_ms: number;
+  max_output_bytes_per_process: number;
+  env_remove: readonly string[];
+}
+
+interface Dependencies {
+  db: Database;
+  store: ProcessStore;
+  supervisor: Supervisor;
+  clock: Clock;
+  logger: Logger;
+  /** Where the files with output are. */
+  directory: string;
+  settings: () => ProcessSettings;
+  /** Variables that hold keys of agents. */
+  secretVariables: () => readonly string[];
+  notices: ExitNotices;
+}
+
+/** A process in this server: waiting for its place, or running. */
+interface Running {
+  readonly process: Process;
+  readonly output: ProcessOutput;
+  readonly done: PromiseWithResolvers<void>;
+  /** Told of each chunk of output. */
+  readonly listeners: Set<(stream: StreamName, chunk: Buffer) => void>;
+  child: Child | undefined;
+  /** Why it is ended before its time; the first holds. */
+  cause: Cause | null;
+}
+
+/**
+ * Runs processes, so many at once, in the order in which they came. A process is over when its leader has exited
+ * and nothing of its group is left; who else holds its pipes does not matter.
+ */
+export class ProcessRunner {
+  readonly #given: Dependencies;
+  readonly #queue: Running[] = [];
+  readonly #all = new Map<string, Running>();
+  readonly #stopping = new AbortController();
+  readonly ended: Record<string, number> = {};
+  /** Places in the queue that are promised to requests under way. */
+  #promised = 0;
+  #running = 0;
+
+  constructor(given: Dependencies) {
+    this.#given = given;
+  }
+
+  get counts(): { queued: number; running: number } {
+    return { queued: this.#queue.length, running: this.#running };
+  }
+
+  /** Keeps a place for one more until it is given back. Throws `too_many` where there is none. */
+  reserve(): Disposable {
+    const { max_concurrent, max_queued } = this.#given.settings();
+    if (this.#queue.length + this.#promised + this.#running >= max_concurrent + max_queued) {
+      throw new AppError(
+        'too_many',
+        `${max_queued} processes wait already: try again later, or raise processes.max_queued`,
+      );
+    }
+    this.#promised++;
+    return { [Symbol.dispose]: () => void this.#promised-- };
+  }
+
+  /** Runs a process that is stored as queued, as soon as there is a place for it. */
+  start(process: Process): void {
+    const { clock, settings, logger, db, store } = this.#given;
+    const { process_id } = process;
+    const running: Running = {
+      process,
+      listeners: new Set(),
+      child: undefined,
+      cause: null,
+      done: Promise.withResolvers<void>(),
+      output: new ProcessOutput({
+        pathOf: (stream) => this.logPath(process_id, stream),
+        capBytes: settings().max_output_bytes_per_process,
+        clock,
+        tell: (news) =>
+          void db
+            .transact(() => store.tellOutput(process, news))
+            .catch((error: unknown) =>
+              logger.warn({ err: error, process_id }, 'output could not be told'),
+            ),
+        onChunk: (stream, chunk) => {
+          for (const listener of running.listeners) listener(stream, chunk);
+        },
+        onError: (error) =>
+          logger.warn({ err: error, process_id }, 'output could not be kept: it is dropped'),
+      }),
+    };
+    this.#all.set(process_id, running);
+    this.#queue.push(running);
+    this.#admit();
+  }
+
+  /** The process as it is now: what it has printed so far is not in its row yet. */
+  now(process: Process): Process {
+    const running = this.#all.get(process.process_id);
+    return running && !hasEnded(process) ? { ...process, ...running.output.totals } : process;
+  }
+
+  /** Resolves when it is over; at once where it is not one of this server. */
+  done(processId: string): Promise<void> {
+    return this.#all.get(processId)?.done.promise ?? Promise.resolve();
+  }
+
+  /** Calls `listener` with every chunk that a process prints, until disposed. */
+  listen(processId: string, listener: (stream: StreamName, chunk: Buffer) => void): Disposable {
+    const listeners = this.#all.get(processId)?.listeners;
+    listeners?.add(listener);
+    return { [Symbol.dispose]: () => void listeners?.delete(listener) };
+  }
+
+  /** Ends a process with all it started. Call it once the wish is on disk. */
+  kill(processId: string, cause: Cause): void {
+    const running = this.#all.get(processId);
+    if (!running) return;
+    running.cause ??= cause;
+    const at = this.#queue.indexOf(running);
+    if (at >= 0) {
+      this.#queue.splice(at, 1);
+      void this.#finish(running, { exit: null, failure: null });
+    } else if (running.child) void this.#end(running, running.child);
+  }
+
+  /** Ends every process as killed, with `runtime_stopping`; resolves when nothing of any is left. */
+  async stop(): Promise<void> {
+    const all = [...this.#all.values()];
+    for (const { process } of all)
+      this.kill(process.process_id, { status: 'killed', reason: 'runtime_stopping' });
+    await Promise.all(all.map(({ done }) => done.promise));
+    this.#stopping.abort();
+  }
+
+  logPath(processId: string, stream: StreamName): string {
+    return logPath(this.#given.directory, processId, stream);
+  }
+
+  #admit(): void {
+    while (this.#running < this.#given.settings().max_concurrent) {
+      const next = this.#queue.shift();
+      if (!next) return;
+      this.#running++;
+      void this.#run(next).finally(() => {
+        this.#running--;
+        this.#admit();
+      });
+    }
+  }
+
+  async #run(running: Running): Promise<void> {
+    const { process, output } = running;
+    let exit: ChildExit | null = null;
+    let failure: Process['failure'] = null;
+    try {
+      const child = await this.#startChild(running);
+      running.child = child;
+      output.collect(child);
+      using _limit = this.#timeLimit(running, child);
+      if (running.cause) void this.#end(running, child);
+      exit = await child.exited;
+      await child.end(0);
+      await output.finish();
+    } catch (error) {
+      this.#given.logger.warn(
+        { err: error, process_id: process.process_id },
+        'a process could not be started',
+      );
+      failure = { code: 'start_failed', message: messageOf(error) };
+    }
+    await this.#finish(running, { exit, failure });
+  }
+
+  async #startChild({ process }: Running): Promise<Child> {
+    const { supervisor, store, clock, settings, secretVariables } = this.#given;
+    const { process_id: processId, session_id: sessionId, command, cwd } = process;
+    const { allow_shell, env_remove } = settings();
+    const [program, ...args] = allow_shell
+      ? (['/bin/sh', '-c', command] as const)
+      : splitWords(command);
+    const remove = new Set([...env_remove, ...secretVariables()]);
+    return supervisor.start({
+      command: program,
+      args,
+      cwd,
+      env: processEnvironment(globalThis.process.env, { processId, sessionId, remove }),
+      what: `process ${processId}`,
+      stdin: 'none',
+      onRegister: (pid) => store.move(startProcess(process, pid, clock.now()), 'process.started'),
+    });
+  }
+
+  #timeLimit(running: Running, child: Child): Disposable {
+    const { timeout_ms } = running.process;
+    if (timeout_ms === 0) return { [Symbol.dispose]: () => undefined };
+    return this.#given.clock.after(timeout_ms, () => {
+      running.cause ??= { status: 'timed_out', reason: null };
+      void this.#end(running, child);
+    });
+  }
+
+  /** Ends the group, then what has left it and still says by its environment whose it is. */
+  async #end({ process }: Running, child: Child): Promise<void> {
+    await child.end(this.#given.settings().kill_grace_ms);
+    killCarriers(`CADRE_PROCESS_ID=${process.process_id}`);
+  }
+
+  async #tails(processId: string): Promise<{ stdout: string; stderr: string }> {
+    const tail = async (stream: StreamName) =>
+      (await readTail(this.logPath(processId, stream), NOTICE_TAIL)).content;
+    return { stdout: await tail('stdout'), stderr: await tail('stderr') };
+  }
+
+  async #finish(
+    running: Running,
+    how: { exit: ChildExit | null; failure: Process['failure'] },
+  ): Promise<void> {
+    const { store, clock, notices } = this.#given;
+    const { process_id } = running.process;
+    running.output.flush();
+    const tails = running.process.on_exit === null ? null : await this.#tails(process_id);
+    await persist(this.#given, this.#stopping.signal, { process_id }, () => {
+      const now = store.process(process_id);
+      if (hasEnded(now)) return;
+      const { cause, output } = running;
+      const end = { ...how, cause: how.failure ? null : cause, output: output.totals };
+      const ended = endProcess(now, end, clock.now());
+      store.move(ended, `process.${ended.status}` as EventKind);
+      if (!tails || ended.session_id === null) return;
+      notices.keep(ended, tails);
+      notices.deliver(ended.session_id);
+      this.ended[ended.status] = (this.ended[ended.status] ?? 0) + 1;
+    });
+    this.#all.delete(process_id);
+    running.done.resolve();
+  }
+}
+
+function messageOf(error: unknown): string {
+  const { message, cause } = error as Error;
+  return cause instanceof Error ? `${message}: ${cause.message}` : message;
+}

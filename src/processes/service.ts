@@ -1,0 +1,283 @@
+import net from 'node:net';
+import path from 'node:path';
+import type { BodyOf, QueryOf, ResponseOf } from '../api/endpoint.ts';
+import type {
+  createProcess,
+  getProcessLogs,
+  getProcessDiagnostics,
+  listProcesses,
+  Process,
+  waitForProcess,
+} from '../api/processes.ts';
+import { AppError } from '../errors.ts';
+import { type Keep, keepNothing } from '../idempotency/kept-answers.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Ids } from '../lib/ids.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import { workingDirectory } from '../sessions/working-directory.ts';
+import type { Database } from '../store/database.ts';
+import type { RecordPage } from '../store/records.ts';
+import type { StreamName } from './output.ts';
+import { hasEnded } from './process.ts';
+import { hasText, readPiece, readTail } from './reading.ts';
+import type { ProcessRunner, ProcessSettings } from './runner.ts';
+import type { ProcessStore } from './store.ts';
+import { splitWords } from './words.ts';
+
+/** A port is tried again this often. */
+const PORT_AGAIN_MS = 50;
+/** A frame of a log stream has at most so many bytes. */
+const PIECE_BYTES = 64 * 1024;
+
+/** What can be done with processes. Every answer is on disk. */
+export class ProcessService {
+  readonly #db: Database;
+  readonly #store: ProcessStore;
+  readonly #sessions: SessionStore;
+  readonly #runner: ProcessRunner;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #settings: () => ProcessSettings & { default_timeout_ms: number };
+  readonly #assertRoom: () => void;
+
+  constructor(given: {
+    db: Database;
+    store: ProcessStore;
+    sessions: SessionStore;
+    runner: ProcessRunner;
+    clock: Clock;
+    ids: Ids;
+    settings: () => ProcessSettings & { default_timeout_ms: number };
+    /** Throws `storage_full` where there is no room for new work. */
+    assertRoom: () => void;
+  }) {
+    this.#db = given.db;
+    this.#store = given.store;
+    this.#sessions = given.sessions;
+    this.#runner = given.runner;
+    this.#clock = given.clock;
+    this.#ids = given.ids;
+    this.#settings = given.settings;
+    this.#assertRoom = given.assertRoom;
+  }
+
+  /** Takes a command; it starts as soon as there is a place for it. */
+  async run(body: BodyOf<typeof createProcess>, keep: Keep = keepNothing): Promise<Process> {
+    this.#assertRoom();
+    const { command, session_id, on_exit } = body;
+    const settings = this.#settings();
+    if (command.includes('\0')) throw new AppError('invalid', 'command holds a NUL character');
+    if (command.trim() === '') throw new AppError('invalid', 'command is empty');
+    if (!settings.allow_shell) splitWords(command);
+    if (on_exit && !session_id)
+      throw new AppError(
+        'invalid',
+        'on_exit: there is nobody to notify: name the owner as session_id',
+      );
+    using _place = this.#runner.reserve();
+    const process = await this.#db.transact(() => {
+      const owner = session_id ? this.#owner(session_id) : null;
+      const queued: Process = {
+        process_id: this.#ids.next('proc'),
+        session_id: owner?.id ?? null,
+        command,
+        cwd: workingDirectory(path.resolve(owner?.cwd ?? '.', body.cwd ?? '.')),
+        status: 'queued',
+        pid: null,
+        exit_code: null,
+        signal: null,
+        timeout_ms: body.timeout_ms ?? settings.default_timeout_ms,
+        kill_reason: null,
+        failure: null,
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+        stdout_truncated: false,
+        stderr_truncated: false,
+        on_exit: on_exit ?? null,
+        notice: null,
+        queued_at: this.#clock.now(),
+        started_at: null,
+        ended_at: null,
+      };
+      this.#store.create(queued);
+      keep({ process: queued });
+      return queued;
+    });
+    this.#runner.start(process);
+    return process;
+  }
+
+  get(id: string, owner?: string): Promise<Process> {
+    return this.#db.read(() => this.#runner.now(this.#store.process(id, owner)));
+  }
+
+  async list({
+    session_id,
+    status,
+    limit,
+    cursor,
+  }: QueryOf<typeof listProcesses>): Promise<RecordPage<Process>> {
+    return this.#db.read(() => {
+      if (session_id !== undefined) this.#sessions.session(session_id);
+      const page = this.#store.processes.page({ session_id, status }, limit, cursor);
+      return { ...page, records: page.records.map((process) => this.#runner.now(process)) };
+    });
+  }
+
+  /** Ends a process. Answers once the wish is on disk; one that has ended is given as it is. */
+  async kill(
+    id: string,
+    owner: string | undefined,
+    reason: string | null,
+    keep: Keep = keepNothing,
+  ): Promise<Process> {
+    const process = await this.#db.transact(() => {
+      const found = this.#store.process(id, owner);
+      if (!hasEnded(found)) this.#store.move(found, 'process.kill_requested');
+      keep({ process: found });
+      return found;
+    });
+    this.#runner.kill(id, { status: 'killed', reason });
+    return this.#runner.now(process);
+  }
+
+  /** Ends what a session has left running. */
+  async killAllOf(sessionId: string, reason: string): Promise<void> {
+    const left = await this.#db.read(() => this.#store.unfinishedOf(sessionId));
+    for (const { process_id } of left) this.#runner.kill(process_id, { status: 'killed', reason });
+  }
+
+  async logs(
+    id: string,
+    query: QueryOf<typeof getProcessLogs>,
+  ): Promise<ResponseOf<typeof getProcessLogs>> {
+    const { process_id } = await this.get(id, query.session_id);
+    const bounds = { lines: query.tail_lines, bytes: query.max_bytes };
+    const part = async (stream: StreamName) =>
+      query.stream === 'both' || query.stream === stream
+        ? readTail(this.#runner.logPath(process_id, stream), bounds)
+        : null;
+    const [stdout, stderr] = await Promise.all([part('stdout'), part('stderr')]);
+    return { process_id, stdout, stderr };
+  }
+
+  /** What a process prints, from a byte on, until it has ended and all was given. */
+  async *follow(
+    id: string,
+    stream: StreamName,
+    from: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<{ offset: number; text: string; next: number }, void> {
+    const file = this.#runner.logPath(id, stream);
+    let next = from;
+    for (;;) {
+      const news = Promise.withResolvers<void>();
+      using _listening = this.#runner.listen(id, () => news.resolve());
+      const over = this.#runner.done(id).then(() => true);
+      const isOver = hasEnded(this.#store.process(id));
+      const piece = await readPiece(file, next, PIECE_BYTES, isOver);
+      if (signal.aborted) return;
+      if (piece.text !== '') {
+        next = piece.next;
+        yield piece;
+        continue;
+      }
+      if (isOver) return;
+      const left = new Promise<void>((resolve) =>
+        signal.addEventListener('abort', () => resolve(), { once: true }),
+      );
+      await Promise.race([news.promise, over, left]);
+    }
+  }
+
+  /** Waits until what is waited for is so, the process has ended, or the time is up. */
+  async wait(
+    id: string,
+    query: QueryOf<typeof waitForProcess>,
+    left: AbortSignal,
+  ): Promise<ResponseOf<typeof waitForProcess>> {
+    await this.get(id, query.session_id);
+    const over = new AbortController();
+    const signal = AbortSignal.any([over.signal, left]);
+    const [what = '', ...rest] = query.for.split(':');
+    try {
+      const limit = this.#clock.sleep(query.timeout_ms, signal).then(
+        () => false,
+        () => false,
+      );
+      const ended = this.#runner.done(id).then(() => what === 'exit');
+      const found =
+        what === 'port'
+          ? this.#untilPortAnswers(Number(rest[0]), signal)
+          : what === 'log'
+            ? this.#untilPrinted(id, rest.join(':'), signal)
+            : ended;
+      // What it printed last counts, too.
+      const end = what === 'log' ? ended.then(() => this.#hasPrinted(id, rest.join(':'))) : ended;
+      const matched = await Promise.race([found, end, limit]);
+      return { process: await this.get(id), matched };
+    } finally {
+      over.abort();
+    }
+  }
+
+  diagnostics(): ResponseOf<typeof getProcessDiagnostics> {
+    const { max_concurrent, max_queued } = this.#settings();
+    return { ...this.#runner.counts, max_concurrent, max_queued, ended: { ...this.#runner.ended } };
+  }
+
+  #owner(id: string) {
+    const owner = this.#sessions.session(id);
+    if (owner.status === 'closed')
+      throw new AppError('session_closed', `session ${id} is closed: open a new one`);
+    if (owner.status === 'failed')
+      throw new AppError(
+        'session_failed',
+        `session ${id} has failed: resume it, or open a new one`,
+      );
+    return owner;
+  }
+
+  async #untilPortAnswers(port: number, signal: AbortSignal): Promise<boolean> {
+    while (!signal.aborted) {
+      if ((await answers(port, '127.0.0.1')) || (await answers(port, '::1'))) return true;
+      await this.#clock.sleep(PORT_AGAIN_MS, signal).catch(() => undefined);
+    }
+    return false;
+  }
+
+  async #hasPrinted(id: string, text: string): Promise<boolean> {
+    const found = await Promise.all(
+      (['stdout', 'stderr'] as const).map((stream) =>
+        hasText(this.#runner.logPath(id, stream), text),
+      ),
+    );
+    return found.includes(true);
+  }
+
+  async #untilPrinted(id: string, text: string, signal: AbortSignal): Promise<boolean> {
+    const printed = Promise.withResolvers<boolean>();
+    const wanted = Buffer.from(text);
+    const ends: Record<StreamName, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+    using _listening = this.#runner.listen(id, (stream, chunk) => {
+      const seen = Buffer.concat([ends[stream], chunk]);
+      if (seen.includes(wanted)) printed.resolve(true);
+      ends[stream] = seen.subarray(Math.max(0, seen.length - wanted.length + 1));
+    });
+    signal.addEventListener('abort', () => printed.resolve(false), { once: true });
+    if (await this.#hasPrinted(id, text)) return true;
+    return printed.promise;
+  }
+}
+
+function answers(port: number, host: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = net.connect({ port, host });
+    const end = (isOpen: boolean) => {
+      socket.destroy();
+      resolve(isOpen);
+    };
+    socket.once('connect', () => end(true));
+    socket.once('error', () => end(false));
+  });
+}

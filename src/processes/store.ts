@@ -1,0 +1,56 @@
+import type { EventKind } from '../api/events.ts';
+import type { Process } from '../api/processes.ts';
+import { AppError } from '../errors.ts';
+import type { EventLog } from '../events/log.ts';
+import type { Database } from '../store/database.ts';
+import { RecordTable } from '../store/records.ts';
+import { hasEnded, processInEvents } from './process.ts';
+import type { OutputNews } from './output.ts';
+
+/** The rows of processes. Each change is written with the event that tells of it. */
+export class ProcessStore {
+  readonly processes: RecordTable<Process>;
+  readonly #log: EventLog;
+
+  constructor({ db, log }: { db: Database; log: EventLog }) {
+    this.#log = log;
+    this.processes = new RecordTable(db, 'processes', ({ process_id }) => process_id);
+  }
+
+  /** A process as `owner` may see it (undefined: all). Throws `not_found`, also for another owner's process. */
+  process(id: string, owner?: string): Process {
+    const process = this.processes.get(id);
+    if (process && (owner === undefined || process.session_id === owner)) return process;
+    throw new AppError('not_found', `no process "${id}"; see cadre processes list`);
+  }
+
+  create(process: Process): void {
+    this.processes.insert(process);
+    this.#append('process.queued', process, { process });
+  }
+
+  /** Writes a process that moved on. Once it has ended, what it printed may leave the log. */
+  move(process: Process, kind: EventKind): void {
+    this.processes.update(process);
+    this.#append(kind, process, { process: processInEvents(process) });
+    if (hasEnded(process)) this.#log.settleItem(process.process_id);
+  }
+
+  tellOutput(process: Process, news: OutputNews): void {
+    this.#append('process.output', process, { ...news });
+  }
+
+  /** Processes that a dead server left as they were, oldest first. */
+  unfinished(): Process[] {
+    return this.processes.where("status IN ('queued', 'running')");
+  }
+
+  unfinishedOf(sessionId: string): Process[] {
+    return this.processes.where("session_id = ? AND status IN ('queued', 'running')", sessionId);
+  }
+
+  #append(kind: EventKind, process: Process, payload: Record<string, unknown>): void {
+    const { process_id, session_id } = process;
+    this.#log.append({ kind, process_id, session_id, payload });
+  }
+}

@@ -1,0 +1,53 @@
+import { AppError } from '../errors.ts';
+
+/** What only a shell could do, and stands outside quotes. */
+const OPERATORS = /[|&;<>()$`*?[\]{}~#!\n]/;
+
+/**
+ * A command as words, for a server without a shell: spaces part them, quotes and backslashes keep them together.
+ * Throws `invalid` for what would need a shell, and for a quote that is not closed.
+ */
+export function splitWords(command: string): [string, ...string[]] {
+  const words: string[] = [];
+  let word: string | undefined;
+  for (let at = 0; at < command.length; at++) {
+    const character = command.charAt(at);
+    if (character === "'" || character === '"') {
+      const [text, end] = quoted(command, at);
+      word = (word ?? '') + text;
+      at = end;
+    } else if (character === '\\') {
+      at++;
+      word = (word ?? '') + command.charAt(at);
+    } else if (OPERATORS.test(character)) {
+      throw new AppError(
+        'invalid',
+        `command: "${character}" needs a shell, and processes.allow_shell is off: quote it, or run a program that does it`,
+      );
+    } else if (/\s/.test(character)) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else {
+      word = (word ?? '') + character;
+    }
+  }
+  if (word !== undefined) words.push(word);
+  const [program, ...rest] = words;
+  if (program === undefined || program === '')
+    throw new AppError('invalid', 'command: there is no program in it');
+  return [program, ...rest];
+}
+
+/** The text between the quote at `start` and its partner, and where that is. */
+function quoted(command: string, start: number): [text: string, end: number] {
+  const quote = command.charAt(start);
+  let text = '';
+  for (let at = start + 1; at < command.length; at++) {
+    const character = command.charAt(at);
+    if (character === quote) return [text, at];
+    const escapes = quote === '"' && character === '\\' && /["\\$`]/.test(command.charAt(at + 1));
+    if (escapes) at++;
+    text += command.charAt(at);
+  }
+  throw new AppError('invalid', `command: the ${quote} at position ${start + 1} is not closed`);
+}

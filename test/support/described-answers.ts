@@ -1,0 +1,192 @@
+import { createRequire } from 'node:module';
+import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js';
+
+/** An answer of a server, as it went out. */
+export interface Answer {
+  method: string;
+  url: string;
+  status: number;
+  /** By names in lower case. */
+  headers: Record<string, unknown>;
+  /** Of a stream, any number of whole frames; null where it is not to be looked at. */
+  body: string | null;
+}
+
+/** What is wrong with an answer, and which request it answers: one of the description, or `GET (unknown)`. */
+export interface Verdict {
+  request: string;
+  wrong: string[];
+}
+
+type Json = Record<string, unknown>;
+interface Response {
+  headers?: Record<string, Json>;
+  content?: Record<string, { schema: Json }>;
+}
+interface Operation {
+  request: string;
+  pattern: RegExp;
+  responses: Record<string, Json>;
+}
+
+const NAME = 'openapi.yaml';
+/** Frames that were found good are remembered, since every follower of a stream gets the same. */
+const MAX_REMEMBERED = 10_000;
+
+/** Checks answers against openapi.yaml, and more strictly: a field or header that it does not tell of is wrong. */
+export class DescribedAnswers {
+  readonly #document: Json;
+  readonly #operations: Operation[];
+  readonly #validators = new Map<Json, ValidateFunction>();
+  readonly #good = new Set<string>();
+  #compiler: Ajv2020 | undefined;
+
+  constructor(description: object) {
+    this.#document = readable(description) as Json;
+    this.#operations = operationsOf(this.#document.paths as Record<string, Json>);
+  }
+
+  check(answer: Answer): Verdict {
+    const { method, url, status } = answer;
+    const operation = this.#operations.find(
+      ({ request, pattern }) => request.startsWith(`${method} `) && pattern.test(pathOf(url)),
+    );
+    if (!operation) {
+      const wrong = status < 400 ? [`answers ${status}`] : this.#wrong(answer, refusal(status));
+      return { request: `${method} (unknown)`, wrong };
+    }
+    const described = operation.responses[status];
+    const wrong = described
+      ? this.#wrong(answer, this.#resolved(described))
+      : [`answers ${status}, which is not described`];
+    return { request: operation.request, wrong };
+  }
+
+  #wrong(answer: Answer, described: Response): string[] {
+    return [...this.#wrongHeaders(answer, described), ...this.#wrongBody(answer, described)];
+  }
+
+  #wrongHeaders({ headers, status }: Answer, described: Response): string[] {
+    const known = (this.#document.components as Json).headers as Json;
+    return Object.keys(known).flatMap((name) => {
+      const given = headers[name.toLowerCase()];
+      const entry = described.headers?.[name];
+      if (!entry) return given === undefined || status >= 400 ? [] : [`${name} is not described`];
+      const { required, schema } = this.#resolved(entry) as { required?: boolean; schema: Json };
+      if (given === undefined) return required ? [`has no ${name}`] : [];
+      const value = schema.type === 'integer' ? Number(given) : String(given);
+      return this.#faults(schema, value).map((fault) => `${name} ${fault}`);
+    });
+  }
+
+  #wrongBody({ method, headers, body }: Answer, { content }: Response): string[] {
+    if (body === null || method === 'HEAD') return [];
+    if (!content) return body === '' ? [] : ['has a body'];
+    const type = String(headers['content-type']).split(';')[0] ?? '';
+    const schema = content[type]?.schema;
+    if (!schema) return [`is ${type}`];
+    if (type === 'text/event-stream') return this.#wrongFrames(schema, body);
+    try {
+      return this.#faults(schema, type === 'application/json' ? JSON.parse(body) : body);
+    } catch (error) {
+      return [`is no JSON: ${(error as Error).message}`];
+    }
+  }
+
+  #wrongFrames(schema: Json, text: string): string[] {
+    return text.split('\n\n').flatMap((frame) => {
+      if (this.#good.has(frame)) return [];
+      const value = frameIn(frame);
+      const faults = value ? this.#faults(schema, [value]) : [];
+      if (this.#good.size === MAX_REMEMBERED) this.#good.clear();
+      if (faults.length === 0) this.#good.add(frame);
+      return faults;
+    });
+  }
+
+  #faults(schema: Json, value: unknown): string[] {
+    const validate = this.#validators.get(schema) ?? this.#compile(schema);
+    this.#validators.set(schema, validate);
+    if (validate(value)) return [];
+    return (validate.errors ?? []).slice(0, 5).map(({ instancePath, message, params }) => {
+      const place = instancePath.replaceAll(/\/\d+(?=\/|$)/g, '/*') || 'the whole';
+      const what = Object.values(params as Json).filter((part) => typeof part === 'string');
+      return `${place} ${message} (${what.join(', ')})`;
+    });
+  }
+
+  #compile(schema: Json): ValidateFunction {
+    this.#compiler ??= compilerWith(this.#document);
+    return this.#compiler.compile(schema);
+  }
+
+  #resolved(part: Json): Json {
+    if (typeof part.$ref !== 'string') return part;
+    const steps = part.$ref.replace(`${NAME}#/`, '').split('/');
+    return steps.reduce((at, step) => at[step] as Json, this.#document);
+  }
+}
+
+/** The description such that it can be checked: text that holds something is that, and nothing may be added. */
+function readable(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(readable);
+  if (part === null || typeof part !== 'object') return part;
+  const schema = part as Json;
+  if (schema.contentSchema) return readable(schema.contentSchema);
+  const entries = Object.entries(schema).map(([key, value]) => [
+    key,
+    key === '$ref' ? `${NAME}${String(value)}` : readable(value),
+  ]);
+  const isLoose = 'properties' in schema && JSON.stringify(schema.additionalProperties) === '{}';
+  return { ...Object.fromEntries(entries), ...(isLoose ? { additionalProperties: false } : {}) };
+}
+
+/** Those without parameters first: they win. */
+function operationsOf(paths: Record<string, Json>): Operation[] {
+  return Object.entries(paths)
+    .toSorted(([a], [b]) => a.split('{').length - b.split('{').length)
+    .flatMap(([template, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({
+        request: `${method.toUpperCase()} ${template}`,
+        pattern: new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+        responses: (operation as Operation).responses,
+      })),
+    );
+}
+
+function pathOf(url: string): string {
+  const path = url.replace(/^https?:\/\/[^/]*/i, '').split(/[?#]/)[0] ?? '';
+  try {
+    return decodeURI(path);
+  } catch {
+    return path;
+  }
+}
+
+/** What is answered where there is no operation. */
+function refusal(status: number): Response {
+  const $ref = `${NAME}#/components/schemas/${status === 401 ? 'Unauthorized' : 'Error'}`;
+  return {
+    headers: { 'X-Request-Id': { $ref: `${NAME}#/components/headers/X-Request-Id` } },
+    content: { 'application/json': { schema: { $ref } } },
+  };
+}
+
+/** A frame with its data read; null for a comment, or what says only when to come back. */
+function frameIn(text: string): Json | null {
+  const fields = text
+    .split('\n')
+    .map((line) => /^(\w+): ([^]*)$/.exec(line))
+    .flatMap((match) => (match && match[1] !== 'retry' ? [[match[1] ?? '', match[2] ?? '']] : []));
+  if (fields.length === 0) return null;
+  const frame = Object.fromEntries(fields) as Json;
+  return 'data' in frame ? { ...frame, data: JSON.parse(String(frame.data)) as unknown } : frame;
+}
+
+/** Loaded when there is something to check: many processes of a run serve nothing. */
+function compilerWith(document: Json): Ajv2020 {
+  const require = createRequire(import.meta.url);
+  const { Ajv2020: Compiler } = require('ajv/dist/2020') as typeof import('ajv/dist/2020.js');
+  const compiler = new Compiler({ strict: false, validateFormats: false, validateSchema: false });
+  return compiler.addSchema(document, NAME);
+}
