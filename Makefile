@@ -59,7 +59,7 @@ power: install ## The power-loss simulation at length
 
 .PHONY: fanout
 fanout: install ## 500 followers for 60 s, then 200 MB of events, with one follower that does not read
-	FOLLOWERS=500 SECONDS=60 MEGABYTES=200 vitest run test/faults/fanout
+	FANOUT_FOLLOWERS=500 FANOUT_SECONDS=60 FANOUT_MEGABYTES=200 vitest run test/faults/fanout
 
 .PHONY: million
 million: install ## Starts and first pages with 1,000,000 events beside those with 10,000

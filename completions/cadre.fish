@@ -6,6 +6,7 @@ function __cadre_offers
 	sessions		sessions of agents and their turns
 	approvals		what agents ask for, over all sessions
 	providers		whose agents this server can run
+	processes		commands that the server runs and supervises
 	events		the log of everything that happens
 	tokens		tokens for other programs, beside the API token
 	config		the configuration a server would start with
@@ -115,11 +116,50 @@ cadre providers auth
 		acp
 cadre providers help
 		<command>
+cadre processes
+	run		run a command; it ends with the server, whatever becomes of this terminal
+	list		list processes, newest first
+	get		show a process
+	logs		show the end of what a process printed
+	wait		wait for the end of a process, a port that answers, or a text in its output
+	kill		end a process and all it started
+	help		display help for command
+cadre processes run
+		<command>...
+	--cwd	<directory>	where it runs (default: here, or the session\'s directory)
+	--session	<session>	whose it is: it ends with that session
+	--timeout	<ms>	how long it may run; 0: for ever
+	--notify		tell the session of its end, as a turn
+	--wait		wait for its end, and end as it ended
+	--follow		show what it prints until its end, and end as it ended
+cadre processes list
+	--session	<session>	only of this session
+	--status	queued|running|completed|failed|timed_out|killed
+	--limit	<n>	how many at most
+cadre processes get
+		<process>
+cadre processes logs
+		<process>
+	--stream	stdout|stderr|both	which
+	--tail	<lines>	how many lines of each stream
+	--max-bytes	<bytes>	how many bytes of each stream
+	-f		show all of it, and what comes, until the process ends
+	--follow		show all of it, and what comes, until the process ends
+cadre processes wait
+		<process>
+	--for	<what>	exit, port:N or log:TEXT
+	--timeout	<ms>	how long at most (default: for ever)
+cadre processes kill
+		<process>
+	--reason	<text>	why, for the record
+cadre processes help
+		<command>
 cadre events
 	tail		show events, stored ones first, then live ones
 	help		display help for command
 cadre events tail
 	--session	<session>	only of this session
+	--process	<process>	only of this process
 	--kind	<kind>...	only of these kinds: turn.completed, or all of a group as turn.*
 	--after-seq	<seq>	only after this event; "latest": only what is new
 	--since	<time>	only what is newer: 30s, 5m, 2h, 7d, or a date

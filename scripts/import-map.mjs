@@ -63,7 +63,7 @@ export const places = {
     because: 'tokens says what the bearer of one may do; who asks for what is the business of http',
   },
   processes: {
-    may: ['sessions', 'children', ...records],
+    may: ['sessions', 'children', 'idempotency', ...records],
     because:
       'a lower noun never imports a higher one: runtime.ts wires the higher service to its hook',
   },

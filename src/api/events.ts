@@ -56,7 +56,7 @@ export const deltaKinds: ReadonlySet<string> = new Set<EventKind>([
 
 /** What a delta, or the event that closes it, is part of: an item, else a process. */
 export function settlesWith(event: RuntimeEventRecord): string {
-  return String(event.payload.item_id ?? event.process_id);
+  return (event.payload.item_id as string | undefined) ?? event.process_id ?? '';
 }
 
 /** The kinds that close an item with its whole content, or a process. */

@@ -1,6 +1,12 @@
 import { endpoints } from '../api/index.ts';
-import type { Client } from '../client/client.ts';
+import type { Answer, Client } from '../client/client.ts';
 import { AppError } from '../errors.ts';
+
+/** The placeholder of an argument that names a process, and what it may be. */
+export const processArgument = [
+  '<process>',
+  'its id, or the last 6 or more characters of it',
+] as const;
 
 /** The placeholder of an argument that names a session, and what it may be. */
 export const sessionArgument = [
@@ -20,17 +26,41 @@ export function assertLongEnough(end: string): void {
 /** The whole id of a session behind its last characters. Throws `not_found`, or `usage` where several end so. */
 export async function sessionId(client: Client, end: string): Promise<string> {
   if (/^sess_[0-9a-f]{32}$/.test(end)) return end;
-  assertLongEnough(end);
-  const found: string[] = [];
+  const pages = pagesOf((query) => client.ask(endpoints.listSessions, { query }));
+  return (await findByEnd(pages, end, 'session', ({ id }) => id)).id;
+}
+
+/** The whole id of a process behind its last characters. */
+export async function processId(client: Client, end: string): Promise<string> {
+  if (/^proc_[0-9a-f]{32}$/.test(end)) return end;
+  const pages = pagesOf((query) => client.ask(endpoints.listProcesses, { query }));
+  const found = await findByEnd(pages, end, 'process', ({ process_id }) => process_id);
+  return found.process_id;
+}
+
+/** Every page of a list. */
+export async function* pagesOf<T>(
+  ask: (query: { limit: number; cursor?: string | undefined }) => Promise<Answer<T[]>>,
+): AsyncGenerator<T[], void> {
   let cursor: string | undefined;
   do {
-    const { value, headers } = await client.ask(endpoints.listSessions, {
-      query: { limit: 500, cursor },
-    });
-    found.push(...value.map(({ id }) => id).filter((id) => id.endsWith(end)));
+    const { value, headers } = await ask({ limit: 500, cursor });
+    yield value;
     cursor = headers['x-next-cursor'] as string | undefined;
   } while (cursor !== undefined);
-  return onlyOne(found, end, 'session', (id) => id);
+}
+
+/** The one record whose id ends so. Throws `not_found`, or `usage` for a short end, or where several end so. */
+export async function findByEnd<T>(
+  pages: AsyncIterable<T[]>,
+  end: string,
+  what: string,
+  idOf: (one: T) => string,
+): Promise<T> {
+  assertLongEnough(end);
+  const found: T[] = [];
+  for await (const page of pages) found.push(...page.filter((one) => idOf(one).endsWith(end)));
+  return onlyOne(found, end, what, idOf);
 }
 
 /** A turn of a session: the named one, else the most recent. Throws `not_found` where there is none. */
@@ -56,7 +86,17 @@ export function onlyOne<T>(
 ): T {
   const [only, ...others] = found;
   if (only === undefined)
-    throw new AppError('not_found', `no ${what} ends with "${end}"; see cadre ${what}s list`);
+    throw new AppError(
+      'not_found',
+      `no ${what} ends with "${end}"; see cadre ${plural(what)} list`,
+    );
   if (others.length === 0) return only;
-  throw new AppError('usage', `several ${what}s end with "${end}": ${found.map(idOf).join(', ')}`);
+  throw new AppError(
+    'usage',
+    `several ${plural(what)} end with "${end}": ${found.map(idOf).join(', ')}`,
+  );
+}
+
+function plural(what: string): string {
+  return what.endsWith('s') ? `${what}es` : `${what}s`;
 }

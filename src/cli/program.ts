@@ -14,6 +14,7 @@ const commands: Record<string, () => Promise<Register>> = {
   sessions: async () => (await import('./commands/sessions.ts')).sessionCommands,
   approvals: async () => (await import('./commands/approvals.ts')).approvalCommands,
   providers: async () => (await import('./commands/providers.ts')).providerCommands,
+  processes: async () => (await import('./commands/processes.ts')).processCommands,
   events: async () => (await import('./commands/events.ts')).eventCommands,
   tokens: async () => (await import('./commands/tokens.ts')).tokenCommands,
   config: async () => (await import('./commands/config.ts')).configCommands,

@@ -125,7 +125,8 @@ function pathWith(
     [value].flat().map((one) => [name, one] as const),
   );
   const search = new URLSearchParams();
-  for (const [name, one] of given) if (one !== undefined) search.append(name, String(one));
+  for (const [name, one] of given)
+    if (one !== undefined) search.append(name, String(one as string | number | boolean));
   return search.size > 0 ? `${filled}?${search.toString()}` : filled;
 }
 

@@ -1,9 +1,9 @@
-import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { RuntimeEventRecord } from '../api/events.ts';
 import { endpoints } from '../api/index.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Client } from './client.ts';
+import { framesOf } from './frames.ts';
 
 /** A lost connection is tried again after this long, doubled up to the second number. */
 const RETRY_MS = 100;
@@ -21,6 +21,8 @@ export interface StreamOptions {
   clock: Clock;
   /** Only one session; absent: the whole runtime. */
   sessionId?: string | undefined;
+  /** Only one process. */
+  processId?: string | undefined;
   /** Only events of these kinds, or groups of kinds. */
   kinds?: readonly string[] | undefined;
   /** Only events after this one; `latest`: only what is new. Absent: from the start. */
@@ -81,37 +83,26 @@ export async function* streamEvents(
 
 /** One connection: the newest seq once it stands, then its events. Throws `unreachable` when it breaks. */
 async function* connection(
-  { client, sessionId, kinds, signal, onGap }: StreamOptions,
+  { client, sessionId, processId, kinds, signal, onGap }: StreamOptions,
   after: number | 'latest',
 ): AsyncGenerator<RuntimeEventRecord | { latestSeq: number }, void> {
   const query = { after_seq: after, ...(kinds ? { kind: [...kinds] } : {}) };
   const more = signal ? { signal } : {};
-  const response =
-    sessionId === undefined
-      ? await client.open(endpoints.streamEvents, { query }, undefined, more)
-      : await client.open(
-          endpoints.streamSessionEvents,
-          { params: { session_id: sessionId }, query },
-          undefined,
-          more,
-        );
-  yield { latestSeq: Number(response.headers['x-seq'] ?? 0) };
-  const ready: RuntimeEventRecord[] = [];
-  const parser = createParser({
-    onEvent: ({ id, event, data }: EventSourceMessage) => {
-      if (event === 'stream.gap') onGap?.(JSON.parse(data) as StreamGap);
-      else if (id !== undefined) ready.push(JSON.parse(data) as RuntimeEventRecord);
-    },
-  });
-  response.setEncoding('utf8');
-  try {
-    for await (const chunk of response) {
-      parser.feed(chunk as string);
-      yield* ready.splice(0);
+  const open = () => {
+    if (sessionId !== undefined) {
+      const params = { session_id: sessionId };
+      return client.open(endpoints.streamSessionEvents, { params, query }, undefined, more);
     }
-  } catch (error) {
-    throw new AppError('unreachable', 'the connection to the server was lost', { cause: error });
-  } finally {
-    response.destroy();
+    if (processId !== undefined) {
+      const params = { process_id: processId };
+      return client.open(endpoints.streamProcessEvents, { params, query }, undefined, more);
+    }
+    return client.open(endpoints.streamEvents, { query }, undefined, more);
+  };
+  const response = await open();
+  yield { latestSeq: Number(response.headers['x-seq'] ?? 0) };
+  for await (const { id, event, data } of framesOf(response)) {
+    if (event === 'stream.gap') onGap?.(JSON.parse(data) as StreamGap);
+    else if (id !== undefined) yield JSON.parse(data) as RuntimeEventRecord;
   }
 }

@@ -26,7 +26,6 @@ export interface OutputNews {
 
 /** What a process prints: all of it into its files, some of it into events. */
 export class ProcessOutput {
-  readonly #clock: Clock;
   readonly #tell: (news: OutputNews) => void;
   readonly #streams: Record<StreamName, StreamOutput>;
   readonly #budget = { text: TEXT_BUDGET_BYTES };
@@ -43,7 +42,6 @@ export class ProcessOutput {
     onError: (error: unknown) => void;
   }) {
     const { clock, capBytes } = given;
-    this.#clock = clock;
     this.#tell = given.tell;
     const streamOf = (name: StreamName) =>
       new StreamOutput({

@@ -266,7 +266,7 @@ export class ProcessService {
     });
     signal.addEventListener('abort', () => printed.resolve(false), { once: true });
     if (await this.#hasPrinted(id, text)) return true;
-    return printed.promise;
+    return await printed.promise;
   }
 }
 

@@ -5,12 +5,13 @@ import type { Client } from '../../client/client.ts';
 import { type StreamGap, streamEvents } from '../../client/stream.ts';
 import { AppError } from '../../errors.ts';
 import { CursorFile } from '../cursor-file.ts';
-import { sessionId } from '../find.ts';
+import { processId, sessionId } from '../find.ts';
 import { plain, shortId } from '../output.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
 interface TailOptions {
   session?: string;
+  process?: string;
   kind?: string[];
   afterSeq?: string;
   since?: string;
@@ -26,6 +27,7 @@ export function eventCommands(program: Command, world: World): void {
     .command('tail')
     .description('show events, stored ones first, then live ones')
     .option('--session <session>', 'only of this session')
+    .option('--process <process>', 'only of this process')
     .option('--kind <kind...>', 'only of these kinds: turn.completed, or all of a group as turn.*')
     .option('--after-seq <seq>', 'only after this event; "latest": only what is new')
     .option('--since <time>', 'only what is newer: 30s, 5m, 2h, 7d, or a date')
@@ -36,10 +38,13 @@ export function eventCommands(program: Command, world: World): void {
 
 async function tail(context: CommandContext, options: TailOptions): Promise<void> {
   const { world, client, global } = context;
-  const { session, kind, cursorFile: file } = options;
+  const { session, process, kind, cursorFile: file } = options;
+  if (session !== undefined && process !== undefined)
+    throw new AppError('usage', 'give --session or --process, not both');
   const cursor = file === undefined ? null : new CursorFile(file, descriptorOf(world.stdout));
   const reading: Reading = {
     sessionId: session === undefined ? undefined : await sessionId(client, session),
+    processId: process === undefined ? undefined : await processId(client, process),
     kinds: kind,
     after: await startingPoint(context, options, cursor),
   };
@@ -58,6 +63,7 @@ async function tail(context: CommandContext, options: TailOptions): Promise<void
 /** What of the log is read, and from where on. */
 interface Reading {
   sessionId: string | undefined;
+  processId: string | undefined;
   kinds: readonly string[] | undefined;
   after: number | 'latest';
 }
@@ -88,7 +94,7 @@ async function follow(
 /** What is stored just now, page by page. */
 async function* stored(
   { world, client }: CommandContext,
-  { sessionId: session_id, kinds, after: from }: Reading,
+  { sessionId: session_id, processId: process_id, kinds, after: from }: Reading,
 ): AsyncGenerator<RuntimeEventRecord> {
   if (from === 'latest') return;
   let after: number = from;
@@ -96,9 +102,11 @@ async function* stored(
   for (;;) {
     const query = { after_seq: after, limit: 10_000, ...(kinds ? { kind: [...kinds] } : {}) };
     const { value, headers } =
-      session_id === undefined
-        ? await client.ask(endpoints.replayEvents, { query })
-        : await client.ask(endpoints.replaySessionEvents, { params: { session_id }, query });
+      session_id !== undefined
+        ? await client.ask(endpoints.replaySessionEvents, { params: { session_id }, query })
+        : process_id !== undefined
+          ? await client.ask(endpoints.replayProcessEvents, { params: { process_id }, query })
+          : await client.ask(endpoints.replayEvents, { query });
     const gone = Number(headers['x-trimmed-seq'] ?? 0);
     if (gone > trimmed)
       world.stderr.write(
@@ -168,9 +176,17 @@ function descriptorOf(output: NodeJS.WritableStream): number | null {
 }
 
 /** One event as a line for people. */
-function line({ seq, kind, session_id, created_at, payload }: RuntimeEventRecord): string {
+function line({
+  seq,
+  kind,
+  session_id,
+  process_id,
+  created_at,
+  payload,
+}: RuntimeEventRecord): string {
   const time = new Date(created_at).toISOString().slice(11, 23);
-  const who = session_id ? shortId(session_id) : '-'.padEnd(8);
+  const whose = session_id ?? process_id;
+  const who = whose ? shortId(whose) : '-'.padEnd(8);
   return `${String(seq).padStart(6)}  ${time}  ${who}  ${kind.padEnd(20)}  ${summary(payload)}`.trimEnd();
 }
 
@@ -183,14 +199,20 @@ interface Telling {
   tool?: { title: string };
   turn?: { error: { message: string } | null };
   session?: { cwd: string; failure: { message: string } | null };
+  process?: { status: string; command?: string; exit_code: number | null };
 }
 
 /** The most telling part of a payload, in one line. */
 function summary(payload: Record<string, unknown>): string {
-  const { text, status, tool, turn, session } = payload as Telling;
+  const { text, status, tool, turn, session, process } = payload as Telling;
   const said = tool
     ? `${status ?? ''} ${tool.title}`
-    : (text ?? turn?.error?.message ?? session?.failure?.message ?? session?.cwd);
+    : (text ??
+      turn?.error?.message ??
+      session?.failure?.message ??
+      session?.cwd ??
+      process?.command ??
+      (process && process.exit_code !== null ? `exit code ${process.exit_code}` : undefined));
   const flat = plain(said ?? '')
     .replaceAll(/\s+/g, ' ')
     .trim();

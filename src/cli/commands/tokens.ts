@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { Token, TokenScope } from '../../api/tokens.ts';
 import type { Client } from '../../client/client.ts';
-import { assertLongEnough, onlyOne } from '../find.ts';
+import { findByEnd, pagesOf } from '../find.ts';
 import { ago, shortId, table } from '../output.ts';
 import { clientAction, type World } from '../world.ts';
 
@@ -60,21 +60,15 @@ export function tokenCommands(program: Command, world: World): void {
     );
 }
 
-async function findToken(client: Client, end: string): Promise<Token> {
-  assertLongEnough(end);
-  const found = (await allTokens(client)).filter(({ id }) => id.endsWith(end));
-  return onlyOne(found, end, 'token', ({ id }) => id);
+const allPages = (client: Client) =>
+  pagesOf((query) => client.ask(endpoints.listTokens, { query }));
+
+function findToken(client: Client, end: string): Promise<Token> {
+  return findByEnd(allPages(client), end, 'token', ({ id }) => id);
 }
 
 async function allTokens(client: Client): Promise<Token[]> {
   const found: Token[] = [];
-  let cursor: string | undefined;
-  do {
-    const { value, headers } = await client.ask(endpoints.listTokens, {
-      query: { limit: 500, cursor },
-    });
-    found.push(...value);
-    cursor = headers['x-next-cursor'] as string | undefined;
-  } while (cursor !== undefined);
+  for await (const page of allPages(client)) found.push(...page);
   return found;
 }

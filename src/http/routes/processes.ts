@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { endpoints } from '../../api/index.ts';
 import type { ProcessService } from '../../processes/service.ts';
 import { type Mount, onePage } from '../mount.ts';
