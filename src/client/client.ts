@@ -126,7 +126,7 @@ function pathWith(
   );
   const search = new URLSearchParams();
   for (const [name, one] of given)
-    if (one !== undefined) search.append(name, String(one as string | number | boolean));
+    if (one !== undefined) search.append(name, `${one as string | number}`);
   return search.size > 0 ? `${filled}?${search.toString()}` : filled;
 }
 

@@ -130,7 +130,11 @@ export function processCommands(program: Command, world: World): void {
             params,
             body: { reason },
           });
-          show(process, () => `${process.process_id} is ${saidOf(process)}\n`);
+          show(process, () =>
+            process.ended_at === null
+              ? `${process.process_id} is being ended\n`
+              : `${process.process_id} had ended: ${saidOf(process)}\n`,
+          );
         },
       ),
     );
