@@ -87,7 +87,7 @@ export const places = {
     because: 'recovery repairs what is stored before any edge is open',
   },
   retention: {
-    may: ['sessions', ...records],
+    may: ['sessions', 'processes', ...records],
     because: 'retention lets go what is stored of every noun, and is called by none',
   },
   http: {

@@ -32,7 +32,7 @@ import { recover } from './recovery/recover.ts';
 import { verifySessions } from './recovery/verify.ts';
 import { StorageBudget } from './retention/budget.ts';
 import { Retention } from './retention/retention.ts';
-import { logPath, prepareLogs } from './processes/log-file.ts';
+import { logPath, prepareLogs, removeLogs } from './processes/log-file.ts';
 import { ExitNotices } from './processes/notices.ts';
 import { measureOutput } from './processes/reading.ts';
 import { ProcessRunner } from './processes/runner.ts';
@@ -175,11 +175,19 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   keeper.start();
   undo.defer(() => keeper.stop());
 
-  const budget = new StorageBudget({ db, directory, clock, settings: () => live.now.retention });
+  const budget = new StorageBudget({
+    db,
+    directory,
+    logs,
+    clock,
+    settings: () => live.now.retention,
+  });
   const retention = new Retention({
     db,
     log,
     store: sessionStore,
+    processes: processStore,
+    removeLogs: (id) => removeLogs(logs, id),
     clock,
     budget,
     settings: () => live.now.retention,

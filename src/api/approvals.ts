@@ -73,4 +73,5 @@ export const listApprovals = endpoint({
     ...pageQuery,
   },
   response: z.array(approval),
+  errors: ['not_found'],
 });

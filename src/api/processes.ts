@@ -29,6 +29,7 @@ export const processRecord = z
     queued_at: timestamp,
     started_at: timestamp.nullable(),
     ended_at: timestamp.nullable(),
+    trimmed: z.boolean().describe('Retention took its events and what it printed.'),
   })
   .meta({ id: 'Process' });
 export type Process = z.output<typeof processRecord>;

@@ -24,7 +24,7 @@ export interface Trimmed {
  * come past there is told. Every method belongs inside a transaction.
  */
 export class EventTrim {
-  readonly #ofSession: Statement<IdRow>;
+  readonly #of: Record<'session_id' | 'process_id', Statement<IdRow>>;
   readonly #oldest: Statement<IdRow>;
   readonly #deletes: readonly Statement[];
   readonly #remember: Statement;
@@ -34,7 +34,10 @@ export class EventTrim {
       `SELECT seq, ${IDS} FROM ${table} WHERE ${condition}`;
     const both = (condition: string) =>
       `${part('events', condition)} UNION ALL ${part('deltas', condition)} ORDER BY seq LIMIT ?`;
-    this.#ofSession = db.prepare(both('session_id = ?'));
+    this.#of = {
+      session_id: db.prepare(both('session_id = ?')),
+      process_id: db.prepare(both('process_id = ?')),
+    };
     this.#oldest = db.prepare(
       `SELECT seq, ${IDS} FROM events AS event WHERE seq > ? AND created_at < ?
        AND NOT EXISTS (
@@ -51,9 +54,9 @@ export class EventTrim {
     );
   }
 
-  /** The oldest events of a session, deltas too. */
-  ofSession(sessionId: string, limit: number): Trimmed {
-    return this.#take(this.#ofSession.all(sessionId, sessionId, limit));
+  /** The oldest events of a session or a process, deltas too. */
+  of(column: 'session_id' | 'process_id', id: string, limit: number): Trimmed {
+    return this.#take(this.#of[column].all(id, id, limit));
   }
 
   /** The oldest events after `after` that are older than `before`, of whatever is not an unfinished turn. */

@@ -14,6 +14,20 @@ export function prepareLogs(directory: string): string {
   return logs;
 }
 
+/** Removes what a process printed; answers how many bytes that was on disk. */
+export async function removeLogs(directory: string, processId: string): Promise<number> {
+  let bytes = 0;
+  for (const stream of ['stdout', 'stderr'] as const) {
+    const file = logPath(directory, processId, stream);
+    bytes += await fs.stat(file).then(
+      ({ size }) => size,
+      () => 0,
+    );
+    for (const one of [file, notePath(file)]) await fs.rm(one, { force: true });
+  }
+  return bytes;
+}
+
 /** A stretch of what a process printed; `from` is where its first byte stood among all that was printed. */
 export interface LogRange {
   from: number;
@@ -99,11 +113,6 @@ export async function readLogEnd(file: string, limit: number): Promise<LogRange>
   return range.from + range.bytes.length >= total
     ? range
     : readLog(file, range.from + range.bytes.length, limit);
-}
-
-export async function removeLog(file: string): Promise<void> {
-  await fs.rm(file, { force: true });
-  await fs.rm(notePath(file), { force: true });
 }
 
 function notePath(file: string): string {

@@ -98,6 +98,7 @@ export class ProcessService {
         queued_at: this.#clock.now(),
         started_at: null,
         ended_at: null,
+        trimmed: false,
       };
       this.#store.create(queued);
       keep({ process: queued });
@@ -151,12 +152,15 @@ export class ProcessService {
     id: string,
     query: QueryOf<typeof getProcessLogs>,
   ): Promise<ResponseOf<typeof getProcessLogs>> {
-    const { process_id } = await this.get(id, query.session_id);
+    const process = await this.get(id, query.session_id);
+    const { process_id } = process;
     const bounds = { lines: query.tail_lines, bytes: query.max_bytes };
-    const part = async (stream: StreamName) =>
-      query.stream === 'both' || query.stream === stream
-        ? readTail(this.#runner.logPath(process_id, stream), bounds)
-        : null;
+    const part = async (stream: StreamName) => {
+      if (query.stream !== 'both' && query.stream !== stream) return null;
+      const tail = await readTail(this.#runner.logPath(process_id, stream), bounds);
+      const total_bytes = process[`${stream}_bytes`];
+      return process.trimmed ? { ...tail, total_bytes, truncated: total_bytes > 0 } : tail;
+    };
     const [stdout, stderr] = await Promise.all([part('stdout'), part('stderr')]);
     return { process_id, stdout, stderr };
   }

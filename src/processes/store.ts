@@ -49,6 +49,16 @@ export class ProcessStore {
     return this.processes.where("session_id = ? AND status IN ('queued', 'running')", sessionId);
   }
 
+  /** The oldest process that has ended and that retention has not taken everything of. */
+  oldestTrimmable(): Process | undefined {
+    return this.processes.first("status NOT IN ('queued', 'running') AND trimmed IS NOT 1", 1)[0];
+  }
+
+  /** Writes that nothing is left of a process but its record. */
+  markTrimmed(process: Process): void {
+    this.processes.update({ ...process, trimmed: true });
+  }
+
   #append(kind: EventKind, process: Process, payload: Record<string, unknown>): void {
     const { process_id, session_id } = process;
     this.#log.append({ kind, process_id, session_id, payload });

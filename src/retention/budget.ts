@@ -1,4 +1,6 @@
 import fs from 'node:fs';
+import { opendir, stat } from 'node:fs/promises';
+import path from 'node:path';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Database } from '../store/database.ts';
@@ -18,6 +20,7 @@ export interface RetentionSettings {
 /** Whether there is room for new work: in the budget, and on the disk. What is under way goes on in any case. */
 export class StorageBudget {
   readonly #directory: string;
+  readonly #logs: string;
   readonly #clock: Clock;
   readonly #settings: () => RetentionSettings;
   readonly #pages: Statement<[number]>;
@@ -26,14 +29,19 @@ export class StorageBudget {
   #disk = { free: Number.MAX_SAFE_INTEGER, readAt: Number.NEGATIVE_INFINITY };
   /** Set by retention when nothing more can go, and it is not enough. */
   isSpent = false;
+  /** What the logs took when they were last measured. */
+  logBytes = 0;
 
   constructor(given: {
     db: Database;
     directory: string;
+    /** Where what processes print is. */
+    logs: string;
     clock: Clock;
     settings: () => RetentionSettings;
   }) {
     this.#directory = given.directory;
+    this.#logs = given.logs;
     this.#clock = given.clock;
     this.#settings = given.settings;
     this.#pages = given.db.prepare('PRAGMA page_count');
@@ -58,10 +66,18 @@ export class StorageBudget {
     }
   }
 
-  /** What the database takes, without the pages that are free in it. */
+  /** What the database takes, without the pages that are free in it, and the logs of processes. */
   get usedBytes(): number {
     const [pages = 0] = this.#pages.get() ?? [];
-    return (pages - this.freePages) * this.#pageSize;
+    return (pages - this.freePages) * this.#pageSize + this.logBytes;
+  }
+
+  /** Looks what the logs of processes take. */
+  async measureLogs(): Promise<void> {
+    let bytes = 0;
+    for await (const { name } of await opendir(this.#logs))
+      bytes += (await stat(path.join(this.#logs, name)).catch(() => null))?.size ?? 0;
+    this.logBytes = bytes;
   }
 
   get freePages(): number {

@@ -1,6 +1,9 @@
+import type { Process } from '../api/processes.ts';
+import type { Session } from '../api/sessions.ts';
 import type { EventLog } from '../events/log.ts';
 import { EventTrim, type Trimmed } from '../events/trim.ts';
 import type { Clock } from '../lib/clock.ts';
+import type { ProcessStore } from '../processes/store.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import type { RetentionSettings, StorageBudget } from './budget.ts';
@@ -18,13 +21,16 @@ const KEPT_FREE_PAGES = 4000;
 type Reason = 'max_bytes' | 'max_age_days';
 
 /**
- * Keeps the log within its budget: the oldest events of closed sessions go first, with what their turns said, then
- * the oldest of the rest, never those of an unfinished turn. Records stay.
+ * Keeps events and logs within their budget. What is over goes first, the oldest first: closed sessions with what
+ * their turns said, ended processes with what they printed; then the oldest events of the rest, never those of an
+ * unfinished turn. Records stay.
  */
 export class Retention {
   readonly #db: Database;
   readonly #log: EventLog;
   readonly #store: SessionStore;
+  readonly #processes: ProcessStore;
+  readonly #removeLogs: (processId: string) => Promise<number>;
   readonly #clock: Clock;
   readonly #budget: StorageBudget;
   readonly #settings: () => RetentionSettings;
@@ -36,6 +42,9 @@ export class Retention {
     db: Database;
     log: EventLog;
     store: SessionStore;
+    processes: ProcessStore;
+    /** Removes what a process printed; answers how much that was. */
+    removeLogs: (processId: string) => Promise<number>;
     clock: Clock;
     budget: StorageBudget;
     settings: () => RetentionSettings;
@@ -43,6 +52,8 @@ export class Retention {
     this.#db = given.db;
     this.#log = given.log;
     this.#store = given.store;
+    this.#processes = given.processes;
+    this.#removeLogs = given.removeLogs;
     this.#clock = given.clock;
     this.#budget = given.budget;
     this.#settings = given.settings;
@@ -56,6 +67,7 @@ export class Retention {
     this.#running = true;
     try {
       const { max_age_days: days, max_bytes: max } = this.#settings();
+      await this.#budget.measureLogs();
       if (days !== null) {
         const before = this.#clock.now() - days * DAY_MS;
         await this.#pass('max_age_days', before, () => !signal.aborted);
@@ -74,7 +86,7 @@ export class Retention {
 
   /** Takes what is older than `before`, step by step, as long as `goesOn` says so. */
   async #pass(reason: Reason, before: number, goesOn: () => boolean): Promise<void> {
-    while (goesOn() && (await this.#db.transact(() => this.#stepOfClosed(reason, before))));
+    while (goesOn() && (await this.#stepOfOver(reason, before)));
     let after = 0;
     while (goesOn()) {
       const { events, seq } = await this.#db.transact(() =>
@@ -85,27 +97,47 @@ export class Retention {
     }
   }
 
-  /** Something of the oldest closed session that still has something; false where none has. */
-  #stepOfClosed(reason: Reason, before: number): boolean {
-    const session = this.#store.oldestTrimmable();
-    if (!session || (session.closed_at ?? 0) >= before) return false;
-    const trimmed = this.#trim.ofSession(session.id, STEP_EVENTS);
-    this.#tell(reason, trimmed, session.id);
-    if (trimmed.events === STEP_EVENTS) return true;
-    if (this.#store.trimTurns(session.id, STEP_TURNS)) return true;
-    this.#store.markTrimmed(session);
+  /** Something of what has been over for longest: a closed session, or an ended process. False where nothing has. */
+  async #stepOfOver(reason: Reason, before: number): Promise<boolean> {
+    const { session, process } = await this.#db.read(() => ({
+      session: this.#store.oldestTrimmable(),
+      process: this.#processes.oldestTrimmable(),
+    }));
+    const closed = session?.closed_at ?? Number.POSITIVE_INFINITY;
+    const ended = process?.ended_at ?? Number.POSITIVE_INFINITY;
+    if (Math.min(closed, ended) >= before) return false;
+    if (session && closed <= ended)
+      await this.#db.transact(() => this.#takeOfSession(reason, session));
+    else if (process) await this.#takeOfProcess(reason, process);
     return true;
+  }
+
+  #takeOfSession(reason: Reason, session: Session): void {
+    const trimmed = this.#trim.of('session_id', session.id, STEP_EVENTS);
+    this.#tell(reason, trimmed, { closed_session_id: session.id });
+    if (trimmed.events === STEP_EVENTS || this.#store.trimTurns(session.id, STEP_TURNS)) return;
+    this.#store.markTrimmed(session);
+  }
+
+  async #takeOfProcess(reason: Reason, process: Process): Promise<void> {
+    const { process_id, stdout_bytes, stderr_bytes } = process;
+    this.#budget.logBytes -= await this.#removeLogs(process_id);
+    await this.#db.transact(() => {
+      const trimmed = this.#trim.of('process_id', process_id, STEP_EVENTS);
+      this.#tell(reason, trimmed, { process_id, log_bytes: stdout_bytes + stderr_bytes });
+      if (trimmed.events < STEP_EVENTS) this.#processes.markTrimmed(process);
+    });
   }
 
   #stepOfOldest(reason: Reason, after: number, before: number): Trimmed {
     const trimmed = this.#trim.oldest(after, before, STEP_EVENTS);
-    this.#tell(reason, trimmed, null);
+    this.#tell(reason, trimmed, {});
     return trimmed;
   }
 
-  #tell(reason: Reason, { events, seq }: Trimmed, closedSession: string | null): void {
+  #tell(reason: Reason, { events, seq }: Trimmed, whose: Record<string, unknown>): void {
     if (events === 0) return;
-    const payload = { reason, events, trimmed_seq: seq, closed_session_id: closedSession };
+    const payload = { reason, events, trimmed_seq: seq, ...whose };
     this.#log.append({ kind: 'storage.trimmed', payload });
   }
 }

@@ -6,11 +6,14 @@ CREATE TABLE processes (
   record TEXT NOT NULL,
   sum INTEGER NOT NULL,
   session_id TEXT AS (record ->> '$.session_id') VIRTUAL,
-  status TEXT AS (record ->> '$.status') VIRTUAL
+  status TEXT AS (record ->> '$.status') VIRTUAL,
+  trimmed INTEGER AS (record ->> '$.trimmed') VIRTUAL
 );
 CREATE INDEX processes_session ON processes (session_id, n);
 CREATE INDEX processes_status ON processes (status, n);
 CREATE INDEX processes_alive ON processes (session_id, n) WHERE status IN ('queued', 'running');
+CREATE INDEX processes_trimmable ON processes (n)
+  WHERE status NOT IN ('queued', 'running') AND trimmed IS NOT 1;
 
 CREATE TABLE process_notices (
   n INTEGER PRIMARY KEY,
