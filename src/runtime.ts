@@ -219,6 +219,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     ids,
     failpoint,
     logger,
+    onSessionFailed: (id) => void processes.killAllOf(id, 'session_failed'),
     onTurnEnded: ({ session_id }) => notices.deliver(session_id),
     turnTimeoutMs: () => live.now.sessions.turn_timeout_ms,
   });
@@ -308,6 +309,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     db,
     store: sessionStore,
     pool,
+    onSessionFailed: (id) => void processes.killAllOf(id, 'session_failed'),
     clock,
     logger,
     providers: providers.all(),
@@ -340,6 +342,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       const { changed, needRestart } = live.reload(next);
       logger.level = live.now.log.level;
       pool.admit();
+      processRunner.admit();
       if (needRestart.length > 0)
         logger.warn({ keys: needRestart }, 'some keys that have changed need a restart');
       logger.info({ changed }, 'configuration reloaded');

@@ -16,8 +16,11 @@ export interface Endpoint<
   summary: string;
   /** `public` needs no token; `admin` needs one of that scope, also to read. */
   access: 'public' | 'token' | 'admin';
-  /** `json` answers one document; `stream` is Server-Sent Events; `text` is what `response` says, as plain text. */
-  answers: 'json' | 'stream' | 'text';
+  /**
+   * `json` answers one document; `stream` is Server-Sent Events; `text` is what `response` says, as plain text;
+   * `bytes` is a file.
+   */
+  answers: 'json' | 'stream' | 'text' | 'bytes';
   params: Params;
   query: Query;
   body: Body | null;

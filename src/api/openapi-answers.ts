@@ -76,7 +76,7 @@ function success(endpoint: Endpoint, describe: Describe): object {
   const headers = [
     'X-Request-Id',
     'X-Epoch',
-    ...(method === 'GET' ? ['X-Seq'] : []),
+    ...(method === 'GET' || answers === 'bytes' ? ['X-Seq'] : []),
     ...('cursor' in query ? ['X-Next-Cursor'] : []),
     ...('after_seq' in query && answers === 'json' ? ['X-Next-After-Seq', 'X-Trimmed-Seq'] : []),
     ...(takesKey(endpoint) ? ['Idempotency-Replayed'] : []),
@@ -97,6 +97,10 @@ function contentOf(endpoint: Endpoint, describe: Describe): Record<string, objec
       return { 'text/event-stream': { schema: framesOf(endpoint, describe) } };
     case 'text':
       return { [String(response.meta()?.contentType)]: { schema: text } };
+    case 'bytes': {
+      const contentMediaType = 'application/octet-stream';
+      return { [contentMediaType]: { schema: { ...text, contentMediaType } } };
+    }
   }
 }
 

@@ -58,14 +58,43 @@ const spread = z
     description: 'How a number is spread over the last samples.',
   });
 
+const storageFigures = z.looseObject({
+  latest_seq: z.int(),
+  database_bytes: z.int(),
+  free_bytes_in_database: z.int().describe('What new rows fill before the database grows.'),
+  wal_bytes: z.int(),
+  budget: z.looseObject({
+    max_bytes: z.int().describe('retention.max_bytes; 0: no limit.'),
+    used_bytes: z.int().describe('What retention compares with it.'),
+  }),
+  disk_free_bytes: z.int(),
+  min_free_bytes: z.int().describe('retention.min_free_bytes.'),
+});
+export type StorageFigures = z.output<typeof storageFigures>;
+
+export const storageDiagnostics = storageFigures
+  .extend({
+    counted_at: timestamp.describe('When the rest was counted: at most a minute ago.'),
+    tables: z.array(
+      z.looseObject({
+        name: z.string(),
+        rows: z.int(),
+        bytes: z.int().describe('Of the texts in its rows.'),
+      }),
+    ),
+    blobs_bytes: z.int(),
+    logs_bytes: z.int(),
+    oldest_seq: z.int().nullable(),
+  })
+  .meta({ id: 'StorageDiagnostics', description: 'What is stored, and how much room it takes.' });
+export type StorageDiagnostics = z.output<typeof storageDiagnostics>;
+
 export const diagnostics = z
   .looseObject({
     health,
     recovery: recoverySummary,
     providers: z.array(providerDiagnostics),
-    storage: z.looseObject({
-      latest_seq: z.int(),
-      wal_bytes: z.int(),
+    storage: storageFigures.extend({
       checkpoints: z.int(),
       group_size: spread.describe('Transactions that shared one sync.'),
       sync_us: spread.describe('Microseconds that a sync of the log took.'),
@@ -131,4 +160,29 @@ export const getRecovery = endpoint({
   path: '/v1/diagnostics/recovery',
   summary: 'What the last start found and mended',
   response: recoverySummary,
+});
+
+export const getStorageDiagnostics = endpoint({
+  method: 'GET',
+  path: '/v1/diagnostics/storage',
+  summary: 'What is stored, and how much room it takes',
+  response: storageDiagnostics,
+});
+
+export const backUpStorage = endpoint({
+  method: 'POST',
+  path: '/v1/storage/backup',
+  summary: 'A copy of the store as it is now: the events.cadre of a new data directory',
+  answers: 'bytes',
+  secret: true,
+  response: z.instanceof(Uint8Array),
+  errors: ['conflict'],
+});
+
+export const getMetrics = endpoint({
+  method: 'GET',
+  path: '/metrics',
+  summary: 'How the server is doing, for Prometheus',
+  answers: 'text',
+  response: z.string().meta({ contentType: 'text/plain' }),
 });

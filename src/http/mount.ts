@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { BodyOf, Endpoint, ParamsOf, QueryOf, ResponseOf } from '../api/endpoint.ts';
@@ -45,7 +46,7 @@ export class RawJson {
 
 export type Handler<E> = (
   call: Call<E>,
-) => Promise<ResponseOf<E> | RawJson | undefined> | ResponseOf<E>;
+) => Promise<ResponseOf<E> | RawJson | Readable | undefined> | ResponseOf<E>;
 
 /** Makes a route of an endpoint and its handler. */
 export type Mount = <E extends Endpoint>(endpoint: E, handler: Handler<E>) => void;
@@ -121,6 +122,7 @@ function callReader<E extends Endpoint>(
 
 function send(reply: FastifyReply, endpoint: Endpoint, result: unknown): FastifyReply {
   if (endpoint.answers === 'text') return reply.send(result);
+  if (endpoint.answers === 'bytes') return reply.type('application/octet-stream').send(result);
   return sendJson(
     reply,
     endpoint.status,

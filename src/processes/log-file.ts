@@ -38,6 +38,8 @@ export interface LogRange {
 interface Layout {
   cap: number;
   total: number;
+  /** So much will have been printed when the write that is under way is done: what that takes may be gone already. */
+  coming: number;
 }
 
 /** A read that the writer overtakes is made again, so often. */
@@ -69,12 +71,12 @@ export class LogFile {
   async append(chunk: Buffer): Promise<void> {
     const file = (this.#file ??= await fs.open(this.#path, 'w', 0o600));
     const total = this.#total + chunk.length;
+    const isNoted = total > this.#cap;
+    if (isNoted) await this.#noteDown(this.#total, total);
     for (const { at, part } of placesOf(this.#cap, this.#total, chunk))
-      await file.write(part, 0, part.length, at);
+      await writeAll(file, part, at);
     this.#total = total;
-    if (total <= this.#cap) return;
-    this.#note ??= await fs.open(notePath(this.#path), 'w', 0o600);
-    await this.#note.write(`${String(this.#cap).padStart(16)} ${String(total).padStart(16)}\n`, 0);
+    if (isNoted) await this.#noteDown(total, total);
   }
 
   async close(): Promise<void> {
@@ -82,6 +84,12 @@ export class LogFile {
     await this.#note?.close();
     this.#file = undefined;
     this.#note = undefined;
+  }
+
+  async #noteDown(total: number, coming: number): Promise<void> {
+    this.#note ??= await fs.open(notePath(this.#path), 'w', 0o600);
+    const numbers = [this.#cap, total, coming].map((number) => String(number).padStart(16));
+    await writeAll(this.#note, Buffer.from(`${numbers.join(' ')}\n`), 0);
   }
 }
 
@@ -98,9 +106,13 @@ export async function readLog(file: string, from: number, limit: number): Promis
     const start = firstKept(before, from);
     const end = Math.min(start + limit, endOfStretch(before, start));
     const bytes = await readBytes(file, before, start, Math.max(start, end));
-    const after = await layoutOf(file);
-    // What was read of the ring may have been written over meanwhile.
-    if (firstKept(after, start) === start || tries === TRIES) return { from: start, bytes };
+    // What was read of the ring may have been written over meanwhile: only the rest is given.
+    const { cap, total, coming } = await layoutOf(file);
+    const after = { cap, total: Math.max(total, coming) };
+    const still = Math.min(firstKept(after, start), start + bytes.length);
+    const right = bytes.subarray(still - start, endOfStretch(after, still) - start);
+    if (right.length > 0 || bytes.length === 0 || tries === TRIES)
+      return { from: still, bytes: right };
   }
 }
 
@@ -121,13 +133,13 @@ function notePath(file: string): string {
 
 async function layoutOf(file: string): Promise<Layout> {
   const note = await fs.readFile(notePath(file), 'utf8').catch(() => null);
-  const [cap, total] = (note ?? '').trim().split(/\s+/).map(Number);
-  if (note !== null && cap && total) return { cap, total };
+  const [cap, total, coming] = (note ?? '').trim().split(/\s+/).map(Number);
+  if (cap && total !== undefined && coming) return { cap, total, coming };
   const size = await fs.stat(file).then(
     (found) => found.size,
     () => 0,
   );
-  return { cap: Number.MAX_SAFE_INTEGER, total: size };
+  return { cap: Number.MAX_SAFE_INTEGER, total: size, coming: size };
 }
 
 function headOf(cap: number): number {
@@ -135,14 +147,14 @@ function headOf(cap: number): number {
 }
 
 /** The first byte from `from` on that is kept. */
-function firstKept({ cap, total }: Layout, from: number): number {
+function firstKept({ cap, total }: Pick<Layout, 'cap' | 'total'>, from: number): number {
   const head = headOf(cap);
   if (from < head) return Math.min(from, total);
   return Math.min(Math.max(from, head, total - (cap - head)), total);
 }
 
 /** Where the stretch of kept bytes that holds `start` ends. */
-function endOfStretch({ cap, total }: Layout, start: number): number {
+function endOfStretch({ cap, total }: Pick<Layout, 'cap' | 'total'>, start: number): number {
   const head = headOf(cap);
   return start < head && total > cap ? head : total;
 }
@@ -161,6 +173,14 @@ function placesOf(cap: number, total: number, chunk: Buffer): { at: number; part
     from += length;
   }
   return places;
+}
+
+/** A disk that is nearly full takes a part of it first. */
+async function writeAll(file: fs.FileHandle, bytes: Buffer, at: number): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, at + done);
+    done += bytesWritten;
+  }
 }
 
 async function readBytes(

@@ -167,7 +167,8 @@ class StreamOutput {
     const room = Math.min(EVENT_TEXT_BYTES, this.#budget.text, told);
     let text = head.subarray(0, room);
     if (room < told || incomplete > 0) text = text.subarray(0, text.length - incompleteBytes(text));
-    this.#budget.text -= text.length;
+    // What is left of it but is no whole character is spent too.
+    this.#budget.text = room === this.#budget.text ? 0 : this.#budget.text - text.length;
     this.#untold = {
       offset: offset + told,
       head: this.#end.subarray(this.#end.length - incomplete),

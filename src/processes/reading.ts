@@ -3,7 +3,7 @@ import type { getProcessLogs } from '../api/processes.ts';
 import { continuationBytes, incompleteBytes } from '../lib/utf8.ts';
 import type { StreamName } from './output.ts';
 import type { ProcessEnd } from './process.ts';
-import { measureLog, readLog, readLogEnd } from './log-file.ts';
+import { type LogRange, measureLog, readLog, readLogEnd } from './log-file.ts';
 
 type LogPart = NonNullable<ResponseOf<typeof getProcessLogs>['stdout']>;
 
@@ -36,7 +36,8 @@ export async function readTail(
     bounds.lines === 0
       ? { from: total, bytes: Buffer.alloc(0) }
       : await readLogEnd(path, bounds.bytes);
-  const whole = bytes.subarray(from === 0 ? 0 : continuationBytes(bytes));
+  const begin = from === 0 ? 0 : continuationBytes(bytes);
+  const whole = bytes.subarray(begin, bytes.length - incompleteBytes(bytes));
   const tail = lastLines(whole, bounds.lines);
   return {
     content: tail.toString('utf8'),
@@ -57,21 +58,35 @@ export async function hasText(path: string, text: string): Promise<boolean> {
   }
 }
 
-/** A piece of a log in whole characters, and where the next one begins. */
+/** A piece of a log, and where the next one begins. */
+export interface Piece {
+  offset: number;
+  text: string;
+  next: number;
+}
+
+/** The next piece of a log, in whole characters; empty where there is none yet. */
 export async function readPiece(
   path: string,
   from: number,
   limit: number,
   isOver: boolean,
-): Promise<{ offset: number; text: string; next: number }> {
+): Promise<Piece> {
   const range = await readLog(path, from, limit);
-  const skipped = range.from > from ? continuationBytes(range.bytes) : 0;
-  const bytes = range.bytes.subarray(skipped);
-  const isEnd = isOver && range.bytes.length < limit;
-  const cut = isEnd ? 0 : incompleteBytes(bytes);
-  const whole = bytes.subarray(0, bytes.length - cut);
-  const offset = range.from + skipped;
-  return { offset, text: whole.toString('utf8'), next: offset + whole.length };
+  const piece = wholeCharacters(range, range.from > from);
+  if (piece.text !== '' || range.bytes.length === 0) return piece;
+  // Half a character: the rest of it was dropped, or never came, or is still to come.
+  const end = range.from + range.bytes.length;
+  const rest = await readLog(path, end, limit);
+  if (rest.from > end) return wholeCharacters(rest, true);
+  if (!isOver || rest.bytes.length > 0) return piece;
+  return { offset: range.from, text: range.bytes.toString('utf8'), next: end };
+}
+
+function wholeCharacters({ from, bytes }: LogRange, isAfterGap: boolean): Piece {
+  const begin = isAfterGap ? continuationBytes(bytes) : 0;
+  const whole = bytes.subarray(begin, bytes.length - incompleteBytes(bytes));
+  return { offset: from + begin, text: whole.toString('utf8'), next: from + begin + whole.length };
 }
 
 function lastLines(bytes: Buffer, lines: number): Buffer {

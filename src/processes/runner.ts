@@ -25,6 +25,8 @@ export interface ProcessSettings {
   env_remove: readonly string[];
 }
 
+const STOPPING: Cause = { status: 'killed', reason: 'runtime_stopping' };
+
 interface Dependencies {
   db: Database;
   store: ProcessStore;
@@ -49,6 +51,8 @@ interface Running {
   child: Child | undefined;
   /** Why it is ended before its time; the first holds. */
   cause: Cause | null;
+  /** Resolves when nothing of it is left that we can reach, once it is being ended. */
+  ending: Promise<void> | undefined;
 }
 
 /**
@@ -64,6 +68,7 @@ export class ProcessRunner {
   /** Places in the queue that are promised to requests under way. */
   #promised = 0;
   #running = 0;
+  #isStopping = false;
 
   constructor(given: Dependencies) {
     this.#given = given;
@@ -88,6 +93,8 @@ export class ProcessRunner {
 
   /** Runs a process that is stored as queued, as soon as there is a place for it. */
   start(process: Process): void {
+    // The next start tells that it never ran.
+    if (this.#stopping.signal.aborted) return;
     const { clock, settings, logger, db, store } = this.#given;
     const { process_id } = process;
     const running: Running = {
@@ -95,6 +102,7 @@ export class ProcessRunner {
       listeners: new Set(),
       child: undefined,
       cause: null,
+      ending: undefined,
       done: Promise.withResolvers<void>(),
       output: new ProcessOutput({
         pathOf: (stream) => this.logPath(process_id, stream),
@@ -115,7 +123,8 @@ export class ProcessRunner {
     };
     this.#all.set(process_id, running);
     this.#queue.push(running);
-    this.#admit();
+    if (this.#isStopping) this.kill(process_id, STOPPING);
+    this.admit();
   }
 
   /** The process as it is now: what it has printed so far is not in its row yet. */
@@ -144,31 +153,32 @@ export class ProcessRunner {
     const at = this.#queue.indexOf(running);
     if (at >= 0) {
       this.#queue.splice(at, 1);
-      void this.#finish(running, { exit: null, failure: null });
-    } else if (running.child) void this.#end(running, running.child);
+      void this.#finish(running, { exit: null, failure: null, cause });
+    } else if (running.child) this.#end(running, running.child);
   }
 
   /** Ends every process as killed, with `runtime_stopping`; resolves when nothing of any is left. */
   async stop(): Promise<void> {
-    const all = [...this.#all.values()];
-    for (const { process } of all)
-      this.kill(process.process_id, { status: 'killed', reason: 'runtime_stopping' });
-    await Promise.all(all.map(({ done }) => done.promise));
     this.#stopping.abort();
+    const all = [...this.#all.values()];
+    this.#isStopping = true;
+    for (const { process } of all) this.kill(process.process_id, STOPPING);
+    await Promise.all(all.map(({ done }) => done.promise));
   }
 
   logPath(processId: string, stream: StreamName): string {
     return logPath(this.#given.directory, processId, stream);
   }
 
-  #admit(): void {
+  /** Starts those there are places for: where one ended, or the limit was raised. */
+  admit(): void {
     while (this.#running < this.#given.settings().max_concurrent) {
       const next = this.#queue.shift();
       if (!next) return;
       this.#running++;
       void this.#run(next).finally(() => {
         this.#running--;
-        this.#admit();
+        this.admit();
       });
     }
   }
@@ -177,14 +187,17 @@ export class ProcessRunner {
     const { process, output } = running;
     let exit: ChildExit | null = null;
     let failure: Process['failure'] = null;
+    let cause: Cause | null = null;
     try {
       const child = await this.#startChild(running);
       running.child = child;
       output.collect(child);
       using _limit = this.#timeLimit(running, child);
-      if (running.cause) void this.#end(running, child);
+      if (running.cause) this.#end(running, child);
       exit = await child.exited;
-      await child.end(0);
+      // Whoever wants to end it from here on comes too late.
+      cause = running.cause;
+      await (running.ending ?? child.end(0));
       await output.finish();
     } catch (error) {
       this.#given.logger.warn(
@@ -193,7 +206,7 @@ export class ProcessRunner {
       );
       failure = { code: 'start_failed', message: messageOf(error) };
     }
-    await this.#finish(running, { exit, failure });
+    await this.#finish(running, { exit, failure, cause: failure ? null : cause });
   }
 
   async #startChild({ process }: Running): Promise<Child> {
@@ -220,14 +233,16 @@ export class ProcessRunner {
     if (timeout_ms === 0) return { [Symbol.dispose]: () => undefined };
     return this.#given.clock.after(timeout_ms, () => {
       running.cause ??= { status: 'timed_out', reason: null };
-      void this.#end(running, child);
+      this.#end(running, child);
     });
   }
 
   /** Ends the group, then what has left it and still says by its environment whose it is. */
-  async #end({ process }: Running, child: Child): Promise<void> {
-    await child.end(this.#given.settings().kill_grace_ms);
-    killCarriers(`CADRE_PROCESS_ID=${process.process_id}`);
+  #end(running: Running, child: Child): void {
+    const { process_id } = running.process;
+    running.ending ??= child
+      .end(this.#given.settings().kill_grace_ms)
+      .then(() => void killCarriers(`CADRE_PROCESS_ID=${process_id}`));
   }
 
   async #tails(processId: string): Promise<{ stdout: string; stderr: string }> {
@@ -238,24 +253,24 @@ export class ProcessRunner {
 
   async #finish(
     running: Running,
-    how: { exit: ChildExit | null; failure: Process['failure'] },
+    how: { exit: ChildExit | null; failure: Process['failure']; cause: Cause | null },
   ): Promise<void> {
     const { store, clock, notices } = this.#given;
     const { process_id } = running.process;
     running.output.flush();
     const tails = running.process.on_exit === null ? null : await this.#tails(process_id);
+    let status: Process['status'] | undefined;
     await persist(this.#given, this.#stopping.signal, { process_id }, () => {
       const now = store.process(process_id);
       if (hasEnded(now)) return;
-      const { cause, output } = running;
-      const end = { ...how, cause: how.failure ? null : cause, output: output.totals };
-      const ended = endProcess(now, end, clock.now());
+      const ended = endProcess(now, { ...how, output: running.output.totals }, clock.now());
       store.move(ended, `process.${ended.status}` as EventKind);
+      status = ended.status;
       if (!tails || ended.session_id === null) return;
       notices.keep(ended, tails);
       notices.deliver(ended.session_id);
-      this.ended[ended.status] = (this.ended[ended.status] ?? 0) + 1;
     });
+    if (status) this.ended[status] = (this.ended[status] ?? 0) + 1;
     this.#all.delete(process_id);
     running.done.resolve();
   }

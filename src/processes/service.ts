@@ -174,10 +174,13 @@ export class ProcessService {
   ): AsyncGenerator<{ offset: number; text: string; next: number }, void> {
     const file = this.#runner.logPath(id, stream);
     let next = from;
+    let news = Promise.withResolvers<void>();
+    const wake = () => news.resolve();
+    using _listening = this.#runner.listen(id, wake);
+    void this.#runner.done(id).then(wake);
+    signal.addEventListener('abort', wake, { once: true });
     for (;;) {
-      const news = Promise.withResolvers<void>();
-      using _listening = this.#runner.listen(id, () => news.resolve());
-      const over = this.#runner.done(id).then(() => true);
+      news = Promise.withResolvers<void>();
       const isOver = hasEnded(this.#store.process(id));
       const piece = await readPiece(file, next, PIECE_BYTES, isOver);
       if (signal.aborted) return;
@@ -187,10 +190,7 @@ export class ProcessService {
         continue;
       }
       if (isOver) return;
-      const left = new Promise<void>((resolve) =>
-        signal.addEventListener('abort', () => resolve(), { once: true }),
-      );
-      await Promise.race([news.promise, over, left]);
+      await news.promise;
     }
   }
 
@@ -263,13 +263,18 @@ export class ProcessService {
     const printed = Promise.withResolvers<boolean>();
     const wanted = Buffer.from(text);
     const ends: Record<StreamName, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+    const look = async () => {
+      if (await this.#hasPrinted(id, text)) printed.resolve(true);
+    };
     using _listening = this.#runner.listen(id, (stream, chunk) => {
       const seen = Buffer.concat([ends[stream], chunk]);
       if (seen.includes(wanted)) printed.resolve(true);
+      // Its beginning may have been printed before we listened.
+      else if (ends[stream].length < wanted.length - 1) look().catch(printed.reject);
       ends[stream] = seen.subarray(Math.max(0, seen.length - wanted.length + 1));
     });
     signal.addEventListener('abort', () => printed.resolve(false), { once: true });
-    if (await this.#hasPrinted(id, text)) return true;
+    await look();
     return await printed.promise;
   }
 }

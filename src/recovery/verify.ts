@@ -17,6 +17,8 @@ export async function verifySessions(given: {
   db: Database;
   store: SessionStore;
   pool: AgentPool;
+  /** Told of a session that failed. */
+  onSessionFailed: (sessionId: string) => void;
   clock: Clock;
   logger: Logger;
   providers: readonly Provider[];
@@ -61,6 +63,8 @@ export async function verifySessions(given: {
       store.updateSession(failSession(now, failure, clock.now()), 'session.failed');
       return true;
     });
-    if (isFailed) summary.sessions_failed.push({ session_id: id, ...failure });
+    if (!isFailed) return;
+    summary.sessions_failed.push({ session_id: id, ...failure });
+    given.onSessionFailed(id);
   }
 }

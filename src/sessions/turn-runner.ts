@@ -37,6 +37,8 @@ interface Dependencies {
   ids: Ids;
   failpoint: Failpoint;
   logger: Logger;
+  /** Told once a session has failed on disk: what hangs on it ends. */
+  onSessionFailed: (sessionId: string) => void;
   /** Told in the transaction in which a turn ends: what has waited for that may be its session's next turn. */
   onTurnEnded: (turn: Turn) => void;
   /** A turn that runs longer is interrupted; null: it may last for days. */
@@ -337,7 +339,7 @@ export class TurnRunner {
 
   /** Ends a turn that no agent has seen, and its session too where the provider does not have it any more. */
   async #failUnseen(turn: Turn, error: unknown): Promise<void> {
-    const { store, clock, logger } = this.#given;
+    const { db, store, clock, logger } = this.#given;
     const failure = describe(error);
     logger.warn(
       { err: error, turn_id: turn.turn_id, session_id: turn.session_id },
@@ -350,6 +352,7 @@ export class TurnRunner {
         failSession(store.session(turn.session_id), failure, clock.now()),
         'session.failed',
       );
+      db.whenDurable(() => this.#given.onSessionFailed(turn.session_id));
     });
   }
 

@@ -100,6 +100,8 @@ export class Database {
   #databaseSyncing = false;
   #commitWaits = false;
   #retryCheckpointAt = 0;
+  /** While there is one, the database file and the log up to now stay as they are. */
+  readonly #holds = new Set<Promise<void>>();
 
   /** Opens (and makes, and migrates) the database of a directory that the caller has locked. */
   static async open(options: DatabaseOptions): Promise<Database> {
@@ -271,10 +273,36 @@ export class Database {
     this.#listeners.push(listener);
   }
 
+  /**
+   * Holds off checkpoints until it is disposed: the database file does not change, and neither does the log up to
+   * `walBytes`, which together are the store as it is now. Resolves once that is on disk.
+   */
+  async hold(): Promise<Disposable & { walBytes: number }> {
+    const refusal = this.#refusal();
+    if (refusal) throw refusal;
+    const held = Promise.withResolvers<void>();
+    const release = () => {
+      this.#holds.delete(held.promise);
+      held.resolve();
+    };
+    this.#holds.add(held.promise);
+    const wal = this.#wal;
+    // What an earlier server left in the log was not written by us.
+    const walBytes = wal?.writes === 0 ? this.#fs.fstatSync(wal.fd).size : this.walBytes;
+    try {
+      await this.#unsynced.at(-1)?.done.promise;
+    } catch (error) {
+      release();
+      throw error;
+    }
+    return { walBytes, [Symbol.dispose]: release };
+  }
+
   /** Waits for what is under way, writes the WAL back, closes the file. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    await Promise.all(this.#holds);
     while (!this.#dead && (this.#group ?? this.#unsynced.at(-1))) {
       await (this.#group ?? this.#unsynced.at(-1))?.done.promise.catch(() => undefined);
     }
@@ -420,7 +448,7 @@ export class Database {
    */
   #checkpointIfOver(limit: number): void {
     const bytes = this.walBytes;
-    if (this.#group || this.#databaseSyncing || this.#running) return;
+    if (this.#group || this.#databaseSyncing || this.#running || this.#holds.size > 0) return;
     if (bytes < Math.max(limit, this.#retryCheckpointAt)) return;
     const wal = this.#wal;
     const file = this.#host.file(DATABASE_FILE);
@@ -479,9 +507,9 @@ export class Database {
   }
 }
 
-function openHandle(host: HostedSqlite): number {
+export function openHandle(host: HostedSqlite, file = DATABASE_FILE): number {
   const { sqlite } = host;
-  const name = sqlite.stringToNewUTF8(host.virtualPath(DATABASE_FILE));
+  const name = sqlite.stringToNewUTF8(host.virtualPath(file));
   const out = sqlite._malloc(4);
   const code = sqlite._sqlite3_open(name, out);
   const handle = host.readInt32(out);
@@ -509,13 +537,13 @@ function configure(host: HostedSqlite, handle: number): void {
   exec('PRAGMA foreign_keys = OFF');
 }
 
-/** Plain statements, for opening and migrating. */
+/** Plain statements, for opening, migrating and copying. */
 export interface SqlTools {
   exec: (sql: string) => void;
   one: (sql: string, ...values: SqlValue[]) => SqlValue[] | undefined;
 }
 
-function sqlTools(host: HostedSqlite, handle: number): SqlTools {
+export function sqlTools(host: HostedSqlite, handle: number): SqlTools {
   return {
     exec(sql) {
       const text = host.sqlite.stringToNewUTF8(sql);
@@ -543,7 +571,7 @@ function backUp(directory: string, fromVersion: number): void {
 }
 
 /** SQLite's own failures in the words of the interface; anything else as it is. */
-function asStorageError(error: unknown): unknown {
+export function asStorageError(error: unknown): unknown {
   if (!(error instanceof SqliteError)) return error;
   const cause = error.cause as NodeJS.ErrnoException | undefined;
   const full = cause?.code === 'ENOSPC' || cause?.code === 'EDQUOT';

@@ -28,15 +28,7 @@ export function migrate(
     backup: (fromVersion: number) => void;
   },
 ): void {
-  const found = Number(sql.one('PRAGMA user_version')?.[0] ?? 0);
-  if (found > migrations.length) {
-    const [writer] = sql.one("SELECT value FROM meta WHERE key = 'written_by'") ?? [];
-    throw new AppError(
-      'storage_damaged',
-      `the data was written by cadre ${writer} (format ${found}); this is cadre ${about.version}, ` +
-        `which knows formats up to ${migrations.length}: use the newer one`,
-    );
-  }
+  const found = assertKnownFormat(sql, about.version);
   if (found > 0 && found < migrations.length) {
     sql.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     about.backup(found);
@@ -61,6 +53,18 @@ export function migrate(
   ) {
     sql.one("INSERT OR REPLACE INTO meta (key, value) VALUES ('written_by', ?)", about.version);
   }
+}
+
+/** The format of the data. Throws `storage_damaged` for a newer one than this version knows. */
+export function assertKnownFormat(sql: SqlTools, version: string): number {
+  const found = Number(sql.one('PRAGMA user_version')?.[0] ?? 0);
+  if (found <= migrations.length) return found;
+  const [writer] = sql.one("SELECT value FROM meta WHERE key = 'written_by'") ?? [];
+  throw new AppError(
+    'storage_damaged',
+    `the data was written by cadre ${writer} (format ${found}); this is cadre ${version}, ` +
+      `which knows formats up to ${migrations.length}: use the newer one`,
+  );
 }
 
 /** The random id of this data directory's event log. */

@@ -1,0 +1,188 @@
+import { readdirSync, rmSync } from 'node:fs';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { AppError } from '../errors.ts';
+import {
+  asStorageError,
+  type Database,
+  DATABASE_FILE,
+  openHandle,
+  type SqlTools,
+  sqlTools,
+} from './database.ts';
+import { loadHostedSqlite } from './host-files.ts';
+
+/** A store in one file. The file has no name any more: it is gone when `file` is closed, or the process dies. */
+export interface Backup {
+  file: fs.FileHandle;
+  bytes: number;
+  /** Everything up to here is in it. */
+  seq: number;
+}
+
+export interface BackupSettings {
+  /** The data directory; the copy is made beside the data, where there is a disk for it. */
+  directory: string;
+  wasm: Uint8Array;
+  newEpoch: () => string;
+  /** So much of the disk has to stay free. */
+  minFreeBytes: () => number;
+}
+
+const CHUNK_BYTES = 1024 * 1024;
+const COPY_PREFIX = 'backup-';
+
+/** Backups of the open store, one at a time. Disposing waits for the one that is being made. */
+export class Backups implements AsyncDisposable {
+  readonly #db: Database;
+  readonly #settings: BackupSettings;
+  #making: Promise<Backup> | undefined;
+
+  constructor({ db, ...settings }: BackupSettings & { db: Database }) {
+    this.#db = db;
+    this.#settings = settings;
+    removeLeftovers(settings.directory);
+  }
+
+  /** Copies the store as it is now, while it goes on. Throws `conflict` while another backup is made. */
+  async make(signal: AbortSignal): Promise<Backup> {
+    if (this.#making) {
+      throw new AppError('conflict', 'a backup is being made just now: try again when it is done');
+    }
+    this.#making = this.#make(signal);
+    try {
+      return await this.#making;
+    } finally {
+      this.#making = undefined;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#making?.then(
+      ({ file }) => file.close(),
+      () => undefined,
+    );
+  }
+
+  async #make(signal: AbortSignal): Promise<Backup> {
+    using held = await this.#db.hold();
+    return await backUpFiles(this.#settings, held.walBytes, signal);
+  }
+}
+
+/** Copies the store of a directory that nobody has open; the caller has locked it. */
+export async function backUpClosed(settings: BackupSettings, signal: AbortSignal): Promise<Backup> {
+  removeLeftovers(settings.directory);
+  return await backUpFiles(settings, Number.MAX_SAFE_INTEGER, signal);
+}
+
+/** What was being copied when a process was killed. */
+function removeLeftovers(directory: string): void {
+  for (const name of readdirSync(directory))
+    if (name.startsWith(COPY_PREFIX))
+      rmSync(path.join(directory, name), { recursive: true, force: true });
+}
+
+/** The files must not change meanwhile, the log not before `walBytes`. */
+async function backUpFiles(
+  settings: BackupSettings,
+  walBytes: number,
+  signal: AbortSignal,
+): Promise<Backup> {
+  const { directory } = settings;
+  const copy = await fs.mkdtemp(path.join(directory, COPY_PREFIX));
+  try {
+    await assertRoom(settings, walBytes);
+    for (const [name, limit] of [
+      [DATABASE_FILE, Number.MAX_SAFE_INTEGER],
+      [`${DATABASE_FILE}-wal`, walBytes],
+    ] as const)
+      await copyFile(path.join(directory, name), path.join(copy, name), limit, signal);
+    const seq = await makeOwnStore(copy, settings);
+    const file = await fs.open(path.join(copy, DATABASE_FILE));
+    return { file, bytes: (await file.stat()).size, seq };
+  } catch (error) {
+    throw isNoRoom(error) ? noRoom(directory, error) : asStorageError(error);
+  } finally {
+    await fs.rm(copy, { recursive: true, force: true });
+  }
+}
+
+async function assertRoom(
+  { directory, minFreeBytes }: BackupSettings,
+  walBytes: number,
+): Promise<void> {
+  const { bavail, bsize } = await fs.statfs(directory);
+  const { size } = await fs.stat(path.join(directory, DATABASE_FILE));
+  const log = await fs.stat(path.join(directory, `${DATABASE_FILE}-wal`)).catch(() => null);
+  const needed = size + 2 * Math.min(walBytes, log?.size ?? 0);
+  if (bavail * bsize - needed < minFreeBytes()) throw noRoom(directory);
+}
+
+function noRoom(directory: string, cause?: unknown): AppError {
+  return new AppError(
+    'storage_full',
+    `the disk of ${directory} has no room for a second copy of the store, which a backup needs for a moment: free some space`,
+    { cause },
+  );
+}
+
+function isNoRoom(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
+}
+
+/** In pieces, so that it can be called off. A file that is not there has nothing to copy. */
+async function copyFile(
+  from: string,
+  to: string,
+  limit: number,
+  signal: AbortSignal,
+): Promise<void> {
+  await using source = await fs.open(from).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  });
+  if (!source) return;
+  await using target = await fs.open(to, 'wx', 0o600);
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  for (let at = 0; at < limit;) {
+    signal.throwIfAborted();
+    const { bytesRead } = await source.read(buffer, 0, Math.min(CHUNK_BYTES, limit - at), at);
+    if (bytesRead === 0) return;
+    await target.writeFile(buffer.subarray(0, bytesRead));
+    at += bytesRead;
+  }
+}
+
+/** Makes a copy a store of its own, in one file; answers the newest seq that it has. */
+async function makeOwnStore(directory: string, settings: BackupSettings): Promise<number> {
+  const host = await loadHostedSqlite({ wasm: settings.wasm, directory });
+  const handle = openHandle(host);
+  try {
+    const sql = sqlTools(host, handle);
+    sql.exec('PRAGMA locking_mode = EXCLUSIVE');
+    const seq = Number(sql.one('SELECT last_seq FROM sequence')?.[0]);
+    // Whoever keeps the copy syncs it once it is where it belongs.
+    for (const name of [DATABASE_FILE, `${DATABASE_FILE}-wal`]) {
+      const file = host.file(name);
+      if (file) file.deferSync = true;
+    }
+    detach(sql, settings.newEpoch());
+    sql.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    return seq;
+  } finally {
+    host.sqlite._sqlite3_close_v2(handle);
+  }
+}
+
+/**
+ * A server that is started on the copy goes another way than the one it was copied from: its log is another one,
+ * and the children that may still run are not its own to end.
+ */
+function detach(sql: SqlTools, epoch: string): void {
+  sql.exec('BEGIN IMMEDIATE');
+  sql.one("UPDATE meta SET value = ? WHERE key = 'epoch'", epoch);
+  sql.exec('DELETE FROM children');
+  sql.exec('UPDATE runs SET swept_at = started_at WHERE swept_at IS NULL');
+  sql.exec('COMMIT');
+}

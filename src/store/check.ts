@@ -1,0 +1,261 @@
+import nodeFs from 'node:fs';
+import path from 'node:path';
+import { AppError } from '../errors.ts';
+import { checksum } from './checksum.ts';
+import { asStorageError, openHandle, type SqlTools, sqlTools } from './database.ts';
+import { type FileSystem, type HostedSqlite, loadHostedSqlite } from './host-files.ts';
+import { assertKnownFormat } from './migrate.ts';
+import { SqliteError, type SqlValue, Statement } from './statement.ts';
+
+/** One thing that is wrong. */
+export interface Damage {
+  table: string | null;
+  row: string | number | null;
+  /** What is wrong, and what to do. */
+  problem: string;
+}
+
+export interface CheckReport {
+  bytes: number;
+  /** The tables whose rows have checksums. */
+  tables: { name: string; rows: number }[];
+  damage: Damage[];
+}
+
+/** How far a check has come. */
+export type CheckProgress = (table: string, rows: number) => void;
+
+const STEP_ROWS = 2000;
+/** What is told of one kind of damage. */
+const MAX_TOLD = 100;
+const WAY_OUT = 'stop the server and put a backup in its place';
+
+/**
+ * Looks at all of a store that nobody has open: the file's structure, the checksum of every row, and that the rows
+ * fit each other. Nothing is written. Throws AppError for a file that is no store, or of a newer version.
+ */
+export async function checkStore(given: {
+  file: string;
+  wasm: Uint8Array;
+  version: string;
+  signal: AbortSignal;
+  onProgress: CheckProgress;
+}): Promise<CheckReport> {
+  const { file, wasm, version, signal, onProgress } = given;
+  const directory = path.dirname(path.resolve(file));
+  const { size } = nodeFs.statSync(file);
+  if (size === 0) throw new AppError('storage_damaged', `${file} is empty: ${WAY_OUT}`);
+  const host = await loadHostedSqlite({ wasm, directory, fs: readOnly });
+  const handle = openHandle(host, path.basename(file));
+  try {
+    const check = new Check(host, handle);
+    check.open(file, version);
+    onProgress('structure', 0);
+    await nextTurn();
+    check.structure();
+    const tables = [];
+    for (const name of check.checkedTables()) {
+      const rows = await check.rows(name, signal, (count) => onProgress(name, count));
+      tables.push({ name, rows });
+    }
+    check.relations();
+    return { bytes: size, tables, damage: check.damage };
+  } finally {
+    host.sqlite._sqlite3_close_v2(handle);
+  }
+}
+
+type RecordRow = [key: number, id: SqlValue, record: SqlValue, sum: number];
+
+/** One look at a store; what it finds is in `damage`. */
+class Check {
+  readonly damage: Damage[] = [];
+  readonly #host: HostedSqlite;
+  readonly #handle: number;
+  readonly #sql: SqlTools;
+
+  constructor(host: HostedSqlite, handle: number) {
+    this.#host = host;
+    this.#handle = handle;
+    this.#sql = sqlTools(host, handle);
+  }
+
+  /** Throws AppError for what is no store at all. */
+  open(file: string, version: string): void {
+    try {
+      this.#sql.exec('PRAGMA locking_mode = EXCLUSIVE');
+      const found = this.#sql.one(
+        "SELECT count(*) FROM sqlite_schema WHERE name IN ('meta', 'sequence', 'events', 'deltas')",
+      );
+      if (found?.[0] !== 4)
+        throw new AppError('storage_damaged', `${file} holds no data of cadre: name an events.cadre`);
+      assertKnownFormat(this.#sql, version);
+    } catch (error) {
+      if (!(error instanceof SqliteError)) throw error;
+      throw new AppError(
+        'storage_damaged',
+        `${file} cannot be read as a store (${error.message}): ${WAY_OUT}`,
+        { cause: error },
+      );
+    }
+  }
+
+  structure(): void {
+    this.#try(null, () => {
+      for (const [text] of this.#all<[string]>(`PRAGMA integrity_check(${MAX_TOLD})`)) {
+        for (const line of text.split('\n').filter((one) => !/^(ok$|\*\*\*)/.test(one))) {
+          const tree = /^Tree (\d+) /.exec(line)?.[1];
+          const table = tree === undefined ? null : this.#tableAt(Number(tree));
+          const row = /^row (\d+) /.exec(line)?.[1] ?? null;
+          this.#tell(table, row, line);
+        }
+      }
+    });
+  }
+
+  /** The tables that hold records with a checksum. */
+  checkedTables(): string[] {
+    const named = this.#try(null, () =>
+      this.#all<[string]>(
+        `SELECT name FROM sqlite_schema AS one WHERE type = 'table' AND 2 = (
+           SELECT count(*) FROM pragma_table_info(one.name) WHERE name IN ('record', 'sum')
+         ) ORDER BY name`,
+      ),
+    );
+    return (named ?? []).map(([name]) => name);
+  }
+
+  /** Compares every row of a table with its checksum; answers how many there were. */
+  async rows(table: string, signal: AbortSignal, onRows: (count: number) => void): Promise<number> {
+    const isLog = ['events', 'deltas'].includes(table);
+    const key = isLog ? 'seq' : 'n';
+    const query = this.#prepare<RecordRow>(
+      `SELECT ${key}, ${isLog ? 'seq' : 'id'}, record, sum FROM ${table} WHERE ${key} > ? ORDER BY ${key} LIMIT ?`,
+    );
+    let count = 0;
+    let told = 0;
+    let last = -1;
+    try {
+      for (let isOver = false; !isOver;) {
+        signal.throwIfAborted();
+        const before = count;
+        const isRead = this.#try(table, () => {
+          query.scan([last, STEP_ROWS], (row) => {
+            last = row[0];
+            count++;
+            const fault = faultOf(table, row);
+            if (fault !== null && told++ < MAX_TOLD) this.#tell(table, row[0], fault);
+            return true;
+          });
+          return true;
+        });
+        isOver = !isRead || count - before < STEP_ROWS;
+        onRows(count);
+        await nextTurn();
+      }
+    } finally {
+      query.finalize();
+    }
+    if (told > MAX_TOLD) this.#tell(table, null, `${told - MAX_TOLD} more rows are damaged`);
+    return count;
+  }
+
+  /** What holds between rows. */
+  relations(): void {
+    this.#each(
+      'events',
+      `SELECT seq FROM (SELECT seq FROM events UNION ALL SELECT seq FROM deltas)
+       WHERE seq > (SELECT last_seq FROM sequence)`,
+      'its number was not given yet',
+    );
+    this.#each(
+      'deltas',
+      'SELECT seq FROM deltas WHERE seq IN (SELECT seq FROM events)',
+      'an event has the same number',
+    );
+    this.#each(
+      'sessions',
+      `SELECT n FROM sessions WHERE active_turn_id IS NOT NULL
+       AND active_turn_id NOT IN (SELECT id FROM turns)`,
+      'its active turn is not there',
+    );
+  }
+
+  #each(table: string, sql: string, problem: string): void {
+    this.#try(table, () => {
+      for (const [row] of this.#all<[number]>(`${sql} LIMIT ${MAX_TOLD}`))
+        this.#tell(table, row, problem);
+    });
+  }
+
+  /** What SQLite cannot read is damage too. */
+  #try<T>(table: string | null, work: () => T): T | undefined {
+    try {
+      return work();
+    } catch (error) {
+      if (!(error instanceof SqliteError)) throw error;
+      this.#tell(table, null, `some of it cannot be read (${error.message})`);
+      return undefined;
+    }
+  }
+
+  #tell(table: string | null, row: string | number | null, problem: string): void {
+    this.damage.push({ table, row, problem: `${problem}: ${WAY_OUT}` });
+  }
+
+  #tableAt(root: number): string | null {
+    const found = this.#sql.one('SELECT tbl_name FROM sqlite_schema WHERE rootpage = ?', root);
+    return found ? String(found[0]) : null;
+  }
+
+  #all<Row extends readonly SqlValue[]>(sql: string): Row[] {
+    const query = this.#prepare<Row>(sql);
+    try {
+      return query.all();
+    } finally {
+      query.finalize();
+    }
+  }
+
+  #prepare<Row extends readonly SqlValue[]>(sql: string): Statement<Row> {
+    return new Statement<Row>(this.#host, this.#handle, sql, () => undefined);
+  }
+}
+
+/** What is wrong with a row, or null. */
+function faultOf(table: string, [key, id, record, sum]: RecordRow): string | null {
+  if (typeof record !== 'string') return 'its record is no text';
+  const seed = typeof id === 'string' ? checksum(id) : key;
+  if (checksum(record, seed) !== sum) return 'it is not what was written';
+  // Its checksum is right, so whatever it holds was written so.
+  const fields = JSON.parse(record) as Record<string, unknown>;
+  const own = typeof id === 'number' ? fields.seq : (fields.id ?? fields[idField(table)]);
+  return own === id ? null : `its record says that it is ${String(own)}`;
+}
+
+/** `processes` → `process_id`. */
+function idField(table: string): string {
+  return `${table.replace(/(ss)es$|s$/, '$1')}_id`;
+}
+
+/** Files as they are: closing a store would write its log back. A log that is not there is empty. */
+const readOnly: FileSystem = {
+  ...nodeFs,
+  openSync: ((file: string) =>
+    nodeFs.openSync(
+      nodeFs.existsSync(file) ? file : '/dev/null',
+      nodeFs.constants.O_RDONLY,
+    )) as FileSystem['openSync'],
+  writeSync: refuse,
+  ftruncateSync: refuse,
+  fsyncSync: () => undefined,
+  unlinkSync: () => undefined,
+};
+
+function refuse(): never {
+  throw Object.assign(new Error('the file is only read'), { code: 'EROFS' });
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
