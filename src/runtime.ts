@@ -14,6 +14,8 @@ import { withToken } from './config/token.ts';
 import { AppError } from './errors.ts';
 import { EventLog } from './events/log.ts';
 import { Feed } from './events/feed.ts';
+import { EventTally } from './events/tally.ts';
+import type { Figures } from './http/metrics.ts';
 import { createHttpServer } from './http/server.ts';
 import { hostName } from './http/auth.ts';
 import { type Clock, systemClock } from './lib/clock.ts';
@@ -32,6 +34,7 @@ import { recover } from './recovery/recover.ts';
 import { verifySessions } from './recovery/verify.ts';
 import { StorageBudget } from './retention/budget.ts';
 import { Retention } from './retention/retention.ts';
+import { StorageUsage } from './retention/usage.ts';
 import { logPath, prepareLogs, removeLogs } from './processes/log-file.ts';
 import { ExitNotices } from './processes/notices.ts';
 import { measureOutput } from './processes/reading.ts';
@@ -40,10 +43,12 @@ import { ProcessService } from './processes/service.ts';
 import { ProcessStore } from './processes/store.ts';
 import { AgentPool } from './sessions/agent-pool.ts';
 import { ApprovalDesk } from './sessions/approval-desk.ts';
+import { SessionCounts } from './sessions/counts.ts';
 import { Blobs } from './sessions/images.ts';
 import { SessionService } from './sessions/service.ts';
 import { SessionStore } from './sessions/store.ts';
 import { TurnRunner } from './sessions/turn-runner.ts';
+import { Backups } from './store/backup.ts';
 import { Database } from './store/database.ts';
 import type { FileSystem } from './store/host-files.ts';
 import { lockDirectory } from './store/lock.ts';
@@ -135,8 +140,18 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     ...(options.fs ? { fs: options.fs } : {}),
   });
   undo.defer(() => db.close());
+  const backups = undo.use(
+    new Backups({
+      db,
+      directory,
+      wasm: readAsset('sql-wasm.wasm'),
+      newEpoch: () => ids.next('epoch'),
+      minFreeBytes: () => live.now.retention.min_free_bytes,
+    }),
+  );
   const log = new EventLog({ db, clock, ids });
   const feed = new Feed({ db, log });
+  const tally = new EventTally(db);
   const sessionStore = new SessionStore({ db, log });
 
   const logs = prepareLogs(directory);
@@ -182,11 +197,19 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     clock,
     settings: () => live.now.retention,
   });
+  const usage = new StorageUsage({
+    db,
+    directory,
+    clock,
+    budget,
+    settings: () => live.now.retention,
+  });
   const retention = new Retention({
     db,
     log,
     store: sessionStore,
     processes: processStore,
+    onTrimmed: (seq) => feed.forgetUpTo(seq),
     removeLogs: (id) => removeLogs(logs, id),
     clock,
     budget,
@@ -259,6 +282,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   });
   const keptAnswers = new KeptAnswers({ db, clock });
   const tokens = new TokenService({ db, clock, ids, logger });
+  const counts = new SessionCounts(db);
   const loop = undo.use(watchEventLoop());
   const startedAt = clock.monotonic();
   const server = createHttpServer({
@@ -276,6 +300,12 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       health,
       recovery: () => recovered.summary,
       diagnostics,
+      storage: () => usage.diagnostics(),
+      figures,
+      async backUp(signal) {
+        const { file, bytes, seq } = await backups.make(signal);
+        return { read: () => file.createReadStream(), bytes, seq };
+      },
     },
     log,
     feed,
@@ -445,8 +475,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       recovery: recovered.summary satisfies RecoverySummary,
       providers: providers.diagnostics((id) => pool.count(id)),
       storage: {
-        latest_seq: feed.latestSeq,
-        wal_bytes: db.walBytes,
+        ...usage.figures(),
         checkpoints: db.stats.checkpoints,
         group_size: spreadOf(db.stats.groupSize),
         sync_us: spreadOf(db.stats.syncMicroseconds),
@@ -455,6 +484,31 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       children: { live: supervisor.live, keeper_pid: keeper.pid },
       event_loop: { delay_us: loop.delayMicroseconds() },
       memory: { rss_bytes: rss, heap_used_bytes: heapUsed },
+    };
+  }
+
+  async function figures(): Promise<Figures> {
+    const { sessions, pendingApprovals } = await counts.count();
+    const endings = ['completed', 'interrupted', 'failed'];
+    return {
+      version,
+      commit,
+      uptimeMs: clock.monotonic() - startedAt,
+      latestSeq: feed.latestSeq,
+      eventsByGroup: tally.byGroup(),
+      turnsEnded: Object.fromEntries(endings.map((status) => [status, tally.of(`turn.${status}`)])),
+      sessions,
+      pendingApprovals,
+      agents: Object.fromEntries(providers.all().map(({ id }) => [id, pool.count(id)])),
+      children: supervisor.live,
+      streams: feed.stats(),
+      syncMicroseconds: db.stats.syncMicroseconds,
+      groupSize: db.stats.groupSize,
+      checkpoints: db.stats.checkpoints,
+      walBytes: db.walBytes,
+      databaseBytes: usage.figures().database_bytes,
+      loopDelayMicroseconds: loop.delayMicroseconds(),
+      memory: process.memoryUsage(),
     };
   }
 }

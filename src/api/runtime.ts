@@ -172,7 +172,8 @@ export const getStorageDiagnostics = endpoint({
 export const backUpStorage = endpoint({
   method: 'POST',
   path: '/v1/storage/backup',
-  summary: 'A copy of the store as it is now: the events.cadre of a new data directory',
+  summary:
+    'Copy the store as it is now, as the events.cadre of a new data directory; takes no Idempotency-Key',
   answers: 'bytes',
   secret: true,
   response: z.instanceof(Uint8Array),

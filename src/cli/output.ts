@@ -16,6 +16,11 @@ export function ago(then: number, now: number): string {
   return `${Math.floor(seconds / 86_400)}d`;
 }
 
+/** A size, in a few characters. */
+export function mebibytes(bytes: number): string {
+  return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+}
+
 /** A table with a heading, columns two spaces apart; the last column is not padded. */
 export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [heading, ...rows].map((row) =>

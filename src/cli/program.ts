@@ -17,6 +17,7 @@ const commands: Record<string, () => Promise<Register>> = {
   processes: async () => (await import('./commands/processes.ts')).processCommands,
   events: async () => (await import('./commands/events.ts')).eventCommands,
   tokens: async () => (await import('./commands/tokens.ts')).tokenCommands,
+  db: async () => (await import('./commands/db.ts')).dbCommands,
   config: async () => (await import('./commands/config.ts')).configCommands,
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
   status: async () => (await import('./commands/status.ts')).statusCommand,

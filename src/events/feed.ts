@@ -50,6 +50,16 @@ export class Feed {
     return this.#db.durableSeq;
   }
 
+  /** Whatever went up to here is in the ring no more: it gives what the log gives. */
+  forgetUpTo(seq: number): void {
+    this.#ring.raiseFloor(seq);
+  }
+
+  /** The highest seq that retention took from a scope; 0: none. */
+  trimmedSeq(scope: Scope): number {
+    return this.#log.trimmedSeq(scope);
+  }
+
   /** How many follow, how many of them wait for something new, and how far behind the slowest is. */
   stats(): { followers: number; waiting: number; max_lag: number } {
     let waiting = 0;
@@ -179,6 +189,10 @@ class Ring {
     return cursor >= this.#floor;
   }
 
+  raiseFloor(seq: number): void {
+    this.#floor = Math.max(this.#floor, seq);
+  }
+
   push(entry: AppendedEntry): void {
     this.#entries.push(entry);
     this.#bytes += entry.text.length;
@@ -186,7 +200,7 @@ class Ring {
       const oldest = this.#entries[this.#head++];
       if (!oldest) break;
       this.#bytes -= oldest.text.length;
-      this.#floor = oldest.seq;
+      this.raiseFloor(oldest.seq);
     }
     if (this.#head < 1024 || this.#head < this.#entries.length / 2) return;
     this.#entries.splice(0, this.#head);

@@ -18,8 +18,7 @@ export class EventTally {
 
   constructor(db: Database) {
     db.onDurable((items) => {
-      for (const { kind } of items as AppendedEntry[])
-        this.#counts.set(kind, this.of(kind) + 1);
+      for (const { kind } of items as AppendedEntry[]) this.#counts.set(kind, this.of(kind) + 1);
     });
   }
 

@@ -1,20 +1,26 @@
 import type { Database } from '../store/database.ts';
 import type { SqlValue, Statement } from '../store/statement.ts';
 
-type IdRow = [
-  seq: number,
+type Ids = [
   session_id: string | null,
   process_id: string | null,
   worktree_id: string | null,
   team_id: string | null,
 ];
+type Row = [seq: number, kind: string, ...ids: Ids];
+type AgedRow = [seq: number, kind: string, created_at: number, isUnfinished: number, ...ids: Ids];
 
 const IDS = 'session_id, process_id, worktree_id, team_id';
 const fields = IDS.split(', ');
+/** One step looks at so many events, taken or not. */
+const LOOK_EVENTS = 2000;
 
 /** What one step of trimming took. */
 export interface Trimmed {
+  /** Events that went, without those that only tell of trimming. */
   events: number;
+  /** Whether it took all it was allowed to: there may be more. */
+  isFull: boolean;
   /** The highest seq that went. */
   seq: number;
 }
@@ -24,26 +30,30 @@ export interface Trimmed {
  * come past there is told. Every method belongs inside a transaction.
  */
 export class EventTrim {
-  readonly #of: Record<'session_id' | 'process_id', Statement<IdRow>>;
-  readonly #oldest: Statement<IdRow>;
+  readonly #db: Database;
+  readonly #onTrimmed: (seq: number) => void;
+  readonly #of: Record<'session_id' | 'process_id', Statement<Row>>;
+  readonly #next: Statement<AgedRow>;
   readonly #deletes: readonly Statement[];
   readonly #remember: Statement;
 
-  constructor(db: Database) {
+  /** `onTrimmed` is told the highest seq that went, once that is on disk. */
+  constructor(db: Database, onTrimmed: (seq: number) => void = () => undefined) {
+    this.#db = db;
+    this.#onTrimmed = onTrimmed;
     const part = (table: string, condition: string) =>
-      `SELECT seq, ${IDS} FROM ${table} WHERE ${condition}`;
+      `SELECT seq, kind, ${IDS} FROM ${table} WHERE ${condition}`;
     const both = (condition: string) =>
       `${part('events', condition)} UNION ALL ${part('deltas', condition)} ORDER BY seq LIMIT ?`;
     this.#of = {
       session_id: db.prepare(both('session_id = ?')),
       process_id: db.prepare(both('process_id = ?')),
     };
-    this.#oldest = db.prepare(
-      `SELECT seq, ${IDS} FROM events AS event WHERE seq > ? AND created_at < ?
-       AND NOT EXISTS (
+    this.#next = db.prepare(
+      `SELECT seq, kind, created_at, EXISTS (
          SELECT 1 FROM sessions WHERE id = event.session_id
          AND active_turn_id = event.record ->> '$.turn_id'
-       ) ORDER BY seq LIMIT ?`,
+       ), ${IDS} FROM events AS event WHERE seq > ? ORDER BY seq LIMIT ?`,
     );
     this.#deletes = ['events', 'deltas'].map((table) =>
       db.prepare(`DELETE FROM ${table} WHERE seq = ?`),
@@ -56,23 +66,43 @@ export class EventTrim {
 
   /** The oldest events of a session or a process, deltas too. */
   of(column: 'session_id' | 'process_id', id: string, limit: number): Trimmed {
-    return this.#take(this.#of[column].all(id, id, limit));
+    const rows = this.#of[column].all(id, id, limit);
+    return { ...this.#take(rows), isFull: rows.length === limit };
   }
 
-  /** The oldest events after `after` that are older than `before`, of whatever is not an unfinished turn. */
-  oldest(after: number, before: number, limit: number): Trimmed {
-    return this.#take(this.#oldest.all(after, before, limit));
+  /**
+   * The oldest events after `after` that are older than `before`, of whatever is not an unfinished turn. `end` is
+   * how far it has looked; null: there is nothing more of that age.
+   */
+  oldest(after: number, before: number, limit: number): Trimmed & { end: number | null } {
+    const rows: Row[] = [];
+    let looked = 0;
+    let end = after;
+    let isOver = false;
+    this.#next.scan([after, LOOK_EVENTS], ([seq, kind, createdAt, isUnfinished, ...ids]) => {
+      isOver = createdAt >= before;
+      if (isOver) return false;
+      looked++;
+      end = seq;
+      if (isUnfinished === 0) rows.push([seq, kind, ...ids]);
+      return rows.length < limit;
+    });
+    const isFull = rows.length === limit;
+    const isEnd = isOver || (!isFull && looked < LOOK_EVENTS);
+    return { ...this.#take(rows), isFull, end: isEnd ? null : end };
   }
 
-  #take(rows: readonly IdRow[]): Trimmed {
+  #take(rows: readonly Row[]): Omit<Trimmed, 'isFull'> {
     const highest = new Map<string, number>();
-    for (const [seq, ...ids] of rows) {
+    for (const [seq, , ...ids] of rows) {
       for (const statement of this.#deletes) statement.run(seq);
       highest.set('', seq);
       for (const [at, id] of ids.entries())
         if (id !== null) highest.set(`${fields[at]}:${id}`, seq);
     }
     for (const entry of highest) this.#remember.run(...(entry satisfies SqlValue[]));
-    return { events: rows.length, seq: highest.get('') ?? 0 };
+    const seq = highest.get('') ?? 0;
+    if (rows.length > 0) this.#db.whenDurable(() => this.#onTrimmed(seq));
+    return { events: rows.filter(([, kind]) => kind !== 'storage.trimmed').length, seq };
   }
 }

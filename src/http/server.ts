@@ -21,6 +21,7 @@ import type { TokenService } from '../tokens/service.ts';
 import { type AccessRules, assertMayEnter } from './auth.ts';
 import { errorReply } from './errors.ts';
 import { FailedAuthentications } from './failed-auth.ts';
+import { RequestCounts } from './metrics.ts';
 import { mounter } from './mount.ts';
 import { eventRoutes } from './routes/events.ts';
 import { type ProviderKnowledge, providerRoutes } from './routes/providers.ts';
@@ -65,6 +66,7 @@ export function createHttpServer(given: {
   const { access, self, feed, clock, ids, logger } = given;
   const streams = new EventStreams({ feed, clock, maxStreams: given.maxStreams });
   const failures = new FailedAuthentications({ clock, logger });
+  const requests = new RequestCounts();
   const app = fastify({
     loggerInstance: logger,
     // One line a request, written when it is answered.
@@ -79,7 +81,7 @@ export function createHttpServer(given: {
     clientErrorHandler: refuseGarbage,
     // What is not even a path never reaches the hooks.
     async frameworkErrors(error, request, reply) {
-      logWhenAnswered(request, reply);
+      noteWhenAnswered(request, reply);
       reply.header('X-Request-Id', request.id);
       try {
         await letIn(request, reply);
@@ -93,7 +95,7 @@ export function createHttpServer(given: {
 
   readJsonBodies(app);
   app.addHook('onRequest', async (request, reply) => {
-    logWhenAnswered(request, reply);
+    noteWhenAnswered(request, reply);
     reply.header('X-Request-Id', request.id);
     await letIn(request, reply);
     reply.header('X-Epoch', self.epoch);
@@ -109,7 +111,7 @@ export function createHttpServer(given: {
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
   app.setNotFoundHandler((request, reply) => refuseUnknown(request, reply));
   const mount = mounter(app, given.keptAnswers);
-  runtimeRoutes(mount, self);
+  runtimeRoutes(mount, self, requests);
   providerRoutes(mount, given.providers);
   sessionRoutes(mount, given.sessions);
   processRoutes(mount, { ...given, streams });
@@ -151,6 +153,18 @@ export function createHttpServer(given: {
       failures[Symbol.dispose]();
     },
   };
+
+  /** One line a request, also for a stream, which is answered when its reader has left. */
+  function noteWhenAnswered(request: FastifyRequest, reply: FastifyReply): void {
+    reply.raw.once('close', () => {
+      const ms = Math.round(reply.elapsedTime * 10) / 10;
+      const route = request.routeOptions.url ?? pathOf(request);
+      const { method } = request;
+      const status = reply.raw.statusCode;
+      request.log.info({ method, route, status, ms }, 'request');
+      requests.add(method, status);
+    });
+  }
 
   /** Throws for who may not enter; where authentication failed, only once that may be answered. */
   async function letIn(request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -225,18 +239,6 @@ const routes = Object.values(endpoints).map(({ method, path, access }) => ({
 
 function routesOf(path: string): typeof routes {
   return routes.filter(({ pattern }) => pattern.test(path));
-}
-
-/** One line a request, also for a stream, which is answered when its reader has left. */
-function logWhenAnswered(request: FastifyRequest, reply: FastifyReply): void {
-  reply.raw.once('close', () => {
-    const ms = Math.round(reply.elapsedTime * 10) / 10;
-    const route = request.routeOptions.url ?? pathOf(request);
-    request.log.info(
-      { method: request.method, route, status: reply.raw.statusCode, ms },
-      'request',
-    );
-  });
 }
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -96,7 +96,7 @@ export class EventStreams {
 /** The events of a scope after `after`, stored ones first, then live ones. */
 export function eventFrames(feed: Feed, scope: Scope, after: number): Frames {
   return async function* (gone, ending) {
-    if (after > feed.latestSeq) yield gapFrame(after, 0, feed.latestSeq);
+    if (after > feed.latestSeq) yield gapFrame(after, feed.trimmedSeq(scope), feed.latestSeq);
     let cursor = after;
     for await (const { entries, trimmed } of feed.follow(scope, after, gone, ending)) {
       if (trimmed !== null) yield gapFrame(cursor, trimmed, feed.latestSeq);

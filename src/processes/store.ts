@@ -49,9 +49,16 @@ export class ProcessStore {
     return this.processes.where("session_id = ? AND status IN ('queued', 'running')", sessionId);
   }
 
-  /** The oldest process that has ended and that retention has not taken everything of. */
+  /** The process that ended first of those that retention has not taken everything of. */
   oldestTrimmable(): Process | undefined {
-    return this.processes.first("status NOT IN ('queued', 'running') AND trimmed IS NOT 1", 1)[0];
+    return this.processes.first(
+      {
+        index: 'processes_trimmable',
+        where: "status NOT IN ('queued', 'running') AND trimmed IS NOT 1",
+        order: 'ended_at',
+      },
+      1,
+    )[0];
   }
 
   /** Writes that nothing is left of a process but its record. */

@@ -11,7 +11,7 @@ import type { RetentionSettings, StorageBudget } from './budget.ts';
 const DAY_MS = 86_400_000;
 /** What one transaction takes at most, so that nobody waits for it. */
 const STEP_EVENTS = 500;
-const STEP_TURNS = 50;
+const STEP_TURNS = 10;
 /** Once over the budget, so much of it is made free that the next event does not bring us back. */
 const TARGET = 0.9;
 /** Free pages go back to the disk, so many at a time, once they are more than this. */
@@ -43,6 +43,8 @@ export class Retention {
     log: EventLog;
     store: SessionStore;
     processes: ProcessStore;
+    /** Told the highest seq that went, once that is on disk. */
+    onTrimmed: (seq: number) => void;
     /** Removes what a process printed; answers how much that was. */
     removeLogs: (processId: string) => Promise<number>;
     clock: Clock;
@@ -57,7 +59,7 @@ export class Retention {
     this.#clock = given.clock;
     this.#budget = given.budget;
     this.#settings = given.settings;
-    this.#trim = new EventTrim(given.db);
+    this.#trim = new EventTrim(given.db, given.onTrimmed);
     this.#vacuum = given.db.prepare(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
   }
 
@@ -87,13 +89,14 @@ export class Retention {
   /** Takes what is older than `before`, step by step, as long as `goesOn` says so. */
   async #pass(reason: Reason, before: number, goesOn: () => boolean): Promise<void> {
     while (goesOn() && (await this.#stepOfOver(reason, before)));
-    let after = 0;
-    while (goesOn()) {
-      const { events, seq } = await this.#db.transact(() =>
-        this.#stepOfOldest(reason, after, before),
-      );
-      if (events < STEP_EVENTS) return;
-      after = seq;
+    let after: number | null = 0;
+    while (after !== null && goesOn()) {
+      const from: number = after;
+      after = await this.#db.transact(() => {
+        const { end, ...trimmed } = this.#trim.oldest(from, before, STEP_EVENTS);
+        if (trimmed.events > 0) this.#tell(reason, trimmed, {});
+        return end;
+      });
     }
   }
 
@@ -112,31 +115,27 @@ export class Retention {
     return true;
   }
 
-  #takeOfSession(reason: Reason, session: Session): void {
-    const trimmed = this.#trim.of('session_id', session.id, STEP_EVENTS);
-    this.#tell(reason, trimmed, { closed_session_id: session.id });
-    if (trimmed.events === STEP_EVENTS || this.#store.trimTurns(session.id, STEP_TURNS)) return;
-    this.#store.markTrimmed(session);
+  #takeOfSession(reason: Reason, { id }: Session): void {
+    const trimmed = this.#trim.of('session_id', id, STEP_EVENTS);
+    const isWhole = !trimmed.isFull && !this.#store.trimTurns(id, STEP_TURNS);
+    if (isWhole) this.#store.markTrimmed(this.#store.session(id));
+    if (isWhole || trimmed.events > 0)
+      this.#tell(reason, trimmed, { closed_session_id: id, is_whole: isWhole });
   }
 
-  async #takeOfProcess(reason: Reason, process: Process): Promise<void> {
-    const { process_id, stdout_bytes, stderr_bytes } = process;
+  async #takeOfProcess(reason: Reason, { process_id }: Process): Promise<void> {
+    // Should we die before that is told, the next pass finds no files, and tells of it.
     this.#budget.logBytes -= await this.#removeLogs(process_id);
     await this.#db.transact(() => {
+      const process = this.#processes.process(process_id);
       const trimmed = this.#trim.of('process_id', process_id, STEP_EVENTS);
-      this.#tell(reason, trimmed, { process_id, log_bytes: stdout_bytes + stderr_bytes });
-      if (trimmed.events < STEP_EVENTS) this.#processes.markTrimmed(process);
+      const isWhole = !trimmed.isFull;
+      if (isWhole) this.#processes.markTrimmed(process);
+      this.#tell(reason, trimmed, { process_id, is_whole: isWhole });
     });
   }
 
-  #stepOfOldest(reason: Reason, after: number, before: number): Trimmed {
-    const trimmed = this.#trim.oldest(after, before, STEP_EVENTS);
-    this.#tell(reason, trimmed, {});
-    return trimmed;
-  }
-
   #tell(reason: Reason, { events, seq }: Trimmed, whose: Record<string, unknown>): void {
-    if (events === 0) return;
     const payload = { reason, events, trimmed_seq: seq, ...whose };
     this.#log.append({ kind: 'storage.trimmed', payload });
   }

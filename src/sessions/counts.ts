@@ -1,14 +1,6 @@
-import type { Session } from '../api/sessions.ts';
+import { sessionStatus } from '../api/sessions.ts';
 import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
-
-const statuses: readonly Session['status'][] = [
-  'ready',
-  'running',
-  'waiting_for_approval',
-  'closed',
-  'failed',
-];
 
 /** How many there are of what, by their indexes. */
 export class SessionCounts {
@@ -26,7 +18,7 @@ export class SessionCounts {
   count(): Promise<{ sessions: Record<string, number>; pendingApprovals: number }> {
     return this.#db.read(() => ({
       sessions: Object.fromEntries(
-        statuses.map((status) => [status, this.#sessions.get(status)?.[0] ?? 0]),
+        sessionStatus.options.map((status) => [status, this.#sessions.get(status)?.[0] ?? 0]),
       ),
       pendingApprovals: this.#pending.get()?.[0] ?? 0,
     }));

@@ -76,9 +76,9 @@ export class SessionService {
 
   /** Opens a session. Checks what is cheap to check; its agent starts with the first turn. */
   async create(body: BodyOf<typeof createSession>, keep: Keep = keepNothing): Promise<Session> {
-    this.#assertRoom();
     const cwd = workingDirectory(body.cwd);
     this.#usableProvider(body.provider);
+    this.#assertRoom();
     const now = this.#clock.now();
     const session: Session = {
       id: this.#ids.next('sess'),
@@ -129,7 +129,6 @@ export class SessionService {
     body: BodyOf<typeof sendTurn>,
     keep: Keep = keepNothing,
   ): Promise<Turn> {
-    this.#assertRoom();
     this.#checkWishes(sessionId, body);
     const given: InputItem[] = Array.isArray(body.input) ? body.input : [body.input];
     const input = await this.#blobs.keep(given);
@@ -346,11 +345,12 @@ export class SessionService {
     }
   }
 
-  /** Refuses what the provider is known not to have, before anything is stored. */
+  /** Refuses what there is no room for, or what the provider is known not to have, before anything is stored. */
   #checkWishes(sessionId: string, body: BodyOf<typeof sendTurn>): void {
     // What is looked at of a session never changes, so nothing is waited for; one that is not there is refused later.
     const session = this.#db.peek(() => this.#store.sessions.get(sessionId));
     if (!session) return;
+    this.#assertRoom();
     const hasImages = Array.isArray(body.input) ? body.input.some(isImage) : isImage(body.input);
     if (hasImages && !this.#usableProvider(session.provider).capabilities.images) {
       throw new AppError('invalid', `${session.provider} takes no images`);

@@ -153,15 +153,22 @@ export class SessionStore {
     );
   }
 
-  /** The oldest closed session that retention has not taken everything of. */
+  /** The session that has been closed for longest and that retention has not taken everything of. */
   oldestTrimmable(): Session | undefined {
-    return this.sessions.first("status = 'closed' AND trimmed IS NOT 1", 1)[0];
+    return this.sessions.first(
+      {
+        index: 'sessions_trimmable',
+        where: "status = 'closed' AND trimmed IS NOT 1",
+        order: 'closed_at',
+      },
+      1,
+    )[0];
   }
 
-  /** Takes what was said in turns of a closed session, a few at a time; false where none has anything left. */
+  /** Takes what was said in a closed session, a few turns at a time; false where nothing is left. */
   trimTurns(sessionId: string, limit: number): boolean {
     const turns = this.turns.first(
-      "session_id = ? AND record ->> '$.trimmed' IS NOT 1",
+      { index: 'turns_trimmable', where: 'session_id = ? AND trimmed IS NOT 1', order: 'n' },
       limit,
       sessionId,
     );
@@ -169,6 +176,7 @@ export class SessionStore {
       this.items.deleteWhere('turn_id = ?', turn.turn_id);
       this.turns.update({ ...turn, input: [], text: null, trimmed: true });
     }
+    if (turns.length === 0) this.items.deleteWhere('turn_id IS NULL AND session_id = ?', sessionId);
     return turns.length > 0;
   }
 

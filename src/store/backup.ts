@@ -71,9 +71,9 @@ export class Backups implements AsyncDisposable {
 }
 
 /** Copies the store of a directory that nobody has open; the caller has locked it. */
-export async function backUpClosed(settings: BackupSettings, signal: AbortSignal): Promise<Backup> {
+export function backUpClosed(settings: BackupSettings, signal: AbortSignal): Promise<Backup> {
   removeLeftovers(settings.directory);
-  return await backUpFiles(settings, Number.MAX_SAFE_INTEGER, signal);
+  return backUpFiles(settings, Number.MAX_SAFE_INTEGER, signal);
 }
 
 /** What was being copied when a process was killed. */
@@ -138,8 +138,8 @@ async function copyFile(
   limit: number,
   signal: AbortSignal,
 ): Promise<void> {
-  await using source = await fs.open(from).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null;
+  await using source = await fs.open(from).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
   });
   if (!source) return;

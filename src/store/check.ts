@@ -2,7 +2,7 @@ import nodeFs from 'node:fs';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
 import { checksum } from './checksum.ts';
-import { asStorageError, openHandle, type SqlTools, sqlTools } from './database.ts';
+import { openHandle, type SqlTools, sqlTools } from './database.ts';
 import { type FileSystem, type HostedSqlite, loadHostedSqlite } from './host-files.ts';
 import { assertKnownFormat } from './migrate.ts';
 import { SqliteError, type SqlValue, Statement } from './statement.ts';
@@ -88,7 +88,10 @@ class Check {
         "SELECT count(*) FROM sqlite_schema WHERE name IN ('meta', 'sequence', 'events', 'deltas')",
       );
       if (found?.[0] !== 4)
-        throw new AppError('storage_damaged', `${file} holds no data of cadre: name an events.cadre`);
+        throw new AppError(
+          'storage_damaged',
+          `${file} holds no data of cadre: name an events.cadre`,
+        );
       assertKnownFormat(this.#sql, version);
     } catch (error) {
       if (!(error instanceof SqliteError)) throw error;

@@ -1,8 +1,8 @@
 import nodeFs from 'node:fs';
 import path from 'node:path';
-import { createHistogram } from 'node:perf_hooks';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
+import { Distribution } from '../lib/distribution.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import {
   type FileSystem,
@@ -24,6 +24,11 @@ const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
 const SQLITE_CANTOPEN = 14;
 const SQLITE_NOTADB = 26;
+
+/** By which syncs are told apart, in microseconds. */
+const SYNC_BOUNDS = [
+  100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000,
+];
 
 export interface DatabaseOptions {
   directory: string;
@@ -79,8 +84,8 @@ export class Database {
   readonly #checkpointBytes: number;
   readonly #listeners: ((items: unknown[]) => void)[] = [];
   readonly stats = {
-    groupSize: createHistogram(),
-    syncMicroseconds: createHistogram(),
+    groupSize: new Distribution([1, 2, 5, 10, 20, 50, 100, 200]),
+    syncMicroseconds: new Distribution(SYNC_BOUNDS),
     checkpoints: 0,
   };
 

@@ -2,11 +2,7 @@ import type { Database } from './database.ts';
 import type { SqlValue, Statement } from './statement.ts';
 
 /** A table: how many rows it has, and how many bytes of text are in them. */
-export interface TableSize {
-  name: string;
-  rows: number;
-  bytes: number;
-}
+export type TableSize = { name: string; rows: number; bytes: number };
 
 type Step = [rows: number, bytes: number, last: SqlValue];
 

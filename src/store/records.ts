@@ -62,9 +62,13 @@ export class RecordTable<T extends object> {
       .map((row) => this.#parse(row));
   }
 
-  /** The oldest `limit` records that match. */
-  first(condition: string, limit: number, ...values: SqlValue[]): T[] {
-    return this.#prepared(`WHERE ${condition} ORDER BY n LIMIT ?`)
+  /** The first `limit` records that match, in the order of an index, which has to be of use for that. */
+  first(
+    { index, where, order }: { index: string; where: string; order: string },
+    limit: number,
+    ...values: SqlValue[]
+  ): T[] {
+    return this.#prepared(`INDEXED BY ${index} WHERE ${where} ORDER BY ${order} LIMIT ?`)
       .all(...values, limit)
       .map((row) => this.#parse(row));
   }

@@ -1,10 +1,12 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { Scope } from '../../src/events/event.ts';
 import { EventLog } from '../../src/events/log.ts';
+import { EventTrim } from '../../src/events/trim.ts';
 import { SessionStore } from '../../src/sessions/store.ts';
 import type { Database } from '../../src/store/database.ts';
 import { countingIds, openStore, steppingClock, type TestStore } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
+import { aTurn } from '../unit/support/records.ts';
 
 const bounds = { after: 0, upTo: 100, limit: 10, maxBytes: 1000 };
 
@@ -155,6 +157,68 @@ describe('the records', () => {
       expect(sqls.length).toBeGreaterThan(0);
     },
   );
+});
+
+describe('retention', () => {
+  /** The plans of the statements that trimming prepares, by what they begin with. */
+  async function plansOfTrim(matching: RegExp): Promise<string[][]> {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const sqls = await sqlsOf(store.db, () => new EventTrim(store.db), matching);
+    return sqls.map((sql) => planOf(store.db, sql));
+  }
+
+  test.each(['session', 'process'])(
+    'finds the events of a %s by their indexes, oldest first.',
+    async (name) => {
+      const [plan = []] = await plansOfTrim(new RegExp(`WHERE ${name}_id = \\?`));
+      expect(plan).toContainEqual(expect.stringMatching(/^MERGE \(UNION ALL\)/));
+      for (const table of ['events', 'deltas']) {
+        const index = `SEARCH ${table} USING INDEX ${table}_${name} (${name}_id=?)`;
+        expect(plan).toContain(index);
+      }
+      expectNoSorting(plan);
+    },
+  );
+
+  test('finds the oldest events of all by their key, and the session of each by its id.', async () => {
+    const [plan = []] = await plansOfTrim(/FROM events AS event/);
+    expect(plan[0]).toBe('SEARCH event USING INTEGER PRIMARY KEY (rowid>?)');
+    expect(plan.at(-1)).toMatch(/^SEARCH sessions USING INDEX \S+ \(id=\?\)$/);
+    expectNoSorting(plan);
+  });
+
+  test('removes each event by its key.', async () => {
+    const plans = await plansOfTrim(/^DELETE/);
+    const table = (name: string) => [`SEARCH ${name} USING INTEGER PRIMARY KEY (rowid=?)`];
+    expect(plans).toEqual([table('events'), table('deltas')]);
+  });
+
+  // sessions_status is taken instead: it has every closed session, however long ago each was trimmed.
+  test('finds the oldest closed session with something left by an index of those alone.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const read = () => sessionStore(store).oldestTrimmable();
+    const [sql] = await sqlsOf(store.db, read, /trimmed IS NOT 1/);
+    const plan = planOf(store.db, sql ?? '');
+    expect(plan).toEqual([expect.stringMatching(/ USING INDEX sessions_trimmable\b/)]);
+  });
+
+  test('finds the turns of a session, and their items, by their indexes.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const sessions = sessionStore(store);
+    await store.db.transact(() => sessions.turns.insert(aTurn({ session_id: 'a' })));
+    const sqls = await sqlsOf(
+      store.db,
+      () => store.db.transact(() => sessions.trimTurns('a', 10)),
+      /FROM (turns|items) (INDEXED|WHERE)/,
+    );
+    expect(sqls.map((sql) => planOf(store.db, sql).map(rowidAsColumn))).toEqual([
+      ['SEARCH turns USING INDEX turns_trimmable (session_id=?)'],
+      ['SEARCH items USING INDEX items_turn (turn_id=?)'],
+    ]);
+  });
 });
 
 function sessionStore({ db, log }: TestStore): SessionStore {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
-import { details } from '../output.ts';
+import { details, mebibytes } from '../output.ts';
 import { clientAction, type World } from '../world.ts';
 
 /** `cadre status`. */
@@ -18,6 +18,7 @@ export function statusCommand(program: Command, world: World): void {
             version: found.health.version,
             uptime: `${Math.round(found.health.uptime_ms / 1000)} s`,
             events: found.storage.latest_seq,
+            database: mebibytes(found.storage.database_bytes),
             agents: found.providers.reduce((sum, { sessions }) => sum + sessions, 0),
             followers: found.streams.followers,
             ...Object.fromEntries(found.providers.map(({ id, detail }) => [id, detail])),

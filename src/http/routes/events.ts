@@ -44,8 +44,6 @@ export function eventRoutes(
 
   async function replay(of: Scope, { query, setHeader }: ReplayCall): Promise<RawJson> {
     const { scope, upTo } = { scope: narrowed(of, query.kind), upTo: feed.latestSeq };
-    const trimmed = log.trimmedSeq(scope);
-    if (trimmed > query.after_seq) setHeader('X-Trimmed-Seq', String(trimmed));
     const texts: string[] = [];
     let after = query.after_seq;
     let room = REPLAY_BYTES;
@@ -57,10 +55,12 @@ export function eventRoutes(
         room -= Buffer.byteLength(text);
       }
       after = page.end;
-      isFull = page.isFull;
+      isFull = page.isFull || room <= 0;
       // Among a million events there may be few of a kind: others are served meanwhile.
       if (!isFull) await new Promise((resolve) => setImmediate(resolve));
     }
+    const trimmed = log.trimmedSeq(scope);
+    if (trimmed > query.after_seq) setHeader('X-Trimmed-Seq', String(trimmed));
     if (after < upTo) setHeader('X-Next-After-Seq', String(after));
     return new RawJson(`[${texts.join(',\n')}]`);
   }

@@ -1,6 +1,22 @@
+import type { Readable } from 'node:stream';
 import { endpoints } from '../../api/index.ts';
-import type { Diagnostics, Health, RecoverySummary } from '../../api/runtime.ts';
+import type {
+  Diagnostics,
+  Health,
+  RecoverySummary,
+  StorageDiagnostics,
+} from '../../api/runtime.ts';
+import { EXPOSITION_TYPE } from '../../lib/prometheus.ts';
+import { type Figures, metricsText, type RequestCounts } from '../metrics.ts';
 import type { Mount } from '../mount.ts';
+
+/** A file to be sent. */
+export interface BackupFile {
+  /** Closes itself when it was read, or is not wanted any more. */
+  read: () => Readable;
+  bytes: number;
+  seq: number;
+}
 
 /** What the server knows of itself. */
 export interface SelfKnowledge {
@@ -11,10 +27,14 @@ export interface SelfKnowledge {
   health: () => Health;
   recovery: () => RecoverySummary;
   diagnostics: () => Diagnostics;
+  storage: () => Promise<StorageDiagnostics>;
+  figures: () => Promise<Figures>;
+  /** Until the signal aborts. */
+  backUp: (signal: AbortSignal) => Promise<BackupFile>;
 }
 
 /** Health, version, description and diagnostics. */
-export function runtimeRoutes(mount: Mount, self: SelfKnowledge): void {
+export function runtimeRoutes(mount: Mount, self: SelfKnowledge, requests: RequestCounts): void {
   mount(endpoints.getPublicHealth, () => ({ status: self.health().status }));
   mount(endpoints.getOpenApi, async ({ setHeader }) => {
     setHeader('content-type', 'application/yaml; charset=utf-8');
@@ -31,4 +51,23 @@ export function runtimeRoutes(mount: Mount, self: SelfKnowledge): void {
   }));
   mount(endpoints.getRecovery, () => self.recovery());
   mount(endpoints.getDiagnostics, () => self.diagnostics());
+  mount(endpoints.getStorageDiagnostics, () => self.storage());
+  mount(endpoints.getMetrics, async ({ setHeader }) => {
+    setHeader('content-type', EXPOSITION_TYPE);
+    return metricsText(await self.figures(), requests);
+  });
+  mount(endpoints.backUpStorage, async ({ setHeader, left }) => {
+    const gone = left();
+    try {
+      const { read, bytes, seq } = await self.backUp(gone);
+      if (gone.aborted) read().destroy();
+      setHeader('X-Seq', String(seq));
+      setHeader('content-length', String(bytes));
+      return read();
+    } catch (error) {
+      // Nobody is there to be told.
+      if (gone.aborted) return undefined;
+      throw error;
+    }
+  });
 }

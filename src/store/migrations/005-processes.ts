@@ -7,12 +7,13 @@ CREATE TABLE processes (
   sum INTEGER NOT NULL,
   session_id TEXT AS (record ->> '$.session_id') VIRTUAL,
   status TEXT AS (record ->> '$.status') VIRTUAL,
-  trimmed INTEGER AS (record ->> '$.trimmed') VIRTUAL
+  trimmed INTEGER AS (record ->> '$.trimmed') VIRTUAL,
+  ended_at INTEGER AS (record ->> '$.ended_at') VIRTUAL
 );
 CREATE INDEX processes_session ON processes (session_id, n);
 CREATE INDEX processes_status ON processes (status, n);
 CREATE INDEX processes_alive ON processes (session_id, n) WHERE status IN ('queued', 'running');
-CREATE INDEX processes_trimmable ON processes (n)
+CREATE INDEX processes_trimmable ON processes (ended_at)
   WHERE status NOT IN ('queued', 'running') AND trimmed IS NOT 1;
 
 CREATE TABLE process_notices (

@@ -210,7 +210,12 @@ describe.for(rings)('a follower, with $name', ({ ringBytes }) => {
       await append(given, 3, 'sess_a', 'ü €\u2028 💥 \ud800');
       await reader.until(3);
       reader.stop();
-      const stored = given.log.page(runtime, { after: 0, upTo: 3, limit: 10, maxBytes: 1e6 }).entries;
+      const stored = given.log.page(runtime, {
+        after: 0,
+        upTo: 3,
+        limit: 10,
+        maxBytes: 1e6,
+      }).entries;
       expect(reader.pages.flat().map(({ seq, kind, text }) => ({ seq, kind, text }))).toEqual(
         stored,
       );
