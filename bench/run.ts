@@ -1,11 +1,15 @@
 import { parseArgs } from 'node:util';
 import { acknowledgedWrites } from './workloads/acknowledged-writes.ts';
 import { coldStart } from './workloads/cold-start.ts';
+import { fanOut } from './workloads/fan-out.ts';
+import { warmStart } from './workloads/warm-start.ts';
 import type { Workload } from './workload.ts';
 
 const workloads: Record<string, Workload> = {
   'acknowledged-writes': acknowledgedWrites,
   'cold-start': coldStart,
+  'fan-out': fanOut,
+  'warm-start': warmStart,
 };
 
 /**

@@ -9,6 +9,7 @@ _cadre_offers() {
 	processes		commands that the server runs and supervises
 	events		the log of everything that happens
 	tokens		tokens for other programs, beside the API token
+	db		the database: copies of it, and whether it is whole
 	config		the configuration a server would start with
 	doctor		check what cadre needs, and say what to do; ends with 1 where something failed
 	status		how the server is doing
@@ -179,6 +180,18 @@ cadre tokens create
 cadre tokens revoke
 		<token>
 cadre tokens help
+		<command>
+cadre db
+	backup		copy the database into one file, also while the server runs: the events.cadre of a new data directory
+	check		check the database, or a copy of it; ends with 1 where something is damaged
+	help		display help for command
+cadre db backup
+		<file>
+	--config	<file>	the configuration (CADRE_CONFIG)
+cadre db check
+		<file>
+	--config	<file>	the configuration (CADRE_CONFIG)
+cadre db help
 		<command>
 cadre config
 	show		show every key with its value; secrets are masked

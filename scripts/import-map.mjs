@@ -101,7 +101,7 @@ export const places = {
   },
   cli: {
     may: ['client', 'api', 'config', ...base],
-    lazily: ['runtime', 'sidecar', 'demo-agent', 'tui'],
+    lazily: ['runtime', 'store', 'sidecar', 'demo-agent', 'tui'],
     because:
       'a command is a client of the server; what a subcommand starts in its own process it loads on demand',
   },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ownerQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
+import { processParam } from './processes.ts';
 import { sessionParam } from './sessions.ts';
 
 /** Every kind of event. Within v1, kinds are added, never changed or removed. */
@@ -158,7 +159,6 @@ const streamQuery = {
     .describe('Only events after this one; wins over Last-Event-ID. "latest": only what is new.'),
 };
 
-const processParam = { process_id: z.string() };
 const gapFrame = { 'stream.gap': streamGap };
 
 export const replayEvents = endpoint({

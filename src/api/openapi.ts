@@ -60,6 +60,7 @@ const tags: Record<string, string> = {
   sessions: 'Conversations with agents.',
   turns: 'What is said to an agent, and all it says and does until it has answered.',
   approvals: 'What agents ask for permission for.',
+  processes: 'Commands that the server runs.',
   events: 'Everything that happens, in order: as replays and as streams.',
   tokens: 'Tokens beside the API token.',
 };

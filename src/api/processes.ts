@@ -31,10 +31,10 @@ export const processRecord = z
     ended_at: timestamp.nullable(),
     trimmed: z.boolean().describe('Retention took its events and what it printed.'),
   })
-  .meta({ id: 'Process' });
+  .meta({ id: 'Process', description: 'A command that the server runs, or ran.' });
 export type Process = z.output<typeof processRecord>;
 
-const processParam = { process_id: z.string() };
+export const processParam = { process_id: z.string().describe('The process.') };
 const envelope = z.looseObject({ process: processRecord });
 
 const logPart = z
@@ -73,7 +73,11 @@ export const listProcesses = endpoint({
   method: 'GET',
   path: '/v1/processes',
   summary: 'List processes, newest first',
-  query: { ...ownerQuery, status: processStatus.optional(), ...pageQuery },
+  query: {
+    ...ownerQuery,
+    status: processStatus.optional().describe('Only processes with this status.'),
+    ...pageQuery,
+  },
   response: z.array(processRecord),
 });
 
@@ -94,7 +98,7 @@ export const getProcessLogs = endpoint({
   params: processParam,
   query: {
     ...ownerQuery,
-    stream: z.enum(['stdout', 'stderr', 'both']).default('both'),
+    stream: z.enum(['stdout', 'stderr', 'both']).default('both').describe('What to read.'),
     tail_lines: z.int().min(0).max(10_000).default(200).describe('Of each stream.'),
     max_bytes: z
       .int()
@@ -105,7 +109,7 @@ export const getProcessLogs = endpoint({
   },
   response: z
     .looseObject({ process_id: z.string(), stdout: logPart, stderr: logPart })
-    .meta({ id: 'ProcessLogs' }),
+    .meta({ id: 'ProcessLogs', description: 'The end of what a process printed.' }),
   errors: ['not_found'],
 });
 
@@ -117,7 +121,7 @@ export const streamProcessLogs = endpoint({
   params: processParam,
   query: {
     ...ownerQuery,
-    stream: z.enum(['stdout', 'stderr']).default('stdout'),
+    stream: z.enum(['stdout', 'stderr']).default('stdout').describe('What to follow.'),
     from_byte: z
       .int()
       .min(0)
@@ -125,6 +129,7 @@ export const streamProcessLogs = endpoint({
       .optional()
       .describe('Where to begin; wins over Last-Event-ID, which is the byte after the last frame.'),
   },
+  frames: { end: z.strictObject({}).describe('The process has ended, and this was all.') },
   response: z.looseObject({ offset: z.int(), text: z.string() }),
   errors: ['not_found', 'too_many'],
 });
@@ -139,8 +144,14 @@ export const waitForProcess = endpoint({
     for: z
       .string()
       .regex(/^(exit|port:([1-9]\d{0,4})|log:[\s\S]{1,1000})$/, 'is exit, port:N or log:TEXT')
-      .default('exit'),
-    timeout_ms: z.int().min(0).max(60_000).default(60_000),
+      .default('exit')
+      .describe('What to wait for: exit, port:N on the loopback, or a text in a line of output.'),
+    timeout_ms: z
+      .int()
+      .min(0)
+      .max(60_000)
+      .default(60_000)
+      .describe('When to answer that it has not come.'),
   },
   response: z.looseObject({ process: processRecord, matched: z.boolean() }),
   errors: ['not_found'],
@@ -169,5 +180,5 @@ export const getProcessDiagnostics = endpoint({
       max_queued: z.int(),
       ended: z.record(z.string(), z.int()),
     })
-    .meta({ id: 'ProcessDiagnostics' }),
+    .meta({ id: 'ProcessDiagnostics', description: 'Processes by what they do or did.' }),
 });

@@ -158,8 +158,9 @@ export class ProcessService {
     const part = async (stream: StreamName) => {
       if (query.stream !== 'both' && query.stream !== stream) return null;
       const tail = await readTail(this.#runner.logPath(process_id, stream), bounds);
-      const total_bytes = process[`${stream}_bytes`];
-      return process.trimmed ? { ...tail, total_bytes, truncated: total_bytes > 0 } : tail;
+      // The file does not know of what the disk did not take, or retention took.
+      const total_bytes = Math.max(tail.total_bytes, process[`${stream}_bytes`]);
+      return { ...tail, total_bytes, truncated: tail.truncated || tail.bytes < total_bytes };
     };
     const [stdout, stderr] = await Promise.all([part('stdout'), part('stderr')]);
     return { process_id, stdout, stderr };

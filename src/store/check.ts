@@ -73,6 +73,8 @@ class Check {
   readonly #host: HostedSqlite;
   readonly #handle: number;
   readonly #sql: SqlTools;
+  /** Whether something cannot be read. */
+  #isTorn = false;
 
   constructor(host: HostedSqlite, handle: number) {
     this.#host = host;
@@ -104,28 +106,25 @@ class Check {
   }
 
   structure(): void {
-    this.#try(null, () => {
-      for (const [text] of this.#all<[string]>(`PRAGMA integrity_check(${MAX_TOLD})`)) {
-        for (const line of text.split('\n').filter((one) => !/^(ok$|\*\*\*)/.test(one))) {
-          const tree = /^Tree (\d+) /.exec(line)?.[1];
-          const table = tree === undefined ? null : this.#tableAt(Number(tree));
-          const row = /^row (\d+) /.exec(line)?.[1] ?? null;
-          this.#tell(table, row, line);
-        }
-      }
-    });
+    // Row by row: it may be that reading on fails.
+    this.#try(null, () =>
+      this.#scan<[string]>(`PRAGMA integrity_check(${MAX_TOLD})`, ([text]) => {
+        for (const line of text.split('\n').filter((one) => !/^(ok$|\*\*\*)/.test(one)))
+          this.#tell(this.#tableIn(line), /^row (\d+) /.exec(line)?.[1] ?? null, line);
+      }),
+    );
   }
 
   /** The tables that hold records with a checksum. */
   checkedTables(): string[] {
-    const named = this.#try(null, () =>
-      this.#all<[string]>(
-        `SELECT name FROM sqlite_schema AS one WHERE type = 'table' AND 2 = (
-           SELECT count(*) FROM pragma_table_info(one.name) WHERE name IN ('record', 'sum')
-         ) ORDER BY name`,
-      ),
+    const names: string[] = [];
+    this.#scan<[string]>(
+      `SELECT name FROM sqlite_schema AS one WHERE type = 'table' AND 2 = (
+         SELECT count(*) FROM pragma_table_info(one.name) WHERE name IN ('record', 'sum')
+       ) ORDER BY name`,
+      ([name]) => names.push(name),
     );
-    return (named ?? []).map(([name]) => name);
+    return names;
   }
 
   /** Compares every row of a table with its checksum; answers how many there were. */
@@ -150,7 +149,6 @@ class Check {
             if (fault !== null && told++ < MAX_TOLD) this.#tell(table, row[0], fault);
             return true;
           });
-          return true;
         });
         isOver = !isRead || count - before < STEP_ROWS;
         onRows(count);
@@ -163,8 +161,9 @@ class Check {
     return count;
   }
 
-  /** What holds between rows. */
+  /** What holds between rows; not asked where some cannot be read. */
   relations(): void {
+    if (this.#isTorn) return;
     this.#each(
       'events',
       `SELECT seq FROM (SELECT seq FROM events UNION ALL SELECT seq FROM deltas)
@@ -185,20 +184,21 @@ class Check {
   }
 
   #each(table: string, sql: string, problem: string): void {
-    this.#try(table, () => {
-      for (const [row] of this.#all<[number]>(`${sql} LIMIT ${MAX_TOLD}`))
-        this.#tell(table, row, problem);
-    });
+    this.#try(table, () =>
+      this.#scan<[number]>(`${sql} LIMIT ${MAX_TOLD}`, ([row]) => this.#tell(table, row, problem)),
+    );
   }
 
   /** What SQLite cannot read is damage too. */
-  #try<T>(table: string | null, work: () => T): T | undefined {
+  #try(table: string | null, work: () => void): boolean {
     try {
-      return work();
+      work();
+      return true;
     } catch (error) {
       if (!(error instanceof SqliteError)) throw error;
+      this.#isTorn = true;
       this.#tell(table, null, `some of it cannot be read (${error.message})`);
-      return undefined;
+      return false;
     }
   }
 
@@ -206,15 +206,24 @@ class Check {
     this.damage.push({ table, row, problem: `${problem}: ${WAY_OUT}` });
   }
 
-  #tableAt(root: number): string | null {
-    const found = this.#sql.one('SELECT tbl_name FROM sqlite_schema WHERE rootpage = ?', root);
+  /** The table that SQLite speaks of, by its tree or its index. */
+  #tableIn(line: string): string | null {
+    const [, tree, index] = /^Tree (\d+) | index (\S+)$/.exec(line) ?? [];
+    const found = this.#sql.one(
+      'SELECT tbl_name FROM sqlite_schema WHERE rootpage = ? OR name = ?',
+      Number(tree ?? -1),
+      index ?? null,
+    );
     return found ? String(found[0]) : null;
   }
 
-  #all<Row extends readonly SqlValue[]>(sql: string): Row[] {
+  #scan<Row extends readonly SqlValue[]>(sql: string, each: (row: Row) => void): void {
     const query = this.#prepare<Row>(sql);
     try {
-      return query.all();
+      query.scan([], (row) => {
+        each(row);
+        return true;
+      });
     } finally {
       query.finalize();
     }

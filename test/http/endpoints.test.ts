@@ -17,9 +17,9 @@ function methodsOf(path: string): string[] {
 }
 
 describe('every endpoint', () => {
-  test('is under /v1 and needs a token, but for /health and /openapi.yaml.', () => {
+  test('is under /v1 or /metrics and needs a token, but for /health and /openapi.yaml.', () => {
     expect(open.map(({ endpoint }) => endpoint.path)).toEqual(['/health', '/openapi.yaml']);
-    for (const { endpoint } of guarded) expect(endpoint.path).toMatch(/^\/v1\//);
+    for (const { endpoint } of guarded) expect(endpoint.path).toMatch(/^\/(v1\/|metrics$)/);
   });
 
   test('is there once: no two have one method and path.', () => {
@@ -129,11 +129,13 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
         decision: 'accept',
         name: 'a name',
         scope: 'read',
+        command: 'true',
       };
       const known = Object.fromEntries(
         Object.entries(good).filter(([name]) => fields.includes(name)),
       );
-      for (const name of ['nonsense', '__proto__', 'Provider', 'session_id']) {
+      const strangers = ['nonsense', '__proto__', 'Provider', 'session_id'];
+      for (const name of strangers.filter((one) => !fields.includes(one))) {
         const rest = JSON.stringify(known).slice(1);
         const body = `{"${name}":1${rest === '}' ? '' : ','}${rest}`;
         const isNear = name === 'Provider' && fields.includes('provider');
@@ -159,7 +161,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
       ];
       const replies = await Promise.all(asked.map((one) => send(url, { method, path, ...one })));
       const mayBeEmpty = !fields.some((name) =>
-        ['provider', 'input', 'decision', 'name'].includes(name),
+        ['provider', 'input', 'decision', 'name', 'command'].includes(name),
       );
       for (const reply of replies) {
         expect(reply.json()).toEqual(replies[3]?.json());
@@ -169,7 +171,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
             ? { code: 'not_found' }
             : {
                 code: 'invalid',
-                error: expect.stringMatching(/^body\.(provider|input|decision|name)/),
+                error: expect.stringMatching(/^body\.(provider|input|decision|name|command)/),
               },
         );
       }
@@ -299,6 +301,13 @@ const outOfRange = [
   ['/v1/sessions/ID/events', 'limit', ['0', '10001']],
   ['/v1/events/stream', 'after_seq', ['-1', '1.5', '9007199254740992', 'newest', '']],
   ['/v1/sessions/ID/events/stream', 'after_seq', ['-1', 'Latest', 'x']],
+  ['/v1/processes', 'limit', ['0', '501', 'x']],
+  ['/v1/processes/ID/logs', 'tail_lines', ['-1', '10001', '1.5', '', 'all']],
+  ['/v1/processes/ID/logs', 'max_bytes', ['0', '4194305', '-1', 'x', '']],
+  ['/v1/processes/ID/logs/stream', 'from_byte', ['-1', '1.5', '9007199254740992', 'end', '']],
+  ['/v1/processes/ID/wait', 'timeout_ms', ['-1', '60001', '0.5', '']],
+  ['/v1/processes/ID/events', 'after_seq', ['-1', 'latest', '9007199254740992']],
+  ['/v1/processes/ID/events/stream', 'after_seq', ['-1', 'Latest', 'x']],
 ] as const;
 
 describe('a number in a query', () => {

@@ -1,32 +1,66 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
-import { z } from 'zod';
+import type { Endpoint } from '../../src/api/endpoint.ts';
 import { openApiYaml } from '../../src/api/openapi.ts';
+import { AppError, type ErrorCode } from '../../src/errors.ts';
+import { errorReply } from '../../src/http/errors.ts';
 import { version } from '../../src/lib/self.ts';
 import { withRuntime } from '../support/runtime.ts';
+import { openApi } from './support/openapi-document.ts';
 import { send, table } from './support/request.ts';
 
 const file = readFileSync(new URL('../../src/api/openapi.yaml', import.meta.url), 'utf8');
 
 type Schema = Record<string, unknown>;
+interface Parameter {
+  name: string;
+  in: string;
+  required: boolean;
+  description: string;
+  schema: Schema;
+}
+interface Answer {
+  description: string;
+  headers: Record<string, { $ref: string }>;
+  content?: Record<string, { schema: Schema }>;
+}
 interface Operation {
   operationId: string;
+  tags: string[];
   summary: string;
   security?: object[];
-  parameters?: { name: string; in: string; required: boolean; schema: Schema }[];
+  parameters: Parameter[];
   requestBody?: { required: boolean; content: Record<string, { schema: Schema }> };
-  responses: Record<string, { description: string; content: Record<string, { schema: Schema }> }>;
+  responses: Record<string, Answer>;
 }
 const document = parse(file) as {
   openapi: string;
   info: { title: string; version: string };
+  tags: { name: string; description: string }[];
   paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, Schema>; securitySchemes: object };
+  components: {
+    schemas: Record<string, Schema>;
+    headers: Record<string, object>;
+    securitySchemes: object;
+  };
   security: object[];
 };
+/** Every operation, with its endpoint, and with what it refers to among parameters and answers in its place. */
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  Object.entries(methods).map(([method, written]) => {
+    const request = `${method.toUpperCase()} ${path}`;
+    const endpoint = table.find((one) => one.request === request)?.endpoint as Endpoint;
+    const operation: Operation = {
+      ...written,
+      parameters: written.parameters.map((one) => resolved(one)),
+      responses: Object.fromEntries(
+        Object.entries(written.responses).map(([status, answer]) => [status, resolved(answer)]),
+      ),
+    };
+    return { path, method, request, endpoint, operation };
+  }),
 );
 
 describe('openapi.yaml', () => {
@@ -57,28 +91,96 @@ describe('openapi.yaml', () => {
     ).toEqual(table.map(({ request }) => request).toSorted());
   });
 
-  test('gives each operation an id of its own, a summary and a description of every answer.', () => {
+  test('is valid OpenAPI 3.1, with no field that there is not.', () => {
+    expect(openApi.safeParse(document).error?.issues ?? []).toEqual([]);
+  });
+
+  test('gives each operation an id of its own, a summary, and a tag that is described.', () => {
     const ids = operations.map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
+    const tags = document.tags.map(({ name }) => name);
     for (const { operation } of operations) {
       expect(operation.operationId).toMatch(/^[a-z][A-Za-z]+$/);
       expect(operation.summary).not.toBe('');
-      expect(Object.keys(operation.responses).toSorted()).toEqual(['200', 'default']);
-      for (const { description, content } of Object.values(operation.responses)) {
-        expect(description).not.toBe('');
-        expect(Object.keys(content)).toHaveLength(1);
-      }
+      expect(operation.tags).toHaveLength(1);
+      expect(tags).toContain(operation.tags[0]);
+    }
+    for (const tag of tags)
+      expect(operations.map(({ operation }) => operation.tags[0])).toContain(tag);
+  });
+
+  test('describes each parameter, and names those of a path once, as required, and no other.', () => {
+    for (const { path, operation } of operations) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const named = operation.parameters.filter((one) => one.in === 'path');
+      expect(named.map(({ name }) => name)).toEqual(inPath);
+      expect(named.every(({ required }) => required)).toBe(true);
+      const places = operation.parameters.map((one) => `${one.in} ${one.name}`);
+      expect(new Set(places).size).toBe(places.length);
+      for (const { name, description } of operation.parameters)
+        expect([path, name, description]).toEqual([path, name, expect.stringMatching(/\.$/)]);
     }
   });
 
-  test('names each parameter of a path once, as required, and no other.', () => {
-    for (const { path, operation } of operations) {
-      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-      const named = (operation.parameters ?? []).filter((one) => one.in === 'path');
-      expect(named.map(({ name }) => name)).toEqual(inPath);
-      expect(named.every(({ required }) => required)).toBe(true);
-      const places = (operation.parameters ?? []).map((one) => `${one.in} ${one.name}`);
-      expect(new Set(places).size).toBe(places.length);
+  test('describes every answer: one success, with its status and body, and refusals with their codes.', () => {
+    for (const { request, endpoint, operation } of operations) {
+      const [success, ...refusals] = Object.entries(operation.responses);
+      expect([request, success?.[0]]).toEqual([request, String(endpoint.status)]);
+      expect(Object.keys(success?.[1].content ?? {})).toHaveLength(endpoint.status === 204 ? 0 : 1);
+      for (const [status, { description, content }] of refusals) {
+        const codes = codesIn(description);
+        expect(codes).not.toEqual([]);
+        for (const code of codes) expect([code, statusOf(code)]).toEqual([code, Number(status)]);
+        expect(Object.keys(content ?? {})).toEqual(['application/json']);
+      }
+      const told = refusals.flatMap(([, { description }]) => codesIn(description));
+      expect(told).toEqual(expect.arrayContaining(['invalid', 'internal', ...endpoint.errors]));
+    }
+  });
+
+  test('says which headers an answer has: of a page, of a replay, of a repeated request.', () => {
+    const headersOf = (id: string, status = '200') =>
+      Object.keys(
+        operations.find(({ operation }) => operation.operationId === id)?.operation.responses[
+          status
+        ]?.headers ?? {},
+      );
+    expect(headersOf('getVersion')).toEqual(['X-Request-Id', 'X-Epoch', 'X-Seq']);
+    expect(headersOf('listTurns')).toEqual(['X-Request-Id', 'X-Epoch', 'X-Seq', 'X-Next-Cursor']);
+    expect(headersOf('replayEvents').slice(3)).toEqual(['X-Next-After-Seq', 'X-Trimmed-Seq']);
+    expect(headersOf('createSession')).toEqual(['X-Request-Id', 'X-Epoch', 'Idempotency-Replayed']);
+    expect(headersOf('createToken')).toEqual(['X-Request-Id', 'X-Epoch']);
+    expect(headersOf('sendTurn', '409')).toEqual(['X-Request-Id', 'Idempotency-Replayed']);
+  });
+
+  test('says where an Idempotency-Key is taken: on each POST whose answer holds no secret.', () => {
+    for (const { request, endpoint, operation } of operations) {
+      const takes = operation.parameters.some(({ name }) => name === 'Idempotency-Key');
+      expect([request, takes]).toEqual([request, endpoint.method === 'POST' && !endpoint.secret]);
+    }
+  });
+
+  test('says that a body may be left out exactly where {} is one.', () => {
+    for (const { request, endpoint, operation } of operations) {
+      const mayBeEmpty = endpoint.body?.safeParse({}).success;
+      const required = endpoint.body ? !mayBeEmpty : undefined;
+      expect([request, operation.requestBody?.required]).toEqual([request, required]);
+    }
+  });
+
+  test('says what the frames of a stream hold.', () => {
+    const streams = operations.filter(({ endpoint }) => endpoint.answers === 'stream');
+    expect(streams.length).toBeGreaterThan(1);
+    for (const { endpoint, operation } of streams) {
+      const { schema = {} } = operation.responses['200']?.content?.['text/event-stream'] ?? {};
+      expect(schema).toMatchObject({ type: 'string', contentMediaType: 'text/event-stream' });
+      const { items } = schema.contentSchema as { items: { anyOf: { properties: Schema }[] } };
+      const [record, ...others] = items.anyOf;
+      expect(Object.keys(record?.properties ?? {})).toEqual(['id', 'event', 'data']);
+      expect(others.map(({ properties }) => properties.event)).toEqual(
+        Object.keys(endpoint.frames).map((event) => ({ const: event })),
+      );
+      expect(operation.parameters.map(({ name }) => name)).toContain('Last-Event-ID');
     }
   });
 
@@ -87,34 +189,32 @@ describe('openapi.yaml', () => {
     expect(open.map(({ path }) => path)).toEqual(['/health', '/openapi.yaml']);
   });
 
-  test('resolves every $ref, uses every schema, and leaves no $defs or $schema behind.', () => {
-    const refs = new Set([...file.matchAll(/\$ref: "?'?(#\/[\w/]+)/g)].map(([, ref]) => ref ?? ''));
-    expect(refs.size).toBeGreaterThan(5);
-    for (const ref of refs) {
-      const found = ref
-        .slice(2)
-        .split('/')
-        .reduce<unknown>((at, key) => (at as Schema | undefined)?.[key], document);
-      expect([ref, typeof found]).toEqual([ref, 'object']);
-    }
-    const names = Object.keys(document.components.schemas);
-    expect(names.filter((name) => !refs.has(`#/components/schemas/${name}`))).toEqual([]);
+  test('resolves every $ref, uses every component, and leaves no $defs or $schema behind.', () => {
+    const refs = new Set<string>();
+    walk(document, ({ $ref }) => void (typeof $ref === 'string' && refs.add($ref)));
+    for (const ref of refs) expect([ref, typeof at(ref)]).toEqual([ref, 'object']);
+    const { securitySchemes: _, ...kinds } = document.components;
+    const names = Object.entries(kinds).flatMap(([kind, named]) =>
+      Object.keys(named).map((name) => `#/components/${kind}/${name}`),
+    );
+    expect(names.toSorted()).toEqual([...refs].toSorted());
     expect(file).not.toMatch(/\$defs|\$schema/);
   });
 
-  test('each schema is JSON Schema of the dialect of 3.1: no `nullable`, no `id`, types that there are.', () => {
-    const types = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']);
-    walk(document.components.schemas, (schema) => {
-      expect(schema).not.toHaveProperty('nullable');
-      if (
-        typeof schema.type === 'string' &&
-        !('properties' in schema && 'type' in (schema.properties as object))
-      ) {
-        expect(types).toContain(schema.type);
-      }
-    });
-    for (const schema of Object.values(document.components.schemas))
-      expect(schema).not.toHaveProperty('id');
+  test('describes what each of its schemas is.', () => {
+    for (const [name, { description }] of Object.entries(document.components.schemas))
+      expect([name, description]).toEqual([name, expect.stringMatching(/\.$/)]);
+  });
+
+  test('each schema is JSON Schema of the dialect of 3.1, with no keyword that there is not.', () => {
+    const compiler = new Ajv2020({ strictSchema: true, allowUnionTypes: true, formats });
+    compiler.addVocabulary(['components']);
+    compiler.addSchema({ components: document.components }, 'openapi.yaml');
+    for (const schema of allSchemas()) {
+      const absolute = JSON.stringify(schema).replaceAll('"#/', '"openapi.yaml#/');
+      expect(compiler.validateSchema(schema)).toBe(true);
+      expect(compiler.compile(JSON.parse(absolute) as object)).toBeTypeOf('function');
+    }
   });
 
   test('says what a request may hold strictly, and what an answer holds loosely.', () => {
@@ -123,19 +223,42 @@ describe('openapi.yaml', () => {
       if (body) expect(body).toMatchObject({ type: 'object', additionalProperties: false });
     }
     expect(document.components.schemas.Session).toMatchObject({ additionalProperties: {} });
-    expect(document.components.schemas.Error).toMatchObject({ required: ['error'] });
-  });
-
-  test('can be read back: each component is a schema that zod takes.', () => {
-    for (const [name, schema] of Object.entries(document.components.schemas)) {
-      const resolved = { ...schema, $defs: document.components.schemas };
-      const local = JSON.parse(
-        JSON.stringify(resolved).replaceAll('#/components/schemas/', '#/$defs/'),
-      ) as Parameters<typeof z.fromJSONSchema>[0];
-      expect([name, z.fromJSONSchema(local)]).toEqual([name, expect.anything()]);
-    }
+    expect(document.components.schemas.Error).toMatchObject({ required: ['error', 'code'] });
   });
 });
+
+/** Formats that zod writes; that they are kept is its business. */
+const formats = { base64: true, uri: true } as const;
+
+function allSchemas(): Schema[] {
+  const own = operations.flatMap(({ operation: { parameters, requestBody, responses } }) => [
+    ...parameters.map((one) => one.schema),
+    ...Object.values(requestBody?.content ?? {}).map((one) => one.schema),
+    ...Object.values(responses).flatMap((one) =>
+      Object.values(one.content ?? {}).map((part) => part.schema),
+    ),
+  ]);
+  return [...Object.values(document.components.schemas), ...own];
+}
+
+function resolved<T extends object>(part: T): T {
+  return '$ref' in part ? (at(String(part.$ref)) as T) : part;
+}
+
+function at(ref: string): unknown {
+  return ref
+    .slice(2)
+    .split('/')
+    .reduce<unknown>((found, key) => (found as Schema | undefined)?.[key], document);
+}
+
+function codesIn(description: string): ErrorCode[] {
+  return [...description.matchAll(/^`(\w+)`: /gm)].map(([, code]) => code as ErrorCode);
+}
+
+function statusOf(code: ErrorCode): number {
+  return errorReply(new AppError(code, '')).status;
+}
 
 function walk(value: unknown, visit: (schema: Schema) => void): void {
   if (value === null || typeof value !== 'object') return;

@@ -236,7 +236,7 @@ describe('a token of the scope read', () => {
       const at = fill(endpoint.path, await thingsToRead(given));
       if (endpoint.answers === 'stream') {
         const stream = await openStream({ url, token: secret }, { path: at });
-        await stream.untilSeq(1);
+        await stream.until(({ text }) => /^event: /m.test(text()));
         return stream.close();
       }
       const reply = await send(url, { path: at, headers: bearer(secret) });
@@ -448,7 +448,9 @@ async function thingsToRead({ client, directory }: TestRuntime): Promise<Record<
   const { turn } = await runTurn(client, id, 'hi');
   const params = { session_id: id, turn_id: turn.turn_id };
   const [item] = await client.call(endpoints.listItems, { params });
-  return { ...params, item_id: item?.item_id ?? '', provider: 'acp' };
+  const { process } = await client.call(endpoints.createProcess, { body: { command: 'true' } });
+  const { process_id } = process;
+  return { ...params, item_id: item?.item_id ?? '', process_id, provider: 'acp' };
 }
 
 function fill(pattern: string, params: Record<string, string>): string {

@@ -13,9 +13,12 @@ import { aSession, aTurn } from '../unit/support/records.ts';
 /** Tables and indexes that do not grow with the log, and why. */
 const small: Record<string, string> = {
   sequence: 'one row',
+  sqlite_schema: 'a row a table or index',
+  pragma_table_info: 'a row a column',
   children: 'what ran when the last server ended',
   tokens: 'at most 1000, and all of them are kept in memory',
   sessions_active: 'the sessions at work',
+  process_notices: 'ends of processes that their sessions have not been told of yet',
 };
 
 let ran: Ran;
@@ -47,14 +50,14 @@ describe('on a directory with work in every state', () => {
         ran.take();
         for (const path of firstPages()) {
           const { status } = await api('GET', path);
-          expect([200, 404], path).toContain(status);
+          expect([200, 404], `GET ${path}`).toContain(status);
           byRequest.set(path, ran.take());
         }
       });
       for (const path of ['/v1/events', '/v1/sessions', '/v1/sessions/sess_busy/turns'])
-        expect(byRequest.get(path), path).not.toEqual([]);
+        expect(byRequest.get(path), `GET ${path}`).not.toEqual([]);
       for (const [path, sqls] of byRequest)
-        expect(await scansOf(directory, sqls), path).toEqual([]);
+        expect(await scansOf(directory, sqls), `GET ${path}`).toEqual([]);
     }));
 });
 
@@ -131,7 +134,10 @@ function firstPages(): string[] {
     const fields = Object.entries(endpoint.query).filter(([name]) => name !== 'limit');
     return choicesOf(fields).map((chosen) => {
       const query = new URLSearchParams(
-        chosen.map(([name, schema]) => [name, optionsOf(schema)[0] ?? sample(name)]),
+        chosen.map(([name, schema]): [string, string] => [
+          name,
+          optionsOf(schema)[0] ?? sample(name),
+        ]),
       );
       return query.size > 0 ? `${path}?${query.toString()}` : path;
     });
@@ -156,11 +162,10 @@ function optionsOf(schema: z.ZodType): string[] {
   return (z.toJSONSchema(schema).enum ?? []) as string[];
 }
 
-function choicesOf<T>(list: readonly T[]): T[][] {
-  return list.reduce<T[][]>(
-    (choices, one) => [...choices, ...choices.map((chosen) => [...chosen, one])],
-    [[]],
-  );
+/** Every part of a list, nothing and all of it among them. */
+function choicesOf<T>([first, ...rest]: readonly T[]): T[][] {
+  if (first === undefined) return [[]];
+  return choicesOf(rest).flatMap((chosen) => [chosen, [first, ...chosen]]);
 }
 
 /** The lines of the statements' plans that read a whole table or index that grows, each with its statement. */

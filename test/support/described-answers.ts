@@ -12,7 +12,7 @@ export interface Answer {
   body: string | null;
 }
 
-/** What is wrong with an answer, and which request it answers: one of the description, or `GET (unknown)`. */
+/** What is wrong with an answer, and what was asked: an operation of the description, else a path. */
 export interface Verdict {
   request: string;
   wrong: string[];
@@ -52,8 +52,9 @@ export class DescribedAnswers {
       ({ request, pattern }) => request.startsWith(`${method} `) && pattern.test(pathOf(url)),
     );
     if (!operation) {
-      const wrong = status < 400 ? [`answers ${status}`] : this.#wrong(answer, refusal(status));
-      return { request: `${method} (unknown)`, wrong };
+      const wrong =
+        status < 400 ? ['is a success of no operation'] : this.#wrong(answer, refusal(status));
+      return { request: `${method} ${pathOf(url)}`, wrong };
     }
     const described = operation.responses[status];
     const wrong = described
@@ -74,7 +75,7 @@ export class DescribedAnswers {
       if (!entry) return given === undefined || status >= 400 ? [] : [`${name} is not described`];
       const { required, schema } = this.#resolved(entry) as { required?: boolean; schema: Json };
       if (given === undefined) return required ? [`has no ${name}`] : [];
-      const value = schema.type === 'integer' ? Number(given) : String(given);
+      const value = schema.type === 'integer' ? Number(given) : given;
       return this.#faults(schema, value).map((fault) => `${name} ${fault}`);
     });
   }

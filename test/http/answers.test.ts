@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { type Answer, DescribedAnswers } from '../support/described-answers.ts';
+
+const file = readFileSync(new URL('../../src/api/openapi.yaml', import.meta.url), 'utf8');
+const description = parse(file) as object;
+
+describe('the check of all answers of a run', () => {
+  const check = new DescribedAnswers(description);
+  const record = {
+    seq: 7,
+    id: 'evt_1',
+    kind: 'x',
+    scope: 'runtime',
+    session_id: null,
+    turn_id: null,
+    process_id: null,
+    worktree_id: null,
+    team_id: null,
+    created_at: 1,
+    v: 1,
+    payload: {},
+  };
+  const token = { id: 'tok_1', name: 'ci', scope: 'read', created_at: 1 };
+  const list: Answer = {
+    method: 'GET',
+    url: '/v1/tokens?limit=1',
+    status: 200,
+    headers: {
+      'x-request-id': 'r',
+      'x-epoch': 'e',
+      'x-seq': '3',
+      'content-type': 'application/json; charset=utf-8',
+    },
+    body: JSON.stringify([token]),
+  };
+  const refused = { ...list, status: 400, body: '{"error":"no","code":"invalid"}' };
+  const stream = {
+    ...list,
+    url: '/v1/events/stream',
+    headers: { ...list.headers, 'content-type': 'text/event-stream; charset=utf-8' },
+    body: `retry: 1000\n\n: ping 6\n\nid: 7\nevent: x\ndata: ${JSON.stringify(record)}\n\n`,
+  };
+  const gap = 'event: stream.gap\ndata: {"requested":1,"trimmed_seq":2,"latest_seq":3}\n\n';
+
+  test.for<[what: string, answer: Answer]>([
+    ['a list', list],
+    ['a list whose body is too long to look at', { ...list, body: null }],
+    ['a refusal', refused],
+    [
+      'a refusal without a token',
+      { ...list, status: 401, body: '{"error":"missing or invalid bearer token"}' },
+    ],
+    [
+      'a refusal of a path that there is not',
+      { ...refused, url: '/v1/nope', status: 404, body: '{"error":"no","code":"not_found"}' },
+    ],
+    [
+      'a refusal of a method that a path does not have',
+      { ...refused, method: 'PUT', status: 405, body: '{"error":"","code":"method_not_allowed"}' },
+    ],
+    ['frames of a stream', stream],
+    ['a gap in a stream', { ...stream, body: gap }],
+  ])('takes %s.', ([, answer]) => {
+    expect(check.check(answer).wrong).toEqual([]);
+  });
+
+  test.for<[what: string, answer: Answer, fault: RegExp]>([
+    ['a status that is not described', { ...list, status: 202 }, /answers 202/],
+    [
+      'a success where there is nothing',
+      { ...list, url: '/v1/nope' },
+      /is a success of no operation/,
+    ],
+    ['a header that is missing', without('x-epoch'), /has no X-Epoch/],
+    [
+      'a header that is no number',
+      { ...list, headers: { ...list.headers, 'x-seq': 'x' } },
+      /^X-Seq .*integer/,
+    ],
+    [
+      'a header that belongs elsewhere',
+      { ...list, headers: { ...list.headers, 'idempotency-replayed': 'true' } },
+      /^Idempotency-Replayed is not described/,
+    ],
+    ['another content type', { ...stream, url: list.url }, /is text\/event-stream/],
+    ['what is no JSON', { ...list, body: '[' }, /is no JSON/],
+    ['a field that is missing', { ...list, body: '[{"id":"x"}]' }, /\/\* must have .*name/],
+    [
+      'a field that nothing is said of',
+      { ...list, body: JSON.stringify([{ ...token, secret: 'x' }]) },
+      /must NOT have additional properties \(secret\)/,
+    ],
+    [
+      'a field that is something else',
+      { ...list, body: JSON.stringify([{ ...token, created_at: 'now' }]) },
+      /\/created_at must be integer/,
+    ],
+    [
+      'a code that the route has not',
+      { ...refused, body: refused.body.replace('invalid', 'too_many') },
+      /\/code/,
+    ],
+    [
+      'a refusal with more than its code',
+      { ...refused, body: '{"error":"","code":"invalid","x":1}' },
+      /\(x\)/,
+    ],
+    ['a 401 with a code', { ...refused, status: 401 }, /\(code\)/],
+    [
+      'a frame that is no record',
+      { ...stream, body: 'id: 1\nevent: x\ndata: {}\n\n' },
+      /\/\*\/data/,
+    ],
+    ['an event without its id', { ...stream, body: stream.body.replace('id: 7\n', '') }, /\/\*/],
+    ['a gap with an id', { ...stream, body: `id: 1\n${gap}` }, /\/\*/],
+  ])('finds %s.', ([, answer, fault]) => {
+    expect(check.check(answer).wrong.join('\n')).toMatch(fault);
+  });
+
+  function without(header: string): Answer {
+    const { [header]: _, ...headers } = list.headers;
+    return { ...list, headers };
+  }
+});

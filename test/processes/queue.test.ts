@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../src/api/index.ts';
+import { AppError } from '../../src/errors.ts';
+import { type TestRuntimeOptions, withRuntime } from '../support/runtime.ts';
+import {
+  ended,
+  endingsIn,
+  eventsOf,
+  Gate,
+  get,
+  kill,
+  kindsOf,
+  ranTo,
+  run,
+  type Server,
+  stdout,
+} from './support/work.ts';
+
+const limits = (max_concurrent: number, max_queued: number): TestRuntimeOptions => ({
+  config: { processes: { max_concurrent, max_queued } },
+});
+
+const counts = ({ client }: Server) => client.call(endpoints.getProcessDiagnostics, {});
+
+describe('a process beyond those that may run at once', () => {
+  test('waits for a place, and they start in the order in which they came.', () =>
+    withRuntime(
+      async (given) => {
+        using gate = new Gate(given.directory);
+        const first = await run(given, gate.wait);
+        const rest = [];
+        for (let i = 0; i < 5; i++) rest.push(await run(given, `echo ${i}`));
+        for (const one of rest)
+          expect(await get(given, one)).toMatchObject({ status: 'queued', pid: null });
+        expect(await counts(given)).toMatchObject({ queued: 5, running: 1, max_concurrent: 1 });
+        gate.open();
+        const over = [await ended(given, first)];
+        for (const one of rest) over.push(await ended(given, one));
+        expect(over.map(({ status }) => status)).toEqual(Array(6).fill('completed'));
+        for (const [i, one] of over.entries())
+          expect(one.started_at).toBeGreaterThanOrEqual(over[i - 1]?.ended_at ?? 0);
+      },
+      limits(1, 10),
+    ));
+
+  test('is one that finds no place in the queue: it is refused with 429, and taken once there is one.', () =>
+    withRuntime(
+      async (given) => {
+        using gate = new Gate(given.directory);
+        const taken = [];
+        for (let i = 0; i < 4; i++) taken.push(await run(given, gate.wait));
+        const refusal = await run(given, 'true').catch((error: unknown) => error);
+        expect(refusal).toBeInstanceOf(AppError);
+        expect(refusal).toMatchObject({
+          code: 'too_many',
+          message: expect.stringMatching(/^2 processes wait already: .*processes\.max_queued$/),
+        });
+        expect(await given.client.call(endpoints.listProcesses, {})).toHaveLength(4);
+        gate.open();
+        await Promise.race(taken.map((one) => ended(given, one)));
+        expect((await run(given, gate.wait)).status).toBe('queued');
+        gate.open(4);
+        for (const one of taken) expect((await ended(given, one)).status).toBe('completed');
+      },
+      limits(2, 2),
+    ));
+
+  test('is not taken however many ask at once.', () =>
+    withRuntime(
+      async (given) => {
+        using gate = new Gate(given.directory);
+        const asked = await Promise.allSettled(
+          Array.from({ length: 40 }, () => run(given, gate.wait)),
+        );
+        const refused = asked.filter(({ status }) => status === 'rejected');
+        expect(refused).toHaveLength(32);
+        for (const one of refused) expect(one).toMatchObject({ reason: { code: 'too_many' } });
+        expect(await counts(given)).toMatchObject({ queued: 5, running: 3 });
+      },
+      limits(3, 5),
+    ));
+
+  test('has its time from its start on, not from the queue.', () =>
+    withRuntime(
+      async (given) => {
+        using gate = new Gate(given.directory);
+        const first = await run(given, gate.wait);
+        const second = await run(given, 'echo done', { timeout_ms: 1500 });
+        // As long as a whole process takes from its start to its end, twice.
+        const before = performance.now();
+        while (performance.now() - before < 1600) await counts(given);
+        gate.open();
+        await ended(given, first);
+        expect(await ended(given, second)).toMatchObject({ status: 'completed', stdout_bytes: 5 });
+      },
+      limits(1, 10),
+    ));
+
+  test('can be killed before it starts, and leaves the queue then.', () =>
+    withRuntime(
+      async (given) => {
+        using gate = new Gate(given.directory);
+        const first = await run(given, gate.wait);
+        const second = await run(given, 'echo never');
+        await kill(given, second, 'not needed');
+        const over = await ended(given, second);
+        expect(over).toMatchObject({
+          status: 'killed',
+          kill_reason: 'not needed',
+          pid: null,
+          started_at: null,
+          exit_code: null,
+          stdout_bytes: 0,
+        });
+        expect(kindsOf(await eventsOf(given, second))).toEqual([
+          'process.queued',
+          'process.kill_requested',
+          'process.killed',
+        ]);
+        expect(await counts(given)).toMatchObject({ queued: 0, running: 1 });
+        gate.open();
+        expect((await ended(given, first)).status).toBe('completed');
+      },
+      limits(1, 10),
+    ));
+});
+
+test('How many run, wait, and ended how is told in the diagnostics.', () =>
+  withRuntime(async (given) => {
+    for (const command of ['true', 'true', 'false']) await ranTo(given, command);
+    await ranTo(given, 'sleep 300', { timeout_ms: 1 });
+    await kill(given, await run(given, 'sleep 300'));
+    await expect
+      .poll(() => counts(given))
+      .toEqual({
+        queued: 0,
+        running: 0,
+        max_concurrent: 32,
+        max_queued: 1000,
+        ended: { completed: 2, failed: 1, timed_out: 1, killed: 1 },
+      });
+  }));
+
+test('Three hundred processes at once all run, each once, with their own output.', () =>
+  withRuntime(async (given) => {
+    const all = await Promise.all(
+      Array.from({ length: 300 }, (_, i) => run(given, `echo ${i}; exit ${i % 100}`)),
+    );
+    for (const [i, one] of all.entries()) {
+      expect(await ended(given, one)).toMatchObject({ exit_code: i % 100 });
+      expect(await stdout(given, one)).toBe(`${i}\n`);
+      expect(endingsIn(await eventsOf(given, one))).toHaveLength(1);
+    }
+  }));

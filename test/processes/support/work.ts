@@ -1,0 +1,109 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import type { BodyInputOf, QueryInputOf } from '../../../src/api/endpoint.ts';
+import type { RuntimeEventRecord } from '../../../src/api/events.ts';
+import { endpoints } from '../../../src/api/index.ts';
+import type { createProcess, getProcessLogs, Process } from '../../../src/api/processes.ts';
+import type { Client } from '../../../src/client/client.ts';
+
+/** What runs commands in a test. */
+export interface Server {
+  client: Client;
+}
+
+type More = Omit<BodyInputOf<typeof createProcess>, 'command'>;
+
+/** Runs a command; answers the record that was stored first. */
+export async function run({ client }: Server, command: string, more: More = {}): Promise<Process> {
+  return (await client.call(endpoints.createProcess, { body: { command, ...more } })).process;
+}
+
+export function get({ client }: Server, { process_id }: { process_id: string }): Promise<Process> {
+  return client.call(endpoints.getProcess, { params: { process_id } });
+}
+
+/** The record once it has ended. */
+export async function ended(server: Server, { process_id }: { process_id: string }) {
+  const params = { process_id };
+  const { process, matched } = await server.client.call(endpoints.waitForProcess, { params });
+  if (!matched) throw new Error(`it did not end: ${JSON.stringify(process)}`);
+  return process;
+}
+
+/** Runs a command to its end. */
+export async function ranTo(server: Server, command: string, more?: More): Promise<Process> {
+  return ended(server, await run(server, command, more));
+}
+
+/** Resolves once a process has printed a text. */
+export async function printed(server: Server, { process_id }: Process, text: string) {
+  const query = { for: `log:${text}` };
+  const params = { process_id };
+  const { matched } = await server.client.call(endpoints.waitForProcess, { params, query });
+  if (!matched) throw new Error(`it did not print "${text}"`);
+}
+
+export async function kill(server: Server, { process_id }: Process, reason?: string) {
+  const body = reason === undefined ? {} : { reason };
+  const params = { process_id };
+  return (await server.client.call(endpoints.killProcess, { params, body })).process;
+}
+
+export function logs(
+  { client }: Server,
+  { process_id }: { process_id: string },
+  query: QueryInputOf<typeof getProcessLogs> = {},
+) {
+  return client.call(endpoints.getProcessLogs, { params: { process_id }, query });
+}
+
+/** All a process has printed, as far as one answer holds it. */
+export async function stdout(server: Server, process: { process_id: string }): Promise<string> {
+  const bounds = { tail_lines: 10_000, max_bytes: 4 * 1024 * 1024 };
+  return (await logs(server, process, bounds)).stdout?.content ?? '';
+}
+
+export function eventsOf({ client }: Server, { process_id }: { process_id: string }) {
+  const query = { limit: 10_000 };
+  return client.call(endpoints.replayProcessEvents, { params: { process_id }, query });
+}
+
+const endings = ['process.completed', 'process.failed', 'process.timed_out', 'process.killed'];
+
+/** The events that say that a process has ended: there has to be one. */
+export function endingsIn(events: readonly RuntimeEventRecord[]): RuntimeEventRecord[] {
+  return events.filter(({ kind }) => endings.includes(kind));
+}
+
+/** The kinds of some events, without the pieces of output: how many there are is up to the time they take. */
+export function kindsOf(events: readonly RuntimeEventRecord[]): string[] {
+  return events.map(({ kind }) => kind).filter((kind) => kind !== 'process.output');
+}
+
+/** Commands wait at a gate until the test lets them go, one at a time. */
+export class Gate implements Disposable {
+  readonly #path: string;
+  readonly #fd: number;
+
+  constructor(directory: string, name = 'gate') {
+    this.#path = path.join(directory, name);
+    execFileSync('mkfifo', [this.#path]);
+    // Held open at both ends: nobody reads its end, and a word waits for whoever comes.
+    this.#fd = fs.openSync(this.#path, fs.constants.O_RDWR | fs.constants.O_NONBLOCK);
+  }
+
+  /** What a command does to wait here. */
+  get wait(): string {
+    return `read -r _ <> '${this.#path}'`;
+  }
+
+  /** Lets so many go that wait, or come to wait. */
+  open(count = 1): void {
+    fs.writeSync(this.#fd, '\n'.repeat(count));
+  }
+
+  [Symbol.dispose](): void {
+    fs.closeSync(this.#fd);
+  }
+}

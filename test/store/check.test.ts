@@ -1,0 +1,181 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { type CheckReport, checkStore } from '../../src/store/check.ts';
+import { DATABASE_FILE, openStore, sqlWasm, type TestStore, WAL_FILE } from '../support/store.ts';
+import { tempDirectory } from '../support/temp.ts';
+
+const PAGE = 4096;
+
+/** A store on disk that `prepare` has written to, changed by `damage`, and checked. */
+async function checked(
+  prepare: (store: TestStore) => void,
+  damage: (file: string) => void = () => undefined,
+): Promise<CheckReport & { told: string[] }> {
+  await using directory = tempDirectory();
+  {
+    await using store = await openStore(directory.path);
+    await store.db.transact(() => {
+      for (let i = 0; i < 200; i++) store.write(`note-${i}`, 'y'.repeat(300));
+      prepare(store);
+    });
+  }
+  const file = path.join(directory.path, DATABASE_FILE);
+  damage(file);
+  const before = fs.readFileSync(file);
+  const progress: string[] = [];
+  try {
+    const report = await checkStore({
+      ...{ file, wasm: sqlWasm, version: '1.0.0', signal: new AbortController().signal },
+      onProgress: (table) => void progress.push(table),
+    });
+    expect(progress).toEqual(expect.arrayContaining(['structure']));
+    const told = report.damage.map(({ table, row, problem }) => `${table} ${row}: ${problem}`);
+    for (const line of told) expect(line).toMatch(/: stop the server and put a backup in its place$/);
+    return { ...report, told };
+  } finally {
+    expect(fs.readFileSync(file).equals(before)).toBe(true);
+    expect(fs.readdirSync(directory.path)).toEqual([DATABASE_FILE]);
+  }
+}
+
+function run(sql: string) {
+  return ({ db }: TestStore) => void db.prepare(sql).run();
+}
+
+function overwrite(file: string, at: number, bytes: string): void {
+  const fd = fs.openSync(file, 'r+');
+  fs.writeSync(fd, bytes, at);
+  fs.closeSync(fd);
+}
+
+const rowsOf = ({ tables }: CheckReport) =>
+  Object.fromEntries(tables.map(({ name, rows }) => [name, rows]));
+
+describe('checking a store', () => {
+  test('that is whole finds nothing, and counts what it has looked at.', async () => {
+    const report = await checked(() => undefined);
+    expect(report.told).toEqual([]);
+    expect(rowsOf(report)).toMatchObject({ events: 200, sessions: 200, deltas: 0, tokens: 0 });
+  });
+
+  test('finds a byte of a record that has changed.', async () => {
+    const report = await checked(
+      () => undefined,
+      (file) => {
+        const at = fs.readFileSync(file).lastIndexOf('"note-7"');
+        overwrite(file, at + 1, 'N');
+      },
+    );
+    expect(report.told).toEqual([
+      expect.stringMatching(/^(events|sessions) \d+: it is not what was written: /),
+    ]);
+  });
+
+  test('finds a checksum that has changed, and a right record in a wrong row.', async () => {
+    const report = await checked((store) => {
+      run('UPDATE events SET sum = sum + 1 WHERE seq = 9')(store);
+      run("UPDATE sessions SET id = 'another' WHERE n = 5")(store);
+    });
+    expect(report.told).toEqual([
+      expect.stringMatching(/^events 9: it is not what was written/),
+      expect.stringMatching(/^sessions 5: it is not what was written/),
+    ]);
+  });
+
+  test('tells of a hundred damaged rows of a table, and how many more there are.', async () => {
+    const report = await checked(run('UPDATE events SET sum = sum + 1'));
+    expect(report.told).toHaveLength(101);
+    expect(report.told.at(-1)).toMatch(/^events null: 100 more rows are damaged/);
+  });
+
+  test.for<[what: string, sql: string, told: RegExp]>([
+    [
+      'a number that was not given yet',
+      'UPDATE events SET seq = 999 WHERE seq = 200',
+      /^events 999: its number was not given yet/,
+    ],
+    [
+      'an event and a delta with one number',
+      'INSERT INTO deltas SELECT *, NULL FROM events WHERE seq = 3',
+      /^deltas 3: an event has the same number/,
+    ],
+  ])('finds %s.', async ([, sql, told]) => {
+    expect((await checked(run(sql))).told).toContainEqual(expect.stringMatching(told));
+  });
+
+  test('finds an active turn that is not there.', async () => {
+    const report = await checked(({ notes }) => {
+      const found = notes.get('note-3');
+      if (found) notes.update({ ...found, active_turn_id: 'turn_gone' });
+    });
+    expect(report.told).toEqual([expect.stringMatching(/^sessions 4: its active turn is not there/)]);
+  });
+
+  test('finds a page that was written over, and goes on.', async () => {
+    const report = await checked(
+      () => undefined,
+      (file) => {
+        const at = Math.floor(fs.readFileSync(file).lastIndexOf('"note-7"') / PAGE) * PAGE;
+        overwrite(file, at, 'nonsense');
+      },
+    );
+    console.log(report.told);expect(report.told.join('\n')).toMatch(/^(events|sessions) null: /m);
+    expect(rowsOf(report)).toHaveProperty('turns', 0);
+  });
+
+  test('finds an index that lacks a row.', async () => {
+    const report = await checked(
+      () => undefined,
+      (file) => {
+        const bytes = fs.readFileSync(file);
+        // Of the row that the index of ids leads to, since a record has it in quotes.
+        const at = [...bytes.toString('latin1').matchAll(/note-55(?!["\d])/g)].at(-1)?.index ?? 0;
+        overwrite(file, at, 'nOte');
+      },
+    );
+    expect(report.told).toEqual([
+      expect.stringMatching(/^sessions 56: row 56 missing from index sqlite_autoindex_sessions_1: /),
+      expect.stringMatching(/^sessions 56: it is not what was written: /),
+    ]);
+  });
+
+  test.for<[what: string, damage: (file: string) => void, message: RegExp]>([
+    ['was cut off', (file) => fs.truncateSync(file, 10 * PAGE), /cannot be read as a store.*malformed/],
+    ['is no database', (file) => fs.writeFileSync(file, 'x'.repeat(PAGE)), /not a database/],
+    ['is empty', (file) => fs.writeFileSync(file, ''), /is empty/],
+    ['holds zeros alone', (file) => fs.writeFileSync(file, Buffer.alloc(PAGE)), /as a store|no data/],
+  ])('refuses a file that %s, and says what to do.', async ([, damage, message]) => {
+    await expect(checked(() => undefined, damage)).rejects.toMatchObject({
+      code: 'storage_damaged',
+      message: expect.stringMatching(message),
+    });
+  });
+
+  test('refuses a file of a newer version, by the name of that version.', async () => {
+    const newer = (store: TestStore) => {
+      run("UPDATE meta SET value = '9.9.9' WHERE key = 'written_by'")(store);
+      run('PRAGMA user_version = 99')(store);
+    };
+    await expect(checked(newer)).rejects.toMatchObject({
+      message: expect.stringMatching(/written by cadre 9\.9\.9 \(format 99\).*use the newer one/),
+    });
+  });
+
+  test('reads the log beside it, and leaves it as it is.', async () => {
+    await using directory = tempDirectory();
+    await using copy = tempDirectory();
+    await using store = await openStore(directory.path);
+    for (let i = 0; i < 30; i++) await store.db.transact(() => store.write(`note-${i}`));
+    for (const name of [DATABASE_FILE, WAL_FILE])
+      fs.copyFileSync(path.join(directory.path, name), path.join(copy.path, name));
+    const wal = fs.readFileSync(path.join(copy.path, WAL_FILE));
+    const report = await checkStore({
+      ...{ file: path.join(copy.path, DATABASE_FILE), wasm: sqlWasm, version: '1.0.0' },
+      signal: new AbortController().signal,
+      onProgress: () => undefined,
+    });
+    expect([report.damage, rowsOf(report).events]).toEqual([[], 30]);
+    expect(fs.readFileSync(path.join(copy.path, WAL_FILE)).equals(wal)).toBe(true);
+  });
+});
