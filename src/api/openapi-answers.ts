@@ -164,7 +164,7 @@ function refusal(
   const schema =
     status === 401
       ? describe(unauthorizedBody)
-      : { ...describe(errorBody), properties: { code: { enum: codes } } };
+      : { ...describe(errorBody), type: 'object', properties: { code: { enum: codes } } };
   return {
     description: codes.map((code) => `\`${code}\`: ${refusals[code].when}.`).join('\n'),
     headers: referred([

@@ -148,7 +148,8 @@ export class SessionStore {
   /** Sessions that are ready and that an agent of the provider has seen, oldest first. */
   resumableSessions(provider: Session['provider']): Session[] {
     return this.sessions.where(
-      "status = 'ready' AND provider = ? AND record ->> '$.provider_session_ref' IS NOT NULL",
+      // Those that are ready are few beside all that the provider ever had.
+      "status = 'ready' AND +provider = ? AND record ->> '$.provider_session_ref' IS NOT NULL",
       provider,
     );
   }

@@ -107,7 +107,7 @@ describe('waiting for a text', () => {
   test('finds it in much output, wherever it stands.', () =>
     withRuntime(async (given) => {
       const over = await ranTo(given, 'seq 1 300000');
-      for (const text of ['\n1\n', '\n123456\n', '299999\n300000', '300000\n'])
+      for (const text of ['1\n2\n', '\n123456\n', '299999\n300000', '300000\n'])
         expect(await wait(given, over, { for: `log:${text}` })).toMatchObject({ matched: true });
       expect(await wait(given, over, { for: 'log:300001' })).toMatchObject({ matched: false });
     }));
