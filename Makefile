@@ -61,6 +61,16 @@ power: install ## The power-loss simulation at length
 fanout: install ## 500 followers for 60 s, then 200 MB of events, with one follower that does not read
 	FANOUT_FOLLOWERS=500 FANOUT_SECONDS=60 FANOUT_MEGABYTES=200 vitest run test/faults/fanout
 
+.PHONY: orphans
+orphans: N = 1000
+orphans: install ## Kill the server N times under process trees (N=1000, SEED=...)
+	ORPHAN_KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 vitest run test/faults/orphans
+
+.PHONY: processes
+processes: install ## 10,000 short commands, a command that prints 10 GB, 1,000 races of kill, time limit and exit
+	COMMANDS=10000 PRINT_MB=10000 TEST_LIMIT_MS=7200000 vitest run test/faults/processes
+	RACES=1000 SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/processes/kill
+
 .PHONY: million
 million: install ## Starts and first pages with 1,000,000 events beside those with 10,000
 	MILLION=1 TEST_LIMIT_MS=3600000 vitest run test/faults/million

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { acknowledgedWrites } from './workloads/acknowledged-writes.ts';
 import { coldStart } from './workloads/cold-start.ts';
 import { fanOut } from './workloads/fan-out.ts';
+import { shortCommands } from './workloads/short-commands.ts';
 import { warmStart } from './workloads/warm-start.ts';
 import type { Workload } from './workload.ts';
 
@@ -9,6 +10,7 @@ const workloads: Record<string, Workload> = {
   'acknowledged-writes': acknowledgedWrites,
   'cold-start': coldStart,
   'fan-out': fanOut,
+  'short-commands': shortCommands,
   'warm-start': warmStart,
 };
 

@@ -36,8 +36,8 @@ import { StorageBudget } from './retention/budget.ts';
 import { Retention } from './retention/retention.ts';
 import { StorageUsage } from './retention/usage.ts';
 import { logPath, prepareLogs, removeLogs } from './processes/log-file.ts';
-import { ExitNotices } from './processes/notices.ts';
-import { measureOutput } from './processes/reading.ts';
+import { ExitNotices, NOTICE_TAIL } from './processes/notices.ts';
+import { readPrinted } from './processes/reading.ts';
 import { ProcessRunner } from './processes/runner.ts';
 import { ProcessService } from './processes/service.ts';
 import { ProcessStore } from './processes/store.ts';
@@ -178,7 +178,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     log,
     sessions: sessionStore,
     processes: processStore,
-    measureOutput: (id) => measureOutput((stream) => logPath(logs, id, stream)),
+    readPrinted: (id) => readPrinted((stream) => logPath(logs, id, stream), NOTICE_TAIL),
     notices,
     ledger,
     clock,
@@ -488,7 +488,6 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   }
 
   async function figures(): Promise<Figures> {
-    const { sessions, pendingApprovals } = await counts.count();
     const endings = ['completed', 'interrupted', 'failed'];
     return {
       version,
@@ -497,8 +496,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       latestSeq: feed.latestSeq,
       eventsByGroup: tally.byGroup(),
       turnsEnded: Object.fromEntries(endings.map((status) => [status, tally.of(`turn.${status}`)])),
-      sessions,
-      pendingApprovals,
+      sessions: await counts.byStatus(),
+      pendingApprovals: await counts.pendingApprovals(),
       agents: Object.fromEntries(providers.all().map(({ id }) => [id, pool.count(id)])),
       children: supervisor.live,
       streams: feed.stats(),

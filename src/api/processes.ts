@@ -34,6 +34,9 @@ export const processRecord = z
   .meta({ id: 'Process', description: 'A command that the server runs, or ran.' });
 export type Process = z.output<typeof processRecord>;
 
+/** A port, 1 to 65535. */
+const PORT = '[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5]';
+
 export const processParam = { process_id: z.string().describe('The process.') };
 const envelope = z.looseObject({ process: processRecord });
 
@@ -79,6 +82,7 @@ export const listProcesses = endpoint({
     ...pageQuery,
   },
   response: z.array(processRecord),
+  errors: ['not_found'],
 });
 
 export const getProcess = endpoint({
@@ -143,7 +147,10 @@ export const waitForProcess = endpoint({
     ...ownerQuery,
     for: z
       .string()
-      .regex(/^(exit|port:([1-9]\d{0,4})|log:[\s\S]{1,1000})$/, 'is exit, port:N or log:TEXT')
+      .regex(
+        new RegExp(`^(exit|port:(${PORT})|log:[\\s\\S]{1,1000})$`),
+        'is exit, port:N or log:TEXT',
+      )
       .default('exit')
       .describe('What to wait for: exit, port:N on the loopback, or a text in a line of output.'),
     timeout_ms: z

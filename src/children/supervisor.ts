@@ -117,13 +117,19 @@ export class Supervisor {
       throw error;
     }
     this.#failpoint('child.registered');
+    const endGroup = (graceMs: number) => this.#endGroup(leader, graceMs);
+    let ending: Promise<void> | undefined;
     const child: Child = {
       pid: leader.pid,
       stdin: process.stdin ?? new Writable().end(),
       stdout: process.stdout as Readable,
       stderr: process.stderr as Readable,
       exited,
-      end: (graceMs) => this.#endGroup(leader, graceMs),
+      end(graceMs) {
+        const ended = endGroup(graceMs);
+        if (graceMs > 0) ending = ended;
+        return ended;
+      },
     };
     // A child that is gone early shows by its exit; writing to it is no reason to fall.
     const gate = process.stdio[3] as Writable;
@@ -134,8 +140,8 @@ export class Supervisor {
     void exited
       .catch(() => undefined)
       .then(async () => {
-        // What the leader left behind in its group goes with it.
-        await this.#endGroup(leader, 0);
+        // What the leader left behind in its group goes with it, or has the grace that the group was given.
+        await (ending ?? endGroup(0));
         this.#live.delete(child);
         this.#keeper.remove(leader.pid);
         await this.#ledger.remove(leader).catch(() => undefined);

@@ -24,18 +24,16 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
  * only the token.
  */
 export function assertMayEnter(
-  { method, headers }: { method: string; headers: IncomingHttpHeaders },
+  { method, headers, raw }: EnteringRequest,
   access: Endpoint['access'],
   rules: AccessRules,
 ): void {
-  const host = hostName(headers.host);
-  if (
-    host === null ||
-    !(LOOPBACK.has(host) || rules.allowedHosts().some((allowed) => hostName(allowed) === host))
-  ) {
+  for (const host of hostsOf(raw)) {
+    const name = hostName(host);
+    if (name !== null && (LOOPBACK.has(name) || isAmong(rules.allowedHosts(), name))) continue;
     throw new AppError(
       'forbidden_host',
-      `this server does not answer for the host "${headers.host ?? ''}": add it to server.allowed_hosts`,
+      `this server does not answer for the host "${host}": add it to server.allowed_hosts`,
     );
   }
   const { origin } = headers;
@@ -54,6 +52,27 @@ export function assertMayEnter(
       'this token may only read, and no tokens: use one with the scope admin',
     );
   }
+}
+
+/** What is looked at of a request. */
+export interface EnteringRequest {
+  method: string;
+  headers: IncomingHttpHeaders;
+  raw: { url?: string | undefined; rawHeaders: readonly string[] };
+}
+
+/** Every name that a request is addressed to: each Host there is, and the host of a full address. */
+function hostsOf({ url, rawHeaders }: EnteringRequest['raw']): string[] {
+  const hosts = rawHeaders.filter(
+    (_, at) => rawHeaders[at - 1]?.toLowerCase() === 'host' && at % 2 === 1,
+  );
+  const full = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(url ?? '')?.[1];
+  if (full !== undefined) hosts.push(full);
+  return hosts.length > 0 ? hosts : [''];
+}
+
+function isAmong(allowed: readonly string[], name: string): boolean {
+  return allowed.some((one) => hostName(one) === name);
 }
 
 /** The name of a Host header, without its port, in lower case; null for what is none. */

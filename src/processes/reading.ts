@@ -10,19 +10,32 @@ type LogPart = NonNullable<ResponseOf<typeof getProcessLogs>['stdout']>;
 /** A search goes through a log so many bytes at a time. */
 const SEARCH_BYTES = 256 * 1024;
 
+/** How much a process has printed, and the end of it. */
+export interface Printed {
+  output: ProcessEnd['output'];
+  tails: Record<StreamName, string>;
+}
+
+export const nothingPrinted: Printed = { output: null, tails: { stdout: '', stderr: '' } };
+
 /** What a process has printed, as its files say. */
-export async function measureOutput(
+export async function readPrinted(
   pathOf: (stream: StreamName) => string,
-): Promise<NonNullable<ProcessEnd['output']>> {
+  bounds: { lines: number; bytes: number },
+): Promise<Printed> {
   const [stdout, stderr] = await Promise.all([
-    measureLog(pathOf('stdout')),
-    measureLog(pathOf('stderr')),
+    readTail(pathOf('stdout'), bounds),
+    readTail(pathOf('stderr'), bounds),
   ]);
+  const isCut = async (stream: StreamName) => (await measureLog(pathOf(stream))).truncated;
   return {
-    stdout_bytes: stdout.total,
-    stderr_bytes: stderr.total,
-    stdout_truncated: stdout.truncated,
-    stderr_truncated: stderr.truncated,
+    output: {
+      stdout_bytes: stdout.total_bytes,
+      stderr_bytes: stderr.total_bytes,
+      stdout_truncated: await isCut('stdout'),
+      stderr_truncated: await isCut('stderr'),
+    },
+    tails: { stdout: stdout.content, stderr: stderr.content },
   };
 }
 

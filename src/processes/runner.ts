@@ -12,7 +12,7 @@ import { ProcessOutput, type StreamName } from './output.ts';
 import { type Cause, endProcess, hasEnded, startProcess } from './process.ts';
 import { logPath } from './log-file.ts';
 import { type ExitNotices, NOTICE_TAIL } from './notices.ts';
-import { readTail } from './reading.ts';
+import { readPrinted } from './reading.ts';
 import type { ProcessStore } from './store.ts';
 import { splitWords } from './words.ts';
 
@@ -24,8 +24,6 @@ export interface ProcessSettings {
   max_output_bytes_per_process: number;
   env_remove: readonly string[];
 }
-
-const STOPPING: Cause = { status: 'killed', reason: 'runtime_stopping' };
 
 interface Dependencies {
   db: Database;
@@ -68,7 +66,6 @@ export class ProcessRunner {
   /** Places in the queue that are promised to requests under way. */
   #promised = 0;
   #running = 0;
-  #isStopping = false;
 
   constructor(given: Dependencies) {
     this.#given = given;
@@ -123,7 +120,6 @@ export class ProcessRunner {
     };
     this.#all.set(process_id, running);
     this.#queue.push(running);
-    if (this.#isStopping) this.kill(process_id, STOPPING);
     this.admit();
   }
 
@@ -161,8 +157,8 @@ export class ProcessRunner {
   async stop(): Promise<void> {
     this.#stopping.abort();
     const all = [...this.#all.values()];
-    this.#isStopping = true;
-    for (const { process } of all) this.kill(process.process_id, STOPPING);
+    for (const { process } of all)
+      this.kill(process.process_id, { status: 'killed', reason: 'runtime_stopping' });
     await Promise.all(all.map(({ done }) => done.promise));
   }
 
@@ -245,12 +241,6 @@ export class ProcessRunner {
       .then(() => void killCarriers(`CADRE_PROCESS_ID=${process_id}`));
   }
 
-  async #tails(processId: string): Promise<{ stdout: string; stderr: string }> {
-    const tail = async (stream: StreamName) =>
-      (await readTail(this.logPath(processId, stream), NOTICE_TAIL)).content;
-    return { stdout: await tail('stdout'), stderr: await tail('stderr') };
-  }
-
   async #finish(
     running: Running,
     how: { exit: ChildExit | null; failure: Process['failure']; cause: Cause | null },
@@ -258,7 +248,10 @@ export class ProcessRunner {
     const { store, clock, notices } = this.#given;
     const { process_id } = running.process;
     running.output.flush();
-    const tails = running.process.on_exit === null ? null : await this.#tails(process_id);
+    const tails =
+      running.process.on_exit === null
+        ? null
+        : (await readPrinted((stream) => this.logPath(process_id, stream), NOTICE_TAIL)).tails;
     let status: Process['status'] | undefined;
     await persist(this.#given, this.#stopping.signal, { process_id }, () => {
       const now = store.process(process_id);

@@ -135,11 +135,12 @@ export class ProcessService {
     const process = await this.#db.transact(() => {
       const found = this.#store.process(id, owner);
       if (!hasEnded(found)) this.#store.move(found, 'process.kill_requested');
-      keep({ process: found });
-      return found;
+      const now = this.#runner.now(found);
+      keep({ process: now });
+      return now;
     });
     this.#runner.kill(id, { status: 'killed', reason });
-    return this.#runner.now(process);
+    return process;
   }
 
   /** Ends what a session has left running. */

@@ -8,6 +8,7 @@ import { endTurnInRows } from '../sessions/end-turn.ts';
 import { closeStoredItems } from '../sessions/output.ts';
 import { failSession } from '../sessions/session.ts';
 import { endProcess, type ProcessEnd } from '../processes/process.ts';
+import { nothingPrinted, type Printed } from '../processes/reading.ts';
 import type { ExitNotices } from '../processes/notices.ts';
 import type { ProcessStore } from '../processes/store.ts';
 import type { SessionStore } from '../sessions/store.ts';
@@ -28,8 +29,8 @@ interface RecoverOptions {
   log: EventLog;
   sessions: SessionStore;
   processes: ProcessStore;
-  /** What a process had printed. */
-  measureOutput: (processId: string) => Promise<ProcessEnd['output']>;
+  /** What a process had printed: how much, and its end. */
+  readPrinted: (processId: string) => Promise<Printed>;
   notices: ExitNotices;
   ledger: Ledger;
   clock: Clock;
@@ -48,9 +49,9 @@ export async function recover(given: RecoverOptions): Promise<Recovered> {
   const started_at = clock.now();
   const previous = await ledger.begin(given.durability);
   const orphans_killed = await ledger.sweep(logger);
-  const outputs = new Map<string, ProcessEnd['output']>();
+  const printed = new Map<string, Printed>();
   for (const { process_id } of given.processes.unfinished())
-    outputs.set(process_id, await given.measureOutput(process_id));
+    printed.set(process_id, await given.readPrinted(process_id));
   return db.transact(() => {
     if (previous.stop === 'unclean' && !previous.sameBoot && previous.durability === 'normal') {
       db.skipSeqs(LEFT_OUT);
@@ -76,7 +77,7 @@ export async function recover(given: RecoverOptions): Promise<Recovered> {
     for (const turn of plan.orphanTurns) repairs.orphan(turn);
     for (const turn of [...plan.keepTurns, ...plan.startTurns]) repairs.detach(turn);
     const processes_failed = given.processes.unfinished().map((process) => {
-      const output = outputs.get(process.process_id) ?? null;
+      const { output, tails } = printed.get(process.process_id) ?? nothingPrinted;
       const failure = {
         code: 'runtime_restarted',
         message: 'the server died while it ran, or before its turn came',
@@ -84,7 +85,7 @@ export async function recover(given: RecoverOptions): Promise<Recovered> {
       const end: ProcessEnd = { exit: null, cause: null, failure, output };
       const failed = endProcess(process, end, clock.now());
       given.processes.move(failed, 'process.failed');
-      given.notices.keep(failed, { stdout: '', stderr: '' });
+      given.notices.keep(failed, tails);
       return process.process_id;
     });
     closeStoredItems(store.openAsides(), 'failed', { log, store, clock });

@@ -1,26 +1,48 @@
-import { sessionStatus } from '../api/sessions.ts';
+import { type Session, sessionStatus } from '../api/sessions.ts';
 import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
+
+/** So many sessions are counted in one turn of the event loop. */
+const STEP = 1000;
 
 /** How many there are of what, by their indexes. */
 export class SessionCounts {
   readonly #db: Database;
-  readonly #sessions: Statement<[number]>;
+  readonly #sessions: Statement<[count: number, last: number | null]>;
   readonly #pending: Statement<[number]>;
 
   constructor(db: Database) {
     this.#db = db;
-    this.#sessions = db.prepare('SELECT count(*) FROM sessions WHERE status = ?');
+    this.#sessions = db.prepare(
+      `SELECT count(*), max(n) FROM (
+         SELECT n FROM sessions WHERE status = ? AND n > ? ORDER BY n LIMIT ${STEP})`,
+    );
     this.#pending = db.prepare("SELECT count(*) FROM approvals WHERE status = 'pending'");
   }
 
-  /** Once what is counted is on disk. */
-  count(): Promise<{ sessions: Record<string, number>; pendingApprovals: number }> {
-    return this.#db.read(() => ({
-      sessions: Object.fromEntries(
-        sessionStatus.options.map((status) => [status, this.#sessions.get(status)?.[0] ?? 0]),
-      ),
-      pendingApprovals: this.#pending.get()?.[0] ?? 0,
-    }));
+  async byStatus(): Promise<Record<string, number>> {
+    const counts: Record<string, number> = {};
+    for (const status of sessionStatus.options) counts[status] = await this.#count(status);
+    return counts;
+  }
+
+  pendingApprovals(): Promise<number> {
+    return this.#db.read(() => this.#pending.get()?.[0] ?? 0);
+  }
+
+  /** There may be many that are closed: others are served meanwhile. */
+  async #count(status: Session['status']): Promise<number> {
+    let count = 0;
+    for (let after: number | null = 0; after !== null;) {
+      const from: number = after;
+      const [found, last] = (await this.#db.read(() => this.#sessions.get(status, from))) ?? [
+        0,
+        null,
+      ];
+      count += found;
+      after = found < STEP ? null : last;
+      if (after !== null) await new Promise((resolve) => setImmediate(resolve));
+    }
+    return count;
   }
 }

@@ -108,8 +108,8 @@ class Check {
   structure(): void {
     // Row by row: it may be that reading on fails.
     this.#try(null, () =>
-      this.#scan<[string]>(`PRAGMA integrity_check(${MAX_TOLD})`, ([text]) => {
-        for (const line of text.split('\n').filter((one) => !/^(ok$|\*\*\*)/.test(one)))
+      this.#scan(`PRAGMA integrity_check(${MAX_TOLD})`, ([text]) => {
+        for (const line of faultsIn(String(text)))
           this.#tell(this.#tableIn(line), /^row (\d+) /.exec(line)?.[1] ?? null, line);
       }),
     );
@@ -118,11 +118,11 @@ class Check {
   /** The tables that hold records with a checksum. */
   checkedTables(): string[] {
     const names: string[] = [];
-    this.#scan<[string]>(
+    this.#scan(
       `SELECT name FROM sqlite_schema AS one WHERE type = 'table' AND 2 = (
          SELECT count(*) FROM pragma_table_info(one.name) WHERE name IN ('record', 'sum')
        ) ORDER BY name`,
-      ([name]) => names.push(name),
+      ([name]) => names.push(String(name)),
     );
     return names;
   }
@@ -185,7 +185,7 @@ class Check {
 
   #each(table: string, sql: string, problem: string): void {
     this.#try(table, () =>
-      this.#scan<[number]>(`${sql} LIMIT ${MAX_TOLD}`, ([row]) => this.#tell(table, row, problem)),
+      this.#scan(`${sql} LIMIT ${MAX_TOLD}`, ([row]) => this.#tell(table, Number(row), problem)),
     );
   }
 
@@ -217,8 +217,8 @@ class Check {
     return found ? String(found[0]) : null;
   }
 
-  #scan<Row extends readonly SqlValue[]>(sql: string, each: (row: Row) => void): void {
-    const query = this.#prepare<Row>(sql);
+  #scan(sql: string, each: (row: SqlValue[]) => void): void {
+    const query = this.#prepare<SqlValue[]>(sql);
     try {
       query.scan([], (row) => {
         each(row);
@@ -232,6 +232,11 @@ class Check {
   #prepare<Row extends readonly SqlValue[]>(sql: string): Statement<Row> {
     return new Statement<Row>(this.#host, this.#handle, sql, () => undefined);
   }
+}
+
+/** What SQLite says is wrong, without its headings. */
+function faultsIn(text: string): string[] {
+  return text.split('\n').filter((line) => !/^(ok$|\*\*\*)/.test(line));
 }
 
 /** What is wrong with a row, or null. */

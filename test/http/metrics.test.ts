@@ -76,9 +76,8 @@ async function metricsOf({ url, token }: Pick<TestRuntime, 'url' | 'token'>) {
   const value = (name: string, labels: Record<string, string> = {}) =>
     Object.values(families)
       .flatMap(({ samples }) => samples)
-      .find(
-        (one) => one.name === name && JSON.stringify(one.labels) === JSON.stringify(labels),
-      )?.value;
+      .find((one) => one.name === name && JSON.stringify(one.labels) === JSON.stringify(labels))
+      ?.value;
   return { families, value };
 }
 
@@ -179,7 +178,9 @@ describe('GET /metrics', () => {
       const { secret: token } = await given.client.call(endpoints.createToken, {
         body: { name: 'prometheus', scope: 'read' },
       });
-      expect((await metricsOf({ url: given.url, token })).value('cadre_build_info')).toBe(undefined);
+      expect((await metricsOf({ url: given.url, token })).value('cadre_build_info')).toBe(
+        undefined,
+      );
     }, scripted()));
 });
 

@@ -87,8 +87,7 @@ describe('a kill', () => {
       expect(performance.now() - before).toBeGreaterThan(290);
     }, grace(300)));
 
-  // The supervisor ends what a leader leaves behind at once, also when the leader died of our own TERM.
-  test.fails('gives the grace to the whole group, also where its leader goes first.', () =>
+  test('gives the grace to the whole group, also where its leader goes first.', () =>
     withRuntime(async (given) => {
       const child = `trap 'sleep 0.2; echo child cleaned up; exit' TERM; echo here; while :; do sleep 0.05; done`;
       const started = await run(

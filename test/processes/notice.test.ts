@@ -129,7 +129,10 @@ describe('the end of a process that its owner wants to know of', () => {
       const started = await run(given, gate.wait, notify);
       const { turn_id } = await send(given.client, session_id, 'work');
       const work = await provider.nextTurn();
-      await given.client.call(endpoints.interruptTurn, { params: { session_id, turn_id } });
+      await given.client.call(endpoints.interruptTurn, {
+        params: { session_id, turn_id },
+        body: {},
+      });
       await work.cancelled;
       work.end({ status: 'interrupted', error: null });
       await untilStatus(cast, 'ready');

@@ -26,12 +26,16 @@ async function checked(
   const progress: string[] = [];
   try {
     const report = await checkStore({
-      ...{ file, wasm: sqlWasm, version: '1.0.0', signal: new AbortController().signal },
+      file,
+      wasm: sqlWasm,
+      version: '1.0.0',
+      signal: new AbortController().signal,
       onProgress: (table) => void progress.push(table),
     });
     expect(progress).toEqual(expect.arrayContaining(['structure']));
     const told = report.damage.map(({ table, row, problem }) => `${table} ${row}: ${problem}`);
-    for (const line of told) expect(line).toMatch(/: stop the server and put a backup in its place$/);
+    for (const line of told)
+      expect(line).toMatch(/: stop the server and put a backup in its place$/);
     return { ...report, told };
   } finally {
     expect(fs.readFileSync(file).equals(before)).toBe(true);
@@ -109,7 +113,9 @@ describe('checking a store', () => {
       const found = notes.get('note-3');
       if (found) notes.update({ ...found, active_turn_id: 'turn_gone' });
     });
-    expect(report.told).toEqual([expect.stringMatching(/^sessions 4: its active turn is not there/)]);
+    expect(report.told).toEqual([
+      expect.stringMatching(/^sessions 4: its active turn is not there/),
+    ]);
   });
 
   test('finds a page that was written over, and goes on.', async () => {
@@ -136,16 +142,26 @@ describe('checking a store', () => {
       },
     );
     expect(report.told).toEqual([
-      expect.stringMatching(/^sessions 56: row 56 missing from index sqlite_autoindex_sessions_1: /),
+      expect.stringMatching(
+        /^sessions 56: row 56 missing from index sqlite_autoindex_sessions_1: /,
+      ),
       expect.stringMatching(/^sessions 56: it is not what was written: /),
     ]);
   });
 
   test.for<[what: string, damage: (file: string) => void, message: RegExp]>([
-    ['was cut off', (file) => fs.truncateSync(file, 10 * PAGE), /cannot be read as a store.*malformed/],
+    [
+      'was cut off',
+      (file) => fs.truncateSync(file, 10 * PAGE),
+      /cannot be read as a store.*malformed/,
+    ],
     ['is no database', (file) => fs.writeFileSync(file, 'x'.repeat(PAGE)), /not a database/],
     ['is empty', (file) => fs.writeFileSync(file, ''), /is empty/],
-    ['holds zeros alone', (file) => fs.writeFileSync(file, Buffer.alloc(PAGE)), /as a store|no data/],
+    [
+      'holds zeros alone',
+      (file) => fs.writeFileSync(file, Buffer.alloc(PAGE)),
+      /as a store|no data/,
+    ],
   ])('refuses a file that %s, and says what to do.', async ([, damage, message]) => {
     await expect(checked(() => undefined, damage)).rejects.toMatchObject({
       code: 'storage_damaged',
@@ -172,7 +188,9 @@ describe('checking a store', () => {
       fs.copyFileSync(path.join(directory.path, name), path.join(copy.path, name));
     const wal = fs.readFileSync(path.join(copy.path, WAL_FILE));
     const report = await checkStore({
-      ...{ file: path.join(copy.path, DATABASE_FILE), wasm: sqlWasm, version: '1.0.0' },
+      file: path.join(copy.path, DATABASE_FILE),
+      wasm: sqlWasm,
+      version: '1.0.0',
       signal: new AbortController().signal,
       onProgress: () => undefined,
     });

@@ -56,18 +56,19 @@ export function runtimeRoutes(mount: Mount, self: SelfKnowledge, requests: Reque
     setHeader('content-type', EXPOSITION_TYPE);
     return metricsText(await self.figures(), requests);
   });
-  mount(endpoints.backUpStorage, async ({ setHeader, left }) => {
+  mount(endpoints.backUpStorage, async ({ setHeader, left, takeOver }) => {
     const gone = left();
-    try {
-      const { read, bytes, seq } = await self.backUp(gone);
-      if (gone.aborted) read().destroy();
-      setHeader('X-Seq', String(seq));
-      setHeader('content-length', String(bytes));
-      return read();
-    } catch (error) {
+    const backup = await self.backUp(gone).catch((error: unknown) => {
+      if (!gone.aborted) throw error;
+    });
+    if (gone.aborted || !backup) {
       // Nobody is there to be told.
-      if (gone.aborted) return undefined;
-      throw error;
+      backup?.read().destroy();
+      takeOver();
+      return undefined;
     }
+    setHeader('X-Seq', String(backup.seq));
+    setHeader('content-length', String(backup.bytes));
+    return backup.read();
   });
 }

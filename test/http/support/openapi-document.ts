@@ -31,6 +31,7 @@ const operation = z.strictObject({
   responses: z.record(z.string().regex(/^[1-5]\d\d$/), z.union([answer, reference])),
 });
 const named = <T extends z.ZodType>(part: T) => z.record(z.string().regex(/^[\w.-]+$/), part);
+
 /** An OpenAPI document, as far as ours makes use of what there is; anything else is refused. */
 export const openApi = z.strictObject({
   openapi: z.string().regex(/^3\.1\.\d+$/),

@@ -3,6 +3,12 @@ import type { Endpoint } from '../../../src/api/endpoint.ts';
 import type { TokenScope } from '../../../src/api/tokens.ts';
 import { assertMayEnter, hostName } from '../../../src/http/auth.ts';
 
+/** Headers as they came over the wire. */
+function rawOf(headers: Record<string, string | undefined>) {
+  const given = Object.entries(headers).filter(([, value]) => value !== undefined);
+  return { url: '/', rawHeaders: given.flat() as string[] };
+}
+
 describe('hostName', () => {
   test.for<[header: string | undefined, name: string | null]>([
     ['localhost', 'localhost'],
@@ -59,7 +65,7 @@ describe('who may enter', () => {
     method = 'GET',
   ) => {
     try {
-      assertMayEnter({ method, headers }, access, rules);
+      assertMayEnter({ method, headers, raw: rawOf(headers) }, access, rules);
       return 'welcome';
     } catch (error) {
       return (error as { code: string }).code;
@@ -100,7 +106,7 @@ describe('who may enter', () => {
     const changing = { ...rules, token: () => now };
     const enter = (given: string) => () => {
       const headers = { host: 'localhost', authorization: `Bearer ${given}` };
-      assertMayEnter({ method: 'GET', headers }, 'token', changing);
+      assertMayEnter({ method: 'GET', headers, raw: rawOf(headers) }, 'token', changing);
     };
     expect(enter('first-token-first-token')).not.toThrow();
     now = 'second-token-second-token';

@@ -1,0 +1,195 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../src/api/index.ts';
+import { settle } from '../../src/client/settle.ts';
+import { startServer, type TestServer, withServer } from '../support/server.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { openSession, runTurn } from '../support/turns.ts';
+import { cadreOn, type Ended, runCadre } from './support/cadre.ts';
+
+interface Copied {
+  path: string;
+  bytes: number;
+  seq: number;
+}
+
+function expectFailure({ code, stdout, stderr }: Ended, exitCode: number, says: RegExp): void {
+  expect(stderr).toMatch(says);
+  expect(stderr).toMatch(/^cadre: [^\n]+\n$/);
+  expect([code, stdout]).toEqual([exitCode, '']);
+}
+
+/** A server with a session that has said something. */
+async function withHistory(test: (server: TestServer) => Promise<void>): Promise<void> {
+  await withServer(async (server) => {
+    const { id } = await openSession(server.client, server.directory);
+    await runTurn(server.client, id, 'say hello');
+    await test(server);
+  });
+}
+
+/** A data directory whose server has stopped, or was killed. */
+async function withStopped(
+  signal: 'SIGTERM' | 'SIGKILL',
+  test: (directory: string, cadre: (args: readonly string[]) => Promise<Ended>) => Promise<void>,
+): Promise<void> {
+  await withHistory(async (server) => {
+    await server.end(signal);
+    await test(server.directory, cadreOn(server));
+  });
+}
+
+const eventsOf = ({ client }: TestServer) =>
+  client.call(endpoints.replayEvents, { query: { limit: 10_000 } });
+
+function damage(file: string): void {
+  const bytes = fs.readFileSync(file);
+  bytes.write('SESSION', bytes.lastIndexOf('"session.created"') + 1);
+  fs.writeFileSync(file, bytes);
+}
+
+describe('cadre db backup', () => {
+  test('writes one file for its owner alone, from which a new server has the whole log.', () =>
+    withHistory(async (server) => {
+      await using other = tempDirectory();
+      const file = path.join(other.path, 'events.cadre');
+      const { code, stdout, stderr } = await cadreOn(server)(['db', 'backup', file]);
+      const { size, mode } = fs.statSync(file);
+      const events = await eventsOf(server);
+      const seq = events.at(-1)?.seq ?? 0;
+      expect([code, stderr]).toEqual([0, '']);
+      expect(stdout).toBe(`${file}  ${size} bytes, up to seq ${seq}\n`);
+      expect(mode & 0o777).toBe(0o600);
+      expect(fs.readdirSync(other.path)).toEqual(['events.cadre']);
+      const copy = await startServer(other.path);
+      try {
+        const found = (await eventsOf(copy)).filter((event) => event.seq <= seq);
+        expect(settle(found)).toEqual(settle(events));
+      } finally {
+        await copy.end('SIGTERM');
+      }
+    }));
+
+  test('writes JSON with --json, and a path relative to where it was called.', () =>
+    withHistory(async (server) => {
+      await using place = tempDirectory();
+      const cadre = cadreOn(server);
+      const copied = await cadre(['db', 'backup', 'copy', '--json'], { cwd: place.path });
+      const file = path.join(place.path, 'copy');
+      expect(copied.json()).toEqual({
+        path: file,
+        bytes: fs.statSync(file).size,
+        seq: expect.any(Number),
+      });
+    }));
+
+  test('refuses to overwrite, and to write where it cannot.', () =>
+    withHistory(async (server) => {
+      const cadre = cadreOn(server);
+      await using place = tempDirectory();
+      const file = path.join(place.path, 'copy');
+      fs.writeFileSync(file, 'mine');
+      expectFailure(await cadre(['db', 'backup', file]), 7, /is there already: name a file/);
+      expect(fs.readFileSync(file, 'utf8')).toBe('mine');
+      fs.writeFileSync(`${file}2.part`, 'theirs');
+      expectFailure(await cadre(['db', 'backup', `${file}2`]), 7, /another backup is being/);
+      const nowhere = path.join(place.path, 'nowhere', 'copy');
+      expectFailure(await cadre(['db', 'backup', nowhere]), 2, /cannot be written .*ENOENT/);
+      expect(fs.readdirSync(place.path).toSorted()).toEqual(['copy', 'copy2.part']);
+    }));
+
+  test('with a token that may only read is refused, and leaves no file.', () =>
+    withHistory(async (server) => {
+      await using place = tempDirectory();
+      const { secret } = await server.client.call(endpoints.createToken, {
+        body: { name: 'eyes', scope: 'read' },
+      });
+      const env = { CADRE_TOKEN: secret };
+      const refused = await cadreOn(server)(['db', 'backup', path.join(place.path, 'c')], { env });
+      expectFailure(refused, 5, /may only read/);
+      expect(fs.readdirSync(place.path)).toEqual([]);
+    }));
+
+  test.for(['SIGTERM', 'SIGKILL'] as const)(
+    'needs no server: after %s it copies the files itself, and leaves them as they are.',
+    (signal) =>
+      withStopped(signal, async (directory, cadre) => {
+        await using other = tempDirectory();
+        const file = path.join(other.path, 'copy');
+        const stores = fs.readdirSync(directory).filter((name) => name.startsWith('events.cadre'));
+        const contents = () => stores.map((name) => fs.readFileSync(path.join(directory, name)));
+        const [names, before] = [fs.readdirSync(directory), contents()];
+        const copied = await cadre(['db', 'backup', file, '--json']);
+        expect((copied.json() as Copied).seq).toBeGreaterThan(5);
+        expect(contents()).toEqual(before);
+        expect(fs.readdirSync(directory)).toEqual(names);
+        expect((await cadre(['db', 'check', file])).code).toBe(0);
+      }),
+  );
+
+  test('says so where there is nothing to copy.', async () => {
+    await using place = tempDirectory();
+    const args = ['--data-dir', place.path, 'db', 'backup', path.join(place.path, 'copy')];
+    expectFailure(await runCadre(place.path, args), 3, /there is no events\.cadre in .*--data-dir/);
+    expect(fs.readdirSync(place.path)).toEqual([]);
+  });
+});
+
+describe('cadre db check', () => {
+  test('of a running server checks a copy of what it has, and leaves none.', () =>
+    withHistory(async (server) => {
+      const cadre = cadreOn(server);
+      const { code, stdout, stderr } = await cadre(['db', 'check']);
+      expect([code, stderr]).toEqual([0, '']);
+      expect(stdout).toMatch(/^\d+ rows checked in \d+\.\d MiB: ok\n$/);
+      const report = (await cadre(['db', 'check', '--json'])).json();
+      expect(report).toMatchObject({ ok: true, damage: [], rows: expect.any(Number) });
+      const left = fs.readdirSync(process.env.TMPDIR ?? '/tmp');
+      expect(left.filter((name) => name.startsWith('cadre-check-'))).toEqual([]);
+    }));
+
+  test.for(['SIGTERM', 'SIGKILL'] as const)('after %s checks the files themselves.', (signal) =>
+    withStopped(signal, async (_directory, cadre) => {
+      const { code, stdout } = await cadre(['db', 'check']);
+      expect([code, stdout]).toEqual([0, expect.stringMatching(/ok\n$/)]);
+    }),
+  );
+
+  test('says in a line what is damaged and what to do, and ends with 1.', () =>
+    withStopped('SIGTERM', async (directory, cadre) => {
+      damage(path.join(directory, 'events.cadre'));
+      const { code, stdout, stderr } = await cadre(['db', 'check']);
+      expect([code, stderr]).toEqual([1, '']);
+      expect(stdout).toMatch(
+        /^events, row \d+: it is not what was written: stop the server and put a backup in its place\n\d+ rows checked in .*: 1 damaged\n$/,
+      );
+      const json = await cadre(['db', 'check', '--json']);
+      expect([json.code, json.json()]).toMatchObject([
+        1,
+        { ok: false, damage: [{ table: 'events', row: expect.any(Number) }] },
+      ]);
+    }));
+
+  test('of a file that is not there, or is no store, says so.', () =>
+    withHistory(async (server) => {
+      await using place = tempDirectory();
+      const cadre = cadreOn(server);
+      const file = path.join(place.path, 'copy');
+      expectFailure(await cadre(['db', 'check', file]), 3, /there is no file/);
+      expectFailure(await cadre(['db', 'check', place.path]), 3, /there is no file/);
+      fs.writeFileSync(file, 'nonsense '.repeat(1000));
+      expectFailure(await cadre(['db', 'check', file]), 1, /not a database.*put a backup/);
+    }));
+
+  test('of the file that a server has open is refused.', () =>
+    withHistory(async (server) => {
+      const file = path.join(server.directory, 'events.cadre');
+      expectFailure(await cadreOn(server)(['db', 'check', file]), 7, /another server \(pid \d+\)/);
+    }));
+});
+
+test('cadre status shows how large the database is.', () =>
+  withHistory(async (server) => {
+    expect((await cadreOn(server)(['status'])).stdout).toMatch(/^database +\d+\.\d MiB$/m);
+  }));

@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import { tempDirectory } from '../support/temp.ts';
+import { orphanCampaign } from './orphans.ts';
+
+const kills = Number(process.env.ORPHAN_KILLS || 10);
+const seed = Number(process.env.SEED || Date.now() % 2 ** 31);
+
+it(
+  'whatever runs when the server is killed, with or without its keeper, is gone two seconds later',
+  { timeout: 60_000 + kills * 10_000 },
+  async () => {
+    process.stdout.write(`orphans: ${kills} kills, SEED=${seed}\n`);
+    await using place = tempDirectory('orphans');
+    const summary = await orphanCampaign({
+      directory: place.path,
+      kills,
+      seed,
+      onProgress: (sum, done) => {
+        if (done % 50 === 0) process.stdout.write(`orphans: ${done}: ${JSON.stringify(sum)}\n`);
+      },
+    });
+    process.stdout.write(`orphans: ${JSON.stringify(summary)}\n`);
+    // A campaign in which nothing ran would find nothing.
+    expect(summary.seen).toBeGreaterThan(kills * 10);
+  },
+);
