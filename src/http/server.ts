@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import {
   type FastifyInstance,
@@ -92,6 +93,14 @@ export function createHttpServer(given: {
     },
   }) as unknown as FastifyInstance;
   let changes = true;
+  // Whoever may not enter is not told to go on with a body.
+  app.server.on('checkContinue', (request, response) => {
+    if (mayEnter(request)) response.writeContinue();
+    app.server.emit('request', request, response);
+  });
+  app.server.on('checkExpectation', (request, response) =>
+    app.server.emit('request', request, response),
+  );
 
   readJsonBodies(app);
   app.addHook('onRequest', async (request, reply) => {
@@ -164,6 +173,15 @@ export function createHttpServer(given: {
       request.log.info({ method, route, status, ms }, 'request');
       requests.add(method, status);
     });
+  }
+
+  function mayEnter(raw: IncomingMessage): boolean {
+    try {
+      assertMayEnter({ method: raw.method ?? '', headers: raw.headers, raw }, 'token', access);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** Throws for who may not enter; where authentication failed, only once that may be answered. */
@@ -269,8 +287,8 @@ function accessOf(request: FastifyRequest): Endpoint['access'] {
   const { url, config } = request.routeOptions;
   if (url !== undefined) return config.access ?? 'token';
   const path = pathOf(request);
-  if (!/^\/+v1(\/|$)/i.test(path)) return 'public';
-  return routesOf(path).some(({ access }) => access === 'admin') ? 'admin' : 'token';
+  const [known] = routesOf(path);
+  return known?.access ?? (/^\/+v1(\/|$)/i.test(path) ? 'token' : 'public');
 }
 
 function givenRequestId(header: string | string[] | undefined): string | null {

@@ -11,8 +11,9 @@ const EVENT_TEXT_BYTES = 4096;
 /** After so much text of one process, events say where its output is, and seldom. */
 const TEXT_BUDGET_BYTES = 256 * 1024;
 const SELDOM_MS = 500;
-/** Somebody else may hold the pipe: it is over when nothing has come for so long. */
-const QUIET_MS = 30;
+/** Somebody else may hold the pipe: it is over when so many looks, this far apart, have found nothing. */
+const QUIET_LOOKS = 3;
+const LOOK_MS = 10;
 
 export type StreamName = 'stdout' | 'stderr';
 
@@ -97,7 +98,8 @@ class StreamOutput {
   readonly #onError: (error: unknown) => void;
   #source: Readable | undefined;
   #read: Promise<void> = Promise.resolve();
-  #lastReadAt = 0;
+  #chunks = 0;
+  #isWriting = false;
   /** Bytes that the disk did not take. */
   #lost = 0;
   /** What is to be told: where it begins, its first bytes, how much it is. */
@@ -142,11 +144,10 @@ class StreamOutput {
     if (source && !source.readableEnded && !source.destroyed) {
       const ended = once(source, 'close').then(() => true);
       ended.catch(() => undefined);
-      // The last chunk may be on its way still.
-      this.#lastReadAt = this.#clock.monotonic();
-      while (this.#clock.monotonic() - this.#lastReadAt < QUIET_MS) {
-        const pause = this.#clock.sleep(QUIET_MS / 3).then(() => false);
-        if (await Promise.race([ended, pause])) break;
+      for (let quiet = 0; quiet < QUIET_LOOKS;) {
+        const before = this.#chunks;
+        if (await Promise.race([ended, this.#look()])) break;
+        quiet = this.#chunks === before && !this.#isWriting ? quiet + 1 : 0;
       }
       source.destroy();
     }
@@ -178,9 +179,17 @@ class StreamOutput {
     this.#tell({ offset, bytes: told, text: text.toString('utf8') });
   }
 
+  /** A pause, and a turn of the event loop: the exit may be known before what was printed last could be read. */
+  async #look(): Promise<false> {
+    await this.#clock.sleep(LOOK_MS);
+    await new Promise((resolve) => setImmediate(resolve));
+    return false;
+  }
+
   async #collect(source: Readable): Promise<void> {
     for await (const chunk of source as AsyncIterable<Buffer>) {
-      this.#lastReadAt = this.#clock.monotonic();
+      this.#chunks++;
+      this.#isWriting = true;
       const before = this.total;
       try {
         if (this.#lost > 0) this.#lost += chunk.length;
@@ -189,6 +198,7 @@ class StreamOutput {
         this.#lost = before - this.#file.total + chunk.length;
         this.#onError(error);
       }
+      this.#isWriting = false;
       this.#onChunk(chunk);
       if (before < this.#capBytes) this.#note(chunk);
     }

@@ -189,6 +189,20 @@ describe('cadre db check', () => {
     }));
 });
 
+test('cadre db says in a line what it cannot use, and does not blame the copy.', async () => {
+  await using place = tempDirectory();
+  fs.writeFileSync(path.join(place.path, 'events.cadre'), 'x');
+  // Refused to whoever runs the tests, root too.
+  fs.mkdirSync(path.join(place.path, 'lock'));
+  const cadre = (...args: string[]) =>
+    runCadre(place.path, ['--data-dir', place.path, 'db', ...args]);
+  const says = new RegExp(`^cadre: ${place.path} cannot be used .*EISDIR.*: do this as the user`);
+  expectFailure(await cadre('check'), 2, says);
+  expectFailure(await cadre('check', 'events.cadre'), 2, says);
+  expectFailure(await cadre('backup', 'copy'), 2, says);
+  expect(fs.readdirSync(place.path).toSorted()).toEqual(['events.cadre', 'lock']);
+});
+
 test('cadre status shows how large the database is.', () =>
   withHistory(async (server) => {
     expect((await cadreOn(server)(['status'])).stdout).toMatch(/^database +\d+\.\d MiB$/m);

@@ -48,7 +48,7 @@ export async function orphanCampaign(given: {
   let server = await startServer(directory);
   try {
     for (let kill = 1; kill <= kills; kill++) {
-      const victim = victims[kill % 10 === 0 ? 1 : kill % 10 === 5 ? 2 : 0] as Victim;
+      const victim = victims[kill % 10 === 0 ? 1 : kill % 10 === 5 ? 2 : 0];
       const planting = plant(server, census.token, random.fork());
       // A kill in the middle of the planting finds what is about to start.
       if (random.chance(0.4)) await pause(random.between(0, 1500));

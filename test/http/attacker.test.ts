@@ -385,3 +385,26 @@ async function sendRaw(url: string, request: Raw): Promise<RawReply> {
     cors: head.match(/^access-control-[\w-]+/gim) ?? [],
   };
 }
+
+describe('an expectation', () => {
+  const victim = attacked();
+
+  test('of a foreign Host is not told to go on with its body, and is refused.', async () => {
+    const { raw } = victim();
+    const reply = await raw({
+      method: 'POST',
+      path: '/v1/sessions',
+      hosts: ['evil.example'],
+      headers: ['Expect: 100-continue', 'Content-Type: application/json'],
+      body: '{}',
+    });
+    expect([reply.status, reply.body]).toEqual([403, hostRefusal]);
+  });
+
+  test.for(['100-continue', 'something'])('of "%s" is no way round the checks.', async (what) => {
+    const { raw } = victim();
+    const headers = [`Expect: ${what}`];
+    const reply = await raw({ method: 'GET', path: '/v1/version', headers });
+    expect(reply.status).toBe(401);
+  });
+});

@@ -72,7 +72,7 @@ describe('a disguised path', () => {
           const reply = await send(url, { method, path });
           // The public routes stay what they are, whatever stands behind their "?".
           const isHealth = path.startsWith('/health?') || path.startsWith('/health#');
-          if (!isHealth) expect([400, 401, 404, 405]).toContain(reply.status);
+          if (!isHealth) expect([400, 401, 403, 404, 405]).toContain(reply.status);
           expect(reply.text).not.toContain(id);
         }
       },
@@ -85,7 +85,7 @@ describe('a disguised path', () => {
       for (const path of [
         '/%76%31/sessions',
         '/v%31/events/stream',
-        'http://evil.example/v1/sessions',
+        'http://127.0.0.1/v1/sessions',
       ]) {
         const reply = await send(url, { path });
         expect(reply.json()).toEqual(unauthorized);

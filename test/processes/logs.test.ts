@@ -17,7 +17,7 @@ function tailOf(whole: string, lines: number, bytes: number): string {
           .split(/(?<=\n)/)
           .slice(-lines)
           .join('');
-  while (Buffer.byteLength(tail) > bytes) tail = [...tail].slice(1).join('');
+  while (Buffer.byteLength(tail) > bytes) tail = tail.replace(/^./su, '');
   return tail;
 }
 

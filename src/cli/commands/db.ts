@@ -143,15 +143,13 @@ async function fromStore<T>(
   const directory = directoryOf(world, options);
   using _lock = await locked(directory);
   const { backUpClosed } = await import('../../store/backup.ts');
-  const { file, bytes, seq } = await backUpClosed(
-    {
-      directory,
-      wasm: readAsset('sql-wasm.wasm'),
-      newEpoch: () => systemIds.next('epoch'),
-      minFreeBytes: () => 0,
-    },
-    signal,
-  );
+  const settings = {
+    directory,
+    wasm: readAsset('sql-wasm.wasm'),
+    newEpoch: () => systemIds.next('epoch'),
+    minFreeBytes: () => 0,
+  };
+  const { file, bytes, seq } = await usable(directory, () => backUpClosed(settings, signal));
   return await take({ bytes, seq, pieces: file.createReadStream() });
 }
 
@@ -193,7 +191,22 @@ function directoryOf(world: World, options: GlobalOptions): string {
 /** Nobody else has the directory from now on. Throws `conflict` where a server has it. */
 async function locked(directory: string): Promise<Disposable> {
   const { lockDirectory } = await import('../../store/lock.ts');
-  return lockDirectory(directory);
+  return usable(directory, () => lockDirectory(directory));
+}
+
+/** Runs what needs files of a store. Throws `invalid` where the system refuses. */
+async function usable<T>(place: string, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { syscall, message } = error as NodeJS.ErrnoException;
+    if (syscall === undefined) throw error;
+    throw new AppError(
+      'invalid',
+      `${place} cannot be used (${message}): do this as the user whose data it is`,
+      { cause: error },
+    );
+  }
 }
 
 async function check(
@@ -229,6 +242,7 @@ async function checkCopy(world: World, file: string): Promise<CheckReport> {
 }
 
 async function checkFile(world: World, file: string): Promise<CheckReport> {
+  await usable(file, () => fs.access(file, fs.constants.R_OK));
   const { checkStore } = await import('../../store/check.ts');
   using progress = progressLine(world);
   return await checkStore({

@@ -69,11 +69,16 @@ export function eventsOf({ client }: Server, { process_id }: { process_id: strin
   return client.call(endpoints.replayProcessEvents, { params: { process_id }, query });
 }
 
-const endings = ['process.completed', 'process.failed', 'process.timed_out', 'process.killed'];
+const endings = new Set([
+  'process.completed',
+  'process.failed',
+  'process.timed_out',
+  'process.killed',
+]);
 
 /** The events that say that a process has ended: there has to be one. */
 export function endingsIn(events: readonly RuntimeEventRecord[]): RuntimeEventRecord[] {
-  return events.filter(({ kind }) => endings.includes(kind));
+  return events.filter(({ kind }) => endings.has(kind));
 }
 
 /** The kinds of some events, without the pieces of output: how many there are is up to the time they take. */

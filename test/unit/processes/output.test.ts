@@ -204,14 +204,41 @@ describe('what a process prints', () => {
 test('Somebody who keeps the pipe open does not keep the output from being finished.', () =>
   withPipes(async ({ clock, print, output }) => {
     await print('all there is');
-    const finished = output.finish();
-    let isOver = false;
-    void finished.then(() => (isOver = true));
-    // Its pauses are real turns of the event loop: time is moved on between them.
-    while (!isOver) {
-      clock.advance(10);
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    await runToEnd(output.finish(), clock);
     expect(clock.monotonic()).toBeLessThan(200);
     expect(output.totals.stdout_bytes).toBe(12);
   }));
+
+describe('what was printed just before the end is not lost', () => {
+  test('though the clock is far ahead of what could be read.', () =>
+    withPipes(async ({ clock, print, output }) => {
+      const finished = output.finish();
+      // As on a machine that is late: time has passed, and nobody has looked at the pipes yet.
+      for (let i = 0; i < 20; i++) {
+        clock.advance(100);
+        await Promise.resolve();
+      }
+      const late = print('late');
+      await runToEnd(finished, clock);
+      await late;
+      expect(output.totals.stdout_bytes).toBe(4);
+    }));
+
+  test('though the disk is slower than the process was.', () =>
+    withPipes(async ({ clock, print, output }) => {
+      const chunk = 'x'.repeat(MIB);
+      for (let i = 0; i < 15; i++) void print(chunk);
+      await runToEnd(output.finish(), clock);
+      expect(output.totals.stdout_bytes).toBe(15 * MIB);
+    }));
+});
+
+/** Lets time run, much faster than a disk, until it is done. */
+async function runToEnd(done: Promise<void>, clock: ManualClock): Promise<void> {
+  let isOver = false;
+  void done.then(() => (isOver = true));
+  while (!isOver) {
+    clock.advance(10);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}

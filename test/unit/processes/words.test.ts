@@ -28,13 +28,19 @@ describe('a command without a shell', () => {
     expect(splitWords(command)).toEqual(words);
   });
 
-  test.for([...'|&;<>()$`*?[]{}~#!\n'])('is refused where it needs a shell: %j', (operator) => {
-    const message = refusal(`echo a ${operator} b`);
-    expect(message).toContain(`"${operator}" needs a shell, and processes.allow_shell is off`);
-    const quote = operator === '"' ? "'" : '"';
-    expect(splitWords(`echo ${quote}a ${operator} b${quote}`)).toEqual(['echo', `a ${operator} b`]);
-    expect(splitWords(`echo \\${operator}`)).toEqual(['echo', operator]);
-  });
+  test.for('|&;<>()$`*?[]{}~#!\n'.split(''))(
+    'is refused where it needs a shell: %j',
+    (operator) => {
+      const message = refusal(`echo a ${operator} b`);
+      expect(message).toContain(`"${operator}" needs a shell, and processes.allow_shell is off`);
+      const quote = operator === '"' ? "'" : '"';
+      expect(splitWords(`echo ${quote}a ${operator} b${quote}`)).toEqual([
+        'echo',
+        `a ${operator} b`,
+      ]);
+      expect(splitWords(`echo \\${operator}`)).toEqual(['echo', operator]);
+    },
+  );
 
   test('is refused where a quote is not closed, and says where it was opened.', () => {
     expect(refusal(`echo 'a`)).toBe("command: the ' at position 6 is not closed");
