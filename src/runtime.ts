@@ -481,6 +481,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
         sync_us: spreadOf(db.stats.syncMicroseconds),
       },
       streams: feed.stats(),
+      processes: processes.diagnostics(),
       children: { live: supervisor.live, keeper_pid: keeper.pid },
       event_loop: { delay_us: loop.delayMicroseconds() },
       memory: { rss_bytes: rss, heap_used_bytes: heapUsed },

@@ -175,17 +175,20 @@ export const killProcess = endpoint({
   errors: ['not_found'],
 });
 
+export const processDiagnostics = z
+  .looseObject({
+    queued: z.int(),
+    running: z.int(),
+    max_concurrent: z.int(),
+    max_queued: z.int(),
+    ended: z.record(z.string(), z.int()),
+  })
+  .meta({ id: 'ProcessDiagnostics', description: 'Processes by what they do or did.' });
+export type ProcessDiagnostics = z.output<typeof processDiagnostics>;
+
 export const getProcessDiagnostics = endpoint({
   method: 'GET',
   path: '/v1/diagnostics/processes',
   summary: 'How many processes run and wait, and how many ended how since the start',
-  response: z
-    .looseObject({
-      queued: z.int(),
-      running: z.int(),
-      max_concurrent: z.int(),
-      max_queued: z.int(),
-      ended: z.record(z.string(), z.int()),
-    })
-    .meta({ id: 'ProcessDiagnostics', description: 'Processes by what they do or did.' }),
+  response: processDiagnostics,
 });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { failure, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
+import { processDiagnostics } from './processes.ts';
 import { providerDiagnostics } from './providers.ts';
 
 const healthStatus = z.enum(['ok', 'degraded']);
@@ -100,6 +101,7 @@ export const diagnostics = z
       sync_us: spread.describe('Microseconds that a sync of the log took.'),
     }),
     streams: z.looseObject({ followers: z.int(), waiting: z.int(), max_lag: z.int() }),
+    processes: processDiagnostics,
     children: z.looseObject({ live: z.int(), keeper_pid: z.int().nullable() }),
     event_loop: z.looseObject({ delay_us: spread }),
     memory: z.looseObject({ rss_bytes: z.int(), heap_used_bytes: z.int() }),

@@ -4,9 +4,9 @@ import type { BodyOf, QueryOf, ResponseOf } from '../api/endpoint.ts';
 import type {
   createProcess,
   getProcessLogs,
-  getProcessDiagnostics,
   listProcesses,
   Process,
+  ProcessDiagnostics,
   waitForProcess,
 } from '../api/processes.ts';
 import { AppError } from '../errors.ts';
@@ -227,7 +227,7 @@ export class ProcessService {
     }
   }
 
-  diagnostics(): ResponseOf<typeof getProcessDiagnostics> {
+  diagnostics(): ProcessDiagnostics {
     const { max_concurrent, max_queued } = this.#settings();
     return { ...this.#runner.counts, max_concurrent, max_queued, ended: { ...this.#runner.ended } };
   }
