@@ -152,7 +152,7 @@ function countEndings({ client }: TestServer) {
   const counted = new Map<string, string[]>();
   const stop = new AbortController();
   const news = new Set<() => void>();
-  void (async () => {
+  const reading = (async () => {
     for await (const event of streamEvents({ client, clock: systemClock, signal: stop.signal })) {
       if (endingsIn([event]).length === 0) continue;
       const id = event.process_id ?? '';
@@ -160,6 +160,8 @@ function countEndings({ client }: TestServer) {
       for (const look of news) look();
     }
   })();
+  // A failure before somebody waits for it is the test's own.
+  reading.catch(() => undefined);
   return {
     /** Resolves once so many processes have ended. */
     async until(count: number) {
