@@ -18,6 +18,8 @@ export function splitWords(command: string): [string, ...string[]] {
       at = end;
     } else if (character === '\\') {
       at++;
+      if (at === command.length)
+        throw new AppError('invalid', 'command: it ends with a backslash that escapes nothing');
       word = (word ?? '') + command.charAt(at);
     } else if (OPERATORS.test(character)) {
       throw new AppError(

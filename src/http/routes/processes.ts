@@ -30,11 +30,11 @@ export function processRoutes(
     const from = startingPoint(query.from_byte, header('last-event-id'));
     const { process_id } = await processes.get(params.process_id, query.session_id);
     streams.assertRoom();
-    streams.serve(takeOver(), {}, async function* (gone, ending) {
-      const over = AbortSignal.any([gone, ending]);
-      for await (const { next, ...piece } of processes.follow(process_id, query.stream, from, over))
+    // When the server stops, processes end before streams do: this has its end by itself.
+    streams.serve(takeOver(), {}, async function* (gone) {
+      for await (const { next, ...piece } of processes.follow(process_id, query.stream, from, gone))
         yield `id: ${next}\nevent: log\ndata: ${JSON.stringify(piece)}\n\n`;
-      if (!over.aborted) yield 'event: end\ndata: {}\n\n';
+      if (!gone.aborted) yield 'event: end\ndata: {}\n\n';
     });
     return undefined;
   });
