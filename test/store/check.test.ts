@@ -31,7 +31,8 @@ async function checked(
     });
     expect(progress).toEqual(expect.arrayContaining(['structure']));
     const told = report.damage.map(({ table, row, problem }) => `${table} ${row}: ${problem}`);
-    for (const line of told) expect(line).toMatch(/: stop the server and put a backup in its place$/);
+    for (const line of told)
+      expect(line).toMatch(/: stop the server and put a backup in its place$/);
     return { ...report, told };
   } finally {
     expect(fs.readFileSync(file).equals(before)).toBe(true);
@@ -109,7 +110,9 @@ describe('checking a store', () => {
       const found = notes.get('note-3');
       if (found) notes.update({ ...found, active_turn_id: 'turn_gone' });
     });
-    expect(report.told).toEqual([expect.stringMatching(/^sessions 4: its active turn is not there/)]);
+    expect(report.told).toEqual([
+      expect.stringMatching(/^sessions 4: its active turn is not there/),
+    ]);
   });
 
   test('finds a page that was written over, and goes on.', async () => {
@@ -120,7 +123,8 @@ describe('checking a store', () => {
         overwrite(file, at, 'nonsense');
       },
     );
-    console.log(report.told);expect(report.told.join('\n')).toMatch(/^(events|sessions) null: /m);
+    console.log(report.told);
+    expect(report.told.join('\n')).toMatch(/^(events|sessions) null: /m);
     expect(rowsOf(report)).toHaveProperty('turns', 0);
   });
 
@@ -135,16 +139,26 @@ describe('checking a store', () => {
       },
     );
     expect(report.told).toEqual([
-      expect.stringMatching(/^sessions 56: row 56 missing from index sqlite_autoindex_sessions_1: /),
+      expect.stringMatching(
+        /^sessions 56: row 56 missing from index sqlite_autoindex_sessions_1: /,
+      ),
       expect.stringMatching(/^sessions 56: it is not what was written: /),
     ]);
   });
 
   test.for<[what: string, damage: (file: string) => void, message: RegExp]>([
-    ['was cut off', (file) => fs.truncateSync(file, 10 * PAGE), /cannot be read as a store.*malformed/],
+    [
+      'was cut off',
+      (file) => fs.truncateSync(file, 10 * PAGE),
+      /cannot be read as a store.*malformed/,
+    ],
     ['is no database', (file) => fs.writeFileSync(file, 'x'.repeat(PAGE)), /not a database/],
     ['is empty', (file) => fs.writeFileSync(file, ''), /is empty/],
-    ['holds zeros alone', (file) => fs.writeFileSync(file, Buffer.alloc(PAGE)), /as a store|no data/],
+    [
+      'holds zeros alone',
+      (file) => fs.writeFileSync(file, Buffer.alloc(PAGE)),
+      /as a store|no data/,
+    ],
   ])('refuses a file that %s, and says what to do.', async ([, damage, message]) => {
     await expect(checked(() => undefined, damage)).rejects.toMatchObject({
       code: 'storage_damaged',
