@@ -32,7 +32,8 @@ const claude: ProviderFixture = {
   // It refuses a sleep that stands alone.
   longTool: bash('python3 -c "import time; time.sleep(300)"', 'sleeps'),
   crash: {
-    prompt: '@@slow:2000:50',
+    // It writes down what it was told a moment after it has begun with it.
+    prompt: '@@slow:2000:500',
     provoke: signal('SIGKILL'),
     says: 'was killed by SIGKILL',
   },
