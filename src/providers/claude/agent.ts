@@ -73,7 +73,7 @@ export async function openClaude(
     return agent;
   } catch (error) {
     // Claude keeps no session that has had no answer: there is nothing to resume, and nothing to lose.
-    const isEmpty = session.usage === null && isResumeFailed(error);
+    const isEmpty = !session.usage?.output_tokens && isResumeFailed(error);
     if (!isEmpty) throw error;
     await agent.start(false);
     return agent;

@@ -121,16 +121,16 @@ export class RawClaude {
 
   #hear(message: Fields): void {
     this.heard.push(message);
-    if (message.type === 'control_request') this.#answer(message);
+    if (message.type === 'control_request') void this.#answer(message);
     if (message.type === 'user') void this.#turn(message);
   }
 
-  #answer({ request_id, request }: Fields): void {
+  async #answer({ request_id, request }: Fields): Promise<void> {
     const asked = request as Fields;
     const subtype = String(asked.subtype);
     const play = this.#role.requests?.[subtype] ?? good[subtype];
     try {
-      const answer = play?.(asked, this);
+      const answer = await play?.(asked, this);
       const response = { subtype: 'success', request_id, response: answer };
       this.send({ type: 'control_response', response });
     } catch (error) {
@@ -142,7 +142,8 @@ export class RawClaude {
   async #turn(message: Fields): Promise<void> {
     const { content } = message.message as { content: { text?: string }[] };
     const text = content[0]?.text ?? '';
-    this.send({ type: 'system', subtype: 'init', permissionMode: 'default' });
+    const permissionMode = this.requests('set_permission_mode').at(-1)?.mode ?? 'default';
+    this.send({ type: 'system', subtype: 'init', permissionMode });
     const play = this.#role.turns?.[text];
     if (play) {
       await play(this);
