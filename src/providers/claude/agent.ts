@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import type { Model } from '../../api/providers.ts';
 import type { Session, StoredInputItem } from '../../api/sessions.ts';
 import type { Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { newUuid } from '../../lib/ids.ts';
 import {
   type Agent,
   type AgentSink,
@@ -67,7 +67,7 @@ export async function openClaude(
   options: ClaudeOptions,
 ): Promise<Agent> {
   const { provider_session_ref: ref } = session;
-  const agent = new ClaudeAgent(ref ?? randomUUID(), session, sink, options);
+  const agent = new ClaudeAgent(ref ?? newUuid(), session, sink, options);
   try {
     await agent.start(ref !== null);
     return agent;

@@ -34,7 +34,10 @@ export function approvalRequest({ tool, input, raw }: Permission, cwd: string): 
 }
 
 /** A model words the same command differently each time, and what it does is the same. */
-function withoutDescription({ description: _, ...input }: Record<string, unknown>): object {
+function withoutDescription({
+  description: _description,
+  ...input
+}: Record<string, unknown>): object {
   return input;
 }
 

@@ -61,7 +61,7 @@ export function titleOf(tool: string, input: unknown): string {
 }
 
 function cut(title: string): string {
-  const characters = [...title.slice(0, 2 * TITLE_CHARACTERS)];
-  if (characters.length <= TITLE_CHARACTERS) return title;
-  return `${characters.slice(0, TITLE_CHARACTERS).join('')}…`;
+  if (title.length <= TITLE_CHARACTERS) return title;
+  // Not in the middle of a character.
+  return `${title.slice(0, TITLE_CHARACTERS).replace(/[\ud800-\udbff]$/, '')}…`;
 }

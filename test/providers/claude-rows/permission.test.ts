@@ -149,7 +149,7 @@ test('each turn has the mode that it wants, and the next one the session’s aga
     for (const permission_mode of ['read_only', 'accept_edits', 'dontAsk', undefined, undefined])
       await session.run('x', permission_mode ? { permission_mode } : {});
     const modes = claudes[0]?.requests('set_permission_mode').map(({ mode }) => mode);
-    expect(modes).toEqual(['plan', 'acceptEdits', 'dontAsk']);
+    expect(modes).toEqual(['plan', 'acceptEdits', 'dontAsk', 'default']);
   }));
 
 test('a mode that it changed by itself is set back for the next turn', () =>

@@ -149,9 +149,9 @@ test('what a subagent says is not said by the session, and what it does is shown
     async ({ open, client }) => {
       const turn = await (await open()).run('go');
       const items = await itemsOf(client, turn);
-      expect(items.map(({ kind, text, tool }) => [kind, tool?.title ?? text]).toSorted()).toEqual([
-        ['message', 'done'],
-        ['tool', 'Read /x'],
+      expect(items.map(({ kind, text, tool }) => `${kind}: ${tool?.title ?? text}`)).toEqual([
+        'tool: Read /x',
+        'message: done',
       ]);
     },
   ));
