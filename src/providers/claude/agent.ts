@@ -153,6 +153,8 @@ class ClaudeAgent implements Agent {
   #startedForBypass = false;
   /** Whether it has a transcript to be resumed from. */
   #hasBegun = false;
+  readonly #over = new AbortController();
+  #restarting: Promise<void> | undefined;
   #settings: TurnSettings = this.defaults;
   #cancelled = false;
   #turn: PromiseWithResolvers<TurnOutcome> | undefined;
@@ -212,13 +214,19 @@ class ClaudeAgent implements Agent {
   }
 
   async end(graceMs: number): Promise<void> {
+    this.#over.abort(new Error('the agent was ended'));
+    // One that starts just now ends by that.
+    await this.#restarting?.catch(() => undefined);
     await this.#process?.end(graceMs, this.#turn !== undefined);
   }
 
   /** What a turn wants, or what the session began with where it wants nothing. */
   async #apply({ permissionMode, model, thinkingEffort: effort }: TurnSettings): Promise<void> {
     const mode = modeOf(permissionMode);
-    if (mode === BYPASS && !this.#startedForBypass) await this.#restart();
+    if (mode === BYPASS && !this.#startedForBypass) {
+      this.#restarting = this.#restart();
+      await this.#restarting;
+    }
     if (mode !== this.#now.mode) {
       await this.#set('invalid_permission_mode', 'set_permission_mode', { mode });
       this.#now.mode = mode;
@@ -249,7 +257,7 @@ class ClaudeAgent implements Agent {
     this.#process = undefined;
     await before?.end(LEAVING_MS, false);
     try {
-      await this.#launch(true, { ...this.#options, signal: new AbortController().signal });
+      await this.#launch(true, { ...this.#options, signal: this.#over.signal });
     } catch (error) {
       this.#gone.resolve('could not be started again');
       throw error;

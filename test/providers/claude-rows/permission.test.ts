@@ -225,6 +225,24 @@ test('full_access before the first turn begins the session anew, since there is 
     { env: { IS_SANDBOX: '1' } },
   ));
 
+test('a session that is closed while it starts for full_access leaves nothing behind', () => {
+  const never = new Promise<never>(() => undefined);
+  const initialize = (_: object, { args }: RawClaude) =>
+    args.includes('--allow-dangerously-skip-permissions') ? never : {};
+  return withRawClaude(
+    { requests: { initialize } },
+    async ({ open, client, claudes, noAgents }) => {
+      const session = await open();
+      await session.send('x', { permission_mode: 'full_access' });
+      await until('the second starts', () => claudes[1]?.requests('initialize').length === 1);
+      const params = { session_id: session.id };
+      await client.call(endpoints.closeSession, { params, body: {} });
+      await noAgents();
+    },
+    { env: { IS_SANDBOX: '1' } },
+  );
+});
+
 test.skipIf(!isRoot)('full_access as root fails the turn, and says what to do', () =>
   withRawClaude({}, async ({ open, claudes }) => {
     const session = await open({ permission_mode: 'full_access' });
