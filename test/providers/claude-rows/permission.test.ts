@@ -236,7 +236,8 @@ test('a session that is closed while it starts for full_access leaves nothing be
       await session.send('x', { permission_mode: 'full_access' });
       await until('the second starts', () => claudes[1]?.requests('initialize').length === 1);
       const params = { session_id: session.id };
-      await client.call(endpoints.closeSession, { params, body: {} });
+      const closed = await client.call(endpoints.closeSession, { params, body: {} });
+      expect(closed.status).toBe('closed');
       await noAgents();
     },
     { env: { IS_SANDBOX: '1' } },
