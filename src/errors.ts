@@ -21,6 +21,7 @@ export const serverErrorCodes = [
   'session_failed',
   'approval_resolved',
   'idempotency_conflict',
+  'provider_managed',
   'too_many',
   'internal',
   'storage_full',

@@ -28,6 +28,7 @@ import { spreadOf } from './lib/spread.ts';
 import { KeptAnswers } from './idempotency/kept-answers.ts';
 import { agentEnvironment } from './providers/environment.ts';
 import { acpProvider } from './providers/acp/provider.ts';
+import { claudeProvider } from './providers/claude/provider.ts';
 import type { Provider } from './providers/provider.ts';
 import { ProviderRegistry } from './providers/registry.ts';
 import { recover } from './recovery/recover.ts';
@@ -267,7 +268,10 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     logger,
     directory: logs,
     settings: () => live.now.processes,
-    secretVariables: () => Object.keys(live.now.providers.acp?.env ?? {}),
+    secretVariables: () => [
+      ...Object.keys(live.now.providers.acp?.env ?? {}),
+      ...Object.keys(live.now.providers.claude.env),
+    ],
     notices,
   });
   const processes = new ProcessService({
@@ -315,8 +319,9 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     providers: {
       list: () => providers.list(),
       diagnostics: () => providers.diagnostics((id) => pool.count(id)),
-      models: (id) => providers.usable(id).models(),
-      authStatus: (id) => providers.get(id).authStatus(),
+      models: (id) => providers.models(id),
+      authStatus: (id) => providers.authStatus(id),
+      login: (id) => providers.login(id),
     },
     tokens,
     keptAnswers,
@@ -514,7 +519,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
 }
 
 function configuredProviders(
-  { providers: { acp } }: Config,
+  { providers: { acp, claude } }: Config,
   given: { supervisor: Supervisor; clock: Clock },
 ): Provider[] {
   return [
@@ -529,6 +534,7 @@ function configuredProviders(
       },
       ...given,
     }),
+    claudeProvider({ settings: claude, ...given }),
   ];
 }
 

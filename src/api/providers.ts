@@ -59,6 +59,13 @@ export const providerDiagnostics = provider
   });
 export type ProviderDiagnostics = z.output<typeof providerDiagnostics>;
 
+const apiKey = z
+  .string()
+  .min(1)
+  .max(4096)
+  .regex(/^[\x21-\x7e]+$/, 'has to be visible ASCII characters without blanks')
+  .describe('The key. It is shown nowhere again.');
+
 export const listProviders = endpoint({
   method: 'GET',
   path: '/v1/providers',
@@ -80,6 +87,35 @@ export const getAcpAuthStatus = endpoint({
   path: '/v1/providers/acp/auth/status',
   summary: 'Whether the agent is logged in, as far as can be told',
   response: authStatus,
+});
+
+export const getClaudeAuthStatus = endpoint({
+  method: 'GET',
+  path: '/v1/providers/claude/auth/status',
+  summary: 'Whether somebody is logged in to claude, told without a network',
+  response: authStatus,
+  errors: ['provider_unavailable'],
+});
+
+export const setClaudeApiKey = endpoint({
+  method: 'POST',
+  path: '/v1/providers/claude/auth/api-key',
+  summary: 'Give claude an API key, kept in its private home; takes no Idempotency-Key',
+  access: 'admin',
+  secret: true,
+  body: z.strictObject({ api_key: apiKey }),
+  response: authStatus,
+  errors: ['provider_managed', 'provider_unavailable'],
+});
+
+export const endClaudeLogin = endpoint({
+  method: 'POST',
+  path: '/v1/providers/claude/auth/logout',
+  summary: 'End the login in the private home of claude; takes no Idempotency-Key',
+  access: 'admin',
+  secret: true,
+  response: authStatus,
+  errors: ['provider_managed', 'provider_unavailable'],
 });
 
 export const getProviderDiagnostics = endpoint({

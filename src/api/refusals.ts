@@ -24,6 +24,10 @@ export const refusals: Record<ErrorCode, { status: number; when: string }> = {
   session_failed: { status: 409, when: 'the session has failed; resume it' },
   approval_resolved: { status: 409, when: 'the approval was resolved before' },
   idempotency_conflict: { status: 409, when: 'the key was used for another request within 24 h' },
+  provider_managed: {
+    status: 409,
+    when: "the login is the user's own; the message names the command that changes it",
+  },
   payload_too_large: { status: 413, when: 'the body is larger than this route takes' },
   unsupported_media_type: { status: 415, when: 'the body is not application/json' },
   too_many: { status: 429, when: 'as many are open, or wait, as the configuration allows' },

@@ -34,6 +34,7 @@ const exitCodeOf: Record<ErrorCode, number> = {
   session_failed: exitCodes.conflict,
   approval_resolved: exitCodes.conflict,
   idempotency_conflict: exitCodes.conflict,
+  provider_managed: exitCodes.conflict,
   timeout: exitCodes.timeout,
   provider_unavailable: exitCodes.failed,
   too_many: exitCodes.refused,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { v7 } from 'uuid';
+import { v4, v7 } from 'uuid';
 
 type IdPrefix = 'sess' | 'turn' | 'item' | 'apr' | 'tok' | 'proc' | 'run' | 'evt' | 'req' | 'epoch';
 
@@ -13,6 +13,11 @@ export interface Ids {
 export const systemIds: Ids = {
   next: (prefix) => `${prefix}_${v7().replaceAll('-', '')}`,
 };
+
+/** A name for something of another program that wants a UUID. */
+export function newUuid(): string {
+  return v4();
+}
 
 /** A secret of 32 random bytes, as 43 characters of base64url. */
 export function newSecret(): string {

@@ -111,6 +111,12 @@ export interface Agent {
   end(graceMs: number): Promise<void>;
 }
 
+/** The login of a provider, where it may be changed over HTTP. Throws `provider_managed` for one that is the user's own. */
+export interface Login {
+  setKey(key: string): Promise<AuthStatus>;
+  end(): Promise<AuthStatus>;
+}
+
 /** A kind of agent. A new one is a folder that gives this. */
 export interface Provider {
   readonly id: Session['provider'];
@@ -127,6 +133,8 @@ export interface Provider {
     last_error: string | null;
   };
   authStatus(): Promise<AuthStatus>;
+  /** Absent where the agent manages its own. */
+  readonly login?: Login;
   models(): Promise<Model[]>;
   /** The refs of the sessions it says it has; null where it cannot say. Throws {@link ProviderError}. */
   listed(signal: AbortSignal): Promise<ReadonlySet<string> | null>;

@@ -1,7 +1,7 @@
-import type { ProviderDiagnostics, ProviderRecord } from '../api/providers.ts';
+import type { AuthStatus, Model, ProviderDiagnostics, ProviderRecord } from '../api/providers.ts';
 import type { ProviderId } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
-import type { Provider } from './provider.ts';
+import { type Login, type Provider, ProviderError } from './provider.ts';
 
 /** The providers of this server, by name. */
 export class ProviderRegistry {
@@ -34,6 +34,31 @@ export class ProviderRegistry {
     return provider;
   }
 
+  /** The models of a provider. Throws `provider_unavailable`. */
+  models(id: ProviderId): Promise<Model[]> {
+    return told(id, this.usable(id).models());
+  }
+
+  /** Whether somebody is logged in. Throws `provider_unavailable`. */
+  authStatus(id: ProviderId): Promise<AuthStatus> {
+    return told(id, this.get(id).authStatus());
+  }
+
+  /** The login of a provider, to be changed. Throws `provider_managed` where its agent keeps it. */
+  login(id: ProviderId): Login {
+    const { login } = this.get(id);
+    if (login) {
+      return {
+        setKey: (key) => told(id, login.setKey(key)),
+        end: () => told(id, login.end()),
+      };
+    }
+    throw new AppError(
+      'provider_managed',
+      `the agent of ${id} keeps its own login: log in with its own command`,
+    );
+  }
+
   /** The providers as they are shown. */
   list(): ProviderRecord[] {
     return this.all().map(describe);
@@ -61,4 +86,16 @@ function describe(provider: Provider): ProviderRecord {
     detail: problem ?? 'ready',
     capabilities: { ...capabilities },
   };
+}
+
+/** What a provider says when it is asked over HTTP: that it cannot is no bug of ours. */
+async function told<T>(id: ProviderId, answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    throw new AppError('provider_unavailable', `${id}: ${error.message.replace(`${id}: `, '')}`, {
+      cause: error,
+    });
+  }
 }

@@ -7,9 +7,9 @@ import { z } from 'zod';
 import { xdgDirectories } from './opencode-env.ts';
 
 /** The agents that can be installed: each is a directory in `install/` with a package.json and its lock file. */
-export type AgentName = 'opencode';
+export type AgentName = 'opencode' | 'claude';
 
-/** How to start an agent so that it speaks ACP on its standard streams. */
+/** How to start an agent, so that it speaks on its standard streams where it is told to by arguments alone. */
 export interface AgentStart {
   command: string;
   args: string[];
@@ -29,6 +29,12 @@ const agents: Record<AgentName, Agent> = {
     // Named .exe on every platform: the package's install script links the right binary there.
     program: 'node_modules/opencode-ai/bin/opencode.exe',
     args: ['acp'],
+  },
+  claude: {
+    packageName: '@anthropic-ai/claude-code',
+    // So too.
+    program: 'node_modules/@anthropic-ai/claude-code/bin/claude.exe',
+    args: [],
   },
 };
 
@@ -80,7 +86,8 @@ async function pinnedVersion(directory: string, packageName: string): Promise<st
 async function versionOf(command: string): Promise<string | undefined> {
   try {
     const { stdout } = await runAside(command, ['--version'], 30_000);
-    return stdout.trim();
+    // Some say their name after it.
+    return stdout.trim().split(' ')[0];
   } catch {
     return undefined;
   }
@@ -106,7 +113,12 @@ async function runAside(
   try {
     return await execute(command, args, {
       timeout,
-      env: { ...process.env, TMPDIR: directory, ...xdgDirectories(directory) },
+      env: {
+        ...process.env,
+        TMPDIR: directory,
+        CLAUDE_CONFIG_DIR: directory,
+        ...xdgDirectories(directory),
+      },
     });
   } finally {
     await rm(directory, { recursive: true, force: true });

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dialect, ModelRequest } from './dialects/dialect.ts';
+import { anthropicMessages } from './dialects/anthropic-messages.ts';
 import { openAiChat } from './dialects/openai-chat.ts';
 import { findCue, type Piece, planReply, type Reply } from './script.ts';
 
@@ -16,6 +17,7 @@ export interface RecordedRequest {
   toolResult?: string;
   /** The names of the tools the agent offered. */
   tools: readonly string[];
+  /** What the agent showed of its login: a header, or the key alone. */
   authorization?: string;
   /** Whether the agent hung up before the answer was complete, as on a cancelled turn. */
   aborted: boolean;
@@ -36,7 +38,7 @@ interface Log {
   unexpected: string[];
 }
 
-const dialects: readonly Dialect[] = [openAiChat];
+const dialects: readonly Dialect[] = [openAiChat, anthropicMessages];
 
 /** Starts a model API that answers as the user's message tells it to (see {@link planReply}). */
 export async function startModelServer(): Promise<ModelServer> {
@@ -75,7 +77,7 @@ async function follow(
   log: Log,
 ): Promise<void> {
   const cue = findCue(messages);
-  const { authorization } = request.headers;
+  const { 'x-api-key': key, authorization = key?.toString() } = request.headers;
   const record: RecordedRequest = {
     dialect: dialect.name,
     model,

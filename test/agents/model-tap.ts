@@ -4,13 +4,15 @@ import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 
 /** A part of a message to the model. */
-interface Part {
+export interface Part {
   type?: string;
   text?: string;
   image_url?: { url: string };
+  source?: { media_type?: string; data?: string };
+  content?: string | Part[];
 }
 
-/** A message to the model, as OpenAI's chat completions have it. */
+/** A message to the model, as OpenAI's chat completions have it, or Anthropic's messages. */
 export interface ChatMessage {
   role: string;
   content?: string | Part[] | null;
@@ -22,6 +24,8 @@ export interface ModelTap extends AsyncDisposable {
   url: string;
   /** The conversations that a model was told, oldest first. */
   conversationsWith(model: string): ChatMessage[][];
+  /** The last conversation that any model was told. */
+  lastTold(): ChatMessage[];
 }
 
 /** Passes every request on to `modelUrl`, and its answer back as it comes. */
@@ -39,6 +43,7 @@ export async function tapModel(modelUrl: string): Promise<ModelTap> {
     url: `http://127.0.0.1:${address.port}`,
     conversationsWith: (model) =>
       told.filter((body) => body.model === model).map(({ messages }) => messages ?? []),
+    lastTold: () => told.at(-1)?.messages ?? [],
     async [Symbol.asyncDispose]() {
       const closed = once(server, 'close');
       server.close();

@@ -8,6 +8,7 @@ import { agentStart } from './install.ts';
 import { startModelServer } from './model-server.ts';
 import { type ChatMessage, tapModel } from './model-tap.ts';
 import { opencodeEnvironment } from './opencode-env.ts';
+import { signal } from './signal.ts';
 
 /** A real opencode, whose model does what its prompts say (script.ts), and a plugin the rest (opencode-plugin.ts). */
 const opencode: ProviderFixture = {
@@ -24,6 +25,7 @@ const opencode: ProviderFixture = {
     names: 'touch asked',
     wasDone: () => existsSync(join(cwd, 'asked')),
   }),
+  unasked: 'fails',
   showImages: '@@say:seen',
   recall: '@@say:I do',
 
@@ -63,19 +65,6 @@ describeProvider('opencode', opencode);
 
 function bash(command: string, description: string): string {
   return `@@tool:bash:${JSON.stringify({ command, description })}`;
-}
-
-function signal(name: NodeJS.Signals): (agents: number[]) => void {
-  return (agents) => {
-    for (const pid of agents) {
-      try {
-        process.kill(pid, name);
-      } catch (error) {
-        // A short-lived helper may have ended by itself meanwhile.
-        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-      }
-    }
-  };
 }
 
 async function openWorld(directory: string): Promise<ProviderWorld> {

@@ -36,7 +36,9 @@ describe('cadre doctor', () => {
     expect(lines).toHaveLength(names.length);
     for (const line of lines) expect(line).toMatch(/^(ok {2}|warn) {2}\S/);
     expect(stdout).toMatch(/^warn {2}server +no server is running: start one with cadre serve$/m);
-    expect(stdout).toMatch(/^warn {2}providers +acp: not configured: .*cadre serve --demo$/m);
+    expect(stdout).toMatch(
+      /^warn {2}providers +acp: not configured: .*cadre serve --demo; claude: .*not installed/m,
+    );
     expect(fs.readdirSync(home.path)).toEqual([]);
   });
 

@@ -59,7 +59,9 @@ describe('cadre run', () => {
       expect(ran.code).toBe(0);
       const codex = await cadreOn(server)(['run', '--provider', 'codex', 'hello']);
       expect(codex).toMatchObject({ code: 1, stdout: '' });
-      expect(codex.stderr).toMatch(/^cadre: this server has no provider "codex" \(it has: acp\)/);
+      expect(codex.stderr).toMatch(
+        /^cadre: this server has no provider "codex" \(it has: acp, claude\)/,
+      );
     }));
 
   test('with --json writes each event of the turn as a line, the last one its end; a failed turn is still 1.', () =>

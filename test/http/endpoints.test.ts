@@ -124,6 +124,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
     withRuntime(async ({ url, token }) => {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
       const good = {
+        api_key: 'k',
         provider: 'acp',
         input: [{ type: 'text', text: 'hi' }],
         decision: 'accept',
@@ -161,7 +162,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
       ];
       const replies = await Promise.all(asked.map((one) => send(url, { method, path, ...one })));
       const mayBeEmpty = !fields.some((name) =>
-        ['provider', 'input', 'decision', 'name', 'command'].includes(name),
+        ['api_key', 'provider', 'input', 'decision', 'name', 'command'].includes(name),
       );
       for (const reply of replies) {
         expect(reply.json()).toEqual(replies[3]?.json());
@@ -171,7 +172,9 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
             ? { code: 'not_found' }
             : {
                 code: 'invalid',
-                error: expect.stringMatching(/^body\.(provider|input|decision|name|command)/),
+                error: expect.stringMatching(
+                  /^body\.(api_key|provider|input|decision|name|command)/,
+                ),
               },
         );
       }

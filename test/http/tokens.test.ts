@@ -438,6 +438,7 @@ function speaking() {
         void turn.sink.update({ type: 'message', text: 'hello' });
         turn.end(completed);
       }),
+      { ...scriptedProvider(), id: 'claude' as const },
     ],
   };
 }

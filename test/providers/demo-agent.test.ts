@@ -22,6 +22,7 @@ const demoAgent: ProviderFixture = {
   longStream: 'repeat 6000 20 and on ',
   runTool: (word) => ({ prompt: `tool run: print => ${word}`, title: 'run: print' }),
   askPermission: () => ({ prompt: 'ask run: touch asked', names: 'run: touch asked' }),
+  unasked: 'fails',
   showImages: 'image',
   recall: 'history',
 

@@ -191,14 +191,12 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'asked for in the default mode fails the turn, which names it',
+      'asked for in the default mode is asked of nobody, and the way to be asked is named',
       staged({ asks: true }, async ({ cwd, session }) => {
         const { prompt, names, wasDone } = fixture.askPermission(cwd);
         const turn = await session.run(prompt);
 
-        expect(turn).toMatchObject({ status: 'failed', error: { code: 'permission_required' } });
-        expect(turn.error?.message).toContain(names);
-        expect(turn.error?.message).toContain('require_approval');
+        expectUnasked(session, turn, names);
         expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
         if (wasDone) expect(wasDone()).toBe(false);
         await expectAnotherTurn(session);
@@ -208,12 +206,13 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     test(
       'is asked of people for one turn, where only that turn wants it',
       staged({ asks: true }, async ({ client, cwd, session }) => {
-        const { prompt } = fixture.askPermission(cwd);
+        const { prompt, names } = fixture.askPermission(cwd);
         const turnId = await session.send(prompt, { permission_mode: 'require_approval' });
         await decide(client, await asked(session.watch, turnId), 'decline');
         expect((await session.watch.end(turnId)).kind).toBe('turn.completed');
 
-        expect((await session.run(prompt)).error?.code).toBe('permission_required');
+        expectUnasked(session, await session.run(prompt), names);
+        expect(ofKind(session.watch.events, 'approval.requested')).toHaveLength(1);
       }),
     );
 
@@ -510,6 +509,23 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
       isLeftOut(phase)
         ? skip(phase.leftOut)
         : onStage(fixture, options, (stage) => body(stage, phase));
+  }
+
+  /** A request for permission that nobody was asked for ended as this provider has it end. */
+  function expectUnasked({ watch }: WatchedSession, turn: Turn, names: string): void {
+    if (fixture.unasked === 'fails') {
+      expect(turn).toMatchObject({ status: 'failed', error: { code: 'permission_required' } });
+      expect(turn.error?.message).toContain(names);
+      expect(turn.error?.message).toContain('require_approval');
+      return;
+    }
+    expect(turn).toMatchObject({ status: 'completed', error: null });
+    const [tool] = ofKind(watch.of(turn.turn_id), 'tool.completed');
+    expect(tool?.payload).toMatchObject({
+      status: 'failed',
+      text: expect.stringContaining('require_approval'),
+      tool: { title: expect.stringContaining(names) },
+    });
   }
 
   /** The session is as good as new: its agent says what it is told to. */

@@ -43,11 +43,13 @@ export function providerCommands(program: Command, world: World): void {
   providers
     .command('auth')
     .description('whether the agent is logged in, as far as can be told')
-    .addArgument(new Argument('[provider]').choices(['acp']).default('acp'))
+    .addArgument(new Argument('[provider]').choices(['claude', 'acp']).default('acp'))
     .action(
-      clientAction(world, async ({ client, show }) => {
-        const found = await client.call(endpoints.getAcpAuthStatus, {});
+      clientAction(world, async ({ client, show }, provider: keyof typeof authStatus) => {
+        const found = await client.call(authStatus[provider], {});
         show(found, () => details(found));
       }),
     );
 }
+
+const authStatus = { claude: endpoints.getClaudeAuthStatus, acp: endpoints.getAcpAuthStatus };

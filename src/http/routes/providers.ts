@@ -14,6 +14,11 @@ export interface ProviderKnowledge {
   diagnostics: () => ProviderDiagnostics[];
   models: (id: ProviderId) => Promise<Model[]>;
   authStatus: (id: ProviderId) => Promise<AuthStatus>;
+  /** Throws `provider_managed` where there is none that may be changed. */
+  login: (id: ProviderId) => {
+    setKey(key: string): Promise<AuthStatus>;
+    end(): Promise<AuthStatus>;
+  };
 }
 
 /** Providers, their models and their logins. */
@@ -22,4 +27,7 @@ export function providerRoutes(mount: Mount, providers: ProviderKnowledge): void
   mount(endpoints.getProviderDiagnostics, () => providers.diagnostics());
   mount(endpoints.listModels, ({ params }) => providers.models(params.provider));
   mount(endpoints.getAcpAuthStatus, () => providers.authStatus('acp'));
+  mount(endpoints.getClaudeAuthStatus, () => providers.authStatus('claude'));
+  mount(endpoints.setClaudeApiKey, ({ body }) => providers.login('claude').setKey(body.api_key));
+  mount(endpoints.endClaudeLogin, () => providers.login('claude').end());
 }

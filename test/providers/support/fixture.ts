@@ -27,6 +27,8 @@ export interface ProviderFixture {
     /** Whether what it asked for was really done, where that can be seen from outside. */
     wasDone?: () => boolean;
   };
+  /** What becomes of a request for permission where nobody is to be asked: it fails the turn, or is declined. */
+  unasked: 'fails' | 'declined';
   /** Looks at the images of its turn. */
   showImages: string;
   /** What is asked to have the memory of the agent shown. */

@@ -58,7 +58,12 @@ describe('the defaults', () => {
       },
       sessions: { turn_timeout_ms: null },
       approvals: { timeout_ms: null, notify_command: null },
-      providers: { idle_timeout_ms: 900_000, max_live: 32, acp: null },
+      providers: {
+        idle_timeout_ms: 900_000,
+        max_live: 32,
+        acp: null,
+        claude: { enabled: null, command: 'claude', args: [], env: {}, home: null },
+      },
     });
     expect(load('')).toEqual(configSchema.parse({}));
   });

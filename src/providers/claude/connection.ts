@@ -1,0 +1,156 @@
+import type { Readable, Writable } from 'node:stream';
+import { z } from 'zod';
+
+/** A line of the agent may be this long; a longer one ends the connection. */
+const MAX_LINE_BYTES = 32 * 1024 * 1024;
+const NEWLINE = 0x0a;
+
+export interface Handlers {
+  /** A message of the stream, in its order; a promise holds back what comes after it. */
+  onMessage(message: Message): Promise<void> | undefined;
+  /** The agent asks something; to be answered by `answer` or `refuse`. */
+  onRequest(id: string, request: Record<string, unknown>): void;
+  /** The agent takes a request back: nobody waits for its answer. */
+  onWithdrawn(id: string): void;
+  /** A line that is no message at all. */
+  onUnknown(): void;
+}
+
+const message = z.looseObject({ type: z.string() });
+/** A message of the stream: what it says besides its type is read by whoever knows the type. */
+export type Message = z.output<typeof message>;
+
+const response = z.looseObject({
+  response: z.looseObject({
+    subtype: z.string(),
+    request_id: z.string(),
+    response: z.unknown().optional(),
+    error: z.string().optional(),
+  }),
+});
+const request = z.looseObject({
+  request_id: z.string(),
+  request: z.record(z.string(), z.unknown()),
+});
+const withdrawal = z.looseObject({ request_id: z.string() });
+
+/** What claude answers to a request that it refuses. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+}
+
+/** Claude's control protocol: JSON lines both ways, requests and answers among the messages of the stream. */
+export class Connection {
+  /** Resolves when the agent's end of it has ended: with what was wrong, or null. Everything was handled by then. */
+  readonly closed: Promise<string | null>;
+  readonly #stdin: Writable;
+  readonly #handlers: Handlers;
+  readonly #asked = new Map<string, PromiseWithResolvers<unknown>>();
+  #requests = 0;
+
+  constructor(streams: { stdin: Writable; stdout: Readable }, handlers: Handlers) {
+    this.#stdin = streams.stdin;
+    this.#handlers = handlers;
+    this.closed = this.#read(streams.stdout);
+  }
+
+  /** Sends a control request. Rejects with {@link Refusal}; whoever waits has to see for itself whether the agent lives. */
+  request(subtype: string, more: object = {}): Promise<unknown> {
+    const id = `cadre_${++this.#requests}`;
+    const answered = Promise.withResolvers<unknown>();
+    this.#asked.set(id, answered);
+    this.send({ type: 'control_request', request_id: id, request: { subtype, ...more } });
+    return answered.promise;
+  }
+
+  answer(id: string, answer: object): void {
+    this.#respond({ subtype: 'success', request_id: id, response: answer });
+  }
+
+  refuse(id: string, error: string): void {
+    this.#respond({ subtype: 'error', request_id: id, error });
+  }
+
+  send(line: object): void {
+    if (this.#stdin.writable) this.#stdin.write(`${JSON.stringify(line)}\n`);
+  }
+
+  #respond(given: object): void {
+    this.send({ type: 'control_response', response: given });
+  }
+
+  async #read(stdout: Readable): Promise<string | null> {
+    try {
+      for await (const line of linesOf(stdout)) await this.#take(line);
+      return null;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  #take(line: string): Promise<void> | undefined {
+    if (line.trim() === '') return undefined;
+    const { data } = message.safeParse(parsed(line));
+    switch (data?.type) {
+      case undefined:
+        this.#handlers.onUnknown();
+        return undefined;
+      case 'control_response':
+        return this.#settle(data);
+      case 'control_request': {
+        const asked = request.safeParse(data).data;
+        if (asked) this.#handlers.onRequest(asked.request_id, asked.request);
+        else this.#handlers.onUnknown();
+        return undefined;
+      }
+      case 'control_cancel_request': {
+        const id = withdrawal.safeParse(data).data?.request_id;
+        if (id !== undefined) this.#handlers.onWithdrawn(id);
+        return undefined;
+      }
+      default:
+        return this.#handlers.onMessage(data as Message);
+    }
+  }
+
+  /** Whoever waits for an answer acts on it before what comes after it is read. */
+  #settle(raw: unknown): Promise<void> | undefined {
+    const answer = response.safeParse(raw).data?.response;
+    const asked = this.#asked.get(answer?.request_id ?? '');
+    if (!answer || !asked) {
+      this.#handlers.onUnknown();
+      return undefined;
+    }
+    this.#asked.delete(answer.request_id);
+    if (answer.subtype === 'success') asked.resolve(answer.response);
+    else asked.reject(new Refusal(answer.error ?? 'it does not say why'));
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+async function* linesOf(stream: Readable): AsyncIterable<string> {
+  let begun: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    let from = 0;
+    for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
+      begun.push(chunk.subarray(from, at));
+      yield Buffer.concat(begun).toString('utf8');
+      from = at + 1;
+      begun = [];
+      bytes = 0;
+    }
+    begun.push(chunk.subarray(from));
+    bytes += chunk.length - from;
+    if (bytes > MAX_LINE_BYTES) throw new Error(`a line of it exceeds ${MAX_LINE_BYTES} bytes`);
+  }
+  // What is left has no end, so it is no line.
+}

@@ -1,0 +1,117 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { z } from 'zod';
+import type { AuthStatus } from '../../api/providers.ts';
+import type { Supervisor } from '../../children/supervisor.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { ProviderError } from '../provider.ts';
+
+/** Beside claude's own files, in a home that is cadre's alone. */
+const KEY_FILE = 'cadre-api-key';
+const ANSWER_MS = 30_000;
+
+/** The key that was given to cadre, or null. Read anew for each process, so that a new one is taken up. */
+export function readKey(home: string): string | null {
+  try {
+    return fs.readFileSync(path.join(home, KEY_FILE), 'utf8').trim() || null;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/** Keeps a key, readable for nobody else at any moment; it replaces the one before as a whole. */
+export function writeKey(home: string, key: string): void {
+  fs.mkdirSync(home, { recursive: true, mode: 0o700 });
+  const file = path.join(home, KEY_FILE);
+  const next = `${file}.new`;
+  fs.rmSync(next, { force: true });
+  fs.writeFileSync(next, `${key}\n`, { mode: 0o600, flag: 'wx' });
+  fs.renameSync(next, file);
+}
+
+export function removeKey(home: string): void {
+  fs.rmSync(path.join(home, KEY_FILE), { force: true });
+}
+
+interface Asked {
+  command: string;
+  args: readonly string[];
+  env: Record<string, string>;
+  supervisor: Supervisor;
+  clock: Clock;
+}
+
+const status = z.looseObject({
+  loggedIn: z.boolean(),
+  authMethod: z.string().catch(''),
+  apiProvider: z.string().catch('firstParty'),
+});
+
+/** Whether somebody is logged in, as claude says without a network: that there is a login, not that it is good. */
+export async function askStatus(given: Asked): Promise<AuthStatus> {
+  // It exits with 1 where nobody is logged in.
+  const { said } = await run(given, ['auth', 'status', '--json']);
+  const { data } = status.safeParse(parsed(said));
+  if (!data) {
+    throw new ProviderError(
+      'provider_unavailable',
+      'claude: "claude auth status --json" gave no answer that cadre can read: update Claude Code',
+    );
+  }
+  if (!data.loggedIn) {
+    const detail = 'nobody is logged in: run "claude auth login" as the user who runs cadre';
+    return { authenticated: false, mode: 'not_configured', detail };
+  }
+  if (data.apiProvider !== 'firstParty') {
+    const detail = `claude uses ${data.apiProvider}, which has its own login`;
+    return { authenticated: true, mode: 'agent_managed', detail };
+  }
+  return data.authMethod === 'api_key'
+    ? { authenticated: true, mode: 'api_key', detail: 'claude has an API key' }
+    : { authenticated: true, mode: 'account', detail: 'claude is logged in to an account' };
+}
+
+/** Ends the login that claude keeps itself. */
+export async function endLogin(given: Asked): Promise<void> {
+  const { code } = await run(given, ['auth', 'logout']);
+  if (code === 0) return;
+  throw new ProviderError(
+    'provider_unavailable',
+    `claude: "claude auth logout" exited with ${code}`,
+  );
+}
+
+/** Runs a command of claude to its end. */
+async function run(
+  { command, args, env, supervisor, clock }: Asked,
+  words: readonly string[],
+): Promise<{ code: number | null; said: string }> {
+  const what = `claude ${words.join(' ')}`;
+  const child = await supervisor.start({
+    command,
+    args: [...args, ...words],
+    cwd: process.cwd(),
+    env,
+    what,
+    stdin: 'none',
+  });
+  const limit = clock.after(ANSWER_MS, () => void child.end(0));
+  try {
+    child.stderr.resume();
+    const [said, { code }] = await Promise.all([text(child.stdout), child.exited]);
+    return { code, said };
+  } finally {
+    limit[Symbol.dispose]();
+    await child.end(0);
+  }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}

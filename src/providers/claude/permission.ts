@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import type { AgentAnswer, AgentRequest } from '../provider.ts';
+import { approvalKindOf, titleOf } from './tools.ts';
+
+const request = z.looseObject({
+  tool_name: z.string(),
+  input: z.record(z.string(), z.unknown()).catch({}),
+  tool_use_id: z.string().nullish().catch(null),
+});
+
+/** A `can_use_tool`, read. */
+export interface Permission {
+  tool: string;
+  input: Record<string, unknown>;
+  /** The call that it is about. */
+  ref: string | null;
+  raw: unknown;
+}
+
+export function readPermission(raw: unknown): Permission | null {
+  const { data } = request.safeParse(raw);
+  if (!data) return null;
+  return { tool: data.tool_name, input: data.input, ref: data.tool_use_id ?? null, raw };
+}
+
+/** The request as people see it. */
+export function approvalRequest({ tool, input, raw }: Permission, cwd: string): AgentRequest {
+  return {
+    kind: approvalKindOf(tool),
+    title: titleOf(tool, input),
+    request: raw,
+    subject: { tool, cwd, input: tool === 'Bash' ? withoutDescription(input) : input },
+  };
+}
+
+/** A model words the same command differently each time, and what it does is the same. */
+function withoutDescription({
+  description: _description,
+  ...input
+}: Record<string, unknown>): object {
+  return input;
+}
+
+/** What claude is told: an acceptance is for this once, so none of the rules that it suggests are taken up. */
+export function responseTo(answer: AgentAnswer, permission: Permission): object {
+  switch (answer.decision) {
+    case 'accept':
+      return { behavior: 'allow', updatedInput: inputWith(answer.answers, permission) };
+    case 'decline':
+      return deny(answer.reason ?? 'the user declined it');
+    case 'cancelled':
+      return { ...deny('nobody can answer any more'), interrupt: true };
+  }
+}
+
+/** What it is told in a mode in which nobody is asked. */
+export function refusalOf({ tool }: Permission, mode: string | null): object {
+  const way =
+    tool === 'AskUserQuestion'
+      ? 'nobody is there to answer: decide yourself and go on'
+      : 'it was declined without asking anybody: do without it, or say what you need it for';
+  return deny(
+    `${tool} needs an answer from a person, and in permission_mode "${mode ?? 'default'}" ${way}. ` +
+      'The user can send the turn with permission_mode "require_approval", or allow it in the settings of Claude Code.',
+  );
+}
+
+function deny(message: string): { behavior: 'deny'; message: string } {
+  return { behavior: 'deny', message };
+}
+
+const asked = z.looseObject({
+  questions: z.array(
+    z.looseObject({ question: z.string(), header: z.string().optional().catch(undefined) }),
+  ),
+});
+
+/** The tool's own input; for a question, with the answers by the question's text, as claude wants them. */
+function inputWith(
+  answers: Record<string, string[]> | null,
+  { tool, input }: Permission,
+): Record<string, unknown> {
+  const questions = asked.safeParse(input).data?.questions;
+  if (tool !== 'AskUserQuestion' || !questions || !answers) return input;
+  const given = questions.flatMap(({ question, header }) => {
+    const chosen = answers[question] ?? (header === undefined ? undefined : answers[header]);
+    return chosen ? [[question, chosen.join(', ')]] : [];
+  });
+  return { ...input, answers: Object.fromEntries(given) as Record<string, string> };
+}

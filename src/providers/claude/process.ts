@@ -1,0 +1,125 @@
+import type { Child, Supervisor } from '../../children/supervisor.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { ProviderError } from '../provider.ts';
+import { Connection, type Handlers, Refusal } from './connection.ts';
+
+/** Anything but a turn is answered soon, also on a machine that is busy. */
+const REQUEST_MS = 120_000;
+/** One that closed its output has this long to go by itself. */
+const LOST_GRACE_MS = 1000;
+/** One that is at no turn goes by itself when it reads the end of its input. */
+const IDLE_EXIT_MS = 500;
+/** So much of what it said on stderr is kept, to explain its end. */
+const STDERR_TAIL_CHARACTERS = 2000;
+
+export interface Start {
+  command: string;
+  args: readonly string[];
+  cwd: string;
+  env: Record<string, string>;
+  /** For the ledger and the log. */
+  what: string;
+  supervisor: Supervisor;
+  clock: Clock;
+}
+
+/** One `claude`, and the connection to it. */
+export class ClaudeProcess {
+  readonly pid: number;
+  /** Resolves when it is gone and all it said was heard, with what is known of why. */
+  readonly gone: Promise<string>;
+  readonly connection: Connection;
+  readonly #child: Child;
+  readonly #clock: Clock;
+  #stderr = '';
+
+  private constructor(child: Child, clock: Clock, handlers: Handlers) {
+    this.#child = child;
+    this.#clock = clock;
+    this.pid = child.pid;
+    child.stderr.setEncoding('utf8');
+    child.stderr.on('data', (text: string) => {
+      this.#stderr = (this.#stderr + text).slice(-STDERR_TAIL_CHARACTERS);
+    });
+    this.connection = new Connection(child, handlers);
+    this.gone = this.#end();
+  }
+
+  /** Throws {@link ProviderError} where it cannot be started. */
+  static async start(given: Start, handlers: Handlers): Promise<ClaudeProcess> {
+    try {
+      return new ClaudeProcess(await given.supervisor.start(given), given.clock, handlers);
+    } catch (error) {
+      throw new ProviderError(
+        'provider_unavailable',
+        `claude: it could not be started in ${given.cwd}`,
+        { cause: error },
+      );
+    }
+  }
+
+  /** Asks it for something that it answers at once. Throws {@link ProviderError}, caused by its refusal if it did. */
+  async ask(subtype: string, more: object = {}): Promise<unknown> {
+    const timer = new AbortController();
+    try {
+      return await Promise.race([
+        this.connection.request(subtype, more),
+        this.#clock.sleep(REQUEST_MS, timer.signal).then(() => {
+          throw new Error(`it did not answer within ${REQUEST_MS / 1000} s`);
+        }),
+        this.gone.then((how) => {
+          throw new Error(`it ${how}`);
+        }),
+      ]);
+    } catch (error) {
+      const { message } = error as Error;
+      const said = error instanceof Refusal ? `it refused: ${message}` : message;
+      throw new ProviderError('provider_unavailable', `claude: ${subtype} failed: ${said}`, {
+        cause: error,
+      });
+    } finally {
+      timer.abort();
+    }
+  }
+
+  /** Ends it and all it started. A turn goes on when the input ends: one that is at a turn is told to end at once. */
+  async end(graceMs: number, isBusy: boolean): Promise<void> {
+    this.#child.stdin.end();
+    if (graceMs > 0 && !isBusy) await this.#exitsWithin(Math.min(graceMs, IDLE_EXIT_MS));
+    await this.#child.end(graceMs);
+  }
+
+  /** Last lines of stderr: the only place where some failures are told. */
+  get stderr(): string {
+    return this.#stderr.trim().split('\n').slice(-5).join(' | ');
+  }
+
+  async #end(): Promise<string> {
+    const exited = this.#child.exited.then(
+      ({ code, signal }) => (signal ? `was killed by ${signal}` : `exited with ${code}`),
+      (error: unknown) => `could not be started: ${String(error)}`,
+    );
+    // What it said before it went is still on its way.
+    const wrong = await Promise.race([
+      this.connection.closed,
+      exited.then(() => this.#clock.sleep(LOST_GRACE_MS)).then(() => null),
+    ]);
+    if (wrong !== null || !(await this.#exitsWithin(LOST_GRACE_MS))) await this.#child.end(0);
+    if (wrong !== null) return `broke the protocol and was ended: ${wrong}`;
+    const how = await exited;
+    return this.stderr ? `${how}; it said: ${this.stderr}` : how;
+  }
+
+  async #exitsWithin(ms: number): Promise<boolean> {
+    const decided = new AbortController();
+    const exited = this.#child.exited.then(
+      () => true,
+      () => true,
+    );
+    const late = this.#clock.sleep(ms, decided.signal).then(
+      () => false,
+      () => false,
+    );
+    return Promise.race([exited, late]).finally(() => decided.abort());
+  }
+}

@@ -1,0 +1,143 @@
+import path from 'node:path';
+import type { Model } from '../../api/providers.ts';
+import type { Supervisor } from '../../children/supervisor.ts';
+import { AppError } from '../../errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { findProgram } from '../../lib/find-program.ts';
+import { agentEnvironment } from '../environment.ts';
+import type { Provider } from '../provider.ts';
+import { askClaude, type ClaudeOptions, openClaude } from './agent.ts';
+import { askStatus, endLogin, readKey, removeKey, writeKey } from './login.ts';
+import { listTranscripts } from './transcripts.ts';
+
+/** How claude is configured; `[providers.claude]`. */
+export interface ClaudeSettings {
+  /** Null: where it is installed. */
+  enabled: boolean | null;
+  command: string;
+  /** Before the arguments of ours. */
+  args: readonly string[];
+  env: Readonly<Record<string, string>>;
+  /** A configuration directory for claude that is cadre's alone; null: the user's own. */
+  home: string | null;
+}
+
+/** A list of models is good for so long. */
+const MODELS_MS = 600_000;
+
+/** Claude Code, one process a session. */
+export function claudeProvider(given: {
+  settings: ClaudeSettings;
+  supervisor: Supervisor;
+  clock: Clock;
+}): Provider {
+  const { settings, clock } = given;
+  const { command, args, env } = settings;
+  const home = settings.home === null ? null : path.resolve(settings.home);
+  const problem = (): string | null => problemOf(settings);
+  const known = {
+    version: null as string | null,
+    unknown_messages: 0,
+    last_error: null as string | null,
+  };
+  let models: { list: Model[]; at: number } | undefined;
+
+  /** A key of cadre's own is read for each process, and given to claude alone. */
+  const environment = (): Record<string, string> => {
+    const key = home === null ? null : readKey(home);
+    return agentEnvironment(process.env, {
+      ...env,
+      ...(home === null ? {} : { CLAUDE_CONFIG_DIR: home }),
+      ...(key === null ? {} : { ANTHROPIC_API_KEY: key }),
+    });
+  };
+  const options = (signal: AbortSignal): ClaudeOptions => ({
+    ...given,
+    command,
+    args,
+    env: environment(),
+    signal,
+    onUnknown: () => known.unknown_messages++,
+    onInitialized: (said) => {
+      known.version = said.version;
+      models = { list: said.models, at: clock.monotonic() };
+    },
+  });
+  const asked = () => ({ ...given, command, args, env: environment() });
+  const noted = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      known.last_error = error instanceof Error ? error.message : String(error);
+      throw error;
+    }
+  };
+  const transcripts = () => listTranscripts(configDirectory(environment()));
+  const authStatus = async () => {
+    const wrong = problem();
+    if (wrong !== null)
+      return { authenticated: false, mode: 'not_configured' as const, detail: wrong };
+    return askStatus(asked());
+  };
+  const ownHome = (): string => {
+    if (home !== null) return home;
+    throw new AppError(
+      'provider_managed',
+      'claude uses the login of the user who runs cadre, which cadre does not change: run "claude auth login" or ' +
+        '"claude auth logout" as that user, or give claude a home of its own with providers.claude.home',
+    );
+  };
+
+  return {
+    id: 'claude',
+    displayName: 'Claude Code',
+    get enabled() {
+      return settings.enabled ?? isInstalled(settings);
+    },
+    capabilities: {
+      images: true,
+      approvals: true,
+      interrupt: true,
+      resume: true,
+      usage: true,
+      models: true,
+    },
+    problem,
+    stats: () => ({ ...known, command }),
+    authStatus,
+    login: {
+      async setKey(key) {
+        writeKey(ownHome(), key);
+        return authStatus();
+      },
+      async end() {
+        removeKey(ownHome());
+        if (problem() === null) await endLogin(asked());
+        return authStatus();
+      },
+    },
+    async models() {
+      if (!models || clock.monotonic() - models.at > MODELS_MS)
+        await noted(askClaude(process.cwd(), options(new AbortController().signal)));
+      return models?.list ?? [];
+    },
+    listed: () => transcripts(),
+    has: async ({ ref }) => (await transcripts())?.has(ref) ?? true,
+    open: (session, sink, signal) => noted(openClaude(session, sink, options(signal))),
+  };
+}
+
+/** Where claude keeps its sessions. */
+function configDirectory(env: Readonly<Record<string, string>>): string {
+  return env.CLAUDE_CONFIG_DIR ?? path.join(env.HOME ?? '/', '.claude');
+}
+
+function isInstalled({ command, env }: ClaudeSettings): boolean {
+  return findProgram(command, env.PATH ?? process.env.PATH) !== null;
+}
+
+function problemOf(settings: ClaudeSettings): string | null {
+  if (settings.enabled === false) return 'disabled: set providers.claude.enabled to true';
+  if (isInstalled(settings)) return null;
+  return `the command "${settings.command}" is not installed, or not on PATH: install Claude Code, or set providers.claude.command`;
+}

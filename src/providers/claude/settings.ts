@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import type { Model } from '../../api/providers.ts';
+import { ProviderError, type TurnSettings } from '../provider.ts';
+
+/** Claude's mode that asks for nothing; it has to be started for it. */
+export const BYPASS = 'bypassPermissions';
+
+/** The words that all providers share, in claude's. */
+const modes: Record<string, string> = {
+  default: 'default',
+  require_approval: 'default',
+  read_only: 'plan',
+  workspace_write: 'acceptEdits',
+  accept_edits: 'acceptEdits',
+  full_access: BYPASS,
+  bypass: BYPASS,
+};
+
+/** Claude's own mode for a permission_mode. */
+export function modeOf(permissionMode: string | null): string {
+  return modes[permissionMode ?? 'default'] ?? permissionMode ?? 'default';
+}
+
+/** Claude refuses to run without asking as root, unless it is told that it is in a sandbox. */
+export function mayBypass(env: Readonly<Record<string, string>>): boolean {
+  return process.getuid?.() !== 0 || Boolean(env.IS_SANDBOX);
+}
+
+export const bypassRefused = () =>
+  new ProviderError(
+    'invalid_permission_mode',
+    'claude: it refuses full_access as root: run cadre as another user, or, where this machine is a sandbox, ' +
+      'set IS_SANDBOX = "1" in providers.claude.env',
+  );
+
+/** Why the settings cannot be had, or null. What is not known here claude is asked. */
+export function objectionTo(
+  settings: TurnSettings,
+  models: readonly Model[],
+  env: Readonly<Record<string, string>>,
+): ProviderError | null {
+  if (modeOf(settings.permissionMode) === BYPASS && !mayBypass(env)) return bypassRefused();
+  // Claude passes over an effort that it does not know.
+  const levels = [...new Set(models.flatMap(({ reasoning_levels }) => reasoning_levels))];
+  const { thinkingEffort: effort } = settings;
+  if (effort === null || levels.length === 0 || levels.includes(effort)) return null;
+  return new ProviderError(
+    'invalid_thinking_effort',
+    `claude: it has no thinking_effort "${effort}"; it has: ${levels.join(', ')}`,
+  );
+}
+
+const model = z.looseObject({
+  value: z.string(),
+  displayName: z.string().optional().catch(undefined),
+  supportedEffortLevels: z.array(z.string()).optional().catch(undefined),
+});
+const initialized = z.looseObject({
+  models: z.array(z.unknown()).catch([]),
+  claude_code_version: z.string().optional().catch(undefined),
+});
+
+/** What claude says of itself when it is initialized. */
+export function readInitialized(raw: unknown): { version: string | null; models: Model[] } {
+  const { data } = initialized.safeParse(raw);
+  const models = (data?.models ?? []).flatMap((one): Model[] => {
+    const { data: found } = model.safeParse(one);
+    if (!found) return [];
+    const { value: id, displayName, supportedEffortLevels: levels } = found;
+    return [{ id, display_name: displayName ?? id, reasoning_levels: levels ?? [] }];
+  });
+  return { version: data?.claude_code_version ?? null, models };
+}
+
+const applied = z.looseObject({
+  applied: z.looseObject({ model: z.string().nullish().catch(null) }),
+});
+
+/** The model that it would use for a turn that wishes for none. */
+export function readModel(raw: unknown): string | null {
+  return applied.safeParse(raw).data?.applied.model ?? null;
+}

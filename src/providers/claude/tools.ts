@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import type { AgentRequest } from '../provider.ts';
+
+const TITLE_CHARACTERS = 200;
+
+/** What kind of thing a tool does, in the words that all providers share. */
+export function kindOf(tool: string): string {
+  return kinds[tool] ?? 'other';
+}
+
+const kinds: Record<string, string> = {
+  Bash: 'execute',
+  Edit: 'edit',
+  MultiEdit: 'edit',
+  NotebookEdit: 'edit',
+  Write: 'edit',
+  Glob: 'search',
+  Grep: 'search',
+  Read: 'read',
+  Task: 'think',
+  TodoWrite: 'think',
+  WebFetch: 'fetch',
+  WebSearch: 'fetch',
+};
+
+export function approvalKindOf(tool: string): AgentRequest['kind'] {
+  if (tool === 'AskUserQuestion') return 'question';
+  return (
+    ({ execute: 'command', edit: 'file_change' }[kindOf(tool)] as AgentRequest['kind']) ?? 'tool'
+  );
+}
+
+const telling = z.looseObject({
+  command: z.string().optional().catch(undefined),
+  file_path: z.string().optional().catch(undefined),
+  notebook_path: z.string().optional().catch(undefined),
+  pattern: z.string().optional().catch(undefined),
+  url: z.string().optional().catch(undefined),
+  query: z.string().optional().catch(undefined),
+  description: z.string().optional().catch(undefined),
+  questions: z
+    .array(z.looseObject({ question: z.string() }))
+    .optional()
+    .catch(undefined),
+});
+
+/** What a person reads of a call: a command as it is, else the tool with what it is used on. */
+export function titleOf(tool: string, input: unknown): string {
+  const said = telling.safeParse(input).data ?? {};
+  if (tool === 'Bash' && said.command) return cut(said.command);
+  if (said.questions?.length) return cut(said.questions.map(({ question }) => question).join(' '));
+  const on =
+    said.file_path ??
+    said.notebook_path ??
+    said.command ??
+    said.pattern ??
+    said.url ??
+    said.query ??
+    said.description;
+  return cut(on ? `${tool} ${on}` : tool);
+}
+
+function cut(title: string): string {
+  if (title.length <= TITLE_CHARACTERS) return title;
+  // Not in the middle of a character.
+  return `${title.slice(0, TITLE_CHARACTERS).replace(/[\ud800-\udbff]$/, '')}…`;
+}

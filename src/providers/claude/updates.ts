@@ -1,0 +1,226 @@
+import { z } from 'zod';
+import type { Usage } from '../../api/sessions.ts';
+import type { AgentUpdate, ToolChange } from '../provider.ts';
+import type { Message } from './connection.ts';
+import { kindOf, titleOf } from './tools.ts';
+import { addTokens, noTokens, readTokens, type Tokens, usageOf } from './usage.ts';
+
+/** Messages that say nothing of a turn's course. */
+const IGNORED = new Set([
+  'auth_status',
+  'command_lifecycle',
+  'keep_alive',
+  'rate_limit_event',
+  'system',
+  'tool_progress',
+  'tool_use_summary',
+]);
+const IGNORED_EVENTS = new Set(['content_block_stop', 'message_stop', 'ping', 'error']);
+const IGNORED_DELTAS = new Set(['input_json_delta', 'signature_delta', 'citations_delta']);
+/** The model of messages that claude writes itself, to tell of an error. */
+const SYNTHETIC = '<synthetic>';
+
+const fromSubagent = z.looseObject({ parent_tool_use_id: z.string() });
+const block = z.looseObject({ type: z.string() });
+const streamed = z.looseObject({
+  event: z.looseObject({
+    type: z.string(),
+    index: z.number().optional().catch(undefined),
+    message: z
+      .looseObject({ id: z.string(), usage: z.unknown().optional() })
+      .optional()
+      .catch(undefined),
+    content_block: z.unknown().optional(),
+    delta: z
+      .looseObject({
+        type: z.string().optional(),
+        text: z.string().optional(),
+        thinking: z.string().optional(),
+      })
+      .optional()
+      .catch(undefined),
+    usage: z.unknown().optional(),
+  }),
+});
+const assistant = z.looseObject({
+  message: z.looseObject({
+    id: z.string(),
+    model: z.string().nullish().catch(null),
+    content: z.array(block).catch([]),
+    usage: z.unknown().optional(),
+  }),
+});
+const user = z.looseObject({
+  message: z.looseObject({ content: z.array(block).catch([]) }),
+});
+const spoken = z.looseObject({
+  text: z.string().optional().catch(undefined),
+  thinking: z.string().optional().catch(undefined),
+});
+const toolUse = z.looseObject({ id: z.string(), name: z.string(), input: z.unknown().optional() });
+const toolResult = z.looseObject({
+  tool_use_id: z.string(),
+  is_error: z.boolean().nullish().catch(null),
+  content: z.unknown().optional(),
+});
+const todos = z.looseObject({
+  todos: z.array(z.looseObject({ content: z.string(), status: z.string().catch('pending') })),
+});
+
+/** Claude's messages in our words: texts from the stream, tools from the finished blocks. */
+export class Reader {
+  /** Messages whose text came in pieces: the finished block says nothing new. */
+  readonly #streamed = new Set<string>();
+  #streaming = '';
+  /** What each model request of the turn used. */
+  readonly #used = new Map<string, Tokens>();
+  #lastUsed: Tokens | undefined;
+  #hasSpoken = false;
+
+  /** A turn begins: what was counted and said before is not of it. */
+  begin(): void {
+    this.#streamed.clear();
+    this.#used.clear();
+    this.#hasSpoken = false;
+  }
+
+  /** Whether it said a text since the turn began. */
+  get hasSpoken(): boolean {
+    return this.#hasSpoken;
+  }
+
+  /** What the turn has used so far, as far as the stream tells. */
+  get usage(): Partial<Usage> {
+    const sum = [...this.#used.values()].reduce(addTokens, noTokens);
+    return { ...(this.#used.size > 0 ? usageOf(sum) : {}), ...this.#context() };
+  }
+
+  read(message: Message): AgentUpdate[] | 'unknown' {
+    switch (message.type) {
+      case 'stream_event':
+        return this.#readEvent(message);
+      case 'assistant':
+        return this.#readAssistant(message);
+      case 'user':
+        return readResults(message);
+      default:
+        return IGNORED.has(message.type) ? [] : 'unknown';
+    }
+  }
+
+  #readEvent(message: Message): AgentUpdate[] | 'unknown' {
+    // What a subagent says is between it and its caller; what it does comes with the finished blocks.
+    if (fromSubagent.safeParse(message).success) return [];
+    const { data } = streamed.safeParse(message);
+    if (!data) return 'unknown';
+    const { type, index = 0, delta, content_block: started, usage } = data.event;
+    switch (type) {
+      case 'message_start':
+        this.#streaming = data.event.message?.id ?? '';
+        this.#count(this.#streaming, data.event.message?.usage);
+        return [];
+      case 'content_block_start': {
+        const call = isCall(started) ? toolUse.safeParse(started).data : undefined;
+        return call ? [toolUpdate(call.id, { title: call.name, kind: kindOf(call.name) })] : [];
+      }
+      case 'content_block_delta':
+        if (delta?.type === 'text_delta') return this.#say('message', index, delta.text ?? '');
+        if (delta?.type === 'thinking_delta')
+          return this.#say('reasoning', index, delta.thinking ?? '');
+        return IGNORED_DELTAS.has(delta?.type ?? '') ? [] : 'unknown';
+      case 'message_delta':
+        this.#count(this.#streaming, usage);
+        return [{ type: 'usage', usage: this.usage }];
+      default:
+        return IGNORED_EVENTS.has(type) ? [] : 'unknown';
+    }
+  }
+
+  #say(type: 'message' | 'reasoning', index: number, text: string): AgentUpdate[] {
+    this.#streamed.add(this.#streaming);
+    if (type === 'message' && text) this.#hasSpoken = true;
+    return [{ type, text, ref: `${this.#streaming}/${index}` }];
+  }
+
+  #readAssistant(raw: Message): AgentUpdate[] | 'unknown' {
+    const { data } = assistant.safeParse(raw);
+    if (!data) return 'unknown';
+    const { id, content, model } = data.message;
+    const isWhole =
+      model !== SYNTHETIC && !this.#streamed.has(id) && !fromSubagent.safeParse(raw).success;
+    return content.flatMap((one): AgentUpdate[] => {
+      const call = isCall(one) ? toolUse.safeParse(one).data : undefined;
+      if (call) return callUpdates(call);
+      const { text, thinking } = spoken.safeParse(one).data ?? {};
+      if (!isWhole) return [];
+      if (one.type === 'text' && text) {
+        this.#hasSpoken = true;
+        return [{ type: 'message', text, ref: id }];
+      }
+      return one.type === 'thinking' && thinking
+        ? [{ type: 'reasoning', text: thinking, ref: id }]
+        : readResult(one);
+    });
+  }
+
+  #count(id: string, raw: unknown): void {
+    const tokens = readTokens(raw, this.#used.get(id));
+    if (!tokens) return;
+    this.#used.set(id, tokens);
+    this.#lastUsed = tokens;
+  }
+
+  #context(): Partial<Usage> {
+    if (!this.#lastUsed) return {};
+    return { context_tokens: usageOf(this.#lastUsed).total_tokens ?? null };
+  }
+}
+
+function isCall(raw: unknown): boolean {
+  const type = block.safeParse(raw).data?.type;
+  return type === 'tool_use' || type === 'server_tool_use' || type === 'mcp_tool_use';
+}
+
+function callUpdates({ id, name, input }: z.output<typeof toolUse>): AgentUpdate[] {
+  const call = toolUpdate(id, {
+    title: titleOf(name, input),
+    kind: kindOf(name),
+    input,
+    status: 'running',
+  });
+  const plan = name === 'TodoWrite' ? todos.safeParse(input).data?.todos : undefined;
+  if (!plan) return [call];
+  const entries = plan.map(({ content, status }) => ({ content, status, priority: null }));
+  return [call, { type: 'plan', entries }];
+}
+
+function readResults(raw: Message): AgentUpdate[] | 'unknown' {
+  const { data } = user.safeParse(raw);
+  return data ? data.message.content.flatMap(readResult) : 'unknown';
+}
+
+function readResult(raw: z.output<typeof block>): AgentUpdate[] {
+  const { data } = toolResult.safeParse(raw);
+  if (!data || !raw.type.endsWith('tool_result')) return [];
+  return [
+    toolUpdate(data.tool_use_id, {
+      output: textOf(data.content),
+      status: data.is_error ? 'failed' : 'completed',
+    }),
+  ];
+}
+
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return content === undefined ? '' : JSON.stringify(content);
+  return content
+    .map((part) => {
+      const { type, text } = (part ?? {}) as { type?: string; text?: string };
+      return text ?? `[${type ?? 'something'}]`;
+    })
+    .join('\n');
+}
+
+function toolUpdate(ref: string, change: ToolChange): AgentUpdate {
+  return { type: 'tool', ref, change };
+}

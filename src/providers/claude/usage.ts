@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import type { Usage } from '../../api/sessions.ts';
+
+/** Tokens of one model request, or of several. `cached` was read from the cache, `written` was put there. */
+export interface Tokens {
+  input: number;
+  written: number;
+  cached: number;
+  output: number;
+}
+
+export const noTokens: Tokens = { input: 0, written: 0, cached: 0, output: 0 };
+
+const count = z.number().nullish().catch(null);
+const reported = z.looseObject({
+  input_tokens: count,
+  cache_creation_input_tokens: count,
+  cache_read_input_tokens: count,
+  output_tokens: count,
+});
+
+/** What a message or a turn says it used; what it does not say is as it was `before`. */
+export function readTokens(raw: unknown, before: Tokens = noTokens): Tokens | null {
+  const { data } = reported.safeParse(raw);
+  if (!data) return null;
+  return {
+    input: data.input_tokens ?? before.input,
+    written: data.cache_creation_input_tokens ?? before.written,
+    cached: data.cache_read_input_tokens ?? before.cached,
+    output: data.output_tokens ?? before.output,
+  };
+}
+
+export function addTokens(a: Tokens, b: Tokens): Tokens {
+  return {
+    input: a.input + b.input,
+    written: a.written + b.written,
+    cached: a.cached + b.cached,
+    output: a.output + b.output,
+  };
+}
+
+export function usageOf({ input, written, cached, output }: Tokens): Partial<Usage> {
+  return {
+    input_tokens: input + written,
+    cached_input_tokens: cached,
+    output_tokens: output,
+    total_tokens: input + written + cached + output,
+  };
+}
+
+const byModel = z
+  .record(
+    z.string(),
+    z.looseObject({
+      costUSD: z.number().optional().catch(undefined),
+      contextWindow: z.number().optional().catch(undefined),
+    }),
+  )
+  .catch({});
+const result = z.looseObject({
+  usage: z.unknown().optional(),
+  total_cost_usd: z.number().optional().catch(undefined),
+  modelUsage: byModel,
+  model_usage_since_last_result: byModel.optional().catch(undefined),
+});
+
+/** What claude says of its use at the end of a turn. */
+export interface ResultUsage {
+  /** Of the turn; none where it was cut off. */
+  usage: Partial<Usage>;
+  /** What the session has cost in all, which a resumed one goes on counting. */
+  costSoFar: number | null;
+}
+
+/** `costBefore`: what the session had cost before, for versions that tell only the sum. */
+export function readResultUsage(raw: unknown, costBefore: number | null): ResultUsage {
+  const { data } = result.safeParse(raw);
+  const usage: Partial<Usage> = {};
+  const tokens = readTokens(data?.usage);
+  if (tokens && usageOf(tokens).total_tokens !== 0) Object.assign(usage, usageOf(tokens));
+  // The main model is the one with the most room: the small ones do errands.
+  const windows = Object.values(data?.modelUsage ?? {}).flatMap((one) => one.contextWindow ?? []);
+  const recent = Object.entries(data?.model_usage_since_last_result ?? {});
+  const own = recent.flatMap(([, one]) => one.contextWindow ?? []);
+  const room = own.length > 0 ? own : windows;
+  if (room.length > 0) usage.context_window = Math.max(...room);
+  const costSoFar = data?.total_cost_usd ?? null;
+  if (data?.model_usage_since_last_result)
+    usage.cost_usd = recent.reduce((sum, [, one]) => sum + (one.costUSD ?? 0), 0);
+  else if (costSoFar !== null && costBefore !== null)
+    usage.cost_usd = Math.max(0, costSoFar - costBefore);
+  return { usage, costSoFar };
+}

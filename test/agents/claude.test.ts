@@ -1,0 +1,183 @@
+import { expect, test } from 'vitest';
+import { endpoints } from '../../src/api/index.ts';
+import { asked, until } from '../providers/support/calls.ts';
+import { WatchedSession } from '../providers/support/contract-stage.ts';
+import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { ofKind, openSession, runTurn } from '../support/turns.ts';
+import { claudeConfig, type ClaudeOptions } from './claude-env.ts';
+import { type ModelServer, startModelServer } from './model-server.ts';
+
+test('the cost of a turn is its own, also once its session was resumed', async () => {
+  await withClaude({ idle: 1 }, async ({ client, directory }) => {
+    const session = await openSession(client, directory, { provider: 'claude' });
+    const costs = [];
+    for (let turn = 0; turn < 3; turn++)
+      costs.push((await runTurn(client, session.id, '@@say:one')).turn.usage?.cost_usd ?? 0);
+    expect(costs[0]).toBeGreaterThan(0);
+    for (const cost of costs) expect(cost).toBeCloseTo(costs[0] ?? 0, 9);
+    const { usage } = await client.call(endpoints.getSession, {
+      params: { session_id: session.id },
+    });
+    expect(usage?.cost_usd).toBeCloseTo(3 * (costs[0] ?? 0), 9);
+  });
+});
+
+test('a model that fails is a typed failure of the turn, and the session lives on', async () => {
+  await withClaude({}, async ({ client, directory }) => {
+    const session = await openSession(client, directory, { provider: 'claude' });
+    for (const status of [401, 400, 500]) {
+      const { turn } = await runTurn(client, session.id, `@@err:${status}`);
+      expect(turn).toMatchObject({ status: 'failed', text: null });
+      expect(turn.error?.code).toBe('provider_error');
+    }
+    const { turn } = await runTurn(client, session.id, '@@say:still here');
+    expect(turn).toMatchObject({ status: 'completed', text: 'still here' });
+  });
+});
+
+test('a model and an effort hold for their turn', async () => {
+  await withClaude({}, async ({ client, directory, model }) => {
+    const session = await openSession(client, directory, { provider: 'claude' });
+    const params = { session_id: session.id };
+    await using watch = new WatchedSession(client, session.id, 30_000).watch;
+    for (const more of [{}, { model: 'sonnet', thinking_effort: 'low' }, {}]) {
+      const body = { input: [{ type: 'text' as const, text: '@@say:x' }], ...more };
+      await watch.end((await client.call(endpoints.sendTurn, { params, body })).turn_id);
+    }
+    const [usual, other, again] = model.requests.map((one) => one.model);
+    expect(other).toContain('sonnet');
+    expect(again).toBe(usual);
+    expect(usual).not.toBe(other);
+    const body = { input: [{ type: 'text' as const, text: 'x' }], thinking_effort: 'enormous' };
+    const refused = client.call(endpoints.sendTurn, { params, body });
+    await expect(refused).rejects.toMatchObject({ code: 'invalid' });
+  });
+});
+
+test('a question of claude is answered by a person', async () => {
+  await withClaude({}, async ({ client, directory }) => {
+    const session = await openSession(client, directory, { provider: 'claude' });
+    const watched = new WatchedSession(client, session.id, 30_000);
+    await using watch = watched.watch;
+    const options = [
+      { label: 'Red', description: 'r' },
+      { label: 'Blue', description: 'b' },
+    ];
+    const questions = [{ question: 'Which one?', header: 'Pick', multiSelect: false, options }];
+    const prompt = `@@tool:AskUserQuestion:${JSON.stringify({ questions })}`;
+    const turnId = await watched.send(prompt, { permission_mode: 'require_approval' });
+    const approval = await asked(watch, turnId);
+    expect(approval).toMatchObject({ kind: 'question', title: 'Which one?' });
+    const params = { session_id: session.id, approval_id: approval.id };
+    const answers = { 'Which one?': ['Blue'] };
+    await client.call(endpoints.decideApproval, { params, body: { decision: 'accept', answers } });
+    await watch.end(turnId);
+    expect((await watched.turn(turnId)).text).toContain('Blue');
+  });
+});
+
+test('in a read_only session nothing is written, in a workspace_write one it is', async () => {
+  await withClaude({}, async ({ client, directory }) => {
+    const write = `@@tool:Write:${JSON.stringify({ file_path: `${directory}/w.txt`, content: 'x' })}`;
+    const session = await openSession(client, directory, { provider: 'claude' });
+    const watched = new WatchedSession(client, session.id, 30_000);
+    await using _watch = watched.watch;
+    for (const [permission_mode, status] of [
+      ['read_only', 'failed'],
+      ['workspace_write', 'completed'],
+      ['default', 'failed'],
+    ] as const) {
+      const { turn_id } = await watched.run(write.replace('w.txt', permission_mode), {
+        permission_mode,
+      });
+      const [tool] = ofKind(watched.watch.of(turn_id), 'tool.completed');
+      expect([permission_mode, tool?.payload.status]).toEqual([permission_mode, status]);
+    }
+    const turn = await watched.run('x', { permission_mode: 'bogus' });
+    expect(turn.error).toMatchObject({
+      code: 'invalid_permission_mode',
+      message: expect.stringContaining('acceptEdits') as string,
+    });
+  });
+});
+
+test('full_access is had by a start of its own, and its session goes on', async () => {
+  // As root it would refuse.
+  const more = { env: { IS_SANDBOX: '1' } };
+  await withClaude({ more }, async ({ client, directory, model }) => {
+    const session = await openSession(client, directory, { provider: 'claude' });
+    const watched = new WatchedSession(client, session.id, 30_000);
+    await using watch = watched.watch;
+    await watched.run('@@say:first');
+    const touch = '@@tool:Bash:{"command":"touch made","description":"makes a file"}';
+    const { turn_id } = await watched.run(touch, { permission_mode: 'full_access' });
+    expect(ofKind(watch.of(turn_id), 'tool.completed')[0]?.payload.status).toBe('completed');
+    const declined = await watched.run(touch.replace('made', 'more'));
+    expect(ofKind(watch.of(declined.turn_id), 'tool.completed')[0]?.payload.status).toBe('failed');
+    expect(model.unexpected).toEqual([]);
+  });
+});
+
+test.skipIf(process.getuid?.() !== 0)('full_access as root says why it cannot be had', async () => {
+  await withClaude({}, async ({ client, directory }) => {
+    const session = await openSession(client, directory, { provider: 'claude' });
+    const watched = new WatchedSession(client, session.id, 30_000);
+    await using _watch = watched.watch;
+    const turn = await watched.run('x', { permission_mode: 'full_access' });
+    expect(turn.error).toMatchObject({ code: 'invalid_permission_mode' });
+  });
+});
+
+test('a session whose transcript is gone fails with its next turn', async () => {
+  await withClaude({ idle: 1 }, async ({ client, directory }) => {
+    const session = await openSession(client, directory, { provider: 'claude' });
+    await runTurn(client, session.id, '@@say:first');
+    const { rm } = await import('node:fs/promises');
+    await until('it has been unloaded', async () => {
+      const all = await client.call(endpoints.getProviderDiagnostics, {});
+      return all.find(({ id }) => id === 'claude')?.sessions === 0;
+    });
+    await rm(`${directory}/claude/projects`, { recursive: true });
+    const { turn } = await runTurn(client, session.id, '@@say:second');
+    expect(turn.error?.code).toBe('resume_failed');
+  });
+});
+
+test('a key is kept in a private home, reaches the model by way of claude, and can be taken back', async () => {
+  await using own = tempDirectory('home');
+  const more = { home: `${own.path}/private`, env: { ANTHROPIC_API_KEY: '' } };
+  await withClaude({ more }, async ({ client, directory, model, log }) => {
+    const status = () => client.call(endpoints.getClaudeAuthStatus, {});
+    expect(await status()).toMatchObject({ authenticated: false, mode: 'not_configured' });
+    const session = await openSession(client, directory, { provider: 'claude' });
+    const { turn } = await runTurn(client, session.id, '@@say:x');
+    expect(turn.error?.message).toContain('claude auth login');
+
+    const body = { api_key: 'sk-ant-of-a-test' };
+    const set = await client.call(endpoints.setClaudeApiKey, { body });
+    expect(set).toMatchObject({ authenticated: true, mode: 'api_key' });
+    const other = await openSession(client, directory, { provider: 'claude' });
+    expect((await runTurn(client, other.id, '@@say:y')).turn.text).toBe('y');
+    expect(model.requests.at(-1)?.authorization).toBe(body.api_key);
+    expect(log()).not.toContain(body.api_key);
+    expect(await client.call(endpoints.endClaudeLogin, {})).toMatchObject({ authenticated: false });
+  });
+});
+
+async function withClaude(
+  { idle, ...options }: Partial<ClaudeOptions> & { idle?: number },
+  use: (server: TestServer & { model: ModelServer }) => Promise<void>,
+): Promise<void> {
+  await using model = await startModelServer();
+  await using directory = tempDirectory('claude');
+  const config = claudeConfig({ home: directory.path, modelUrl: model.url, ...options });
+  const env = idle === undefined ? {} : { CADRE_PROVIDERS_IDLE_TIMEOUT_MS: String(idle) };
+  const server = await startServer(directory.path, { config, env });
+  try {
+    await use({ ...server, model });
+  } finally {
+    await server.end('SIGTERM');
+    await untilNothingCarries(directory.path);
+  }
+}

@@ -1,0 +1,272 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { endpoints } from '../../../src/api/index.ts';
+import type { ProviderDiagnostics } from '../../../src/api/providers.ts';
+import type { RecoverySummary } from '../../../src/api/runtime.ts';
+import type { Client } from '../../../src/client/client.ts';
+import { openRuntime } from '../../support/runtime.ts';
+import { untilNothingCarries } from '../../support/server.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { until } from './calls.ts';
+import { WatchedSession } from './contract-stage.ts';
+
+type Fields = Record<string, unknown>;
+
+/** What a claude does; for all that is not said here it is a good one. */
+export interface ClaudeRole {
+  /** Done before anything is answered: it may end here. */
+  begins?: (claude: RawClaude) => void;
+  /** Its answer to a control request, by subtype. One that throws refuses. */
+  requests?: Record<string, (request: Fields, claude: RawClaude) => unknown>;
+  /** What it does when it is told a text; any other is said again. */
+  turns?: Record<string, (claude: RawClaude) => unknown>;
+}
+
+/** The test's end of one claude process, which writes what the test wants. */
+export class RawClaude {
+  readonly pid: number;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** All that cadre has sent to it, oldest first. */
+  readonly heard: Fields[] = [];
+  /** What else became of it. */
+  readonly fate: { eof?: boolean; signal?: string }[] = [];
+  gone = false;
+  readonly #socket: net.Socket;
+  readonly #role: ClaudeRole;
+  #messages = 0;
+
+  constructor(socket: net.Socket, pid: number, role: ClaudeRole) {
+    this.#socket = socket;
+    this.#role = role;
+    this.pid = pid;
+    this.args = listIn(`/proc/${pid}/cmdline`);
+    const variables = listIn(`/proc/${pid}/environ`).map((one) => one.split(/=(.*)/s));
+    this.env = Object.fromEntries(variables) as Record<string, string>;
+    socket.once('close', () => (this.gone = true));
+    role.begins?.(this);
+  }
+
+  write(text: string): void {
+    this.#order({ write: text });
+  }
+
+  send(...messages: object[]): void {
+    this.write(messages.map((one) => `${JSON.stringify(one)}\n`).join(''));
+  }
+
+  /** Says a text, in one piece of a stream. */
+  say(text: string, usage: object = {}): void {
+    const id = `msg_${++this.#messages}`;
+    const delta = { type: 'text_delta', text };
+    this.stream({ type: 'message_start', message: { id, usage } });
+    this.stream({ type: 'content_block_delta', index: 0, delta });
+    this.stream({ type: 'message_delta', delta: {}, usage });
+  }
+
+  stream(event: object): void {
+    this.send({ type: 'stream_event', event, parent_tool_use_id: null });
+  }
+
+  /** Calls a tool, and says nothing of its end. */
+  call(id: string, name: string, input: object): void {
+    const content = [{ type: 'tool_use', id, name, input }];
+    this.send({ type: 'assistant', message: { id: `of_${id}`, content } });
+  }
+
+  /** Asks for permission; resolves with the answer, once there is one. */
+  async ask(id: string, tool: string, input: object): Promise<Fields> {
+    const request = { subtype: 'can_use_tool', tool_name: tool, input, tool_use_id: `t_${id}` };
+    this.send({ type: 'control_request', request_id: id, request });
+    await until(`${id} is answered`, () => this.answerTo(id) !== undefined);
+    return this.answerTo(id) ?? {};
+  }
+
+  answerTo(id: string): Fields | undefined {
+    const answers = this.heard.map(({ response }) => response as Fields | undefined);
+    return answers.find((answer) => answer?.request_id === id);
+  }
+
+  /** Ends a turn well, or as is said. */
+  result(more: object = {}): void {
+    this.send({ type: 'result', subtype: 'success', is_error: false, ...more });
+  }
+
+  stderr(text: string): void {
+    this.#order({ stderr: text });
+  }
+
+  exit(code: number): void {
+    this.#order({ exit: code });
+  }
+
+  outlive(): void {
+    this.#order({ outlive: true });
+  }
+
+  /** The control requests of a kind that it was sent. */
+  requests(subtype: string): Fields[] {
+    return this.heard
+      .map(({ request }) => request as Fields | undefined)
+      .filter((request) => request?.subtype === subtype) as Fields[];
+  }
+
+  take({ line, ...fate }: { line?: string; eof?: boolean; signal?: string }): void {
+    if (line === undefined) this.fate.push(fate);
+    else this.#hear(JSON.parse(line) as Fields);
+  }
+
+  #hear(message: Fields): void {
+    this.heard.push(message);
+    if (message.type === 'control_request') void this.#answer(message);
+    if (message.type === 'user') void this.#turn(message);
+  }
+
+  async #answer({ request_id, request }: Fields): Promise<void> {
+    const asked = request as Fields;
+    const subtype = String(asked.subtype);
+    const play = this.#role.requests?.[subtype] ?? good[subtype];
+    try {
+      const answer = await play?.(asked, this);
+      const response = { subtype: 'success', request_id, response: answer };
+      this.send({ type: 'control_response', response });
+    } catch (error) {
+      const response = { subtype: 'error', request_id, error: (error as Error).message };
+      this.send({ type: 'control_response', response });
+    }
+  }
+
+  async #turn(message: Fields): Promise<void> {
+    const { content } = message.message as { content: { text?: string }[] };
+    const text = content[0]?.text ?? '';
+    const permissionMode = this.requests('set_permission_mode').at(-1)?.mode ?? 'default';
+    this.send({ type: 'system', subtype: 'init', permissionMode });
+    const play = this.#role.turns?.[text];
+    if (play) {
+      await play(this);
+      return;
+    }
+    this.say(text, { input_tokens: 3, output_tokens: 1 });
+    this.result({ usage: { input_tokens: 3, output_tokens: 1 }, total_cost_usd: 1 });
+  }
+
+  #order(order: object): void {
+    if (!this.gone) this.#socket.write(`${JSON.stringify(order)}\n`);
+  }
+}
+
+const good: NonNullable<ClaudeRole['requests']> = {
+  initialize: () => ({
+    claude_code_version: '9.9',
+    models: [{ value: 'opus', displayName: 'Opus', supportedEffortLevels: ['low', 'high'] }],
+  }),
+  get_settings: () => ({ applied: { model: 'claude-usual' } }),
+};
+
+function listIn(file: string): string[] {
+  return readFileSync(file, 'utf8').split('\0').filter(Boolean);
+}
+
+/** A runtime in this process whose claude is played by the test. */
+export interface ClaudeStage {
+  readonly client: Client;
+  readonly url: string;
+  readonly token: string;
+  readonly directory: string;
+  /** Every process that was started, oldest first. */
+  readonly claudes: readonly RawClaude[];
+  open(more?: object): Promise<WatchedSession>;
+  diagnostics(): Promise<ProviderDiagnostics>;
+  noAgents(): Promise<void>;
+  recovered(): Promise<RecoverySummary>;
+  /** Stops the runtime and starts another on the same data. */
+  restart(): Promise<void>;
+}
+
+/** Runs `test` with claudes that play a role, and ends everything whatever happens. */
+export async function withRawClaude(
+  role: ClaudeRole,
+  test: (stage: ClaudeStage) => Promise<void>,
+  given: {
+    providers?: Fields;
+    claude?: Fields;
+    env?: Record<string, string>;
+  } = {},
+): Promise<void> {
+  await using own = tempDirectory('raw');
+  const claudes: RawClaude[] = [];
+  const sessions: WatchedSession[] = [];
+  const socket = path.join(own.path, 'socket');
+  const theatre = net.createServer((connection) => receive(connection, role, claudes));
+  theatre.listen(socket);
+  await once(theatre, 'listening');
+  const puppet = path.join(import.meta.dirname, '../fixtures/puppet.mjs');
+  const env = { PUPPET_SOCKET: socket, HOME: own.path, ...given.env };
+  const claude = { command: process.execPath, args: [puppet], ...given.claude, env };
+  const config = { providers: { ...given.providers, claude } };
+  const start = () => openRuntime(path.join(own.path, 'data'), { config });
+  let runtime = await start();
+  const stop = async () => {
+    await Promise.all(sessions.splice(0).map(({ watch }) => watch[Symbol.asyncDispose]()));
+    runtime.client.close();
+    await runtime.runtime.stop(AbortSignal.abort());
+    await untilNothingCarries(own.path);
+  };
+  try {
+    await test({
+      get client() {
+        return runtime.client;
+      },
+      get url() {
+        return runtime.url;
+      },
+      get token() {
+        return runtime.token;
+      },
+      directory: own.path,
+      claudes,
+      async open(more = {}) {
+        const body = { provider: 'claude' as const, cwd: own.path, ...more };
+        const { id } = await runtime.client.call(endpoints.createSession, { body });
+        const session = new WatchedSession(runtime.client, id, 8000);
+        sessions.push(session);
+        return session;
+      },
+      async diagnostics() {
+        const all = await runtime.client.call(endpoints.getProviderDiagnostics, {});
+        const found = all.find(({ id }) => id === 'claude');
+        if (!found) throw new Error('there is no claude');
+        return found;
+      },
+      noAgents: () => until('no claude is left', () => claudes.every(({ gone }) => gone)),
+      async recovered() {
+        const read = () => runtime.client.call(endpoints.getRecovery, {});
+        await until('recovery is done', async () => (await read()).status === 'done');
+        return read();
+      },
+      async restart() {
+        await stop();
+        runtime = await start();
+      },
+    });
+  } finally {
+    await stop();
+    theatre.close();
+  }
+}
+
+function receive(connection: net.Socket, role: ClaudeRole, claudes: RawClaude[]): void {
+  let claude: RawClaude | undefined;
+  connection.on('error', () => undefined);
+  const lines = createInterface({ input: connection });
+  // It has the errors of its input, too: one that is killed resets the connection.
+  lines.on('error', () => undefined);
+  lines.on('line', (line) => {
+    const message = JSON.parse(line) as { pid: number };
+    if (claude) claude.take(message as object);
+    else claudes.push((claude = new RawClaude(connection, message.pid, role)));
+  });
+}
