@@ -1,8 +1,7 @@
 import fs from 'node:fs';
-import { opendir, stat } from 'node:fs/promises';
-import path from 'node:path';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
+import { bytesIn } from '../lib/directory-size.ts';
 import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
 
@@ -66,18 +65,23 @@ export class StorageBudget {
     }
   }
 
-  /** What the database takes, without the pages that are free in it, and the logs of processes. */
+  /** What the database takes, without what is free in it, and the logs of processes. */
   get usedBytes(): number {
-    const [pages = 0] = this.#pages.get() ?? [];
-    return (pages - this.freePages) * this.#pageSize + this.logBytes;
+    return this.databaseBytes - this.databaseFreeBytes + this.logBytes;
+  }
+
+  /** What the database takes, with what is free in it. */
+  get databaseBytes(): number {
+    return (this.#pages.get()?.[0] ?? 0) * this.#pageSize;
+  }
+
+  get databaseFreeBytes(): number {
+    return this.freePages * this.#pageSize;
   }
 
   /** Looks what the logs of processes take. */
   async measureLogs(): Promise<void> {
-    let bytes = 0;
-    for await (const { name } of await opendir(this.#logs))
-      bytes += (await stat(path.join(this.#logs, name)).catch(() => null))?.size ?? 0;
-    this.logBytes = bytes;
+    this.logBytes = await bytesIn(this.#logs);
   }
 
   get freePages(): number {

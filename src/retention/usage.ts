@@ -1,7 +1,7 @@
-import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { StorageDiagnostics, StorageFigures } from '../api/runtime.ts';
 import type { Clock } from '../lib/clock.ts';
+import { bytesIn } from '../lib/directory-size.ts';
 import type { Database } from '../store/database.ts';
 import { TableSizes } from '../store/measure.ts';
 import type { Statement } from '../store/statement.ts';
@@ -22,9 +22,9 @@ export class StorageUsage {
   readonly #clock: Clock;
   readonly #budget: StorageBudget;
   readonly #settings: () => RetentionSettings;
-  readonly #tables: TableSizes;
+  /** Made when it is first asked for: a start need not look at every table. */
+  #tables: TableSizes | undefined;
   readonly #oldest: Statement<[number | null]>;
-  readonly #pageSize: number;
   #counted: { at: number; what: Promise<Counted> } | undefined;
 
   constructor(given: {
@@ -39,23 +39,20 @@ export class StorageUsage {
     this.#clock = given.clock;
     this.#budget = given.budget;
     this.#settings = given.settings;
-    this.#tables = new TableSizes(given.db);
     this.#oldest = given.db.prepare(
       `SELECT min(seq) FROM (SELECT (SELECT min(seq) FROM events) AS seq
        UNION ALL SELECT (SELECT min(seq) FROM deltas))`,
     );
-    this.#pageSize = given.db.prepare<[number]>('PRAGMA page_size').get()?.[0] ?? 4096;
   }
 
   /** What is known without counting. */
   figures(): StorageFigures {
     const { max_bytes, min_free_bytes } = this.#settings();
-    const { usedBytes, freePages, diskFreeBytes } = this.#budget;
-    const free = freePages * this.#pageSize;
+    const { usedBytes, databaseBytes, databaseFreeBytes, diskFreeBytes } = this.#budget;
     return {
       latest_seq: this.#db.durableSeq,
-      database_bytes: usedBytes + free,
-      free_bytes_in_database: free,
+      database_bytes: databaseBytes,
+      free_bytes_in_database: databaseFreeBytes,
       wal_bytes: this.#db.walBytes,
       budget: { max_bytes, used_bytes: usedBytes },
       disk_free_bytes: diskFreeBytes,
@@ -75,6 +72,7 @@ export class StorageUsage {
   }
 
   async #count(): Promise<Counted> {
+    this.#tables ??= new TableSizes(this.#db);
     return {
       tables: await this.#tables.measure(),
       blobs_bytes: await bytesIn(path.join(this.#directory, 'blobs')),
@@ -83,15 +81,4 @@ export class StorageUsage {
       counted_at: this.#clock.now(),
     };
   }
-}
-
-/** What the files of a directory take, which need not be there; some may go meanwhile. */
-async function bytesIn(directory: string): Promise<number> {
-  let bytes = 0;
-  for (const name of await fs.readdir(directory).catch(() => []))
-    bytes += await fs.stat(path.join(directory, name)).then(
-      ({ size }) => size,
-      () => 0,
-    );
-  return bytes;
 }
