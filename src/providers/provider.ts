@@ -40,6 +40,11 @@ export interface TurnOutcome {
   usage?: Partial<Usage>;
 }
 
+/** A turn that failed. */
+export function failed(code: string, message: string): TurnOutcome {
+  return { status: 'failed', error: { code, message } };
+}
+
 /** Why no agent could be had for a turn; the turn fails with its code. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';

@@ -6,11 +6,13 @@ import type { Clock } from '../../lib/clock.ts';
 import {
   type Agent,
   type AgentSink,
+  failed,
   ProviderError,
   type ToolChange,
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
+import { answered, saidOfExit, tailOf, withTail } from '../agent-process.ts';
 import { type AcpConnection, agentError, connectAcp, isClosed } from './connection.ts';
 import {
   type Choice,
@@ -39,8 +41,6 @@ const MAX_LIST_PAGES = 100;
 const REFUSED_GRACE_MS = 10_000;
 /** An agent that closed its connection has this long to go by itself. */
 const LOST_GRACE_MS = 1000;
-/** So much of what an agent said on stderr is kept, to explain its end. */
-const STDERR_TAIL_CHARACTERS = 2000;
 
 export interface AgentOptions {
   cwd: string;
@@ -182,7 +182,7 @@ class AcpAgent implements Agent {
   readonly #tools = new Map<string, ToolChange>();
   #asksUs = false;
   #cancelled = false;
-  #stderr = '';
+  readonly #stderr: () => string;
   /** Set while nothing it says is of a turn: it replays the history of a session, or confirms its settings. */
   #isDeaf = false;
   #lastHeardAt = 0;
@@ -192,21 +192,14 @@ class AcpAgent implements Agent {
     this.#child = child;
     this.#options = options;
     this.pid = child.pid;
-    child.stderr.setEncoding('utf8');
-    child.stderr.on('data', (text: string) => {
-      this.#stderr = (this.#stderr + text).slice(-STDERR_TAIL_CHARACTERS);
-    });
+    this.#stderr = tailOf(child.stderr);
     this.#connection = connectAcp(child, {
       onUpdate: (params) => this.#update(params),
       onPermission: (params, withdrawn) => this.#permission(params, withdrawn),
       onUnknown: options.onUnknown,
     });
     void this.#connection.closed.then(() => this.#endOnceLost());
-    this.gone = child.exited.then(
-      ({ code, signal }) =>
-        this.#describeExit(signal ? `was killed by ${signal}` : `exited with ${code}`),
-      (error: unknown) => `could not be started: ${String(error)}`,
-    );
+    this.gone = saidOfExit(child.exited).then((how) => withTail(how, this.#stderr()));
   }
 
   async initialize(): Promise<void> {
@@ -405,17 +398,9 @@ class AcpAgent implements Agent {
   /** Anything but a prompt is answered soon; what fails here keeps the agent's own error as its cause. */
   async #ask(method: string, params: object): Promise<unknown> {
     const { clock, settings } = this.#options;
-    const timer = new AbortController();
+    const limits = { ms: settings.requestTimeoutMs, clock, gone: this.gone };
     try {
-      return await Promise.race([
-        this.#connection.request(method, params),
-        clock.sleep(settings.requestTimeoutMs, timer.signal).then(() => {
-          throw new Error(`it did not answer within ${settings.requestTimeoutMs / 1000} s`);
-        }),
-        this.gone.then((how) => {
-          throw new Error(`it ${how}`);
-        }),
-      ]);
+      return await answered(this.#connection.request(method, params), limits);
     } catch (error) {
       const said =
         agentError(error)?.message ??
@@ -425,8 +410,6 @@ class AcpAgent implements Agent {
         `acp: the agent failed at ${method}: ${said}`,
         { cause: error },
       );
-    } finally {
-      timer.abort();
     }
   }
 
@@ -512,11 +495,6 @@ class AcpAgent implements Agent {
     if (how === null) await this.#child.end(0);
     return how;
   }
-
-  #describeExit(how: string): string {
-    const tail = this.#stderr.trim().split('\n').slice(-5).join(' | ');
-    return tail ? `${how}; it said: ${tail}` : how;
-  }
 }
 
 /** What the agent says of a session that it opened; `otherwise` for what is not that. */
@@ -551,8 +529,4 @@ function outcomeOf(answer: unknown): TurnOutcome {
     default:
       return { status: 'completed', error: null, ...used };
   }
-}
-
-function failed(code: string, message: string): TurnOutcome {
-  return { status: 'failed', error: { code, message } };
 }

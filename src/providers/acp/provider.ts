@@ -3,6 +3,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { findProgram } from '../../lib/find-program.ts';
 import { newSecret } from '../../lib/ids.ts';
 import { agentEnvironment } from '../environment.ts';
+import { Known } from '../known.ts';
 import type { AgentSink, Provider } from '../provider.ts';
 import { type AgentOptions, hasSession, listSessions, openAcpAgent } from './agent.ts';
 
@@ -25,11 +26,7 @@ export function acpProvider(given: {
 }): Provider {
   const { settings } = given;
   const environment = agentEnvironment(process.env, { ...lockedDoors(), ...settings.env });
-  const known = {
-    version: null as string | null,
-    unknown_messages: 0,
-    last_error: null as string | null,
-  };
+  const known = new Known();
 
   const optionsFor = (
     cwd: string,
@@ -43,19 +40,11 @@ export function acpProvider(given: {
     sink,
     signal,
     environment,
-    onUnknown: () => known.unknown_messages++,
+    onUnknown: () => known.unknownMessages++,
     onVersion: (version) => {
       known.version = version;
     },
   });
-  const noted = async <T>(work: Promise<T>): Promise<T> => {
-    try {
-      return await work;
-    } catch (error) {
-      known.last_error = error instanceof Error ? error.message : String(error);
-      throw error;
-    }
-  };
 
   return {
     id: 'acp',
@@ -70,7 +59,7 @@ export function acpProvider(given: {
       models: false,
     },
     problem: () => problemOf(settings),
-    stats: () => ({ ...known, command: settings.command }),
+    stats: () => known.stats(settings.command),
     authStatus: async () => ({
       authenticated: null,
       mode: settings.enabled ? 'agent_managed' : 'not_configured',
@@ -80,15 +69,17 @@ export function acpProvider(given: {
     }),
     models: async () => [],
     open: (session, sink, signal) =>
-      noted(openAcpAgent(session, optionsFor(session.cwd, `agent of ${session.id}`, sink, signal))),
+      known.noted(
+        openAcpAgent(session, optionsFor(session.cwd, `agent of ${session.id}`, sink, signal)),
+      ),
     listed: (signal) =>
-      noted(
+      known.noted(
         listSessions(
           optionsFor(process.cwd(), 'agent that lists its sessions', silentSink, signal),
         ),
       ),
     has: ({ ref, cwd }, signal) =>
-      noted(
+      known.noted(
         hasSession(ref, optionsFor(cwd, 'agent that is asked for a session', silentSink, signal)),
       ),
   };

@@ -7,12 +7,13 @@ import { newUuid } from '../../lib/ids.ts';
 import {
   type Agent,
   type AgentSink,
+  failed,
   ProviderError,
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
 import { type Handlers, type Message, Refusal } from './connection.ts';
-import { failed, outcomeOf, textOf } from './outcome.ts';
+import { outcomeOf, textOf } from './outcome.ts';
 import {
   approvalRequest,
   type Permission,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { TurnOutcome } from '../provider.ts';
+import { failed, type TurnOutcome } from '../provider.ts';
 import type { Message } from './connection.ts';
 
 const result = z.looseObject({
@@ -35,8 +35,4 @@ function wayOut(said: string): string {
   return /not logged in|\/login|invalid api key/i.test(said)
     ? ': log in with "claude auth login" as the user who runs cadre, or give it a key'
     : '';
-}
-
-export function failed(code: string, message: string): TurnOutcome {
-  return { status: 'failed', error: { code, message } };
 }

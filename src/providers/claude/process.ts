@@ -1,5 +1,6 @@
 import type { Child, Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { answered, saidOfExit, tailOf, withTail } from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
 import { Connection, type Handlers, Refusal } from './connection.ts';
 
@@ -9,8 +10,6 @@ const REQUEST_MS = 120_000;
 const LOST_GRACE_MS = 1000;
 /** One that is at no turn goes by itself when it reads the end of its input. */
 const IDLE_EXIT_MS = 500;
-/** So much of what it said on stderr is kept, to explain its end. */
-const STDERR_TAIL_CHARACTERS = 2000;
 
 export interface Start {
   command: string;
@@ -31,16 +30,13 @@ export class ClaudeProcess {
   readonly connection: Connection;
   readonly #child: Child;
   readonly #clock: Clock;
-  #stderr = '';
+  readonly #stderr: () => string;
 
   private constructor(child: Child, clock: Clock, handlers: Handlers) {
     this.#child = child;
     this.#clock = clock;
     this.pid = child.pid;
-    child.stderr.setEncoding('utf8');
-    child.stderr.on('data', (text: string) => {
-      this.#stderr = (this.#stderr + text).slice(-STDERR_TAIL_CHARACTERS);
-    });
+    this.#stderr = tailOf(child.stderr);
     this.connection = new Connection(child, handlers);
     this.gone = this.#end();
   }
@@ -60,25 +56,15 @@ export class ClaudeProcess {
 
   /** Asks it for something that it answers at once. Throws {@link ProviderError}, caused by its refusal if it did. */
   async ask(subtype: string, more: object = {}): Promise<unknown> {
-    const timer = new AbortController();
+    const limits = { ms: REQUEST_MS, clock: this.#clock, gone: this.gone };
     try {
-      return await Promise.race([
-        this.connection.request(subtype, more),
-        this.#clock.sleep(REQUEST_MS, timer.signal).then(() => {
-          throw new Error(`it did not answer within ${REQUEST_MS / 1000} s`);
-        }),
-        this.gone.then((how) => {
-          throw new Error(`it ${how}`);
-        }),
-      ]);
+      return await answered(this.connection.request(subtype, more), limits);
     } catch (error) {
       const { message } = error as Error;
       const said = error instanceof Refusal ? `it refused: ${message}` : message;
       throw new ProviderError('provider_unavailable', `claude: ${subtype} failed: ${said}`, {
         cause: error,
       });
-    } finally {
-      timer.abort();
     }
   }
 
@@ -91,14 +77,11 @@ export class ClaudeProcess {
 
   /** Last lines of stderr: the only place where some failures are told. */
   get stderr(): string {
-    return this.#stderr.trim().split('\n').slice(-5).join(' | ');
+    return this.#stderr();
   }
 
   async #end(): Promise<string> {
-    const exited = this.#child.exited.then(
-      ({ code, signal }) => (signal ? `was killed by ${signal}` : `exited with ${code}`),
-      (error: unknown) => `could not be started: ${String(error)}`,
-    );
+    const exited = saidOfExit(this.#child.exited);
     // What it said before it went is still on its way.
     const wrong = await Promise.race([
       this.connection.closed,
@@ -106,8 +89,7 @@ export class ClaudeProcess {
     ]);
     if (wrong !== null || !(await this.#exitsWithin(LOST_GRACE_MS))) await this.#child.end(0);
     if (wrong !== null) return `broke the protocol and was ended: ${wrong}`;
-    const how = await exited;
-    return this.stderr ? `${how}; it said: ${this.stderr}` : how;
+    return withTail(await exited, this.stderr);
   }
 
   async #exitsWithin(ms: number): Promise<boolean> {

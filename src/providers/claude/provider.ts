@@ -5,6 +5,7 @@ import { AppError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { findProgram } from '../../lib/find-program.ts';
 import { agentEnvironment } from '../environment.ts';
+import { Known } from '../known.ts';
 import type { Provider } from '../provider.ts';
 import { askClaude, type ClaudeOptions, openClaude } from './agent.ts';
 import { askStatus, endLogin, readKey, removeKey, writeKey } from './login.ts';
@@ -35,11 +36,7 @@ export function claudeProvider(given: {
   const { command, args, env } = settings;
   const home = settings.home === null ? null : path.resolve(settings.home);
   const problem = (): string | null => problemOf(settings);
-  const known = {
-    version: null as string | null,
-    unknown_messages: 0,
-    last_error: null as string | null,
-  };
+  const known = new Known();
   let models: { list: Model[]; at: number } | undefined;
 
   /** A key of cadre's own is read for each process, and given to claude alone. */
@@ -57,21 +54,13 @@ export function claudeProvider(given: {
     args,
     env: environment(),
     signal,
-    onUnknown: () => known.unknown_messages++,
+    onUnknown: () => known.unknownMessages++,
     onInitialized: (said) => {
       known.version = said.version;
       models = { list: said.models, at: clock.monotonic() };
     },
   });
   const asked = () => ({ ...given, command, args, env: environment() });
-  const noted = async <T>(work: Promise<T>): Promise<T> => {
-    try {
-      return await work;
-    } catch (error) {
-      known.last_error = error instanceof Error ? error.message : String(error);
-      throw error;
-    }
-  };
   const transcripts = () => listTranscripts(configDirectory(environment()));
   const authStatus = async () => {
     const wrong = problem();
@@ -103,7 +92,7 @@ export function claudeProvider(given: {
       models: true,
     },
     problem,
-    stats: () => ({ ...known, command }),
+    stats: () => known.stats(command),
     authStatus,
     login: {
       async setKey(key) {
@@ -118,12 +107,12 @@ export function claudeProvider(given: {
     },
     async models() {
       if (!models || clock.monotonic() - models.at > MODELS_MS)
-        await noted(askClaude(process.cwd(), options(new AbortController().signal)));
+        await known.noted(askClaude(process.cwd(), options(new AbortController().signal)));
       return models?.list ?? [];
     },
     listed: () => transcripts(),
     has: async ({ ref }) => (await transcripts())?.has(ref) ?? true,
-    open: (session, sink, signal) => noted(openClaude(session, sink, options(signal))),
+    open: (session, sink, signal) => known.noted(openClaude(session, sink, options(signal))),
   };
 }
 

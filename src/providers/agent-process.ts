@@ -1,0 +1,50 @@
+import type { Readable } from 'node:stream';
+import type { ChildExit } from '../children/supervisor.ts';
+import type { Clock } from '../lib/clock.ts';
+
+/** So much of what an agent said on stderr is kept, to explain its end. */
+const STDERR_TAIL_CHARACTERS = 2000;
+
+/** Keeps the end of what an agent says on stderr; gives its last lines in one. */
+export function tailOf(stderr: Readable): () => string {
+  let tail = '';
+  stderr.setEncoding('utf8');
+  stderr.on('data', (text: string) => {
+    tail = (tail + text).slice(-STDERR_TAIL_CHARACTERS);
+  });
+  return () => tail.trim().split('\n').slice(-5).join(' | ');
+}
+
+/** How an agent went, in words. */
+export function saidOfExit(exited: Promise<ChildExit>): Promise<string> {
+  return exited.then(
+    ({ code, signal }) => (signal ? `was killed by ${signal}` : `exited with ${code}`),
+    (error: unknown) => `could not be started: ${String(error)}`,
+  );
+}
+
+/** With the last lines of its stderr, where there are any. */
+export function withTail(how: string, tail: string): string {
+  return tail ? `${how}; it said: ${tail}` : how;
+}
+
+/** An answer that has to come within `ms`, and while the agent lives. Throws Error where it does not. */
+export async function answered<T>(
+  answer: Promise<T>,
+  { ms, clock, gone }: { ms: number; clock: Clock; gone: Promise<string> },
+): Promise<T> {
+  const timer = new AbortController();
+  try {
+    return await Promise.race([
+      answer,
+      clock.sleep(ms, timer.signal).then(() => {
+        throw new Error(`it did not answer within ${ms / 1000} s`);
+      }),
+      gone.then((how) => {
+        throw new Error(`it ${how}`);
+      }),
+    ]);
+  } finally {
+    timer.abort();
+  }
+}
