@@ -8,6 +8,7 @@ function __cadre_offers
 	providers		whose agents this server can run
 	processes		commands that the server runs and supervises
 	events		the log of everything that happens
+	mcp		the tools of sessions\' agents
 	tokens		tokens for other programs, beside the API token
 	db		the database: copies of it, and whether it is whole
 	config		the configuration a server would start with
@@ -167,6 +168,20 @@ cadre events tail
 	--cursor-file	<file>	go on where the last run with this file stopped
 	--no-follow		end with the newest stored event
 cadre events help
+		<command>
+cadre mcp
+	serve		serve the tools of one session over MCP, on stdin and stdout: what an agent starts
+	tools		list the tools that sessions may call
+	call		call a tool as a session, and print the envelope
+	help		display help for command
+cadre mcp serve
+cadre mcp tools
+cadre mcp call
+		<tool>
+	--as	<session>	the session that calls: its id, or the end of it
+	--arg	<name=value>	an argument; JSON where it is JSON, else text
+	--args	<json>	all arguments, as one object
+cadre mcp help
 		<command>
 cadre tokens
 	list		list tokens, newest first

@@ -78,7 +78,9 @@ export const places = {
       'teams act through the services of the nouns below them; runtime.ts wires what lies above',
   },
   gateway: {
-    may: ['sessions', 'processes', 'worktrees', 'teams', ...records],
+    may: ['sessions', 'processes', 'worktrees', 'teams', 'idempotency', ...records],
+    types: ['providers/provider'],
+    lazily: ['sidecar'],
     because:
       'a tool call is a use-case of a noun: the gateway calls its service and reaches no edge',
   },
@@ -187,6 +189,10 @@ export const doors = {
   '@agentclientprotocol/sdk': {
     in: ['providers/acp', 'demo-agent'],
     because: 'ACP is the word of one provider; its types would become ours',
+  },
+  '@modelcontextprotocol/sdk': {
+    in: ['sidecar'],
+    because: 'MCP is how agents reach the tools; what a tool does knows nothing of it',
   },
   pino: {
     in: ['lib/log'],

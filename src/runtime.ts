@@ -15,6 +15,10 @@ import { AppError } from './errors.ts';
 import { EventLog } from './events/log.ts';
 import { Feed } from './events/feed.ts';
 import { EventTally } from './events/tally.ts';
+import { agentTools } from './gateway/agent-tools.ts';
+import { processToolkit } from './gateway/process-tools.ts';
+import { type TeamFacts, ToolGateway } from './gateway/service.ts';
+import { SessionTokens } from './gateway/session-tokens.ts';
 import type { Figures } from './http/metrics.ts';
 import { createHttpServer } from './http/server.ts';
 import { hostName } from './http/auth.ts';
@@ -29,7 +33,7 @@ import { KeptAnswers } from './idempotency/kept-answers.ts';
 import { agentEnvironment } from './providers/environment.ts';
 import { acpProvider } from './providers/acp/provider.ts';
 import { claudeProvider } from './providers/claude/provider.ts';
-import type { Provider } from './providers/provider.ts';
+import type { AgentTools, Provider } from './providers/provider.ts';
 import { ProviderRegistry } from './providers/registry.ts';
 import { recover } from './recovery/recover.ts';
 import { verifySessions } from './recovery/verify.ts';
@@ -101,7 +105,13 @@ export interface Runtime {
 /** The providers as a server with this configuration would show them; nothing is started. */
 export function describeProviders(config: Config): ProviderRecord[] {
   const supervisor = { start: () => Promise.reject(new Error('no server')) };
-  const given = { supervisor: supervisor as unknown as Supervisor, clock: systemClock };
+  const given = {
+    supervisor: supervisor as unknown as Supervisor,
+    clock: systemClock,
+    toolsFor: () => {
+      throw new Error('no server');
+    },
+  };
   return new ProviderRegistry(configuredProviders(config, given)).list();
 }
 
@@ -170,8 +180,14 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const keeper = new Keeper({ marker, log: logger });
   const ledger = new Ledger({ db, clock, marker });
   const supervisor = new Supervisor({ keeper, ledger, clock, failpoint, log: logger, marker });
+  const sessionTokens = new SessionTokens();
+  const toolsFor = agentTools({
+    gateway: () => gateway,
+    tokens: sessionTokens,
+    url: () => config.public_base_url ?? url,
+  });
   const providers = new ProviderRegistry(
-    options.providers ?? configuredProviders(config, { supervisor, clock }),
+    options.providers ?? configuredProviders(config, { supervisor, clock, toolsFor }),
   );
 
   const recovered = await recover({
@@ -285,6 +301,14 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     assertRoom: () => budget.assertRoom(),
   });
   const keptAnswers = new KeptAnswers({ db, clock });
+  const gateway = new ToolGateway({
+    db,
+    sessions: sessionStore,
+    toolkits: [processToolkit({ processes, sessions })],
+    keptAnswers,
+    teamFacts: () => teamFacts(live.now),
+    logger,
+  });
   const tokens = new TokenService({ db, clock, ids, logger });
   const counts = new SessionCounts(db);
   const loop = undo.use(watchEventLoop());
@@ -293,6 +317,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     access: {
       token: () => live.now.auth.token,
       scopeOf: (given) => tokens.scopeOf(given),
+      sessionOf: (given) => sessionTokens.sessionOf(given),
       allowedHosts: () => allowedHosts(live.now),
       allowedOrigins: () => live.now.server.allowed_origins,
     },
@@ -324,6 +349,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       login: (id) => providers.login(id),
     },
     tokens,
+    gateway,
     keptAnswers,
     clock,
     ids,
@@ -518,9 +544,20 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   }
 }
 
+/** What the gateway tells of how teams are configured. */
+function teamFacts({ teams }: Config): TeamFacts {
+  return {
+    cadreTeamManagePermissions: {
+      non_lead_can_add_members: teams.non_lead_can_add_members,
+      non_lead_can_remove_members: teams.non_lead_can_remove_members,
+    },
+    cadreTeamModelPresets: teams.model_presets,
+  };
+}
+
 function configuredProviders(
   { providers: { acp, claude } }: Config,
-  given: { supervisor: Supervisor; clock: Clock },
+  given: { supervisor: Supervisor; clock: Clock; toolsFor: (sessionId: string) => AgentTools },
 ): Provider[] {
   return [
     acpProvider({

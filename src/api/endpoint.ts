@@ -14,8 +14,11 @@ export interface Endpoint<
   /** With parameters as `{name}`. */
   path: string;
   summary: string;
-  /** `public` needs no token; `admin` needs one of that scope, also to read. */
-  access: 'public' | 'token' | 'admin';
+  /**
+   * `public` needs no token; `admin` needs one of that scope, also to read; `gateway` takes the tokens of sessions'
+   * agents, too, which open nothing else.
+   */
+  access: 'public' | 'token' | 'admin' | 'gateway';
   /**
    * `json` answers one document; `stream` is Server-Sent Events; `text` is what `response` says, as plain text;
    * `bytes` is a file.

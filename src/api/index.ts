@@ -1,5 +1,6 @@
 import * as approvals from './approvals.ts';
 import * as events from './events.ts';
+import * as gateway from './gateway.ts';
 import * as providers from './providers.ts';
 import * as processes from './processes.ts';
 import * as runtime from './runtime.ts';
@@ -52,6 +53,8 @@ export const endpoints = {
   streamEvents: events.streamEvents,
   replaySessionEvents: events.replaySessionEvents,
   streamSessionEvents: events.streamSessionEvents,
+  getCapabilities: gateway.getCapabilities,
+  invokeTool: gateway.invokeTool,
   listTokens: tokens.listTokens,
   createToken: tokens.createToken,
   deleteToken: tokens.deleteToken,

@@ -143,7 +143,8 @@ function codesOf(endpoint: Endpoint): ErrorCode[] {
       ...(isOpen ? [] : (['unauthorized'] as const)),
       'forbidden_host',
       'forbidden_origin',
-      ...(!isOpen && (changes || access === 'admin') ? (['forbidden_scope'] as const) : []),
+      // Of a token that may only read, or that opens the tools alone.
+      ...(isOpen || (access === 'gateway' && !changes) ? [] : (['forbidden_scope'] as const)),
       ...errors,
       ...(takesKey(endpoint) ? (['idempotency_conflict'] as const) : []),
       ...(changes ? (['payload_too_large', 'unsupported_media_type'] as const) : []),
@@ -194,6 +195,6 @@ function referred(headers: readonly string[]): Record<string, object> {
 }
 
 /** Whether an endpoint keeps its answers for an Idempotency-Key. */
-export function takesKey({ method, secret }: Endpoint): boolean {
-  return method === 'POST' && !secret;
+export function takesKey({ method, secret, access }: Endpoint): boolean {
+  return method === 'POST' && !secret && access !== 'gateway';
 }

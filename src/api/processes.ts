@@ -49,25 +49,28 @@ const logPart = z
   })
   .nullable();
 
+/** What is to be run, and whose it is. */
+export const newProcess = z.strictObject({
+  command: z.string().min(1).describe('A line of shell, or plain words where the shell is off.'),
+  cwd: z.string().nullish().describe("Relative to the owner's directory, else to the server's."),
+  timeout_ms: z
+    .int()
+    .min(0)
+    .max(2_147_483_647)
+    .nullish()
+    .describe('Counted from its start; 0: none. Default: processes.default_timeout_ms.'),
+  session_id: z.string().nullish(),
+  on_exit: z
+    .enum(['notify'])
+    .nullish()
+    .describe('notify: its end becomes a turn of its owner, once.'),
+});
+
 export const createProcess = endpoint({
   method: 'POST',
   path: '/v1/processes',
   summary: 'Run a command; it starts as soon as there is a place for it',
-  body: z.strictObject({
-    command: z.string().min(1).describe('A line of shell, or plain words where the shell is off.'),
-    cwd: z.string().nullish().describe("Relative to the owner's directory, else to the server's."),
-    timeout_ms: z
-      .int()
-      .min(0)
-      .max(2_147_483_647)
-      .nullish()
-      .describe('Counted from its start; 0: none. Default: processes.default_timeout_ms.'),
-    session_id: z.string().nullish(),
-    on_exit: z
-      .enum(['notify'])
-      .nullish()
-      .describe('notify: its end becomes a turn of its owner, once.'),
-  }),
+  body: newProcess,
   response: envelope,
   errors: ['not_found', 'session_closed', 'session_failed', 'too_many', 'storage_full'],
 });
@@ -164,13 +167,15 @@ export const waitForProcess = endpoint({
   errors: ['not_found'],
 });
 
+export const killReason = z.string().max(1000).nullish();
+
 export const killProcess = endpoint({
   method: 'POST',
   path: '/v1/processes/{process_id}/kill',
   summary: 'End a process and all it started; one that has ended is given as it is',
   params: processParam,
   query: ownerQuery,
-  body: z.strictObject({ reason: z.string().max(1000).nullish() }),
+  body: z.strictObject({ reason: killReason }),
   response: envelope,
   errors: ['not_found'],
 });

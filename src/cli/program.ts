@@ -16,6 +16,7 @@ const commands: Record<string, () => Promise<Register>> = {
   providers: async () => (await import('./commands/providers.ts')).providerCommands,
   processes: async () => (await import('./commands/processes.ts')).processCommands,
   events: async () => (await import('./commands/events.ts')).eventCommands,
+  mcp: async () => (await import('./commands/mcp.ts')).mcpCommands,
   tokens: async () => (await import('./commands/tokens.ts')).tokenCommands,
   db: async () => (await import('./commands/db.ts')).dbCommands,
   config: async () => (await import('./commands/config.ts')).configCommands,

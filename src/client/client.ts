@@ -39,17 +39,26 @@ export class Client {
     return this.#options.url;
   }
 
-  async call<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<ResponseOf<E>> {
-    return (await this.ask(endpoint, input)).value;
+  async call<E extends Endpoint>(
+    endpoint: E,
+    input: CallInput<E>,
+    signal?: AbortSignal,
+  ): Promise<ResponseOf<E>> {
+    return (await this.ask(endpoint, input, signal)).value;
   }
 
   /** Like `call`, with the headers of the answer. */
-  async ask<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<Answer<ResponseOf<E>>> {
+  async ask<E extends Endpoint>(
+    endpoint: E,
+    input: CallInput<E>,
+    signal?: AbortSignal,
+  ): Promise<Answer<ResponseOf<E>>> {
     const { body } = input as { body?: unknown };
     const response = await this.open(
       endpoint,
       input,
       body === undefined ? undefined : JSON.stringify(body),
+      signal && { signal },
     );
     const text = await readAll(response);
     const value = (endpoint.answers === 'text' ? text : JSON.parse(text)) as ResponseOf<E>;

@@ -13,11 +13,23 @@ const RELOADED = new Set([
   'retention.max_bytes',
   'retention.max_age_days',
   'retention.min_free_bytes',
+  'processes.max_concurrent',
+  'processes.max_queued',
+  'processes.default_timeout_ms',
+  'processes.kill_grace_ms',
+  'processes.max_output_bytes_per_process',
+  'processes.allow_shell',
+  'processes.env_remove',
   'sessions.turn_timeout_ms',
   'approvals.timeout_ms',
   'approvals.notify_command',
   'providers.idle_timeout_ms',
   'providers.max_live',
+  'teams.enabled',
+  'teams.non_lead_can_add_members',
+  'teams.non_lead_can_remove_members',
+  'teams.max_hops',
+  'teams.model_presets',
 ]);
 
 /** The configuration just now: whoever needs a value of it reads it when it is needed. */

@@ -73,6 +73,26 @@ export const configSchema = z.strictObject({
       notify_command: z.string().min(1).nullable().default(null),
     })
     .prefault({}),
+  teams: z
+    .strictObject({
+      /** Off: agents have no team tools; the routes of teams stay. */
+      enabled: z.boolean().default(true),
+      non_lead_can_add_members: z.boolean().default(false),
+      non_lead_can_remove_members: z.boolean().default(false),
+      /** So many messages of agents in a row, with no turn of a person between; null: no limit. */
+      max_hops: z.int().min(1).nullable().default(null),
+      model_presets: z
+        .array(
+          z.strictObject({
+            name: z.string().min(1),
+            provider: z.enum(['codex', 'claude', 'acp']),
+            model: z.string().min(1).nullable().default(null),
+            thinking_effort: z.string().min(1).nullable().default(null),
+          }),
+        )
+        .default([]),
+    })
+    .prefault({}),
   providers: z
     .strictObject({
       idle_timeout_ms: milliseconds.default(900_000),

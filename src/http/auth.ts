@@ -10,24 +10,29 @@ export interface AccessRules {
   token: () => string;
   /** What the bearer of another token may do; null for one that nobody was given. */
   scopeOf: (token: string) => TokenScope | null;
+  /** The session whose agent was given a token; null for one that no agent was given. */
+  sessionOf: (token: string) => string | null;
   /** Host names beside the loopback ones that requests may be addressed to. */
   allowedHosts: () => readonly string[];
   /** Origins that a browser may send from. */
   allowedOrigins: () => readonly string[];
 }
 
+/** Whose request it is: of people and programs with a token, or of the agent of a session. */
+export type Bearer = { scope: TokenScope } | { scope: 'agent'; sessionId: string };
+
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Refuses a request that is not addressed to us (DNS rebinding), comes from a foreign web page, has no valid
- * token, or one of too small a scope. In that order, before anything else is looked at; public routes skip
- * only the token.
+ * Who sends a request; null where nobody has to say. Refuses one that is not addressed to us (DNS rebinding),
+ * comes from a foreign web page, has no valid token, or one of too small a scope. In that order, before anything
+ * else is looked at; public routes skip only the token.
  */
-export function assertMayEnter(
+export function admit(
   { method, headers, raw }: EnteringRequest,
   access: Endpoint['access'],
   rules: AccessRules,
-): void {
+): Bearer | null {
   for (const host of hostsOf(raw)) {
     const name = hostName(host);
     if (name !== null && (LOOPBACK.has(name) || isAmong(rules.allowedHosts(), name))) continue;
@@ -43,15 +48,22 @@ export function assertMayEnter(
       `requests from the origin "${origin}" are refused: add it to server.allowed_origins`,
     );
   }
-  if (access === 'public') return;
-  const scope = scopeOf(headers.authorization, rules);
-  if (scope === null) throw new AppError('unauthorized', 'missing or invalid bearer token');
-  if (scope === 'read' && (access === 'admin' || method !== 'GET')) {
+  if (access === 'public') return null;
+  const bearer = bearerOf(headers.authorization, rules);
+  if (bearer === null) throw new AppError('unauthorized', 'missing or invalid bearer token');
+  if (bearer.scope === 'agent' && access !== 'gateway') {
+    throw new AppError(
+      'forbidden_scope',
+      'this token is of the agent of a session: it opens the tools under /v1/mcp/ alone',
+    );
+  }
+  if (bearer.scope === 'read' && (access === 'admin' || method !== 'GET')) {
     throw new AppError(
       'forbidden_scope',
       'this token may only read, and no tokens: use one with the scope admin',
     );
   }
+  return bearer;
 }
 
 /** What is looked at of a request. */
@@ -81,13 +93,16 @@ export function hostName(header: string | undefined): string | null {
   return match?.[1] ?? null;
 }
 
-/** What the bearer may do; null where there is none, or nobody knows the token. */
-function scopeOf(header: string | undefined, rules: AccessRules): TokenScope | null {
+/** Null where there is no token, or nobody knows it. */
+function bearerOf(header: string | undefined, rules: AccessRules): Bearer | null {
   const given = /^Bearer (.+)$/i.exec(header ?? '')?.[1];
   if (given === undefined) return null;
   // Digests have one length, so the comparison tells nothing of the token's.
-  if (timingSafeEqual(digest(given), digest(rules.token()))) return 'admin';
-  return rules.scopeOf(given);
+  if (timingSafeEqual(digest(given), digest(rules.token()))) return { scope: 'admin' };
+  const scope = rules.scopeOf(given);
+  if (scope !== null) return { scope };
+  const sessionId = rules.sessionOf(given);
+  return sessionId === null ? null : { scope: 'agent', sessionId };
 }
 
 function digest(text: string): Buffer {

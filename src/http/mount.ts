@@ -11,10 +11,14 @@ import {
   type KeptAnswers,
   type KeyedRequest,
 } from '../idempotency/kept-answers.ts';
+import type { Bearer } from './auth.ts';
 import { errorReply } from './errors.ts';
 import { queryDecoder, validator } from './validate.ts';
 
 declare module 'fastify' {
+  interface FastifyRequest {
+    bearer: Bearer | null;
+  }
   interface FastifyContextConfig {
     access?: Endpoint['access'];
   }
@@ -25,6 +29,8 @@ export interface Call<E> {
   params: ParamsOf<E>;
   query: QueryOf<E>;
   body: BodyOf<E>;
+  /** Who sends it; null where nobody has to say. */
+  bearer: Bearer | null;
   /** Keeps the answer for the request's Idempotency-Key, if it has one: call it in the transaction of the effect. */
   keep: Keep;
   header: (name: string) => string | undefined;
@@ -104,6 +110,7 @@ function callReader<E extends Endpoint>(
     body: (endpoint.method === 'GET'
       ? undefined
       : checkBody(request.body === undefined ? {} : request.body)) as BodyOf<E>,
+    bearer: request.bearer,
     header: (name) => firstOf(request.headers[name]),
     setHeader: (name, value) => void reply.header(name, value),
     left: () => {
@@ -144,9 +151,15 @@ function keptRefusal(error: unknown): KeptAnswer | null {
  * What an Idempotency-Key stands for: one token's request, its path and body. Throws `invalid` for a bad key,
  * and for any where the answer must not be kept.
  */
-function keyedRequest(request: FastifyRequest, { secret, path }: Endpoint): KeyedRequest | null {
+function keyedRequest(
+  request: FastifyRequest,
+  { access, secret, path }: Endpoint,
+): KeyedRequest | null {
   const given = request.headers['idempotency-key'];
   if (given === undefined) return null;
+  if (access === 'gateway') {
+    throw new AppError('invalid', `${path} takes no Idempotency-Key: give an invocation_id`);
+  }
   if (secret) {
     throw new AppError(
       'invalid',

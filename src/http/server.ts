@@ -12,6 +12,7 @@ import { endpoints } from '../api/index.ts';
 import { AppError } from '../errors.ts';
 import type { Feed } from '../events/feed.ts';
 import type { EventLog } from '../events/log.ts';
+import type { ToolGateway } from '../gateway/service.ts';
 import type { KeptAnswers } from '../idempotency/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
@@ -19,12 +20,13 @@ import type { Logger } from '../lib/log.ts';
 import type { ProcessService } from '../processes/service.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { TokenService } from '../tokens/service.ts';
-import { type AccessRules, assertMayEnter } from './auth.ts';
+import { type AccessRules, admit } from './auth.ts';
 import { errorReply } from './errors.ts';
 import { FailedAuthentications } from './failed-auth.ts';
 import { RequestCounts } from './metrics.ts';
 import { mounter } from './mount.ts';
 import { eventRoutes } from './routes/events.ts';
+import { gatewayRoutes } from './routes/gateway.ts';
 import { type ProviderKnowledge, providerRoutes } from './routes/providers.ts';
 import { runtimeRoutes, type SelfKnowledge } from './routes/runtime.ts';
 import { processRoutes } from './routes/processes.ts';
@@ -59,6 +61,7 @@ export function createHttpServer(given: {
   processes: ProcessService;
   providers: ProviderKnowledge;
   tokens: TokenService;
+  gateway: ToolGateway;
   keptAnswers: KeptAnswers;
   clock: Clock;
   ids: Ids;
@@ -92,6 +95,7 @@ export function createHttpServer(given: {
       }
     },
   }) as unknown as FastifyInstance;
+  app.decorateRequest('bearer', null);
   let changes = true;
   // Whoever may not enter is not told to go on with a body.
   app.server.on('checkContinue', (request, response) => {
@@ -126,6 +130,7 @@ export function createHttpServer(given: {
   processRoutes(mount, { ...given, streams });
   eventRoutes(mount, { ...given, streams, epoch: self.epoch });
   tokenRoutes(mount, given.tokens);
+  gatewayRoutes(mount, given.gateway);
 
   return {
     async listen(host, port) {
@@ -177,7 +182,11 @@ export function createHttpServer(given: {
 
   function mayEnter(raw: IncomingMessage): boolean {
     try {
-      assertMayEnter({ method: raw.method ?? '', headers: raw.headers, raw }, 'token', access);
+      admit(
+        { method: raw.method ?? '', headers: raw.headers, raw },
+        accessOfPath(raw.url ?? ''),
+        access,
+      );
       return true;
     } catch {
       return false;
@@ -187,7 +196,7 @@ export function createHttpServer(given: {
   /** Throws for who may not enter; where authentication failed, only once that may be answered. */
   async function letIn(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     try {
-      assertMayEnter(request, accessOf(request), access);
+      request.bearer = admit(request, accessOf(request), access);
     } catch (error) {
       if (error instanceof AppError && error.code === 'unauthorized') await failed(request, reply);
       throw error;
@@ -286,7 +295,11 @@ function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
 function accessOf(request: FastifyRequest): Endpoint['access'] {
   const { url, config } = request.routeOptions;
   if (url !== undefined) return config.access ?? 'token';
-  const path = pathOf(request);
+  return accessOfPath(request.url);
+}
+
+function accessOfPath(url: string): Endpoint['access'] {
+  const path = url.split('?')[0] ?? url;
   const [known] = routesOf(path);
   return known?.access ?? (/^\/+v1(\/|$)/i.test(path) ? 'token' : 'public');
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AppError } from '../errors.ts';
-import { nearest } from '../lib/nearest.ts';
+import { explain } from '../lib/explain.ts';
 
 /** A strict reading of one part of a request. Throws `invalid`, naming the field and what it may be. */
 export function validator<T extends z.ZodType>(
@@ -42,79 +42,4 @@ function fieldsThat(fields: Record<string, z.ZodType>, take: RegExp): Set<string
     take.test(JSON.stringify(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }))),
   );
   return new Set(named.map(([name]) => name));
-}
-
-function explain(error: z.ZodError, part: string, schema: z.ZodType): string {
-  const [issue] = error.issues;
-  return issue ? describe(issue, part, schema) : `${part}: not valid`;
-}
-
-function describe(issue: z.core.$ZodIssue, place: string, schema: z.ZodType): string {
-  const here = [place, ...issue.path.map(String)].join('.');
-  const inner = schemaAt(schema, issue.path);
-  if (issue.code === 'unrecognized_keys') {
-    const allowed = inner ? fieldsOf(inner) : [];
-    const [meant] = nearest(allowed, issue.keys[0] ?? '', (name) => name);
-    const hint = allowed.length > 0 ? `it takes: ${allowed.join(', ')}` : 'it takes none';
-    const guess = meant === undefined ? '' : `; did you mean "${meant}"?`;
-    return `${here}: unknown field "${issue.keys.join('", "')}"${guess}${guess ? ' ' : '; '}${hint}`;
-  }
-  if (issue.code === 'invalid_union' && issue.errors.length > 0) {
-    // The alternative that was meant is the one that got furthest.
-    const furthest = issue.errors
-      .map((issues, option) => ({ issues, option }))
-      .toSorted(
-        (a, b) => depthOf(b.issues) - depthOf(a.issues) || a.issues.length - b.issues.length,
-      )[0];
-    const options = inner && 'options' in inner ? (inner.options as z.ZodType[]) : [];
-    const [first] = furthest?.issues ?? [];
-    const meant = options[furthest?.option ?? 0];
-    if (first && meant) return describe(first, here, meant);
-  }
-  return `${here}: ${lower(issue.message)}`;
-}
-
-/** How far into the value the first complaint lies; a wrong kind of value at once is no distance at all. */
-function depthOf(issues: readonly z.core.$ZodIssue[]): number {
-  const [first] = issues;
-  if (!first) return 0;
-  return (
-    first.path.length + (first.code === 'invalid_type' || first.code === 'invalid_value' ? 0 : 1)
-  );
-}
-
-/** What is of use of any schema's insides. */
-interface Inside {
-  def: {
-    type: string;
-    innerType?: z.ZodType;
-    element?: z.ZodType;
-    shape?: Record<string, z.ZodType>;
-    options?: z.ZodType[];
-  };
-}
-
-/** The part of a schema that describes the value at a path; of alternatives, the first that has one. */
-function schemaAt(schema: z.ZodType, path: readonly PropertyKey[]): z.ZodType | undefined {
-  const { def } = schema as unknown as Inside;
-  if (def.innerType) return schemaAt(def.innerType, path);
-  const [key, ...rest] = path;
-  if (key === undefined) return schema;
-  for (const option of def.options ?? []) {
-    const found = schemaAt(option, path);
-    if (found) return found;
-  }
-  const next = def.type === 'array' ? def.element : def.shape?.[String(key)];
-  return next && schemaAt(next, rest);
-}
-
-/** The names of the fields of an object, or of all objects it may be. */
-function fieldsOf(schema: z.ZodType): string[] {
-  const { def } = schema as unknown as Inside;
-  const names = def.options ? def.options.flatMap(fieldsOf) : Object.keys(def.shape ?? {});
-  return [...new Set(names)];
-}
-
-function lower(text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1);
 }

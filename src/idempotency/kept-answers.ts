@@ -48,7 +48,8 @@ export class KeptAnswers {
   /**
    * Runs a request once. A repeated one gets the kept answer, a simultaneous one waits for it. `work` calls
    * `keep` in the transaction of its effect; the answer of one that has none is kept after it, and so is a
-   * refusal that `refusalOf` wants to be repeated.
+   * refusal that `refusalOf` wants to be repeated. `cutOff` is what it gets where a crash comes between: without
+   * one the request runs again then.
    * Throws `idempotency_conflict` where the key was used for another request.
    */
   async once<T>(
@@ -56,6 +57,7 @@ export class KeptAnswers {
     status: number,
     work: (keep: Keep) => Promise<T>,
     refusalOf: (error: unknown) => KeptAnswer | null,
+    cutOff?: KeptAnswer,
   ): Promise<{ kept: KeptAnswer } | { value: T }> {
     while (this.#underWay.has(request.key)) await this.#underWay.get(request.key);
     const done = Promise.withResolvers<void>();
@@ -63,6 +65,7 @@ export class KeptAnswers {
     try {
       const kept = await this.#db.read(() => this.#find(request));
       if (kept) return { kept };
+      if (cutOff) await this.#keep(request, cutOff);
       let isKept = false;
       const value = await this.#orKeepRefusal(request, refusalOf, () =>
         work((answer) => {

@@ -116,6 +116,20 @@ export interface Agent {
   end(graceMs: number): Promise<void>;
 }
 
+/** The tools that the agent of a session is given, as an MCP server named `cadre`. */
+export interface AgentTools {
+  /** How an agent starts the server by itself. `env` holds a secret: it goes over the agent's stdin, into no argument. */
+  readonly sidecar: { command: string; args: string[]; env: Record<string, string> };
+  /** The same server without a process: what it says is given to `send`. */
+  connect(send: (message: object) => void): ToolChannel;
+}
+
+/** A way to the tools that an agent speaks MCP over. */
+export interface ToolChannel {
+  take(message: unknown): void;
+  close(): void;
+}
+
 /** The login of a provider, where it may be changed over HTTP. Throws `provider_managed` for one that is the user's own. */
 export interface Login {
   setKey(key: string): Promise<AuthStatus>;

@@ -14,7 +14,12 @@ import { AppError } from '../errors.ts';
 import { type Keep, keepNothing } from '../idempotency/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
-import { type Provider, ProviderError } from '../providers/provider.ts';
+import {
+  type AgentAnswer,
+  type AgentRequest,
+  type Provider,
+  ProviderError,
+} from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
 import type { RecordPage } from '../store/records.ts';
 import type { AgentPool } from './agent-pool.ts';
@@ -261,6 +266,21 @@ export class SessionService {
       if (!(error instanceof ProviderError)) throw error;
       throw new AppError('provider_unavailable', error.message, { cause: error });
     }
+  }
+
+  /** The permission_mode that holds for what a session does just now: its turn's own, else the session's. */
+  permissionMode(sessionId: string): Promise<string | null> {
+    return this.#db.read(() => {
+      const session = this.#store.session(sessionId);
+      const { active_turn_id: active } = session;
+      const turn = active === null ? undefined : this.#store.turns.get(active);
+      return turn?.permission_mode ?? session.permission_mode;
+    });
+  }
+
+  /** Asks people for a session, in its active turn, as its agent would. Cancelled where it is at none. */
+  ask(sessionId: string, request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer> {
+    return this.#runner.ask(sessionId, request, withdrawn);
   }
 
   /** The approvals of one session, or of all. */

@@ -311,17 +311,21 @@ export class TurnRunner {
   #sink(live: LiveAgent): AgentSink {
     return {
       update: (update) => this.#outputOf(live).take(update),
-      ask: (request, withdrawn) => this.#ask(live, request, withdrawn),
+      ask: (request, withdrawn) => this.ask(live.session.id, request, withdrawn),
     };
   }
 
-  async #ask(
-    { session }: LiveAgent,
+  /**
+   * Asks people in the active turn of a session; what was allowed while it had no agent is not asked again.
+   * Cancelled where it is at no turn.
+   */
+  async ask(
+    sessionId: string,
     request: AgentRequest,
     withdrawn: AbortSignal,
   ): Promise<AgentAnswer> {
     const { store, desk } = this.#given;
-    const turnId = store.sessions.get(session.id)?.active_turn_id;
+    const turnId = store.sessions.get(sessionId)?.active_turn_id;
     const running = turnId ? this.#running.get(turnId) : undefined;
     if (!turnId || !running) return { decision: 'cancelled' };
     const grant = running.grants.findIndex((one) => desk.isSame(one, request));
@@ -329,7 +333,7 @@ export class TurnRunner {
       const [used] = running.grants.splice(grant, 1);
       return { decision: 'accept', answers: used?.answers ?? null };
     }
-    return desk.ask(session.id, turnId, request, withdrawn);
+    return desk.ask(sessionId, turnId, request, withdrawn);
   }
 
   /** Stores a turn's move, however long that takes; false when the server stopped before. */

@@ -350,6 +350,8 @@ async function something(stage: Stage): Promise<Record<string, string>> {
 
 function goodBodyOf({ body }: (typeof table)[number]['endpoint']): object {
   const good = {
+    tool_name: 'cadre_process_status',
+    caller_agent_id: `sess_${'0'.repeat(32)}`,
     provider: 'acp',
     input: [{ type: 'text', text: 'hi' }],
     decision: 'accept',

@@ -162,7 +162,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
       ];
       const replies = await Promise.all(asked.map((one) => send(url, { method, path, ...one })));
       const mayBeEmpty = !fields.some((name) =>
-        ['api_key', 'provider', 'input', 'decision', 'name', 'command'].includes(name),
+        ['api_key', 'provider', 'input', 'decision', 'name', 'command', 'tool_name'].includes(name),
       );
       for (const reply of replies) {
         expect(reply.json()).toEqual(replies[3]?.json());
@@ -173,7 +173,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
             : {
                 code: 'invalid',
                 error: expect.stringMatching(
-                  /^body\.(api_key|provider|input|decision|name|command)/,
+                  /^body\.(api_key|provider|input|decision|name|command|tool_name)/,
                 ),
               },
         );

@@ -153,10 +153,12 @@ describe('openapi.yaml', () => {
     expect(headersOf('sendTurn', '409')).toEqual(['X-Request-Id', 'Idempotency-Replayed']);
   });
 
-  test('says where an Idempotency-Key is taken: on each POST whose answer holds no secret.', () => {
+  test('says where an Idempotency-Key is taken: on each POST whose answer holds no secret, and that has no invocation_id.', () => {
     for (const { request, endpoint, operation } of operations) {
       const takes = operation.parameters.some(({ name }) => name === 'Idempotency-Key');
-      expect([request, takes]).toEqual([request, endpoint.method === 'POST' && !endpoint.secret]);
+      const { method, secret, access } = endpoint;
+      const should = method === 'POST' && !secret && access !== 'gateway';
+      expect([request, takes]).toEqual([request, should]);
     }
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
+import { configSchema } from '../../src/config/schema.ts';
 import { AppError } from '../../src/errors.ts';
 import { type TestRuntimeOptions, withRuntime } from '../support/runtime.ts';
 import {
@@ -39,6 +40,21 @@ describe('a process beyond those that may run at once', () => {
         expect(over.map(({ status }) => status)).toEqual(Array(6).fill('completed'));
         for (const [i, one] of over.entries())
           expect(one.started_at).toBeGreaterThanOrEqual(over[i - 1]?.ended_at ?? 0);
+      },
+      limits(1, 10),
+    ));
+
+  test('starts where a configuration that is loaded again makes a place for it.', () =>
+    withRuntime(
+      async (given) => {
+        using gate = new Gate(given.directory);
+        await run(given, gate.wait);
+        const waiting = await run(given, 'echo now');
+        expect((await get(given, waiting)).status).toBe('queued');
+        const more = { server: { bind_address: '127.0.0.1:0' }, processes: { max_concurrent: 2 } };
+        given.runtime.reload(() => configSchema.parse(more));
+        expect((await ended(given, waiting)).status).toBe('completed');
+        gate.open();
       },
       limits(1, 10),
     ));

@@ -6,6 +6,7 @@ import type { Clock } from '../../lib/clock.ts';
 import {
   type Agent,
   type AgentSink,
+  type AgentTools,
   failed,
   ProviderError,
   type ToolChange,
@@ -52,6 +53,8 @@ export interface AgentOptions {
   supervisor: Supervisor;
   clock: Clock;
   environment: Record<string, string>;
+  /** The tools that it is given with its session; null: none. */
+  tools: AgentTools | null;
   onUnknown: () => void;
   /** Told what the agent says of itself. */
   onVersion: (version: string) => void;
@@ -392,7 +395,11 @@ class AcpAgent implements Agent {
   }
 
   #place(cwd: string): object {
-    return { cwd, mcpServers: [] };
+    const { tools } = this.#options;
+    if (!tools) return { cwd, mcpServers: [] };
+    const { env, ...start } = tools.sidecar;
+    const variables = Object.entries(env).map(([name, value]) => ({ name, value }));
+    return { cwd, mcpServers: [{ name: 'cadre', ...start, env: variables }] };
   }
 
   /** Anything but a prompt is answered soon; what fails here keeps the agent's own error as its cause. */

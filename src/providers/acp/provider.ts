@@ -4,7 +4,7 @@ import { findProgram } from '../../lib/find-program.ts';
 import { newSecret } from '../../lib/ids.ts';
 import { agentEnvironment } from '../environment.ts';
 import { Known } from '../known.ts';
-import type { AgentSink, Provider } from '../provider.ts';
+import type { AgentSink, AgentTools, Provider } from '../provider.ts';
 import { type AgentOptions, hasSession, listSessions, openAcpAgent } from './agent.ts';
 
 /** How the agent is configured; `[providers.acp]`. */
@@ -23,6 +23,7 @@ export function acpProvider(given: {
   settings: AcpSettings;
   supervisor: Supervisor;
   clock: Clock;
+  toolsFor: (sessionId: string) => AgentTools;
 }): Provider {
   const { settings } = given;
   const environment = agentEnvironment(process.env, { ...lockedDoors(), ...settings.env });
@@ -40,6 +41,7 @@ export function acpProvider(given: {
     sink,
     signal,
     environment,
+    tools: null,
     onUnknown: () => known.unknownMessages++,
     onVersion: (version) => {
       known.version = version;
@@ -70,7 +72,10 @@ export function acpProvider(given: {
     models: async () => [],
     open: (session, sink, signal) =>
       known.noted(
-        openAcpAgent(session, optionsFor(session.cwd, `agent of ${session.id}`, sink, signal)),
+        openAcpAgent(session, {
+          ...optionsFor(session.cwd, `agent of ${session.id}`, sink, signal),
+          tools: given.toolsFor(session.id),
+        }),
       ),
     listed: (signal) =>
       known.noted(

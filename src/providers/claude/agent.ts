@@ -7,12 +7,13 @@ import { newUuid } from '../../lib/ids.ts';
 import {
   type Agent,
   type AgentSink,
+  type AgentTools,
   failed,
   ProviderError,
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
-import { type Handlers, type Message, Refusal } from './connection.ts';
+import { type Connection, type Handlers, type Message, Refusal } from './connection.ts';
 import { outcomeOf, textOf } from './outcome.ts';
 import {
   approvalRequest,
@@ -32,6 +33,7 @@ import {
   readModel,
 } from './settings.ts';
 import { kindOf, titleOf } from './tools.ts';
+import { TOOL_SERVER, ToolsChannel } from './tools-channel.ts';
 import { Reader } from './updates.ts';
 import { readResultUsage } from './usage.ts';
 
@@ -47,6 +49,8 @@ export interface ClaudeOptions {
   supervisor: Supervisor;
   clock: Clock;
   signal: AbortSignal;
+  /** The tools that the agent of a session is given. */
+  toolsFor: (sessionId: string) => AgentTools;
   onUnknown: () => void;
   /** Told what claude says of itself. */
   onInitialized: (said: { version: string | null; models: Model[] }) => void;
@@ -83,7 +87,8 @@ export async function openClaude(
 
 /** What claude says of itself, asked in a process for that alone. */
 export async function askClaude(cwd: string, options: ClaudeOptions): Promise<void> {
-  const claude = await initialized(cwd, 'claude that lists its models', [], silent, options);
+  const about = { cwd, what: 'claude that lists its models', args: [], hello: {} };
+  const claude = await initialized(about, silent, options);
   await claude.end(0, false);
 }
 
@@ -96,21 +101,19 @@ const silent: Handlers = {
 
 /** Starts a process and initializes it; ends it again if that fails or the signal aborts meanwhile. */
 async function initialized(
-  cwd: string,
-  what: string,
-  args: readonly string[],
+  { hello, ...about }: { cwd: string; what: string; args: readonly string[]; hello: object },
   handlers: Handlers,
   options: ClaudeOptions,
 ): Promise<ClaudeProcess> {
   const { signal, onInitialized } = options;
   signal.throwIfAborted();
-  const start = { ...options, cwd, what, args: [...options.args, ...SPEAKING, ...args] };
+  const start = { ...options, ...about, args: [...options.args, ...SPEAKING, ...about.args] };
   const claude = await ClaudeProcess.start(start, handlers);
   const abort = () => void claude.end(0, true);
   signal.addEventListener('abort', abort);
   if (signal.aborted) abort();
   try {
-    onInitialized(readInitialized(await claude.ask('initialize')));
+    onInitialized(readInitialized(await claude.ask('initialize', hello)));
     signal.throwIfAborted();
     return claude;
   } catch (error) {
@@ -268,13 +271,18 @@ class ClaudeAgent implements Agent {
   async #launch(forBypass: boolean, options: ClaudeOptions): Promise<void> {
     const which = this.#hasBegun ? `--resume=${this.ref}` : `--session-id=${this.ref}`;
     const mode = forBypass ? ['--allow-dangerously-skip-permissions'] : [];
+    const tools = new ToolsChannel(options.toolsFor(this.#session.id));
     const claude: ClaudeProcess = await initialized(
-      this.#session.cwd,
-      `claude of ${this.#session.id}`,
-      [which, '--permission-mode=default', ...mode],
+      {
+        cwd: this.#session.cwd,
+        what: `claude of ${this.#session.id}`,
+        // What our tools may do is decided by them.
+        args: [which, '--permission-mode=default', `--allowedTools=mcp__${TOOL_SERVER}`, ...mode],
+        hello: { sdkMcpServers: [TOOL_SERVER] },
+      },
       {
         onMessage: (message) => this.#take(message),
-        onRequest: (id, request) => void this.#answer(id, request),
+        onRequest: (id, request, connection) => void this.#answer(id, request, connection, tools),
         onWithdrawn: (id) => this.#asking.get(id)?.abort(),
         onUnknown: options.onUnknown,
       },
@@ -289,7 +297,10 @@ class ClaudeAgent implements Agent {
     this.#process = claude;
     this.#startedForBypass = forBypass;
     this.#now = { mode: 'default', model: null, effort: null };
-    void claude.gone.then((how) => this.#lost(claude, how));
+    void claude.gone.then((how) => {
+      tools.close();
+      this.#lost(claude, how);
+    });
     // What a turn that wishes for none goes back to, after one that did.
     this.defaults.model = await claude.ask('get_settings').then(readModel, () => null);
   }
@@ -333,12 +344,18 @@ class ClaudeAgent implements Agent {
   }
 
   /** A permission request becomes an approval where approvals are on; else it is declined, so no turn hangs. */
-  async #answer(id: string, request: Record<string, unknown>): Promise<void> {
-    const connection = this.#process?.connection;
+  async #answer(
+    id: string,
+    request: Record<string, unknown>,
+    connection: Connection,
+    tools: ToolsChannel,
+  ): Promise<void> {
+    const carried = request.subtype === 'mcp_message' ? tools.take(request) : null;
+    if (carried) return connection.answer(id, await carried);
     const permission = request.subtype === 'can_use_tool' ? readPermission(request) : null;
     if (!permission) {
       this.#options.onUnknown();
-      connection?.refuse(id, `cadre knows no request ${String(request.subtype)}`);
+      connection.refuse(id, `cadre knows no request ${String(request.subtype)}`);
       return;
     }
     const withdrawn = new AbortController();
@@ -346,7 +363,7 @@ class ClaudeAgent implements Agent {
     try {
       await this.#showCall(permission);
       const answer = await this.#decide(permission, withdrawn.signal);
-      if (!withdrawn.signal.aborted) connection?.answer(id, answer);
+      if (!withdrawn.signal.aborted) connection.answer(id, answer);
     } finally {
       this.#asking.delete(id);
     }

@@ -9,7 +9,7 @@ export interface Handlers {
   /** A message of the stream, in its order; a promise holds back what comes after it. */
   onMessage(message: Message): Promise<void> | undefined;
   /** The agent asks something; to be answered by `answer` or `refuse`. */
-  onRequest(id: string, request: Record<string, unknown>): void;
+  onRequest(id: string, request: Record<string, unknown>, connection: Connection): void;
   /** The agent takes a request back: nobody waits for its answer. */
   onWithdrawn(id: string): void;
   /** A line that is no message at all. */
@@ -99,7 +99,7 @@ export class Connection {
         return this.#settle(data);
       case 'control_request': {
         const asked = request.safeParse(data).data;
-        if (asked) this.#handlers.onRequest(asked.request_id, asked.request);
+        if (asked) this.#handlers.onRequest(asked.request_id, asked.request, this);
         else this.#handlers.onUnknown();
         return undefined;
       }

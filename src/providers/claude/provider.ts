@@ -6,7 +6,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { findProgram } from '../../lib/find-program.ts';
 import { agentEnvironment } from '../environment.ts';
 import { Known } from '../known.ts';
-import type { Provider } from '../provider.ts';
+import type { AgentTools, Provider } from '../provider.ts';
 import { askClaude, type ClaudeOptions, openClaude } from './agent.ts';
 import { askStatus, endLogin, readKey, removeKey, writeKey } from './login.ts';
 import { listTranscripts } from './transcripts.ts';
@@ -31,6 +31,7 @@ export function claudeProvider(given: {
   settings: ClaudeSettings;
   supervisor: Supervisor;
   clock: Clock;
+  toolsFor: (sessionId: string) => AgentTools;
 }): Provider {
   const { settings, clock } = given;
   const { command, args, env } = settings;

@@ -15,6 +15,22 @@ describe('a configuration that is loaded again', () => {
       {
         server: { allowed_hosts: ['a'], allowed_origins: ['http://a'], max_streams: 1 },
         log: { level: 'debug' },
+        processes: {
+          allow_shell: false,
+          max_concurrent: 1,
+          max_queued: 1,
+          default_timeout_ms: 1,
+          kill_grace_ms: 1,
+          max_output_bytes_per_process: 1024,
+          env_remove: ['A'],
+        },
+        teams: {
+          enabled: false,
+          non_lead_can_add_members: true,
+          non_lead_can_remove_members: true,
+          max_hops: 1,
+          model_presets: [{ name: 'a', provider: 'acp' }],
+        },
         retention: { max_bytes: 1, max_age_days: 1, min_free_bytes: 1 },
         sessions: { turn_timeout_ms: 1 },
         approvals: { timeout_ms: 1, notify_command: 'true' },
@@ -30,6 +46,13 @@ describe('a configuration that is loaded again', () => {
       'approvals.timeout_ms',
       'auth.token',
       'log.level',
+      'processes.allow_shell',
+      'processes.default_timeout_ms',
+      'processes.env_remove',
+      'processes.kill_grace_ms',
+      'processes.max_concurrent',
+      'processes.max_output_bytes_per_process',
+      'processes.max_queued',
       'providers.idle_timeout_ms',
       'providers.max_live',
       'retention.max_age_days',
@@ -39,6 +62,11 @@ describe('a configuration that is loaded again', () => {
       'server.allowed_origins',
       'server.max_streams',
       'sessions.turn_timeout_ms',
+      'teams.enabled',
+      'teams.max_hops',
+      'teams.model_presets',
+      'teams.non_lead_can_add_members',
+      'teams.non_lead_can_remove_members',
     ]);
   });
 

@@ -58,6 +58,13 @@ describe('the defaults', () => {
       },
       sessions: { turn_timeout_ms: null },
       approvals: { timeout_ms: null, notify_command: null },
+      teams: {
+        enabled: true,
+        non_lead_can_add_members: false,
+        non_lead_can_remove_members: false,
+        max_hops: null,
+        model_presets: [],
+      },
       providers: {
         idle_timeout_ms: 900_000,
         max_live: 32,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../../src/api/endpoint.ts';
 import type { TokenScope } from '../../../src/api/tokens.ts';
-import { assertMayEnter, hostName } from '../../../src/http/auth.ts';
+import { admit, hostName } from '../../../src/http/auth.ts';
 
 /** Headers as they came over the wire. */
 function rawOf(headers: Record<string, string | undefined>) {
@@ -56,6 +56,7 @@ describe('who may enter', () => {
   const rules = {
     token: () => token,
     scopeOf: (given: string) => made.get(given) ?? null,
+    sessionOf: (given: string) => (given === 'an-agent' ? 'sess_1' : null),
     allowedHosts: () => ['box.lan'],
     allowedOrigins: () => ['https://app.example'],
   };
@@ -65,7 +66,7 @@ describe('who may enter', () => {
     method = 'GET',
   ) => {
     try {
-      assertMayEnter({ method, headers, raw: rawOf(headers) }, access, rules);
+      admit({ method, headers, raw: rawOf(headers) }, access, rules);
       return 'welcome';
     } catch (error) {
       return (error as { code: string }).code;
@@ -106,12 +107,26 @@ describe('who may enter', () => {
     const changing = { ...rules, token: () => now };
     const enter = (given: string) => () => {
       const headers = { host: 'localhost', authorization: `Bearer ${given}` };
-      assertMayEnter({ method: 'GET', headers, raw: rawOf(headers) }, 'token', changing);
+      admit({ method: 'GET', headers, raw: rawOf(headers) }, 'token', changing);
     };
     expect(enter('first-token-first-token')).not.toThrow();
     now = 'second-token-second-token';
     expect(enter('first-token-first-token')).toThrow(/^missing or invalid bearer token$/);
     expect(enter('second-token-second-token')).not.toThrow();
+  });
+
+  test("the token of a session's agent: where the tools are, and nowhere else.", () => {
+    const headers = { host: 'localhost', authorization: 'Bearer an-agent' };
+    expect(codeOf(headers, 'public')).toBe('welcome');
+    for (const method of ['GET', 'POST']) {
+      expect(codeOf(headers, 'gateway', method)).toBe('welcome');
+      for (const access of ['token', 'admin'] as const)
+        expect(codeOf(headers, access, method)).toBe('forbidden_scope');
+    }
+    expect(admit({ method: 'POST', headers, raw: rawOf(headers) }, 'gateway', rules)).toEqual({
+      scope: 'agent',
+      sessionId: 'sess_1',
+    });
   });
 
   const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'];

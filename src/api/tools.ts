@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { getProcessLogs, killReason, newProcess } from './processes.ts';
+
+/** A tool as agents see it. What it takes is strict: an argument that it does not know is refused by name. */
+export interface ToolDescription<Args extends z.ZodType = z.ZodType> {
+  description: string;
+  args: Args;
+}
+
+const { command, cwd, timeout_ms, on_exit } = newProcess.shape;
+const { stream, tail_lines, max_bytes } = getProcessLogs.query;
+const process_id = z.string().describe('A process of yours.');
+
+/** Processes of the session that calls: nobody else's are seen. */
+const processTools = {
+  cadre_process_run: tool(
+    'Runs a command as a supervised process that outlives your turn: servers, watchers, long builds and tests. ' +
+      'It starts as soon as there is a place for it. Give wait_ms to get the result of a short one at once, ' +
+      'or on_exit: "notify" to be told of its end by a message.',
+    z.strictObject({
+      command,
+      cwd: cwd.describe('Relative to the directory of your session.'),
+      timeout_ms,
+      on_exit,
+      wait_ms: z
+        .int()
+        .min(0)
+        .max(55_000)
+        .nullish()
+        .describe('Answer when it has ended, or after so long: then with what it has printed.'),
+    }),
+  ),
+  cadre_process_status: tool(
+    'How a process of yours is, or the newest of all of yours.',
+    z.strictObject({ process_id: process_id.nullish() }),
+  ),
+  cadre_process_logs: tool(
+    'The end of what a process of yours has printed.',
+    z.strictObject({
+      process_id,
+      stream: stream.unwrap().nullish().describe('Default: both.'),
+      tail_lines: tail_lines.unwrap().nullish().describe('Of each stream; default 200.'),
+      max_bytes: max_bytes.unwrap().nullish().describe('Of each stream; default 65536.'),
+    }),
+  ),
+  cadre_process_kill: tool(
+    'Ends a process of yours and all it started.',
+    z.strictObject({ process_id, reason: killReason }),
+  ),
+};
+
+/** Every tool, by the namespace that its name begins with. */
+export const toolNamespaces = { cadre_process: processTools };
+
+/** What a tool takes, as JSON Schema. */
+export function inputSchema({ args }: ToolDescription): Record<string, unknown> {
+  const { $schema: _which, ...schema } = z.toJSONSchema(args, { io: 'input' });
+  return schema;
+}
+
+function tool<Args extends z.ZodType>(description: string, args: Args): ToolDescription<Args> {
+  return { description, args };
+}

@@ -1,0 +1,97 @@
+import { type Command, Option } from 'commander';
+import { endpoints } from '../../api/index.ts';
+import { AppError } from '../../errors.ts';
+import { newUuid } from '../../lib/ids.ts';
+import { exitCodes } from '../exit.ts';
+import { sessionId } from '../find.ts';
+import { table } from '../output.ts';
+import { clientAction, type World } from '../world.ts';
+
+/** `cadre mcp …`: the tools that sessions' agents call. */
+export function mcpCommands(program: Command, world: World): void {
+  const mcp = program.command('mcp').description("the tools of sessions' agents");
+
+  mcp
+    .command('serve')
+    .description(
+      'serve the tools of one session over MCP, on stdin and stdout: what an agent starts',
+    )
+    .addHelpText(
+      'after',
+      '\nCADRE_GATEWAY_URL, CADRE_GATEWAY_TOKEN and CADRE_SESSION_ID say of which server and session.',
+    )
+    .action(async () => {
+      const { runSidecar } = await import('../../sidecar/serve.ts');
+      await runSidecar({ env: world.env, stdin: process.stdin, stdout: process.stdout });
+    });
+
+  mcp
+    .command('tools')
+    .description('list the tools that sessions may call')
+    .action(
+      clientAction(world, async ({ client, show }) => {
+        const found = await client.call(endpoints.getCapabilities, {});
+        const rows = found.namespaces.flatMap(({ tools }) =>
+          tools.map(({ name, description }) => [name, description]),
+        );
+        show(found, () => table(['TOOL', 'WHAT IT DOES'], rows));
+      }),
+    );
+
+  mcp
+    .command('call')
+    .description('call a tool as a session, and print the envelope')
+    .argument('<tool>', 'its name; see cadre mcp tools')
+    .requiredOption('--as <session>', 'the session that calls: its id, or the end of it')
+    .option('--arg <name=value>', 'an argument; JSON where it is JSON, else text', collect, [])
+    .addOption(new Option('--args <json>', 'all arguments, as one object').conflicts('arg'))
+    .action(
+      clientAction(world, async ({ client }, tool: string, given: Given) => {
+        const body = {
+          tool_name: tool,
+          caller_agent_id: await sessionId(client, given.as),
+          invocation_id: newUuid(),
+          args: given.args === undefined ? fromPairs(given.arg) : fromJson(given.args),
+        };
+        const envelope = await client.call(endpoints.invokeTool, { body }, world.interrupted());
+        world.stdout.write(`${JSON.stringify(envelope, null, 2)}\n`);
+        if (!envelope.ok) world.exit(exitCodes.failed);
+      }),
+    );
+}
+
+interface Given {
+  as: string;
+  arg: string[];
+  args?: string;
+}
+
+function collect(one: string, all: string[]): string[] {
+  return [...all, one];
+}
+
+function fromPairs(pairs: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf('=');
+      if (at < 1) throw new AppError('usage', `--arg "${pair}" is no name=value`);
+      return [pair.slice(0, at), readValue(pair.slice(at + 1))];
+    }),
+  );
+}
+
+/** Numbers, booleans, lists and objects are JSON; anything else is text, and so is JSON in quotes. */
+function readValue(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+function fromJson(text: string): Record<string, unknown> {
+  const value = readValue(text);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>;
+  throw new AppError('usage', `--args has to be a JSON object: ${text}`);
+}

@@ -1,0 +1,55 @@
+import type { ToolEnvelope, ToolErrorCode } from '../api/gateway.ts';
+import { AppError, type ErrorCode } from '../errors.ts';
+
+/** A refusal that only tools know. */
+export class ToolError extends Error {
+  override readonly name = 'ToolError';
+  readonly code: ToolErrorCode;
+
+  constructor(code: ToolErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** What the rest of the server refuses, in the words of tools. */
+const codes: Record<ErrorCode, ToolErrorCode> = {
+  invalid: 'bad_request',
+  provider_unavailable: 'bad_request',
+  unauthorized: 'unauthorized',
+  forbidden_host: 'unauthorized',
+  forbidden_origin: 'unauthorized',
+  forbidden_scope: 'unauthorized',
+  not_found: 'not_found',
+  method_not_allowed: 'bad_request',
+  payload_too_large: 'bad_request',
+  unsupported_media_type: 'bad_request',
+  conflict: 'conflict',
+  turn_in_progress: 'conflict',
+  turn_conflict: 'conflict',
+  turn_not_active: 'conflict',
+  session_closed: 'conflict',
+  session_failed: 'conflict',
+  approval_resolved: 'conflict',
+  idempotency_conflict: 'conflict',
+  provider_managed: 'conflict',
+  too_many: 'limit_reached',
+  internal: 'internal',
+  storage_full: 'limit_reached',
+  storage_damaged: 'internal',
+  shutting_down: 'backend_unavailable',
+  usage: 'bad_request',
+  unreachable: 'backend_unavailable',
+  timeout: 'backend_unavailable',
+};
+
+/** Why a tool failed; null for a bug, of which callers are told nothing but that it was one. */
+export function failureOf(error: unknown): (ToolEnvelope & { ok: false }) | null {
+  if (error instanceof ToolError) return failure(error.code, error.message);
+  if (error instanceof AppError) return failure(codes[error.code], error.message);
+  return null;
+}
+
+export function failure(code: ToolErrorCode, message: string): ToolEnvelope & { ok: false } {
+  return { ok: false, error: { code, message } };
+}

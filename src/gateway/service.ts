@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto';
+import type { z } from 'zod';
+import type { BodyOf, ResponseOf } from '../api/endpoint.ts';
+import type { getCapabilities, invokeTool, ToolEnvelope } from '../api/gateway.ts';
+import type { Session } from '../api/sessions.ts';
+import { inputSchema, toolNamespaces } from '../api/tools.ts';
+import { AppError } from '../errors.ts';
+import type { KeptAnswers } from '../idempotency/kept-answers.ts';
+import type { Logger } from '../lib/log.ts';
+import { explain } from '../lib/explain.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import type { Database } from '../store/database.ts';
+import { failure, failureOf, ToolError } from './envelope.ts';
+import type { Toolkit } from './toolkit.ts';
+
+type Capabilities = ResponseOf<typeof getCapabilities>;
+
+/** What the gateway tells of how teams are configured. */
+export type TeamFacts = Pick<Capabilities, 'cadreTeamManagePermissions' | 'cadreTeamModelPresets'>;
+
+/** A call, however it came: what is called as whom. */
+interface Invocation {
+  tool: string;
+  callerId: string;
+  invocationId: string | null;
+  args: Record<string, unknown>;
+}
+
+/** Calls tools as sessions. What a tool refuses is in its envelope; what is no call at all is an AppError. */
+export class ToolGateway {
+  readonly #db: Database;
+  readonly #sessions: SessionStore;
+  readonly #toolkits: readonly Toolkit[];
+  readonly #keptAnswers: KeptAnswers;
+  readonly #teamFacts: () => TeamFacts;
+  readonly #logger: Logger;
+
+  constructor(given: {
+    db: Database;
+    sessions: SessionStore;
+    toolkits: readonly Toolkit[];
+    keptAnswers: KeptAnswers;
+    teamFacts: () => TeamFacts;
+    logger: Logger;
+  }) {
+    this.#db = given.db;
+    this.#sessions = given.sessions;
+    this.#toolkits = given.toolkits;
+    this.#keptAnswers = given.keptAnswers;
+    this.#teamFacts = given.teamFacts;
+    this.#logger = given.logger;
+  }
+
+  capabilities(): Capabilities {
+    const enabled = this.#toolkits.filter((kit) => kit.disabled() === null);
+    const namespaces = enabled.map(({ namespace: name, descriptions }) => ({
+      name,
+      tools: Object.entries(descriptions).map(([tool, described]) => ({
+        name: tool,
+        description: described.description,
+        input_schema: inputSchema(described),
+      })),
+    }));
+    return { namespaces, ...this.#teamFacts() };
+  }
+
+  /**
+   * Calls a tool. `bearer` is the session whose token came with the call; null: a token that may call as any.
+   * Throws `invalid` for what is no call, and for a caller that is closed or has failed; `not_found` for no caller.
+   */
+  async invoke(
+    body: BodyOf<typeof invokeTool>,
+    bearer: string | null,
+    gone: AbortSignal,
+  ): Promise<ToolEnvelope> {
+    const call = readCall(body);
+    const session = await this.#db.read(() => this.#sessions.session(call.callerId));
+    if (session.status === 'closed' || session.status === 'failed')
+      throw new AppError(
+        'invalid',
+        `session ${session.id} is ${session.status}: it calls no tools`,
+      );
+    if (bearer !== null && bearer !== session.id)
+      return failure('unauthorized', 'this token is of another session than caller_agent_id');
+    if (call.invocationId === null) return this.#run(call, session, gone);
+    return this.#once(call.invocationId, call, session, gone);
+  }
+
+  /** One invocation runs once, also over a restart: one that was cut off says so, and is not run again. */
+  async #once(
+    invocationId: string,
+    call: Invocation,
+    session: Session,
+    gone: AbortSignal,
+  ): Promise<ToolEnvelope> {
+    const digest = (...parts: unknown[]) =>
+      createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
+    const request = {
+      key: digest('invocation', call.callerId, invocationId),
+      fingerprint: digest(call.tool, call.args),
+    };
+    try {
+      const answer = await this.#keptAnswers.once(
+        request,
+        200,
+        () => this.#run(call, session, gone),
+        () => null,
+        { status: 200, text: JSON.stringify(CUT_OFF) },
+      );
+      return 'value' in answer ? answer.value : (JSON.parse(answer.kept.text) as ToolEnvelope);
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'idempotency_conflict')
+        return failure(
+          'conflict',
+          `invocation_id "${invocationId}" was used for another call within 24 h: use a new one for each call`,
+        );
+      return this.#told(error);
+    }
+  }
+
+  async #run(call: Invocation, session: Session, gone: AbortSignal): Promise<ToolEnvelope> {
+    try {
+      const kit = this.#kitOf(call.tool);
+      const description = kit.descriptions[call.tool];
+      const run = kit.runs[call.tool];
+      if (!description || !run) throw noTool(call.tool);
+      const args = checked(description.args, call.args);
+      const result = await run(args as never, { session, gone });
+      return { ok: true, result };
+    } catch (error) {
+      return this.#told(error);
+    }
+  }
+
+  #kitOf(tool: string): Toolkit {
+    const kit = this.#toolkits.find(({ namespace }) => tool.startsWith(`${namespace}_`));
+    if (!kit) throw noTool(tool);
+    const disabled = kit.disabled();
+    if (disabled !== null) throw new ToolError('feature_disabled', disabled);
+    return kit;
+  }
+
+  #told(error: unknown): ToolEnvelope {
+    const known = failureOf(error);
+    if (known) return known;
+    this.#logger.error({ err: error }, 'a tool failed on a bug');
+    return failure('internal', 'internal error: the server log has the details');
+  }
+}
+
+const CUT_OFF = failure(
+  'internal',
+  'the server was restarted while this ran: look at what it did before you try again under another invocation_id',
+);
+
+const aliases = [
+  ['tool_name', 'toolName'],
+  ['caller_agent_id', 'callerAgentId'],
+  ['invocation_id', 'invocationId'],
+] as const;
+
+function readCall(body: BodyOf<typeof invokeTool>): Invocation {
+  const [tool, callerId, invocationId] = aliases.map(([name, alias]) => {
+    const [one, other] = [body[name] ?? null, body[alias] ?? null];
+    if (one !== null && other !== null && one !== other)
+      throw new AppError('invalid', `body: ${name} and ${alias} differ: give one of them`);
+    const value = one ?? other;
+    if (value !== null && value.trim() === '')
+      throw new AppError('invalid', `body.${name}: is blank`);
+    return value;
+  });
+  if (!tool) throw new AppError('invalid', 'body.tool_name: is needed');
+  if (!callerId)
+    throw new AppError('invalid', 'body.caller_agent_id: is needed: the id of a session');
+  assertNamespace(body.namespace ?? null, tool);
+  return { tool, callerId, invocationId: invocationId ?? null, args: body.args ?? {} };
+}
+
+function assertNamespace(namespace: string | null, tool: string): void {
+  if (namespace === null) return;
+  const known = Object.keys(toolNamespaces);
+  if (!known.includes(namespace))
+    throw new AppError('invalid', `body.namespace: is one of ${known.join(', ')}`);
+  if (!tool.startsWith(`${namespace}_`))
+    throw new AppError('invalid', `body.namespace: "${tool}" is no tool of "${namespace}"`);
+}
+
+/** Throws `bad_request`, naming the argument and what it may be. */
+function checked<T extends z.ZodType>(schema: T, args: unknown): z.output<T> {
+  const result = schema.safeParse(args);
+  if (result.success) return result.data;
+  throw new ToolError('bad_request', explain(result.error, 'args', schema));
+}
+
+function noTool(name: string): ToolError {
+  return new ToolError('not_found', `no tool "${name}"; see /v1/mcp/capabilities`);
+}

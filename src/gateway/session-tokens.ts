@@ -1,0 +1,26 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { newSecret } from '../lib/ids.ts';
+
+const PREFIX = 'cadre_agent';
+
+/**
+ * The tokens of sessions' agents: each good for the tools of its own session. They hold for one run of the server,
+ * as the agents do that are given them, so none is stored.
+ */
+export class SessionTokens {
+  readonly #secret = newSecret();
+
+  of(sessionId: string): string {
+    const seal = createHmac('sha256', this.#secret).update(sessionId).digest('base64url');
+    return [PREFIX, sessionId, seal].join('.');
+  }
+
+  /** Whose token this is; null where it is nobody's. */
+  sessionOf(token: string): string | null {
+    const [prefix, sessionId = ''] = token.split('.');
+    if (prefix !== PREFIX) return null;
+    const given = Buffer.from(token);
+    const issued = Buffer.from(this.of(sessionId));
+    return given.length === issued.length && timingSafeEqual(given, issued) ? sessionId : null;
+  }
+}

@@ -1,0 +1,45 @@
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../src/api/index.ts';
+import { withServer } from '../support/server.ts';
+import { cadreOn } from './support/cadre.ts';
+
+describe('cadre mcp', () => {
+  test('lists the tools, calls one as a session, and exits with 1 where it failed.', () =>
+    withServer(async (server) => {
+      const cadre = cadreOn(server);
+      expect((await cadre(['mcp', 'tools'])).stdout).toMatch(/^cadre_process_run {2}/m);
+      const { id } = await server.client.call(endpoints.createSession, {
+        body: { provider: 'acp', cwd: server.directory },
+      });
+      const as = ['--as', id.slice(-8)];
+      const run = ['mcp', 'call', 'cadre_process_run', ...as];
+      const given = await cadre([...run, '--arg', 'command=echo "a=b"', '--arg', 'wait_ms=30000']);
+      expect(given.code).toBe(0);
+      expect(JSON.parse(given.stdout)).toMatchObject({
+        ok: true,
+        result: { stdout_tail: 'a=b\n' },
+      });
+
+      const whole = await cadre([...run, '--args', '{"command": "true"}']);
+      expect(JSON.parse(whole.stdout)).toMatchObject({ ok: true });
+      const failed = await cadre(['mcp', 'call', 'cadre_process_kill', ...as]);
+      expect(failed.code).toBe(1);
+      expect(JSON.parse(failed.stdout)).toMatchObject({
+        ok: false,
+        error: { code: 'bad_request' },
+      });
+    }));
+
+  test('says what is wrong with arguments that are none.', () =>
+    withServer(async (server) => {
+      const cadre = cadreOn(server);
+      const { id } = await server.client.call(endpoints.createSession, {
+        body: { provider: 'acp', cwd: server.directory },
+      });
+      const call = ['mcp', 'call', 'cadre_process_run', '--as', id];
+      const list = await cadre([...call, '--args', '[1]']);
+      expect([list.code, list.stderr]).toEqual([2, expect.stringContaining('JSON object')]);
+      const word = await cadre([...call, '--arg', 'command']);
+      expect([word.code, word.stderr]).toEqual([2, expect.stringContaining('name=value')]);
+    }));
+});

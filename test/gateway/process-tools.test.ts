@@ -1,0 +1,169 @@
+import { describe, expect, it } from 'vitest';
+import type { Process } from '../../src/api/processes.ts';
+import type { Session } from '../../src/api/sessions.ts';
+import { onStage, sharedStage, type Stage } from '../sessions/support/stage.ts';
+
+type Result = { process: Process; processes: Process[]; stdout_tail: string; stderr_tail: string };
+type Envelope = { ok: boolean; result: Result; error: { code: string; message: string } };
+
+async function call(
+  { post }: Pick<Stage, 'post'>,
+  { id }: { id: string },
+  tool: string,
+  args: object = {},
+): Promise<Envelope> {
+  const body = { tool_name: `cadre_process_${tool}`, caller_agent_id: id, args };
+  return (await post<Envelope>('/v1/mcp/invoke', body)).body;
+}
+
+/** A session in which nobody is asked for anything. */
+const free = { permission_mode: null };
+
+describe('the process tools', () => {
+  const given = sharedStage();
+
+  it('run a command in the directory of their session, as its own', async () => {
+    const session = await given().open({ ...free, cwd: given().directory });
+    const { result } = await call(given(), session, 'run', {
+      command: 'pwd; echo $CADRE_SESSION_ID',
+    });
+    expect(result.process).toMatchObject({ session_id: session.id, cwd: given().directory });
+    await given().until(
+      ({ kind, process_id }) =>
+        kind === 'process.completed' && process_id === result.process.process_id,
+    );
+    const { process_id } = result.process;
+    const logs = await call(given(), session, 'logs', { process_id, stream: 'stdout' });
+    expect(logs.result).toMatchObject({
+      stdout: { content: `${given().directory}\n${session.id}\n` },
+      stderr: null,
+    });
+  });
+
+  it('wait for a short one, and give what it printed', async () => {
+    const session = await given().open(free);
+    const command = 'echo out; echo err >&2; exit 3';
+    const { result } = await call(given(), session, 'run', { command, wait_ms: 30_000 });
+    expect(result).toMatchObject({
+      process: { status: 'failed', exit_code: 3 },
+      stdout_tail: 'out\n',
+      stderr_tail: 'err\n',
+    });
+  });
+
+  it('see the processes of their own session alone', async () => {
+    const [one, other] = [await given().open(free), await given().open(free)];
+    const { result } = await call(given(), one, 'run', { command: 'sleep 60' });
+    const { process_id } = result.process;
+    expect((await call(given(), one, 'status')).result.processes).toHaveLength(1);
+    expect((await call(given(), other, 'status')).result.processes).toEqual([]);
+    for (const tool of ['status', 'logs', 'kill'])
+      expect((await call(given(), other, tool, { process_id })).error.code).toBe('not_found');
+    // A process has some time to end by itself.
+    given().clock.runFree();
+    const killed = await call(given(), one, 'kill', { process_id, reason: 'enough' });
+    expect(killed.result.process.process_id).toBe(process_id);
+    await given().until(
+      ({ kind, process_id: id }) => kind === 'process.killed' && id === process_id,
+    );
+    const { result: after } = await call(given(), one, 'status', { process_id });
+    expect(after.process).toMatchObject({ status: 'killed', kill_reason: 'enough' });
+  });
+});
+
+describe('a command that a tool runs is outside of the sandbox of its agent: it', () => {
+  const running = { command: 'echo ran', wait_ms: 30_000 };
+  const calling = (stage: Stage, session: Session) => call(stage, session, 'run', running);
+
+  it('runs at once where nobody is asked for anything', () =>
+    onStage(async (stage) => {
+      for (const permission_mode of [null, 'default', 'full_access', 'bypass'])
+        expect((await calling(stage, await stage.open({ permission_mode }))).ok).toBe(true);
+    }));
+
+  it('is refused in a read_only session', () =>
+    onStage(async (stage) => {
+      const session = await stage.open({ permission_mode: 'read_only' });
+      expect((await calling(stage, session)).error.code).toBe('unauthorized');
+      expect((await call(stage, session, 'status')).result.processes).toEqual([]);
+    }));
+
+  it.for(['require_approval', 'workspace_write', 'accept_edits', 'a-mode-of-its-agent'])(
+    'is an approval in a session that is %s',
+    (permission_mode) =>
+      onStage(async (stage) => {
+        const session = await stage.open({ permission_mode });
+        const turn = await stage.play(session);
+        const accepted = calling(stage, session);
+        const approval = await stage.asked(session.id);
+        expect(approval).toMatchObject({
+          kind: 'command',
+          title: 'echo ran',
+          request: { tool: 'cadre_process_run', command: 'echo ran' },
+        });
+        expect((await call(stage, session, 'status')).result.processes).toEqual([]);
+        await stage.decide(approval, 'accept');
+        expect((await accepted).result.stdout_tail).toBe('ran\n');
+
+        const declined = calling(stage, session);
+        const second = await stage.asked(session.id, 2);
+        await stage.decide(second, 'decline', { reason: 'not this one' });
+        expect((await declined).error).toMatchObject({
+          code: 'unauthorized',
+          message: expect.stringContaining('not this one') as string,
+        });
+        turn.end({ status: 'completed', error: null });
+      }),
+  );
+
+  it('goes by the mode of the turn that runs', () =>
+    onStage(async (stage) => {
+      const session = await stage.open({ permission_mode: 'require_approval' });
+      await stage.send(session, {
+        input: [{ type: 'text', text: 'x' }],
+        permission_mode: 'full_access',
+      });
+      await stage.provider.nextTurn();
+      expect((await calling(stage, session)).ok).toBe(true);
+    }));
+
+  it('is refused where there is no turn in which anybody could be asked', () =>
+    onStage(async (stage) => {
+      const session = await stage.open({ permission_mode: 'require_approval' });
+      const { error } = await calling(stage, session);
+      expect(error.code).toBe('unauthorized');
+      expect(error.message).toContain('no turn');
+    }));
+
+  it('is not asked for any more once its turn is interrupted, or its caller has hung up', () =>
+    onStage(async (stage) => {
+      const session = await stage.open({ permission_mode: 'require_approval' });
+      await stage.play(session);
+      const { url, token } = stage.given;
+      const caller = new AbortController();
+      const left = fetch(`${url}/v1/mcp/invoke`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          tool_name: 'cadre_process_run',
+          caller_agent_id: session.id,
+          args: running,
+        }),
+        signal: caller.signal,
+      });
+      const first = await stage.asked(session.id);
+      caller.abort();
+      await expect(left).rejects.toThrow(/abort/);
+      await stage.until(
+        ({ kind, payload }) =>
+          kind === 'approval.resolved' &&
+          (payload as { approval: { id: string } }).approval.id === first.id,
+      );
+      const interrupted = calling(stage, session);
+      await stage.asked(session.id, 2);
+      const { active_turn_id } = await stage.session(session.id);
+      await stage.interrupt(session.id, active_turn_id ?? '');
+      expect((await interrupted).error.code).toBe('unauthorized');
+      expect((await call(stage, session, 'status')).result.processes).toEqual([]);
+    }));
+});
