@@ -201,8 +201,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     clock,
     logger,
     durability: config.data.durability,
-    canResume: ({ provider }) =>
-      providers.all().find(({ id }) => id === provider)?.capabilities.resume ?? false,
+    canResume: ({ provider }) => providers.find(provider)?.capabilities.resume ?? false,
   });
   keeper.start();
   undo.defer(() => keeper.stop());
@@ -275,6 +274,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     onClosed: ({ id }) => void processes.killAllOf(id, 'session_closed'),
     assertRoom: () => budget.assertRoom(),
     usableProvider: (id) => providers.usable(id),
+    objectionOf: (id, settings) => providers.find(id)?.objection?.(settings),
   });
   const processRunner = new ProcessRunner({
     db,

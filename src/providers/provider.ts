@@ -79,6 +79,15 @@ export type AgentAnswer =
   | { decision: 'decline'; reason: string | null }
   | { decision: 'cancelled' };
 
+/** A session that a provider may have still. */
+export interface KnownSession {
+  /** What the provider called it. */
+  ref: string;
+  cwd: string;
+  /** Nothing that it said was ever counted: some providers keep no such session, and begin it again. */
+  isEmpty: boolean;
+}
+
 /** Where a live agent reports, at any time, also outside a turn. */
 export interface AgentSink {
   /** Takes an update; a promise where the agent should wait before it says more. */
@@ -144,6 +153,8 @@ export interface Provider {
   readonly capabilities: Capabilities;
   /** Whether it could start an agent, told cheaply: null, or what is wrong and what to do. */
   problem(): string | null;
+  /** Why no agent of it could ever have the settings, or null. What only an agent knows is not told here. */
+  objection?(settings: TurnSettings): ProviderError | null;
   /** For diagnostics. */
   stats(): {
     version: string | null;
@@ -158,10 +169,10 @@ export interface Provider {
   /** The refs of the sessions it says it has; null where it cannot say. Throws {@link ProviderError}. */
   listed(signal: AbortSignal): Promise<ReadonlySet<string> | null>;
   /**
-   * Whether it has one session still, for certain. Never asked while the session has an agent.
+   * Whether it has one session still, for certain, or can begin it again. Never asked while the session has an agent.
    * Throws {@link ProviderError} where that cannot be told.
    */
-  has(session: { ref: string; cwd: string }, signal: AbortSignal): Promise<boolean>;
+  has(session: KnownSession, signal: AbortSignal): Promise<boolean>;
   /**
    * Starts (or, where the session has a ref, resumes) an agent. Throws {@link ProviderError}.
    * Aborting `signal` ends what was started.

@@ -15,6 +15,10 @@ export class ProviderRegistry {
     return [...this.#providers.values()];
   }
 
+  find(id: ProviderId): Provider | undefined {
+    return this.#providers.get(id);
+  }
+
   /** Throws `provider_unavailable` for one that this server does not have. */
   get(id: ProviderId): Provider {
     const provider = this.#providers.get(id);

@@ -2,7 +2,7 @@ import type { RecoverySummary } from '../api/runtime.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Provider } from '../providers/provider.ts';
-import { failSession } from '../sessions/session.ts';
+import { failSession, knownSession } from '../sessions/session.ts';
 import type { AgentPool } from '../sessions/agent-pool.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
@@ -31,11 +31,11 @@ export async function verifySessions(given: {
     if (sessions.length === 0 || provider.problem() !== null) continue;
     const listed = await told(provider.listed(signal));
     if (!listed) continue;
-    for (const { id, cwd, provider_session_ref } of sessions) {
-      const ref = provider_session_ref ?? '';
-      if (listed.has(ref) || signal.aborted) continue;
-      const has = await pool.whileIdle(id, () => told(provider.has({ ref, cwd }, signal)));
-      if (has === false) await fail(id, provider.id);
+    for (const session of sessions) {
+      const known = knownSession(session);
+      if (known === null || listed.has(known.ref) || signal.aborted) continue;
+      const has = await pool.whileIdle(session.id, () => told(provider.has(known, signal)));
+      if (has === false) await fail(session.id, provider.id);
     }
   }
   summary.status = 'done';

@@ -15,10 +15,12 @@ import { type Keep, keepNothing } from '../idempotency/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import {
+  type Agent,
   type AgentAnswer,
   type AgentRequest,
   type Provider,
   ProviderError,
+  type TurnSettings,
 } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
 import type { RecordPage } from '../store/records.ts';
@@ -26,7 +28,7 @@ import type { AgentPool } from './agent-pool.ts';
 import { decisionOf, type Resolution } from './approval.ts';
 import type { ApprovalDesk } from './approval-desk.ts';
 import type { Blobs } from './images.ts';
-import { assertTakesTurn, beginTurn, closedSession } from './session.ts';
+import { assertTakesTurn, beginTurn, closedSession, knownSession } from './session.ts';
 import type { SessionStore } from './store.ts';
 import { hasEnded, newTurn } from './turn.ts';
 import { settingsOf, type TurnRunner } from './turn-runner.ts';
@@ -49,6 +51,10 @@ export class SessionService {
   readonly #assertRoom: () => void;
   readonly #onClosed: (session: Session) => void;
   readonly #usableProvider: (id: Session['provider']) => Provider;
+  readonly #objectionOf: (
+    id: Session['provider'],
+    settings: TurnSettings,
+  ) => ProviderError | null | undefined;
 
   constructor(given: {
     db: Database;
@@ -65,6 +71,11 @@ export class SessionService {
     assertRoom: () => void;
     /** Throws `provider_unavailable` for one that could start no agent. */
     usableProvider: (id: Session['provider']) => Provider;
+    /** Why no agent of a provider could have the settings, as far as that is known without one. */
+    objectionOf: (
+      id: Session['provider'],
+      settings: TurnSettings,
+    ) => ProviderError | null | undefined;
   }) {
     this.#db = given.db;
     this.#store = given.store;
@@ -77,6 +88,7 @@ export class SessionService {
     this.#assertRoom = given.assertRoom;
     this.#onClosed = given.onClosed;
     this.#usableProvider = given.usableProvider;
+    this.#objectionOf = given.objectionOf;
   }
 
   /** Opens a session. Checks what is cheap to check; its agent starts with the first turn. */
@@ -84,6 +96,8 @@ export class SessionService {
     const cwd = workingDirectory(body.cwd);
     this.#usableProvider(body.provider);
     this.#assertRoom();
+    const wishes = wishesOf(body);
+    this.#assertPossible(body.provider, settingsOf(wishes, wishes));
     const now = this.#clock.now();
     const session: Session = {
       id: this.#ids.next('sess'),
@@ -255,13 +269,13 @@ export class SessionService {
   }
 
   async #providerHas(session: Session): Promise<boolean> {
-    const { id: sessionId, provider: id, provider_session_ref: ref, cwd } = session;
-    const provider = this.#usableProvider(id);
-    if (ref === null) return true;
+    const provider = this.#usableProvider(session.provider);
+    const known = knownSession(session);
+    if (known === null) return true;
     if (!provider.capabilities.resume) return false;
     try {
-      const asking = () => provider.has({ ref, cwd }, new AbortController().signal);
-      return (await this.#pool.whileIdle(sessionId, asking)) ?? true;
+      const asking = () => provider.has(known, new AbortController().signal);
+      return (await this.#pool.whileIdle(session.id, asking)) ?? true;
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       throw new AppError('provider_unavailable', error.message, { cause: error });
@@ -375,12 +389,13 @@ export class SessionService {
     if (hasImages && !this.#usableProvider(session.provider).capabilities.images) {
       throw new AppError('invalid', `${session.provider} takes no images`);
     }
-    const wishes = {
-      permission_mode: body.permission_mode ?? null,
-      model: body.model ?? null,
-      thinking_effort: body.thinking_effort ?? null,
-    };
-    const objection = this.#pool.find(sessionId)?.agent.objection(settingsOf(session, wishes));
+    const agent = this.#pool.find(sessionId)?.agent;
+    this.#assertPossible(session.provider, settingsOf(session, wishesOf(body)), agent);
+  }
+
+  /** Throws `invalid` for settings that are known not to be had. */
+  #assertPossible(provider: Session['provider'], settings: TurnSettings, agent?: Agent): void {
+    const objection = agent?.objection(settings) ?? this.#objectionOf(provider, settings);
     if (objection) throw new AppError('invalid', objection.message);
   }
 
@@ -405,6 +420,16 @@ export function acceptance({ session_id, turn_id }: Turn): {
   status: 'accepted';
 } {
   return { session_id, turn_id, status: 'accepted' };
+}
+
+type Wishes = Pick<BodyOf<typeof sendTurn>, 'permission_mode' | 'model' | 'thinking_effort'>;
+
+function wishesOf({ permission_mode, model, thinking_effort }: Wishes) {
+  return {
+    permission_mode: permission_mode ?? null,
+    model: model ?? null,
+    thinking_effort: thinking_effort ?? null,
+  };
 }
 
 function isImage(item: InputItem): boolean {

@@ -1,5 +1,6 @@
 import type { Session, Turn, Usage } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
+import type { KnownSession } from '../providers/provider.ts';
 
 /** The session after a turn was accepted. Throws unless it can take one. */
 export function beginTurn(session: Session, turn: Turn, now: number): Session {
@@ -96,4 +97,13 @@ export function sessionInEvents({
   ...session
 }: Session): Omit<Session, 'metadata'> {
   return session;
+}
+
+/** What its provider is asked about; null for one that no agent has seen. */
+export function knownSession({
+  provider_session_ref: ref,
+  cwd,
+  usage,
+}: Session): KnownSession | null {
+  return ref === null ? null : { ref, cwd, isEmpty: !usage?.output_tokens };
 }

@@ -385,11 +385,11 @@ export class TurnRunner {
   }
 }
 
+/** What a session or a turn may wish for. */
+type Wishes = Pick<Turn, 'permission_mode' | 'model' | 'thinking_effort'>;
+
 /** What holds for a turn: its own wishes, else the session's. */
-export function settingsOf(
-  session: Session,
-  turn: Pick<Turn, 'permission_mode' | 'model' | 'thinking_effort'>,
-): TurnSettings {
+export function settingsOf(session: Wishes, turn: Wishes): TurnSettings {
   return {
     permissionMode: turn.permission_mode ?? session.permission_mode,
     model: turn.model ?? session.model,

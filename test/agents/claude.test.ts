@@ -122,10 +122,12 @@ test('full_access is had by a start of its own, and its session goes on', async 
 test.skipIf(process.getuid?.() !== 0)('full_access as root says why it cannot be had', async () => {
   await withClaude({}, async ({ client, directory }) => {
     const session = await openSession(client, directory, { provider: 'claude' });
-    const watched = new WatchedSession(client, session.id, 30_000);
-    await using _watch = watched.watch;
-    const turn = await watched.run('x', { permission_mode: 'full_access' });
-    expect(turn.error).toMatchObject({ code: 'invalid_permission_mode' });
+    const params = { session_id: session.id };
+    const body = { input: [{ type: 'text' as const, text: 'x' }], permission_mode: 'full_access' };
+    const refused = { code: 'invalid', message: expect.stringContaining('IS_SANDBOX') as string };
+    await expect(client.call(endpoints.sendTurn, { params, body })).rejects.toMatchObject(refused);
+    const wish = { provider: 'claude', permission_mode: 'full_access' } as const;
+    await expect(openSession(client, directory, wish)).rejects.toMatchObject(refused);
   });
 });
 

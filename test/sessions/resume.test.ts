@@ -68,7 +68,7 @@ describe('resuming a session', () => {
         const last = (await stage.events(session.id)).at(-1);
         expect(last?.kind).toBe('session.resumed');
         expect(last?.payload.session).toMatchObject({ status: 'ready', failure: null });
-        expect(asked).toEqual([{ ref: `ref-${session.id}`, cwd: session.cwd }]);
+        expect(asked).toEqual([{ ref: `ref-${session.id}`, cwd: session.cwd, isEmpty: true }]);
         const next = await stage.play(session, 'and now');
         expect(next.agent.session.provider_session_ref).toBe(`ref-${session.id}`);
       },

@@ -9,6 +9,7 @@ import { Known } from '../known.ts';
 import type { AgentTools, Provider } from '../provider.ts';
 import { askClaude, type ClaudeOptions, openClaude } from './agent.ts';
 import { askStatus, endLogin, readKey, removeKey, writeKey } from './login.ts';
+import { objectionTo } from './settings.ts';
 import { listTranscripts } from './transcripts.ts';
 
 /** How claude is configured; `[providers.claude]`. */
@@ -93,6 +94,7 @@ export function claudeProvider(given: {
       models: true,
     },
     problem,
+    objection: (wanted) => objectionTo(wanted, models?.list ?? [], environment()),
     stats: () => known.stats(command),
     authStatus,
     login: {
@@ -112,7 +114,7 @@ export function claudeProvider(given: {
       return models?.list ?? [];
     },
     listed: () => transcripts(),
-    has: async ({ ref }) => (await transcripts())?.has(ref) ?? true,
+    has: async ({ ref, isEmpty }) => isEmpty || ((await transcripts())?.has(ref) ?? true),
     open: (session, sink, signal) => known.noted(openClaude(session, sink, options(signal))),
   };
 }

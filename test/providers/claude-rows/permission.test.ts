@@ -244,14 +244,17 @@ test('a session that is closed while it starts for full_access leaves nothing be
   );
 });
 
-test.skipIf(!isRoot)('full_access as root fails the turn, and says what to do', () =>
+test.skipIf(!isRoot)('full_access as root is refused at once, and says what to do', () =>
   withRawClaude({}, async ({ open, claudes }) => {
-    const session = await open({ permission_mode: 'full_access' });
-    const { error } = await session.run('x');
-    expect(error?.code).toBe('invalid_permission_mode');
-    expect(error?.message).toMatch(/as root: .*IS_SANDBOX/);
-    const turn = await session.run('still here', { permission_mode: 'require_approval' });
-    expect(turn.text).toBe('still here');
-    expect(claudes).toHaveLength(1);
+    const full_access = { permission_mode: 'full_access' };
+    const refused = {
+      code: 'invalid',
+      message: expect.stringMatching(/as root: .*IS_SANDBOX/) as string,
+    };
+    await expect(open(full_access)).rejects.toMatchObject(refused);
+    const session = await open();
+    await expect(session.run('x', full_access)).rejects.toMatchObject(refused);
+    expect(claudes).toHaveLength(0);
+    expect((await session.run('still here')).text).toBe('still here');
   }),
 );

@@ -82,6 +82,20 @@ test('after a restart its sessions are looked for among its transcripts, and not
     expect(stage.claudes).toHaveLength(before);
   }));
 
+test('a session that was killed before it had said anything is not missed after a restart, and goes on', () =>
+  withRawClaude({ turns: { go: (claude) => claude.exit(1) } }, async (stage) => {
+    const session = await stage.open();
+    await session.run('go');
+    mkdirSync(join(stage.directory, '.claude', 'projects'), { recursive: true });
+    await stage.restart();
+    expect((await stage.recovered()).sessions_failed).toEqual([]);
+    expect(
+      await stage.client.call(endpoints.getSession, { params: { session_id: session.id } }),
+    ).toMatchObject({
+      status: 'ready',
+    });
+  }));
+
 test('without a directory of its own nothing is said of its sessions after a restart', () =>
   withRawClaude({}, async (stage) => {
     await (await stage.open()).run('x');
