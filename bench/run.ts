@@ -3,6 +3,7 @@ import { acknowledgedWrites } from './workloads/acknowledged-writes.ts';
 import { coldStart } from './workloads/cold-start.ts';
 import { fanOut } from './workloads/fan-out.ts';
 import { shortCommands } from './workloads/short-commands.ts';
+import { turnInside } from './workloads/turn-inside.ts';
 import { warmStart } from './workloads/warm-start.ts';
 import type { Workload } from './workload.ts';
 
@@ -11,6 +12,7 @@ const workloads: Record<string, Workload> = {
   'cold-start': coldStart,
   'fan-out': fanOut,
   'short-commands': shortCommands,
+  'turn-inside': turnInside,
   'warm-start': warmStart,
 };
 
