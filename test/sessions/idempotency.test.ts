@@ -4,6 +4,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/index.ts';
+import { takesKey } from '../../src/api/openapi-answers.ts';
 import type { Process } from '../../src/api/processes.ts';
 import type { Session } from '../../src/api/sessions.ts';
 import type { FailpointName } from '../../src/lib/failpoint.ts';
@@ -106,7 +107,7 @@ describe('a POST with an Idempotency-Key', () => {
   it('is known for every POST route', () => {
     const all: Endpoint[] = Object.values(endpoints);
     const posts = all
-      .filter((one) => one.method === 'POST' && one.answers === 'json' && !one.secret)
+      .filter((one) => takesKey(one) && one.answers === 'json')
       .map((one) => one.path);
     expect(posts.toSorted()).toEqual(routes.toSorted());
   });
