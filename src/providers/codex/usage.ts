@@ -37,7 +37,8 @@ export class Meter {
     this.#before ??= less(total, last);
     const own = less(total, this.#before);
     return {
-      input_tokens: own.inputTokens,
+      // Theirs counts what was read from the cache, too.
+      input_tokens: own.inputTokens - own.cachedInputTokens,
       cached_input_tokens: own.cachedInputTokens,
       output_tokens: own.outputTokens,
       total_tokens: own.totalTokens,
