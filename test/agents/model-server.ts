@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dialect, ModelRequest } from './dialects/dialect.ts';
 import { anthropicMessages } from './dialects/anthropic-messages.ts';
 import { openAiChat } from './dialects/openai-chat.ts';
+import { openAiResponses } from './dialects/openai-responses.ts';
 import { findCue, type Piece, planReply, type Reply } from './script.ts';
 
 /** One model call, as a test may want to assert it. */
@@ -38,7 +39,7 @@ interface Log {
   unexpected: string[];
 }
 
-const dialects: readonly Dialect[] = [openAiChat, anthropicMessages];
+const dialects: readonly Dialect[] = [openAiChat, openAiResponses, anthropicMessages];
 
 /** Starts a model API that answers as the user's message tells it to (see {@link planReply}). */
 export async function startModelServer(): Promise<ModelServer> {
@@ -53,6 +54,8 @@ export async function startModelServer(): Promise<ModelServer> {
 async function handle(request: IncomingMessage, response: ServerResponse, log: Log): Promise<void> {
   const path = new URL(request.url ?? '/', 'http://localhost').pathname;
   const asked = `${request.method} ${path}`;
+  // Codex tries a socket first where the API is OpenAI's own, and goes on without one.
+  if (request.headers.upgrade) return sendJson(response, 426, {});
   const dialect = dialects.find((candidate) => candidate.serves(path));
   if (request.method !== 'POST' || !dialect) {
     log.unexpected.push(asked);
@@ -82,7 +85,7 @@ async function follow(
     dialect: dialect.name,
     model,
     ...cue,
-    tools,
+    tools: tools.map(({ name }) => name),
     ...(authorization !== undefined && { authorization }),
     aborted: false,
   };
@@ -99,29 +102,38 @@ async function follow(
 async function stream(
   dialect: Dialect,
   model: string,
-  { pieces, call }: Extract<Reply, { kind: 'answer' }>,
+  { pieces, call, breaksOff }: Extract<Reply, { kind: 'answer' }>,
   response: ServerResponse,
 ): Promise<boolean> {
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-  const answer = { model, pieces: paced(pieces, gone.signal), ...(call && { call }) };
+  const answer = { model, pieces: paced(pieces, breaksOff, gone.signal), ...(call && { call }) };
   try {
     for await (const text of dialect.write(answer)) response.write(text);
   } catch (error) {
     if (gone.signal.aborted) return false;
-    throw error;
+    if (!(error instanceof BreakOff)) throw error;
+    response.write(dialect.breakOff(error.message));
   }
   response.end();
   return !gone.signal.aborted;
 }
 
-async function* paced(pieces: readonly Piece[], gone: AbortSignal): AsyncIterable<Piece> {
+/** Says that an answer ends before its end, with a code. */
+class BreakOff extends Error {}
+
+async function* paced(
+  pieces: readonly Piece[],
+  breaksOff: string | undefined,
+  gone: AbortSignal,
+): AsyncIterable<Piece> {
   for (const piece of pieces) {
     gone.throwIfAborted();
     if (piece.delayMs) await sleep(piece.delayMs, undefined, { signal: gone });
     yield piece;
   }
+  if (breaksOff !== undefined) throw new BreakOff(breaksOff);
 }
 
 function sendJson(response: ServerResponse, status: number, body: object): void {

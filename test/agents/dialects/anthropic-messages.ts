@@ -9,6 +9,7 @@ export const anthropicMessages: Dialect = {
   serves: (path) => path.endsWith('/v1/messages'),
   read,
   write,
+  breakOff: (code) => event('error', { error: { type: code, message: 'scripted error' } }),
   failure: (status, message) => ({
     type: 'error',
     error: { type: errorTypes[status] ?? 'api_error', message },
@@ -42,7 +43,7 @@ function read(body: unknown): ModelRequest {
   const { model, messages, tools } = bodySchema.parse(body);
   return {
     model,
-    tools: tools.map(({ name }) => name),
+    tools: tools.map(({ name }) => ({ name })),
     messages: messages.flatMap(({ role, content }) =>
       typeof content === 'string'
         ? [{ role: roleOf(role), text: content }]
@@ -92,8 +93,8 @@ async function* write({ model, pieces, call }: Answer): AsyncIterable<string> {
   if (open) yield event('content_block_stop', { index });
   if (call) {
     index++;
-    const { id, name, input } = call;
-    const block = { type: 'tool_use', id: `toolu_${id}`, name, input: {} };
+    const { id, tool, input } = call;
+    const block = { type: 'tool_use', id: `toolu_${id}`, name: tool.name, input: {} };
     yield event('content_block_start', { index, content_block: block });
     const delta = { type: 'input_json_delta', partial_json: input };
     yield event('content_block_delta', { index, delta });
