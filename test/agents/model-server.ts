@@ -12,6 +12,7 @@ import { findCue, type Piece, planReply, type Reply } from './script.ts';
 export interface RecordedRequest {
   dialect: string;
   model: string;
+  effort?: string;
   /** The script that was followed, without its marker. */
   script?: string;
   /** The tool output that the agent brought back for it. */
@@ -74,7 +75,7 @@ async function handle(request: IncomingMessage, response: ServerResponse, log: L
 
 async function follow(
   dialect: Dialect,
-  { model, messages, tools }: ModelRequest,
+  { model, effort, messages, tools }: ModelRequest,
   request: IncomingMessage,
   response: ServerResponse,
   log: Log,
@@ -84,6 +85,7 @@ async function follow(
   const record: RecordedRequest = {
     dialect: dialect.name,
     model,
+    ...(effort !== undefined && { effort }),
     ...cue,
     tools: tools.map(({ name }) => name),
     ...(authorization !== undefined && { authorization }),

@@ -37,12 +37,14 @@ const bodySchema = z.looseObject({
     z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(blockSchema)]) }),
   ),
   tools: z.array(z.looseObject({ name: z.string() })).default([]),
+  output_config: z.looseObject({ effort: z.string().optional() }).optional(),
 });
 
 function read(body: unknown): ModelRequest {
-  const { model, messages, tools } = bodySchema.parse(body);
+  const { model, messages, tools, output_config: output } = bodySchema.parse(body);
   return {
     model,
+    ...(output?.effort !== undefined && { effort: output.effort }),
     tools: tools.map(({ name }) => ({ name })),
     messages: messages.flatMap(({ role, content }) =>
       typeof content === 'string'

@@ -3,6 +3,8 @@ import type { Message, Piece, Tool, ToolCall } from '../script.ts';
 /** What the model server needs to know of a request, read from any wire format. */
 export interface ModelRequest {
   model: string;
+  /** How hard the model is to think. */
+  effort?: string;
   tools: readonly Tool[];
   messages: readonly Message[];
 }

@@ -40,16 +40,18 @@ const bodySchema = z.looseObject({
   stream: z.literal(true),
   input: z.array(itemSchema),
   tools: z.array(toolSchema).default([]),
+  reasoning: z.looseObject({ effort: z.string().optional() }).nullish(),
 });
 
 function read(body: unknown): ModelRequest {
-  const { model, input, tools } = bodySchema.parse(body);
+  const { model, input, tools, reasoning } = bodySchema.parse(body);
   // Newer models are offered their tools by an item, and all are offered more by the answer to a search.
   const offered = [...tools, ...input.flatMap((item) => item.tools ?? [])].flatMap(readTool);
   // What a search has not found is not there: another one would find no more.
   const searched = input.at(-1)?.type === 'tool_search_output';
   return {
     model,
+    ...(reasoning?.effort !== undefined && { effort: reasoning.effort }),
     tools: searched ? offered.filter(({ kind }) => kind !== 'search') : offered,
     messages: input.map(readItem),
   };
