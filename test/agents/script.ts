@@ -50,6 +50,9 @@ export interface Cue {
 /** Marks the start of a script in a user message; it ends with the line. */
 const marker = '@@';
 
+/** In what an agent is told when it is taken up again after an approval: its model then asks for the same again. */
+const approved = 'approved while you were away';
+
 /** Tool output echoed back is cut here, so that a noisy command does not become a noisy transcript. */
 const resultLimit = 400;
 
@@ -58,11 +61,13 @@ const resultLimit = 400;
  * adds user messages of its own, so it is the newest message with a marker that counts.
  */
 export function findCue(messages: readonly Message[]): Cue {
-  const at = messages.findLastIndex(({ role, text }) => role === 'user' && text.includes(marker));
+  const newest = (words: string) =>
+    messages.findLastIndex(({ role, text }) => role === 'user' && text.includes(words));
+  const at = newest(marker);
   const cue = messages[at];
   if (!cue) return {};
   const script = cue.text.slice(cue.text.lastIndexOf(marker) + marker.length).split('\n', 1)[0];
-  const result = messages.slice(at).findLast(({ role }) => role === 'tool');
+  const result = messages.slice(Math.max(at, newest(approved))).findLast(({ role }) => role === 'tool');
   return { script: script?.trim() ?? '', ...(result && { toolResult: result.text }) };
 }
 
