@@ -7,7 +7,7 @@ SEED ?=
 
 .PHONY: help
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Not `npm ci`: optional packages of other platforms are missing from the lock file where it was made.
 node_modules/.installed: package.json package-lock.json
@@ -76,8 +76,15 @@ million: install ## Starts and first pages with 1,000,000 events beside those wi
 	MILLION=1 TEST_LIMIT_MS=3600000 vitest run test/faults/million
 
 .PHONY: test-agents
-test-agents: build ## Drive real agents (installs them into a test-only directory)
-	vitest run --config test/agents/vitest.config.ts
+test-agents: build ## Drive real agents (installs them into a test-only directory), with loopback alone
+	node test/agents/install.main.ts
+	sh test/agents/loopback.sh vitest run --config test/agents/vitest.config.ts
+
+.PHONY: test-agents-part
+test-agents-part: export AGENTS = part
+test-agents-part: build ## A part of that, in a minute: the main things with Claude Code and Codex
+	node test/agents/install.main.ts
+	sh test/agents/loopback.sh vitest run --config test/agents/vitest.config.ts
 
 .PHONY: bench
 bench: build ## Measure, each workload beside a bare baseline

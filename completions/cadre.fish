@@ -115,7 +115,7 @@ cadre providers list
 cadre providers models
 		codex|claude|acp
 cadre providers auth
-		claude|acp
+		codex|claude|acp
 cadre providers help
 		<command>
 cadre processes

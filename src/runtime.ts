@@ -33,6 +33,7 @@ import { KeptAnswers } from './idempotency/kept-answers.ts';
 import { agentEnvironment } from './providers/environment.ts';
 import { acpProvider } from './providers/acp/provider.ts';
 import { claudeProvider } from './providers/claude/provider.ts';
+import { codexProvider } from './providers/codex/provider.ts';
 import type { AgentTools, Provider } from './providers/provider.ts';
 import { ProviderRegistry } from './providers/registry.ts';
 import { recover } from './recovery/recover.ts';
@@ -287,6 +288,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     secretVariables: () => [
       ...Object.keys(live.now.providers.acp?.env ?? {}),
       ...Object.keys(live.now.providers.claude.env),
+      ...Object.keys(live.now.providers.codex.env),
     ],
     notices,
   });
@@ -556,7 +558,7 @@ function teamFacts({ teams }: Config): TeamFacts {
 }
 
 function configuredProviders(
-  { providers: { acp, claude } }: Config,
+  { providers: { acp, claude, codex } }: Config,
   given: { supervisor: Supervisor; clock: Clock; toolsFor: (sessionId: string) => AgentTools },
 ): Provider[] {
   return [
@@ -572,6 +574,7 @@ function configuredProviders(
       ...given,
     }),
     claudeProvider({ settings: claude, ...given }),
+    codexProvider({ settings: codex, ...given }),
   ];
 }
 

@@ -48,7 +48,7 @@ export const providerDiagnostics = provider
   .extend({
     version: z.string().nullable(),
     command: z.string().nullable(),
-    pid: z.int().nullable(),
+    pid: z.int().nullable().describe('Of the process that serves all sessions, where one does.'),
     sessions: z.int().describe('Agents that live just now.'),
     unknown_messages: z.int(),
     last_error: z.string().nullable(),
@@ -87,6 +87,50 @@ export const getAcpAuthStatus = endpoint({
   path: '/v1/providers/acp/auth/status',
   summary: 'Whether the agent is logged in, as far as can be told',
   response: authStatus,
+});
+
+export const getCodexAuthStatus = endpoint({
+  method: 'GET',
+  path: '/v1/providers/codex/auth/status',
+  summary: 'Whether somebody is logged in to codex, told without a network',
+  response: authStatus,
+  errors: ['provider_unavailable'],
+});
+
+export const setCodexApiKey = endpoint({
+  method: 'POST',
+  path: '/v1/providers/codex/auth/api-key',
+  summary: 'Give codex an API key, kept in its private home; takes no Idempotency-Key',
+  access: 'admin',
+  secret: true,
+  body: z.strictObject({ api_key: apiKey }),
+  response: authStatus,
+  errors: ['provider_managed', 'provider_unavailable'],
+});
+
+export const importCodexLogin = endpoint({
+  method: 'POST',
+  path: '/v1/providers/codex/auth/import',
+  summary: 'Give codex a login that was made elsewhere; takes no Idempotency-Key',
+  access: 'admin',
+  secret: true,
+  body: z.strictObject({
+    auth_json: z
+      .record(z.string(), z.unknown())
+      .describe("The content of codex's own auth.json. It is shown nowhere again."),
+  }),
+  response: authStatus,
+  errors: ['provider_managed', 'provider_unavailable'],
+});
+
+export const endCodexLogin = endpoint({
+  method: 'POST',
+  path: '/v1/providers/codex/auth/logout',
+  summary: 'End the login in the private home of codex; takes no Idempotency-Key',
+  access: 'admin',
+  secret: true,
+  response: authStatus,
+  errors: ['provider_managed', 'provider_unavailable'],
 });
 
 export const getClaudeAuthStatus = endpoint({

@@ -108,6 +108,17 @@ export const configSchema = z.strictObject({
         })
         .nullable()
         .default(null),
+      codex: z
+        .strictObject({
+          /** Null: where its command is found. */
+          enabled: z.boolean().nullable().default(null),
+          command: z.string().min(1).default('codex'),
+          args: z.array(z.string()).default([]),
+          env: z.record(z.string(), z.string()).default({}),
+          /** A home of codex that is cadre's alone; null: the user's own. */
+          home: z.string().min(1).nullable().default(null),
+        })
+        .prefault({}),
       claude: z
         .strictObject({
           /** Null: where its command is found. */

@@ -2,7 +2,8 @@ import type { Config } from './schema.ts';
 
 /** What must not stand in a log: the token, and the values of variables whose names say so. */
 export function secretsOf(config: Config): string[] {
-  const variables = [config.providers.acp, config.providers.claude].flatMap((provider) =>
+  const { acp, claude, codex } = config.providers;
+  const variables = [acp, claude, codex].flatMap((provider) =>
     Object.entries(provider?.env ?? {}).filter(([name]) => isSecret(name)),
   );
   return [config.auth.token ?? '', ...variables.map(([, value]) => value)].filter(Boolean);

@@ -1,9 +1,11 @@
 import type { Readable } from 'node:stream';
-import type { ChildExit } from '../children/supervisor.ts';
+import type { Child, ChildExit } from '../children/supervisor.ts';
 import type { Clock } from '../lib/clock.ts';
 
 /** So much of what an agent said on stderr is kept, to explain its end. */
 const STDERR_TAIL_CHARACTERS = 2000;
+/** One that closed its output has this long to go by itself. */
+const LOST_GRACE_MS = 1000;
 
 /** Keeps the end of what an agent says on stderr; gives its last lines in one. */
 export function tailOf(stderr: Readable): () => string {
@@ -47,4 +49,38 @@ export async function answered<T>(
   } finally {
     timer.abort();
   }
+}
+
+/**
+ * Resolves when an agent is gone and all it said was heard, with what is known of why; ends one that is of no use any
+ * more. `closed` resolves when its output has ended, with what was wrong with it, or null.
+ */
+export async function endOf(
+  child: Child,
+  given: { closed: Promise<string | null>; stderr: () => string; clock: Clock },
+): Promise<string> {
+  const exited = saidOfExit(child.exited);
+  // What it said before it went is still on its way.
+  const wrong = await Promise.race([
+    given.closed,
+    exited.then(() => given.clock.sleep(LOST_GRACE_MS)).then(() => null),
+  ]);
+  const isGone = wrong === null && (await exitsWithin(child, LOST_GRACE_MS, given.clock));
+  if (!isGone) await child.end(0);
+  if (wrong !== null) return `broke the protocol and was ended: ${wrong}`;
+  return withTail(await exited, given.stderr());
+}
+
+/** Whether a child goes by itself, for so long. */
+export async function exitsWithin(child: Child, ms: number, clock: Clock): Promise<boolean> {
+  const decided = new AbortController();
+  const exited = child.exited.then(
+    () => true,
+    () => true,
+  );
+  const late = clock.sleep(ms, decided.signal).then(
+    () => false,
+    () => false,
+  );
+  return Promise.race([exited, late]).finally(() => decided.abort());
 }

@@ -8,6 +8,7 @@ export class Known {
     return {
       version: this.version,
       command,
+      pid: null,
       unknown_messages: this.unknownMessages,
       last_error: this.#lastError,
     };

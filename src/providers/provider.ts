@@ -142,6 +142,8 @@ export interface ToolChannel {
 /** The login of a provider, where it may be changed over HTTP. Throws `provider_managed` for one that is the user's own. */
 export interface Login {
   setKey(key: string): Promise<AuthStatus>;
+  /** Takes a login that was made elsewhere, as the agent keeps it. Absent where that cannot be done. */
+  import?(auth: object): Promise<AuthStatus>;
   end(): Promise<AuthStatus>;
 }
 
@@ -159,6 +161,8 @@ export interface Provider {
   stats(): {
     version: string | null;
     command: string | null;
+    /** Of a process that serves all sessions. */
+    pid: number | null;
     unknown_messages: number;
     last_error: string | null;
   };

@@ -49,11 +49,18 @@ export class ProviderRegistry {
   }
 
   /** The login of a provider, to be changed. Throws `provider_managed` where its agent keeps it. */
-  login(id: ProviderId): Login {
+  login(id: ProviderId): Required<Login> {
     const { login } = this.get(id);
     if (login) {
       return {
         setKey: (key) => told(id, login.setKey(key)),
+        import(auth) {
+          if (login.import) return told(id, login.import(auth));
+          throw new AppError(
+            'provider_managed',
+            `${id} takes no login from elsewhere: give it a key`,
+          );
+        },
         end: () => told(id, login.end()),
       };
     }
@@ -73,7 +80,6 @@ export class ProviderRegistry {
     return this.all().map((provider) => ({
       ...describe(provider),
       ...provider.stats(),
-      pid: null,
       sessions: live(provider.id),
     }));
   }

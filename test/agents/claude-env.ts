@@ -1,10 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'smol-toml';
-import { agentStart } from './install.ts';
+import { type AgentName, agentStart } from './install.ts';
 
 /** The choices a test makes about the claude it starts. */
 export interface ClaudeOptions {
+  agent?: AgentName;
   /** A directory of the test's own; claude keeps everything it writes in it. */
   home: string;
   /** The `url` of the model server. */
@@ -16,12 +17,18 @@ export interface ClaudeOptions {
 }
 
 /** The configuration of a server whose claude talks to the scripted model and to nothing else. */
-export function claudeConfig({ home, modelUrl, allow = [], more = {} }: ClaudeOptions): string {
+export function claudeConfig({
+  agent = 'claude',
+  home,
+  modelUrl,
+  allow = [],
+  more = {},
+}: ClaudeOptions): string {
   const config = join(home, 'claude');
   const temporary = join(home, 'tmp');
   for (const path of [config, temporary]) mkdirSync(path, { recursive: true });
   writeFileSync(join(config, 'settings.json'), JSON.stringify({ permissions: { allow } }));
-  const { command, args } = agentStart('claude');
+  const { command, args } = agentStart(agent);
   const env = {
     HOME: home,
     TMPDIR: temporary,

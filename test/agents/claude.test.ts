@@ -1,11 +1,14 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { asked, until } from '../providers/support/calls.ts';
+import { asked, decide, until } from '../providers/support/calls.ts';
 import { WatchedSession } from '../providers/support/contract-stage.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ofKind, openSession, runTurn } from '../support/turns.ts';
 import { claudeConfig, type ClaudeOptions } from './claude-env.ts';
+import { bash } from './claude-fixture.ts';
 import { type ModelServer, startModelServer } from './model-server.ts';
 
 test('the cost of a turn is its own, also once its session was resumed', async () => {
@@ -45,13 +48,88 @@ test('a model and an effort hold for their turn', async () => {
       const body = { input: [{ type: 'text' as const, text: '@@say:x' }], ...more };
       await watch.end((await client.call(endpoints.sendTurn, { params, body })).turn_id);
     }
-    const [usual, other, again] = model.requests.map((one) => one.model);
-    expect(other).toContain('sonnet');
-    expect(again).toBe(usual);
-    expect(usual).not.toBe(other);
+    const [usual, other, again] = model.requests;
+    expect(other?.model).toContain('sonnet');
+    expect(other?.effort).toBe('low');
+    expect([again?.model, again?.effort]).toEqual([usual?.model, usual?.effort]);
+    expect(usual?.model).not.toBe(other?.model);
+    expect(usual?.effort).not.toBe(other?.effort);
     const body = { input: [{ type: 'text' as const, text: 'x' }], thinking_effort: 'enormous' };
     const refused = client.call(endpoints.sendTurn, { params, body });
     await expect(refused).rejects.toMatchObject({ code: 'invalid' });
+  });
+});
+
+test('a change of a file is shown before it is made, and made only if it is accepted', async () => {
+  await withClaude({}, async ({ client, directory }) => {
+    const more = { provider: 'claude', permission_mode: 'require_approval' };
+    const session = await openSession(client, directory, more);
+    const watched = new WatchedSession(client, session.id, 30_000);
+    await using watch = watched.watch;
+    const file_path = join(directory, 'plover.txt');
+    writeFileSync(file_path, 'a plover is a fish\n');
+    // It edits nothing that it has not read.
+    await watched.run(`@@tool:Read:${JSON.stringify({ file_path })}`);
+    const change = { old_string: 'a fish', new_string: 'a bird' };
+    const prompt = `@@tool:Edit:${JSON.stringify({ file_path, ...change })}`;
+
+    for (const [decision, text, status] of [
+      ['decline', 'a plover is a fish\n', 'failed'],
+      ['accept', 'a plover is a bird\n', 'completed'],
+    ] as const) {
+      const turnId = await watched.send(prompt);
+      const approval = await asked(watch, turnId);
+      expect(approval).toMatchObject({ kind: 'file_change', request: { input: change } });
+      expect(approval.title).toContain(file_path);
+      expect(readFileSync(file_path, 'utf8')).toBe('a plover is a fish\n');
+      await decide(client, approval, decision);
+      expect((await watch.end(turnId)).kind).toBe('turn.completed');
+      expect(ofKind(watch.of(turnId), 'tool.completed')[0]?.payload.status).toBe(status);
+      expect(readFileSync(file_path, 'utf8')).toBe(text);
+    }
+  });
+});
+
+test('a command approved while the server was away is run once, without another question', async () => {
+  await using model = await startModelServer();
+  await using directory = tempDirectory('claude');
+  const config = claudeConfig({ home: directory.path, modelUrl: model.url });
+  const before = await startServer(directory.path, { config });
+  const more = { provider: 'claude', permission_mode: 'require_approval' };
+  const session = await openSession(before.client, directory.path, more);
+  const first = new WatchedSession(before.client, session.id, 30_000);
+  const turnId = await first.send(bash('echo once >> approved', 'writes a line'));
+  const approval = await asked(first.watch, turnId);
+  await before.end('SIGKILL');
+  await first.watch[Symbol.asyncDispose]();
+  await untilNothingCarries(directory.path);
+  expect(existsSync(join(directory.path, 'approved'))).toBe(false);
+
+  const after = await startServer(directory.path, { config });
+  try {
+    const again = new WatchedSession(after.client, session.id, 30_000);
+    await using watch = again.watch;
+    await decide(after.client, approval, 'accept');
+    expect((await watch.end(turnId)).kind).toBe('turn.completed');
+    expect(readFileSync(join(directory.path, 'approved'), 'utf8')).toBe('once\n');
+    expect(ofKind(watch.events, 'approval.requested')).toHaveLength(1);
+  } finally {
+    await after.end('SIGTERM');
+    await untilNothingCarries(directory.path);
+  }
+});
+
+test('the context is what the last request held, the use is that of all of them', async () => {
+  await withClaude({ allow: ['Bash'] }, async ({ client, directory }) => {
+    const session = await openSession(client, directory, { provider: 'claude' });
+    const { turn } = await runTurn(client, session.id, bash('true', 'does nothing'));
+    expect(turn.usage).toMatchObject({
+      input_tokens: 200,
+      cached_input_tokens: 22,
+      output_tokens: 44,
+      total_tokens: 266,
+      context_tokens: 133,
+    });
   });
 });
 

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { xdgDirectories } from './opencode-env.ts';
 
 /** The agents that can be installed: each is a directory in `install/` with a package.json and its lock file. */
-export type AgentName = 'opencode' | 'claude';
+export type AgentName = 'opencode' | 'claude' | 'claude-old' | 'codex' | 'codex-old';
 
 /** How to start an agent, so that it speaks on its standard streams where it is told to by arguments alone. */
 export interface AgentStart {
@@ -23,19 +23,31 @@ interface Agent {
   args: string[];
 }
 
+const claude: Agent = {
+  packageName: '@anthropic-ai/claude-code',
+  // Named .exe on every platform: the package's install script links the right binary there.
+  program: 'node_modules/@anthropic-ai/claude-code/bin/claude.exe',
+  args: [],
+};
+
+const codex: Agent = {
+  packageName: '@openai/codex',
+  // The binary itself: its launcher is a Node process that stays beside it.
+  program: `node_modules/@openai/codex-linux-${process.arch}/vendor/${machine()}-unknown-linux-musl/bin/codex`,
+  args: [],
+};
+
 const agents: Record<AgentName, Agent> = {
   opencode: {
     packageName: 'opencode-ai',
-    // Named .exe on every platform: the package's install script links the right binary there.
+    // As claude's.
     program: 'node_modules/opencode-ai/bin/opencode.exe',
     args: ['acp'],
   },
-  claude: {
-    packageName: '@anthropic-ai/claude-code',
-    // So too.
-    program: 'node_modules/@anthropic-ai/claude-code/bin/claude.exe',
-    args: [],
-  },
+  claude,
+  'claude-old': claude,
+  codex,
+  'codex-old': codex,
 };
 
 const execute = promisify(execFile);
@@ -67,6 +79,11 @@ export async function installAgent(name: AgentName): Promise<void> {
   }
 }
 
+/** The architecture, as compilers call it. */
+function machine(): string {
+  return process.arch === 'arm64' ? 'aarch64' : 'x86_64';
+}
+
 function directoryOf(name: AgentName): string {
   return join(import.meta.dirname, 'install', name);
 }
@@ -86,8 +103,8 @@ async function pinnedVersion(directory: string, packageName: string): Promise<st
 async function versionOf(command: string): Promise<string | undefined> {
   try {
     const { stdout } = await runAside(command, ['--version'], 30_000);
-    // Some say their name after it.
-    return stdout.trim().split(' ')[0];
+    // Some say their name before it, some after.
+    return /\d+\.\d+\.\d+\S*/.exec(stdout)?.[0];
   } catch {
     return undefined;
   }
@@ -117,6 +134,7 @@ async function runAside(
         ...process.env,
         TMPDIR: directory,
         CLAUDE_CONFIG_DIR: directory,
+        CODEX_HOME: directory,
         ...xdgDirectories(directory),
       },
     });

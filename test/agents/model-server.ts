@@ -5,12 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dialect, ModelRequest } from './dialects/dialect.ts';
 import { anthropicMessages } from './dialects/anthropic-messages.ts';
 import { openAiChat } from './dialects/openai-chat.ts';
+import { openAiResponses } from './dialects/openai-responses.ts';
 import { findCue, type Piece, planReply, type Reply } from './script.ts';
 
 /** One model call, as a test may want to assert it. */
 export interface RecordedRequest {
   dialect: string;
   model: string;
+  effort?: string;
   /** The script that was followed, without its marker. */
   script?: string;
   /** The tool output that the agent brought back for it. */
@@ -38,7 +40,7 @@ interface Log {
   unexpected: string[];
 }
 
-const dialects: readonly Dialect[] = [openAiChat, anthropicMessages];
+const dialects: readonly Dialect[] = [openAiChat, openAiResponses, anthropicMessages];
 
 /** Starts a model API that answers as the user's message tells it to (see {@link planReply}). */
 export async function startModelServer(): Promise<ModelServer> {
@@ -53,6 +55,8 @@ export async function startModelServer(): Promise<ModelServer> {
 async function handle(request: IncomingMessage, response: ServerResponse, log: Log): Promise<void> {
   const path = new URL(request.url ?? '/', 'http://localhost').pathname;
   const asked = `${request.method} ${path}`;
+  // Codex tries a socket first where the API is OpenAI's own, and goes on without one.
+  if (request.headers.upgrade) return sendJson(response, 426, {});
   const dialect = dialects.find((candidate) => candidate.serves(path));
   if (request.method !== 'POST' || !dialect) {
     log.unexpected.push(asked);
@@ -71,7 +75,7 @@ async function handle(request: IncomingMessage, response: ServerResponse, log: L
 
 async function follow(
   dialect: Dialect,
-  { model, messages, tools }: ModelRequest,
+  { model, effort, messages, tools }: ModelRequest,
   request: IncomingMessage,
   response: ServerResponse,
   log: Log,
@@ -81,8 +85,9 @@ async function follow(
   const record: RecordedRequest = {
     dialect: dialect.name,
     model,
+    ...(effort !== undefined && { effort }),
     ...cue,
-    tools,
+    tools: tools.map(({ name }) => name),
     ...(authorization !== undefined && { authorization }),
     aborted: false,
   };
@@ -99,29 +104,38 @@ async function follow(
 async function stream(
   dialect: Dialect,
   model: string,
-  { pieces, call }: Extract<Reply, { kind: 'answer' }>,
+  { pieces, call, breaksOff }: Extract<Reply, { kind: 'answer' }>,
   response: ServerResponse,
 ): Promise<boolean> {
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-  const answer = { model, pieces: paced(pieces, gone.signal), ...(call && { call }) };
+  const answer = { model, pieces: paced(pieces, breaksOff, gone.signal), ...(call && { call }) };
   try {
     for await (const text of dialect.write(answer)) response.write(text);
   } catch (error) {
     if (gone.signal.aborted) return false;
-    throw error;
+    if (!(error instanceof BreakOff)) throw error;
+    response.write(dialect.breakOff(error.message));
   }
   response.end();
   return !gone.signal.aborted;
 }
 
-async function* paced(pieces: readonly Piece[], gone: AbortSignal): AsyncIterable<Piece> {
+/** Says that an answer ends before its end, with a code. */
+class BreakOff extends Error {}
+
+async function* paced(
+  pieces: readonly Piece[],
+  breaksOff: string | undefined,
+  gone: AbortSignal,
+): AsyncIterable<Piece> {
   for (const piece of pieces) {
     gone.throwIfAborted();
     if (piece.delayMs) await sleep(piece.delayMs, undefined, { signal: gone });
     yield piece;
   }
+  if (breaksOff !== undefined) throw new BreakOff(breaksOff);
 }
 
 function sendJson(response: ServerResponse, status: number, body: object): void {

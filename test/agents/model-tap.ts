@@ -7,15 +7,23 @@ import { pipeline } from 'node:stream/promises';
 export interface Part {
   type?: string;
   text?: string;
-  image_url?: { url: string };
+  /** OpenAI's two interfaces differ in this. */
+  image_url?: string | { url: string };
   source?: { media_type?: string; data?: string };
   content?: string | Part[];
 }
 
-/** A message to the model, as OpenAI's chat completions have it, or Anthropic's messages. */
+/** A message to the model, as OpenAI's chat completions and responses have it, or Anthropic's messages. */
 export interface ChatMessage {
-  role: string;
   content?: string | Part[] | null;
+}
+
+export function partsOf({ content }: ChatMessage): Part[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? []);
+}
+
+export function textOf({ text = '' }: Part): string {
+  return text;
 }
 
 /** Stands between an agent and its model, and keeps what the agent tells it, word for word. */
@@ -30,7 +38,7 @@ export interface ModelTap extends AsyncDisposable {
 
 /** Passes every request on to `modelUrl`, and its answer back as it comes. */
 export async function tapModel(modelUrl: string): Promise<ModelTap> {
-  const told: { model?: string; messages?: ChatMessage[] }[] = [];
+  const told: { model?: string; messages?: ChatMessage[]; input?: ChatMessage[] }[] = [];
   const server = http.createServer((request, response) => {
     void pass(request, response, modelUrl, (body) => told.push(body)).catch(() =>
       response.destroy(),
@@ -41,9 +49,8 @@ export async function tapModel(modelUrl: string): Promise<ModelTap> {
   const address = server.address() as { port: number };
   return {
     url: `http://127.0.0.1:${address.port}`,
-    conversationsWith: (model) =>
-      told.filter((body) => body.model === model).map(({ messages }) => messages ?? []),
-    lastTold: () => told.at(-1)?.messages ?? [],
+    conversationsWith: (model) => told.filter((body) => body.model === model).map(messagesOf),
+    lastTold: () => messagesOf(told.at(-1) ?? {}),
     async [Symbol.asyncDispose]() {
       const closed = once(server, 'close');
       server.close();
@@ -51,6 +58,10 @@ export async function tapModel(modelUrl: string): Promise<ModelTap> {
       await closed;
     },
   };
+}
+
+function messagesOf(body: { messages?: ChatMessage[]; input?: ChatMessage[] }): ChatMessage[] {
+  return body.messages ?? body.input ?? [];
 }
 
 async function pass(

@@ -6,7 +6,7 @@ import type { ProviderFixture, ProviderWorld } from '../providers/support/fixtur
 import { startServer } from '../support/server.ts';
 import { agentStart } from './install.ts';
 import { startModelServer } from './model-server.ts';
-import { type ChatMessage, tapModel } from './model-tap.ts';
+import { type Part, partsOf, tapModel, textOf } from './model-tap.ts';
 import { opencodeEnvironment } from './opencode-env.ts';
 import { signal } from './signal.ts';
 
@@ -79,8 +79,8 @@ async function openWorld(directory: string): Promise<ProviderWorld> {
   return {
     start: ({ asks = false, env = {} } = {}) =>
       startServer(data, { env, config: configuration(home, tap.url, asks) }),
-    memoryIn: () => lastTold().map(textOf).join('\n'),
-    imagesIn: () => lastTold().flatMap(imagesOf),
+    memoryIn: () => lastTold().flatMap(partsOf).map(textOf).join('\n'),
+    imagesIn: () => lastTold().flatMap(partsOf).flatMap(imageOf),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
@@ -94,15 +94,8 @@ function configuration(home: string, modelUrl: string, asks: boolean): string {
   return stringify({ providers: { acp: { command, args, env } } });
 }
 
-function textOf({ content }: ChatMessage): string {
-  if (typeof content === 'string') return content;
-  return (content ?? []).map(({ text = '' }) => text).join('\n');
-}
-
-function imagesOf({ content }: ChatMessage): { mediaType: string; bytes: number }[] {
-  if (!Array.isArray(content)) return [];
-  return content.flatMap(({ image_url: image }) => {
-    const [, mediaType, data] = /^data:(.+);base64,(.*)$/.exec(image?.url ?? '') ?? [];
-    return mediaType && data ? [{ mediaType, bytes: Buffer.from(data, 'base64').length }] : [];
-  });
+function imageOf({ image_url: image }: Part): { mediaType: string; bytes: number }[] {
+  const url = typeof image === 'object' ? image.url : '';
+  const [, mediaType, data] = /^data:(.+);base64,(.*)$/.exec(url) ?? [];
+  return mediaType && data ? [{ mediaType, bytes: Buffer.from(data, 'base64').length }] : [];
 }

@@ -13,16 +13,32 @@ export interface Piece {
   delayMs?: number;
 }
 
+/** A tool that a model is offered. All but the name is for dialects that know more than one way to call one. */
+export interface Tool {
+  name: string;
+  namespace?: string;
+  /** `custom` takes a text in place of arguments; `search` finds more tools. */
+  kind?: 'custom' | 'search';
+  /** The tool that runs code, out of which alone this one can be called. */
+  within?: Tool;
+}
+
 /** The model's wish to run one of the tools it was offered. `input` is JSON text, as models write it. */
 export interface ToolCall {
   id: string;
-  name: string;
+  tool: Tool;
   input: string;
 }
 
 /** What the scripted model does with a request: it answers, or the API fails with an HTTP status. */
 export type Reply =
-  | { kind: 'answer'; pieces: readonly Piece[]; call?: ToolCall }
+  | {
+      kind: 'answer';
+      pieces: readonly Piece[];
+      call?: ToolCall;
+      /** The code of the error with which it breaks off after its pieces. */
+      breaksOff?: string;
+    }
   | { kind: 'error'; status: number };
 
 /** What the last scripted user message asks for, and the result of the newest tool call made since. */
@@ -34,6 +50,9 @@ export interface Cue {
 /** Marks the start of a script in a user message; it ends with the line. */
 const marker = '@@';
 
+/** In what an agent is told when it is taken up again after an approval: its model then asks for the same again. */
+const approved = 'approved while you were away';
+
 /** Tool output echoed back is cut here, so that a noisy command does not become a noisy transcript. */
 const resultLimit = 400;
 
@@ -42,11 +61,15 @@ const resultLimit = 400;
  * adds user messages of its own, so it is the newest message with a marker that counts.
  */
 export function findCue(messages: readonly Message[]): Cue {
-  const at = messages.findLastIndex(({ role, text }) => role === 'user' && text.includes(marker));
+  const newest = (words: string) =>
+    messages.findLastIndex(({ role, text }) => role === 'user' && text.includes(words));
+  const at = newest(marker);
   const cue = messages[at];
   if (!cue) return {};
   const script = cue.text.slice(cue.text.lastIndexOf(marker) + marker.length).split('\n', 1)[0];
-  const result = messages.slice(at).findLast(({ role }) => role === 'tool');
+  const result = messages
+    .slice(Math.max(at, newest(approved)))
+    .findLast(({ role }) => role === 'tool');
   return { script: script?.trim() ?? '', ...(result && { toolResult: result.text }) };
 }
 
@@ -61,10 +84,11 @@ export function findCue(messages: readonly Message[]): Cue {
  * - `tool:NAME:JSON` calls the tool of that name (or whose name contains it: agents prefix the tools
  *   of MCP servers), and answers `RESULT[...]` when its output is there
  * - `err:CODE` fails with that HTTP status
+ * - `fail:CODE` begins an answer, and breaks off with that error
  *
  * A script it cannot follow is answered with the reason, where a failing test shows it.
  */
-export function planReply({ script, toolResult }: Cue, tools: readonly string[]): Reply {
+export function planReply({ script, toolResult }: Cue, tools: readonly Tool[]): Reply {
   if (script === undefined) return say('no script');
   if (toolResult !== undefined) return say(`RESULT[${toolResult.slice(0, resultLimit)}]`);
   const [verb, rest] = splitOnce(script);
@@ -86,6 +110,8 @@ export function planReply({ script, toolResult }: Cue, tools: readonly string[])
       return callTool(...splitOnce(rest), tools);
     case 'err':
       return { kind: 'error', status: Number(rest) };
+    case 'fail':
+      return { kind: 'answer', pieces: words('it begins '), breaksOff: rest };
     default:
       return say(`unknown script ${script}`);
   }
@@ -108,12 +134,24 @@ function sayAfter(delay: string, text: string): Reply {
   return { kind: 'answer', pieces: [{ kind: 'text', text, delayMs: Number(delay) }] };
 }
 
-function callTool(wanted: string, input: string, tools: readonly string[]): Reply {
-  const name = tools.find((tool) => tool === wanted) ?? tools.find((tool) => tool.includes(wanted));
-  if (name === undefined) return say(`no tool ${wanted} among: ${tools.join(', ')}`);
-  // Random rather than counted: an agent's store outlives this server, and ids must not meet in it.
-  const call = { id: `call_${randomUUID()}`, name, input: input || '{}' };
-  return { kind: 'answer', pieces: words('calling tool. '), call };
+function callTool(wanted: string, input: string, tools: readonly Tool[]): Reply {
+  const found =
+    tools.find(({ name }) => name === wanted) ??
+    tools.find(({ name, namespace = '' }) => `${namespace}__${name}`.includes(wanted));
+  if (found) return call(found, input || '{}');
+  const search = tools.find(({ kind }) => kind === 'search');
+  // It knows words, and none with an underscore.
+  if (search) return call(search, JSON.stringify({ query: wanted.replaceAll('_', ' '), limit: 8 }));
+  return say(`no tool ${wanted} among: ${tools.map(({ name }) => name).join(', ')}`);
+}
+
+function call(tool: Tool, input: string): Reply {
+  return {
+    kind: 'answer',
+    pieces: words('calling tool. '),
+    // Random rather than counted: an agent's store outlives this server, and ids must not meet in it.
+    call: { id: `call_${randomUUID()}`, tool, input },
+  };
 }
 
 function words(text: string): Piece[] {

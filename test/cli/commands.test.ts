@@ -300,7 +300,7 @@ describe('status', () => {
       expect(people.stdout).toMatch(/^status +ok$/m);
       expect((await cadre(['status', '--json'])).json()).toMatchObject({
         health: { status: 'ok', version },
-        providers: [{ id: 'acp', healthy: true }, { id: 'claude' }],
+        providers: [{ id: 'acp', healthy: true }, { id: 'claude' }, { id: 'codex' }],
       });
     }));
 });

@@ -60,7 +60,7 @@ describe('cadre run', () => {
       const codex = await cadreOn(server)(['run', '--provider', 'codex', 'hello']);
       expect(codex).toMatchObject({ code: 1, stdout: '' });
       expect(codex.stderr).toMatch(
-        /^cadre: this server has no provider "codex" \(it has: acp, claude\)/,
+        /^cadre: codex: the command "codex" is not installed, .*set providers.codex.command/,
       );
     }));
 

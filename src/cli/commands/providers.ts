@@ -43,7 +43,7 @@ export function providerCommands(program: Command, world: World): void {
   providers
     .command('auth')
     .description('whether the agent is logged in, as far as can be told')
-    .addArgument(new Argument('[provider]').choices(['claude', 'acp']).default('acp'))
+    .addArgument(new Argument('[provider]').choices(['codex', 'claude', 'acp']).default('acp'))
     .action(
       clientAction(world, async ({ client, show }, provider: keyof typeof authStatus) => {
         const found = await client.call(authStatus[provider], {});
@@ -52,4 +52,8 @@ export function providerCommands(program: Command, world: World): void {
     );
 }
 
-const authStatus = { claude: endpoints.getClaudeAuthStatus, acp: endpoints.getAcpAuthStatus };
+const authStatus = {
+  codex: endpoints.getCodexAuthStatus,
+  claude: endpoints.getClaudeAuthStatus,
+  acp: endpoints.getAcpAuthStatus,
+};

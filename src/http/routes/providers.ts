@@ -17,6 +17,7 @@ export interface ProviderKnowledge {
   /** Throws `provider_managed` where there is none that may be changed. */
   login: (id: ProviderId) => {
     setKey(key: string): Promise<AuthStatus>;
+    import(auth: object): Promise<AuthStatus>;
     end(): Promise<AuthStatus>;
   };
 }
@@ -27,6 +28,10 @@ export function providerRoutes(mount: Mount, providers: ProviderKnowledge): void
   mount(endpoints.getProviderDiagnostics, () => providers.diagnostics());
   mount(endpoints.listModels, ({ params }) => providers.models(params.provider));
   mount(endpoints.getAcpAuthStatus, () => providers.authStatus('acp'));
+  mount(endpoints.getCodexAuthStatus, () => providers.authStatus('codex'));
+  mount(endpoints.setCodexApiKey, ({ body }) => providers.login('codex').setKey(body.api_key));
+  mount(endpoints.importCodexLogin, ({ body }) => providers.login('codex').import(body.auth_json));
+  mount(endpoints.endCodexLogin, () => providers.login('codex').end());
   mount(endpoints.getClaudeAuthStatus, () => providers.authStatus('claude'));
   mount(endpoints.setClaudeApiKey, ({ body }) => providers.login('claude').setKey(body.api_key));
   mount(endpoints.endClaudeLogin, () => providers.login('claude').end());

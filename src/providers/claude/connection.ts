@@ -1,9 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
-
-/** A line of the agent may be this long; a longer one ends the connection. */
-const MAX_LINE_BYTES = 32 * 1024 * 1024;
-const NEWLINE = 0x0a;
+import { linesOf, parsed } from '../json-lines.ts';
 
 export interface Handlers {
   /** A message of the stream, in its order; a promise holds back what comes after it. */
@@ -126,31 +123,4 @@ export class Connection {
     else asked.reject(new Refusal(answer.error ?? 'it does not say why'));
     return new Promise((resolve) => setImmediate(resolve));
   }
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-}
-
-async function* linesOf(stream: Readable): AsyncIterable<string> {
-  let begun: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    let from = 0;
-    for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
-      begun.push(chunk.subarray(from, at));
-      yield Buffer.concat(begun).toString('utf8');
-      from = at + 1;
-      begun = [];
-      bytes = 0;
-    }
-    begun.push(chunk.subarray(from));
-    bytes += chunk.length - from;
-    if (bytes > MAX_LINE_BYTES) throw new Error(`a line of it exceeds ${MAX_LINE_BYTES} bytes`);
-  }
-  // What is left has no end, so it is no line.
 }

@@ -1,13 +1,11 @@
 import type { Child, Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { answered, saidOfExit, tailOf, withTail } from '../agent-process.ts';
+import { answered, endOf, exitsWithin, tailOf } from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
 import { Connection, type Handlers, Refusal } from './connection.ts';
 
 /** Anything but a turn is answered soon, also on a machine that is busy. */
 const REQUEST_MS = 120_000;
-/** One that closed its output has this long to go by itself. */
-const LOST_GRACE_MS = 1000;
 /** One that is at no turn goes by itself when it reads the end of its input. */
 const IDLE_EXIT_MS = 500;
 
@@ -38,7 +36,7 @@ export class ClaudeProcess {
     this.pid = child.pid;
     this.#stderr = tailOf(child.stderr);
     this.connection = new Connection(child, handlers);
-    this.gone = this.#end();
+    this.gone = endOf(child, { closed: this.connection.closed, stderr: this.#stderr, clock });
   }
 
   /** Throws {@link ProviderError} where it cannot be started. */
@@ -71,37 +69,13 @@ export class ClaudeProcess {
   /** Ends it and all it started. A turn goes on when the input ends: one that is at a turn is told to end at once. */
   async end(graceMs: number, isBusy: boolean): Promise<void> {
     this.#child.stdin.end();
-    if (graceMs > 0 && !isBusy) await this.#exitsWithin(Math.min(graceMs, IDLE_EXIT_MS));
+    if (graceMs > 0 && !isBusy)
+      await exitsWithin(this.#child, Math.min(graceMs, IDLE_EXIT_MS), this.#clock);
     await this.#child.end(graceMs);
   }
 
   /** Last lines of stderr: the only place where some failures are told. */
   get stderr(): string {
     return this.#stderr();
-  }
-
-  async #end(): Promise<string> {
-    const exited = saidOfExit(this.#child.exited);
-    // What it said before it went is still on its way.
-    const wrong = await Promise.race([
-      this.connection.closed,
-      exited.then(() => this.#clock.sleep(LOST_GRACE_MS)).then(() => null),
-    ]);
-    if (wrong !== null || !(await this.#exitsWithin(LOST_GRACE_MS))) await this.#child.end(0);
-    if (wrong !== null) return `broke the protocol and was ended: ${wrong}`;
-    return withTail(await exited, this.stderr);
-  }
-
-  async #exitsWithin(ms: number): Promise<boolean> {
-    const decided = new AbortController();
-    const exited = this.#child.exited.then(
-      () => true,
-      () => true,
-    );
-    const late = this.#clock.sleep(ms, decided.signal).then(
-      () => false,
-      () => false,
-    );
-    return Promise.race([exited, late]).finally(() => decided.abort());
   }
 }

@@ -3,8 +3,8 @@ import type { Model } from '../../api/providers.ts';
 import type { Supervisor } from '../../children/supervisor.ts';
 import { AppError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { findProgram } from '../../lib/find-program.ts';
 import { agentEnvironment } from '../environment.ts';
+import { isInstalled } from '../installed.ts';
 import { Known } from '../known.ts';
 import type { AgentTools, Provider } from '../provider.ts';
 import { askClaude, type ClaudeOptions, openClaude } from './agent.ts';
@@ -122,10 +122,6 @@ export function claudeProvider(given: {
 /** Where claude keeps its sessions. */
 function configDirectory(env: Readonly<Record<string, string>>): string {
   return env.CLAUDE_CONFIG_DIR ?? path.join(env.HOME ?? '/', '.claude');
-}
-
-function isInstalled({ command, env }: ClaudeSettings): boolean {
-  return findProgram(command, env.PATH ?? process.env.PATH) !== null;
 }
 
 function problemOf(settings: ClaudeSettings): string | null {

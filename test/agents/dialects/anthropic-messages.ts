@@ -9,6 +9,7 @@ export const anthropicMessages: Dialect = {
   serves: (path) => path.endsWith('/v1/messages'),
   read,
   write,
+  breakOff: (code) => event('error', { error: { type: code, message: 'scripted error' } }),
   failure: (status, message) => ({
     type: 'error',
     error: { type: errorTypes[status] ?? 'api_error', message },
@@ -36,13 +37,15 @@ const bodySchema = z.looseObject({
     z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(blockSchema)]) }),
   ),
   tools: z.array(z.looseObject({ name: z.string() })).default([]),
+  output_config: z.looseObject({ effort: z.string().optional() }).optional(),
 });
 
 function read(body: unknown): ModelRequest {
-  const { model, messages, tools } = bodySchema.parse(body);
+  const { model, messages, tools, output_config: output } = bodySchema.parse(body);
   return {
     model,
-    tools: tools.map(({ name }) => name),
+    ...(output?.effort !== undefined && { effort: output.effort }),
+    tools: tools.map(({ name }) => ({ name })),
     messages: messages.flatMap(({ role, content }) =>
       typeof content === 'string'
         ? [{ role: roleOf(role), text: content }]
@@ -92,8 +95,8 @@ async function* write({ model, pieces, call }: Answer): AsyncIterable<string> {
   if (open) yield event('content_block_stop', { index });
   if (call) {
     index++;
-    const { id, name, input } = call;
-    const block = { type: 'tool_use', id: `toolu_${id}`, name, input: {} };
+    const { id, tool, input } = call;
+    const block = { type: 'tool_use', id: `toolu_${id}`, name: tool.name, input: {} };
     yield event('content_block_start', { index, content_block: block });
     const delta = { type: 'input_json_delta', partial_json: input };
     yield event('content_block_delta', { index, delta });

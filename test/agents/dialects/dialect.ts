@@ -1,9 +1,11 @@
-import type { Message, Piece, ToolCall } from '../script.ts';
+import type { Message, Piece, Tool, ToolCall } from '../script.ts';
 
 /** What the model server needs to know of a request, read from any wire format. */
 export interface ModelRequest {
   model: string;
-  tools: readonly string[];
+  /** How hard the model is to think. */
+  effort?: string;
+  tools: readonly Tool[];
   messages: readonly Message[];
 }
 
@@ -26,6 +28,8 @@ export interface Dialect {
   read(body: unknown): ModelRequest;
   /** Writes an answer as the text of server-sent events. */
   write(answer: Answer): AsyncIterable<string>;
+  /** What ends an answer, in place of the rest of it, where the API fails in its middle. */
+  breakOff(code: string): string;
   /** The body of a failed request. */
   failure(status: number, message: string): object;
 }

@@ -8,6 +8,7 @@ export const openAiChat: Dialect = {
   serves: (path) => path.endsWith('/chat/completions'),
   read,
   write,
+  breakOff: (code) => event({ error: { code, message: 'scripted error' } }),
   failure: (status, message) => ({ error: { type: 'scripted_error', code: status, message } }),
 };
 
@@ -29,7 +30,7 @@ function read(body: unknown): ModelRequest {
   const { model, messages, tools } = bodySchema.parse(body);
   return {
     model,
-    tools: tools.map((tool) => tool.function.name),
+    tools: tools.map((tool) => ({ name: tool.function.name })),
     messages: messages.map(({ role, content }) => ({ role: roleOf(role), text: textOf(content) })),
   };
 }
@@ -62,8 +63,8 @@ function deltaOf({ kind, text }: Piece): object {
   return kind === 'thought' ? { reasoning_content: text } : { content: text };
 }
 
-function toolCall({ id, name, input }: ToolCall): object {
-  return { index: 0, id, type: 'function', function: { name, arguments: input } };
+function toolCall({ id, tool, input }: ToolCall): object {
+  return { index: 0, id, type: 'function', function: { name: tool.name, arguments: input } };
 }
 
 function usage(): object {

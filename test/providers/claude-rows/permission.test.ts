@@ -86,19 +86,19 @@ test('a request that it takes back cancels the approval, and is not answered', (
         },
       },
     },
-    async ({ open, claudes, client }) => {
+    async ({ open, agents, client }) => {
       const session = await open(asking);
       const turnId = await session.send('go');
       const approval = await asked(session.watch, turnId);
-      claudes[0]?.send({ type: 'control_cancel_request', request_id: 'q' });
+      agents[0]?.send({ type: 'control_cancel_request', request_id: 'q' });
       const { payload } = await session.watch.kind('approval.resolved', turnId);
       expect(payload.approval).toMatchObject({ status: 'cancelled' });
       await expect(decide(client, approval, 'accept')).rejects.toMatchObject({
         code: 'approval_resolved',
       });
-      claudes[0]?.result();
+      agents[0]?.result();
       await session.watch.end(turnId);
-      expect(claudes[0]?.answerTo('q')).toBeUndefined();
+      expect(agents[0]?.answerTo('q')).toBeUndefined();
     },
   ));
 
@@ -114,9 +114,9 @@ test('a request of a kind that nobody knows is refused, and counted', () =>
         },
       },
     },
-    async ({ open, claudes, diagnostics }) => {
+    async ({ open, agents, diagnostics }) => {
       await (await open()).run('go');
-      expect(claudes[0]?.answerTo('h')).toMatchObject({ subtype: 'error' });
+      expect(agents[0]?.answerTo('h')).toMatchObject({ subtype: 'error' });
       expect((await diagnostics()).unknown_messages).toBe(1);
     },
   ));
@@ -144,11 +144,11 @@ test('a tool of a subagent is shown when it is asked for, and runs once that is 
   ));
 
 test('each turn has the mode that it wants, and the next one the session’s again', () =>
-  withRawClaude({}, async ({ open, claudes }) => {
+  withRawClaude({}, async ({ open, agents }) => {
     const session = await open();
     for (const permission_mode of ['read_only', 'accept_edits', 'dontAsk', undefined, undefined])
       await session.run('x', permission_mode ? { permission_mode } : {});
-    const modes = claudes[0]?.requests('set_permission_mode').map(({ mode }) => mode);
+    const modes = agents[0]?.requests('set_permission_mode').map(({ mode }) => mode);
     expect(modes).toEqual(['plan', 'acceptEdits', 'dontAsk', 'default']);
   }));
 
@@ -162,11 +162,11 @@ test('a mode that it changed by itself is set back for the next turn', () =>
         },
       },
     },
-    async ({ open, claudes }) => {
+    async ({ open, agents }) => {
       const session = await open();
       await session.run('go');
       await session.run('x');
-      const modes = claudes[0]?.requests('set_permission_mode').map(({ mode }) => mode);
+      const modes = agents[0]?.requests('set_permission_mode').map(({ mode }) => mode);
       expect(modes).toEqual(['default']);
     },
   ));
@@ -185,28 +185,28 @@ test('a mode that it refuses fails the turn, with what it says', () => {
 
 test('full_access is another start: the session goes on in a process that may, and stays in it', () => {
   const env = { IS_SANDBOX: '1' };
-  const body = async (claudes: readonly RawClaude[]) =>
-    claudes.map(({ args }) => args.includes('--allow-dangerously-skip-permissions'));
+  const body = async (agents: readonly RawClaude[]) =>
+    agents.map(({ args }) => args.includes('--allow-dangerously-skip-permissions'));
   return withRawClaude(
     {},
-    async ({ open, claudes }) => {
+    async ({ open, agents }) => {
       const session = await open();
       await session.run('one');
       const turn = await session.run('two', { permission_mode: 'full_access' });
       expect(turn).toMatchObject({ status: 'completed', text: 'two' });
-      expect(await body(claudes)).toEqual([false, true]);
+      expect(await body(agents)).toEqual([false, true]);
       const { provider_session_ref: ref } = await session.record();
-      expect(claudes[1]?.args).toContain(`--resume=${ref}`);
-      await until('the first is gone', () => claudes[0]?.gone === true);
+      expect(agents[1]?.args).toContain(`--resume=${ref}`);
+      await until('the first is gone', () => agents[0]?.gone === true);
       expect((await session.run('three')).text).toBe('three');
-      const modes = claudes[1]?.requests('set_permission_mode').map(({ mode }) => mode);
+      const modes = agents[1]?.requests('set_permission_mode').map(({ mode }) => mode);
       expect(modes).toEqual(['bypassPermissions', 'default']);
-      expect(claudes).toHaveLength(2);
+      expect(agents).toHaveLength(2);
 
       const other = await open({ permission_mode: 'bypass' });
       expect((await other.run('x')).text).toBe('x');
-      expect(await body(claudes)).toEqual([false, true, true]);
-      expect(claudes[2]?.args.some((one) => one.startsWith('--session-id='))).toBe(true);
+      expect(await body(agents)).toEqual([false, true, true]);
+      expect(agents[2]?.args.some((one) => one.startsWith('--session-id='))).toBe(true);
     },
     { env },
   );
@@ -215,12 +215,12 @@ test('full_access is another start: the session goes on in a process that may, a
 test('full_access before the first turn begins the session anew, since there is nothing to resume', () =>
   withRawClaude(
     {},
-    async ({ open, claudes }) => {
+    async ({ open, agents }) => {
       const session = await open();
       const turn = await session.run('two', { permission_mode: 'full_access' });
       expect(turn).toMatchObject({ status: 'completed', text: 'two' });
       const { provider_session_ref: ref } = await session.record();
-      expect(claudes.map(({ args }) => args.includes(`--session-id=${ref}`))).toEqual([true, true]);
+      expect(agents.map(({ args }) => args.includes(`--session-id=${ref}`))).toEqual([true, true]);
     },
     { env: { IS_SANDBOX: '1' } },
   ));
@@ -231,10 +231,10 @@ test('a session that is closed while it starts for full_access leaves nothing be
     args.includes('--allow-dangerously-skip-permissions') ? never : {};
   return withRawClaude(
     { requests: { initialize } },
-    async ({ open, client, claudes, noAgents }) => {
+    async ({ open, client, agents, noAgents }) => {
       const session = await open();
       await session.send('x', { permission_mode: 'full_access' });
-      await until('the second starts', () => claudes[1]?.requests('initialize').length === 1);
+      await until('the second starts', () => agents[1]?.requests('initialize').length === 1);
       const params = { session_id: session.id };
       const closed = await client.call(endpoints.closeSession, { params, body: {} });
       expect(closed.status).toBe('closed');
@@ -245,7 +245,7 @@ test('a session that is closed while it starts for full_access leaves nothing be
 });
 
 test.skipIf(!isRoot)('full_access as root is refused at once, and says what to do', () =>
-  withRawClaude({}, async ({ open, claudes }) => {
+  withRawClaude({}, async ({ open, agents }) => {
     const full_access = { permission_mode: 'full_access' };
     const refused = {
       code: 'invalid',
@@ -254,7 +254,7 @@ test.skipIf(!isRoot)('full_access as root is refused at once, and says what to d
     await expect(open(full_access)).rejects.toMatchObject(refused);
     const session = await open();
     await expect(session.run('x', full_access)).rejects.toMatchObject(refused);
-    expect(claudes).toHaveLength(0);
+    expect(agents).toHaveLength(0);
     expect((await session.run('still here')).text).toBe('still here');
   }),
 );

@@ -36,13 +36,13 @@ test('a session that it does not have any more fails with its turn, in its words
 test('a session that has had no answer is started anew, under its name', () =>
   withRawClaude(
     { ...forgetful, turns: { go: (claude) => claude.result() } },
-    async ({ open, noAgents, claudes }) => {
+    async ({ open, noAgents, agents }) => {
       const session = await open();
       await session.run('go');
       await noAgents();
       expect((await session.run('second')).text).toBe('second');
       const { provider_session_ref: ref } = await session.record();
-      const starts = claudes.map(({ args }) => args.find((one) => one.includes(String(ref))));
+      const starts = agents.map(({ args }) => args.find((one) => one.includes(String(ref))));
       expect(starts).toEqual([`--session-id=${ref}`, `--resume=${ref}`, `--session-id=${ref}`]);
     },
     idles,
@@ -75,11 +75,11 @@ test('after a restart its sessions are looked for among its transcripts, and not
     mkdirSync(project, { recursive: true });
     const { provider_session_ref: ref } = await kept.record();
     writeFileSync(join(project, `${ref}.jsonl`), '');
-    const before = stage.claudes.length;
+    const before = stage.agents.length;
     await stage.restart();
     const { sessions_failed } = await stage.recovered();
     expect(sessions_failed).toMatchObject([{ session_id: lost.id, code: 'resume_failed' }]);
-    expect(stage.claudes).toHaveLength(before);
+    expect(stage.agents).toHaveLength(before);
   }));
 
 test('a session that was killed before it had said anything is not missed after a restart, and goes on', () =>
@@ -104,7 +104,7 @@ test('without a directory of its own nothing is said of its sessions after a res
   }));
 
 test('a turn has the model and the effort that it wants, and the next one the usual again', () =>
-  withRawClaude({}, async ({ open, claudes, client }) => {
+  withRawClaude({}, async ({ open, agents, client }) => {
     const session = await open();
     const params = { session_id: session.id };
     for (const more of [{ model: 'opus', thinking_effort: 'high' }, {}, {}]) {
@@ -112,7 +112,7 @@ test('a turn has the model and the effort that it wants, and the next one the us
       const { turn_id } = await client.call(endpoints.sendTurn, { params, body });
       await session.watch.end(turn_id);
     }
-    const [claude] = claudes;
+    const [claude] = agents;
     expect(claude?.requests('set_model').map(({ model }) => model)).toEqual([
       'opus',
       'claude-usual',
@@ -129,22 +129,22 @@ test('a turn has the model and the effort that it wants, and the next one the us
   }));
 
 test('its models are those that it names, and are asked for once', () =>
-  withRawClaude({}, async ({ client, claudes }) => {
+  withRawClaude({}, async ({ client, agents }) => {
     for (let time = 0; time < 2; time++) {
       const models = await client.call(endpoints.listModels, { params: { provider: 'claude' } });
       expect(models).toEqual([
         { id: 'opus', display_name: 'Opus', reasoning_levels: ['low', 'high'] },
       ]);
     }
-    expect(claudes).toHaveLength(1);
+    expect(agents).toHaveLength(1);
   }));
 
 test('neither what it is told nor a key is in its arguments, and nothing of ours is in its environment', () => {
   process.env.CLAUDECODE = '1';
   process.env.ANTHROPIC_API_KEY = 'of the server';
-  return withRawClaude({}, async ({ open, claudes }) => {
+  return withRawClaude({}, async ({ open, agents }) => {
     await (await open({ cwd: '/' })).run('a secret prompt');
-    const [claude] = claudes;
+    const [claude] = agents;
     expect(claude?.args.join(' ')).not.toContain('secret');
     expect(Object.keys(claude?.env ?? {})).not.toContain('CLAUDECODE');
     expect(Object.keys(claude?.env ?? {})).not.toContain('ANTHROPIC_API_KEY');

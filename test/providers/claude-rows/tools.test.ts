@@ -34,18 +34,18 @@ async function shakeHands(claude: RawClaude): Promise<void> {
 }
 
 test('the tools of cadre are told to it at its start, and need no permission of its own', () =>
-  withRawClaude({}, async ({ open, claudes }) => {
+  withRawClaude({}, async ({ open, agents }) => {
     await (await open()).run('x');
-    const [claude] = claudes;
+    const [claude] = agents;
     expect(claude?.requests('initialize')).toMatchObject([{ sdkMcpServers: ['cadre'] }]);
     expect(claude?.args).toContain('--allowedTools=mcp__cadre');
   }));
 
 test('it calls them over its control channel, as its session', () =>
-  withRawClaude({}, async ({ open, claudes }) => {
+  withRawClaude({}, async ({ open, agents }) => {
     const session = await open();
     await session.run('x');
-    const [claude] = claudes;
+    const [claude] = agents;
     if (!claude) throw new Error('no claude was started');
     await shakeHands(claude);
     const listed = await tell(claude, 'list', { id: 1, method: 'tools/list' });
@@ -59,11 +59,11 @@ test('it calls them over its control channel, as its session', () =>
 test('a call that it takes back takes its approval back, and so does its end', () =>
   withRawClaude(
     { turns: { go: (claude) => shakeHands(claude) } },
-    async ({ open, claudes, client }) => {
+    async ({ open, agents, client }) => {
       const session = await open({ permission_mode: 'require_approval' });
       const turnId = await session.send('go');
-      await until('the hands are shaken', () => claudes[0]?.answerTo('ready') !== undefined);
-      const [claude] = claudes;
+      await until('the hands are shaken', () => agents[0]?.answerTo('ready') !== undefined);
+      const [claude] = agents;
       if (!claude) throw new Error('no claude was started');
       const ids = { session_id: session.id };
       const statuses = async () => {

@@ -53,17 +53,17 @@ test('an exit with 1 after a failed turn is no crash: the next turn goes on in a
         },
       },
     },
-    async ({ open, claudes, diagnostics }) => {
+    async ({ open, agents, diagnostics }) => {
       const session = await open();
       await session.run('first');
       expect((await session.run('go')).error?.message).toBe('claude failed: bad');
-      await until('it is gone', () => claudes[0]?.gone === true);
+      await until('it is gone', () => agents[0]?.gone === true);
       expect(await session.record()).toMatchObject({ status: 'ready', failure: null });
       expect((await diagnostics()).last_error).toBeNull();
       expect((await session.run('more')).text).toBe('more');
       const { provider_session_ref: ref } = await session.record();
-      expect(claudes[0]?.args).toContain(`--session-id=${ref}`);
-      expect(claudes[1]?.args).toContain(`--resume=${ref}`);
+      expect(agents[0]?.args).toContain(`--session-id=${ref}`);
+      expect(agents[1]?.args).toContain(`--resume=${ref}`);
     },
   ));
 
@@ -297,7 +297,7 @@ test('a todo list is a plan', () =>
 test('a turn outlives the end of its input, and nothing of it outlives its session', () =>
   withRawClaude(
     { turns: { go: (claude: RawClaude) => (claude.outlive(), claude.say('busy')) } },
-    async ({ open, client, claudes, noAgents }) => {
+    async ({ open, client, agents, noAgents }) => {
       const session = await open();
       const turnId = await session.send('go');
       await session.watch.kind('message.delta', turnId);
@@ -305,7 +305,7 @@ test('a turn outlives the end of its input, and nothing of it outlives its sessi
       const { endpoints } = await import('../../../src/api/index.ts');
       await client.call(endpoints.closeSession, { params, body: {} });
       await noAgents();
-      expect(claudes[0]?.fate).toContainEqual({ eof: true });
-      expect(claudes[0]?.fate).toContainEqual({ signal: 'SIGTERM' });
+      expect(agents[0]?.fate).toContainEqual({ eof: true });
+      expect(agents[0]?.fate).toContainEqual({ signal: 'SIGTERM' });
     },
   ));

@@ -1,17 +1,7 @@
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import net from 'node:net';
-import path from 'node:path';
-import { createInterface } from 'node:readline';
-import { endpoints } from '../../../src/api/index.ts';
-import type { ProviderDiagnostics } from '../../../src/api/providers.ts';
-import type { RecoverySummary } from '../../../src/api/runtime.ts';
-import type { Client } from '../../../src/client/client.ts';
-import { openRuntime } from '../../support/runtime.ts';
-import { untilNothingCarries } from '../../support/server.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import type net from 'node:net';
 import { until } from './calls.ts';
-import { WatchedSession } from './contract-stage.ts';
+import { type PlayedGiven, type PlayedStage, withPlayed } from './played-stage.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -170,103 +160,12 @@ function listIn(file: string): string[] {
   return readFileSync(file, 'utf8').split('\0').filter(Boolean);
 }
 
-/** A runtime in this process whose claude is played by the test. */
-export interface ClaudeStage {
-  readonly client: Client;
-  readonly url: string;
-  readonly token: string;
-  readonly directory: string;
-  /** Every process that was started, oldest first. */
-  readonly claudes: readonly RawClaude[];
-  open(more?: object): Promise<WatchedSession>;
-  diagnostics(): Promise<ProviderDiagnostics>;
-  noAgents(): Promise<void>;
-  recovered(): Promise<RecoverySummary>;
-  /** Stops the runtime and starts another on the same data. */
-  restart(): Promise<void>;
-}
-
 /** Runs `test` with claudes that play a role, and ends everything whatever happens. */
-export async function withRawClaude(
+export function withRawClaude(
   role: ClaudeRole,
-  test: (stage: ClaudeStage) => Promise<void>,
-  given: {
-    providers?: Fields;
-    claude?: Fields;
-    env?: Record<string, string>;
-  } = {},
+  test: (stage: PlayedStage<RawClaude>) => Promise<void>,
+  given: PlayedGiven & { claude?: Fields } = {},
 ): Promise<void> {
-  await using own = tempDirectory('raw');
-  const claudes: RawClaude[] = [];
-  const sessions: WatchedSession[] = [];
-  const socket = path.join(own.path, 'socket');
-  const theatre = net.createServer((connection) => receive(connection, role, claudes));
-  theatre.listen(socket);
-  await once(theatre, 'listening');
-  const puppet = path.join(import.meta.dirname, '../fixtures/puppet.mjs');
-  const env = { PUPPET_SOCKET: socket, HOME: own.path, ...given.env };
-  const claude = { command: process.execPath, args: [puppet], ...given.claude, env };
-  const config = { providers: { ...given.providers, claude } };
-  const start = () => openRuntime(path.join(own.path, 'data'), { config });
-  let runtime = await start();
-  const stop = async () => {
-    await Promise.all(sessions.splice(0).map(({ watch }) => watch[Symbol.asyncDispose]()));
-    runtime.client.close();
-    await runtime.runtime.stop(AbortSignal.abort());
-    await untilNothingCarries(own.path);
-  };
-  try {
-    await test({
-      get client() {
-        return runtime.client;
-      },
-      get url() {
-        return runtime.url;
-      },
-      get token() {
-        return runtime.token;
-      },
-      directory: own.path,
-      claudes,
-      async open(more = {}) {
-        const body = { provider: 'claude' as const, cwd: own.path, ...more };
-        const { id } = await runtime.client.call(endpoints.createSession, { body });
-        const session = new WatchedSession(runtime.client, id, 8000);
-        sessions.push(session);
-        return session;
-      },
-      async diagnostics() {
-        const all = await runtime.client.call(endpoints.getProviderDiagnostics, {});
-        const found = all.find(({ id }) => id === 'claude');
-        if (!found) throw new Error('there is no claude');
-        return found;
-      },
-      noAgents: () => until('no claude is left', () => claudes.every(({ gone }) => gone)),
-      async recovered() {
-        const read = () => runtime.client.call(endpoints.getRecovery, {});
-        await until('recovery is done', async () => (await read()).status === 'done');
-        return read();
-      },
-      async restart() {
-        await stop();
-        runtime = await start();
-      },
-    });
-  } finally {
-    await stop();
-    theatre.close();
-  }
-}
-
-function receive(connection: net.Socket, role: ClaudeRole, claudes: RawClaude[]): void {
-  let claude: RawClaude | undefined;
-  connection.on('error', () => undefined);
-  const lines = createInterface({ input: connection });
-  // It has the errors of its input, too: one that is killed resets the connection.
-  lines.on('error', () => undefined);
-  lines.on('line', (line) => {
-    const message = JSON.parse(line) as { pid: number };
-    if (claude) claude.take(message as object);
-    else claudes.push((claude = new RawClaude(connection, message.pid, role)));
-  });
+  const play = (socket: net.Socket, pid: number) => new RawClaude(socket, pid, role);
+  return withPlayed({ ...given, provider: 'claude', settings: given.claude ?? {}, play }, test);
 }

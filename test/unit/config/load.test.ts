@@ -69,6 +69,7 @@ describe('the defaults', () => {
         idle_timeout_ms: 900_000,
         max_live: 32,
         acp: null,
+        codex: { enabled: null, command: 'codex', args: [], env: {}, home: null },
         claude: { enabled: null, command: 'claude', args: [], env: {}, home: null },
       },
     });

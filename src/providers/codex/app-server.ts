@@ -1,0 +1,177 @@
+import type { Child, Supervisor } from '../../children/supervisor.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { version } from '../../lib/self.ts';
+import { answered, endOf, exitsWithin, tailOf } from '../agent-process.ts';
+import { ProviderError } from '../provider.ts';
+import { Connection, type Params, Refusal, type RequestId } from './connection.ts';
+import { isKnown, parentOf, threadOf, versionIn } from './messages.ts';
+
+/** Anything but a turn is answered soon, also on a machine that is busy. */
+const REQUEST_MS = 120_000;
+/** It goes by itself when it reads the end of its input, also in the middle of a turn. */
+const EXIT_MS = 500;
+/** The oldest version that was tried. */
+const OLDEST = '0.150.0';
+
+/** Who hears what is said of a thread. */
+export interface Route {
+  /** Resolves when it needs the thread no longer, and no turn of its is left there. */
+  readonly free: Promise<void>;
+  hear(method: string, params: Params): Promise<void> | undefined;
+  asked(id: RequestId, method: string, params: Params): void;
+  /** A message was lost: nobody knows any more how things are with the thread. */
+  lost(why: string): void;
+  /** It should go when it is at no turn: another server takes its place. */
+  retire(): void;
+}
+
+export interface Start {
+  command: string;
+  args: readonly string[];
+  env: Record<string, string>;
+  supervisor: Supervisor;
+  clock: Clock;
+  onUnknown: () => void;
+  /** Told what it says of itself. */
+  onVersion: (version: string | null) => void;
+}
+
+/** One `codex app-server`, and who hears of which of its threads. */
+export class AppServer {
+  readonly pid: number;
+  /** Resolves when it is gone and all it said was heard, with what is known of why. */
+  readonly gone: Promise<string>;
+  readonly #child: Child;
+  readonly #clock: Clock;
+  readonly #connection: Connection;
+  readonly #onUnknown: () => void;
+  readonly #routes = new Map<string, Route>();
+  /** The threads of subagents, by the thread that began them. */
+  readonly #parents = new Map<string, string>();
+
+  private constructor(child: Child, { clock, onUnknown }: Start) {
+    this.#child = child;
+    this.#clock = clock;
+    this.#onUnknown = onUnknown;
+    this.pid = child.pid;
+    this.#connection = new Connection(child, {
+      onNotification: (method, params) => this.#hear(method, params),
+      onRequest: (id, method, params) => this.#asked(id, method, params),
+      onLost: (threadId) =>
+        this.#routes.get(threadId)?.lost('said something that is too long to be read'),
+      onUnknown,
+    });
+    const { closed } = this.#connection;
+    this.gone = endOf(child, { closed, stderr: tailOf(child.stderr), clock });
+  }
+
+  /** Starts and initializes one. Throws {@link ProviderError}. */
+  static async start(given: Start): Promise<AppServer> {
+    const server = new AppServer(await startChild(given), given);
+    try {
+      const said = await server.#answered('initialize', {
+        clientInfo: { name: 'cadre', title: 'cadre', version },
+        capabilities: { experimentalApi: true, requestAttestation: false },
+      });
+      server.#connection.notify('initialized');
+      given.onVersion(versionIn(said));
+      return server;
+    } catch (error) {
+      await server.end(0);
+      throw new ProviderError(
+        'provider_unavailable',
+        `codex: "${given.command} app-server" did not come up: ${(error as Error).message}; ` +
+          `cadre needs codex ${OLDEST} or newer: see "${given.command} --version"`,
+        { cause: error },
+      );
+    }
+  }
+
+  /** Asks it for something that it answers at once. Throws {@link ProviderError}, caused by its refusal if it did. */
+  async ask(method: string, params: object): Promise<unknown> {
+    try {
+      return await this.#answered(method, params);
+    } catch (error) {
+      const { message } = error as Error;
+      const said = error instanceof Refusal ? `it refused: ${message}` : message;
+      throw new ProviderError('provider_unavailable', `codex: ${method} failed: ${said}`, {
+        cause: error,
+      });
+    }
+  }
+
+  answer(id: RequestId, result: object): void {
+    this.#connection.answer(id, result);
+  }
+
+  refuse(id: RequestId, why: string): void {
+    this.#connection.refuse(id, why);
+  }
+
+  routeOf(threadId: string): Route | undefined {
+    return this.#routes.get(threadId);
+  }
+
+  join(threadId: string, route: Route): void {
+    this.#routes.set(threadId, route);
+  }
+
+  leave(threadId: string, route: Route): void {
+    if (this.#routes.get(threadId) === route) this.#routes.delete(threadId);
+  }
+
+  /** Whether turns are left of agents that are gone. */
+  get hasRoutes(): boolean {
+    return this.#routes.size > 0;
+  }
+
+  retire(): void {
+    for (const route of this.#routes.values()) route.retire();
+  }
+
+  /** Ends it and all it started. */
+  async end(graceMs: number): Promise<void> {
+    this.#child.stdin.end();
+    if (graceMs > 0) await exitsWithin(this.#child, Math.min(graceMs, EXIT_MS), this.#clock);
+    await this.#child.end(graceMs);
+  }
+
+  #answered(method: string, params: object): Promise<unknown> {
+    const limits = { ms: REQUEST_MS, clock: this.#clock, gone: this.gone };
+    return answered(this.#connection.request(method, params), limits);
+  }
+
+  #hear(method: string, params: Params): Promise<void> | undefined {
+    if (!isKnown(method)) this.#onUnknown();
+    const parent = parentOf(method, params);
+    if (parent) this.#parents.set(parent.child, parent.thread);
+    return this.#routes.get(threadOf(params) ?? '')?.hear(method, params);
+  }
+
+  /** What a subagent asks is asked by whoever has it. */
+  #asked(id: RequestId, method: string, params: Params): void {
+    let thread = threadOf(params);
+    while (thread !== undefined && !this.#routes.has(thread)) thread = this.#parents.get(thread);
+    const route = this.#routes.get(thread ?? '');
+    if (method === 'currentTime/read') {
+      this.answer(id, { currentTimeAt: Math.floor(this.#clock.now() / 1000) });
+    } else if (route) {
+      route.asked(id, method, params);
+    } else {
+      this.#onUnknown();
+      this.refuse(id, `cadre has nobody to answer ${method}`);
+    }
+  }
+}
+
+async function startChild({ supervisor, command, args, env }: Start): Promise<Child> {
+  const cwd = process.cwd();
+  const what = 'codex app-server';
+  try {
+    return await supervisor.start({ command, args: [...args, 'app-server'], cwd, env, what });
+  } catch (error) {
+    throw new ProviderError('provider_unavailable', `codex: it could not be started in ${cwd}`, {
+      cause: error,
+    });
+  }
+}

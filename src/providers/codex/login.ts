@@ -1,0 +1,80 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { z } from 'zod';
+import type { AuthStatus } from '../../api/providers.ts';
+import { AppError } from '../../errors.ts';
+import { ProviderError } from '../provider.ts';
+
+const account = z.looseObject({
+  account: z.looseObject({ type: z.string() }).nullish().catch(null),
+  requiresOpenaiAuth: z.boolean().catch(true),
+});
+
+/** Who is logged in, as codex says without a network: that there is a login, not that it is good. */
+export function readAccount(raw: unknown): AuthStatus {
+  const { data } = account.safeParse(raw);
+  if (!data) {
+    throw new ProviderError(
+      'provider_unavailable',
+      'codex: it does not say who is logged in in words that cadre can read: update codex',
+    );
+  }
+  switch (data.account?.type) {
+    case 'apiKey':
+      return { authenticated: true, mode: 'api_key', detail: 'codex has an API key' };
+    case 'chatgpt':
+      return { authenticated: true, mode: 'account', detail: 'codex is logged in to an account' };
+    case undefined:
+      return nobody(data.requiresOpenaiAuth);
+    default: {
+      const detail = `codex uses ${data.account?.type}, which has its own login`;
+      return { authenticated: true, mode: 'agent_managed', detail };
+    }
+  }
+}
+
+function nobody(isNeeded: boolean): AuthStatus {
+  if (isNeeded) {
+    const detail = 'nobody is logged in: run "codex login" as the user who runs cadre';
+    return { authenticated: false, mode: 'not_configured', detail };
+  }
+  const detail = 'the models that codex is configured to use need no login of its own';
+  return { authenticated: true, mode: 'not_needed', detail };
+}
+
+const filled = z.string().min(1);
+const authFile = z.union([
+  z.looseObject({ OPENAI_API_KEY: filled }),
+  z.looseObject({
+    tokens: z.looseObject({ id_token: filled, access_token: filled, refresh_token: filled }),
+  }),
+]);
+
+/** Makes a home, for its owner alone. Throws {@link ProviderError}. */
+export function makeHome(home: string): void {
+  try {
+    fs.mkdirSync(home, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new ProviderError(
+      'provider_unavailable',
+      `codex: ${home} cannot be its home (${(error as Error).message}): set providers.codex.home to a directory of the user who runs cadre`,
+      { cause: error },
+    );
+  }
+}
+
+/** Puts a login that was made elsewhere into a home; it replaces the one before as a whole. */
+export function writeAuth(home: string, auth: object): void {
+  if (!authFile.safeParse(auth).success) {
+    throw new AppError(
+      'invalid',
+      'body.auth_json: it has to be what codex keeps in its auth.json: an object with OPENAI_API_KEY, or with tokens',
+    );
+  }
+  makeHome(home);
+  const file = path.join(home, 'auth.json');
+  const next = `${file}.new`;
+  fs.rmSync(next, { force: true });
+  fs.writeFileSync(next, JSON.stringify(auth, null, 2), { mode: 0o600, flag: 'wx' });
+  fs.renameSync(next, file);
+}

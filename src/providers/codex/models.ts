@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import type { Model } from '../../api/providers.ts';
+
+export interface CodexModel extends Model {
+  /** Its effort where nobody wishes for one. */
+  defaultEffort: string | null;
+}
+
+/** Pages of a list are read up to so many. */
+const MAX_PAGES = 100;
+
+const model = z.looseObject({
+  model: z.string(),
+  displayName: z.string().optional().catch(undefined),
+  hidden: z.boolean().catch(false),
+  supportedReasoningEfforts: z.array(z.looseObject({ reasoningEffort: z.string() })).catch([]),
+  defaultReasoningEffort: z.string().nullish().catch(null),
+});
+
+/** The models that it offers. `ask` asks it. */
+export async function listModels(ask: Ask): Promise<CodexModel[]> {
+  const found = await listAll(ask, 'model/list', {});
+  return found.flatMap((one): CodexModel[] => {
+    const { data } = model.safeParse(one);
+    if (!data || data.hidden) return [];
+    return [
+      {
+        id: data.model,
+        display_name: data.displayName ?? data.model,
+        reasoning_levels: data.supportedReasoningEfforts.map((level) => level.reasoningEffort),
+        defaultEffort: data.defaultReasoningEffort ?? null,
+      },
+    ];
+  });
+}
+
+/** The efforts of a model; of one that is not known, those of all. */
+export function levelsOf(id: string | null, models: readonly CodexModel[]): string[] {
+  const known = models.filter((one) => one.id === id);
+  const levels = (known.length > 0 ? known : models).flatMap((one) => one.reasoning_levels);
+  return [...new Set(levels)];
+}
+
+export type Ask = (method: string, params: object) => Promise<unknown>;
+
+const page = z.looseObject({
+  data: z.array(z.unknown()).catch([]),
+  nextCursor: z.string().nullish().catch(null),
+});
+
+/** All that a method lists, page by page. */
+export async function listAll(ask: Ask, method: string, params: object): Promise<unknown[]> {
+  const found: unknown[] = [];
+  let cursor: string | null = null;
+  for (let pages = 0; pages < MAX_PAGES; pages++) {
+    const { data }: { data?: z.output<typeof page> } = page.safeParse(
+      await ask(method, { ...params, ...(cursor === null ? {} : { cursor }) }),
+    );
+    found.push(...(data?.data ?? []));
+    cursor = data?.nextCursor ?? null;
+    if (cursor === null) break;
+  }
+  return found;
+}

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { failed, type TurnOutcome } from '../provider.ts';
+
+const turnError = z.looseObject({
+  message: z.string(),
+  codexErrorInfo: z.unknown().optional(),
+  additionalDetails: z.string().nullish().catch(null),
+});
+
+/** What went wrong in a turn. */
+export type TurnError = z.output<typeof turnError>;
+
+const told = z.looseObject({ error: turnError, willRetry: z.boolean().catch(false) });
+
+/** What ends the turn, as it is told before the end; null where it is tried again. */
+export function readError(params: unknown): TurnError | null {
+  const { data } = told.safeParse(params);
+  return data && !data.willRetry ? data.error : null;
+}
+
+const ended = z.looseObject({
+  turn: z.looseObject({
+    id: z.string(),
+    status: z.string().catch(''),
+    error: turnError.nullish().catch(null),
+  }),
+});
+
+/** The turn of a message that tells of one as a whole. */
+export function turnIn(params: unknown): string | null {
+  return ended.safeParse(params).data?.turn.id ?? null;
+}
+
+/** How a turn ended; `earlier` is what was told of it before. */
+export function outcomeOf(params: unknown, earlier: TurnError | null): TurnOutcome {
+  const turn = ended.safeParse(params).data?.turn;
+  switch (turn?.status) {
+    case 'completed':
+      return { status: 'completed', error: null };
+    case 'interrupted':
+      return { status: 'interrupted', error: null };
+    default:
+      return failed('provider_error', `codex failed: ${saidOf(turn?.error ?? earlier)}`);
+  }
+}
+
+function saidOf(error: TurnError | null): string {
+  if (!error) return 'it does not say why';
+  const kind = kindOf(error.codexErrorInfo);
+  const details = error.additionalDetails ? `: ${error.additionalDetails}` : '';
+  return `${error.message}${details}${kind ? ` (${kind})` : ''}${wayOut(error)}`;
+}
+
+/** Codex names the kind of an error by a word, or by an object with that word alone. */
+function kindOf(info: unknown): string | undefined {
+  if (typeof info === 'string') return info;
+  return info && typeof info === 'object' ? Object.keys(info)[0] : undefined;
+}
+
+function wayOut({ message, codexErrorInfo: info }: TurnError): string {
+  if (
+    info === 'unauthorized' ||
+    /\b401\b|"httpStatusCode":401/.test(message + JSON.stringify(info))
+  )
+    return ': log in with "codex login" as the user who runs cadre, or give it a key';
+  if (info === 'contextWindowExceeded') return ': go on in a new session';
+  return '';
+}

@@ -1,0 +1,161 @@
+import path from 'node:path';
+import { z } from 'zod';
+import type { Supervisor } from '../../children/supervisor.ts';
+import { AppError } from '../../errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { agentEnvironment } from '../environment.ts';
+import { isInstalled } from '../installed.ts';
+import { Known } from '../known.ts';
+import type { AgentTools, Provider } from '../provider.ts';
+import { isGone, openCodex } from './agent.ts';
+import { AppServer } from './app-server.ts';
+import { makeHome, readAccount, writeAuth } from './login.ts';
+import { type CodexModel, listAll, listModels } from './models.ts';
+import { objectionTo } from './settings.ts';
+import { SharedServer } from './shared-server.ts';
+
+/** How codex is configured; `[providers.codex]`. */
+export interface CodexSettings {
+  /** Null: where it is installed. */
+  enabled: boolean | null;
+  command: string;
+  /** Before the arguments of ours. */
+  args: readonly string[];
+  env: Readonly<Record<string, string>>;
+  /** A home for codex that is cadre's alone; null: the user's own. */
+  home: string | null;
+}
+
+/** A list of models is good for so long. */
+const MODELS_MS = 600_000;
+
+/** OpenAI Codex, one app-server for all sessions. */
+export function codexProvider(given: {
+  settings: CodexSettings;
+  supervisor: Supervisor;
+  clock: Clock;
+  toolsFor: (sessionId: string) => AgentTools;
+}): Provider {
+  const { settings, supervisor, clock, toolsFor } = given;
+  const { command, args } = settings;
+  const home = settings.home === null ? null : path.resolve(settings.home);
+  const problem = (): string | null => problemOf(settings);
+  const known = new Known();
+  const onUnknown = () => known.unknownMessages++;
+  let models: { list: CodexModel[]; at: number } | undefined;
+
+  const shared = new SharedServer(clock, async () => {
+    if (home !== null) makeHome(home);
+    const ownHome = home === null ? {} : { CODEX_HOME: home };
+    const env = agentEnvironment(process.env, { ...settings.env, ...ownHome });
+    const onVersion = (version: string | null) => (known.version = version);
+    return AppServer.start({ command, args, env, supervisor, clock, onUnknown, onVersion });
+  });
+  const ask = (method: string, params: object, signal?: AbortSignal) =>
+    shared.use((server) => server.ask(method, params), signal);
+  const listed = async (signal?: AbortSignal): Promise<CodexModel[]> => {
+    if (!models || clock.monotonic() - models.at > MODELS_MS) {
+      const list = await listModels((method, params) => ask(method, params, signal));
+      models = { list, at: clock.monotonic() };
+    }
+    return models.list;
+  };
+  const authStatus = async () => {
+    const wrong = problem();
+    if (wrong !== null)
+      return { authenticated: false, mode: 'not_configured' as const, detail: wrong };
+    return readAccount(await ask('account/read', {}));
+  };
+  const privateHome = (): string => {
+    if (home !== null) return home;
+    throw new AppError(
+      'provider_managed',
+      'codex uses the login of the user who runs cadre, which cadre does not change: run "codex login" or ' +
+        '"codex logout" as that user, or give codex a home of its own with providers.codex.home',
+    );
+  };
+
+  return {
+    id: 'codex',
+    displayName: 'OpenAI Codex',
+    get enabled() {
+      return settings.enabled ?? isInstalled(settings);
+    },
+    capabilities: {
+      images: true,
+      approvals: true,
+      interrupt: true,
+      resume: true,
+      usage: true,
+      models: true,
+    },
+    problem,
+    objection: (wanted) => objectionTo(wanted, null, models?.list ?? []),
+    stats: () => ({ ...known.stats(command), pid: shared.pid }),
+    authStatus: () => known.noted(authStatus()),
+    login: {
+      async setKey(apiKey) {
+        privateHome();
+        await ask('account/login/start', { type: 'apiKey', apiKey });
+        return authStatus();
+      },
+      async import(auth) {
+        writeAuth(privateHome(), auth);
+        // One that runs has read the login before.
+        await shared.retire();
+        return authStatus();
+      },
+      async end() {
+        privateHome();
+        await ask('account/logout', {});
+        return authStatus();
+      },
+    },
+    async models() {
+      const list = await known.noted(listed());
+      return list.map(({ id, display_name, reasoning_levels }) => ({
+        id,
+        display_name,
+        reasoning_levels,
+      }));
+    },
+    listed: (signal) =>
+      known.noted(
+        listAll((method, params) => ask(method, params, signal), 'thread/list', {
+          limit: 100,
+          modelProviders: [],
+          sourceKinds: [],
+        }).then((threads) => new Set(threads.flatMap(idOf))),
+      ),
+    has: ({ ref }, signal) =>
+      known.noted(
+        ask('thread/read', { threadId: ref }, signal).then(
+          () => true,
+          (error: unknown) => {
+            if (isGone(error)) return false;
+            throw error;
+          },
+        ),
+      ),
+    open: (session, sink, signal) =>
+      known.noted(
+        (async () => {
+          const options = { clock, signal, models: await listed(signal), toolsFor, onUnknown };
+          return openCodex(session, sink, await shared.lease(signal), options);
+        })(),
+      ),
+  };
+}
+
+const thread = z.looseObject({ id: z.string() });
+
+function idOf(raw: unknown): string[] {
+  const { data } = thread.safeParse(raw);
+  return data ? [data.id] : [];
+}
+
+function problemOf(settings: CodexSettings): string | null {
+  if (settings.enabled === false) return 'disabled: set providers.codex.enabled to true';
+  if (isInstalled(settings)) return null;
+  return `the command "${settings.command}" is not installed, or not on PATH: install codex, or set providers.codex.command`;
+}

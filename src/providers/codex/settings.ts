@@ -1,0 +1,145 @@
+import { z } from 'zod';
+import { type AgentTools, ProviderError, type TurnSettings } from '../provider.ts';
+import { type CodexModel, levelsOf } from './models.ts';
+
+/** What codex may do, in the words of `turn/start`. */
+export interface Permissions {
+  approvalPolicy?: unknown;
+  sandboxPolicy?: unknown;
+  /** A profile of its configuration: instead of a sandbox policy. */
+  permissions?: string;
+}
+
+const policies = ['untrusted', 'on-request', 'never'];
+const modes = [
+  'default',
+  'require_approval',
+  'read_only',
+  'workspace_write',
+  'accept_edits',
+  'full_access',
+  'bypass',
+];
+
+/** What holds for a turn; `own` is what codex is configured to, as the session began. */
+export function permissionsFor(mode: string | null, own: Permissions): Permissions {
+  switch (mode) {
+    case null:
+    case 'default':
+      return own;
+    case 'require_approval':
+      return { ...own, approvalPolicy: 'untrusted' };
+    case 'read_only':
+      return onRequest({ type: 'readOnly', networkAccess: false });
+    case 'workspace_write':
+    case 'accept_edits':
+      return onRequest({
+        type: 'workspaceWrite',
+        writableRoots: [],
+        networkAccess: false,
+        excludeTmpdirEnvVar: false,
+        excludeSlashTmp: false,
+      });
+    case 'full_access':
+    case 'bypass':
+      return { approvalPolicy: 'never', sandboxPolicy: { type: 'dangerFullAccess' } };
+    default:
+      return { ...own, approvalPolicy: mode };
+  }
+}
+
+function onRequest(sandboxPolicy: object): Permissions {
+  return { approvalPolicy: 'on-request', sandboxPolicy };
+}
+
+/** Why the settings cannot be had, or null. `model` is the one of a turn that wishes for none. */
+export function objectionTo(
+  { permissionMode: mode, thinkingEffort: effort, model: wanted }: TurnSettings,
+  model: string | null,
+  models: readonly CodexModel[],
+): ProviderError | null {
+  if (mode !== null && ![...modes, ...policies].includes(mode)) return modeRefused(mode);
+  // Codex sends on whatever effort it is given.
+  const levels = levelsOf(wanted ?? model, models);
+  if (effort === null || levels.length === 0 || levels.includes(effort)) return null;
+  return new ProviderError(
+    'invalid_thinking_effort',
+    `codex: it has no thinking_effort "${effort}"; it has: ${levels.join(', ')}`,
+  );
+}
+
+export function modeRefused(mode: string, options?: ErrorOptions): ProviderError {
+  const known = [...modes, ...policies].join(', ');
+  return new ProviderError(
+    'invalid_permission_mode',
+    `codex: it has no permission_mode "${mode}"; it has: ${known}`,
+    options,
+  );
+}
+
+const opened = z.looseObject({
+  thread: z.looseObject({
+    id: z.string(),
+    status: z.looseObject({ type: z.string() }).optional().catch(undefined),
+  }),
+  model: z.string().nullish().catch(null),
+  reasoningEffort: z.string().nullish().catch(null),
+  approvalPolicy: z.unknown().optional(),
+  sandbox: z.unknown().optional(),
+  activePermissionProfile: z.looseObject({ id: z.string() }).nullish().catch(null),
+});
+
+/** A thread as codex says that it is. */
+export interface OpenedThread {
+  id: string;
+  /** Whether it is at a turn, which nobody here has begun. */
+  isActive: boolean;
+  /** What holds there, where a turn wishes for nothing. */
+  settings: TurnSettings;
+}
+
+export function readThread(raw: unknown): OpenedThread {
+  const { data } = opened.safeParse(raw);
+  if (!data)
+    throw new ProviderError('provider_unavailable', 'codex: it opened a thread without its id');
+  const { thread, model, reasoningEffort, approvalPolicy, sandbox, activePermissionProfile } = data;
+  const own: Permissions = {
+    approvalPolicy,
+    ...(activePermissionProfile
+      ? { permissions: activePermissionProfile.id }
+      : { sandboxPolicy: sandbox }),
+  };
+  return {
+    id: thread.id,
+    isActive: thread.status?.type === 'active',
+    settings: {
+      permissionMode: JSON.stringify(own),
+      model: model ?? null,
+      thinkingEffort: reasoningEffort ?? null,
+    },
+  };
+}
+
+const permissions = z.looseObject({
+  approvalPolicy: z.unknown().optional(),
+  sandboxPolicy: z.unknown().optional(),
+  permissions: z.string().optional(),
+});
+
+/** What a session began with, as it is kept with it. */
+export function readOwn(kept: string | null): Permissions {
+  return permissions.parse(JSON.parse(kept ?? '{}')) as Permissions;
+}
+
+/** A call of a tool may have to wait for a person, for as long as that takes. */
+const TOOL_SECONDS = 7 * 24 * 3600;
+
+/** The configuration of one thread, which codex does not keep. What our tools may do is decided by them. */
+export function configOf({ sidecar }: AgentTools): { config: object } {
+  const cadre = {
+    ...sidecar,
+    default_tools_approval_mode: 'approve',
+    tool_timeout_sec: TOOL_SECONDS,
+  };
+  return { config: { mcp_servers: { cadre } } };
+}

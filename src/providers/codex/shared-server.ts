@@ -1,0 +1,119 @@
+import type { Clock } from '../../lib/clock.ts';
+import type { AppServer } from './app-server.ts';
+
+/** One that nobody uses stays so long, for whoever comes next. */
+const LINGER_MS = 2000;
+/** How long it then has to end. */
+const END_MS = 2000;
+
+const NEVER = new AbortController().signal;
+
+/** A use of the server; it ends no earlier than its last. */
+export interface Lease {
+  readonly server: AppServer;
+  /** Resolves when nothing of the server is left, where this was its last use and it is of no use any more. */
+  release(graceMs: number): Promise<void>;
+}
+
+interface Running {
+  readonly server: Promise<AppServer>;
+  pid: number | null;
+  users: number;
+  linger: Disposable | undefined;
+}
+
+/** The one app-server of all sessions: started when it is first needed, ended when nobody needs it. */
+export class SharedServer {
+  readonly #clock: Clock;
+  readonly #start: () => Promise<AppServer>;
+  #running: Running | undefined;
+
+  constructor(clock: Clock, start: () => Promise<AppServer>) {
+    this.#clock = clock;
+    this.#start = start;
+  }
+
+  get pid(): number | null {
+    return this.#running?.pid ?? null;
+  }
+
+  /** Throws what starting throws, or the signal's reason. */
+  async lease(signal: AbortSignal): Promise<Lease> {
+    const running = (this.#running ??= this.#launch());
+    running.linger?.[Symbol.dispose]();
+    running.users++;
+    try {
+      const server = await unlessAborted(running.server, signal);
+      return { server, release: (graceMs) => this.#release(running, graceMs) };
+    } catch (error) {
+      this.#release(running, 0).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Does work with it, also where no session has an agent. */
+  async use<T>(work: (server: AppServer) => Promise<T>, signal = NEVER): Promise<T> {
+    const lease = await this.lease(signal);
+    try {
+      return await unlessAborted(work(lease.server), signal);
+    } finally {
+      await lease.release(END_MS);
+    }
+  }
+
+  /** Whoever comes next gets a new one; the old one goes when those who use it are at no turn any more. */
+  async retire(): Promise<void> {
+    const running = this.#running;
+    if (!running) return;
+    this.#forget(running);
+    const server = await running.server.catch(() => null);
+    server?.retire();
+    if (running.users === 0) await server?.end(END_MS);
+  }
+
+  #launch(): Running {
+    const running: Running = { server: this.#start(), pid: null, users: 0, linger: undefined };
+    void running.server
+      .then((server) => {
+        running.pid = server.pid;
+        return server.gone;
+      })
+      .catch(() => undefined)
+      .finally(() => this.#forget(running));
+    return running;
+  }
+
+  async #release(running: Running, graceMs: number): Promise<void> {
+    if (--running.users > 0) return;
+    const server = await running.server;
+    // A turn that its agent has left would go on, and nobody could have its thread.
+    if (running === this.#running && !server.hasRoutes) {
+      running.linger = this.#clock.after(LINGER_MS, () => {
+        this.#forget(running);
+        void server.end(END_MS);
+      });
+      return;
+    }
+    this.#forget(running);
+    await server.end(graceMs);
+  }
+
+  #forget(running: Running): void {
+    running.linger?.[Symbol.dispose]();
+    if (this.#running === running) this.#running = undefined;
+  }
+}
+
+/** What work gives; the signal's reason where it aborts before that. */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  work.catch(() => undefined);
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason as Error);
+  signal.addEventListener('abort', abort);
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

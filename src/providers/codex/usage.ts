@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import type { Usage } from '../../api/sessions.ts';
+
+const tokens = z.looseObject({
+  totalTokens: z.number(),
+  inputTokens: z.number().catch(0),
+  cachedInputTokens: z.number().catch(0),
+  outputTokens: z.number().catch(0),
+});
+type Tokens = z.output<typeof tokens>;
+
+const update = z.looseObject({
+  tokenUsage: z.looseObject({
+    total: tokens,
+    last: tokens,
+    modelContextWindow: z.number().nullish().catch(null),
+  }),
+});
+
+/** What a thread has used. Codex tells the sum, which goes on over a resume: a turn's own is the difference. */
+export class Meter {
+  /** What the thread had used before the turn; null: nobody knows yet. */
+  #before: Tokens | null = null;
+  #total: Tokens | null = null;
+
+  /** A turn begins. */
+  begin(): void {
+    this.#before = this.#total;
+  }
+
+  /** Reads what a thread has used, which makes it the turn's where it is of one. */
+  read(params: unknown): Partial<Usage> | 'unknown' {
+    const usage = update.safeParse(params).data?.tokenUsage;
+    if (!usage) return 'unknown';
+    const { total, last, modelContextWindow } = usage;
+    this.#total = total;
+    this.#before ??= less(total, last);
+    const own = less(total, this.#before);
+    return {
+      // Theirs counts what was read from the cache, too.
+      input_tokens: own.inputTokens - own.cachedInputTokens,
+      cached_input_tokens: own.cachedInputTokens,
+      output_tokens: own.outputTokens,
+      total_tokens: own.totalTokens,
+      context_tokens: last.totalTokens,
+      ...(modelContextWindow ? { context_window: modelContextWindow } : {}),
+    };
+  }
+}
+
+function less(a: Tokens, b: Tokens): Tokens {
+  return {
+    totalTokens: Math.max(0, a.totalTokens - b.totalTokens),
+    inputTokens: Math.max(0, a.inputTokens - b.inputTokens),
+    cachedInputTokens: Math.max(0, a.cachedInputTokens - b.cachedInputTokens),
+    outputTokens: Math.max(0, a.outputTokens - b.outputTokens),
+  };
+}

@@ -1,0 +1,97 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { carriersOf } from '../../src/children/identity.ts';
+import type { Client } from '../../src/client/client.ts';
+import { streamEvents } from '../../src/client/stream.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { send, turnOf, until } from '../providers/support/calls.ts';
+import { isEnd } from '../providers/support/watch.ts';
+import { startServer, untilNothingCarries } from '../support/server.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { openSession, runTurn } from '../support/turns.ts';
+import { claudeConfig } from './claude-env.ts';
+import { startModelServer } from './model-server.ts';
+import { partsOf, tapModel, textOf } from './model-tap.ts';
+
+const SESSIONS = process.env.AGENTS === 'part' ? 12 : 100;
+const MAX_LIVE = 8;
+
+test(`${SESSIONS} sessions of claude have ${MAX_LIVE} processes at most, then none, and come back`, async () => {
+  await using model = await startModelServer();
+  await using tap = await tapModel(model.url);
+  await using directory = tempDirectory('many');
+  const config = claudeConfig({ home: directory.path, modelUrl: tap.url });
+  const env = {
+    CADRE_PROVIDERS_MAX_LIVE: String(MAX_LIVE),
+    CADRE_PROVIDERS_IDLE_TIMEOUT_MS: '200',
+  };
+  const { client, end } = await startServer(directory.path, { config, env });
+  try {
+    const most = mostAtOnce(directory.path);
+    const sent = [];
+    for (let number = 0; number < SESSIONS; number++) {
+      const session = await openSession(client, directory.path, { provider: 'claude' });
+      sent.push({ session, turnId: await send(client, session, promptOf(number)) });
+    }
+    await ends(client, SESSIONS);
+    expect(await most.end()).toBeLessThanOrEqual(MAX_LIVE);
+    for (const [number, { session, turnId }] of sent.entries()) {
+      const turn = await turnOf(client, session, turnId);
+      expect(turn).toMatchObject({ status: 'completed', text: `number ${number}` });
+    }
+    await until('no claude is left', () => claudesIn(directory.path).length === 0);
+
+    const step = Math.floor(SESSIONS / 5);
+    for (const number of [0, 1, 2, 3, 4].map((one) => one * step)) {
+      const { turn } = await runTurn(client, sent[number]?.session.id ?? '', '@@say:I do');
+      expect(turn.status).toBe('completed');
+      expect(tap.lastTold().flatMap(partsOf).map(textOf)).toContain(promptOf(number));
+    }
+  } finally {
+    await end('SIGTERM');
+    await untilNothingCarries(directory.path);
+  }
+}, 240_000);
+
+function promptOf(number: number): string {
+  return `@@say:number ${number}`;
+}
+
+/** Resolves when so many turns have ended. */
+async function ends(client: Client, count: number): Promise<void> {
+  let ended = 0;
+  for await (const event of streamEvents({ client, clock: systemClock })) {
+    if (isEnd(event) && ++ended === count) return;
+  }
+}
+
+/** Counts processes until it is told to end; gives the most there were. */
+function mostAtOnce(directory: string): { end(): Promise<number> } {
+  const stop = new AbortController();
+  const counted = (async () => {
+    let most = 0;
+    for (; !stop.signal.aborted; await pause(50))
+      most = Math.max(most, claudesIn(directory).length);
+    return most;
+  })();
+  return {
+    end() {
+      stop.abort();
+      return counted;
+    },
+  };
+}
+
+/** The processes that serve a session each; what they start themselves is not among them. */
+function claudesIn(directory: string): number[] {
+  return carriersOf(directory).filter((pid) => commandLine(pid).includes('\0stream-json\0'));
+}
+
+function commandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,274 @@
+import { readFileSync } from 'node:fs';
+import type net from 'node:net';
+import { until } from './calls.ts';
+import { type PlayedGiven, type PlayedStage, withPlayed } from './played-stage.ts';
+
+type Fields = Record<string, unknown>;
+
+/** What an app-server does; for all that is not said here it is a good one. */
+export interface CodexRole {
+  /** Done before anything is answered: it may end here. */
+  begins?: (server: RawCodex) => void;
+  /** Its answer to a request, by method. One that throws refuses. */
+  requests?: Record<string, (params: Fields, server: RawCodex) => unknown>;
+  /** What it does when it is told a text; any other is said again. */
+  turns?: Record<string, (turn: RawTurn) => unknown>;
+}
+
+/** What all servers of a test remember: the threads that are stored, and what each has used. */
+type Memory = Map<string, number>;
+
+/** The test's end of one app-server, which writes what the test wants. */
+export class RawCodex {
+  readonly pid: number;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** All that cadre has sent to it, oldest first. */
+  readonly heard: Fields[] = [];
+  /** What else became of it. */
+  readonly fate: { eof?: boolean; signal?: string }[] = [];
+  /** The turns it was told to begin, oldest first. */
+  readonly turns: RawTurn[] = [];
+  readonly memory: Memory;
+  gone = false;
+  readonly #socket: net.Socket;
+  readonly #role: CodexRole;
+  #asked = 0;
+
+  constructor(socket: net.Socket, pid: number, role: CodexRole, memory: Memory) {
+    this.#socket = socket;
+    this.#role = role;
+    this.memory = memory;
+    this.pid = pid;
+    this.args = listIn(`/proc/${pid}/cmdline`);
+    const variables = listIn(`/proc/${pid}/environ`).map((one) => one.split(/=(.*)/s));
+    this.env = Object.fromEntries(variables) as Record<string, string>;
+    socket.once('close', () => (this.gone = true));
+    role.begins?.(this);
+  }
+
+  write(text: string): void {
+    this.#order({ write: text });
+  }
+
+  note(method: string, params: object): void {
+    this.#send({ method, params });
+  }
+
+  /** Asks something; resolves with the answer, once there is one. */
+  async ask(method: string, params: object, id: number | string = this.#asked++): Promise<Fields> {
+    this.#send({ id, method, params });
+    await until(`${method} is answered`, () => this.answerTo(id) !== undefined);
+    return this.answerTo(id) ?? {};
+  }
+
+  answerTo(id: number | string): Fields | undefined {
+    return this.heard.find((message) => message.id === id && message.method === undefined);
+  }
+
+  /** What it was asked, of a kind. */
+  requests(method: string): Fields[] {
+    return this.heard
+      .filter((message) => message.method === method)
+      .map(({ params }) => params as Fields);
+  }
+
+  turnOf(threadId: unknown): RawTurn | undefined {
+    return this.turns.findLast((turn) => turn.thread === threadId && !turn.ended);
+  }
+
+  stderr(text: string): void {
+    this.#order({ stderr: text });
+  }
+
+  exit(code: number): void {
+    this.#order({ exit: code });
+  }
+
+  outlive(): void {
+    this.#order({ outlive: true });
+  }
+
+  take({ line, ...fate }: { line?: string; eof?: boolean; signal?: string }): void {
+    if (line === undefined) this.fate.push(fate);
+    else this.#hear(JSON.parse(line) as Fields);
+  }
+
+  #hear(message: Fields): void {
+    this.heard.push(message);
+    if (message.id !== undefined && message.method !== undefined) void this.#answer(message);
+  }
+
+  async #answer({ id, method, params }: Fields): Promise<void> {
+    const play = this.#role.requests?.[String(method)] ?? good[String(method)];
+    try {
+      if (!play) throw new Refusal(`unknown variant \`${String(method)}\``);
+      const result = (await play(params as Fields, this)) ?? {};
+      this.#send({ id, result });
+      if (method === 'turn/start') void this.#turn(params as Fields, result as Fields);
+      if (method === 'thread/resume') this.#replay(params as Fields);
+    } catch (error) {
+      this.#send({ id, error: { code: -32_600, message: (error as Error).message } });
+    }
+  }
+
+  async #turn(params: Fields, { turn }: Fields): Promise<void> {
+    const { id } = turn as { id: string };
+    const played = new RawTurn(this, String(params.threadId), id);
+    this.turns.push(played);
+    const [{ text = '' } = {}] = params.input as { text?: string }[];
+    const play = this.#role.turns?.[text];
+    played.note('turn/started', { turn: { id, status: 'inProgress' } });
+    if (play) {
+      await play(played);
+      return;
+    }
+    played.say(text);
+    played.use(10);
+    played.complete();
+  }
+
+  /** What was used before is told again to whoever resumes. */
+  #replay({ threadId }: Fields): void {
+    const total = this.memory.get(String(threadId)) ?? 0;
+    if (total > 0) new RawTurn(this, String(threadId), 'turn of old').tellUsed(total, 0);
+  }
+
+  #send(message: object): void {
+    this.write(`${JSON.stringify(message)}\n`);
+  }
+
+  #order(order: object): void {
+    if (!this.gone) this.#socket.write(`${JSON.stringify(order)}\n`);
+  }
+}
+
+/** A turn of a thread. */
+export class RawTurn {
+  readonly thread: string;
+  readonly id: string;
+  readonly server: RawCodex;
+  ended = false;
+  #items = 0;
+
+  constructor(server: RawCodex, thread: string, id: string) {
+    this.server = server;
+    this.thread = thread;
+    this.id = id;
+  }
+
+  note(method: string, params: object): void {
+    this.server.note(method, { ...params, threadId: this.thread, turnId: this.id });
+  }
+
+  /** Says a text, in one piece. */
+  say(text: string): void {
+    const itemId = `msg_${this.id}_${++this.#items}`;
+    this.note('item/agentMessage/delta', { itemId, delta: text });
+    this.done({ type: 'agentMessage', id: itemId, text });
+  }
+
+  begin(item: object): void {
+    this.note('item/started', { item });
+  }
+
+  done(item: object): void {
+    this.note('item/completed', { item });
+  }
+
+  ask(method: string, params: object, id?: number | string): Promise<Fields> {
+    return this.server.ask(method, { ...params, threadId: this.thread, turnId: this.id }, id);
+  }
+
+  /** Has used so many tokens more. */
+  use(more: number): void {
+    const total = (this.server.memory.get(this.thread) ?? 0) + more;
+    this.server.memory.set(this.thread, total);
+    this.tellUsed(total, more);
+  }
+
+  tellUsed(total: number, last: number): void {
+    const tokenUsage = { total: tokens(total), last: tokens(last), modelContextWindow: 1000 };
+    this.note('thread/tokenUsage/updated', { tokenUsage });
+  }
+
+  complete(status = 'completed', error: object | null = null): void {
+    this.ended = true;
+    if (!this.server.memory.has(this.thread)) this.server.memory.set(this.thread, 0);
+    this.note('turn/completed', { turn: { id: this.id, status, error } });
+  }
+}
+
+/** Of ten, seven were read, two of those from the cache, and three written. */
+function tokens(all: number): object {
+  const inputTokens = Math.round(all * 0.7);
+  const cachedInputTokens = Math.round(all * 0.2);
+  return { totalTokens: all, inputTokens, cachedInputTokens, outputTokens: all - inputTokens };
+}
+
+export class Refusal extends Error {}
+
+let names = 0;
+
+const own = {
+  model: 'usual',
+  approvalPolicy: 'on-request',
+  sandbox: { type: 'readOnly', networkAccess: false },
+  reasoningEffort: null,
+};
+
+const good: NonNullable<CodexRole['requests']> = {
+  initialize: () => ({ userAgent: 'cadre/9.9.9 (Test 1; x86_64) dumb' }),
+  'model/list': () => ({
+    data: [
+      {
+        id: 'usual',
+        model: 'usual',
+        displayName: 'Usual',
+        hidden: false,
+        supportedReasoningEfforts: [{ reasoningEffort: 'low' }, { reasoningEffort: 'high' }],
+        defaultReasoningEffort: 'low',
+      },
+    ],
+    nextCursor: null,
+  }),
+  'account/read': () => ({ account: null, requiresOpenaiAuth: true }),
+  'thread/start': () => ({ ...own, thread: { id: `thread-${++names}`, status: { type: 'idle' } } }),
+  'thread/name/set'({ threadId }, { memory }) {
+    memory.set(String(threadId), 0);
+  },
+  'thread/resume'({ threadId }, server) {
+    if (!server.memory.has(String(threadId)))
+      throw new Refusal(`no rollout found for thread id ${String(threadId)}`);
+    const type = server.turnOf(threadId) ? 'active' : 'idle';
+    return { ...own, thread: { id: threadId, status: { type } } };
+  },
+  'thread/read'({ threadId }, { memory }) {
+    if (!memory.has(String(threadId))) throw new Refusal(`thread not loaded: ${String(threadId)}`);
+    return { thread: { id: threadId } };
+  },
+  'thread/list': () => ({ data: [], nextCursor: null }),
+  'thread/unsubscribe': () => ({ status: 'unsubscribed' }),
+  'thread/backgroundTerminals/clean': () => ({}),
+  'turn/start': () => ({ turn: { id: `turn-${++names}`, status: 'inProgress' } }),
+  'turn/interrupt'({ threadId }, server) {
+    const turn = server.turnOf(threadId);
+    if (!turn) throw new Refusal('no active turn to interrupt');
+    setImmediate(() => turn.complete('interrupted'));
+  },
+};
+
+function listIn(file: string): string[] {
+  return readFileSync(file, 'utf8').split('\0').filter(Boolean);
+}
+
+/** Runs `test` with app-servers that play a role, and ends everything whatever happens. */
+export function withRawCodex(
+  role: CodexRole,
+  test: (stage: PlayedStage<RawCodex>) => Promise<void>,
+  given: PlayedGiven & { codex?: Fields } = {},
+): Promise<void> {
+  const memory: Memory = new Map();
+  const play = (socket: net.Socket, pid: number) => new RawCodex(socket, pid, role, memory);
+  return withPlayed({ ...given, provider: 'codex', settings: given.codex ?? {}, play }, test);
+}
