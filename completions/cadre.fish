@@ -110,12 +110,19 @@ cadre providers
 	list		list the providers, what they can do and whether they are healthy
 	models		list the models of a provider
 	auth		whether the agent is logged in, as far as can be told
+	login		give an agent a login, kept in its private home: an API key from stdin, or a file
+	logout		end the login in the private home of an agent
 	help		display help for command
 cadre providers list
 cadre providers models
 		codex|claude|acp
 cadre providers auth
 		codex|claude|acp
+cadre providers login
+		codex|claude
+	--auth-json	<file>	codex\'s own auth.json, made elsewhere, instead of a key
+cadre providers logout
+		codex|claude
 cadre providers help
 		<command>
 cadre processes

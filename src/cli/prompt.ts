@@ -1,9 +1,36 @@
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { AppError } from '../errors.ts';
+import type { World } from './world.ts';
 
 /** What to say to an agent: the argument, or all of stdin for `-`. Throws `usage` where that is nothing. */
 export async function readPrompt(argument: string, stdin: NodeJS.ReadableStream): Promise<string> {
   const prompt = argument === '-' ? await text(stdin) : argument;
   if (prompt.trim() !== '') return prompt;
   throw new AppError('usage', 'there is nothing to send: give a text, or - and the text on stdin');
+}
+
+/** A secret from stdin, which no process list and no history shows; asked for on a terminal, without an echo. */
+export async function readSecret(question: string, { stdin, stderr }: World): Promise<string> {
+  const given = (
+    stdin.isTTY ? await askSecretly(question, { stdin, stderr }) : await text(stdin)
+  ).trim();
+  if (given !== '') return given;
+  throw new AppError('usage', `there is no ${question}: give it on stdin`);
+}
+
+async function askSecretly(
+  question: string,
+  { stdin, stderr }: Pick<World, 'stdin' | 'stderr'>,
+): Promise<string> {
+  stderr.write(`${question}: `);
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: stdin, output: nowhere, terminal: true });
+  try {
+    return await lines.question('');
+  } finally {
+    lines.close();
+    stderr.write('\n');
+  }
 }

@@ -88,6 +88,7 @@ async function openWorld(agent: AgentName, directory: string): Promise<ProviderW
 }
 
 function imageOf({ image_url: url }: Part): { mediaType: string; bytes: number }[] {
-  const [, mediaType, data] = /^data:(.+);base64,(.*)$/.exec(typeof url === 'string' ? url : '') ?? [];
+  const [, mediaType, data] =
+    /^data:(.+);base64,(.*)$/.exec(typeof url === 'string' ? url : '') ?? [];
   return mediaType && data ? [{ mediaType, bytes: Buffer.from(data, 'base64').length }] : [];
 }

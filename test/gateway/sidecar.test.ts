@@ -1,9 +1,8 @@
-import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js';
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { selfCommand } from '../../src/lib/self.ts';
 import { until } from '../providers/support/calls.ts';
+import { callTool, withToolServer } from './support/mcp.ts';
 import { type RawSession, type RawStage, withRawAgent } from '../providers/support/raw-agent.ts';
 
 interface ServerConfig {
@@ -26,35 +25,16 @@ async function given({
   return { server, session };
 }
 
+function startOf({ command, args, env }: ServerConfig) {
+  return {
+    command,
+    args,
+    env: Object.fromEntries(env.map(({ name, value }) => [name, value])),
+  };
+}
+
 function tokenOf({ env }: ServerConfig): string {
   return env.find(({ name }) => name === 'CADRE_GATEWAY_TOKEN')?.value ?? '';
-}
-
-/** Starts a server as an agent does, and speaks MCP with it. */
-async function withServer(
-  { command, args, env }: Omit<ServerConfig, 'name'>,
-  use: (client: McpClient) => Promise<void>,
-): Promise<void> {
-  const variables = Object.fromEntries(env.map(({ name, value }) => [name, value]));
-  const client = new McpClient({ name: 'test', version: '1' });
-  await client.connect(new StdioClientTransport({ command, args, env: variables }));
-  try {
-    await use(client);
-  } finally {
-    await client.close();
-  }
-}
-
-async function call(client: McpClient, name: string, args: object = {}) {
-  const { content, isError } = await client.callTool({ name, arguments: { ...args } });
-  const [{ text }] = content as [{ text: string }];
-  const envelope = JSON.parse(text) as {
-    ok: boolean;
-    result: { process: { session_id: string }; stdout_tail: string };
-    error: { code: string; message: string };
-  };
-  expect(isError).toBe(!envelope.ok);
-  return envelope;
 }
 
 describe('the MCP server that an agent is given with its session', () => {
@@ -62,17 +42,17 @@ describe('the MCP server that an agent is given with its session', () => {
     withRawAgent({}, async (stage) => {
       const { server, session } = await given(stage);
       expect(server.name).toBe('cadre');
-      await withServer(server, async (client) => {
+      await withToolServer(startOf(server), async (client) => {
         const { tools } = await client.listTools();
         expect(tools.map(({ name }) => name)).toContain('cadre_process_run');
-        const { result } = await call(client, 'cadre_process_run', {
+        const { result } = await callTool(client, 'cadre_process_run', {
           command: 'echo hi',
           wait_ms: 30_000,
         });
         expect(result.process.session_id).toBe(session.id);
         expect(result.stdout_tail).toBe('hi\n');
-        expect((await call(client, 'cadre_process_run', {})).error.code).toBe('bad_request');
-        expect((await call(client, 'nonsense')).error.code).toBe('not_found');
+        expect((await callTool(client, 'cadre_process_run', {})).error.code).toBe('bad_request');
+        expect((await callTool(client, 'nonsense')).error.code).toBe('not_found');
       });
     }));
 
@@ -97,16 +77,16 @@ describe('the MCP server that an agent is given with its session', () => {
   it('says that the tools are unavailable where it lacks the address or the token, or nobody answers', async () => {
     const { file: command, args } = selfCommand();
     const sidecar = { command, args: [...args, 'mcp', 'serve'] };
-    const nowhere = [
-      { name: 'CADRE_GATEWAY_URL', value: 'http://127.0.0.1:9' },
-      { name: 'CADRE_GATEWAY_TOKEN', value: 'x' },
-      { name: 'CADRE_SESSION_ID', value: `sess_${'0'.repeat(32)}` },
-    ];
-    for (const env of [[], nowhere]) {
-      await withServer({ ...sidecar, env }, async (client) => {
+    const nowhere = {
+      CADRE_GATEWAY_URL: 'http://127.0.0.1:9',
+      CADRE_GATEWAY_TOKEN: 'x',
+      CADRE_SESSION_ID: `sess_${'0'.repeat(32)}`,
+    };
+    for (const env of [{}, nowhere]) {
+      await withToolServer({ ...sidecar, env }, async (client) => {
         const { tools } = await client.listTools();
         expect(tools.map(({ name }) => name)).toContain('cadre_process_run');
-        const { error } = await call(client, 'cadre_process_status');
+        const { error } = await callTool(client, 'cadre_process_status');
         expect(error.code).toBe('backend_unavailable');
       });
     }
