@@ -114,6 +114,7 @@ export const streamGap = z
     id: 'StreamGap',
     description: 'What follows on the stream is not all there was after its cursor.',
   });
+export type StreamGap = z.output<typeof streamGap>;
 
 /** The kinds that a filter names: `turn.completed` alone, or all of a group as `turn.*`. */
 export function kindsMatching(patterns: readonly string[]): Set<EventKind> {

@@ -1,4 +1,4 @@
-import type { RuntimeEventRecord } from '../api/events.ts';
+import type { RuntimeEventRecord, StreamGap } from '../api/events.ts';
 import { endpoints } from '../api/index.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -8,13 +8,6 @@ import { framesOf } from './frames.ts';
 /** A lost connection is tried again after this long, doubled up to the second number. */
 const RETRY_MS = 100;
 const MAX_RETRY_MS = 5000;
-
-/** Events after `requested` are missing: trimmed up to `trimmed_seq`; or `requested` is beyond `latest_seq`. */
-export interface StreamGap {
-  requested: number;
-  trimmed_seq: number;
-  latest_seq: number;
-}
 
 export interface StreamOptions {
   client: Client;

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import type { Approval } from '../../api/approvals.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
-import { assertLongEnough, onlyOne, sessionId } from '../find.ts';
+import { assertLongEnough, onlyOne, pagesOf, sessionId } from '../find.ts';
 import { ago, details, shortId, table } from '../output.ts';
 import { clientAction, type World } from '../world.ts';
 
@@ -82,14 +82,10 @@ async function findApproval(client: Client, end: string): Promise<Approval> {
   assertLongEnough(end);
   const found: Approval[] = [];
   for (const status of statuses) {
-    let cursor: string | undefined;
-    do {
-      const { value, headers } = await client.ask(endpoints.listApprovals, {
-        query: { status, limit: 500, cursor },
-      });
-      found.push(...value.filter(({ id }) => id.endsWith(end)));
-      cursor = headers['x-next-cursor'] as string | undefined;
-    } while (cursor !== undefined && found.length === 0);
+    const pages = pagesOf((query) =>
+      client.ask(endpoints.listApprovals, { query: { ...query, status } }),
+    );
+    for await (const page of pages) found.push(...page.filter(({ id }) => id.endsWith(end)));
     if (found.length > 0) break;
   }
   return onlyOne(found, end, 'approval', ({ id }) => id);

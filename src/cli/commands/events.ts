@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { RuntimeEventRecord } from '../../api/events.ts';
+import type { RuntimeEventRecord, StreamGap } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
-import { type StreamGap, streamEvents } from '../../client/stream.ts';
+import { streamEvents } from '../../client/stream.ts';
 import { AppError } from '../../errors.ts';
 import { CursorFile } from '../cursor-file.ts';
 import { processId, sessionId } from '../find.ts';

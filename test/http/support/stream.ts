@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import type { RuntimeEventRecord } from '../../../src/api/events.ts';
-import type { StreamGap } from '../../../src/client/stream.ts';
+import type { StreamGap } from '../../../src/api/events.ts';
 
 /** An open stream, read as it comes. */
 export interface Stream {
