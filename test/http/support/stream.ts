@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import http from 'node:http';
-import type { RuntimeEventRecord } from '../../../src/api/events.ts';
-import type { StreamGap } from '../../../src/api/events.ts';
+import type { RuntimeEventRecord, StreamGap } from '../../../src/api/events.ts';
 
 /** An open stream, read as it comes. */
 export interface Stream {
