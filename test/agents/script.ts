@@ -67,7 +67,9 @@ export function findCue(messages: readonly Message[]): Cue {
   const cue = messages[at];
   if (!cue) return {};
   const script = cue.text.slice(cue.text.lastIndexOf(marker) + marker.length).split('\n', 1)[0];
-  const result = messages.slice(Math.max(at, newest(approved))).findLast(({ role }) => role === 'tool');
+  const result = messages
+    .slice(Math.max(at, newest(approved)))
+    .findLast(({ role }) => role === 'tool');
   return { script: script?.trim() ?? '', ...(result && { toolResult: result.text }) };
 }
 

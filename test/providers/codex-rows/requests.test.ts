@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { ofKind } from '../../support/turns.ts';
-import { asked, decide, interrupt, itemsOf, until } from '../support/calls.ts';
+import { asked, decide, interrupt, itemsOf } from '../support/calls.ts';
 import { type CodexRole, type RawTurn, withRawCodex } from '../support/raw-codex.ts';
 
 const asking = { permission_mode: 'require_approval' };
