@@ -35,7 +35,7 @@ export function codexProvider(given: {
   settings: CodexSettings;
   supervisor: Supervisor;
   clock: Clock;
-  /** MCP servers of one session, beside those that codex is configured to. */
+  /** MCP servers of one session, beside those that codex is configured to; the same each time it is asked. */
   mcpServersFor?: (session: Session) => Readonly<Record<string, McpServer>>;
 }): Provider {
   const { settings, supervisor, clock, mcpServersFor = () => ({}) } = given;
