@@ -89,6 +89,30 @@ test('a command approved while the server was away is run once, without another 
   }
 });
 
+test('a tool of an MCP server is asked for, and runs, however the model gets at it', async () => {
+  const echo = { command: process.execPath, args: [join(import.meta.dirname, 'echo-server.ts')] };
+  await withCodex({ config: { mcp_servers: { echo } } }, async ({ client, directory }) => {
+    const [first] = await client.call(endpoints.listModels, { params: { provider: 'codex' } });
+    const code = "text(await tools.mcp__echo__say_again({ text: 'owl' }));";
+    for (const [model, prompt] of [
+      // It has to search for it first.
+      [null, '@@tool:mcp__echo__say_again:{"text":"owl"}'],
+      [first?.id, `@@tool:exec:${JSON.stringify(code)}`],
+    ]) {
+      const session = await openSession(client, directory, { ...asking, model });
+      const watched = new WatchedSession(client, session.id, PATIENCE_MS);
+      await using watch = watched.watch;
+      const turnId = await watched.send(prompt ?? '');
+      const approval = await asked(watch, turnId);
+      expect(approval).toMatchObject({ kind: 'tool', title: 'echo.say_again' });
+      await decide(client, approval, 'accept');
+      expect((await watch.end(turnId)).kind).toBe('turn.completed');
+      const tools = ofKind(watch.of(turnId), 'tool.completed').map(({ payload }) => payload);
+      expect(tools).toMatchObject([{ status: 'completed', text: 'again: owl' }]);
+    }
+  });
+});
+
 test('a command that is interrupted does not go on', async () => {
   await withCodex({}, async ({ client, directory }) => {
     const session = await openSession(client, directory, { provider: 'codex' });
@@ -197,8 +221,8 @@ test('ten sessions share one process, and none sees what another asks, is config
       for (const request of own) expect([request.model, request.effort]).toEqual([id, effort]);
       expect(own).toHaveLength(2);
     }
-    const refs = await Promise.all(ten.map(async ({ watched }) => await watched.record()));
-    expect(new Set(refs.map((one) => one.provider_session_ref)).size).toBe(10);
+    const records = await Promise.all(ten.map(({ watched }) => watched.record()));
+    expect(new Set(records.map((one) => one.provider_session_ref)).size).toBe(10);
   });
 });
 
