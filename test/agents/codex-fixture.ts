@@ -87,8 +87,8 @@ async function openWorld(agent: AgentName, directory: string): Promise<ProviderW
   };
 }
 
-function imageOf({ image_url: url }: Part): { mediaType: string; bytes: number }[] {
-  const [, mediaType, data] =
-    /^data:(.+);base64,(.*)$/.exec(typeof url === 'string' ? url : '') ?? [];
+function imageOf({ image_url: image }: Part): { mediaType: string; bytes: number }[] {
+  const url = typeof image === 'string' ? image : '';
+  const [, mediaType, data] = /^data:(.+);base64,(.*)$/.exec(url) ?? [];
   return mediaType && data ? [{ mediaType, bytes: Buffer.from(data, 'base64').length }] : [];
 }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { carriersOf } from '../../src/children/identity.ts';
@@ -13,6 +12,7 @@ import { openSession, runTurn } from '../support/turns.ts';
 import { claudeConfig } from './claude-env.ts';
 import { startModelServer } from './model-server.ts';
 import { partsOf, tapModel, textOf } from './model-tap.ts';
+import { commandLine } from './processes.ts';
 
 const SESSIONS = process.env.AGENTS === 'part' ? 12 : 100;
 const MAX_LIVE = 8;
@@ -85,13 +85,5 @@ function mostAtOnce(directory: string): { end(): Promise<number> } {
 
 /** The processes that serve a session each; what they start themselves is not among them. */
 function claudesIn(directory: string): number[] {
-  return carriersOf(directory).filter((pid) => commandLine(pid).includes('\0stream-json\0'));
-}
-
-function commandLine(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-  } catch {
-    return '';
-  }
+  return carriersOf(directory).filter((pid) => commandLine(pid).includes('stream-json'));
 }

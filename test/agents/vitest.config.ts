@@ -1,6 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
-/** With AGENTS=part: what shows in a minute that an agent of each kind works, so quick that each change can have it. */
+const isPart = process.env.AGENTS === 'part';
+
+/** What shows in a minute that an agent of each kind works, so quick that each change can have it. */
 const part = {
   include: ['test/agents/{claude,codex}-contract.test.ts', 'test/agents/many.test.ts'],
   testNamePattern:
@@ -10,12 +12,14 @@ const part = {
 export default defineConfig({
   test: {
     include: ['test/agents/**/*.test.ts'],
-    ...(process.env.AGENTS === 'part' && part),
+    ...(isPart && part),
     globalSetup: ['test/support/global-setup.ts'],
-    reporters: ['verbose', './test/support/watchdog.ts'],
+    reporters: [isPart ? 'default' : 'verbose', './test/support/watchdog.ts'],
     testTimeout: 60_000,
     hookTimeout: 180_000,
     retry: 0,
     pool: 'forks',
+    // Agents are waited for more than they compute: two at once fit on two cores.
+    maxWorkers: 2,
   },
 });

@@ -125,6 +125,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
       const good = {
         api_key: 'k',
+        auth_json: {},
         provider: 'acp',
         input: [{ type: 'text', text: 'hi' }],
         decision: 'accept',
@@ -162,7 +163,16 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
       ];
       const replies = await Promise.all(asked.map((one) => send(url, { method, path, ...one })));
       const mayBeEmpty = !fields.some((name) =>
-        ['api_key', 'provider', 'input', 'decision', 'name', 'command', 'tool_name'].includes(name),
+        [
+          'api_key',
+          'auth_json',
+          'provider',
+          'input',
+          'decision',
+          'name',
+          'command',
+          'tool_name',
+        ].includes(name),
       );
       for (const reply of replies) {
         expect(reply.json()).toEqual(replies[3]?.json());
@@ -173,7 +183,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
             : {
                 code: 'invalid',
                 error: expect.stringMatching(
-                  /^body\.(api_key|provider|input|decision|name|command|tool_name)/,
+                  /^body\.(api_key|auth_json|provider|input|decision|name|command|tool_name)/,
                 ),
               },
         );

@@ -439,6 +439,7 @@ function speaking() {
         turn.end(completed);
       }),
       { ...scriptedProvider(), id: 'claude' as const },
+      { ...scriptedProvider(), id: 'codex' as const },
     ],
   };
 }

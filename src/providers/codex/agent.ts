@@ -176,6 +176,7 @@ class CodexAgent implements Agent, Route {
       if (this.#turn === turn) this.#begun(id);
     } catch (error) {
       if (this.#turn === turn) this.#rest();
+      if (this.#isOver) return lost;
       const { cause } = error as Error;
       const { permissionMode: mode } = settings;
       const isMode =

@@ -35,7 +35,8 @@ export function readAccount(raw: unknown): AuthStatus {
 
 function nobody(isNeeded: boolean): AuthStatus {
   if (isNeeded) {
-    const detail = 'nobody is logged in: run "codex login" as the user who runs cadre';
+    const detail =
+      'nobody is logged in: run "codex login" as the user who runs cadre, or set providers.codex.home and give codex a key';
     return { authenticated: false, mode: 'not_configured', detail };
   }
   const detail = 'the models that codex is configured to use need no login of its own';

@@ -84,8 +84,10 @@ export class SharedServer {
   }
 
   async #release(running: Running, graceMs: number): Promise<void> {
-    if (--running.users > 0) return;
+    running.users--;
     const server = await running.server;
+    // Another may have come meanwhile.
+    if (running.users > 0) return;
     // A turn that its agent has left would go on, and nobody could have its thread.
     if (running === this.#running && !server.hasRoutes) {
       running.linger = this.#clock.after(LINGER_MS, () => {

@@ -69,6 +69,22 @@ test('its death fails the turn of each session, and the next turns share a new o
     expect(agents[1]?.requests('thread/resume')).toHaveLength(2);
   }));
 
+test('its death while it takes up a turn fails that turn, too', () =>
+  withRawCodex(
+    {
+      requests: {
+        'turn/start'(_, server) {
+          server.exit(4);
+          return new Promise<never>(() => undefined);
+        },
+      },
+    },
+    async ({ open }) => {
+      const { error } = await (await open()).run('x');
+      expect(error).toEqual({ code: 'provider_exited', message: 'the agent exited with 4' });
+    },
+  ));
+
 test('an approval of a server that died is cancelled with its turn', () =>
   withRawCodex(
     {

@@ -1,0 +1,336 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { endpoints } from '../../src/api/index.ts';
+import { carriersOf } from '../../src/children/identity.ts';
+import { asked, decide, interrupt, sessionOf, turnOf, until } from '../providers/support/calls.ts';
+import { WatchedSession } from '../providers/support/contract-stage.ts';
+import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { ofKind, openSession, runTurn } from '../support/turns.ts';
+import { codexConfig, type CodexOptions, writeCatalog } from './codex-env.ts';
+import { escalated, shell } from './codex-fixture.ts';
+import { type ModelServer, startModelServer } from './model-server.ts';
+import { commandLine } from './processes.ts';
+import { signal } from './signal.ts';
+
+const PATIENCE_MS = 30_000;
+const asking = { provider: 'codex', permission_mode: 'require_approval' };
+
+test('the model that codex begins with runs its tools out of code, and they are told of all the same', async () => {
+  await withCodex({}, async ({ client, directory, model }) => {
+    const [first] = await client.call(endpoints.listModels, { params: { provider: 'codex' } });
+    const session = await openSession(client, directory, { provider: 'codex', model: first?.id });
+    const { turn, events } = await runTurn(client, session.id, shell('echo $((6*7))'));
+    expect(turn.status).toBe('completed');
+    expect(model.requests.at(-1)?.tools).toContain('exec');
+    const [tool] = ofKind(events, 'tool.completed');
+    expect(tool?.payload).toMatchObject({ status: 'completed', text: '42\n' });
+
+    await runTurn(client, session.id, patch('Add', 'out-of-code.txt', '+made'));
+    expect(readFileSync(join(directory, 'out-of-code.txt'), 'utf8')).toBe('made\n');
+  });
+});
+
+test('a change of a file is shown before it is made, and made only if it is accepted', async () => {
+  await withCodex({}, async ({ client, directory }) => {
+    const session = await openSession(client, directory, asking);
+    const watched = new WatchedSession(client, session.id, PATIENCE_MS);
+    await using watch = watched.watch;
+    const file = join(directory, 'plover.txt');
+    writeFileSync(file, 'a plover is a fish\n');
+    const prompt = patch('Update', 'plover.txt', '-a plover is a fish', '+a plover is a bird');
+
+    for (const [decision, text, status] of [
+      ['decline', 'a plover is a fish\n', 'failed'],
+      ['accept', 'a plover is a bird\n', 'completed'],
+    ] as const) {
+      const turnId = await watched.send(prompt);
+      const approval = await asked(watch, turnId);
+      expect(approval.kind).toBe('file_change');
+      expect(approval.title).toContain('plover.txt');
+      const shown = JSON.stringify(approval.request);
+      expect(shown).toContain('-a plover is a fish');
+      expect(shown).toContain('+a plover is a bird');
+      expect(readFileSync(file, 'utf8')).toBe('a plover is a fish\n');
+      await decide(client, approval, decision);
+      expect((await watch.end(turnId)).kind).toBe('turn.completed');
+      expect(ofKind(watch.of(turnId), 'tool.completed')[0]?.payload.status).toBe(status);
+      expect(readFileSync(file, 'utf8')).toBe(text);
+    }
+  });
+});
+
+test('a command approved while the server was away is run once, without another question', async () => {
+  await using model = await startModelServer();
+  await using directory = tempDirectory('codex');
+  const config = codexConfig({ home: directory.path, modelUrl: model.url, asks: true });
+  const before = await startServer(directory.path, { config });
+  const session = await openSession(before.client, directory.path, asking);
+  const first = new WatchedSession(before.client, session.id, PATIENCE_MS);
+  const turnId = await first.send(escalated('echo once >> approved'));
+  const approval = await asked(first.watch, turnId);
+  await before.end('SIGKILL');
+  await first.watch[Symbol.asyncDispose]();
+  await untilNothingCarries(directory.path);
+  expect(existsSync(join(directory.path, 'approved'))).toBe(false);
+
+  const after = await startServer(directory.path, { config });
+  try {
+    const again = new WatchedSession(after.client, session.id, PATIENCE_MS);
+    await using watch = again.watch;
+    await decide(after.client, approval, 'accept');
+    expect((await watch.end(turnId)).kind).toBe('turn.completed');
+    expect(readFileSync(join(directory.path, 'approved'), 'utf8')).toBe('once\n');
+    expect(ofKind(watch.events, 'approval.requested')).toHaveLength(1);
+  } finally {
+    await after.end('SIGTERM');
+    await untilNothingCarries(directory.path);
+  }
+});
+
+test('a tool of an MCP server is asked for, and runs, however the model gets at it', async () => {
+  const echo = { command: process.execPath, args: [join(import.meta.dirname, 'echo-server.ts')] };
+  await withCodex({ config: { mcp_servers: { echo } } }, async ({ client, directory }) => {
+    const [first] = await client.call(endpoints.listModels, { params: { provider: 'codex' } });
+    const code = "text(await tools.mcp__echo__say_again({ text: 'owl' }));";
+    for (const [model, prompt] of [
+      // It has to search for it first.
+      [null, '@@tool:mcp__echo__say_again:{"text":"owl"}'],
+      [first?.id, `@@tool:exec:${JSON.stringify(code)}`],
+    ]) {
+      const session = await openSession(client, directory, { ...asking, model });
+      const watched = new WatchedSession(client, session.id, PATIENCE_MS);
+      await using watch = watched.watch;
+      const turnId = await watched.send(prompt ?? '');
+      const approval = await asked(watch, turnId);
+      expect(approval).toMatchObject({ kind: 'tool', title: 'echo.say_again' });
+      await decide(client, approval, 'accept');
+      expect((await watch.end(turnId)).kind).toBe('turn.completed');
+      const tools = ofKind(watch.of(turnId), 'tool.completed').map(({ payload }) => payload);
+      expect(tools).toMatchObject([{ status: 'completed', text: 'again: owl' }]);
+    }
+  });
+});
+
+test('a command that is interrupted does not go on', async () => {
+  await withCodex({}, async ({ client, directory }) => {
+    const session = await openSession(client, directory, { provider: 'codex' });
+    const watched = new WatchedSession(client, session.id, PATIENCE_MS);
+    await using watch = watched.watch;
+    const sleepers = () => carriersOf(directory).filter((pid) => commandLine(pid)[0] === 'sleep');
+    const turnId = await watched.send(shell('sleep 300'));
+    await until('it sleeps', () => sleepers().length === 1, PATIENCE_MS);
+    await interrupt(client, session, turnId);
+    expect((await watch.end(turnId)).kind).toBe('turn.interrupted');
+    await until('nobody sleeps', () => sleepers().length === 0, PATIENCE_MS);
+  });
+});
+
+test('a model and an effort hold for their turn', async () => {
+  await withCodex({}, async ({ client, directory, model }) => {
+    const models = await client.call(endpoints.listModels, { params: { provider: 'codex' } });
+    const other = models.find(({ id }) => id !== 'gpt-5.5')?.id;
+    const session = await openSession(client, directory, { provider: 'codex' });
+    const params = { session_id: session.id };
+    await using watch = new WatchedSession(client, session.id, PATIENCE_MS).watch;
+    const last = [];
+    for (const more of [{}, { model: other, thinking_effort: 'low' }, {}]) {
+      const body = { input: [{ type: 'text' as const, text: '@@say:x' }], ...more };
+      await watch.end((await client.call(endpoints.sendTurn, { params, body })).turn_id);
+      // Not its only one: for another model codex has the conversation shortened by the one before.
+      last.push(model.requests.at(-1));
+    }
+    const [usual, wished, again] = last.map((one) => [one?.model, one?.effort]);
+    expect(usual).toEqual(['gpt-5.5', 'medium']);
+    expect(wished).toEqual([other, 'low']);
+    expect(again).toEqual(usual);
+    const body = { input: [{ type: 'text' as const, text: 'x' }], thinking_effort: 'enormous' };
+    const refused = client.call(endpoints.sendTurn, { params, body });
+    await expect(refused).rejects.toMatchObject({ code: 'invalid' });
+  });
+});
+
+test('the context is what the last request held, of what its model can hold', async () => {
+  await using own = tempDirectory('catalog');
+  const config = {
+    model: 'scripted-mini',
+    model_catalog_json: writeCatalog(own.path, 'scripted-mini', 20_000),
+  };
+  await withCodex({ config }, async ({ client, directory }) => {
+    const session = await openSession(client, directory, { provider: 'codex' });
+    const both = {
+      input_tokens: 200,
+      cached_input_tokens: 22,
+      output_tokens: 44,
+      total_tokens: 266,
+      context_tokens: 133,
+      // It keeps a twentieth for itself.
+      context_window: 19_000,
+    };
+    for (let turn = 0; turn < 2; turn++) {
+      const { turn } = await runTurn(client, session.id, shell('true'));
+      expect(turn.usage).toMatchObject(both);
+    }
+    const { usage } = await sessionOf(client, session);
+    expect(usage).toMatchObject({ total_tokens: 532, context_tokens: 133, context_window: 19_000 });
+  });
+});
+
+test('a model that fails is a typed failure of the turn, and the session lives on', async () => {
+  await withCodex({}, async ({ client, directory }) => {
+    const session = await openSession(client, directory, { provider: 'codex' });
+    for (const script of ['err:401', 'err:429', 'err:500', 'fail:context_length_exceeded']) {
+      const { turn } = await runTurn(client, session.id, `@@${script}`);
+      expect([script, turn.status, turn.error?.code]).toEqual([script, 'failed', 'provider_error']);
+      expect(turn.error?.message).toMatch(/\w/);
+    }
+    const { turn } = await runTurn(client, session.id, '@@say:still here');
+    expect(turn).toMatchObject({ status: 'completed', text: 'still here' });
+  });
+});
+
+test('ten sessions share one process, and none sees what another asks, is configured to, or is', async () => {
+  await withCodex({ asks: true }, async (server) => {
+    const { client, directory, model } = server;
+    const models = await client.call(endpoints.listModels, { params: { provider: 'codex' } });
+    const ten = await openTen(server, (number) => ({
+      ...asking,
+      model: models[number % models.length]?.id,
+      thinking_effort: models[number % models.length]?.reasoning_levels.at(number % 2),
+    }));
+    await using _watches = watchesOf(ten);
+    const turns = await Promise.all(
+      ten.map(({ watched, number }) => watched.send(escalated(`echo ${number} > asked`))),
+    );
+    const approvals = await Promise.all(
+      ten.map(({ watched }, at) => asked(watched.watch, turns[at] ?? '')),
+    );
+    expect(appServersIn(directory)).toHaveLength(1);
+    for (const [at, approval] of approvals.entries()) {
+      expect(approval.session_id).toBe(ten[at]?.watched.id);
+      expect(approval.title).toContain(`echo ${at} > asked`);
+      await decide(client, approval, at % 2 === 0 ? 'accept' : 'decline');
+    }
+    for (const { watched, number, cwd } of ten) {
+      expect((await watched.watch.end(turns[number] ?? '')).kind).toBe('turn.completed');
+      expect(ofKind(watched.watch.events, 'approval.requested')).toHaveLength(1);
+      expect(existsSync(join(cwd, 'asked'))).toBe(number % 2 === 0);
+      const own = model.requests.filter(({ script }) => script?.includes(`echo ${number} >`));
+      const { model: id, thinking_effort: effort } = await watched.record();
+      for (const request of own) expect([request.model, request.effort]).toEqual([id, effort]);
+      expect(own).toHaveLength(2);
+    }
+    const records = await Promise.all(ten.map(({ watched }) => watched.record()));
+    expect(new Set(records.map((one) => one.provider_session_ref)).size).toBe(10);
+  });
+});
+
+test('the death of the process under ten turns fails all ten, and all ten sessions go on in another', async () => {
+  await withCodex({}, async (server) => {
+    const ten = await openTen(server, () => ({ provider: 'codex' }));
+    await using _watches = watchesOf(ten);
+    for (const { watched, number } of ten) await watched.run(`@@say:number ${number}`);
+    const turns = await Promise.all(ten.map(({ watched }) => watched.send('@@slow:3000:40')));
+    await Promise.all(
+      ten.map(({ watched }, at) => watched.watch.kind('message.delta', turns[at] ?? '')),
+    );
+    const [killed, ...others] = appServersIn(server.directory);
+    expect(others).toEqual([]);
+    signal('SIGKILL')([killed ?? 0]);
+    for (const { watched, number } of ten) {
+      await watched.watch.end(turns[number] ?? '');
+      const turn = await turnOf(server.client, watched, turns[number] ?? '');
+      expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_exited' } });
+      expect(turn.error?.message).toContain('SIGKILL');
+    }
+    const again = await Promise.all(
+      ten.map(({ watched, number }) => watched.run(`@@say:again ${number}`)),
+    );
+    for (const [at, turn] of again.entries())
+      expect(turn).toMatchObject({ status: 'completed', text: `again ${at}` });
+    expect(appServersIn(server.directory)).toHaveLength(1);
+  });
+});
+
+test('a key is kept in a private home, reaches the model by way of codex, and can be taken back', async () => {
+  await using own = tempDirectory('home');
+  const more = { home: join(own.path, 'private') };
+  await withCodex({ login: true, more }, async ({ client, directory, model, log }) => {
+    const status = () => client.call(endpoints.getCodexAuthStatus, {});
+    expect(await status()).toMatchObject({ authenticated: false, mode: 'not_configured' });
+    const session = await openSession(client, directory, { provider: 'codex' });
+    const { turn } = await runTurn(client, session.id, '@@err:401');
+    expect(turn.status).toBe('failed');
+    expect(turn.error?.message).toMatch(/codex login|api-key|log ?in/i);
+
+    const body = { api_key: 'sk-of-a-test' };
+    const set = await client.call(endpoints.setCodexApiKey, { body });
+    expect(set).toMatchObject({ authenticated: true, mode: 'api_key' });
+    const said = await runTurn(client, session.id, '@@say:y');
+    expect(said.turn.text).toBe('y');
+    expect(model.requests.at(-1)?.authorization).toBe(`Bearer ${body.api_key}`);
+
+    expect(await client.call(endpoints.endCodexLogin, {})).toMatchObject({ authenticated: false });
+    expect(await status()).toMatchObject({ authenticated: false });
+    const auth_json = { OPENAI_API_KEY: 'sk-brought-along' };
+    const brought = await client.call(endpoints.importCodexLogin, { body: { auth_json } });
+    expect(brought).toMatchObject({ authenticated: true, mode: 'api_key' });
+    await runTurn(client, session.id, '@@say:z');
+    expect(model.requests.at(-1)?.authorization).toBe('Bearer sk-brought-along');
+    expect(log()).not.toMatch(/sk-of-a-test|sk-brought-along/);
+  });
+});
+
+/** A session with a directory of its own. */
+interface OneOfTen {
+  number: number;
+  cwd: string;
+  watched: WatchedSession;
+}
+
+async function openTen(
+  { client, directory }: TestServer,
+  more: (number: number) => object,
+): Promise<OneOfTen[]> {
+  const ten = [];
+  for (let number = 0; number < 10; number++) {
+    const cwd = join(directory, `work-${number}`);
+    mkdirSync(cwd);
+    const { id } = await openSession(client, cwd, more(number));
+    ten.push({ number, cwd, watched: new WatchedSession(client, id, PATIENCE_MS) });
+  }
+  return ten;
+}
+
+function watchesOf(ten: readonly OneOfTen[]): AsyncDisposable {
+  const stack = new AsyncDisposableStack();
+  for (const { watched } of ten) stack.use(watched.watch);
+  return stack;
+}
+
+function appServersIn(directory: string): number[] {
+  return carriersOf(directory).filter((pid) => commandLine(pid).includes('app-server'));
+}
+
+/** A prompt that has codex change a file. */
+function patch(how: 'Add' | 'Update', name: string, ...lines: string[]): string {
+  const text = ['*** Begin Patch', `*** ${how} File: ${name}`, ...lines, '*** End Patch', ''];
+  return `@@tool:apply_patch:${JSON.stringify(text.join('\n'))}`;
+}
+
+async function withCodex(
+  options: Partial<CodexOptions>,
+  use: (server: TestServer & { model: ModelServer }) => Promise<void>,
+): Promise<void> {
+  await using model = await startModelServer();
+  await using directory = tempDirectory('codex');
+  const config = codexConfig({ home: directory.path, modelUrl: model.url, ...options });
+  const server = await startServer(directory.path, { config });
+  try {
+    await use({ ...server, model });
+  } finally {
+    await server.end('SIGTERM');
+    await untilNothingCarries(directory.path);
+  }
+}
