@@ -1,11 +1,10 @@
-import { stringify } from 'smol-toml';
 import { expect, test } from 'vitest';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ofKind, openSession, runTurn } from '../support/turns.ts';
-import { agentStart } from './install.ts';
 import { type ModelServer, startModelServer } from './model-server.ts';
-import { opencodeEnvironment, type OpencodeRule } from './opencode-env.ts';
+import { opencodeConfig } from './opencode-config.ts';
+import type { OpencodeRule } from './opencode-env.ts';
 
 test('opencode streams a text, and its usage is on the turn', async () => {
   await withOpencode('allow', async ({ client, directory }) => {
@@ -104,11 +103,4 @@ async function withOpencode(
     await server.end('SIGTERM');
     await untilNothingCarries(directory.path);
   }
-}
-
-function opencodeConfig(home: string, model: ModelServer, rule: OpencodeRule): string {
-  const { command, args } = agentStart('opencode');
-  const permission = { bash: rule, edit: rule };
-  const env = opencodeEnvironment({ home, modelUrl: model.url, permission });
-  return stringify({ providers: { acp: { command, args, env } } });
 }

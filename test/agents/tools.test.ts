@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../src/api/index.ts';
+import type { ProviderId } from '../../src/api/sessions.ts';
+import { asked, decide } from '../providers/support/calls.ts';
+import { WatchedSession } from '../providers/support/contract-stage.ts';
+import { startServer, untilNothingCarries } from '../support/server.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { openSession } from '../support/turns.ts';
+import { claudeConfig } from './claude-env.ts';
+import { codexConfig } from './codex-env.ts';
+import { type ModelServer, startModelServer } from './model-server.ts';
+import { opencodeConfig } from './opencode-config.ts';
+
+const configs: Record<ProviderId, (home: string, model: ModelServer) => string> = {
+  codex: (home, { url }) => codexConfig({ home, modelUrl: url }),
+  // It would have to search for them first.
+  claude: (home, { url }) =>
+    claudeConfig({ home, modelUrl: url, more: { env: { ENABLE_TOOL_SEARCH: 'false' } } }),
+  acp: (home, model) => opencodeConfig(home, model, 'allow'),
+};
+
+const PATIENCE_MS = 30_000;
+
+describe.for(['codex', 'claude', 'acp'] as const)(
+  'the tools of cadre, with the real %s:',
+  (provider) => {
+    test('a process that it runs is of its session, and its output reaches the model', () =>
+      onServer(provider, async (given) => {
+        const { turn, processes } = await runTool(given, {});
+        expect(turn.text).toContain(processes[0]?.process_id);
+        expect(turn.status).toBe('completed');
+        expect(processes).toMatchObject([{ status: 'completed', stdout_bytes: 13 }]);
+      }));
+
+    test('a process in a session that asks is asked for, once, by cadre and not by the agent', () =>
+      onServer(provider, async (given) => {
+        const { turn, processes } = await runTool(given, { permission_mode: 'require_approval' });
+        expect(turn.text).toContain(processes[0]?.process_id);
+        expect(processes).toHaveLength(1);
+      }));
+  },
+);
+
+interface Given {
+  server: Awaited<ReturnType<typeof startServer>>;
+  provider: ProviderId;
+}
+
+/** Has the model call the tool; accepts whatever is asked. */
+async function runTool({ server: { client, directory }, provider }: Given, more: object) {
+  const session = await openSession(client, directory, { provider, ...more });
+  const watched = new WatchedSession(client, session.id, PATIENCE_MS);
+  await using watch = watched.watch;
+  const args = { command: 'echo tool-says-$((6*7))', wait_ms: 20_000 };
+  const turnId = await watched.send(`@@tool:cadre_process_run:${JSON.stringify(args)}`);
+  if ('permission_mode' in more) {
+    const approval = await asked(watch, turnId);
+    expect(approval).toMatchObject({ kind: 'command', title: args.command });
+    await decide(client, approval, 'accept');
+  }
+  await watch.end(turnId, PATIENCE_MS);
+  const query = { session_id: session.id };
+  const processes = await client.call(endpoints.listProcesses, { query });
+  const approvals = await client.call(endpoints.listApprovals, {
+    query: { ...query, status: 'accepted' },
+  });
+  expect(approvals).toHaveLength('permission_mode' in more ? 1 : 0);
+  return { turn: await watched.turn(turnId), processes };
+}
+
+async function onServer(provider: ProviderId, use: (given: Given) => Promise<void>): Promise<void> {
+  await using model = await startModelServer();
+  await using directory = tempDirectory('tools');
+  const config = configs[provider](directory.path, model);
+  const server = await startServer(directory.path, { config });
+  try {
+    await use({ server, provider });
+  } finally {
+    await server.end('SIGTERM');
+    await untilNothingCarries(directory.path);
+  }
+}
