@@ -262,7 +262,7 @@ test('a key is kept in a private home, reaches the model by way of codex, and ca
     const session = await openSession(client, directory, { provider: 'codex' });
     const { turn } = await runTurn(client, session.id, '@@err:401');
     expect(turn.status).toBe('failed');
-    expect(turn.error?.message).toMatch(/codex login|api-key|log ?in/i);
+    expect(turn.error?.message).toContain('codex login');
 
     const body = { api_key: 'sk-of-a-test' };
     const set = await client.call(endpoints.setCodexApiKey, { body });

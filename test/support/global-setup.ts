@@ -69,6 +69,7 @@ function linesOf(file: string): string[] {
 }
 
 async function isWhole(project: TestProject): Promise<boolean> {
+  if (project.config.testNamePattern !== undefined) return false;
   const { testFiles } = await project.globTestFiles();
   const ran = new Set(project.vitest.state.getFilepaths());
   return testFiles.every((file) => ran.has(file));
