@@ -29,9 +29,14 @@ test('the cost of a turn is its own, also once its session was resumed', async (
 test('a model that fails is a typed failure of the turn, and the session lives on', async () => {
   await withClaude({}, async ({ client, directory }) => {
     const session = await openSession(client, directory, { provider: 'claude' });
-    for (const status of [401, 400, 500]) {
-      const { turn } = await runTurn(client, session.id, `@@err:${status}`);
-      expect(turn).toMatchObject({ status: 'failed', text: null });
+    for (const [script, text] of [
+      ['err:401', null],
+      ['err:400', null],
+      ['err:500', null],
+      ['fail:overloaded_error', 'it begins '],
+    ]) {
+      const { turn } = await runTurn(client, session.id, `@@${script}`);
+      expect(turn).toMatchObject({ status: 'failed', text });
       expect(turn.error?.code).toBe('provider_error');
     }
     const { turn } = await runTurn(client, session.id, '@@say:still here');
