@@ -19,6 +19,7 @@ import type { Logger } from '../lib/log.ts';
 import type { ProcessService } from '../processes/service.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { TokenService } from '../tokens/service.ts';
+import type { WorktreeService } from '../worktrees/service.ts';
 import { type AccessRules, assertMayEnter } from './auth.ts';
 import { errorReply } from './errors.ts';
 import { FailedAuthentications } from './failed-auth.ts';
@@ -30,6 +31,7 @@ import { runtimeRoutes, type SelfKnowledge } from './routes/runtime.ts';
 import { processRoutes } from './routes/processes.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { tokenRoutes } from './routes/tokens.ts';
+import { worktreeRoutes } from './routes/worktrees.ts';
 import { EventStreams } from './sse.ts';
 
 const BODY_BYTES = 256 * 1024;
@@ -57,6 +59,7 @@ export function createHttpServer(given: {
   maxStreams: () => number;
   sessions: SessionService;
   processes: ProcessService;
+  worktrees: WorktreeService;
   providers: ProviderKnowledge;
   tokens: TokenService;
   keptAnswers: KeptAnswers;
@@ -124,6 +127,7 @@ export function createHttpServer(given: {
   providerRoutes(mount, given.providers);
   sessionRoutes(mount, given.sessions);
   processRoutes(mount, { ...given, streams });
+  worktreeRoutes(mount, given.worktrees);
   eventRoutes(mount, { ...given, streams, epoch: self.epoch });
   tokenRoutes(mount, given.tokens);
 
