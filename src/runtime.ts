@@ -460,9 +460,9 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
 
   /** What git is at may end within the drain; the next start mends what could not. */
   async function endWorktrees(hurry: AbortSignal): Promise<void> {
-    const idle = worktrees.idle();
-    const limit = clock.sleep(config.server.drain_ms, hurry).catch(() => undefined);
-    await Promise.race([idle, limit]);
+    const idle = worktrees.idle().then(() => endingGit.abort());
+    const waiting = AbortSignal.any([hurry, endingGit.signal]);
+    await clock.sleep(config.server.drain_ms, waiting).catch(() => undefined);
     endingGit.abort();
     await idle;
   }

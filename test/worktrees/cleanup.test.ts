@@ -71,12 +71,11 @@ describe('claims', () => {
     onStage(async (stage) => {
       const one = await create(stage, { worktree_name: 'one' });
       const two = await create(stage, { worktree_name: 'two' });
-      const worktreeOf = async () =>
-        (
-          await stage.client.call(endpoints.getSession, {
-            params: { session_id: stage.session },
-          })
-        ).worktree_id;
+      const params = { session_id: stage.session };
+      const worktreeOf = async (): Promise<string | null> => {
+        const { worktree_id } = await stage.client.call(endpoints.getSession, { params });
+        return worktree_id;
+      };
       expect(await worktreeOf()).toBe(two.id);
       await release(stage, two, stage.session);
       expect(await worktreeOf()).toBe(one.id);
@@ -156,12 +155,13 @@ describe('the last release', () => {
       expect((await kindsOf(stage)).slice(2)).toEqual(['worktree.released', 'worktree.retained']);
     }));
 
-  test.for([
-    ['an untracked file', (place: string) => write(place, { new: 'x' })],
-    ['a changed file', (place: string) => write(place, { 'a.txt': 'x' })],
-    ['a commit', (place: string) => void commit(place, 'empty')],
-    ['a file that was removed', (place: string) => fs.rmSync(path.join(place, 'a.txt'))],
-  ] as const)('leaves one that has %s where its policy is to delete if clean.', ([, work]) =>
+  const works: [string, (place: string) => void][] = [
+    ['an untracked file', (place) => write(place, { new: 'x' })],
+    ['a changed file', (place) => write(place, { 'a.txt': 'x' })],
+    ['a commit', (place) => void commit(place, 'empty')],
+    ['a file that was removed', (place) => fs.rmSync(path.join(place, 'a.txt'))],
+  ];
+  test.for(works)('leaves one that has %s where its policy is to delete if clean.', ([, work]) =>
     onStage(async (stage) => {
       const clean = await create(stage, { deletion_policy: 'delete_if_clean' });
       expect((await letGo(stage, clean)).status).toBe('cleaned');
