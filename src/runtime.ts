@@ -325,7 +325,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     failpoint,
     logger,
     settings: () => live.now.worktrees,
-    secretVariables,
+    removedVariables: () => [...secretVariables(), ...live.now.processes.env_remove],
     assertRoom: () => budget.assertRoom(),
     stopping: endingGit.signal,
   });

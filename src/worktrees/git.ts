@@ -3,6 +3,7 @@ import { killCarriers } from '../children/identity.ts';
 import { MARKER_VARIABLE } from '../children/marker.ts';
 import { AppError } from '../errors.ts';
 import { newUuid } from '../lib/ids.ts';
+import { cleanEnvironment } from '../processes/environment.ts';
 
 /** A git that says nothing for so long hangs: on a lock, a filter, a disk that is gone. */
 const SILENT_MS = 10 * 60_000;
@@ -23,8 +24,8 @@ const CONFIG = [
   'advice.detachedHead=false',
 ];
 
-/** Variables of the server that would tell git what to do, or are not its business. */
-const REMOVED = /^(GIT_.*|CADRE_.*|NODE_.*|EDITOR|VISUAL|PAGER|PREFIX|SSH_ASKPASS)$/i;
+/** Variables of the server that would tell git what to do. */
+const REMOVED = /^(GIT_.*|EDITOR|VISUAL|PAGER|PREFIX|SSH_ASKPASS)$/i;
 const SET = ['GIT_TERMINAL_PROMPT', 'GIT_OPTIONAL_LOCKS', 'GIT_LITERAL_PATHSPECS'];
 const WHO = ['GIT_AUTHOR_NAME', 'GIT_AUTHOR_EMAIL', 'GIT_COMMITTER_NAME', 'GIT_COMMITTER_EMAIL'];
 const WHERE = ['GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE'];
@@ -115,8 +116,8 @@ export class Git {
   }
 
   #environment({ gitDir, workTree, index }: Place, call: string): Record<string, string> {
-    const passed = Object.entries(process.env).filter(
-      (entry): entry is [string, string] => entry[1] !== undefined && !REMOVED.test(entry[0]),
+    const passed = Object.entries(cleanEnvironment(process.env, new Set())).filter(
+      ([name]) => !REMOVED.test(name),
     );
     return {
       ...Object.fromEntries(passed),

@@ -54,8 +54,8 @@ interface Dependencies {
     init_script_path: string;
     deletion_policy_default: Worktree['deletion_policy'];
   };
-  /** Variables that hold keys of agents. */
-  secretVariables: () => readonly string[];
+  /** Variables of the server that init scripts do not get. */
+  removedVariables: () => readonly string[];
   /** Throws `storage_full` where there is no room for new work. */
   assertRoom: () => void;
   /** Aborts when the server stops and nothing may go on. */
@@ -319,13 +319,13 @@ export class WorktreeService {
     worktree: Worktree,
     { run_init_script }: Wanted,
   ): Promise<Worktree['init_script']> {
-    const { settings, secretVariables, stopping, supervisor, clock } = this.#given;
+    const { settings, removedVariables, stopping, supervisor, clock } = this.#given;
     if (run_init_script === false) return worktree.init_script;
     return runInitScript(worktree, {
       supervisor,
       clock,
       script: settings().init_script_path,
-      remove: new Set(secretVariables()),
+      remove: new Set(removedVariables()),
       signal: stopping,
     });
   }

@@ -24,7 +24,7 @@ const text = fc.constantFrom('one\n', 'two\n', 'x', '', 'a\r\nb\n', 'long\n'.rep
 
 /** What people and agents do by hand in a worktree, and what is asked of the server. */
 const step = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ do: fc.constant('write'), file, text }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('write'), file, text }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('remove'), file }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('link'), file }) },
   {
@@ -32,6 +32,7 @@ const step = fc.oneof(
     arbitrary: fc.record({
       do: fc.constantFrom(
         'stage',
+        'commit',
         'commit',
         'amend',
         'reset',
@@ -151,7 +152,8 @@ async function take(stage: Stage, state: { tree: Worktree; session: string }, wi
       byHand(place, 'add', '--all');
       return;
     case 'commit':
-      byHand(place, 'commit', '--quiet', '--all', '--message', 'mine');
+      byHand(place, 'add', '--all');
+      byHand(place, 'commit', '--quiet', '--message', 'mine');
       return;
     case 'amend':
       byHand(place, 'commit', '--quiet', '--all', '--amend', '--message', 'again');
