@@ -195,7 +195,7 @@ function blobOf(content: string): string {
 
 test('whatever is done with a worktree: what was committed or written in it is in its path, a branch or an archive.', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), (steps) =>
+    fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 30 }), (steps) =>
       onStage(async (stage) => {
         const state = { tree: await create(stage), session: stage.session };
         const memory = new Memory();
