@@ -56,6 +56,7 @@ async function expectMended<T>(
     expect((await server.exited).signal).toBe('SIGKILL');
     server = await startServer(data);
     await after({ ...server, repo, session }, left);
+    expect(fs.readdirSync(path.join(data, 'scratch'))).toEqual([]);
     const counts = await server.client.call(endpoints.getWorktreeDiagnostics, {});
     expect(counts.under_way).toBe(0);
     for (const name of fs
