@@ -212,11 +212,11 @@ export class Workshop {
     }
     this.#failpoint('worktree.aside');
     let last = tip;
-    if (fs.existsSync(aside)) {
+    if (!fs.existsSync(done)) {
       const snapshot = await this.#keepAll(worktree, repository, aside);
       if (snapshot.ignored.length > 0) removed.diagnostics.push(saidOfIgnored(snapshot.ignored));
       last = snapshot.tip;
-      fs.renameSync(aside, done);
+      if (fs.existsSync(aside)) fs.renameSync(aside, done);
     }
     removed.path = fs.existsSync(done);
     await removeTree(done).catch((error: unknown) =>
@@ -257,7 +257,10 @@ export class Workshop {
     return commit === null ? null : archiveRef(id);
   }
 
-  /** Makes sure that all of what lies aside is archived; where that cannot be, it goes back to its place. */
+  /**
+   * Makes sure that all of what lies aside is archived, and of commits and index where nothing does; where that cannot
+   * be, it goes back to its place.
+   */
   async #keepAll(worktree: Worktree, repository: Repository, aside: string): Promise<Snapshot> {
     try {
       const snapshot = await this.look(worktree, repository, aside);
@@ -266,7 +269,7 @@ export class Workshop {
         await this.archive(worktree, repository, snapshot);
       return snapshot;
     } catch (error) {
-      fs.renameSync(aside, worktree.path);
+      if (fs.existsSync(aside)) fs.renameSync(aside, worktree.path);
       throw error;
     }
   }
@@ -278,14 +281,11 @@ export class Workshop {
     { head, headRef, tip, staged, files }: Snapshot,
   ): Promise<boolean> {
     const kept = await readArchive(this.git, repository, worktree.id);
-    return (
-      kept !== null &&
-      kept.head === head &&
-      kept.headRef === headRef &&
-      kept.tip === tip &&
-      kept.staged === staged &&
-      kept.files === files
-    );
+    if (kept?.tip !== tip) return false;
+    // What an earlier try has removed and had git forget was looked at then.
+    if (files === null && adminDirectory(repository, worktree.path) === null) return true;
+    const isFiles = files === null || kept.files === files;
+    return isFiles && kept.head === head && kept.headRef === headRef && kept.staged === staged;
   }
 
   /** Has git forget a worktree whose files are gone. */
