@@ -20,6 +20,7 @@ export const serverErrorCodes = [
   'session_closed',
   'session_failed',
   'approval_resolved',
+  'claim_conflict',
   'idempotency_conflict',
   'provider_managed',
   'too_many',

@@ -40,6 +40,15 @@ export const eventKinds = [
   'process.failed',
   'process.timed_out',
   'process.killed',
+  'worktree.created',
+  'worktree.claimed',
+  'worktree.released',
+  'worktree.archived',
+  'worktree.cleaned',
+  'worktree.retained',
+  'worktree.cleanup_failed',
+  'worktree.restored',
+  'worktree.missing',
 ] as const;
 
 export type EventKind = (typeof eventKinds)[number];

@@ -23,6 +23,7 @@ export const refusals: Record<ErrorCode, { status: number; when: string }> = {
   session_closed: { status: 409, when: 'the session is closed' },
   session_failed: { status: 409, when: 'the session has failed; resume it' },
   approval_resolved: { status: 409, when: 'the approval was resolved before' },
+  claim_conflict: { status: 409, when: 'the session claims the worktree in another role' },
   idempotency_conflict: { status: 409, when: 'the key was used for another request within 24 h' },
   provider_managed: {
     status: 409,

@@ -33,6 +33,7 @@ const exitCodeOf: Record<ErrorCode, number> = {
   session_closed: exitCodes.conflict,
   session_failed: exitCodes.conflict,
   approval_resolved: exitCodes.conflict,
+  claim_conflict: exitCodes.conflict,
   idempotency_conflict: exitCodes.conflict,
   provider_managed: exitCodes.conflict,
   timeout: exitCodes.timeout,

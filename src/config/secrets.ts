@@ -1,11 +1,13 @@
 import type { Config } from './schema.ts';
 
+/** The variables that agents are given by the configuration, of whatever provider. */
+export function agentVariables({ providers: { acp, claude, codex } }: Config): [string, string][] {
+  return [acp, claude, codex].flatMap((provider) => Object.entries(provider?.env ?? {}));
+}
+
 /** What must not stand in a log: the token, and the values of variables whose names say so. */
 export function secretsOf(config: Config): string[] {
-  const { acp, claude, codex } = config.providers;
-  const variables = [acp, claude, codex].flatMap((provider) =>
-    Object.entries(provider?.env ?? {}).filter(([name]) => isSecret(name)),
-  );
+  const variables = agentVariables(config).filter(([name]) => isSecret(name));
   return [config.auth.token ?? '', ...variables.map(([, value]) => value)].filter(Boolean);
 }
 

@@ -32,6 +32,7 @@ const codes: Record<ErrorCode, ToolErrorCode> = {
   session_failed: 'conflict',
   approval_resolved: 'conflict',
   idempotency_conflict: 'conflict',
+  claim_conflict: 'conflict',
   provider_managed: 'conflict',
   too_many: 'limit_reached',
   internal: 'internal',

@@ -20,6 +20,7 @@ import type { Logger } from '../lib/log.ts';
 import type { ProcessService } from '../processes/service.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { TokenService } from '../tokens/service.ts';
+import type { WorktreeService } from '../worktrees/service.ts';
 import { type AccessRules, admit } from './auth.ts';
 import { errorReply } from './errors.ts';
 import { FailedAuthentications } from './failed-auth.ts';
@@ -32,6 +33,7 @@ import { runtimeRoutes, type SelfKnowledge } from './routes/runtime.ts';
 import { processRoutes } from './routes/processes.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { tokenRoutes } from './routes/tokens.ts';
+import { worktreeRoutes } from './routes/worktrees.ts';
 import { EventStreams } from './sse.ts';
 
 const BODY_BYTES = 256 * 1024;
@@ -59,6 +61,7 @@ export function createHttpServer(given: {
   maxStreams: () => number;
   sessions: SessionService;
   processes: ProcessService;
+  worktrees: WorktreeService;
   providers: ProviderKnowledge;
   tokens: TokenService;
   gateway: ToolGateway;
@@ -128,6 +131,7 @@ export function createHttpServer(given: {
   providerRoutes(mount, given.providers);
   sessionRoutes(mount, given.sessions);
   processRoutes(mount, { ...given, streams });
+  worktreeRoutes(mount, given.worktrees);
   eventRoutes(mount, { ...given, streams, epoch: self.epoch });
   tokenRoutes(mount, given.tokens);
   gatewayRoutes(mount, given.gateway);

@@ -49,6 +49,7 @@ export class SessionService {
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #assertRoom: () => void;
+  readonly #onClosing: (session: Session) => void;
   readonly #onClosed: (session: Session) => void;
   readonly #usableProvider: (id: Session['provider']) => Provider;
   readonly #objectionOf: (
@@ -65,6 +66,8 @@ export class SessionService {
     blobs: Blobs;
     clock: Clock;
     ids: Ids;
+    /** Runs in the transaction that closes a session, before it is written: what it holds is let go. */
+    onClosing: (session: Session) => void;
     /** Told once a session is closed on disk: what hangs on it ends. */
     onClosed: (session: Session) => void;
     /** Throws `storage_full` where there is no room for new work. */
@@ -86,6 +89,7 @@ export class SessionService {
     this.#clock = given.clock;
     this.#ids = given.ids;
     this.#assertRoom = given.assertRoom;
+    this.#onClosing = given.onClosing;
     this.#onClosed = given.onClosed;
     this.#usableProvider = given.usableProvider;
     this.#objectionOf = given.objectionOf;
@@ -229,6 +233,7 @@ export class SessionService {
           ? this.#store.turns.get(session.active_turn_id)
           : undefined;
         ended = turn && this.#runner.endNow(turn, { status: 'interrupted', error: null });
+        this.#onClosing(session);
         const now = closedSession(this.#store.session(sessionId), reason, this.#clock.now());
         this.#store.updateSession(now, 'session.closed');
         keep(now);

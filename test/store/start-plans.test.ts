@@ -18,6 +18,8 @@ const small: Record<string, string> = {
   children: 'what ran when the last server ended',
   tokens: 'at most 1000, and all of them are kept in memory',
   sessions_active: 'the sessions at work',
+  worktree_claims_active: 'the claims that hold',
+  worktree_operations: 'what git is doing',
   process_notices: 'ends of processes that their sessions have not been told of yet',
 };
 
