@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ofKind, openSession, runTurn } from '../support/turns.ts';
-import { type ModelServer, startModelServer } from './model-server.ts';
+import { startModelServer } from './model-server.ts';
 import { opencodeConfig } from './opencode-config.ts';
 import type { OpencodeRule } from './opencode-env.ts';
 
