@@ -49,6 +49,7 @@ import { ProcessStore } from './processes/store.ts';
 import { AgentPool } from './sessions/agent-pool.ts';
 import { ApprovalDesk } from './sessions/approval-desk.ts';
 import { SessionCounts } from './sessions/counts.ts';
+import { Inbox } from './sessions/inbox.ts';
 import { Blobs } from './sessions/images.ts';
 import { SessionService } from './sessions/service.ts';
 import { SessionStore } from './sessions/store.ts';
@@ -167,14 +168,17 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
 
   const logs = prepareLogs(directory);
   const processStore = new ProcessStore({ db, log });
-  const notices = new ExitNotices({
+  const inbox = new Inbox({
     db,
-    store: processStore,
     sessions: sessionStore,
     clock,
     ids,
+    logger,
     start: (turn) => runner.start(turn),
+    requestInterrupt: (turn) => runner.requestInterrupt(turn),
+    interrupt: (turn) => runner.interrupt(turn),
   });
+  const notices = new ExitNotices({ inbox, store: processStore, sessions: sessionStore });
 
   const marker = newSecret();
   const keeper = new Keeper({ marker, log: logger });
@@ -197,6 +201,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     processes: processStore,
     readPrinted: (id) => readPrinted((stream) => logPath(logs, id, stream), NOTICE_TAIL),
     notices,
+    inbox,
     ledger,
     clock,
     logger,
@@ -247,6 +252,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     timeoutMs: () => live.now.approvals.timeout_ms,
     notify: (approval) => void notifyPeople(approval),
     onExpired: (approval) => void expire(approval),
+    onResolved: ({ session_id }) => inbox.atBoundary(session_id),
   });
   const runner = new TurnRunner({
     db,
@@ -254,12 +260,12 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     store: sessionStore,
     pool,
     desk,
+    inbox,
     clock,
     ids,
     failpoint,
     logger,
     onSessionFailed: (id) => void processes.killAllOf(id, 'session_failed'),
-    onTurnEnded: ({ session_id }) => notices.deliver(session_id),
     turnTimeoutMs: () => live.now.sessions.turn_timeout_ms,
   });
   const sessions = new SessionService({
@@ -268,9 +274,11 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     runner,
     pool,
     desk,
+    inbox,
     blobs: new Blobs(path.join(directory, 'blobs')),
     clock,
     ids,
+    onSpokenTo: () => undefined,
     onClosed: ({ id }) => void processes.killAllOf(id, 'session_closed'),
     assertRoom: () => budget.assertRoom(),
     usableProvider: (id) => providers.usable(id),
@@ -363,13 +371,14 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const [host, port] = splitAddress(config.server.bind_address);
   const url = await server.listen(host, port);
   for (const turn of recovered.startTurns) runner.start(turn);
-  await db.transact(() => notices.deliverAll());
+  await inbox.open();
   for (const approval of sessionStore.allPendingApprovals()) desk.watchExpiry(approval);
   const verifying = new AbortController();
   const verified = verifySessions({
     db,
     store: sessionStore,
     pool,
+    inbox,
     onSessionFailed: (id) => void processes.killAllOf(id, 'session_failed'),
     clock,
     logger,
@@ -415,6 +424,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   async function stop(hurry: AbortSignal): Promise<void> {
     logger.info('stopping');
     server.refuseChanges();
+    inbox.stop();
     compacting[Symbol.dispose]();
     retaining[Symbol.dispose]();
     trimming.abort();

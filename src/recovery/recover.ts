@@ -6,6 +6,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { endTurnInRows } from '../sessions/end-turn.ts';
 import { closeStoredItems } from '../sessions/output.ts';
+import type { Inbox } from '../sessions/inbox.ts';
 import { failSession } from '../sessions/session.ts';
 import { endProcess, type ProcessEnd } from '../processes/process.ts';
 import { nothingPrinted, type Printed } from '../processes/reading.ts';
@@ -32,6 +33,7 @@ interface RecoverOptions {
   /** What a process had printed: how much, and its end. */
   readPrinted: (processId: string) => Promise<Printed>;
   notices: ExitNotices;
+  inbox: Inbox;
   ledger: Ledger;
   clock: Clock;
   logger: Logger;
@@ -135,20 +137,20 @@ class Repairs {
   ): void {
     const { log, sessions: store, clock } = this.#given;
     const outcome = { status: 'failed' as const, error: { code, message } };
-    const { cancelled } = endTurnInRows(turn, outcome, { store, log, clock });
+    const { ended, cancelled } = endTurnInRows(turn, outcome, { store, log, clock });
+    this.#given.inbox.turnEnded(ended);
     this.cancelled.push(...cancelled.map(({ id }) => id));
   }
 
   /** The interface: a waiting state with no live owner fails, turn and session. */
   orphan(turn: Turn): void {
-    const { sessions: store, clock } = this.#given;
+    const { sessions: store, inbox, clock } = this.#given;
     const message = 'the turn waited for an approval that nobody can give any more';
     this.end(turn, 'approval_orphaned', message);
     const failure = { code: 'approval_orphaned', message };
-    store.updateSession(
-      failSession(store.session(turn.session_id), failure, clock.now()),
-      'session.failed',
-    );
+    const failed = failSession(store.session(turn.session_id), failure, clock.now());
+    inbox.giveUp(failed);
+    store.updateSession(failed, 'session.failed');
     this.failedSessions.push({ session_id: turn.session_id, ...failure });
   }
 

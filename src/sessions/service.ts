@@ -28,6 +28,7 @@ import type { AgentPool } from './agent-pool.ts';
 import { decisionOf, type Resolution } from './approval.ts';
 import type { ApprovalDesk } from './approval-desk.ts';
 import type { Blobs } from './images.ts';
+import type { Inbox } from './inbox.ts';
 import { assertTakesTurn, beginTurn, closedSession, knownSession } from './session.ts';
 import type { SessionStore } from './store.ts';
 import { hasEnded, newTurn } from './turn.ts';
@@ -45,10 +46,12 @@ export class SessionService {
   readonly #runner: TurnRunner;
   readonly #pool: AgentPool;
   readonly #desk: ApprovalDesk;
+  readonly #inbox: Inbox;
   readonly #blobs: Blobs;
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #assertRoom: () => void;
+  readonly #onSpokenTo: (session: Session) => void;
   readonly #onClosed: (session: Session) => void;
   readonly #usableProvider: (id: Session['provider']) => Provider;
   readonly #objectionOf: (
@@ -62,9 +65,12 @@ export class SessionService {
     runner: TurnRunner;
     pool: AgentPool;
     desk: ApprovalDesk;
+    inbox: Inbox;
     blobs: Blobs;
     clock: Clock;
     ids: Ids;
+    /** Told in the transaction that accepts a turn from outside. */
+    onSpokenTo: (session: Session) => void;
     /** Told once a session is closed on disk: what hangs on it ends. */
     onClosed: (session: Session) => void;
     /** Throws `storage_full` where there is no room for new work. */
@@ -82,10 +88,12 @@ export class SessionService {
     this.#runner = given.runner;
     this.#pool = given.pool;
     this.#desk = given.desk;
+    this.#inbox = given.inbox;
     this.#blobs = given.blobs;
     this.#clock = given.clock;
     this.#ids = given.ids;
     this.#assertRoom = given.assertRoom;
+    this.#onSpokenTo = given.onSpokenTo;
     this.#onClosed = given.onClosed;
     this.#usableProvider = given.usableProvider;
     this.#objectionOf = given.objectionOf;
@@ -156,6 +164,8 @@ export class SessionService {
       assertTakesTurn(session, body.expected_turn_id);
       const accepted = this.#newTurn(sessionId, input, body);
       this.#store.acceptTurn(beginTurn(session, accepted, accepted.accepted_at), accepted);
+      this.#inbox.wake(sessionId);
+      this.#onSpokenTo(session);
       keep(acceptance(accepted));
       return accepted;
     });
@@ -201,6 +211,7 @@ export class SessionService {
         const found = this.#store.turn(sessionId, turnId);
         if (hasEnded(found))
           throw new AppError('turn_not_active', `turn ${turnId} has ended: it is ${found.status}`);
+        this.#inbox.rest(sessionId);
         const asked = this.#runner.requestInterrupt(found);
         keep(asked);
         return asked;
@@ -228,7 +239,10 @@ export class SessionService {
         const turn = session.active_turn_id
           ? this.#store.turns.get(session.active_turn_id)
           : undefined;
-        ended = turn && this.#runner.endNow(turn, { status: 'interrupted', error: null });
+        ended =
+          turn &&
+          this.#runner.endNow(turn, { status: 'interrupted', error: null }, { isLast: true });
+        this.#inbox.giveUp({ ...session, status: 'closed' });
         const now = closedSession(this.#store.session(sessionId), reason, this.#clock.now());
         this.#store.updateSession(now, 'session.closed');
         keep(now);
@@ -263,6 +277,7 @@ export class SessionService {
         updated_at: this.#clock.now(),
       };
       this.#store.updateSession(ready, 'session.resumed');
+      this.#inbox.look(sessionId);
       keep(ready);
       return ready;
     });

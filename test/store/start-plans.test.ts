@@ -18,7 +18,8 @@ const small: Record<string, string> = {
   children: 'what ran when the last server ended',
   tokens: 'at most 1000, and all of them are kept in memory',
   sessions_active: 'the sessions at work',
-  process_notices: 'ends of processes that their sessions have not been told of yet',
+  inbox: 'what sessions have not been told of yet',
+  inbox_pauses: 'sessions that were stopped, or that no agent can be had for',
 };
 
 let ran: Ran;
