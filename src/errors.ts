@@ -5,6 +5,8 @@
 export const serverErrorCodes = [
   'invalid',
   'provider_unavailable',
+  'unsupported_provider_images',
+  'unknown_model_preset',
   'unauthorized',
   'forbidden_host',
   'forbidden_origin',
@@ -20,6 +22,9 @@ export const serverErrorCodes = [
   'session_closed',
   'session_failed',
   'approval_resolved',
+  'already_member',
+  'team_deleted',
+  'delivery_state',
   'idempotency_conflict',
   'provider_managed',
   'too_many',

@@ -17,6 +17,7 @@ import { Feed } from './events/feed.ts';
 import { EventTally } from './events/tally.ts';
 import { agentTools } from './gateway/agent-tools.ts';
 import { processToolkit } from './gateway/process-tools.ts';
+import { teamToolkit } from './gateway/team-tools.ts';
 import { type TeamFacts, ToolGateway } from './gateway/service.ts';
 import { SessionTokens } from './gateway/session-tokens.ts';
 import type { Figures } from './http/metrics.ts';
@@ -59,6 +60,12 @@ import { Database } from './store/database.ts';
 import type { FileSystem } from './store/host-files.ts';
 import { lockDirectory } from './store/lock.ts';
 import { readEpoch } from './store/migrate.ts';
+import { Dispatcher } from './teams/dispatcher.ts';
+import { MessageService } from './teams/messages.ts';
+import { TeamService } from './teams/service.ts';
+import { SpawnService } from './teams/spawn.ts';
+import { TeamStore } from './teams/store.ts';
+import { TeamViews } from './teams/view.ts';
 import { TokenService } from './tokens/service.ts';
 
 /** Deltas of settled items leave the log in steps, this far apart. */
@@ -179,6 +186,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     interrupt: (turn) => runner.interrupt(turn),
   });
   const notices = new ExitNotices({ inbox, store: processStore, sessions: sessionStore });
+  const teamStore = new TeamStore({ db, log });
+  const dispatcher = new Dispatcher({ store: teamStore, sessions: sessionStore, inbox, clock });
 
   const marker = newSecret();
   const keeper = new Keeper({ marker, log: logger });
@@ -268,6 +277,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     onSessionFailed: (id) => void processes.killAllOf(id, 'session_failed'),
     turnTimeoutMs: () => live.now.sessions.turn_timeout_ms,
   });
+  const blobs = new Blobs(path.join(directory, 'blobs'));
   const sessions = new SessionService({
     db,
     store: sessionStore,
@@ -275,10 +285,11 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     pool,
     desk,
     inbox,
-    blobs: new Blobs(path.join(directory, 'blobs')),
+    blobs,
     clock,
     ids,
-    onSpokenTo: () => undefined,
+    agentsOf: (teamId) => teams.agentsOf(teamId),
+    onSpokenTo: (session) => messages.spokenTo(session),
     onClosed: ({ id }) => void processes.killAllOf(id, 'session_closed'),
     assertRoom: () => budget.assertRoom(),
     usableProvider: (id) => providers.usable(id),
@@ -308,11 +319,51 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     settings: () => live.now.processes,
     assertRoom: () => budget.assertRoom(),
   });
+  const teams = new TeamService({
+    db,
+    store: teamStore,
+    sessions: sessionStore,
+    sessionService: sessions,
+    dispatcher,
+    clock,
+    ids,
+    assertRoom: () => budget.assertRoom(),
+  });
+  const messages = new MessageService({
+    db,
+    store: teamStore,
+    sessions: sessionStore,
+    dispatcher,
+    blobs,
+    clock,
+    ids,
+    maxHops: () => live.now.teams.max_hops,
+    takesImages: (id) => {
+      const provider = providers.find(id);
+      return provider?.capabilities.images === true && !provider.imagesByAgent;
+    },
+    assertRoom: () => budget.assertRoom(),
+  });
+  const spawns = new SpawnService({
+    db,
+    store: teamStore,
+    sessions: sessionStore,
+    sessionService: sessions,
+    messages,
+    clock,
+    ids,
+    presets: () => live.now.teams.model_presets,
+  });
+  const views = new TeamViews({ db, store: teamStore, sessions: sessionStore });
+  const teamwork = { teams, messages, spawns, views };
   const keptAnswers = new KeptAnswers({ db, clock });
   const gateway = new ToolGateway({
     db,
     sessions: sessionStore,
-    toolkits: [processToolkit({ processes, sessions })],
+    toolkits: [
+      processToolkit({ processes, sessions }),
+      teamToolkit({ ...teamwork, clock, settings: () => live.now.teams }),
+    ],
     keptAnswers,
     teamFacts: () => teamFacts(live.now),
     logger,
@@ -349,6 +400,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     maxStreams: () => live.now.server.max_streams,
     sessions,
     processes,
+    teams: teamwork,
     providers: {
       list: () => providers.list(),
       diagnostics: () => providers.diagnostics((id) => pool.count(id)),
@@ -523,6 +575,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       },
       streams: feed.stats(),
       processes: processes.diagnostics(),
+      comms: teams.diagnostics(),
       children: { live: supervisor.live, keeper_pid: keeper.pid },
       event_loop: { delay_us: loop.delayMicroseconds() },
       memory: { rss_bytes: rss, heap_used_bytes: heapUsed },

@@ -16,6 +16,8 @@ export class ToolError extends Error {
 const codes: Record<ErrorCode, ToolErrorCode> = {
   invalid: 'bad_request',
   provider_unavailable: 'bad_request',
+  unsupported_provider_images: 'unsupported_provider_images',
+  unknown_model_preset: 'unknown_model_preset',
   unauthorized: 'unauthorized',
   forbidden_host: 'unauthorized',
   forbidden_origin: 'unauthorized',
@@ -31,6 +33,9 @@ const codes: Record<ErrorCode, ToolErrorCode> = {
   session_closed: 'conflict',
   session_failed: 'conflict',
   approval_resolved: 'conflict',
+  already_member: 'conflict',
+  team_deleted: 'conflict',
+  delivery_state: 'conflict',
   idempotency_conflict: 'conflict',
   provider_managed: 'conflict',
   too_many: 'limit_reached',

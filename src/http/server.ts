@@ -31,6 +31,7 @@ import { type ProviderKnowledge, providerRoutes } from './routes/providers.ts';
 import { runtimeRoutes, type SelfKnowledge } from './routes/runtime.ts';
 import { processRoutes } from './routes/processes.ts';
 import { sessionRoutes } from './routes/sessions.ts';
+import { type Teams, teamRoutes } from './routes/teams.ts';
 import { tokenRoutes } from './routes/tokens.ts';
 import { EventStreams } from './sse.ts';
 
@@ -59,6 +60,7 @@ export function createHttpServer(given: {
   maxStreams: () => number;
   sessions: SessionService;
   processes: ProcessService;
+  teams: Teams;
   providers: ProviderKnowledge;
   tokens: TokenService;
   gateway: ToolGateway;
@@ -128,7 +130,8 @@ export function createHttpServer(given: {
   providerRoutes(mount, given.providers);
   sessionRoutes(mount, given.sessions);
   processRoutes(mount, { ...given, streams });
-  eventRoutes(mount, { ...given, streams, epoch: self.epoch });
+  teamRoutes(mount, given.teams);
+  eventRoutes(mount, { ...given, ...given.teams, streams, epoch: self.epoch });
   tokenRoutes(mount, given.tokens);
   gatewayRoutes(mount, given.gateway);
 

@@ -1,7 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { v4, v7 } from 'uuid';
 
-type IdPrefix = 'sess' | 'turn' | 'item' | 'apr' | 'tok' | 'proc' | 'run' | 'evt' | 'req' | 'epoch';
+type IdPrefix =
+  | 'sess'
+  | 'turn'
+  | 'item'
+  | 'apr'
+  | 'tok'
+  | 'proc'
+  | 'team'
+  | 'msg'
+  | 'dlv'
+  | 'op'
+  | 'run'
+  | 'evt'
+  | 'req'
+  | 'epoch';
 
 /** Makes identifiers, handed in, so that a test can own them. */
 export interface Ids {

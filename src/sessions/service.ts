@@ -35,6 +35,9 @@ import { hasEnded, newTurn } from './turn.ts';
 import { settingsOf, type TurnRunner } from './turn-runner.ts';
 import { workingDirectory } from './working-directory.ts';
 
+/** What is said of a session that is to be opened. */
+export type NewSession = BodyOf<typeof createSession>;
+
 type ApprovalFilter = Omit<QueryOf<typeof listApprovals>, 'status'> & {
   status?: Approval['status'] | undefined;
 };
@@ -51,6 +54,7 @@ export class SessionService {
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #assertRoom: () => void;
+  readonly #agentsOf: (teamId: string) => readonly string[];
   readonly #onSpokenTo: (session: Session) => void;
   readonly #onClosed: (session: Session) => void;
   readonly #usableProvider: (id: Session['provider']) => Provider;
@@ -69,6 +73,8 @@ export class SessionService {
     blobs: Blobs;
     clock: Clock;
     ids: Ids;
+    /** The sessions in a team. Throws `not_found`. */
+    agentsOf: (teamId: string) => readonly string[];
     /** Told in the transaction that accepts a turn from outside. */
     onSpokenTo: (session: Session) => void;
     /** Told once a session is closed on disk: what hangs on it ends. */
@@ -93,21 +99,32 @@ export class SessionService {
     this.#clock = given.clock;
     this.#ids = given.ids;
     this.#assertRoom = given.assertRoom;
+    this.#agentsOf = given.agentsOf;
     this.#onSpokenTo = given.onSpokenTo;
     this.#onClosed = given.onClosed;
     this.#usableProvider = given.usableProvider;
     this.#objectionOf = given.objectionOf;
   }
 
-  /** Opens a session. Checks what is cheap to check; its agent starts with the first turn. */
-  async create(body: BodyOf<typeof createSession>, keep: Keep = keepNothing): Promise<Session> {
+  /** Opens a session; its agent starts with the first turn. */
+  async create(body: NewSession, keep: Keep = keepNothing): Promise<Session> {
+    const session = this.draft(body);
+    await this.#db.transact(() => {
+      this.#store.createSession(session);
+      keep(session);
+    });
+    return session;
+  }
+
+  /** A session as it will be opened. Checks what is cheap to check, and stores nothing. */
+  draft(body: NewSession): Session {
     const cwd = workingDirectory(body.cwd);
     this.#usableProvider(body.provider);
     this.#assertRoom();
     const wishes = wishesOf(body);
     this.#assertPossible(body.provider, settingsOf(wishes, wishes));
     const now = this.#clock.now();
-    const session: Session = {
+    return {
       id: this.#ids.next('sess'),
       provider: body.provider,
       model: body.model ?? null,
@@ -130,11 +147,6 @@ export class SessionService {
       closed_at: null,
       trimmed: false,
     };
-    await this.#db.transact(() => {
-      this.#store.createSession(session);
-      keep(session);
-    });
-    return session;
   }
 
   get(id: string): Promise<Session> {
@@ -144,10 +156,14 @@ export class SessionService {
   list({
     status,
     provider,
+    team_id,
     limit,
     cursor,
   }: QueryOf<typeof listSessions>): Promise<RecordPage<Session>> {
-    return this.#db.read(() => this.#store.sessions.page({ status, provider }, limit, cursor));
+    return this.#db.read(() => {
+      const id = team_id === undefined ? undefined : this.#agentsOf(team_id);
+      return this.#store.sessions.page({ status, provider, id }, limit, cursor);
+    });
   }
 
   /** Accepts a turn, in the transaction that decides whether it may: of two senders one wins. */

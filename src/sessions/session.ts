@@ -38,6 +38,17 @@ export function assertTakesTurn(session: Session, expected: string | null | unde
   }
 }
 
+/** Throws unless something new may belong to the session. */
+export function assertOpen(session: Session): void {
+  if (session.status === 'closed')
+    throw new AppError('session_closed', `session ${session.id} is closed: open a new one`);
+  if (session.status === 'failed')
+    throw new AppError(
+      'session_failed',
+      `session ${session.id} has failed: resume it, or open a new one`,
+    );
+}
+
 /** The session after its turn ended: free for the next one. */
 export function endTurn(session: Session, turn: Turn, now: number): Session {
   if (session.active_turn_id !== turn.turn_id) return session;
