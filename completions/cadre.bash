@@ -7,6 +7,7 @@ _cadre_offers() {
 	approvals		what agents ask for, over all sessions
 	providers		whose agents this server can run
 	processes		commands that the server runs and supervises
+	worktrees		git worktrees of sessions; what work they hold is archived before they go
 	events		the log of everything that happens
 	mcp		the tools of sessions'\'' agents
 	tokens		tokens for other programs, beside the API token
@@ -155,6 +156,48 @@ cadre processes kill
 		<process>
 	--reason	<text>	why, for the record
 cadre processes help
+		<command>
+cadre worktrees
+	list		list worktrees, newest first
+	get		show a worktree and its claims
+	create		make a worktree for a session, or claim the one of that name; shows its path
+	claim		claim a worktree for a session: while it is claimed, it stays
+	release		release the claim of a session; with the last one the worktree is cleaned up
+	cleanup		remove a worktree that nobody claims, its work archived
+	restore		bring back what was archived: branch, commits, and what was not committed
+	gc		show what nobody claims, or clean it up
+	help		display help for command
+cadre worktrees list
+	--repo	<directory>	only of this repository
+	--status	active|retained|cleaned|missing	only with this status
+	--limit	<n>	how many at most
+cadre worktrees get
+		<worktree>
+cadre worktrees create
+		<name>
+	--session	<session>	whose it is
+	--repo	<directory>	the repository (default: the session'\''s)
+	--base	<ref>	where it begins (default: what is checked out)
+	--branch-prefix	<prefix>	of its branch (default: cadre)
+	--policy	delete_on_last_claim|retain_on_last_claim|delete_if_clean	what becomes of it
+	--no-init		do not run the init script
+cadre worktrees claim
+		<worktree>
+	--session	<session>	who claims it
+	--role	owner|consumer	as what
+cadre worktrees release
+		<worktree>
+	--session	<session>	whose claim
+	--keep		do not clean it up, even if this was the last claim
+cadre worktrees cleanup
+		<worktree>
+	--reason	<text>	why, for the record
+cadre worktrees restore
+		<worktree>
+	--name	<name>	another name, where its own is taken
+cadre worktrees gc
+	--remove		clean it up, its work archived
+cadre worktrees help
 		<command>
 cadre events
 	tail		show events, stored ones first, then live ones

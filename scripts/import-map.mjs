@@ -68,7 +68,7 @@ export const places = {
       'a lower noun never imports a higher one: runtime.ts wires the higher service to its hook',
   },
   worktrees: {
-    may: ['sessions', 'processes', 'children', ...records],
+    may: ['sessions', 'processes', 'children', 'idempotency', ...records],
     because:
       'a lower noun never imports a higher one: runtime.ts wires the higher service to its hook',
   },

@@ -22,6 +22,7 @@ export const serverErrorCodes = [
   'session_closed',
   'session_failed',
   'approval_resolved',
+  'claim_conflict',
   'already_member',
   'team_deleted',
   'delivery_state',

@@ -67,6 +67,12 @@ import { SpawnService } from './teams/spawn.ts';
 import { TeamStore } from './teams/store.ts';
 import { TeamViews } from './teams/view.ts';
 import { TokenService } from './tokens/service.ts';
+import { Claims } from './worktrees/claims.ts';
+import { findGit, Git } from './worktrees/git.ts';
+import { WorktreeMender } from './worktrees/mend.ts';
+import { WorktreeService } from './worktrees/service.ts';
+import { WorktreeStore } from './worktrees/store.ts';
+import { Workshop } from './worktrees/workshop.ts';
 
 /** Deltas of settled items leave the log in steps, this far apart. */
 const COMPACT_EVERY_MS = 5000;
@@ -122,6 +128,9 @@ export function describeProviders(config: Config): ProviderRecord[] {
   };
   return new ProviderRegistry(configuredProviders(config, given)).list();
 }
+
+/** What is wrong with the git of this machine; its version where nothing is. */
+export { findGit };
 
 /** Builds each long-lived object once, starts them in order, and listens. Throws AppError, with nothing left running. */
 export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
@@ -203,11 +212,32 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     options.providers ?? configuredProviders(config, { supervisor, clock, toolsFor }),
   );
 
+  const worktreeStore = new WorktreeStore({ db, log });
+  const claims = new Claims({ store: worktreeStore, sessions: sessionStore, clock });
+  const endingGit = new AbortController();
+  const workshop = usable(
+    directory,
+    () =>
+      new Workshop({
+        git: new Git({ marker, signal: endingGit.signal }),
+        root: config.worktrees.root_dir ?? path.join(directory, 'worktrees'),
+        failpoint,
+      }),
+  );
+
   const recovered = await recover({
     db,
     log,
     sessions: sessionStore,
     processes: processStore,
+    worktrees: new WorktreeMender({
+      store: worktreeStore,
+      claims,
+      sessions: sessionStore,
+      workshop,
+      clock,
+      logger,
+    }),
     readPrinted: (id) => readPrinted((stream) => logPath(logs, id, stream), NOTICE_TAIL),
     notices,
     inbox,
@@ -288,6 +318,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     blobs,
     clock,
     ids,
+    onClosing: ({ id }) => void claims.releaseAllOf(id),
     agentsOf: (teamId) => teams.agentsOf(teamId),
     onSpokenTo: (session) => messages.spokenTo(session),
     onClosed: ({ id }) => void processes.killAllOf(id, 'session_closed'),
@@ -303,10 +334,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     logger,
     directory: logs,
     settings: () => live.now.processes,
-    secretVariables: () => [
-      ...Object.keys(live.now.providers.acp?.env ?? {}),
-      ...Object.keys(live.now.providers.claude.env),
-    ],
+    secretVariables,
     notices,
   });
   const processes = new ProcessService({
@@ -318,6 +346,23 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     ids,
     settings: () => live.now.processes,
     assertRoom: () => budget.assertRoom(),
+  });
+  const worktrees = new WorktreeService({
+    db,
+    store: worktreeStore,
+    claims,
+    sessions: sessionStore,
+    processes: processStore,
+    workshop,
+    supervisor,
+    clock,
+    ids,
+    failpoint,
+    logger,
+    settings: () => live.now.worktrees,
+    removedVariables: () => [...secretVariables(), ...live.now.processes.env_remove],
+    assertRoom: () => budget.assertRoom(),
+    stopping: endingGit.signal,
   });
   const teams = new TeamService({
     db,
@@ -400,6 +445,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     maxStreams: () => live.now.server.max_streams,
     sessions,
     processes,
+    worktrees,
     teams: teamwork,
     providers: {
       list: () => providers.list(),
@@ -487,6 +533,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     const processesEnded = processRunner.stop();
     await runner.stop(config.server.drain_ms, hurry);
     await processesEnded;
+    await endWorktrees(hurry);
     await verified;
     await supervisor.endAll(hurry.aborted ? 0 : CHILD_GRACE_MS);
     await server.close();
@@ -497,6 +544,20 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       );
     await started.disposeAsync();
     logger.info('stopped');
+  }
+
+  /** What git is at may end within the drain; the next start mends what could not. */
+  async function endWorktrees(hurry: AbortSignal): Promise<void> {
+    const idle = worktrees.idle().then(() => endingGit.abort());
+    const waiting = AbortSignal.any([hurry, endingGit.signal]);
+    await clock.sleep(config.server.drain_ms, waiting).catch(() => undefined);
+    endingGit.abort();
+    await idle;
+  }
+
+  function secretVariables(): string[] {
+    const { acp, claude } = live.now.providers;
+    return [...Object.keys(acp?.env ?? {}), ...Object.keys(claude.env)];
   }
 
   /** `[approvals] notify_command`: the approval as JSON on its stdin, nothing of it in its arguments. */
@@ -575,6 +636,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       },
       streams: feed.stats(),
       processes: processes.diagnostics(),
+      worktrees: worktrees.diagnostics(),
       comms: teams.diagnostics(),
       children: { live: supervisor.live, keeper_pid: keeper.pid },
       event_loop: { delay_us: loop.delayMicroseconds() },
@@ -592,6 +654,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       eventsByGroup: tally.byGroup(),
       turnsEnded: Object.fromEntries(endings.map((status) => [status, tally.of(`turn.${status}`)])),
       sessions: await counts.byStatus(),
+      worktrees: worktrees.diagnostics(),
       pendingApprovals: await counts.pendingApprovals(),
       agents: Object.fromEntries(providers.all().map(({ id }) => [id, pool.count(id)])),
       children: supervisor.live,

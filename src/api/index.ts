@@ -7,6 +7,7 @@ import * as runtime from './runtime.ts';
 import * as sessions from './sessions.ts';
 import * as teams from './teams.ts';
 import * as tokens from './tokens.ts';
+import * as worktrees from './worktrees.ts';
 
 /** Every endpoint by name: server, client, openapi.yaml and tests are made from this table. */
 export const endpoints = {
@@ -48,6 +49,15 @@ export const endpoints = {
   waitForProcess: processes.waitForProcess,
   killProcess: processes.killProcess,
   getProcessDiagnostics: processes.getProcessDiagnostics,
+  createWorktree: worktrees.createWorktree,
+  listWorktrees: worktrees.listWorktrees,
+  getWorktree: worktrees.getWorktree,
+  claimWorktree: worktrees.claimWorktree,
+  releaseWorktree: worktrees.releaseWorktree,
+  cleanUpWorktree: worktrees.cleanUpWorktree,
+  restoreWorktree: worktrees.restoreWorktree,
+  collectWorktrees: worktrees.collectWorktrees,
+  getWorktreeDiagnostics: worktrees.getWorktreeDiagnostics,
   createTeam: teams.createTeam,
   listTeams: teams.listTeams,
   getTeam: teams.getTeam,

@@ -31,6 +31,7 @@ export const refusals: Record<ErrorCode, { status: number; when: string }> = {
   session_closed: { status: 409, when: 'the session is closed' },
   session_failed: { status: 409, when: 'the session has failed; resume it' },
   approval_resolved: { status: 409, when: 'the approval was resolved before' },
+  claim_conflict: { status: 409, when: 'the session claims the worktree in another role' },
   already_member: { status: 409, when: 'the session is in the team' },
   team_deleted: { status: 409, when: 'the team was deleted' },
   delivery_state: { status: 409, when: 'the delivery is at a state from which this does not lead' },

@@ -3,6 +3,7 @@ import { failure, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { processDiagnostics } from './processes.ts';
 import { providerDiagnostics } from './providers.ts';
+import { worktreeDiagnostics } from './worktrees.ts';
 import { commsDiagnostics } from './teams.ts';
 
 const healthStatus = z.enum(['ok', 'degraded']);
@@ -103,6 +104,7 @@ export const diagnostics = z
     }),
     streams: z.looseObject({ followers: z.int(), waiting: z.int(), max_lag: z.int() }),
     processes: processDiagnostics,
+    worktrees: worktreeDiagnostics,
     comms: commsDiagnostics,
     children: z.looseObject({ live: z.int(), keeper_pid: z.int().nullable() }),
     event_loop: z.looseObject({ delay_us: spread }),

@@ -35,6 +35,7 @@ const exitCodeOf: Record<ErrorCode, number> = {
   session_closed: exitCodes.conflict,
   session_failed: exitCodes.conflict,
   approval_resolved: exitCodes.conflict,
+  claim_conflict: exitCodes.conflict,
   already_member: exitCodes.conflict,
   team_deleted: exitCodes.conflict,
   delivery_state: exitCodes.conflict,

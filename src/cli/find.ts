@@ -30,6 +30,19 @@ export async function sessionId(client: Client, end: string): Promise<string> {
   return (await findByEnd(pages, end, 'session', ({ id }) => id)).id;
 }
 
+/** The placeholder of an argument that names a worktree, and what it may be. */
+export const worktreeArgument = [
+  '<worktree>',
+  'its id, or the last 6 or more characters of it',
+] as const;
+
+/** The whole id of a worktree behind its last characters. */
+export async function worktreeId(client: Client, end: string): Promise<string> {
+  if (/^wt_[0-9a-f]{32}$/.test(end)) return end;
+  const pages = pagesOf((query) => client.ask(endpoints.listWorktrees, { query }));
+  return (await findByEnd(pages, end, 'worktree', ({ id }) => id)).id;
+}
+
 /** The whole id of a process behind its last characters. */
 export async function processId(client: Client, end: string): Promise<string> {
   if (/^proc_[0-9a-f]{32}$/.test(end)) return end;

@@ -15,6 +15,7 @@ const commands: Record<string, () => Promise<Register>> = {
   approvals: async () => (await import('./commands/approvals.ts')).approvalCommands,
   providers: async () => (await import('./commands/providers.ts')).providerCommands,
   processes: async () => (await import('./commands/processes.ts')).processCommands,
+  worktrees: async () => (await import('./commands/worktrees.ts')).worktreeCommands,
   events: async () => (await import('./commands/events.ts')).eventCommands,
   mcp: async () => (await import('./commands/mcp.ts')).mcpCommands,
   tokens: async () => (await import('./commands/tokens.ts')).tokenCommands,

@@ -66,6 +66,17 @@ export const configSchema = z.strictObject({
       env_remove: z.array(z.string()).default([]),
     })
     .prefault({}),
+  worktrees: z
+    .strictObject({
+      /** Null: below the data directory. */
+      root_dir: z.string().min(1).nullable().default(null),
+      /** Relative to the new worktree, else to its repository. */
+      init_script_path: z.string().min(1).default('.cadre/worktree-init.sh'),
+      deletion_policy_default: z
+        .enum(['delete_on_last_claim', 'retain_on_last_claim', 'delete_if_clean'])
+        .default('delete_on_last_claim'),
+    })
+    .prefault({}),
   sessions: z.strictObject({ turn_timeout_ms: milliseconds.nullable().default(null) }).prefault({}),
   approvals: z
     .strictObject({

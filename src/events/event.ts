@@ -60,7 +60,8 @@ export function eventRecord(
 function homeScope(kind: EventKind): RuntimeEventRecord['scope'] {
   if (/^(runtime|storage)\./.test(kind)) return 'runtime';
   if (/^(team|delivery)\./.test(kind)) return 'team';
-  return kind.startsWith('process.') ? 'process' : 'session';
+  const [group] = kind.split('.');
+  return group === 'process' || group === 'worktree' ? group : 'session';
 }
 
 /**

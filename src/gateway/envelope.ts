@@ -33,6 +33,7 @@ const codes: Record<ErrorCode, ToolErrorCode> = {
   session_closed: 'conflict',
   session_failed: 'conflict',
   approval_resolved: 'conflict',
+  claim_conflict: 'conflict',
   already_member: 'conflict',
   team_deleted: 'conflict',
   delivery_state: 'conflict',

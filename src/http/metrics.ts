@@ -1,4 +1,5 @@
 import type { Distribution } from '../lib/distribution.ts';
+import type { WorktreeDiagnostics } from '../api/worktrees.ts';
 import { exposition, type Metric, type Sample } from '../lib/prometheus.ts';
 import type { spreadOf } from '../lib/spread.ts';
 
@@ -12,6 +13,7 @@ export interface Figures {
   eventsByGroup: Record<string, number>;
   turnsEnded: Record<string, number>;
   sessions: Record<string, number>;
+  worktrees: WorktreeDiagnostics;
   pendingApprovals: number;
   agents: Record<string, number>;
   children: number;
@@ -51,6 +53,7 @@ export class RequestCounts {
 export function metricsText(figures: Figures, requests: RequestCounts): string {
   const { streams, memory, loopDelayMicroseconds: delay, syncMicroseconds: sync } = figures;
   const { version, commit } = figures;
+  const { active, retained, cleaned, missing } = figures.worktrees;
   return exposition([
     labelled('gauge', 'cadre_build_info', 'What runs; always 1.', [
       { labels: { version, commit }, value: 1 },
@@ -70,6 +73,13 @@ export function metricsText(figures: Figures, requests: RequestCounts): string {
       'Turns that have ended, by how.',
       by('status', figures.turnsEnded),
     ),
+    labelled(
+      'gauge',
+      'cadre_worktrees',
+      'Worktrees by status.',
+      by('status', { active, retained, cleaned, missing }),
+    ),
+    one('gauge', 'cadre_worktree_claims', 'Claims on worktrees.', figures.worktrees.active_claims),
     one(
       'gauge',
       'cadre_approvals_pending',

@@ -20,6 +20,7 @@ import type { Logger } from '../lib/log.ts';
 import type { ProcessService } from '../processes/service.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { TokenService } from '../tokens/service.ts';
+import type { WorktreeService } from '../worktrees/service.ts';
 import { type AccessRules, admit } from './auth.ts';
 import { errorReply } from './errors.ts';
 import { FailedAuthentications } from './failed-auth.ts';
@@ -33,6 +34,7 @@ import { processRoutes } from './routes/processes.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { type Teams, teamRoutes } from './routes/teams.ts';
 import { tokenRoutes } from './routes/tokens.ts';
+import { worktreeRoutes } from './routes/worktrees.ts';
 import { EventStreams } from './sse.ts';
 
 const BODY_BYTES = 256 * 1024;
@@ -60,6 +62,7 @@ export function createHttpServer(given: {
   maxStreams: () => number;
   sessions: SessionService;
   processes: ProcessService;
+  worktrees: WorktreeService;
   teams: Teams;
   providers: ProviderKnowledge;
   tokens: TokenService;
@@ -130,8 +133,10 @@ export function createHttpServer(given: {
   providerRoutes(mount, given.providers);
   sessionRoutes(mount, given.sessions);
   processRoutes(mount, { ...given, streams });
+  worktreeRoutes(mount, given.worktrees);
+  eventRoutes(mount, { ...given, streams, epoch: self.epoch });
   teamRoutes(mount, given.teams);
-  eventRoutes(mount, { ...given, ...given.teams, streams, epoch: self.epoch });
+  eventRoutes(mount, { ...given, teams: given.teams.teams, streams, epoch: self.epoch });
   tokenRoutes(mount, given.tokens);
   gatewayRoutes(mount, given.gateway);
 

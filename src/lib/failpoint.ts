@@ -9,7 +9,14 @@ export type FailpointName =
   | 'child.registered'
   | 'turn.accepted'
   | 'turn.started'
-  | 'turn.ending';
+  | 'turn.ending'
+  | 'worktree.creating'
+  | 'worktree.added'
+  | 'worktree.archived'
+  | 'worktree.aside'
+  | 'worktree.removed'
+  | 'worktree.restoring'
+  | 'worktree.restored';
 
 /** Hits a named place. Outside tests it does nothing. */
 export type Failpoint = (name: FailpointName) => void;

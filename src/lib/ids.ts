@@ -8,6 +8,7 @@ type IdPrefix =
   | 'apr'
   | 'tok'
   | 'proc'
+  | 'wt'
   | 'team'
   | 'msg'
   | 'dlv'

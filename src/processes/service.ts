@@ -13,6 +13,7 @@ import { AppError } from '../errors.ts';
 import { type Keep, keepNothing } from '../idempotency/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
+import { assertOpen } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import { workingDirectory } from '../sessions/working-directory.ts';
 import type { Database } from '../store/database.ts';
@@ -234,13 +235,7 @@ export class ProcessService {
 
   #owner(id: string) {
     const owner = this.#sessions.session(id);
-    if (owner.status === 'closed')
-      throw new AppError('session_closed', `session ${id} is closed: open a new one`);
-    if (owner.status === 'failed')
-      throw new AppError(
-        'session_failed',
-        `session ${id} has failed: resume it, or open a new one`,
-      );
+    assertOpen(owner);
     return owner;
   }
 

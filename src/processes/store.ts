@@ -45,6 +45,15 @@ export class ProcessStore {
     return this.processes.where("status IN ('queued', 'running')");
   }
 
+  /** Processes that run in a directory, or below it, or are to. */
+  unfinishedIn(directory: string): Process[] {
+    return this.processes.where(
+      "status IN ('queued', 'running') AND substr(record ->> '$.cwd' || '/', 1, ?) = ?",
+      directory.length + 1,
+      `${directory}/`,
+    );
+  }
+
   unfinishedOf(sessionId: string): Process[] {
     return this.processes.where("session_id = ? AND status IN ('queued', 'running')", sessionId);
   }

@@ -14,6 +14,7 @@ import type { ExitNotices } from '../processes/notices.ts';
 import type { ProcessStore } from '../processes/store.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
+import type { WorktreeMender } from '../worktrees/mend.ts';
 import { planRecovery } from './plan.ts';
 
 /** Numbers that are left out when clients may have seen some that a power loss took. */
@@ -33,6 +34,7 @@ interface RecoverOptions {
   /** What a process had printed: how much, and its end. */
   readPrinted: (processId: string) => Promise<Printed>;
   notices: ExitNotices;
+  worktrees: WorktreeMender;
   inbox: Inbox;
   ledger: Ledger;
   clock: Clock;
@@ -54,6 +56,7 @@ export async function recover(given: RecoverOptions): Promise<Recovered> {
   const printed = new Map<string, Printed>();
   for (const { process_id } of given.processes.unfinished())
     printed.set(process_id, await given.readPrinted(process_id));
+  const mended = await given.worktrees.mendFiles();
   return db.transact(() => {
     if (previous.stop === 'unclean' && !previous.sameBoot && previous.durability === 'normal') {
       db.skipSeqs(LEFT_OUT);
@@ -90,6 +93,8 @@ export async function recover(given: RecoverOptions): Promise<Recovered> {
       given.notices.keep(failed, tails);
       return process.process_id;
     });
+    for (const change of mended) change();
+    const { claims_released, worktrees_missing } = given.worktrees.reconcile();
     closeStoredItems(store.openAsides(), 'failed', { log, store, clock });
     const { cancelled, failedSessions } = repairs;
     const summary: RecoverySummary = {
@@ -107,8 +112,8 @@ export async function recover(given: RecoverOptions): Promise<Recovered> {
       approvals_cancelled: cancelled,
       processes_failed,
       orphans_killed,
-      claims_released: [],
-      worktrees_missing: [],
+      claims_released,
+      worktrees_missing,
       deliveries_retried: [],
     };
     log.append({ kind: 'runtime.recovered', payload: { recovery: summary } });

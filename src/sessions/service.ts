@@ -54,6 +54,7 @@ export class SessionService {
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #assertRoom: () => void;
+  readonly #onClosing: (session: Session) => void;
   readonly #agentsOf: (teamId: string) => readonly string[];
   readonly #onSpokenTo: (session: Session) => void;
   readonly #onClosed: (session: Session) => void;
@@ -73,6 +74,8 @@ export class SessionService {
     blobs: Blobs;
     clock: Clock;
     ids: Ids;
+    /** Runs in the transaction that closes a session, before it is written: what it holds is let go. */
+    onClosing: (session: Session) => void;
     /** The sessions in a team. Throws `not_found`. */
     agentsOf: (teamId: string) => readonly string[];
     /** Told in the transaction that accepts a turn from outside. */
@@ -99,6 +102,7 @@ export class SessionService {
     this.#clock = given.clock;
     this.#ids = given.ids;
     this.#assertRoom = given.assertRoom;
+    this.#onClosing = given.onClosing;
     this.#agentsOf = given.agentsOf;
     this.#onSpokenTo = given.onSpokenTo;
     this.#onClosed = given.onClosed;
@@ -259,6 +263,7 @@ export class SessionService {
           turn &&
           this.#runner.endNow(turn, { status: 'interrupted', error: null }, { isLast: true });
         this.#inbox.giveUp({ ...session, status: 'closed' });
+        this.#onClosing(session);
         const now = closedSession(this.#store.session(sessionId), reason, this.#clock.now());
         this.#store.updateSession(now, 'session.closed');
         keep(now);

@@ -168,6 +168,16 @@ export class SessionStore {
     );
   }
 
+  /** Sessions that are not closed and work in a directory, or below it. */
+  openIn(directory: string): Session[] {
+    return this.sessions.where(
+      `status IN ('ready', 'running', 'waiting_for_approval', 'failed')
+       AND substr(record ->> '$.cwd' || '/', 1, ?) = ?`,
+      directory.length + 1,
+      `${directory}/`,
+    );
+  }
+
   /** The session that has been closed for longest and that retention has not taken everything of. */
   oldestTrimmable(): Session | undefined {
     return this.sessions.first(

@@ -5,6 +5,7 @@ import { migration002 } from './migrations/002-approvals.ts';
 import { migration003 } from './migrations/003-tokens.ts';
 import { migration004 } from './migrations/004-retention.ts';
 import { migration005 } from './migrations/005-processes.ts';
+import { migration006 } from './migrations/006-worktrees.ts';
 import { migration007 } from './migrations/007-teams.ts';
 
 /** In order; once released, a migration is never edited. */
@@ -14,6 +15,7 @@ const migrations: readonly string[] = [
   migration003,
   migration004,
   migration005,
+  migration006,
   migration007,
 ];
 

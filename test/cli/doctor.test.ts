@@ -18,6 +18,7 @@ function findingsOf(ended: Ended): Record<string, [status: string, detail: strin
 const names = [
   'node',
   'prerequisites',
+  'git',
   'configuration',
   'data directory',
   'disk space',

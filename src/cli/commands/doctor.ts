@@ -8,7 +8,7 @@ import {
   givenBy,
   type Verdict,
 } from '../doctor/given.ts';
-import { node, prerequisites } from '../doctor/machine.ts';
+import { git, node, prerequisites } from '../doctor/machine.ts';
 import { providers, server } from '../doctor/server.ts';
 import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
@@ -18,6 +18,7 @@ import { showDocument, type World } from '../world.ts';
 const checks: Record<string, Check> = {
   node,
   prerequisites,
+  git,
   configuration,
   'data directory': dataDirectory,
   'disk space': diskSpace,

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { findProgram } from '../../lib/find-program.ts';
 import { isPackaged } from '../../lib/self.ts';
-import { type Check, fail, ok } from './given.ts';
+import { type Check, fail, ok, warn } from './given.ts';
 
 /** The oldest Node that runs the server; package.json says the same. */
 const NODE = [22, 12] as const;
@@ -22,4 +22,10 @@ export const prerequisites: Check = ({ world }) => {
   if (!fs.existsSync('/proc/self/stat'))
     return fail('/proc is not there: mount it, since processes are found and ended by it');
   return ok(`${needed.join(', ')} and /proc are there`);
+};
+
+/** What worktrees are made with; all else goes without it. */
+export const git: Check = async () => {
+  const found = await (await import('../../runtime.ts')).findGit();
+  return 'problem' in found ? warn(found.problem) : ok(`git ${found.version}`);
 };

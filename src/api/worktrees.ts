@@ -1,0 +1,229 @@
+import { z } from 'zod';
+import { pageQuery, timestamp } from './common.ts';
+import { endpoint } from './endpoint.ts';
+
+const worktreeStatus = z.enum(['active', 'retained', 'cleaned', 'missing']);
+export const deletionPolicy = z.enum([
+  'delete_on_last_claim',
+  'retain_on_last_claim',
+  'delete_if_clean',
+]);
+const claimRole = z.enum(['owner', 'consumer']);
+
+const initScript = z.looseObject({
+  status: z
+    .enum(['completed', 'not_found', 'off'])
+    .describe('not_found: the repository has none. One that fails leaves no worktree.'),
+  exit_code: z.int().nullable(),
+  output_tail: z.string(),
+});
+
+export const worktree = z
+  .looseObject({
+    id: z.string(),
+    worktree_name: z.string(),
+    repo_root: z.string(),
+    path: z.string(),
+    branch: z.string(),
+    base_ref: z.string(),
+    base_commit: z.string(),
+    deletion_policy: deletionPolicy,
+    status: worktreeStatus.describe(
+      'active: it has claims. retained: it has none. cleaned: its path and branch went. missing: its path went by other hands.',
+    ),
+    source_session_id: z.string(),
+    team_id: z.string().nullable(),
+    operation_id: z.string().nullable(),
+    init_script: initScript,
+    archive_ref: z
+      .string()
+      .nullable()
+      .describe('The ref in its repository that keeps the work it held when it was last cleaned.'),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'Worktree', description: 'A git worktree that the server made.' });
+export type Worktree = z.output<typeof worktree>;
+
+export const claim = z
+  .looseObject({
+    worktree_id: z.string(),
+    session_id: z.string(),
+    claim_role: claimRole,
+    created_at: timestamp,
+    released_at: timestamp.nullable(),
+  })
+  .meta({ id: 'Claim', description: 'That a session needs a worktree, or did.' });
+export type Claim = z.output<typeof claim>;
+
+const cleanupResult = z
+  .looseObject({
+    worktree,
+    status: z.enum(['cleaned', 'retained_by_policy', 'skipped_active_claims', 'failed']),
+    deleted_path: z.boolean(),
+    deleted_branch: z.boolean(),
+    archive_ref: z.string().nullable(),
+    active_claims: z.int(),
+    diagnostics: z.array(z.string()).describe('Why, and what went that no archive keeps.'),
+  })
+  .meta({ id: 'WorktreeCleanup', description: 'What became of a worktree that was to go.' });
+export type CleanupResult = z.output<typeof cleanupResult>;
+
+const worktreeParam = { worktree_id: z.string().describe('The worktree.') };
+
+/** What git must not take for an option. */
+const reference = z
+  .string()
+  .min(1)
+  .max(500)
+  .regex(/^[^-\p{Cc}][^\p{Cc}]*$/u, 'may not begin with "-", and has no control characters');
+
+const worktreeName = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+    'is 1 to 64 letters, digits, ".", "_" and "-", of which the first is a letter or digit',
+  );
+
+export const createWorktree = endpoint({
+  method: 'POST',
+  path: '/v1/worktrees',
+  summary: 'Make a worktree for a session, or claim the one of that name',
+  body: z.strictObject({
+    source_session_id: z.string().describe('Whose it is: it gets the claim "owner".'),
+    repo_root: z
+      .string()
+      .min(1)
+      .nullish()
+      .describe("A directory of the repository; absent: the session's."),
+    worktree_name: worktreeName,
+    branch_prefix: reference.nullish().describe('Of its branch, PREFIX/NAME. Default: cadre.'),
+    base_ref: reference.nullish().describe('Where it begins; absent: what is checked out.'),
+    deletion_policy: deletionPolicy
+      .nullish()
+      .describe('Default: worktrees.deletion_policy_default.'),
+    run_init_script: z.boolean().nullish().describe('Default: true.'),
+    team_id: z.string().min(1).max(200).nullish(),
+    operation_id: z.string().min(1).max(200).nullish(),
+  }),
+  response: worktree.extend({
+    claim: claim.describe('Of the source session.'),
+    created: z.boolean().describe('false: it was there.'),
+  }),
+  errors: ['not_found', 'conflict', 'session_closed', 'session_failed', 'storage_full'],
+});
+
+export const listWorktrees = endpoint({
+  method: 'GET',
+  path: '/v1/worktrees',
+  summary: 'List worktrees, newest first',
+  query: {
+    repo_root: z.string().optional().describe('Only of this repository.'),
+    team_id: z.string().optional().describe('Only of this team.'),
+    status: worktreeStatus.optional().describe('Only worktrees with this status.'),
+    ...pageQuery,
+  },
+  response: z.array(worktree),
+});
+
+export const getWorktree = endpoint({
+  method: 'GET',
+  path: '/v1/worktrees/{worktree_id}',
+  summary: 'Read a worktree, with its claims',
+  params: worktreeParam,
+  response: worktree.extend({
+    claims: z.array(claim).describe('Released ones too; a session has one.'),
+  }),
+  errors: ['not_found'],
+});
+
+export const claimWorktree = endpoint({
+  method: 'POST',
+  path: '/v1/worktrees/{worktree_id}/claims',
+  summary: 'Claim a worktree for a session: while it is claimed, it stays',
+  params: worktreeParam,
+  body: z.strictObject({
+    session_id: z.string(),
+    claim_role: claimRole.nullish().describe('Default: consumer.'),
+  }),
+  response: claim,
+  errors: ['not_found', 'conflict', 'claim_conflict', 'session_closed', 'session_failed'],
+});
+
+export const releaseWorktree = endpoint({
+  method: 'POST',
+  path: '/v1/worktrees/{worktree_id}/release',
+  summary: 'Release the claim of a session; with the last one the worktree may go',
+  params: worktreeParam,
+  body: z.strictObject({
+    session_id: z.string(),
+    cleanup_if_last_claim: z.boolean().nullish().describe('Default: true.'),
+  }),
+  response: z.looseObject({
+    worktree,
+    claim,
+    active_claims: z.int(),
+    cleanup: cleanupResult.nullable().describe('null: it was not to go.'),
+  }),
+  errors: ['not_found'],
+});
+
+export const cleanUpWorktree = endpoint({
+  method: 'POST',
+  path: '/v1/worktrees/{worktree_id}/cleanup',
+  summary: 'Remove path and branch where nobody claims them; what work they hold is archived first',
+  params: worktreeParam,
+  body: z.strictObject({ reason: z.string().max(1000).nullish() }),
+  response: cleanupResult,
+  errors: ['not_found'],
+});
+
+export const restoreWorktree = endpoint({
+  method: 'POST',
+  path: '/v1/worktrees/{worktree_id}/restore',
+  summary: 'Bring back what was archived: branch, commits, and what was not committed',
+  params: worktreeParam,
+  body: z.strictObject({
+    name: worktreeName.nullish().describe('Another name, where its own is taken.'),
+  }),
+  response: worktree,
+  errors: ['not_found', 'conflict', 'storage_full'],
+});
+
+export const collectWorktrees = endpoint({
+  method: 'POST',
+  path: '/v1/worktrees/gc',
+  summary: 'Clean up every worktree that nobody claims, or tell which they are',
+  body: z.strictObject({
+    dry_run: z.boolean().nullish().describe('Default: true, it only tells.'),
+  }),
+  response: z.looseObject({
+    worktrees: z.array(
+      z.looseObject({
+        id: z.string(),
+        status: worktreeStatus.describe('As it is afterwards.'),
+        bytes: z.int().describe('What its path took.'),
+        reason: z.string(),
+      }),
+    ),
+  }),
+});
+
+export const worktreeDiagnostics = z
+  .looseObject({
+    active: z.int(),
+    retained: z.int(),
+    cleaned: z.int(),
+    missing: z.int(),
+    active_claims: z.int(),
+    under_way: z.int().describe('What is being made, removed or brought back, or was cut off.'),
+  })
+  .meta({ id: 'WorktreeDiagnostics', description: 'Worktrees by their status.' });
+export type WorktreeDiagnostics = z.output<typeof worktreeDiagnostics>;
+
+export const getWorktreeDiagnostics = endpoint({
+  method: 'GET',
+  path: '/v1/diagnostics/worktrees',
+  summary: 'How many worktrees there are, by status, and how many claims',
+  response: worktreeDiagnostics,
+});

@@ -1,0 +1,26 @@
+import { endpoints } from '../../api/index.ts';
+import type { WorktreeService } from '../../worktrees/service.ts';
+import { type Mount, onePage } from '../mount.ts';
+
+/** Worktrees and the claims on them. */
+export function worktreeRoutes(mount: Mount, worktrees: WorktreeService): void {
+  mount(endpoints.createWorktree, ({ body, keep }) => worktrees.create(body, keep));
+  mount(endpoints.listWorktrees, async ({ query, setHeader }) =>
+    onePage(await worktrees.list(query), setHeader),
+  );
+  mount(endpoints.getWorktree, ({ params }) => worktrees.get(params.worktree_id));
+  mount(endpoints.claimWorktree, ({ params, body, keep }) =>
+    worktrees.claim(params.worktree_id, body, keep),
+  );
+  mount(endpoints.releaseWorktree, ({ params, body }) =>
+    worktrees.release(params.worktree_id, body),
+  );
+  mount(endpoints.cleanUpWorktree, ({ params, body }) =>
+    worktrees.cleanUp(params.worktree_id, body.reason ?? null),
+  );
+  mount(endpoints.restoreWorktree, ({ params, body, keep }) =>
+    worktrees.restore(params.worktree_id, body, keep),
+  );
+  mount(endpoints.collectWorktrees, ({ body }) => worktrees.collect(body));
+  mount(endpoints.getWorktreeDiagnostics, () => worktrees.diagnostics());
+}

@@ -1,0 +1,87 @@
+import type { Claim, Worktree } from '../api/worktrees.ts';
+import type { Session } from '../api/sessions.ts';
+import { AppError } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
+import { assertOpen } from '../sessions/session.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import type { WorktreeStore } from './store.ts';
+import { assertThere, claimedBy } from './worktree.ts';
+
+/** Who needs which worktree. Everything here runs inside a transaction of the caller. */
+export class Claims {
+  readonly #store: WorktreeStore;
+  readonly #sessions: SessionStore;
+  readonly #clock: Clock;
+
+  constructor(given: { store: WorktreeStore; sessions: SessionStore; clock: Clock }) {
+    this.#store = given.store;
+    this.#sessions = given.sessions;
+    this.#clock = given.clock;
+  }
+
+  /** Claims a worktree for a session; a claim in the same role is given back. */
+  make(worktreeId: string, sessionId: string, role?: Claim['claim_role']): Claim {
+    const worktree = this.#store.worktree(worktreeId);
+    const session = this.#sessions.session(sessionId);
+    assertOpen(session);
+    assertThere(worktree);
+    const held = this.#store.claim(worktreeId, sessionId);
+    const now = this.#clock.now();
+    const claim = claimedBy(sessionId, role ?? 'consumer', { worktree, held, now });
+    if (claim === held) return claim;
+    const active: Worktree = { ...worktree, status: 'active', updated_at: now };
+    this.#store.moveClaim(active, claim, 'worktree.claimed');
+    this.#point(session, worktreeId);
+    return claim;
+  }
+
+  /** Releases a claim; with its last one the worktree is retained. Throws `not_found` where there is none. */
+  release(worktreeId: string, sessionId: string): { worktree: Worktree; claim: Claim } {
+    const worktree = this.#store.worktree(worktreeId);
+    const session = this.#sessions.session(sessionId);
+    const held = this.#store.claim(worktreeId, sessionId);
+    if (!held || held.released_at !== null)
+      throw new AppError('not_found', `session "${sessionId}" does not claim "${worktreeId}"`);
+    const released = this.#release(worktree, held);
+    if (session.worktree_id === worktreeId) this.#point(session, this.#newestOf(sessionId));
+    return released;
+  }
+
+  /** Releases all that a session claims that is being closed, or was; answers which worktrees that were. */
+  releaseAllOf(sessionId: string): string[] {
+    const claims = this.#store.activeClaimsOf(sessionId);
+    for (const claim of claims) {
+      const { worktree } = this.#release(this.#store.worktree(claim.worktree_id), claim);
+      if (worktree.status === 'retained') this.#store.move(worktree, 'worktree.retained');
+    }
+    const session = this.#sessions.session(sessionId);
+    // It is told of with the end of the session.
+    if (session.worktree_id !== null)
+      this.#sessions.sessions.update({ ...session, worktree_id: null });
+    return claims.map(({ worktree_id }) => worktree_id);
+  }
+
+  #release(worktree: Worktree, held: Claim): { worktree: Worktree; claim: Claim } {
+    const now = this.#clock.now();
+    const claim: Claim = { ...held, released_at: now };
+    const others = this.#store.activeClaimsOn(worktree.id).length - 1;
+    const isLast = others === 0 && worktree.status === 'active';
+    const after: Worktree = {
+      ...worktree,
+      status: isLast ? 'retained' : worktree.status,
+      updated_at: now,
+    };
+    this.#store.moveClaim(after, claim, 'worktree.released');
+    return { worktree: after, claim };
+  }
+
+  #newestOf(sessionId: string): string | null {
+    const claims = this.#store.activeClaimsOf(sessionId);
+    return claims.toSorted((a, b) => a.created_at - b.created_at).at(-1)?.worktree_id ?? null;
+  }
+
+  #point(session: Session, worktree_id: string | null): void {
+    const updated_at = this.#clock.now();
+    this.#sessions.updateSession({ ...session, worktree_id, updated_at }, 'session.updated');
+  }
+}

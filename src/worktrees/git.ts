@@ -1,0 +1,174 @@
+import { GitPluginError, simpleGit } from 'simple-git';
+import { killCarriers } from '../children/identity.ts';
+import { MARKER_VARIABLE } from '../children/marker.ts';
+import { AppError } from '../errors.ts';
+import { newUuid } from '../lib/ids.ts';
+import { cleanEnvironment } from '../processes/environment.ts';
+
+/** A git that says nothing for so long hangs: on a lock, a filter, a disk that is gone. */
+const SILENT_MS = 10 * 60_000;
+/** The oldest git that knows all we ask of it. */
+const OLDEST = [2, 31] as const;
+/** Tells the processes of one call from others, so that none of them outlives it. */
+const CALL_VARIABLE = 'CADRE_GIT_CALL';
+
+/** No hooks and no daemon of the user's, nothing in the background, and what is written is on the disk. */
+const CONFIG = [
+  'core.hooksPath=/dev/null',
+  'core.fsmonitor=false',
+  'core.untrackedCache=false',
+  'core.fsync=objects,reference',
+  'core.filesRefLockTimeout=5000',
+  'core.packedRefsTimeout=5000',
+  'gc.auto=0',
+  'advice.detachedHead=false',
+];
+
+/** Variables of the server that would tell git what to do. */
+const REMOVED = /^(GIT_.*|EDITOR|VISUAL|PAGER|PREFIX|SSH_ASKPASS)$/i;
+const SET = ['GIT_TERMINAL_PROMPT', 'GIT_OPTIONAL_LOCKS', 'GIT_LITERAL_PATHSPECS'];
+const WHO = ['GIT_AUTHOR_NAME', 'GIT_AUTHOR_EMAIL', 'GIT_COMMITTER_NAME', 'GIT_COMMITTER_EMAIL'];
+const WHERE = ['GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE'];
+
+/** Where git works: a directory, and what it would otherwise find out from that. */
+export interface Place {
+  directory: string;
+  gitDir?: string | undefined;
+  workTree?: string | undefined;
+  index?: string | undefined;
+}
+
+/** That git did not do what it was asked for; the message is its own. */
+export class GitFailure extends Error {
+  override readonly name = 'GitFailure';
+  readonly exitCode: number;
+
+  constructor(exitCode: number, message: string) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+/**
+ * The one door to git. Its processes are short-lived and not started by the supervisor; they carry the run's marker,
+ * by which the keeper and the next start find them.
+ */
+export class Git {
+  readonly #marker: string;
+  readonly #signal: AbortSignal;
+
+  /** Ends what it does when `signal` aborts. */
+  constructor({ marker, signal }: { marker: string; signal: AbortSignal }) {
+    this.#marker = marker;
+    this.#signal = signal;
+  }
+
+  /** What git prints, without the end of its last line. */
+  async text(place: Place, args: readonly string[], input?: string): Promise<string> {
+    return Buffer.from(await this.bytes(place, args, input), 'latin1')
+      .toString('utf8')
+      .trimEnd();
+  }
+
+  /** The same; null where git exits with an error. */
+  async maybe(place: Place, args: readonly string[]): Promise<string | null> {
+    try {
+      return await this.text(place, args);
+    } catch (error) {
+      if (error instanceof GitFailure && error.exitCode > 0) return null;
+      throw error;
+    }
+  }
+
+  /** What git prints, a character a byte: names of files need not be UTF-8. The input is of that kind, too. */
+  async bytes(place: Place, args: readonly string[], input?: string): Promise<string> {
+    const call = newUuid();
+    const chunks: Buffer[] = [];
+    let failure: GitFailure | undefined;
+    try {
+      const git = simpleGit({
+        baseDir: place.directory,
+        config: CONFIG,
+        timeout: { block: SILENT_MS },
+        completion: { onClose: true, onExit: false },
+        abort: this.#signal,
+        allowEnvironment: [...SET, ...WHO, ...WHERE],
+        unsafe: { allowUnsafeHooksPath: true, allowUnsafeFsMonitor: true },
+        input: () => Buffer.from(input ?? '', 'latin1'),
+        errors: (error, { exitCode, stdErr }) => {
+          const wasEnded = error instanceof GitPluginError;
+          if (!wasEnded && exitCode !== 0) failure = failureOf(exitCode, Buffer.concat(stdErr));
+          return error ?? failure;
+        },
+      });
+      git.env(this.#environment(place, call));
+      git.outputHandler((_command, stdout) =>
+        stdout.on('data', (chunk: Buffer) => chunks.push(chunk)),
+      );
+      await git.raw([...args]);
+      return Buffer.concat(chunks).toString('latin1');
+    } catch (error) {
+      if (failure) throw failure;
+      // It was ended before its time: what it had started goes, too.
+      killCarriers(`${CALL_VARIABLE}=${call}`);
+      throw new GitFailure(-1, firstLine((error as Error).message));
+    }
+  }
+
+  #environment({ gitDir, workTree, index }: Place, call: string): Record<string, string> {
+    const passed = Object.entries(cleanEnvironment(process.env, new Set())).filter(
+      ([name]) => !REMOVED.test(name),
+    );
+    return {
+      ...Object.fromEntries(passed),
+      LC_ALL: 'C',
+      GIT_TERMINAL_PROMPT: '0',
+      GIT_OPTIONAL_LOCKS: '0',
+      GIT_LITERAL_PATHSPECS: '1',
+      ...Object.fromEntries(
+        WHO.map((name) => [name, name.endsWith('NAME') ? 'cadre' : 'cadre@localhost']),
+      ),
+      ...(gitDir === undefined ? {} : { GIT_DIR: gitDir }),
+      ...(workTree === undefined ? {} : { GIT_WORK_TREE: workTree }),
+      ...(index === undefined ? {} : { GIT_INDEX_FILE: index }),
+      [MARKER_VARIABLE]: this.#marker,
+      [CALL_VARIABLE]: call,
+    };
+  }
+}
+
+/** What is wrong with the git of this machine; its version where it will do. */
+export async function findGit(): Promise<{ version: string } | { problem: string }> {
+  const git = new Git({ marker: '', signal: new AbortController().signal });
+  const said = await git.text({ directory: '/' }, ['--version']).catch(() => null);
+  const [version = '', major, minor] = /(\d+)\.(\d+)[\d.]*/.exec(said ?? '') ?? [];
+  if (said === null)
+    return { problem: 'git cannot be found: install it, and see that PATH has it' };
+  const isOld =
+    Number(major) < OLDEST[0] || (Number(major) === OLDEST[0] && Number(minor) < OLDEST[1]);
+  if (isOld)
+    return {
+      problem: `git ${version} is too old for worktrees: install ${OLDEST.join('.')} or newer`,
+    };
+  return { version };
+}
+
+/** A failure of git in the words of the interface; what is no such failure is given as it is. */
+export function refusal(what: string, error: unknown): unknown {
+  if (!(error instanceof GitFailure)) return error;
+  return new AppError('conflict', `${what}: ${error.message}`, { cause: error });
+}
+
+function failureOf(exitCode: number, stderr: Buffer): GitFailure {
+  const text = stderr.toString('utf8');
+  if (/ENOENT/.test(text) && exitCode < 0)
+    return new GitFailure(exitCode, 'git cannot be found: install it, and see that PATH has it');
+  // What it is sorry for comes last; hints and progress before it.
+  const lines = text.split('\n').filter((line) => /^(fatal|error): /.test(line));
+  const line = lines.at(-1)?.replace(/^(fatal|error): /, '') ?? firstLine(text);
+  return new GitFailure(exitCode, line || `git exited with ${exitCode}`);
+}
+
+function firstLine(text: string): string {
+  return text.trim().split('\n')[0] ?? '';
+}

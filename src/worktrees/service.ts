@@ -1,0 +1,565 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import type { BodyOf, QueryOf, ResponseOf } from '../api/endpoint.ts';
+import type {
+  Claim,
+  claimWorktree,
+  CleanupResult,
+  collectWorktrees,
+  createWorktree,
+  getWorktree,
+  listWorktrees,
+  releaseWorktree,
+  restoreWorktree,
+  Worktree,
+  WorktreeDiagnostics,
+} from '../api/worktrees.ts';
+import type { Supervisor } from '../children/supervisor.ts';
+import { AppError } from '../errors.ts';
+import { type Keep, keepNothing } from '../idempotency/kept-answers.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Failpoint } from '../lib/failpoint.ts';
+import type { Ids } from '../lib/ids.ts';
+import type { Logger } from '../lib/log.ts';
+import { OneAtATime } from '../lib/one-at-a-time.ts';
+import { treeBytes } from '../lib/directory-size.ts';
+import type { ProcessStore } from '../processes/store.ts';
+import { assertOpen } from '../sessions/session.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import type { Database } from '../store/database.ts';
+import type { RecordPage } from '../store/records.ts';
+import { archiveRef } from './archive.ts';
+import type { Claims } from './claims.ts';
+import { refusal } from './git.ts';
+import { runInitScript } from './init-script.ts';
+import { commitOf, findRepository, knownRepository, type Repository } from './repository.ts';
+import { holdsWork } from './snapshot.ts';
+import type { WorktreeStore } from './store.ts';
+import { reasonOf, saidOfInner, type Workshop } from './workshop.ts';
+import { assertAsWanted, newWorktree, renamed, type Wanted } from './worktree.ts';
+
+interface Dependencies {
+  db: Database;
+  store: WorktreeStore;
+  claims: Claims;
+  sessions: SessionStore;
+  processes: ProcessStore;
+  workshop: Workshop;
+  supervisor: Supervisor;
+  clock: Clock;
+  ids: Ids;
+  failpoint: Failpoint;
+  logger: Logger;
+  settings: () => {
+    init_script_path: string;
+    deletion_policy_default: Worktree['deletion_policy'];
+  };
+  /** Variables of the server that init scripts do not get. */
+  removedVariables: () => readonly string[];
+  /** Throws `storage_full` where there is no room for new work. */
+  assertRoom: () => void;
+  /** Aborts when the server stops and nothing may go on. */
+  stopping: AbortSignal;
+}
+
+interface How {
+  /** Whoever claims it: nothing is there any more for them. */
+  anyway?: boolean;
+  /** That it had claims until now: where it stays, that is told. */
+  wasActive?: boolean;
+}
+
+/** How a cleanup ended, of the worktree as it is then. */
+type Outcome = Partial<CleanupResult> & Pick<CleanupResult, 'status'>;
+
+/**
+ * What can be done with worktrees. What is done with one name of a repository is done one after the other; git is
+ * awaited between transactions, and what it is about to do is written before.
+ */
+export class WorktreeService {
+  readonly #given: Dependencies;
+  readonly #turns = new OneAtATime();
+
+  constructor(given: Dependencies) {
+    this.#given = given;
+  }
+
+  /** Makes a worktree and claims it; the one of that name, where there is one, is claimed. */
+  async create(
+    wanted: Wanted,
+    keep: Keep = keepNothing,
+  ): Promise<ResponseOf<typeof createWorktree>> {
+    const { db, sessions, workshop, assertRoom } = this.#given;
+    assertRoom();
+    const session = await db.read(() => sessions.session(wanted.source_session_id));
+    assertOpen(session);
+    const directory = path.resolve(session.cwd, wanted.repo_root ?? '.');
+    const repository = await findRepository(workshop.git, directory);
+    const turn = turnOf(repository.root, wanted.worktree_name);
+    return this.#inTurn([turn], async () => {
+      const there = await this.#claimExisting(repository, wanted, keep);
+      return there ?? this.#make(repository, directory, wanted, keep);
+    });
+  }
+
+  async get(id: string): Promise<ResponseOf<typeof getWorktree>> {
+    const { db, store } = this.#given;
+    return db.read(() => ({ ...store.worktree(id), claims: store.claimsOn(id) }));
+  }
+
+  list({
+    limit,
+    cursor,
+    repo_root,
+    ...filters
+  }: QueryOf<typeof listWorktrees>): Promise<RecordPage<Worktree>> {
+    const { db, store } = this.#given;
+    const root = repo_root === undefined ? undefined : realPath(repo_root);
+    return db.read(() => store.worktrees.page({ ...filters, repo_root: root }, limit, cursor));
+  }
+
+  /** Claims a worktree that is there. */
+  async claim(id: string, body: BodyOf<typeof claimWorktree>, keep: Keep): Promise<Claim> {
+    const { db, claims } = this.#given;
+    return this.#inTurnOf(id, async (worktree) => {
+      await this.#noteIfMissing(worktree);
+      return db.transact(() => {
+        const claim = claims.make(id, body.session_id, body.claim_role ?? undefined);
+        keep(claim);
+        return claim;
+      });
+    });
+  }
+
+  /** Releases a claim; with the last one the worktree is cleaned up, unless that is not wanted. */
+  async release(
+    id: string,
+    body: BodyOf<typeof releaseWorktree>,
+  ): Promise<ResponseOf<typeof releaseWorktree>> {
+    const { db, store, claims } = this.#given;
+    return this.#inTurnOf(id, async () => {
+      const mayClean = body.cleanup_if_last_claim ?? true;
+      const released = await db.transact(() => {
+        const { worktree, claim } = claims.release(id, body.session_id);
+        const active_claims = store.activeClaimsOn(id).length;
+        const isLast = active_claims === 0 && worktree.status === 'retained';
+        if (isLast && !mayClean) store.move(worktree, 'worktree.retained');
+        return { worktree, claim, active_claims, isLast };
+      });
+      const { isLast, ...answer } = released;
+      if (!isLast || !mayClean) return { ...answer, cleanup: null };
+      const cleanup = await this.#cleanUp(id, 'the last claim was released', { wasActive: true });
+      return { ...answer, worktree: cleanup.worktree, cleanup };
+    });
+  }
+
+  cleanUp(id: string, reason: string | null): Promise<CleanupResult> {
+    return this.#inTurnOf(id, () => this.#cleanUp(id, reason));
+  }
+
+  /** Brings back what was archived, under its own name or another. */
+  async restore(
+    id: string,
+    { name }: BodyOf<typeof restoreWorktree>,
+    keep: Keep,
+  ): Promise<Worktree> {
+    this.#given.assertRoom();
+    return this.#inTurnOf(id, (old) => this.#restore(id, name ?? old.worktree_name, keep), name);
+  }
+
+  /** Cleans up all that nobody claims; or only tells which those are. */
+  async collect({
+    dry_run,
+  }: BodyOf<typeof collectWorktrees>): Promise<ResponseOf<typeof collectWorktrees>> {
+    const { db, store } = this.#given;
+    const retained = await db.read(() => store.retained());
+    const worktrees = [];
+    for (const { id, path: place, status } of retained) {
+      const bytes = await treeBytes(place);
+      if (dry_run ?? true) {
+        const users = await db.read(() => this.#usersOf(store.worktree(id)));
+        worktrees.push({ id, status, bytes, reason: this.#fateOf(store.worktree(id), users) });
+        continue;
+      }
+      const { worktree, status: how, diagnostics } = await this.cleanUp(id, 'gc');
+      const reason = [how, ...diagnostics].join('; ');
+      worktrees.push({ id, status: worktree.status, bytes, reason });
+    }
+    return { worktrees };
+  }
+
+  diagnostics(): WorktreeDiagnostics {
+    const { db, store } = this.#given;
+    const { byStatus, activeClaims, underWay } = db.peek(() => store.counts());
+    const count = (status: Worktree['status']) => byStatus.get(status) ?? 0;
+    return {
+      active: count('active'),
+      retained: count('retained'),
+      cleaned: count('cleaned'),
+      missing: count('missing'),
+      active_claims: activeClaims,
+      under_way: underWay,
+    };
+  }
+
+  /** Resolves when nothing is under way. */
+  idle(): Promise<void> {
+    return this.#turns.idle();
+  }
+
+  /** Runs what concerns some names; taken in one order, so that no two wait for each other. */
+  #inTurn<T>(names: readonly string[], work: () => Promise<T>): Promise<T> {
+    const [first, ...rest] = [...new Set(names)].toSorted();
+    if (first === undefined) return work();
+    return this.#turns.run(first, () => this.#inTurn(rest, work));
+  }
+
+  /** Like that, for a worktree that is known, and one more name of its repository. */
+  async #inTurnOf<T>(
+    id: string,
+    work: (worktree: Worktree) => Promise<T>,
+    name?: string | null,
+  ): Promise<T> {
+    const { db, store } = this.#given;
+    const now = () => db.read(() => store.worktree(id));
+    const { repo_root, worktree_name } = await now();
+    const names = [worktree_name, name ?? worktree_name].map((one) => turnOf(repo_root, one));
+    return this.#inTurn([id, ...names], async () => {
+      const worktree = await now();
+      // It may have got another name meanwhile.
+      return worktree.worktree_name === worktree_name
+        ? work(worktree)
+        : this.#inTurnOf(id, work, name);
+    });
+  }
+
+  /** The worktree of that name, claimed for the session; null where there is none. */
+  async #claimExisting(
+    { root }: Repository,
+    wanted: Wanted,
+    keep: Keep,
+  ): Promise<ResponseOf<typeof createWorktree> | null> {
+    const { db, store, claims } = this.#given;
+    const { source_session_id: sessionId, worktree_name } = wanted;
+    const newest = () => store.named(root, worktree_name).at(-1);
+    const found = await db.read(newest);
+    if (found) await this.#noteIfMissing(found);
+    const claimed = await db.transact(() => {
+      const worktree = newest();
+      if (worktree?.status !== 'active' && worktree?.status !== 'retained') return null;
+      assertAsWanted(worktree, wanted);
+      const role = activeRole(store.claim(worktree.id, sessionId)) ?? 'owner';
+      const claim = claims.make(worktree.id, sessionId, role);
+      const answer = { ...store.worktree(worktree.id), claim, created: false };
+      keep(answer);
+      return answer;
+    });
+    // A name is free once what is left under it is archived.
+    if (!claimed && found) await this.#clearName(found.id);
+    return claimed;
+  }
+
+  async #clearName(id: string): Promise<void> {
+    const { db, store } = this.#given;
+    const { status } = await db.read(() => store.worktree(id));
+    if (status === 'missing') await this.#cleanUp(id, 'its name was taken again', { anyway: true });
+  }
+
+  async #make(
+    repository: Repository,
+    directory: string,
+    wanted: Wanted,
+    keep: Keep,
+  ): Promise<ResponseOf<typeof createWorktree>> {
+    const { db, store, claims, workshop, ids, clock, settings, failpoint } = this.#given;
+    const planned = newWorktree(wanted, {
+      id: ids.next('wt'),
+      root: workshop.root,
+      repoRoot: repository.root,
+      policy: settings().deletion_policy_default,
+      now: clock.now(),
+      ...(await this.#base(directory, wanted.base_ref ?? null)),
+    });
+    await workshop.assertFree(planned, repository);
+    await db.transact(() =>
+      store.operations.insert({ kind: 'create', worktree: planned, tip: planned.base_commit }),
+    );
+    failpoint('worktree.creating');
+    return this.#orUndo(planned, 'the worktree could not be made', async () => {
+      await workshop.add(planned, repository);
+      const init_script = await this.#initialise(planned, wanted);
+      return db.transact(() => {
+        assertOpen(this.#given.sessions.session(wanted.source_session_id));
+        store.create({ ...planned, init_script });
+        const claim = claims.make(planned.id, wanted.source_session_id, 'owner');
+        this.#forgetOperation(planned);
+        const answer = { ...store.worktree(planned.id), claim, created: true };
+        keep(answer);
+        return answer;
+      });
+    });
+  }
+
+  /** What a worktree begins from, by the name that was given, else by what is checked out where it was asked for. */
+  async #base(
+    directory: string,
+    named: string | null,
+  ): Promise<{ baseRef: string; baseCommit: string }> {
+    const { git } = this.#given.workshop;
+    const commit = await commitOf(git, directory, named ?? 'HEAD');
+    if (commit === null && named !== null)
+      throw new AppError('invalid', `base_ref "${named}" is no commit of ${directory}`);
+    if (commit === null)
+      throw new AppError('invalid', `${directory} has no commit yet: make one, or name a base_ref`);
+    const branch = await git.maybe({ directory }, ['symbolic-ref', '--quiet', '--short', 'HEAD']);
+    return { baseRef: named ?? branch ?? commit, baseCommit: commit };
+  }
+
+  async #initialise(
+    worktree: Worktree,
+    { run_init_script }: Wanted,
+  ): Promise<Worktree['init_script']> {
+    const { settings, removedVariables, stopping, supervisor, clock } = this.#given;
+    if (run_init_script === false) return worktree.init_script;
+    return runInitScript(worktree, {
+      supervisor,
+      clock,
+      script: settings().init_script_path,
+      remove: new Set(removedVariables()),
+      signal: stopping,
+    });
+  }
+
+  /**
+   * Runs the steps of an operation that was written. Where they fail, they have left nothing, and so it is forgotten;
+   * where it is the row that could not be written, what they made is taken away. When the server stops, the next
+   * start does it.
+   */
+  async #orUndo<T>(worktree: Worktree, what: string, steps: () => Promise<T>): Promise<T> {
+    const { db, store, workshop, stopping, logger } = this.#given;
+    try {
+      return await steps();
+    } catch (error) {
+      if (stopping.aborted)
+        throw new AppError('shutting_down', 'the server is stopping: try again when it is back', {
+          cause: error,
+        });
+      try {
+        const operation = await db.read(() => store.operations.get(worktree.id));
+        const repository = await knownRepository(workshop.git, worktree.repo_root);
+        if (fs.existsSync(worktree.path) && operation)
+          await workshop.discard(worktree, repository, operation.tip ?? '');
+        await db.transact(() => this.#forgetOperation(worktree));
+      } catch (undoing) {
+        logger.warn(
+          { err: undoing, worktree_id: worktree.id },
+          'a half-made worktree could not be taken away: the next start tries again',
+        );
+      }
+      throw refusal(what, error);
+    }
+  }
+
+  #forgetOperation({ id }: Worktree): void {
+    this.#given.store.operations.deleteWhere('id = ?', id);
+  }
+
+  async #restore(id: string, name: string, keep: Keep): Promise<Worktree> {
+    const { db, store, workshop, clock, failpoint } = this.#given;
+    const found = await db.read(() => store.worktree(id));
+    await this.#noteIfMissing(found);
+    if ((await db.read(() => store.worktree(id))).status === 'missing')
+      await this.#cleanUp(id, 'it is to be restored', { anyway: true });
+    const old = await db.read(() => store.worktree(id));
+    if (old.status !== 'cleaned')
+      throw new AppError(
+        'conflict',
+        `worktree ${id} is ${old.status}: there is nothing to restore`,
+      );
+    const repository = await knownRepository(workshop.git, old.repo_root);
+    if (!repository)
+      throw new AppError(
+        'conflict',
+        `the repository ${old.repo_root} is gone: bring it back first`,
+      );
+    const planned = renamed(old, name, workshop.root);
+    await workshop.assertFree(planned, repository);
+    const tip = await workshop.restorable(planned, repository);
+    await db.transact(() => store.operations.insert({ kind: 'restore', worktree: planned, tip }));
+    failpoint('worktree.restoring');
+    return this.#orUndo(planned, 'the worktree could not be restored', async () => {
+      await workshop.restore(planned, repository);
+      failpoint('worktree.restored');
+      return db.transact(() => {
+        const now: Worktree = { ...planned, status: 'retained', updated_at: clock.now() };
+        store.move(now, 'worktree.restored');
+        this.#forgetOperation(planned);
+        keep(now);
+        return now;
+      });
+    });
+  }
+
+  /** Cleans up, or says why not. A missing one goes whatever its policy is: only its branch is left of it. */
+  async #cleanUp(
+    id: string,
+    reason: string | null,
+    { anyway = false, wasActive = false }: How = {},
+  ): Promise<CleanupResult> {
+    const { db, store, workshop } = this.#given;
+    const found = await db.read(() => store.worktree(id));
+    if (found.status === 'cleaned')
+      return this.#result(id, { status: 'cleaned', diagnostics: ['it had been cleaned up'] });
+    await this.#noteIfMissing(found);
+    const { worktree, users } = await db.read(() => ({
+      worktree: store.worktree(id),
+      users: this.#usersOf(found),
+    }));
+    if (users.length > 0 && !anyway)
+      return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
+    if (worktree.deletion_policy === 'retain_on_last_claim' && worktree.status !== 'missing')
+      return this.#retain(id, wasActive, 'its deletion_policy is retain_on_last_claim');
+    try {
+      const repository = await knownRepository(workshop.git, worktree.repo_root);
+      if (!repository)
+        return await this.#fail(id, reason, `its repository ${worktree.repo_root} is gone`);
+      const obstacle = await workshop.obstacle(worktree, repository);
+      if (obstacle !== null) return await this.#fail(id, reason, obstacle);
+      return await this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
+    } catch (error) {
+      const said = reasonOf(error);
+      if (said === null && (error as NodeJS.ErrnoException).code === undefined) throw error;
+      // What lies aside is for the next start.
+      if (workshop.aside(found) === null) await db.transact(() => this.#forgetOperation(found));
+      await this.#noteIfMissing(found);
+      return this.#fail(id, reason, said ?? (error as Error).message);
+    }
+  }
+
+  async #archiveAndRemove(
+    worktree: Worktree,
+    repository: Repository,
+    reason: string | null,
+    { anyway, wasActive }: Required<How>,
+  ): Promise<CleanupResult> {
+    const { db, store, claims, workshop, clock } = this.#given;
+    const { id } = worktree;
+    const snapshot = await workshop.look(worktree, repository);
+    if (snapshot.nested.length > 0) return this.#fail(id, reason, saidOfInner(snapshot.nested));
+    const isNeeded = holdsWork(snapshot);
+    if (isNeeded && worktree.deletion_policy === 'delete_if_clean' && worktree.status !== 'missing')
+      return this.#retain(
+        id,
+        wasActive,
+        'it holds work, and its deletion_policy is delete_if_clean',
+      );
+    const { tip } = snapshot;
+    await db.transact(() => store.operations.insert({ kind: 'remove', worktree, tip }));
+    if (isNeeded) await workshop.archive(worktree, repository, snapshot);
+    const users = await db.transact(() => {
+      const archive_ref = archiveRef(id);
+      const now: Worktree = { ...store.worktree(id), archive_ref, updated_at: clock.now() };
+      if (isNeeded) store.move(now, 'worktree.archived');
+      const left = anyway ? [] : this.#usersOf(now);
+      if (left.length > 0) this.#forgetOperation(now);
+      return left;
+    });
+    if (users.length > 0)
+      return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
+    const removed = await workshop.remove(worktree, repository, tip);
+    const archive_ref = await workshop.archiveOf(worktree);
+    await db.transact(() => {
+      for (const { session_id } of store.activeClaimsOn(id)) claims.release(id, session_id);
+      const cleaned: Worktree = {
+        ...store.worktree(id),
+        status: 'cleaned',
+        archive_ref,
+        updated_at: clock.now(),
+      };
+      store.move(cleaned, 'worktree.cleaned', { reason });
+      this.#forgetOperation(cleaned);
+    });
+    return this.#result(id, {
+      status: 'cleaned',
+      deleted_path: removed.path,
+      deleted_branch: removed.branch,
+      diagnostics: removed.diagnostics,
+    });
+  }
+
+  async #retain(id: string, wasActive: boolean, why: string): Promise<CleanupResult> {
+    const { db, store } = this.#given;
+    if (wasActive) await db.transact(() => store.move(store.worktree(id), 'worktree.retained'));
+    return this.#result(id, { status: 'retained_by_policy', diagnostics: [why] });
+  }
+
+  async #fail(id: string, reason: string | null, why: string): Promise<CleanupResult> {
+    const { db, store } = this.#given;
+    const diagnostics = [why];
+    await db.transact(() =>
+      store.move(store.worktree(id), 'worktree.cleanup_failed', { reason, diagnostics }),
+    );
+    return this.#result(id, { status: 'failed', diagnostics });
+  }
+
+  #result(id: string, outcome: Outcome): Promise<CleanupResult> {
+    const { db, store } = this.#given;
+    return db.read(() => {
+      const worktree = store.worktree(id);
+      return {
+        worktree,
+        deleted_path: false,
+        deleted_branch: false,
+        archive_ref: worktree.archive_ref,
+        active_claims: store.activeClaimsOn(id).length,
+        diagnostics: [],
+        ...outcome,
+      };
+    });
+  }
+
+  /** Who needs a worktree, in words: whoever claims it, and whoever works in it. */
+  #usersOf({ id, path: place }: Worktree): string[] {
+    const { store, sessions, processes } = this.#given;
+    return [
+      ...store.activeClaimsOn(id).map(({ session_id }) => `session ${session_id} claims it`),
+      ...sessions.openIn(place).map((one) => `session ${one.id} works in it`),
+      ...processes.unfinishedIn(place).map((one) => `process ${one.process_id} works in it`),
+    ];
+  }
+
+  /** What a cleanup would do, as far as that is known without a look at the files. */
+  #fateOf({ deletion_policy: policy }: Worktree, users: readonly string[]): string {
+    if (users.length > 0) return `it would stay: ${users.join(', ')}`;
+    if (policy === 'retain_on_last_claim') return `it would stay: its deletion_policy is ${policy}`;
+    if (policy === 'delete_if_clean') return 'nobody claims it: it would go if it is clean';
+    return 'nobody claims it: it would go, its work archived';
+  }
+
+  /** Writes that a worktree is missing, where its path is gone. */
+  async #noteIfMissing({ id, path: place }: Worktree): Promise<void> {
+    const { db, store, clock } = this.#given;
+    if (fs.existsSync(place)) return;
+    await db.transact(() => {
+      const now = store.worktree(id);
+      if (now.status !== 'active' && now.status !== 'retained') return;
+      store.move({ ...now, status: 'missing', updated_at: clock.now() }, 'worktree.missing');
+    });
+  }
+}
+
+function turnOf(repoRoot: string, name: string): string {
+  return `${repoRoot}\0${name}`;
+}
+
+function activeRole(claim: Claim | undefined): Claim['claim_role'] | undefined {
+  return claim?.released_at === null ? claim.claim_role : undefined;
+}
+
+function realPath(directory: string): string {
+  try {
+    return fs.realpathSync(directory);
+  } catch {
+    return path.resolve(directory);
+  }
+}

@@ -1,0 +1,128 @@
+import type { EventKind } from '../api/events.ts';
+import type { Claim, Worktree } from '../api/worktrees.ts';
+import { AppError } from '../errors.ts';
+import type { EventLog } from '../events/log.ts';
+import type { Database } from '../store/database.ts';
+import { RecordTable } from '../store/records.ts';
+import type { Statement } from '../store/statement.ts';
+import { worktreeInEvents } from './worktree.ts';
+
+/**
+ * What git is about to do, or was when the server died. `worktree` is as it will be in the end. A removal says where
+ * the branch stood that goes with it.
+ */
+export interface Operation {
+  kind: 'create' | 'remove' | 'restore';
+  worktree: Worktree;
+  tip: string | null;
+}
+
+/** The rows of worktrees and claims. Each change is written with the event that tells of it. */
+export class WorktreeStore {
+  readonly worktrees: RecordTable<Worktree>;
+  readonly operations: RecordTable<Operation>;
+  readonly #claims: RecordTable<Claim>;
+  readonly #counts: Statement<[string, number]>;
+  readonly #activeClaims: Statement<[number]>;
+  readonly #operationCount: Statement<[number]>;
+  readonly #log: EventLog;
+
+  constructor({ db, log }: { db: Database; log: EventLog }) {
+    this.#log = log;
+    this.worktrees = new RecordTable(db, 'worktrees', ({ id }) => id);
+    this.operations = new RecordTable(db, 'worktree_operations', ({ worktree }) => worktree.id);
+    this.#claims = new RecordTable(db, 'worktree_claims', claimId);
+    this.#counts = db.prepare('SELECT status, count(*) FROM worktrees GROUP BY status');
+    this.#activeClaims = db.prepare(
+      'SELECT count(*) FROM worktree_claims WHERE released_at IS NULL',
+    );
+    this.#operationCount = db.prepare('SELECT count(*) FROM worktree_operations');
+  }
+
+  /** Throws `not_found`. */
+  worktree(id: string): Worktree {
+    const worktree = this.worktrees.get(id);
+    if (worktree) return worktree;
+    throw new AppError('not_found', `no worktree "${id}"; see cadre worktrees list`);
+  }
+
+  /** The worktrees of a repository that have a name, oldest first: at most one of them is there. */
+  named(repoRoot: string, name: string): Worktree[] {
+    return this.worktrees.where('repo_root = ? AND worktree_name = ?', repoRoot, name);
+  }
+
+  /** Worktrees that should be there, oldest first. */
+  present(): Worktree[] {
+    return this.worktrees.where("status IN ('active', 'retained')");
+  }
+
+  retained(): Worktree[] {
+    return this.worktrees.where("status = 'retained'");
+  }
+
+  create(worktree: Worktree): void {
+    this.worktrees.insert(worktree);
+    this.#append('worktree.created', worktree, worktree.source_session_id, { worktree });
+  }
+
+  /** Writes a worktree that moved on. */
+  move(worktree: Worktree, kind: EventKind, more: Record<string, unknown> = {}): void {
+    this.worktrees.update(worktree);
+    const payload = { worktree: worktreeInEvents(worktree), ...more };
+    this.#append(kind, worktree, worktree.source_session_id, payload);
+  }
+
+  /** Writes a claim that was made or released, and its worktree as that left it. */
+  moveClaim(worktree: Worktree, claim: Claim, kind: EventKind): void {
+    this.worktrees.update(worktree);
+    if (this.#claims.get(claimId(claim))) this.#claims.update(claim);
+    else this.#claims.insert(claim);
+    const payload = { worktree: worktreeInEvents(worktree), claim };
+    this.#append(kind, worktree, claim.session_id, payload);
+  }
+
+  claim(worktreeId: string, sessionId: string): Claim | undefined {
+    return this.#claims.get(`${worktreeId}/${sessionId}`);
+  }
+
+  /** Every claim there was, oldest first. */
+  claimsOn(worktreeId: string): Claim[] {
+    return this.#claims.where('worktree_id = ?', worktreeId);
+  }
+
+  activeClaimsOn(worktreeId: string): Claim[] {
+    return this.#claims.where('worktree_id = ? AND released_at IS NULL', worktreeId);
+  }
+
+  activeClaimsOf(sessionId: string): Claim[] {
+    return this.#claims.where('session_id = ? AND released_at IS NULL', sessionId);
+  }
+
+  /** Every session that claims something. */
+  claimants(): string[] {
+    const active = this.#claims.where('released_at IS NULL');
+    return [...new Set(active.map(({ session_id }) => session_id))];
+  }
+
+  /** How many there are, and how many of what. */
+  counts(): { byStatus: Map<string, number>; activeClaims: number; underWay: number } {
+    return {
+      byStatus: new Map(this.#counts.all()),
+      activeClaims: this.#activeClaims.get()?.[0] ?? 0,
+      underWay: this.#operationCount.get()?.[0] ?? 0,
+    };
+  }
+
+  #append(
+    kind: EventKind,
+    { id: worktree_id, team_id }: Worktree,
+    session_id: string,
+    payload: Record<string, unknown>,
+  ): void {
+    this.#log.append({ kind, worktree_id, session_id, team_id, payload });
+  }
+}
+
+function claimId({ worktree_id, session_id }: Claim): string {
+  return `${worktree_id}/${session_id}`;
+}

@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto';
+import path from 'node:path';
+import type { BodyOf } from '../api/endpoint.ts';
+import type { Claim, createWorktree, Worktree } from '../api/worktrees.ts';
+import { AppError } from '../errors.ts';
+
+const DEFAULT_PREFIX = 'cadre';
+
+/** What a request says of a worktree that is to be there. */
+export type Wanted = BodyOf<typeof createWorktree>;
+
+/** What was found out for a worktree that is to be made. */
+interface Grounds {
+  id: string;
+  root: string;
+  repoRoot: string;
+  baseRef: string;
+  baseCommit: string;
+  policy: Worktree['deletion_policy'];
+  now: number;
+}
+
+/** A worktree as it will be when it is made. */
+export function newWorktree(wanted: Wanted, grounds: Grounds): Worktree {
+  const { worktree_name, source_session_id } = wanted;
+  return {
+    id: grounds.id,
+    worktree_name,
+    repo_root: grounds.repoRoot,
+    path: pathFor(grounds.root, grounds.repoRoot, worktree_name),
+    branch: branchFor(wanted),
+    base_ref: grounds.baseRef,
+    base_commit: grounds.baseCommit,
+    deletion_policy: wanted.deletion_policy ?? grounds.policy,
+    status: 'active',
+    source_session_id,
+    team_id: wanted.team_id ?? null,
+    operation_id: wanted.operation_id ?? null,
+    init_script: { status: 'off', exit_code: null, output_tail: '' },
+    archive_ref: null,
+    created_at: grounds.now,
+    updated_at: grounds.now,
+  };
+}
+
+export function branchFor({ branch_prefix, worktree_name }: Wanted): string {
+  return `${branch_prefix ?? DEFAULT_PREFIX}/${worktree_name}`;
+}
+
+/** Where a worktree lies: by the name of its repository, and by its path, since names are not unique. */
+export function pathFor(root: string, repoRoot: string, name: string): string {
+  const digest = createHash('sha256').update(repoRoot).digest('hex').slice(0, 8);
+  const readable = path.basename(repoRoot, '.git').replaceAll(/[^A-Za-z0-9._-]/g, '-') || 'repo';
+  return path.join(root, `${readable.slice(0, 100)}-${digest}`, name);
+}
+
+/** The worktree under another name, of which its path and its branch are made. */
+export function renamed(worktree: Worktree, name: string, root: string): Worktree {
+  const prefix = worktree.branch.slice(0, worktree.branch.lastIndexOf('/'));
+  return {
+    ...worktree,
+    worktree_name: name,
+    path: pathFor(root, worktree.repo_root, name),
+    branch: `${prefix}/${name}`,
+  };
+}
+
+/** Throws `conflict` where a worktree that is there is not what was asked for. */
+export function assertAsWanted(worktree: Worktree, wanted: Wanted): void {
+  const { base_ref, branch_prefix, deletion_policy } = wanted;
+  const differs =
+    (base_ref && base_ref !== worktree.base_ref && `base_ref ${worktree.base_ref}`) ||
+    (branch_prefix && branchFor(wanted) !== worktree.branch && `branch ${worktree.branch}`) ||
+    (deletion_policy &&
+      deletion_policy !== worktree.deletion_policy &&
+      `deletion_policy ${worktree.deletion_policy}`);
+  if (!differs) return;
+  throw new AppError(
+    'conflict',
+    `worktree ${worktree.worktree_name} is there with ${differs}: leave that out, or take another name`,
+  );
+}
+
+/** Throws `conflict` for a worktree that is not there any more. */
+export function assertThere({ id, status }: Worktree): void {
+  if (status === 'active' || status === 'retained') return;
+  throw new AppError('conflict', `worktree ${id} is ${status}: restore it, or create another`);
+}
+
+/** The claim of a session: the one it has, else a new one. Throws `claim_conflict` for one in another role. */
+export function claimedBy(
+  sessionId: string,
+  role: Claim['claim_role'],
+  { worktree, held, now }: { worktree: Worktree; held: Claim | undefined; now: number },
+): Claim {
+  if (!held || held.released_at !== null)
+    return {
+      worktree_id: worktree.id,
+      session_id: sessionId,
+      claim_role: role,
+      created_at: now,
+      released_at: null,
+    };
+  if (held.claim_role === role) return held;
+  throw new AppError(
+    'claim_conflict',
+    `session ${sessionId} claims ${worktree.id} as ${held.claim_role}: release that first`,
+  );
+}
+
+/** The worktree as events carry it once it was told of: without what never changes and may be long. */
+export function worktreeInEvents({
+  init_script: _initScript,
+  ...rest
+}: Worktree): Omit<Worktree, 'init_script'> {
+  return rest;
+}

@@ -1,0 +1,203 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../src/api/index.ts';
+import type { Worktree } from '../../src/api/worktrees.ts';
+import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { openSession } from '../support/turns.ts';
+import {
+  branches,
+  cleanUp,
+  commit,
+  create,
+  get,
+  git,
+  known,
+  kindsOf,
+  makeRepository,
+  read,
+  release,
+  restore,
+  write,
+} from './support/work.ts';
+
+interface Life extends TestServer {
+  repo: string;
+  session: string;
+}
+
+/** Runs `before`, then `dying` on a server that dies at a place, and `after` on the next one. */
+async function acrossDeath<T>(
+  point: string,
+  {
+    before,
+    dying,
+    after,
+  }: {
+    before: (life: Life) => Promise<T>;
+    dying: (life: Life, left: T) => Promise<unknown>;
+    after: (life: Life, left: T) => Promise<void>;
+  },
+): Promise<void> {
+  await using place = tempDirectory('death');
+  const data = path.join(place.path, 'data');
+  fs.mkdirSync(data);
+  const repo = makeRepository(path.join(place.path, 'repo'));
+  let server = await startServer(data);
+  try {
+    const { id: session } = await openSession(server.client, repo);
+    const left = await before({ ...server, repo, session });
+    await server.end('SIGTERM');
+    server = await startServer(data, { env: { CADRE_FAILPOINTS: `${point}=kill` } });
+    await expect(dying({ ...server, repo, session }, left)).rejects.toThrow();
+    expect((await server.exited).signal).toBe('SIGKILL');
+    server = await startServer(data);
+    await after({ ...server, repo, session }, left);
+    const counts = await server.client.call(endpoints.getWorktreeDiagnostics, {});
+    expect(counts.under_way).toBe(0);
+    for (const name of fs
+      .readdirSync(path.join(data, 'worktrees'))
+      .filter((one) => one.startsWith('.')))
+      expect(fs.readdirSync(path.join(data, 'worktrees', name))).toEqual([]);
+  } finally {
+    await server.end('SIGKILL');
+    await untilNothingCarries(place.path);
+  }
+}
+
+/** Work of each kind in a worktree. */
+function work({ path: place }: Worktree): void {
+  write(place, { 'committed.txt': 'committed\n' });
+  commit(place, 'mine');
+  write(place, { 'staged.txt': 'staged\n' });
+  git(place, 'add', '--all');
+  write(place, { 'staged.txt': 'changed\n', 'untracked.txt': 'untracked\n' });
+}
+
+function expectWork({ path: place }: Worktree): void {
+  expect(git(place, 'symbolic-ref', '--short', 'HEAD')).toBe('cadre/tree');
+  expect(git(place, 'show', 'HEAD:committed.txt')).toBe('committed');
+  expect(git(place, 'show', ':staged.txt')).toBe('staged');
+  expect(read(place, 'staged.txt')).toBe('changed\n');
+  expect(read(place, 'untracked.txt')).toBe('untracked\n');
+  expect(git(place, 'status', '--porcelain')).toBe('AM staged.txt\n?? untracked.txt');
+}
+
+/** The record and the repository say the same. */
+function expectTruth({ repo }: Life, tree: Worktree): void {
+  const refs = git(repo, 'for-each-ref', '--format=%(refname)', 'refs/cadre');
+  expect(refs).toBe(tree.archive_ref ?? '');
+  const isThere = tree.status === 'active' || tree.status === 'retained';
+  expect(fs.existsSync(tree.path)).toBe(isThere);
+  expect(branches(repo)).toEqual(isThere ? ['cadre/tree', 'main'] : ['main']);
+  expect(known(repo)).toEqual(isThere ? [tree.path] : []);
+}
+
+async function cleaned(life: Life): Promise<Worktree> {
+  const tree = await create(life);
+  work(tree);
+  const { cleanup } = await release(life, tree, life.session);
+  expect(cleanup?.status).toBe('cleaned');
+  return tree;
+}
+
+describe('a server that is killed while it makes a worktree', () => {
+  test.for(['worktree.creating', 'worktree.added'])(
+    'at %s leaves none, and its name is free.',
+    (point) =>
+      acrossDeath(point, {
+        before: async () => undefined,
+        dying: (life) => create(life),
+        async after(life) {
+          expect(await life.client.call(endpoints.listWorktrees, { query: {} })).toEqual([]);
+          expect([branches(life.repo), known(life.repo)]).toEqual([['main'], []]);
+          const made = await create(life);
+          expect(made.created).toBe(true);
+          expectTruth(life, made);
+        },
+      }),
+  );
+
+  test('in its init script leaves none, and nothing of the script runs on.', () =>
+    acrossDeath('child.registered', {
+      async before({ repo }) {
+        write(repo, { '.cadre/worktree-init.sh': 'echo x > made; sleep 300\n' });
+        commit(repo, 'with a script');
+      },
+      dying: (life) => create(life),
+      async after(life) {
+        expect([branches(life.repo), known(life.repo)]).toEqual([['main'], []]);
+      },
+    }));
+});
+
+describe('a server that is killed while it cleans up a worktree', () => {
+  test.for([
+    ['worktree.archived', 'retained'],
+    ['worktree.aside', 'cleaned'],
+    ['worktree.removed', 'cleaned'],
+  ] as const)('at %s leaves it %s, as its record says, with all its work.', ([point, status]) =>
+    acrossDeath(point, {
+      async before(life) {
+        const tree = await create(life);
+        work(tree);
+        return tree;
+      },
+      dying: (life, tree) => release(life, tree, life.session),
+      async after(life, tree) {
+        const now = await get(life, tree);
+        expect(now).toMatchObject({ status, archive_ref: `refs/cadre/archive/${tree.id}` });
+        expectTruth(life, now);
+        expect((await kindsOf(life)).filter((kind) => kind === 'worktree.cleaned')).toHaveLength(
+          status === 'cleaned' ? 1 : 0,
+        );
+        if (status === 'retained') {
+          expectWork(now);
+          expect((await cleanUp(life, tree)).status).toBe('cleaned');
+        }
+        expectWork(await restore(life, tree));
+      },
+    }),
+  );
+});
+
+describe('a server that is killed while it restores a worktree', () => {
+  test.for(['worktree.restoring', 'worktree.added', 'worktree.restored'])(
+    'at %s leaves it cleaned, and the next try brings all back.',
+    (point) =>
+      acrossDeath(point, {
+        before: cleaned,
+        dying: restore,
+        async after(life, tree) {
+          const now = await get(life, tree);
+          expect(now.status).toBe('cleaned');
+          expectTruth(life, now);
+          expectWork(await restore(life, tree));
+        },
+      }),
+  );
+});
+
+describe('a start', () => {
+  test('notes which worktrees are gone, and keeps the claims of sessions that are not closed.', () =>
+    acrossDeath('worktree.creating', {
+      async before(life) {
+        const gone = await create(life, { worktree_name: 'gone' });
+        const kept = await create(life, { worktree_name: 'kept' });
+        return { gone, kept };
+      },
+      async dying(life, { gone }) {
+        fs.rmSync(gone.path, { recursive: true });
+        await create(life);
+      },
+      async after(life, { gone, kept }) {
+        expect((await get(life, gone)).status).toBe('missing');
+        const there = await get(life, kept);
+        expect(there.status).toBe('active');
+        expect(there.claims.map(({ released_at }) => released_at)).toEqual([null]);
+        const recovery = await life.client.call(endpoints.getRecovery, {});
+        expect(recovery).toMatchObject({ worktrees_missing: [gone.id], claims_released: [] });
+      },
+    }));
+});
