@@ -241,6 +241,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     readPrinted: (id) => readPrinted((stream) => logPath(logs, id, stream), NOTICE_TAIL),
     notices,
     inbox,
+    teams: teamStore,
     ledger,
     clock,
     logger,
@@ -369,6 +370,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     store: teamStore,
     sessions: sessionStore,
     sessionService: sessions,
+    worktrees: worktreeStore,
     dispatcher,
     clock,
     ids,
@@ -395,11 +397,21 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     sessions: sessionStore,
     sessionService: sessions,
     messages,
+    worktrees,
+    worktreeStore,
+    claims,
     clock,
     ids,
+    failpoint,
+    logger,
     presets: () => live.now.teams.model_presets,
   });
-  const views = new TeamViews({ db, store: teamStore, sessions: sessionStore });
+  const views = new TeamViews({
+    db,
+    store: teamStore,
+    sessions: sessionStore,
+    worktrees: worktreeStore,
+  });
   const teamwork = { teams, messages, spawns, views };
   const keptAnswers = new KeptAnswers({ db, clock });
   const gateway = new ToolGateway({
@@ -470,6 +482,9 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const url = await server.listen(host, port);
   for (const turn of recovered.startTurns) runner.start(turn);
   await inbox.open();
+  const undone = spawns
+    .undoLeft()
+    .catch((error: unknown) => logger.error({ err: error }, 'spawns could not be undone'));
   for (const approval of sessionStore.allPendingApprovals()) desk.watchExpiry(approval);
   const verifying = new AbortController();
   const verified = verifySessions({
@@ -534,6 +549,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     await runner.stop(config.server.drain_ms, hurry);
     await processesEnded;
     await endWorktrees(hurry);
+    await undone;
+    await spawns.idle();
     await verified;
     await supervisor.endAll(hurry.aborted ? 0 : CHILD_GRACE_MS);
     await server.close();

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { failure, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
+import { reference, worktree, worktreeName } from './worktrees.ts';
 import { inputItem, providerId, session, storedImage, storedInputItem } from './sessions.ts';
 
 export const priority = z.enum(['high', 'normal', 'low']);
@@ -111,6 +112,7 @@ const memberRow = member.extend({
     })
     .nullable()
     .describe('What the member last said or was told in the team.'),
+  worktree: worktree.nullable().describe('Where it works, as far as the server made that.'),
   context_window_remaining_percentage: z.int().nullable(),
   pending_deliveries: z.int(),
 });
@@ -229,10 +231,23 @@ const spawned = z
     team,
     session,
     member,
+    worktree: worktree.nullable(),
     onboarding: z.looseObject({ message_id: z.string(), delivery_ids: z.array(z.string()) }),
   })
   .meta({ id: 'SpawnedMember', description: 'A session that was opened for a team.' });
 export type SpawnedMember = z.output<typeof spawned>;
+
+const worktreeWish = z.strictObject({
+  mode: z
+    .enum(['none', 'create', 'reuse'])
+    .describe(
+      'none: it works where the source session does. create: in a new one. reuse: in the one of that name, which is made where there is none.',
+    ),
+  name: worktreeName.nullish().describe('create: default after the operation. reuse: needed.'),
+  branch_prefix: reference.nullish(),
+  base_ref: reference.nullish(),
+  run_init_script: z.boolean().nullish(),
+});
 
 export const spawnMember = endpoint({
   method: 'POST',
@@ -251,6 +266,7 @@ export const spawnMember = endpoint({
     title: memberTitle,
     prompt: z.string().min(1).nullish().describe('Its first message.'),
     image_paths: imagePaths,
+    worktree: worktreeWish.nullish(),
   }),
   bodyLimit: 8 * 1024 * 1024,
   response: spawned,
@@ -259,6 +275,7 @@ export const spawnMember = endpoint({
     'team_deleted',
     'session_closed',
     'session_failed',
+    'conflict',
     'provider_unavailable',
     'unknown_model_preset',
     'unsupported_provider_images',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { imagePaths, memberTitle, policy, priority } from './teams.ts';
+import { worktreeName } from './worktrees.ts';
 import { providerId } from './sessions.ts';
 import { getProcessLogs, killReason, newProcess } from './processes.ts';
 
@@ -79,6 +80,9 @@ const teamTools = {
       prompt: z.string().min(1).nullish().describe('What the new member is told first.'),
       model_preset: z.string().nullish().describe('Which model it is; else it is as you are.'),
       provider: providerId.nullish(),
+      worktree_name: worktreeName
+        .nullish()
+        .describe('A git worktree for it; made where there is none.'),
       image_paths: imagePaths,
       remove_agent_ids: z.array(z.string()).min(1).nullish(),
     }),

@@ -92,7 +92,7 @@ export function teamToolkit(given: {
 
   async function add(
     team: Team,
-    { title, prompt, model_preset, provider, image_paths }: AddArgs,
+    { worktree_name: name, image_paths, ...wanted }: AddArgs,
     session: Session,
   ): Promise<Record<string, unknown>> {
     if (team.lead_agent_id !== session.id && !settings().non_lead_can_add_members)
@@ -100,11 +100,11 @@ export function teamToolkit(given: {
         'unauthorized',
         `only ${team.lead_agent_id}, the lead, adds members: ask it to`,
       );
-    const images = absolute(image_paths, session);
-    const wanted = { title, prompt, model_preset, provider, image_paths: images };
     const { operation_id, done } = await spawns.begin(team.id, {
       ...wanted,
       source_session_id: session.id,
+      image_paths: absolute(image_paths, session),
+      worktree: name ? { mode: 'reuse', name } : null,
     });
     const late = new AbortController();
     const limit = clock.sleep(SPAWN_WAIT_MS, late.signal).then(
@@ -146,6 +146,7 @@ interface AddArgs {
   prompt?: string | null | undefined;
   model_preset?: string | null | undefined;
   provider?: Session['provider'] | null | undefined;
+  worktree_name?: string | null | undefined;
   image_paths?: string[] | null | undefined;
 }
 

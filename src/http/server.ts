@@ -134,7 +134,6 @@ export function createHttpServer(given: {
   sessionRoutes(mount, given.sessions);
   processRoutes(mount, { ...given, streams });
   worktreeRoutes(mount, given.worktrees);
-  eventRoutes(mount, { ...given, streams, epoch: self.epoch });
   teamRoutes(mount, given.teams);
   eventRoutes(mount, { ...given, teams: given.teams.teams, streams, epoch: self.epoch });
   tokenRoutes(mount, given.tokens);

@@ -14,6 +14,7 @@ import type { ExitNotices } from '../processes/notices.ts';
 import type { ProcessStore } from '../processes/store.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
+import type { TeamStore } from '../teams/store.ts';
 import type { WorktreeMender } from '../worktrees/mend.ts';
 import { planRecovery } from './plan.ts';
 
@@ -36,6 +37,7 @@ interface RecoverOptions {
   notices: ExitNotices;
   worktrees: WorktreeMender;
   inbox: Inbox;
+  teams: TeamStore;
   ledger: Ledger;
   clock: Clock;
   logger: Logger;
@@ -114,7 +116,7 @@ export async function recover(given: RecoverOptions): Promise<Recovered> {
       orphans_killed,
       claims_released,
       worktrees_missing,
-      deliveries_retried: [],
+      deliveries_retried: given.teams.allWaiting().map(({ id }) => id),
     };
     log.append({ kind: 'runtime.recovered', payload: { recovery: summary } });
     return {

@@ -18,6 +18,7 @@ import type { SessionService } from '../sessions/service.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import type { RecordPage } from '../store/records.ts';
+import type { WorktreeStore } from '../worktrees/store.ts';
 import { type Dispatcher, recipientLeft } from './dispatcher.ts';
 import type { TeamStore } from './store.ts';
 import { BY_API, memberIn, withoutMember } from './team.ts';
@@ -28,6 +29,7 @@ export class TeamService {
   readonly #store: TeamStore;
   readonly #sessions: SessionStore;
   readonly #sessionService: SessionService;
+  readonly #worktrees: WorktreeStore;
   readonly #dispatcher: Dispatcher;
   readonly #clock: Clock;
   readonly #ids: Ids;
@@ -38,6 +40,7 @@ export class TeamService {
     store: TeamStore;
     sessions: SessionStore;
     sessionService: SessionService;
+    worktrees: WorktreeStore;
     dispatcher: Dispatcher;
     clock: Clock;
     ids: Ids;
@@ -48,6 +51,7 @@ export class TeamService {
     this.#store = given.store;
     this.#sessions = given.sessions;
     this.#sessionService = given.sessionService;
+    this.#worktrees = given.worktrees;
     this.#dispatcher = given.dispatcher;
     this.#clock = given.clock;
     this.#ids = given.ids;
@@ -106,6 +110,7 @@ export class TeamService {
       const team = this.#store.openTeam(id);
       assertNotClosed(this.#sessions.session(body.agent_id));
       if (body.added_by) this.#sessions.session(body.added_by);
+      if (body.worktree_id) this.#worktrees.worktree(body.worktree_id);
       this.#join(team, body);
       return this.#answer(id, keep);
     });

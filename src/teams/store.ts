@@ -183,6 +183,15 @@ export class TeamStore {
     this.#setHops.run(teamId, hops);
   }
 
+  /** Members whose spawning a dead server left undone, oldest first. */
+  unfinishedSpawns(): Spawn[] {
+    return this.spawns.where('TRUE');
+  }
+
+  endSpawn({ id }: Spawn): void {
+    this.spawns.deleteWhere('id = ?', id);
+  }
+
   tellSpawnFailed({ id, team_id }: Spawn, error: { code: string; message: string }): void {
     this.#append('team.spawn_failed', team_id, { operation_id: id, error });
   }

@@ -3,6 +3,7 @@ import type { StoredInputItem } from '../api/sessions.ts';
 import type { getTeamView, Member, MemberRow, Message, TeamView } from '../api/teams.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
+import type { WorktreeStore } from '../worktrees/store.ts';
 import type { TeamStore } from './store.ts';
 import { contextRemaining, stateOf } from './team.ts';
 
@@ -14,11 +15,18 @@ export class TeamViews {
   readonly #db: Database;
   readonly #store: TeamStore;
   readonly #sessions: SessionStore;
+  readonly #worktrees: WorktreeStore;
 
-  constructor(given: { db: Database; store: TeamStore; sessions: SessionStore }) {
+  constructor(given: {
+    db: Database;
+    store: TeamStore;
+    sessions: SessionStore;
+    worktrees: WorktreeStore;
+  }) {
     this.#db = given.db;
     this.#store = given.store;
     this.#sessions = given.sessions;
+    this.#worktrees = given.worktrees;
   }
 
   view(
@@ -45,9 +53,12 @@ export class TeamViews {
 
   #row(member: Member): MemberRow {
     const { team_id, agent_id } = member;
+    const session = this.#sessions.session(agent_id);
+    const worktreeId = member.worktree_id ?? session.worktree_id;
     return {
       ...member,
-      state: stateOf(this.#sessions.session(agent_id)),
+      state: stateOf(session),
+      worktree: worktreeId === null ? null : this.#worktrees.worktree(worktreeId),
       last_message: this.#lastMessage(member),
       context_window_remaining_percentage: contextRemaining(
         this.#sessions.newestWithContext(agent_id),
