@@ -179,6 +179,7 @@ describe('messages to a member that is at work', () => {
     withTeam(async (cast) => {
       const work = await atWork(cast);
       const { delivery } = await cast.say('stop', { policy: 'interrupt_after_tool_boundary' });
+      expect(delivery.status).toBe('pending');
       await work.cancelled;
       work.end(interrupted);
       (await cast.stage.provider.nextTurn()).end(completed);
