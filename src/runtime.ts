@@ -221,6 +221,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       new Workshop({
         git: new Git({ marker, signal: endingGit.signal }),
         root: config.worktrees.root_dir ?? path.join(directory, 'worktrees'),
+        scratch: path.join(directory, 'scratch'),
         failpoint,
       }),
   );

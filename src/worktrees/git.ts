@@ -1,7 +1,6 @@
 import { GitPluginError, simpleGit } from 'simple-git';
 import { killCarriers } from '../children/identity.ts';
 import { MARKER_VARIABLE } from '../children/marker.ts';
-import { AppError } from '../errors.ts';
 import { newUuid } from '../lib/ids.ts';
 import { cleanEnvironment } from '../processes/environment.ts';
 
@@ -151,12 +150,6 @@ export async function findGit(): Promise<{ version: string } | { problem: string
       problem: `git ${version} is too old for worktrees: install ${OLDEST.join('.')} or newer`,
     };
   return { version };
-}
-
-/** A failure of git in the words of the interface; what is no such failure is given as it is. */
-export function refusal(what: string, error: unknown): unknown {
-  if (!(error instanceof GitFailure)) return error;
-  return new AppError('conflict', `${what}: ${error.message}`, { cause: error });
 }
 
 function failureOf(exitCode: number, stderr: Buffer): GitFailure {

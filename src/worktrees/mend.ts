@@ -35,7 +35,7 @@ export class WorktreeMender {
   /** Finishes or takes back what was cut off; answers the changes of rows that follow. */
   async mendFiles(): Promise<(() => void)[]> {
     const changes: (() => void)[] = [];
-    for (const operation of this.#store.operations.where('TRUE')) {
+    for (const operation of this.#store.cutOff()) {
       const worktree_id = operation.worktree.id;
       try {
         const change = await this.#mend(operation);

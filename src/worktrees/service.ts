@@ -30,7 +30,6 @@ import type { Database } from '../store/database.ts';
 import type { RecordPage } from '../store/records.ts';
 import { archiveRef } from './archive.ts';
 import type { Claims } from './claims.ts';
-import { refusal } from './git.ts';
 import { runInitScript } from './init-script.ts';
 import { commitOf, findRepository, knownRepository, type Repository } from './repository.ts';
 import { holdsWork } from './snapshot.ts';
@@ -177,8 +176,8 @@ export class WorktreeService {
     for (const { id, path: place, status } of retained) {
       const bytes = await treeBytes(place);
       if (dry_run ?? true) {
-        const users = await db.read(() => this.#usersOf(store.worktree(id)));
-        worktrees.push({ id, status, bytes, reason: this.#fateOf(store.worktree(id), users) });
+        const why = await db.read(() => this.#fateOf(store.worktree(id)));
+        worktrees.push({ id, status, bytes, reason: why });
         continue;
       }
       const { worktree, status: how, diagnostics } = await this.cleanUp(id, 'gc');
@@ -356,7 +355,9 @@ export class WorktreeService {
           'a half-made worktree could not be taken away: the next start tries again',
         );
       }
-      throw refusal(what, error);
+      const reason = reasonOf(error);
+      if (reason === null || error instanceof AppError) throw error;
+      throw new AppError('conflict', `${what}: ${reason}`, { cause: error });
     }
   }
 
@@ -428,11 +429,11 @@ export class WorktreeService {
       return await this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
     } catch (error) {
       const said = reasonOf(error);
-      if (said === null && (error as NodeJS.ErrnoException).code === undefined) throw error;
+      if (said === null) throw error;
       // What lies aside is for the next start.
       if (workshop.aside(found) === null) await db.transact(() => this.#forgetOperation(found));
       await this.#noteIfMissing(found);
-      return this.#fail(id, reason, said ?? (error as Error).message);
+      return this.#fail(id, reason, said);
     }
   }
 
@@ -529,7 +530,9 @@ export class WorktreeService {
   }
 
   /** What a cleanup would do, as far as that is known without a look at the files. */
-  #fateOf({ deletion_policy: policy }: Worktree, users: readonly string[]): string {
+  #fateOf(worktree: Worktree): string {
+    const { deletion_policy: policy } = worktree;
+    const users = this.#usersOf(worktree);
     if (users.length > 0) return `it would stay: ${users.join(', ')}`;
     if (policy === 'retain_on_last_claim') return `it would stay: its deletion_policy is ${policy}`;
     if (policy === 'delete_if_clean') return 'nobody claims it: it would go if it is clean';

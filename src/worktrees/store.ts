@@ -39,6 +39,11 @@ export class WorktreeStore {
     this.#operationCount = db.prepare('SELECT count(*) FROM worktree_operations');
   }
 
+  /** What a dead server was doing, oldest first. */
+  cutOff(): Operation[] {
+    return this.operations.where('TRUE');
+  }
+
   /** Throws `not_found`. */
   worktree(id: string): Worktree {
     const worktree = this.worktrees.get(id);

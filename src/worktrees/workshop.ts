@@ -35,12 +35,16 @@ export class Workshop {
   readonly git: Git;
   /** Where all worktrees are. */
   readonly root: string;
+  /** Where only this server works. */
+  readonly #scratch: string;
   readonly #failpoint: Failpoint;
 
-  constructor(given: { git: Git; root: string; failpoint: Failpoint }) {
-    fs.mkdirSync(given.root, { recursive: true, mode: 0o700 });
+  constructor(given: { git: Git; root: string; scratch: string; failpoint: Failpoint }) {
+    for (const directory of [given.root, given.scratch])
+      fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
     this.git = given.git;
     this.root = fs.realpathSync(given.root);
+    this.#scratch = given.scratch;
     this.#failpoint = given.failpoint;
   }
 
@@ -172,7 +176,7 @@ export class Workshop {
     repository: Repository,
     files: string = worktree.path,
   ): Promise<Snapshot> {
-    const scratch = fs.mkdtempSync(path.join(this.#own('.scratch'), `${worktree.id}-`));
+    const scratch = fs.mkdtempSync(path.join(this.#scratch, `${worktree.id}-`));
     try {
       return await takeSnapshot(
         this.git,
@@ -199,7 +203,7 @@ export class Workshop {
    * no path. What came in between is archived, too; then what lies aside gets a name that says so, and goes.
    */
   async remove(worktree: Worktree, repository: Repository, tip: string | null): Promise<Removed> {
-    const aside = path.join(this.#own('.removed'), worktree.id);
+    const aside = path.join(this.#removed, worktree.id);
     const removed: Removed = { path: false, branch: false, diagnostics: [] };
     const done = `${aside}.archived`;
     if (fs.existsSync(worktree.path)) {
@@ -208,11 +212,11 @@ export class Workshop {
     }
     this.#failpoint('worktree.aside');
     let last = tip;
-    if (fs.existsSync(aside)) {
+    if (!fs.existsSync(done)) {
       const snapshot = await this.#keepAll(worktree, repository, aside);
       if (snapshot.ignored.length > 0) removed.diagnostics.push(saidOfIgnored(snapshot.ignored));
       last = snapshot.tip;
-      fs.renameSync(aside, done);
+      if (fs.existsSync(aside)) fs.renameSync(aside, done);
     }
     removed.path = fs.existsSync(done);
     await removeTree(done).catch((error: unknown) =>
@@ -233,16 +237,16 @@ export class Workshop {
 
   /** Where the files of a worktree lie while it is being removed; null where they do not. */
   aside({ id }: Worktree): string | null {
-    const aside = path.join(this.#own('.removed'), id);
+    const aside = path.join(this.#removed, id);
     return [aside, `${aside}.archived`].find((place) => fs.existsSync(place)) ?? null;
   }
 
   /** Takes away what earlier runs were about to remove when they ended. */
   async sweep(): Promise<void> {
-    for (const name of fs.readdirSync(this.#own('.scratch')))
-      await removeTree(path.join(this.#own('.scratch'), name));
-    for (const name of fs.readdirSync(this.#own('.removed')))
-      if (name.endsWith('.archived')) await removeTree(path.join(this.#own('.removed'), name));
+    for (const name of fs.readdirSync(this.#scratch))
+      await removeTree(path.join(this.#scratch, name));
+    for (const name of fs.readdirSync(this.#removed))
+      if (name.endsWith('.archived')) await removeTree(path.join(this.#removed, name));
   }
 
   /** The archive that a worktree has in its repository. */
@@ -253,7 +257,10 @@ export class Workshop {
     return commit === null ? null : archiveRef(id);
   }
 
-  /** Makes sure that all of what lies aside is archived; where that cannot be, it goes back to its place. */
+  /**
+   * Makes sure that all of what lies aside is archived, and of commits and index where nothing does; where that cannot
+   * be, it goes back to its place.
+   */
   async #keepAll(worktree: Worktree, repository: Repository, aside: string): Promise<Snapshot> {
     try {
       const snapshot = await this.look(worktree, repository, aside);
@@ -262,7 +269,7 @@ export class Workshop {
         await this.archive(worktree, repository, snapshot);
       return snapshot;
     } catch (error) {
-      fs.renameSync(aside, worktree.path);
+      if (fs.existsSync(aside)) fs.renameSync(aside, worktree.path);
       throw error;
     }
   }
@@ -274,14 +281,11 @@ export class Workshop {
     { head, headRef, tip, staged, files }: Snapshot,
   ): Promise<boolean> {
     const kept = await readArchive(this.git, repository, worktree.id);
-    return (
-      kept !== null &&
-      kept.head === head &&
-      kept.headRef === headRef &&
-      kept.tip === tip &&
-      kept.staged === staged &&
-      kept.files === files
-    );
+    if (kept?.tip !== tip) return false;
+    // What an earlier try has removed and had git forget was looked at then.
+    if (files === null && adminDirectory(repository, worktree.path) === null) return true;
+    const isFiles = files === null || kept.files === files;
+    return isFiles && kept.head === head && kept.headRef === headRef && kept.staged === staged;
   }
 
   /** Has git forget a worktree whose files are gone. */
@@ -304,9 +308,9 @@ export class Workshop {
     return true;
   }
 
-  /** A directory of ours between those of repositories. */
-  #own(name: '.scratch' | '.removed'): string {
-    const directory = path.join(this.root, name);
+  /** Where worktrees are put aside: on their own disk, since they are renamed. */
+  get #removed(): string {
+    const directory = path.join(this.root, '.removed');
     fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
     return directory;
   }
@@ -343,7 +347,10 @@ async function openUp(directory: string): Promise<void> {
     if (entry.isDirectory()) await openUp(path.join(directory, entry.name));
 }
 
-/** What git said, where it was git that failed. */
+/** What the system or git said, or we; null for what is a bug. */
 export function reasonOf(error: unknown): string | null {
-  return error instanceof GitFailure || error instanceof AppError ? error.message : null;
+  const isKnown = error instanceof GitFailure || error instanceof AppError;
+  return isKnown || (error as NodeJS.ErrnoException).syscall !== undefined
+    ? (error as Error).message
+    : null;
 }

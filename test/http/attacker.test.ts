@@ -355,11 +355,14 @@ function goodBodyOf({ body }: (typeof table)[number]['endpoint']): object {
     provider: 'acp',
     input: [{ type: 'text', text: 'hi' }],
     decision: 'accept',
-    name: 'a name',
+    name: 'a-name',
     scope: 'read',
     command: 'true',
     api_key: 'sk-not-a-key',
     auth_json: {},
+    session_id: '0123',
+    source_session_id: '0123',
+    worktree_name: 'tree',
   };
   const fields = Object.keys((body as { shape?: object } | null)?.shape ?? {});
   return Object.fromEntries(Object.entries(good).filter(([name]) => fields.includes(name)));

@@ -4,7 +4,7 @@ import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { withRuntime } from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
-import { expectRefusal, pathOf, send, table, unauthorized } from './support/request.ts';
+import { expectRefusal, matches, pathOf, send, table, unauthorized } from './support/request.ts';
 
 const guarded = table.filter(({ endpoint }) => endpoint.access !== 'public');
 const open = table.filter(({ endpoint }) => endpoint.access === 'public');
@@ -13,7 +13,7 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 function methodsOf(path: string): string[] {
   return table
-    .filter(({ endpoint }) => endpoint.path === path)
+    .filter(({ endpoint }) => matches(endpoint, path))
     .map(({ endpoint }) => endpoint.method);
 }
 
@@ -92,8 +92,8 @@ async function expectOtherMethodsRefused(
   endpoint: Endpoint,
   headers: Record<string, string>,
 ) {
-  const allowed = methodsOf(endpoint.path);
   const path = pathOf(endpoint);
+  const allowed = methodsOf(path);
   for (const method of methods.filter((one) => !allowed.includes(one))) {
     const reply = await send(url, { method, path, headers });
     expect([method, reply.status]).toEqual([method, 405]);

@@ -18,8 +18,11 @@ const small: Record<string, string> = {
   children: 'what ran when the last server ended',
   tokens: 'at most 1000, and all of them are kept in memory',
   sessions_active: 'the sessions at work',
+  worktree_claims_active: 'the claims that hold',
+  worktree_operations: 'what git is doing',
   inbox: 'what sessions have not been told of yet',
   inbox_pauses: 'sessions that were stopped, or that no agent can be had for',
+  team_spawns: 'members that are being spawned',
 };
 
 let ran: Ran;

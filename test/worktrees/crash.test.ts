@@ -28,7 +28,7 @@ interface Life extends TestServer {
 }
 
 /** Runs `before`, then `dying` on a server that dies at a place, and `after` on the next one. */
-async function acrossDeath<T>(
+async function expectMended<T>(
   point: string,
   {
     before,
@@ -50,10 +50,13 @@ async function acrossDeath<T>(
     const left = await before({ ...server, repo, session });
     await server.end('SIGTERM');
     server = await startServer(data, { env: { CADRE_FAILPOINTS: `${point}=kill` } });
-    await expect(dying({ ...server, repo, session }, left)).rejects.toThrow();
+    await expect(dying({ ...server, repo, session }, left)).rejects.toMatchObject({
+      code: 'unreachable',
+    });
     expect((await server.exited).signal).toBe('SIGKILL');
     server = await startServer(data);
     await after({ ...server, repo, session }, left);
+    expect(fs.readdirSync(path.join(data, 'scratch'))).toEqual([]);
     const counts = await server.client.call(endpoints.getWorktreeDiagnostics, {});
     expect(counts.under_way).toBe(0);
     for (const name of fs
@@ -106,7 +109,7 @@ describe('a server that is killed while it makes a worktree', () => {
   test.for(['worktree.creating', 'worktree.added'])(
     'at %s leaves none, and its name is free.',
     (point) =>
-      acrossDeath(point, {
+      expectMended(point, {
         before: async () => undefined,
         dying: (life) => create(life),
         async after(life) {
@@ -120,7 +123,7 @@ describe('a server that is killed while it makes a worktree', () => {
   );
 
   test('in its init script leaves none, and nothing of the script runs on.', () =>
-    acrossDeath('child.registered', {
+    expectMended('child.registered', {
       async before({ repo }) {
         write(repo, { '.cadre/worktree-init.sh': 'echo x > made; sleep 300\n' });
         commit(repo, 'with a script');
@@ -138,7 +141,7 @@ describe('a server that is killed while it cleans up a worktree', () => {
     ['worktree.aside', 'cleaned'],
     ['worktree.removed', 'cleaned'],
   ] as const)('at %s leaves it %s, as its record says, with all its work.', ([point, status]) =>
-    acrossDeath(point, {
+    expectMended(point, {
       async before(life) {
         const tree = await create(life);
         work(tree);
@@ -166,7 +169,7 @@ describe('a server that is killed while it restores a worktree', () => {
   test.for(['worktree.restoring', 'worktree.added', 'worktree.restored'])(
     'at %s leaves it cleaned, and the next try brings all back.',
     (point) =>
-      acrossDeath(point, {
+      expectMended(point, {
         before: cleaned,
         dying: restore,
         async after(life, tree) {
@@ -181,7 +184,7 @@ describe('a server that is killed while it restores a worktree', () => {
 
 describe('a start', () => {
   test('notes which worktrees are gone, and keeps the claims of sessions that are not closed.', () =>
-    acrossDeath('worktree.creating', {
+    expectMended('worktree.creating', {
       async before(life) {
         const gone = await create(life, { worktree_name: 'gone' });
         const kept = await create(life, { worktree_name: 'kept' });

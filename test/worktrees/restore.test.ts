@@ -41,7 +41,7 @@ function stateOf(directory: string): Record<string, string> {
 }
 
 /** Does some work in a worktree; it is cleaned up, restored, and is as it was. */
-async function comesBack(stage: Stage, work: (place: string) => void): Promise<string> {
+async function expectBack(stage: Stage, work: (place: string) => void): Promise<string> {
   const tree = await create(stage);
   work(tree.path);
   const before = stateOf(tree.path);
@@ -121,7 +121,7 @@ const works: Record<string, (place: string) => void> = {
 describe('what a worktree holds comes back', () => {
   test.for(Object.keys(works))('%s.', (name) =>
     onStage(async (stage) => {
-      await comesBack(stage, works[name] ?? (() => undefined));
+      await expectBack(stage, works[name] ?? (() => undefined));
     }),
   );
 
@@ -138,7 +138,7 @@ describe('what a worktree holds comes back', () => {
 
   test('on a detached HEAD, with the commits that no branch has.', () =>
     onStage(async (stage) => {
-      await comesBack(stage, (place) => {
+      await expectBack(stage, (place) => {
         git(place, 'checkout', '--quiet', '--detach');
         write(place, { 'c.txt': 'c\n' });
         commit(place, 'detached');

@@ -24,7 +24,8 @@ CREATE TABLE worktree_claims (
   released_at INTEGER AS (record ->> '$.released_at') VIRTUAL
 );
 CREATE INDEX worktree_claims_worktree ON worktree_claims (worktree_id, n);
-CREATE INDEX worktree_claims_active ON worktree_claims (session_id, n) WHERE released_at IS NULL;
+CREATE INDEX worktree_claims_active ON worktree_claims (n) WHERE released_at IS NULL;
+CREATE INDEX worktree_claims_session ON worktree_claims (session_id, n) WHERE released_at IS NULL;
 
 -- What git is doing: written before, deleted with the last step.
 CREATE TABLE worktree_operations (

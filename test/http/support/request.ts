@@ -122,7 +122,8 @@ export function pathOf(endpoint: Endpoint, fill = 'sess_0123'): string {
   return endpoint.path.replaceAll(/\{\w+\}/g, fill);
 }
 
-function matches(endpoint: Endpoint, path: string): boolean {
+/** Whether a path is one of an endpoint's. */
+export function matches(endpoint: Endpoint, path: string): boolean {
   const pattern = endpoint.path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+');
   return new RegExp(`^${pattern}$`).test(path.split('?')[0] ?? '');
 }
