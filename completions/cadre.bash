@@ -8,6 +8,7 @@ _cadre_offers() {
 	providers		whose agents this server can run
 	processes		commands that the server runs and supervises
 	worktrees		git worktrees of sessions; what work they hold is archived before they go
+	teams		sessions that work together, and what they say to each other
 	events		the log of everything that happens
 	mcp		the tools of sessions'\'' agents
 	tokens		tokens for other programs, beside the API token
@@ -206,12 +207,95 @@ cadre worktrees gc
 	--remove		clean it up, its work archived
 cadre worktrees help
 		<command>
+cadre teams
+	list		list teams, newest first
+	get		show a team and its members
+	create		make a team of sessions
+	delete		delete a team; its sessions go on
+	add		add a session to a team
+	remove		take a session out of a team
+	lead		make a member the lead
+	spawn		open a session as a member of a team
+	message		say something to a member
+	broadcast		say something to all members
+	view		show who is in a team, what they do, and what was said last
+	deliveries		list deliveries, newest first
+	retry		try a delivery again
+	cancel		take a message back from those who have not got it
+	interrupt-all		ask for the turns of all members to end
+	help		display help for command
+cadre teams list
+	--limit	<n>	how many at most
+	--all		deleted ones too
+cadre teams get
+		<team>
+cadre teams create
+		<name>
+	--lead	<session>	who leads it
+	--member	<session>...	who else is in it
+cadre teams delete
+		<team>
+cadre teams add
+		<team>
+		<session>
+	--title	<title>	what it is there for
+cadre teams remove
+		<team>
+		<session>
+cadre teams lead
+		<team>
+		<session>
+cadre teams spawn
+		<team>
+		<prompt>
+	--source	<session>	the member that wants it: what is not said is as there
+	--title	<title>	what it is there for
+	--provider	codex|claude|acp	whose agent
+	--model	<model>	a model of the provider
+	--preset	<name>	one of teams.model_presets, instead of provider and model
+	--permission-mode	<mode>	what the agent may do
+	--worktree	<name>	let it work in a git worktree, made where there is none
+	--image	<file>...	an image to show the agent
+cadre teams message
+		<team>
+		<recipient>
+		<text>
+	--from	<session>	who says it (default: the lead)
+	--priority	high|normal|low
+	--policy	non_interrupting|start_new_turn_only|interrupt_after_tool_boundary|immediate_interrupt	whether it waits for the recipient
+	--image	<file>...	an image to show the recipient
+cadre teams broadcast
+		<team>
+		<text>
+	--from	<session>	who says it (default: the lead)
+	--priority	high|normal|low
+	--policy	non_interrupting|start_new_turn_only|interrupt_after_tool_boundary|immediate_interrupt	whether it waits for the recipient
+	--image	<file>...	an image to show the recipient
+	--include-sender		to the sender, too
+cadre teams view
+		<team>
+	--limit	<n>	how many messages at most
+cadre teams deliveries
+		<team>
+	--status	pending|deferred|injecting|injected|failed|cancelled
+	--limit	<n>	how many at most
+cadre teams retry
+		<team>
+		<delivery>
+cadre teams cancel
+		<team>
+		<message>
+cadre teams interrupt-all
+		<team>
+cadre teams help
+		<command>
 cadre events
 	tail		show events, stored ones first, then live ones
 	help		display help for command
 cadre events tail
 	--session	<session>	only of this session
 	--process	<process>	only of this process
+	--team	<team>	only of this team
 	--kind	<kind>...	only of these kinds: turn.completed, or all of a group as turn.*
 	--after-seq	<seq>	only after this event; "latest": only what is new
 	--since	<time>	only what is newer: 30s, 5m, 2h, 7d, or a date

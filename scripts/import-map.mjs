@@ -73,7 +73,7 @@ export const places = {
       'a lower noun never imports a higher one: runtime.ts wires the higher service to its hook',
   },
   teams: {
-    may: ['sessions', 'processes', 'worktrees', ...records],
+    may: ['sessions', 'processes', 'worktrees', 'idempotency', ...records],
     because:
       'teams act through the services of the nouns below them; runtime.ts wires what lies above',
   },

@@ -5,6 +5,8 @@
 export const serverErrorCodes = [
   'invalid',
   'provider_unavailable',
+  'unsupported_provider_images',
+  'unknown_model_preset',
   'unauthorized',
   'forbidden_host',
   'forbidden_origin',
@@ -21,6 +23,9 @@ export const serverErrorCodes = [
   'session_failed',
   'approval_resolved',
   'claim_conflict',
+  'already_member',
+  'team_deleted',
+  'delivery_state',
   'idempotency_conflict',
   'provider_managed',
   'too_many',

@@ -17,6 +17,7 @@ import { Feed } from './events/feed.ts';
 import { EventTally } from './events/tally.ts';
 import { agentTools } from './gateway/agent-tools.ts';
 import { processToolkit } from './gateway/process-tools.ts';
+import { teamToolkit } from './gateway/team-tools.ts';
 import { type TeamFacts, ToolGateway } from './gateway/service.ts';
 import { SessionTokens } from './gateway/session-tokens.ts';
 import type { Figures } from './http/metrics.ts';
@@ -50,6 +51,7 @@ import { ProcessStore } from './processes/store.ts';
 import { AgentPool } from './sessions/agent-pool.ts';
 import { ApprovalDesk } from './sessions/approval-desk.ts';
 import { SessionCounts } from './sessions/counts.ts';
+import { Inbox } from './sessions/inbox.ts';
 import { Blobs } from './sessions/images.ts';
 import { SessionService } from './sessions/service.ts';
 import { SessionStore } from './sessions/store.ts';
@@ -59,6 +61,12 @@ import { Database } from './store/database.ts';
 import type { FileSystem } from './store/host-files.ts';
 import { lockDirectory } from './store/lock.ts';
 import { readEpoch } from './store/migrate.ts';
+import { Dispatcher } from './teams/dispatcher.ts';
+import { MessageService } from './teams/messages.ts';
+import { TeamService } from './teams/service.ts';
+import { SpawnService } from './teams/spawn.ts';
+import { TeamStore } from './teams/store.ts';
+import { TeamViews } from './teams/view.ts';
 import { TokenService } from './tokens/service.ts';
 import { Claims } from './worktrees/claims.ts';
 import { findGit, Git } from './worktrees/git.ts';
@@ -177,14 +185,19 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
 
   const logs = prepareLogs(directory);
   const processStore = new ProcessStore({ db, log });
-  const notices = new ExitNotices({
+  const inbox = new Inbox({
     db,
-    store: processStore,
     sessions: sessionStore,
     clock,
     ids,
+    logger,
     start: (turn) => runner.start(turn),
+    requestInterrupt: (turn) => runner.requestInterrupt(turn),
+    interrupt: (turn) => runner.interrupt(turn),
   });
+  const notices = new ExitNotices({ inbox, store: processStore, sessions: sessionStore });
+  const teamStore = new TeamStore({ db, log });
+  const dispatcher = new Dispatcher({ store: teamStore, sessions: sessionStore, inbox, clock });
 
   const marker = newSecret();
   const keeper = new Keeper({ marker, log: logger });
@@ -229,6 +242,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     }),
     readPrinted: (id) => readPrinted((stream) => logPath(logs, id, stream), NOTICE_TAIL),
     notices,
+    inbox,
+    teams: teamStore,
     ledger,
     clock,
     logger,
@@ -279,6 +294,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     timeoutMs: () => live.now.approvals.timeout_ms,
     notify: (approval) => void notifyPeople(approval),
     onExpired: (approval) => void expire(approval),
+    onResolved: ({ session_id }) => inbox.atBoundary(session_id),
   });
   const runner = new TurnRunner({
     db,
@@ -286,24 +302,28 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     store: sessionStore,
     pool,
     desk,
+    inbox,
     clock,
     ids,
     failpoint,
     logger,
     onSessionFailed: (id) => void processes.killAllOf(id, 'session_failed'),
-    onTurnEnded: ({ session_id }) => notices.deliver(session_id),
     turnTimeoutMs: () => live.now.sessions.turn_timeout_ms,
   });
+  const blobs = new Blobs(path.join(directory, 'blobs'));
   const sessions = new SessionService({
     db,
     store: sessionStore,
     runner,
     pool,
     desk,
-    blobs: new Blobs(path.join(directory, 'blobs')),
+    inbox,
+    blobs,
     clock,
     ids,
     onClosing: ({ id }) => void claims.releaseAllOf(id),
+    agentsOf: (teamId) => teams.agentsOf(teamId),
+    onSpokenTo: (session) => messages.spokenTo(session),
     onClosed: ({ id }) => void processes.killAllOf(id, 'session_closed'),
     assertRoom: () => budget.assertRoom(),
     usableProvider: (id) => providers.usable(id),
@@ -347,11 +367,62 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     assertRoom: () => budget.assertRoom(),
     stopping: endingGit.signal,
   });
+  const teams = new TeamService({
+    db,
+    store: teamStore,
+    sessions: sessionStore,
+    sessionService: sessions,
+    worktrees: worktreeStore,
+    dispatcher,
+    clock,
+    ids,
+    assertRoom: () => budget.assertRoom(),
+  });
+  const messages = new MessageService({
+    db,
+    store: teamStore,
+    sessions: sessionStore,
+    dispatcher,
+    blobs,
+    clock,
+    ids,
+    maxHops: () => live.now.teams.max_hops,
+    takesImages: (id) => {
+      const provider = providers.find(id);
+      return provider?.capabilities.images === true && !provider.imagesByAgent;
+    },
+    assertRoom: () => budget.assertRoom(),
+  });
+  const spawns = new SpawnService({
+    db,
+    store: teamStore,
+    sessions: sessionStore,
+    sessionService: sessions,
+    messages,
+    worktrees,
+    worktreeStore,
+    claims,
+    clock,
+    ids,
+    failpoint,
+    logger,
+    presets: () => live.now.teams.model_presets,
+  });
+  const views = new TeamViews({
+    db,
+    store: teamStore,
+    sessions: sessionStore,
+    worktrees: worktreeStore,
+  });
+  const teamwork = { teams, messages, spawns, views };
   const keptAnswers = new KeptAnswers({ db, clock });
   const gateway = new ToolGateway({
     db,
     sessions: sessionStore,
-    toolkits: [processToolkit({ processes, sessions })],
+    toolkits: [
+      processToolkit({ processes, sessions }),
+      teamToolkit({ ...teamwork, clock, settings: () => live.now.teams }),
+    ],
     keptAnswers,
     teamFacts: () => teamFacts(live.now),
     logger,
@@ -389,6 +460,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     sessions,
     processes,
     worktrees,
+    teams: teamwork,
     providers: {
       list: () => providers.list(),
       diagnostics: () => providers.diagnostics((id) => pool.count(id)),
@@ -411,13 +483,17 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const [host, port] = splitAddress(config.server.bind_address);
   const url = await server.listen(host, port);
   for (const turn of recovered.startTurns) runner.start(turn);
-  await db.transact(() => notices.deliverAll());
+  await inbox.open();
+  const undone = spawns
+    .undoLeft()
+    .catch((error: unknown) => logger.error({ err: error }, 'spawns could not be undone'));
   for (const approval of sessionStore.allPendingApprovals()) desk.watchExpiry(approval);
   const verifying = new AbortController();
   const verified = verifySessions({
     db,
     store: sessionStore,
     pool,
+    inbox,
     onSessionFailed: (id) => void processes.killAllOf(id, 'session_failed'),
     clock,
     logger,
@@ -463,6 +539,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   async function stop(hurry: AbortSignal): Promise<void> {
     logger.info('stopping');
     server.refuseChanges();
+    inbox.stop();
     compacting[Symbol.dispose]();
     retaining[Symbol.dispose]();
     trimming.abort();
@@ -474,6 +551,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     await runner.stop(config.server.drain_ms, hurry);
     await processesEnded;
     await endWorktrees(hurry);
+    await undone;
+    await spawns.idle();
     await verified;
     await supervisor.endAll(hurry.aborted ? 0 : CHILD_GRACE_MS);
     await server.close();
@@ -576,6 +655,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       streams: feed.stats(),
       processes: processes.diagnostics(),
       worktrees: worktrees.diagnostics(),
+      comms: teams.diagnostics(),
       children: { live: supervisor.live, keeper_pid: keeper.pid },
       event_loop: { delay_us: loop.delayMicroseconds() },
       memory: { rss_bytes: rss, heap_used_bytes: heapUsed },

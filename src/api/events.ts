@@ -3,6 +3,7 @@ import { ownerQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { processParam } from './processes.ts';
 import { sessionParam } from './sessions.ts';
+import { teamParam } from './teams.ts';
 
 /** Every kind of event. Within v1, kinds are added, never changed or removed. */
 export const eventKinds = [
@@ -49,6 +50,21 @@ export const eventKinds = [
   'worktree.cleanup_failed',
   'worktree.restored',
   'worktree.missing',
+  'team.created',
+  'team.deleted',
+  'team.member_joined',
+  'team.member_left',
+  'team.spawn_failed',
+  'team.lead_changed',
+  'team.message_created',
+  'team.message_cancelled',
+  'delivery.pending',
+  'delivery.deferred',
+  'delivery.injecting',
+  'delivery.injected',
+  'delivery.consumed',
+  'delivery.failed',
+  'delivery.cancelled',
 ] as const;
 
 export type EventKind = (typeof eventKinds)[number];
@@ -231,4 +247,26 @@ export const streamProcessEvents = endpoint({
   query: { ...streamQuery, ...ownerQuery },
   response: runtimeEventRecord,
   errors: ['not_found', 'too_many'],
+});
+
+export const replayTeamEvents = endpoint({
+  method: 'GET',
+  path: '/v1/teams/{team_id}/events',
+  summary: 'Replay events of a team',
+  params: teamParam,
+  query: replayQuery,
+  response: z.array(runtimeEventRecord),
+  errors: ['not_found'],
+});
+
+export const streamTeamEvents = endpoint({
+  method: 'GET',
+  path: '/v1/teams/{team_id}/events/stream',
+  summary: 'Stream events of a team: stored ones first, then live ones',
+  answers: 'stream',
+  frames: gapFrame,
+  params: teamParam,
+  query: streamQuery,
+  response: runtimeEventRecord,
+  errors: ['not_found'],
 });

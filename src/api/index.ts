@@ -5,6 +5,7 @@ import * as providers from './providers.ts';
 import * as processes from './processes.ts';
 import * as runtime from './runtime.ts';
 import * as sessions from './sessions.ts';
+import * as teams from './teams.ts';
 import * as tokens from './tokens.ts';
 import * as worktrees from './worktrees.ts';
 
@@ -61,8 +62,27 @@ export const endpoints = {
   restoreWorktree: worktrees.restoreWorktree,
   collectWorktrees: worktrees.collectWorktrees,
   getWorktreeDiagnostics: worktrees.getWorktreeDiagnostics,
+  createTeam: teams.createTeam,
+  listTeams: teams.listTeams,
+  getTeam: teams.getTeam,
+  deleteTeam: teams.deleteTeam,
+  addMember: teams.addMember,
+  removeMember: teams.removeMember,
+  setLead: teams.setLead,
+  spawnMember: teams.spawnMember,
+  sendMessage: teams.sendMessage,
+  broadcast: teams.broadcast,
+  listMessages: teams.listMessages,
+  cancelMessage: teams.cancelMessage,
+  listDeliveries: teams.listDeliveries,
+  retryDelivery: teams.retryDelivery,
+  interruptTeam: teams.interruptTeam,
+  getTeamView: teams.getTeamView,
+  getCommsDiagnostics: teams.getCommsDiagnostics,
   replayProcessEvents: events.replayProcessEvents,
   streamProcessEvents: events.streamProcessEvents,
+  replayTeamEvents: events.replayTeamEvents,
+  streamTeamEvents: events.streamTeamEvents,
   replayEvents: events.replayEvents,
   streamEvents: events.streamEvents,
   replaySessionEvents: events.replaySessionEvents,

@@ -61,6 +61,8 @@ const tags: Record<string, string> = {
   turns: 'What is said to an agent, and all it says and does until it has answered.',
   approvals: 'What agents ask for permission for.',
   processes: 'Commands that the server runs.',
+  worktrees: 'Working trees of git, and who needs them.',
+  teams: 'Sessions that work together, and what they say to each other.',
   events: 'Everything that happens, in order: as replays and as streams.',
   tokens: 'Tokens beside the API token.',
 };

@@ -10,6 +10,14 @@ export const refusals: Record<ErrorCode, { status: number; when: string }> = {
     status: 400,
     when: 'the provider is disabled, not configured or not installed; the message says what to do',
   },
+  unsupported_provider_images: {
+    status: 400,
+    when: 'images would go to a session of a provider to whose sessions none are sent',
+  },
+  unknown_model_preset: {
+    status: 400,
+    when: 'teams.model_presets has no such name; the message says which there are',
+  },
   unauthorized: { status: 401, when: 'missing or invalid bearer token' },
   forbidden_host: { status: 403, when: 'the Host is none that this server answers for' },
   forbidden_origin: { status: 403, when: 'the Origin is not among server.allowed_origins' },
@@ -24,6 +32,9 @@ export const refusals: Record<ErrorCode, { status: number; when: string }> = {
   session_failed: { status: 409, when: 'the session has failed; resume it' },
   approval_resolved: { status: 409, when: 'the approval was resolved before' },
   claim_conflict: { status: 409, when: 'the session claims the worktree in another role' },
+  already_member: { status: 409, when: 'the session is in the team' },
+  team_deleted: { status: 409, when: 'the team was deleted' },
+  delivery_state: { status: 409, when: 'the delivery is at a state from which this does not lead' },
   idempotency_conflict: { status: 409, when: 'the key was used for another request within 24 h' },
   provider_managed: {
     status: 409,

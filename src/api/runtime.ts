@@ -4,6 +4,7 @@ import { endpoint } from './endpoint.ts';
 import { processDiagnostics } from './processes.ts';
 import { providerDiagnostics } from './providers.ts';
 import { worktreeDiagnostics } from './worktrees.ts';
+import { commsDiagnostics } from './teams.ts';
 
 const healthStatus = z.enum(['ok', 'degraded']);
 
@@ -104,6 +105,7 @@ export const diagnostics = z
     streams: z.looseObject({ followers: z.int(), waiting: z.int(), max_lag: z.int() }),
     processes: processDiagnostics,
     worktrees: worktreeDiagnostics,
+    comms: commsDiagnostics,
     children: z.looseObject({ live: z.int(), keeper_pid: z.int().nullable() }),
     event_loop: z.looseObject({ delay_us: spread }),
     memory: z.looseObject({ rss_bytes: z.int(), heap_used_bytes: z.int() }),

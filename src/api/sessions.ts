@@ -100,7 +100,7 @@ export const inputItem = z.union([textInput, imageByPath, imageInline]).meta({
 });
 export type InputItem = z.output<typeof inputItem>;
 
-const storedImage = z.looseObject({
+export const storedImage = z.looseObject({
   type: z.literal('image'),
   path: z.string(),
   media_type: z.string(),
@@ -197,9 +197,11 @@ export const listSessions = endpoint({
   query: {
     status: sessionStatus.optional().describe('Only sessions with this status.'),
     provider: providerId.optional().describe('Only sessions of this provider.'),
+    team_id: z.string().optional().describe('Only members of this team.'),
     ...pageQuery,
   },
   response: z.array(session),
+  errors: ['not_found'],
 });
 
 export const getSession = endpoint({

@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import { imagePaths, memberTitle, policy, priority } from './teams.ts';
+import { worktreeName } from './worktrees.ts';
+import { providerId } from './sessions.ts';
 import { getProcessLogs, killReason, newProcess } from './processes.ts';
 
 /** A tool as agents see it. What it takes is strict: an argument that it does not know is refused by name. */
@@ -49,8 +52,45 @@ const processTools = {
   ),
 };
 
+const team_id = z.string().nullish().describe('Where you are in several teams: which.');
+
+/** Teams that the session that calls is in. */
+const teamTools = {
+  cadre_team_status: tool(
+    'Your team: who is in it, what they do just now, and what was said last.',
+    z.strictObject({ team_id }),
+  ),
+  cadre_team_message: tool(
+    'Says something to a member of your team, or to all. It comes to them as a message of its own; what they answer ' +
+      'comes to you in the same way, when you are idle, so end your turn rather than wait for it.',
+    z.strictObject({
+      team_id,
+      recipient_agent_id: z.string().describe('The agent_id of a member, or "broadcast".'),
+      message: z.string().min(1),
+      image_paths: imagePaths,
+      priority: priority.nullish().describe('Default: normal.'),
+      policy: policy.nullish(),
+    }),
+  ),
+  cadre_team_manage: tool(
+    'Adds one member to your team, a new agent like you, or removes members: give remove_agent_ids for that.',
+    z.strictObject({
+      team_id,
+      title: memberTitle,
+      prompt: z.string().min(1).nullish().describe('What the new member is told first.'),
+      model_preset: z.string().nullish().describe('Which model it is; else it is as you are.'),
+      provider: providerId.nullish(),
+      worktree_name: worktreeName
+        .nullish()
+        .describe('A git worktree for it; made where there is none.'),
+      image_paths: imagePaths,
+      remove_agent_ids: z.array(z.string()).min(1).nullish(),
+    }),
+  ),
+};
+
 /** Every tool, by the namespace that its name begins with. */
-export const toolNamespaces = { cadre_process: processTools };
+export const toolNamespaces = { cadre_process: processTools, cadre_team: teamTools };
 
 /** What a tool takes, as JSON Schema. */
 export function inputSchema({ args }: ToolDescription): Record<string, unknown> {

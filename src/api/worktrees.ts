@@ -72,13 +72,13 @@ export type CleanupResult = z.output<typeof cleanupResult>;
 const worktreeParam = { worktree_id: z.string().describe('The worktree.') };
 
 /** What git must not take for an option. */
-const reference = z
+export const reference = z
   .string()
   .min(1)
   .max(500)
   .regex(/^[^-\p{Cc}][^\p{Cc}]*$/u, 'may not begin with "-", and has no control characters');
 
-const worktreeName = z
+export const worktreeName = z
   .string()
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,

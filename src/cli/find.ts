@@ -14,6 +14,9 @@ export const sessionArgument = [
   'its id, or the last 6 or more characters of it',
 ] as const;
 
+/** The placeholder of an argument that names a team, and what it may be. */
+export const teamArgument = ['<team>', 'its id, or the last 6 or more characters of it'] as const;
+
 /** Throws `usage` for an end of an id that is too short to mean one thing. */
 export function assertLongEnough(end: string): void {
   if (end.length >= 6) return;
@@ -51,6 +54,30 @@ export async function processId(client: Client, end: string): Promise<string> {
   return found.process_id;
 }
 
+/** The whole id of a team behind its last characters. */
+export async function teamId(client: Client, end: string): Promise<string> {
+  if (/^team_[0-9a-f]{32}$/.test(end)) return end;
+  const pages = pagesOf((query) => client.ask(endpoints.listTeams, { query }));
+  return (await findByEnd(pages, end, 'team', ({ id }) => id)).id;
+}
+
+/** The whole id of a delivery of a team behind its last characters. */
+export async function deliveryId(client: Client, team_id: string, end: string): Promise<string> {
+  if (/^dlv_[0-9a-f]{32}$/.test(end)) return end;
+  const params = { team_id };
+  const pages = pagesOf((query) => client.ask(endpoints.listDeliveries, { params, query }));
+  const see = 'cadre teams deliveries';
+  return (await findByEnd(pages, end, 'delivery', ({ id }) => id, see)).id;
+}
+
+/** The whole id of a message of a team behind its last characters. */
+export async function messageId(client: Client, team_id: string, end: string): Promise<string> {
+  if (/^msg_[0-9a-f]{32}$/.test(end)) return end;
+  const params = { team_id };
+  const pages = pagesOf((query) => client.ask(endpoints.listMessages, { params, query }));
+  return (await findByEnd(pages, end, 'message', ({ id }) => id, 'cadre teams view')).id;
+}
+
 /** Every page of a list. */
 export async function* pagesOf<T>(
   ask: (query: { limit: number; cursor?: string | undefined }) => Promise<Answer<T[]>>,
@@ -69,11 +96,12 @@ export async function findByEnd<T>(
   end: string,
   what: string,
   idOf: (one: T) => string,
+  see?: string,
 ): Promise<T> {
   assertLongEnough(end);
   const found: T[] = [];
   for await (const page of pages) found.push(...page.filter((one) => idOf(one).endsWith(end)));
-  return onlyOne(found, end, what, idOf);
+  return onlyOne(found, end, what, idOf, see);
 }
 
 /** A turn of a session: the named one, else the most recent. Throws `not_found` where there is none. */
@@ -96,13 +124,11 @@ export function onlyOne<T>(
   end: string,
   what: string,
   idOf: (one: T) => string,
+  see = `cadre ${plural(what)} list`,
 ): T {
   const [only, ...others] = found;
   if (only === undefined)
-    throw new AppError(
-      'not_found',
-      `no ${what} ends with "${end}"; see cadre ${plural(what)} list`,
-    );
+    throw new AppError('not_found', `no ${what} ends with "${end}"; see ${see}`);
   if (others.length === 0) return only;
   throw new AppError(
     'usage',
@@ -111,5 +137,6 @@ export function onlyOne<T>(
 }
 
 function plural(what: string): string {
+  if (what.endsWith('y')) return `${what.slice(0, -1)}ies`;
   return what.endsWith('s') ? `${what}es` : `${what}s`;
 }

@@ -16,6 +16,7 @@ const commands: Record<string, () => Promise<Register>> = {
   providers: async () => (await import('./commands/providers.ts')).providerCommands,
   processes: async () => (await import('./commands/processes.ts')).processCommands,
   worktrees: async () => (await import('./commands/worktrees.ts')).worktreeCommands,
+  teams: async () => (await import('./commands/teams.ts')).teamCommands,
   events: async () => (await import('./commands/events.ts')).eventCommands,
   mcp: async () => (await import('./commands/mcp.ts')).mcpCommands,
   tokens: async () => (await import('./commands/tokens.ts')).tokenCommands,

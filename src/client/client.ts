@@ -61,7 +61,8 @@ export class Client {
       signal && { signal },
     );
     const text = await readAll(response);
-    const value = (endpoint.answers === 'text' ? text : JSON.parse(text)) as ResponseOf<E>;
+    const isText = endpoint.answers === 'text' || endpoint.status === 204;
+    const value = (isText ? text || undefined : JSON.parse(text)) as ResponseOf<E>;
     return { value, headers: response.headers };
   }
 

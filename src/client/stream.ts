@@ -16,6 +16,8 @@ export interface StreamOptions {
   sessionId?: string | undefined;
   /** Only one process. */
   processId?: string | undefined;
+  /** Only one team. */
+  teamId?: string | undefined;
   /** Only events of these kinds, or groups of kinds. */
   kinds?: readonly string[] | undefined;
   /** Only events after this one; `latest`: only what is new. Absent: from the start. */
@@ -76,7 +78,7 @@ export async function* streamEvents(
 
 /** One connection: the newest seq once it stands, then its events. Throws `unreachable` when it breaks. */
 async function* connection(
-  { client, sessionId, processId, kinds, signal, onGap }: StreamOptions,
+  { client, sessionId, processId, teamId, kinds, signal, onGap }: StreamOptions,
   after: number | 'latest',
 ): AsyncGenerator<RuntimeEventRecord | { latestSeq: number }, void> {
   const query = { after_seq: after, ...(kinds ? { kind: [...kinds] } : {}) };
@@ -89,6 +91,10 @@ async function* connection(
     if (processId !== undefined) {
       const params = { process_id: processId };
       return client.open(endpoints.streamProcessEvents, { params, query }, undefined, more);
+    }
+    if (teamId !== undefined) {
+      const params = { team_id: teamId };
+      return client.open(endpoints.streamTeamEvents, { params, query }, undefined, more);
     }
     return client.open(endpoints.streamEvents, { query }, undefined, more);
   };

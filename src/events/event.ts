@@ -59,6 +59,7 @@ export function eventRecord(
 
 function homeScope(kind: EventKind): RuntimeEventRecord['scope'] {
   if (/^(runtime|storage)\./.test(kind)) return 'runtime';
+  if (/^(team|delivery)\./.test(kind)) return 'team';
   const [group] = kind.split('.');
   return group === 'process' || group === 'worktree' ? group : 'session';
 }

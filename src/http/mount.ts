@@ -128,6 +128,7 @@ function callReader<E extends Endpoint>(
 }
 
 function send(reply: FastifyReply, endpoint: Endpoint, result: unknown): FastifyReply {
+  if (endpoint.status === 204) return reply.code(204).send();
   if (endpoint.answers === 'text') return reply.send(result);
   if (endpoint.answers === 'bytes') return reply.type('application/octet-stream').send(result);
   return sendJson(

@@ -32,6 +32,7 @@ import { type ProviderKnowledge, providerRoutes } from './routes/providers.ts';
 import { runtimeRoutes, type SelfKnowledge } from './routes/runtime.ts';
 import { processRoutes } from './routes/processes.ts';
 import { sessionRoutes } from './routes/sessions.ts';
+import { type Teams, teamRoutes } from './routes/teams.ts';
 import { tokenRoutes } from './routes/tokens.ts';
 import { worktreeRoutes } from './routes/worktrees.ts';
 import { EventStreams } from './sse.ts';
@@ -62,6 +63,7 @@ export function createHttpServer(given: {
   sessions: SessionService;
   processes: ProcessService;
   worktrees: WorktreeService;
+  teams: Teams;
   providers: ProviderKnowledge;
   tokens: TokenService;
   gateway: ToolGateway;
@@ -132,7 +134,8 @@ export function createHttpServer(given: {
   sessionRoutes(mount, given.sessions);
   processRoutes(mount, { ...given, streams });
   worktreeRoutes(mount, given.worktrees);
-  eventRoutes(mount, { ...given, streams, epoch: self.epoch });
+  teamRoutes(mount, given.teams);
+  eventRoutes(mount, { ...given, teams: given.teams.teams, streams, epoch: self.epoch });
   tokenRoutes(mount, given.tokens);
   gatewayRoutes(mount, given.gateway);
 

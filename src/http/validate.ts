@@ -20,18 +20,17 @@ export function queryDecoder(
 ): (query: Record<string, unknown>) => Record<string, unknown> {
   const numeric = fieldsThat(fields, /"type":"(integer|number)"/);
   const repeated = fieldsThat(fields, /"type":"array"/);
+  const truths = fieldsThat(fields, /"type":"boolean"/);
   return (query) =>
     Object.fromEntries(
       Object.entries(query).map(([name, value]) => {
         if (repeated.has(name)) return [name, Array.isArray(value) ? value : [value]];
         if (Array.isArray(value))
           throw new AppError('invalid', `query: "${name}" is given more than once`);
-        return [
-          name,
-          numeric.has(name) && typeof value === 'string' && /^-?\d+$/.test(value)
-            ? Number(value)
-            : value,
-        ];
+        if (typeof value !== 'string') return [name, value];
+        if (numeric.has(name) && /^-?\d+$/.test(value)) return [name, Number(value)];
+        if (truths.has(name) && /^(true|false)$/.test(value)) return [name, value === 'true'];
+        return [name, value];
       }),
     );
 }

@@ -7,6 +7,8 @@ export type FailpointName =
   | 'checkpoint.after'
   | 'child.gated'
   | 'child.registered'
+  | 'spawn.begun'
+  | 'spawn.prepared'
   | 'turn.accepted'
   | 'turn.started'
   | 'turn.ending'

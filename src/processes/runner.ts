@@ -259,9 +259,7 @@ export class ProcessRunner {
       const ended = endProcess(now, { ...how, output: running.output.totals }, clock.now());
       store.move(ended, `process.${ended.status}` as EventKind);
       status = ended.status;
-      if (!tails || ended.session_id === null) return;
-      notices.keep(ended, tails);
-      notices.deliver(ended.session_id);
+      if (tails) notices.keep(ended, tails);
     });
     if (status) this.ended[status] = (this.ended[status] ?? 0) + 1;
     this.#all.delete(process_id);

@@ -153,6 +153,8 @@ export interface Provider {
   readonly displayName: string;
   readonly enabled: boolean;
   readonly capabilities: Capabilities;
+  /** Only an agent that lives can tell whether it takes images: messages, whose senders wait for none, have none. */
+  readonly imagesByAgent?: boolean;
   /** Whether it could start an agent, told cheaply: null, or what is wrong and what to do. */
   problem(): string | null;
   /** Why no agent of it could ever have the settings, or null. What only an agent knows is not told here. */

@@ -6,6 +6,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { endTurnInRows } from '../sessions/end-turn.ts';
 import { closeStoredItems } from '../sessions/output.ts';
+import type { Inbox } from '../sessions/inbox.ts';
 import { failSession } from '../sessions/session.ts';
 import { endProcess, type ProcessEnd } from '../processes/process.ts';
 import { nothingPrinted, type Printed } from '../processes/reading.ts';
@@ -13,6 +14,7 @@ import type { ExitNotices } from '../processes/notices.ts';
 import type { ProcessStore } from '../processes/store.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
+import type { TeamStore } from '../teams/store.ts';
 import type { WorktreeMender } from '../worktrees/mend.ts';
 import { planRecovery } from './plan.ts';
 
@@ -34,6 +36,8 @@ interface RecoverOptions {
   readPrinted: (processId: string) => Promise<Printed>;
   notices: ExitNotices;
   worktrees: WorktreeMender;
+  inbox: Inbox;
+  teams: TeamStore;
   ledger: Ledger;
   clock: Clock;
   logger: Logger;
@@ -112,7 +116,7 @@ export async function recover(given: RecoverOptions): Promise<Recovered> {
       orphans_killed,
       claims_released,
       worktrees_missing,
-      deliveries_retried: [],
+      deliveries_retried: given.teams.allWaiting().map(({ id }) => id),
     };
     log.append({ kind: 'runtime.recovered', payload: { recovery: summary } });
     return {
@@ -140,20 +144,20 @@ class Repairs {
   ): void {
     const { log, sessions: store, clock } = this.#given;
     const outcome = { status: 'failed' as const, error: { code, message } };
-    const { cancelled } = endTurnInRows(turn, outcome, { store, log, clock });
+    const { ended, cancelled } = endTurnInRows(turn, outcome, { store, log, clock });
+    this.#given.inbox.turnEnded(ended);
     this.cancelled.push(...cancelled.map(({ id }) => id));
   }
 
   /** The interface: a waiting state with no live owner fails, turn and session. */
   orphan(turn: Turn): void {
-    const { sessions: store, clock } = this.#given;
+    const { sessions: store, inbox, clock } = this.#given;
     const message = 'the turn waited for an approval that nobody can give any more';
     this.end(turn, 'approval_orphaned', message);
     const failure = { code: 'approval_orphaned', message };
-    store.updateSession(
-      failSession(store.session(turn.session_id), failure, clock.now()),
-      'session.failed',
-    );
+    const failed = failSession(store.session(turn.session_id), failure, clock.now());
+    inbox.giveUp(failed);
+    store.updateSession(failed, 'session.failed');
     this.failedSessions.push({ session_id: turn.session_id, ...failure });
   }
 

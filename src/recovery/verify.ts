@@ -4,6 +4,7 @@ import type { Logger } from '../lib/log.ts';
 import type { Provider } from '../providers/provider.ts';
 import { failSession, knownSession } from '../sessions/session.ts';
 import type { AgentPool } from '../sessions/agent-pool.ts';
+import type { Inbox } from '../sessions/inbox.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 
@@ -17,6 +18,7 @@ export async function verifySessions(given: {
   db: Database;
   store: SessionStore;
   pool: AgentPool;
+  inbox: Inbox;
   /** Told of a session that failed. */
   onSessionFailed: (sessionId: string) => void;
   clock: Clock;
@@ -25,7 +27,7 @@ export async function verifySessions(given: {
   summary: RecoverySummary;
   signal: AbortSignal;
 }): Promise<void> {
-  const { db, store, pool, clock, logger, providers, summary, signal } = given;
+  const { db, store, pool, inbox, clock, logger, providers, summary, signal } = given;
   for (const provider of providers) {
     const sessions = await db.read(() => store.resumableSessions(provider.id));
     if (sessions.length === 0 || provider.problem() !== null) continue;
@@ -60,7 +62,9 @@ export async function verifySessions(given: {
       const now = store.session(id);
       // It was closed, or got to work and will find out by itself.
       if (now.status !== 'ready') return false;
-      store.updateSession(failSession(now, failure, clock.now()), 'session.failed');
+      const failed = failSession(now, failure, clock.now());
+      inbox.giveUp(failed);
+      store.updateSession(failed, 'session.failed');
       return true;
     });
     if (!isFailed) return;

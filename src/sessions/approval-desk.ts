@@ -22,6 +22,7 @@ export class ApprovalDesk {
   readonly #timeoutMs: () => number | null;
   readonly #notify: (approval: Approval) => void;
   readonly #onExpired: (approval: Approval) => void;
+  readonly #onResolved: (approval: Approval) => void;
   #closed = false;
   readonly #asking = new Map<string, { turnId: string; answer: (answer: AgentAnswer) => void }>();
 
@@ -37,6 +38,8 @@ export class ApprovalDesk {
     notify: (approval: Approval) => void;
     /** Told of one that nobody answered in time, when its time is up. */
     onExpired: (approval: Approval) => void;
+    /** Told in the transaction in which one is resolved whose turn goes on. */
+    onResolved: (approval: Approval) => void;
   }) {
     this.#db = given.db;
     this.#store = given.store;
@@ -46,6 +49,7 @@ export class ApprovalDesk {
     this.#timeoutMs = given.timeoutMs;
     this.#notify = given.notify;
     this.#onExpired = given.onExpired;
+    this.#onResolved = given.onResolved;
   }
 
   /** Opens an approval for a turn and waits for its decision. */
@@ -77,6 +81,7 @@ export class ApprovalDesk {
     const isHeld = resolution.status === 'accepted' && turn.provider_turn_ref === null;
     const resolved = { ...resolveApproval(approval, resolution, this.#clock.now()), held: isHeld };
     this.#store.resolveApproval(this.#store.session(approval.session_id), turn, resolved);
+    this.#onResolved(resolved);
     return resolved;
   }
 

@@ -48,6 +48,7 @@ export class TurnOutput {
   readonly #ids: Ids;
   readonly #place: { session_id: string; turn_id: string | null };
   readonly #onError: (error: unknown) => void;
+  readonly #onToolEnded: () => void;
   #speech: SpeechItem | undefined;
   #tools = new Map<string, { item: Item; status: string }>();
   /** What it remembered when it was first closed. */
@@ -73,6 +74,8 @@ export class TurnOutput {
     costBefore: number | null;
     /** A write failed: the turn cannot go on as if it had been stored. */
     onError: (error: unknown) => void;
+    /** Told in the transaction in which a tool ends before its turn does. */
+    onToolEnded: () => void;
   }) {
     this.#db = given.db;
     this.#log = given.log;
@@ -82,6 +85,7 @@ export class TurnOutput {
     this.#place = given.place;
     this.#costBefore = given.costBefore ?? 0;
     this.#onError = given.onError;
+    this.#onToolEnded = given.onToolEnded;
   }
 
   /** Its end could not be stored, and the turn goes on: it takes up again where it was. */
@@ -206,6 +210,7 @@ export class TurnOutput {
         this.#tools.delete(ref);
         this.#closedTools.add(ref);
         this.#closeItem(after, status);
+        this.#onToolEnded();
         return;
       }
       this.#tools.set(ref, { item: after, status });

@@ -28,11 +28,15 @@ import type { AgentPool } from './agent-pool.ts';
 import { decisionOf, type Resolution } from './approval.ts';
 import type { ApprovalDesk } from './approval-desk.ts';
 import type { Blobs } from './images.ts';
+import type { Inbox } from './inbox.ts';
 import { assertTakesTurn, beginTurn, closedSession, knownSession } from './session.ts';
 import type { SessionStore } from './store.ts';
 import { hasEnded, newTurn } from './turn.ts';
 import { settingsOf, type TurnRunner } from './turn-runner.ts';
 import { workingDirectory } from './working-directory.ts';
+
+/** What is said of a session that is to be opened. */
+export type NewSession = BodyOf<typeof createSession>;
 
 type ApprovalFilter = Omit<QueryOf<typeof listApprovals>, 'status'> & {
   status?: Approval['status'] | undefined;
@@ -45,11 +49,14 @@ export class SessionService {
   readonly #runner: TurnRunner;
   readonly #pool: AgentPool;
   readonly #desk: ApprovalDesk;
+  readonly #inbox: Inbox;
   readonly #blobs: Blobs;
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #assertRoom: () => void;
   readonly #onClosing: (session: Session) => void;
+  readonly #agentsOf: (teamId: string) => readonly string[];
+  readonly #onSpokenTo: (session: Session) => void;
   readonly #onClosed: (session: Session) => void;
   readonly #usableProvider: (id: Session['provider']) => Provider;
   readonly #objectionOf: (
@@ -63,11 +70,16 @@ export class SessionService {
     runner: TurnRunner;
     pool: AgentPool;
     desk: ApprovalDesk;
+    inbox: Inbox;
     blobs: Blobs;
     clock: Clock;
     ids: Ids;
     /** Runs in the transaction that closes a session, before it is written: what it holds is let go. */
     onClosing: (session: Session) => void;
+    /** The sessions in a team. Throws `not_found`. */
+    agentsOf: (teamId: string) => readonly string[];
+    /** Told in the transaction that accepts a turn from outside. */
+    onSpokenTo: (session: Session) => void;
     /** Told once a session is closed on disk: what hangs on it ends. */
     onClosed: (session: Session) => void;
     /** Throws `storage_full` where there is no room for new work. */
@@ -85,25 +97,38 @@ export class SessionService {
     this.#runner = given.runner;
     this.#pool = given.pool;
     this.#desk = given.desk;
+    this.#inbox = given.inbox;
     this.#blobs = given.blobs;
     this.#clock = given.clock;
     this.#ids = given.ids;
     this.#assertRoom = given.assertRoom;
     this.#onClosing = given.onClosing;
+    this.#agentsOf = given.agentsOf;
+    this.#onSpokenTo = given.onSpokenTo;
     this.#onClosed = given.onClosed;
     this.#usableProvider = given.usableProvider;
     this.#objectionOf = given.objectionOf;
   }
 
-  /** Opens a session. Checks what is cheap to check; its agent starts with the first turn. */
-  async create(body: BodyOf<typeof createSession>, keep: Keep = keepNothing): Promise<Session> {
+  /** Opens a session; its agent starts with the first turn. */
+  async create(body: NewSession, keep: Keep = keepNothing): Promise<Session> {
+    const session = this.draft(body);
+    await this.#db.transact(() => {
+      this.#store.createSession(session);
+      keep(session);
+    });
+    return session;
+  }
+
+  /** A session as it will be opened. Checks what is cheap to check, and stores nothing. */
+  draft(body: NewSession): Session {
     const cwd = workingDirectory(body.cwd);
     this.#usableProvider(body.provider);
     this.#assertRoom();
     const wishes = wishesOf(body);
     this.#assertPossible(body.provider, settingsOf(wishes, wishes));
     const now = this.#clock.now();
-    const session: Session = {
+    return {
       id: this.#ids.next('sess'),
       provider: body.provider,
       model: body.model ?? null,
@@ -126,11 +151,6 @@ export class SessionService {
       closed_at: null,
       trimmed: false,
     };
-    await this.#db.transact(() => {
-      this.#store.createSession(session);
-      keep(session);
-    });
-    return session;
   }
 
   get(id: string): Promise<Session> {
@@ -140,10 +160,14 @@ export class SessionService {
   list({
     status,
     provider,
+    team_id,
     limit,
     cursor,
   }: QueryOf<typeof listSessions>): Promise<RecordPage<Session>> {
-    return this.#db.read(() => this.#store.sessions.page({ status, provider }, limit, cursor));
+    return this.#db.read(() => {
+      const id = team_id === undefined ? undefined : this.#agentsOf(team_id);
+      return this.#store.sessions.page({ status, provider, id }, limit, cursor);
+    });
   }
 
   /** Accepts a turn, in the transaction that decides whether it may: of two senders one wins. */
@@ -160,6 +184,8 @@ export class SessionService {
       assertTakesTurn(session, body.expected_turn_id);
       const accepted = this.#newTurn(sessionId, input, body);
       this.#store.acceptTurn(beginTurn(session, accepted, accepted.accepted_at), accepted);
+      this.#inbox.wake(sessionId);
+      this.#onSpokenTo(session);
       keep(acceptance(accepted));
       return accepted;
     });
@@ -205,6 +231,7 @@ export class SessionService {
         const found = this.#store.turn(sessionId, turnId);
         if (hasEnded(found))
           throw new AppError('turn_not_active', `turn ${turnId} has ended: it is ${found.status}`);
+        this.#inbox.rest(sessionId);
         const asked = this.#runner.requestInterrupt(found);
         keep(asked);
         return asked;
@@ -232,7 +259,10 @@ export class SessionService {
         const turn = session.active_turn_id
           ? this.#store.turns.get(session.active_turn_id)
           : undefined;
-        ended = turn && this.#runner.endNow(turn, { status: 'interrupted', error: null });
+        ended =
+          turn &&
+          this.#runner.endNow(turn, { status: 'interrupted', error: null }, { isLast: true });
+        this.#inbox.giveUp({ ...session, status: 'closed' });
         this.#onClosing(session);
         const now = closedSession(this.#store.session(sessionId), reason, this.#clock.now());
         this.#store.updateSession(now, 'session.closed');
@@ -268,6 +298,7 @@ export class SessionService {
         updated_at: this.#clock.now(),
       };
       this.#store.updateSession(ready, 'session.resumed');
+      this.#inbox.look(sessionId);
       keep(ready);
       return ready;
     });

@@ -130,6 +130,20 @@ export class SessionStore {
     return this.itemsOf(turnId).findLast(({ kind }) => kind === 'message')?.text ?? null;
   }
 
+  /** The newest turn of a session that says how full its context is. */
+  newestWithContext(sessionId: string): Turn | undefined {
+    return this.turns.first(
+      {
+        index: 'turns_context',
+        where: `session_id = ? AND record ->> '$.usage.context_tokens' IS NOT NULL
+          AND record ->> '$.usage.context_window' IS NOT NULL`,
+        order: 'n DESC',
+      },
+      1,
+      sessionId,
+    )[0];
+  }
+
   /** Turns that have not ended, oldest first. */
   unfinishedTurns(): Turn[] {
     return this.turns.where("status IN ('accepted', 'running', 'waiting_for_approval')");

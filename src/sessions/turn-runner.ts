@@ -19,6 +19,7 @@ import type { AgentPool, LiveAgent } from './agent-pool.ts';
 import { continuationPrompt } from './approval.ts';
 import type { ApprovalDesk } from './approval-desk.ts';
 import { cancelApprovals, endTurnInRows } from './end-turn.ts';
+import type { Inbox } from './inbox.ts';
 import { TurnOutput } from './output.ts';
 import { failSession } from './session.ts';
 import type { SessionStore } from './store.ts';
@@ -33,14 +34,13 @@ interface Dependencies {
   store: SessionStore;
   pool: AgentPool;
   desk: ApprovalDesk;
+  inbox: Inbox;
   clock: Clock;
   ids: Ids;
   failpoint: Failpoint;
   logger: Logger;
   /** Told once a session has failed on disk: what hangs on it ends. */
   onSessionFailed: (sessionId: string) => void;
-  /** Told in the transaction in which a turn ends: what has waited for that may be its session's next turn. */
-  onTurnEnded: (turn: Turn) => void;
   /** A turn that runs longer is interrupted; null: it may last for days. */
   turnTimeoutMs: () => number | null;
 }
@@ -103,9 +103,10 @@ export class TurnRunner {
 
   /**
    * Ends a turn now, in the running transaction: its approvals are cancelled, its open items closed. Returns the
-   * turn as it was left; a second ending is ignored. Call `settle` once the transaction is on disk.
+   * turn as it was left; a second ending is ignored. What has waited for its end becomes the next turn, unless this
+   * is the last one of a session that ends with it. Call `settle` once the transaction is on disk.
    */
-  endNow(turn: Turn, outcome: TurnOutcome): Turn {
+  endNow(turn: Turn, outcome: TurnOutcome, { isLast = false } = {}): Turn {
     if (hasEnded(turn)) {
       this.#given.logger.warn(
         { turn_id: turn.turn_id, status: outcome.status },
@@ -117,7 +118,8 @@ export class TurnRunner {
     const isTold = !(output?.broken && outcome.status === 'completed');
     const honest = isTold ? outcome : storageFailure(new Error('the disk refused some of it'));
     const { ended } = endTurnInRows(turn, honest, this.#given, output);
-    this.#given.onTurnEnded(ended);
+    this.#given.inbox.turnEnded(ended);
+    if (!isLast) this.#given.inbox.look(ended.session_id);
     return ended;
   }
 
@@ -274,7 +276,7 @@ export class TurnRunner {
 
   /** Stores that the agent is about to see the turn. False when it is over already, or the server stops. */
   async #begin(turn: Turn, { agent }: LiveAgent, running: RunningTurn): Promise<boolean> {
-    const { store, clock, ids } = this.#given;
+    const { store, inbox, clock, ids } = this.#given;
     let begun = false;
     const stored = await this.#persist(turn, () => {
       const now = store.turn(turn.session_id, turn.turn_id);
@@ -291,11 +293,9 @@ export class TurnRunner {
         },
         status: 'running',
       };
-      store.moveTurn(
-        session,
-        { ...startTurn(now, clock.now()), provider_turn_ref: ids.next('run') },
-        'turn.started',
-      );
+      const started = { ...startTurn(now, clock.now()), provider_turn_ref: ids.next('run') };
+      store.moveTurn(session, started, 'turn.started');
+      inbox.turnStarted(started);
     });
     return stored && begun;
   }
@@ -343,19 +343,20 @@ export class TurnRunner {
 
   /** Ends a turn that no agent has seen, and its session too where the provider does not have it any more. */
   async #failUnseen(turn: Turn, error: unknown): Promise<void> {
-    const { db, store, clock, logger } = this.#given;
+    const { db, store, inbox, clock, logger } = this.#given;
     const failure = describe(error);
+    const isLast = failure.code === 'resume_failed';
     logger.warn(
       { err: error, turn_id: turn.turn_id, session_id: turn.session_id },
       'a turn could not start',
     );
     await this.#persist(turn, () => {
-      this.endNow(store.turn(turn.session_id, turn.turn_id), { status: 'failed', error: failure });
-      if (failure.code !== 'resume_failed') return;
-      store.updateSession(
-        failSession(store.session(turn.session_id), failure, clock.now()),
-        'session.failed',
-      );
+      const now = store.turn(turn.session_id, turn.turn_id);
+      this.endNow(now, { status: 'failed', error: failure }, { isLast });
+      if (!isLast) return;
+      const failed = failSession(store.session(turn.session_id), failure, clock.now());
+      inbox.giveUp(failed);
+      store.updateSession(failed, 'session.failed');
       db.whenDurable(() => this.#given.onSessionFailed(turn.session_id));
     });
   }
@@ -381,7 +382,8 @@ export class TurnRunner {
   #output(session: Session, turnId: string | null, onError: (error: unknown) => void): TurnOutput {
     const place = { session_id: session.id, turn_id: turnId };
     const costBefore = this.#given.store.sessions.get(session.id)?.usage?.cost_usd ?? null;
-    return new TurnOutput({ ...this.#given, place, costBefore, onError });
+    const onToolEnded = () => this.#given.inbox.atBoundary(session.id);
+    return new TurnOutput({ ...this.#given, place, costBefore, onError, onToolEnded });
   }
 }
 

@@ -6,6 +6,7 @@ import { migration003 } from './migrations/003-tokens.ts';
 import { migration004 } from './migrations/004-retention.ts';
 import { migration005 } from './migrations/005-processes.ts';
 import { migration006 } from './migrations/006-worktrees.ts';
+import { migration007 } from './migrations/007-teams.ts';
 
 /** In order; once released, a migration is never edited. */
 const migrations: readonly string[] = [
@@ -15,6 +16,7 @@ const migrations: readonly string[] = [
   migration004,
   migration005,
   migration006,
+  migration007,
 ];
 
 /**

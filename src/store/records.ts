@@ -83,19 +83,32 @@ export class RecordTable<T extends object> {
     statement.run(...values);
   }
 
-  /** A page of the records whose columns equal `filters` (undefined: any), newest first, from `cursor` on. */
-  page(filters: Record<string, string | undefined>, limit: number, cursor?: string): RecordPage<T> {
+  /**
+   * A page of the records whose columns equal `filters` (undefined: any; of an array: one of it), newest first,
+   * from `cursor` on.
+   */
+  page(
+    filters: Record<string, string | readonly string[] | undefined>,
+    limit: number,
+    cursor?: string,
+  ): RecordPage<T> {
     const given = Object.entries(filters).filter(
-      (entry): entry is [string, string] => entry[1] !== undefined,
+      (entry): entry is [string, string | readonly string[]] => entry[1] !== undefined,
     );
-    const conditions = [...given.map(([column]) => `${column} = ?`), 'n < ?'];
+    const conditions = given.map(([column, value]) =>
+      typeof value === 'string' ? `${column} = ?` : `${column} IN (SELECT value FROM json_each(?))`,
+    );
+    conditions.push('n < ?');
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
     const query = this.#prepared(`WHERE ${conditions.join(' AND ')} ORDER BY n DESC LIMIT ?`);
     const records: T[] = [];
     let bytes = 0;
     let last = 0;
     let more = false;
-    query.scan([...given.map(([, value]) => value), before, limit + 1], (row) => {
+    const values = given.map(([, value]) =>
+      typeof value === 'string' ? value : JSON.stringify(value),
+    );
+    query.scan([...values, before, limit + 1], (row) => {
       bytes += Buffer.byteLength(row[2]);
       more = records.length === limit || (bytes > PAGE_BYTES && records.length > 0);
       if (more) return false;

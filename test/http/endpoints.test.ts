@@ -121,9 +121,9 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
   const path = pathOf(endpoint);
   const { shape } = endpoint.body as unknown as { shape: Record<string, z.ZodType> };
   const fields = Object.keys(shape);
-  const needed = fields.filter((name) => !shape[name]?.safeParse(undefined).success);
-  // What has two names is needed under either.
-  if (fields.includes('toolName')) needed.push('tool_name');
+  const needed = fields.filter(
+    (name) => name === 'tool_name' || !shape[name]?.safeParse(undefined).success,
+  );
 
   test('is refused by name where a field is unknown, with the fields it takes.', () =>
     withRuntime(async ({ url, token }) => {
@@ -140,6 +140,10 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
         session_id: 'sess_0123',
         source_session_id: 'sess_0123',
         worktree_name: 'tree',
+        lead_agent_id: 'sess_0123',
+        agent_id: 'sess_0123',
+        sender_agent_id: 'sess_0123',
+        recipient_agent_id: 'sess_0123',
       };
       const known = Object.fromEntries(
         Object.entries(good).filter(([name]) => fields.includes(name)),

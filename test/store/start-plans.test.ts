@@ -20,7 +20,9 @@ const small: Record<string, string> = {
   sessions_active: 'the sessions at work',
   worktree_claims_active: 'the claims that hold',
   worktree_operations: 'what git is doing',
-  process_notices: 'ends of processes that their sessions have not been told of yet',
+  inbox: 'what sessions have not been told of yet',
+  inbox_pauses: 'sessions that were stopped, or that no agent can be had for',
+  team_spawns: 'members that are being spawned',
 };
 
 let ran: Ran;

@@ -5,13 +5,14 @@ import type { Client } from '../../client/client.ts';
 import { streamEvents } from '../../client/stream.ts';
 import { AppError } from '../../errors.ts';
 import { CursorFile } from '../cursor-file.ts';
-import { processId, sessionId } from '../find.ts';
+import { processId, sessionId, teamId } from '../find.ts';
 import { plain, shortId } from '../output.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
 interface TailOptions {
   session?: string;
   process?: string;
+  team?: string;
   kind?: string[];
   afterSeq?: string;
   since?: string;
@@ -28,6 +29,7 @@ export function eventCommands(program: Command, world: World): void {
     .description('show events, stored ones first, then live ones')
     .option('--session <session>', 'only of this session')
     .option('--process <process>', 'only of this process')
+    .option('--team <team>', 'only of this team')
     .option('--kind <kind...>', 'only of these kinds: turn.completed, or all of a group as turn.*')
     .option('--after-seq <seq>', 'only after this event; "latest": only what is new')
     .option('--since <time>', 'only what is newer: 30s, 5m, 2h, 7d, or a date')
@@ -38,13 +40,14 @@ export function eventCommands(program: Command, world: World): void {
 
 async function tail(context: CommandContext, options: TailOptions): Promise<void> {
   const { world, client, global } = context;
-  const { session, process, kind, cursorFile: file } = options;
-  if (session !== undefined && process !== undefined)
-    throw new AppError('usage', 'give --session or --process, not both');
+  const { session, process, team, kind, cursorFile: file } = options;
+  if ([session, process, team].filter((one) => one !== undefined).length > 1)
+    throw new AppError('usage', 'give --session, --process or --team, not several of them');
   const cursor = file === undefined ? null : new CursorFile(file, descriptorOf(world.stdout));
   const reading: Reading = {
     sessionId: session === undefined ? undefined : await sessionId(client, session),
     processId: process === undefined ? undefined : await processId(client, process),
+    teamId: team === undefined ? undefined : await teamId(client, team),
     kinds: kind,
     after: await startingPoint(context, options, cursor),
   };
@@ -64,6 +67,7 @@ async function tail(context: CommandContext, options: TailOptions): Promise<void
 interface Reading {
   sessionId: string | undefined;
   processId: string | undefined;
+  teamId: string | undefined;
   kinds: readonly string[] | undefined;
   after: number | 'latest';
 }
@@ -94,7 +98,7 @@ async function follow(
 /** What is stored just now, page by page. */
 async function* stored(
   { world, client }: CommandContext,
-  { sessionId: session_id, processId: process_id, kinds, after: from }: Reading,
+  { sessionId: session_id, processId: process_id, teamId: team_id, kinds, after: from }: Reading,
 ): AsyncGenerator<RuntimeEventRecord> {
   if (from === 'latest') return;
   let after: number = from;
@@ -106,7 +110,9 @@ async function* stored(
         ? await client.ask(endpoints.replaySessionEvents, { params: { session_id }, query })
         : process_id !== undefined
           ? await client.ask(endpoints.replayProcessEvents, { params: { process_id }, query })
-          : await client.ask(endpoints.replayEvents, { query });
+          : team_id !== undefined
+            ? await client.ask(endpoints.replayTeamEvents, { params: { team_id }, query })
+            : await client.ask(endpoints.replayEvents, { query });
     const gone = Number(headers['x-trimmed-seq'] ?? 0);
     if (gone > trimmed)
       world.stderr.write(
@@ -181,11 +187,12 @@ function line({
   kind,
   session_id,
   process_id,
+  team_id,
   created_at,
   payload,
 }: RuntimeEventRecord): string {
   const time = new Date(created_at).toISOString().slice(11, 23);
-  const whose = session_id ?? process_id;
+  const whose = session_id ?? process_id ?? team_id;
   const who = whose ? shortId(whose) : '-'.padEnd(8);
   return `${String(seq).padStart(6)}  ${time}  ${who}  ${kind.padEnd(20)}  ${summary(payload)}`.trimEnd();
 }
@@ -199,22 +206,35 @@ interface Telling {
   tool?: { title: string };
   turn?: { error: { message: string } | null };
   session?: { cwd: string; failure: { message: string } | null };
+  team?: { name: string };
+  message?: { input: unknown };
+  delivery?: { error: { message: string } | null };
   process?: { status: string; command?: string; exit_code: number | null };
 }
 
 /** The most telling part of a payload, in one line. */
 function summary(payload: Record<string, unknown>): string {
-  const { text, status, tool, turn, session, process } = payload as Telling;
+  const { text, status, tool, turn, session, process, team, message, delivery } =
+    payload as Telling;
   const said = tool
     ? `${status ?? ''} ${tool.title}`
     : (text ??
       turn?.error?.message ??
       session?.failure?.message ??
       session?.cwd ??
+      team?.name ??
+      delivery?.error?.message ??
+      saidIn(message?.input) ??
       process?.command ??
       (process && process.exit_code !== null ? `exit code ${process.exit_code}` : undefined));
   const flat = plain(said ?? '')
     .replaceAll(/\s+/g, ' ')
     .trim();
   return flat.length > LINE_CHARACTERS ? `${flat.slice(0, LINE_CHARACTERS - 1)}…` : flat;
+}
+
+/** The text of a message. */
+function saidIn(input: unknown): string | undefined {
+  const [first] = [input].flat() as { text?: string }[];
+  return first?.text;
 }

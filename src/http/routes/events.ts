@@ -6,13 +6,14 @@ import type { Feed } from '../../events/feed.ts';
 import type { EventLog } from '../../events/log.ts';
 import type { ProcessService } from '../../processes/service.ts';
 import type { SessionService } from '../../sessions/service.ts';
+import type { TeamService } from '../../teams/service.ts';
 import { type Call, type Mount, RawJson } from '../mount.ts';
 import { eventFrames, type EventStreams } from '../sse.ts';
 
 /** A replay ends at this many bytes even if its limit is not reached. */
 const REPLAY_BYTES = 8 * 1024 * 1024;
 
-/** Replay and stream, of the whole runtime and of a session. */
+/** Replay and stream, of the whole runtime and of each scope. */
 export function eventRoutes(
   mount: Mount,
   given: {
@@ -21,10 +22,11 @@ export function eventRoutes(
     streams: EventStreams;
     sessions: SessionService;
     processes: ProcessService;
+    teams: TeamService;
     epoch: string;
   },
 ): void {
-  const { log, feed, streams, sessions, processes, epoch } = given;
+  const { log, feed, streams, sessions, processes, teams, epoch } = given;
   const ofSession = async ({ session_id }: { session_id: string }): Promise<Scope> => ({
     name: 'session',
     id: (await sessions.get(session_id)).id,
@@ -35,12 +37,19 @@ export function eventRoutes(
     id: (await processes.get(params.process_id, query.session_id)).process_id,
   });
 
+  const ofTeam = async ({ team_id }: { team_id: string }): Promise<Scope> => ({
+    name: 'team',
+    id: (await teams.get(team_id)).team.id,
+  });
+
   mount(endpoints.replayEvents, (call) => replay({ name: 'runtime' }, call));
   mount(endpoints.streamEvents, async (call) => stream({ name: 'runtime' }, call));
   mount(endpoints.replaySessionEvents, async (call) => replay(await ofSession(call.params), call));
   mount(endpoints.streamSessionEvents, async (call) => stream(await ofSession(call.params), call));
   mount(endpoints.replayProcessEvents, async (call) => replay(await ofProcess(call), call));
   mount(endpoints.streamProcessEvents, async (call) => stream(await ofProcess(call), call));
+  mount(endpoints.replayTeamEvents, async (call) => replay(await ofTeam(call.params), call));
+  mount(endpoints.streamTeamEvents, async (call) => stream(await ofTeam(call.params), call));
 
   async function replay(of: Scope, { query, setHeader }: ReplayCall): Promise<RawJson> {
     const { scope, upTo } = { scope: narrowed(of, query.kind), upTo: feed.latestSeq };

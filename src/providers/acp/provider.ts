@@ -60,6 +60,7 @@ export function acpProvider(given: {
       usage: true,
       models: false,
     },
+    imagesByAgent: true,
     problem: () => problemOf(settings),
     stats: () => known.stats(settings.command),
     authStatus: async () => ({

@@ -46,6 +46,7 @@ export interface PlayedProvider extends Provider {
 
 export interface PlayedOptions {
   capabilities?: Partial<Capabilities>;
+  imagesByAgent?: boolean;
   problem?: () => string | null;
   objection?: (settings: TurnSettings) => ProviderError | null;
   listed?: Provider['listed'];
@@ -94,6 +95,7 @@ export function playedProvider(options: PlayedOptions = {}): PlayedProvider {
   return {
     ...base,
     capabilities: { ...base.capabilities, ...options.capabilities },
+    imagesByAgent: options.imagesByAgent ?? false,
     problem: options.problem ?? base.problem,
     listed: options.listed ?? base.listed,
     has: options.has ?? base.has,

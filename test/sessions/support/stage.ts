@@ -42,6 +42,7 @@ export interface Stage {
     headers?: Record<string, string>,
   ): Promise<Reply<T>>;
   get<T = Refusal>(path: string): Promise<Reply<T>>;
+  del<T = Refusal>(path: string): Promise<Reply<T>>;
   /** Opens a session; anything but 200 throws. */
   open(more?: object): Promise<Session>;
   /** Sends a text, or a whole body. */
@@ -202,10 +203,11 @@ function callsOf(given: TestRuntime, provider: PlayedProvider, watch: Watch) {
     return {
       status: response.status,
       headers: response.headers,
-      body: (await response.json()) as T,
+      body: (response.status === 204 ? undefined : await response.json()) as T,
     };
   };
   const get = <T = Refusal>(path: string) => call<T>('GET', path);
+  const del = <T = Refusal>(path: string) => call<T>('DELETE', path);
   const post = <T = Refusal>(path: string, body?: unknown, headers?: Record<string, string>) =>
     call<T>('POST', path, body, headers);
   const send = (session: { id: string }, body: string | object) =>
@@ -216,6 +218,7 @@ function callsOf(given: TestRuntime, provider: PlayedProvider, watch: Watch) {
   return {
     get,
     post,
+    del,
     send,
     async open(more: object = {}) {
       const opened = await post<Session>('/v1/sessions', {

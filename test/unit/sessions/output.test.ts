@@ -44,7 +44,9 @@ function outputOn(base: TestStore, costBefore: number | null = null): Given {
   const place = { session_id, turn_id: `turn_${sessions}` };
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
-  const output = new TurnOutput({ ...base, ids: systemIds, place, costBefore, onError });
+  const onToolEnded = () => undefined;
+  const told = { onError, onToolEnded };
+  const output = new TurnOutput({ ...base, ids: systemIds, place, costBefore, ...told });
   const events = () =>
     log
       .page(

@@ -1,0 +1,156 @@
+import path from 'node:path';
+import type { Session } from '../api/sessions.ts';
+import type { Team } from '../api/teams.ts';
+import { toolNamespaces } from '../api/tools.ts';
+import { AppError } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { MessageService } from '../teams/messages.ts';
+import type { TeamService } from '../teams/service.ts';
+import type { SpawnService } from '../teams/spawn.ts';
+import type { TeamViews } from '../teams/view.ts';
+import { failureOf, ToolError } from './envelope.ts';
+import { type Toolkit, toolkit } from './toolkit.ts';
+
+/** So many messages are shown at once. */
+const SHOWN = 50;
+/** A caller waits for a spawn so long; its end is told by an event. */
+const SPAWN_WAIT_MS = 50_000;
+const EVERYONE = 'broadcast';
+
+interface Settings {
+  enabled: boolean;
+  non_lead_can_add_members: boolean;
+  non_lead_can_remove_members: boolean;
+}
+
+/** The tools of teams, for the members of them. */
+export function teamToolkit(given: {
+  teams: TeamService;
+  messages: MessageService;
+  spawns: SpawnService;
+  views: TeamViews;
+  clock: Clock;
+  settings: () => Settings;
+}): Toolkit {
+  const { teams, messages, spawns, views, clock, settings } = given;
+  return toolkit({
+    namespace: 'cadre_team',
+    disabled: () =>
+      settings().enabled ? null : 'the team tools are switched off: see teams.enabled',
+    descriptions: toolNamespaces.cadre_team,
+    runs: {
+      async cadre_team_status({ team_id }, { session }) {
+        const { id } = await teamOf(team_id, session);
+        return views.view(id, { include_delivery_map: true, message_limit: SHOWN });
+      },
+
+      async cadre_team_message(args, { session }) {
+        const { team_id, recipient_agent_id: recipient, message, image_paths, ...how } = args;
+        const { id } = await teamOf(team_id, session);
+        return messages.sayAsAgent(id, {
+          ...how,
+          sender_agent_id: session.id,
+          recipient_agent_id: recipient === EVERYONE ? null : recipient,
+          input: { type: 'text', text: message },
+          image_paths: absolute(image_paths, session),
+        });
+      },
+
+      async cadre_team_manage({ team_id, remove_agent_ids: leaving, ...adding }, { session }) {
+        const team = await teamOf(team_id, session);
+        if (!leaving) return add(team, adding, session);
+        const given = Object.keys(adding)[0];
+        if (given !== undefined)
+          throw new ToolError(
+            'bad_request',
+            `args.${given}: says who is added, remove_agent_ids who leaves: one of them at a time`,
+          );
+        assertMayRemove(team, leaving, session);
+        const results = [];
+        for (const agent_id of leaving) results.push(await remove(team, agent_id));
+        return { results };
+      },
+    },
+  });
+
+  /** The team that is meant: the named one, else the only one that the caller is in. */
+  async function teamOf(named: string | null | undefined, { id }: Session): Promise<Team> {
+    const mine = await teams.teamsOf(id);
+    if (named !== null && named !== undefined) {
+      const { team } = await teams.get(named);
+      if (team.deleted_at !== null)
+        throw new AppError('team_deleted', `team ${team.id} was deleted`);
+      if (mine.some((one) => one.id === named)) return team;
+      throw new ToolError('unauthorized', `you are no member of team "${named}"`);
+    }
+    const [only, ...others] = mine;
+    if (!only) throw new ToolError('bad_request', 'args.team_id: you are in no team');
+    if (others.length === 0) return only;
+    const ids = mine.map((one) => one.id).join(', ');
+    throw new ToolError('bad_request', `args.team_id: you are in several teams: ${ids}`);
+  }
+
+  async function add(
+    team: Team,
+    { worktree_name: name, image_paths, ...wanted }: AddArgs,
+    session: Session,
+  ): Promise<Record<string, unknown>> {
+    if (team.lead_agent_id !== session.id && !settings().non_lead_can_add_members)
+      throw new ToolError(
+        'unauthorized',
+        `only ${team.lead_agent_id}, the lead, adds members: ask it to`,
+      );
+    const { operation_id, done } = await spawns.begin(team.id, {
+      ...wanted,
+      source_session_id: session.id,
+      image_paths: absolute(image_paths, session),
+      worktree: name ? { mode: 'reuse', name } : null,
+    });
+    const late = new AbortController();
+    const limit = clock.sleep(SPAWN_WAIT_MS, late.signal).then(
+      () => ({ operation_id, status: 'running' }),
+      () => ({}),
+    );
+    try {
+      return await Promise.race([done, limit]);
+    } finally {
+      late.abort();
+    }
+  }
+
+  function assertMayRemove(team: Team, leaving: readonly string[], { id }: Session): void {
+    const { lead_agent_id: lead } = team;
+    const others = leaving.filter((agent) => agent !== id);
+    if (others.length === 0) return;
+    if (lead === id) return;
+    if (!settings().non_lead_can_remove_members)
+      throw new ToolError('unauthorized', `only ${lead}, the lead, removes members: ask it to`);
+    if (others.includes(lead))
+      throw new ToolError('unauthorized', `${lead} leads the team: you cannot remove it`);
+  }
+
+  async function remove({ id }: Team, agent_id: string) {
+    try {
+      await teams.removeMember(id, agent_id);
+      return { agent_id, ok: true };
+    } catch (error) {
+      const failed = failureOf(error);
+      if (!failed) throw error;
+      return { agent_id, ok: false, error: failed.error };
+    }
+  }
+}
+
+interface AddArgs {
+  title?: string | null | undefined;
+  prompt?: string | null | undefined;
+  model_preset?: string | null | undefined;
+  provider?: Session['provider'] | null | undefined;
+  worktree_name?: string | null | undefined;
+  image_paths?: string[] | null | undefined;
+}
+
+/** Paths as the agent means them, which is in the directory of its session. */
+function absolute(paths: readonly string[] | null | undefined, { cwd }: Session): string[] {
+  return (paths ?? []).map((one) => path.resolve(cwd, one));
+}

@@ -1,0 +1,150 @@
+import type { Database } from '../store/database.ts';
+import type { Statement } from '../store/statement.ts';
+
+/** What waits, as its owner names it. */
+export interface InboxEntry {
+  owner: string;
+  ref: string;
+  /** What its owner keeps nowhere else. */
+  text: string | null;
+}
+
+export interface NewEntry {
+  session_id: string;
+  owner: string;
+  ref: string;
+  /** The lower goes first. */
+  rank: number;
+  /** It waits for its owner, too: `put` again lets it go. */
+  held?: boolean;
+  /** It wants the running turn to end where no tool runs. */
+  interrupts?: boolean;
+  text?: string;
+}
+
+/** A session that is left alone: until a time, or (null) until it is spoken to. */
+interface Pause {
+  failures: number;
+  until: number | null;
+}
+
+type EntryRow = [owner: string, ref: string, text: string | null];
+
+/** The rows of the inbox. */
+export class InboxStore {
+  readonly #put: Statement;
+  readonly #remove: Statement;
+  readonly #assign: Statement;
+  readonly #nextFor: Statement<EntryRow>;
+  readonly #waitingFor: Statement<EntryRow>;
+  readonly #ofTurn: Statement<EntryRow>;
+  readonly #wantsInterrupt: Statement<[number]>;
+  readonly #waitedFor: Statement<[string]>;
+  readonly #pause: Statement<[failures: number, until: number | null]>;
+  readonly #rest: Statement;
+  readonly #backOff: Statement;
+  readonly #endPause: Statement;
+  readonly #endBackOff: Statement;
+  readonly #endBackOffs: Statement;
+
+  constructor(db: Database) {
+    const entries = 'SELECT owner, ref, text FROM inbox WHERE';
+    this.#put = db.prepare(
+      `INSERT INTO inbox (session_id, owner, ref, rank, held, interrupts, text)
+       VALUES (?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (owner, ref) DO UPDATE SET held = excluded.held, interrupts = excluded.interrupts`,
+    );
+    this.#remove = db.prepare('DELETE FROM inbox WHERE owner = ? AND ref = ?');
+    this.#assign = db.prepare('UPDATE inbox SET turn_id = ? WHERE owner = ? AND ref = ?');
+    this.#nextFor = db.prepare(
+      `${entries} session_id = ? AND held = 0 AND turn_id IS NULL ORDER BY rank, n`,
+    );
+    this.#waitingFor = db.prepare(`${entries} session_id = ? AND turn_id IS NULL ORDER BY n`);
+    this.#ofTurn = db.prepare(`${entries} turn_id = ? ORDER BY rank, n`);
+    this.#wantsInterrupt = db.prepare(
+      `SELECT 1 FROM inbox WHERE session_id = ? AND held = 0 AND turn_id IS NULL
+       AND interrupts = 1 LIMIT 1`,
+    );
+    this.#waitedFor = db.prepare('SELECT DISTINCT session_id FROM inbox WHERE turn_id IS NULL');
+    this.#pause = db.prepare('SELECT failures, until FROM inbox_pauses WHERE session_id = ?');
+    this.#rest = db.prepare(
+      `INSERT INTO inbox_pauses (session_id, failures, until) VALUES (?, 0, NULL)
+       ON CONFLICT (session_id) DO UPDATE SET until = NULL`,
+    );
+    // Who was told to rest is not woken by a time.
+    this.#backOff = db.prepare(
+      `INSERT INTO inbox_pauses (session_id, failures, until) VALUES (?, ?, ?)
+       ON CONFLICT (session_id) DO UPDATE SET failures = excluded.failures,
+       until = CASE WHEN until IS NULL THEN NULL ELSE excluded.until END`,
+    );
+    this.#endPause = db.prepare('DELETE FROM inbox_pauses WHERE session_id = ?');
+    const backOffs = 'DELETE FROM inbox_pauses WHERE until IS NOT NULL';
+    this.#endBackOff = db.prepare(`${backOffs} AND session_id = ?`);
+    this.#endBackOffs = db.prepare(backOffs);
+  }
+
+  put({ session_id, owner, ref, rank, held, interrupts, text }: NewEntry): void {
+    this.#put.run(session_id, owner, ref, rank, held ? 1 : 0, interrupts ? 1 : 0, text ?? null);
+  }
+
+  remove(owner: string, ref: string): void {
+    this.#remove.run(owner, ref);
+  }
+
+  /** Makes an entry part of a turn; null: it waits again, where it was. */
+  assign({ owner, ref }: InboxEntry, turnId: string | null): void {
+    this.#assign.run(turnId, owner, ref);
+  }
+
+  /** What may become the next turn of a session, in the order in which it is told. */
+  nextFor(sessionId: string): InboxEntry[] {
+    return this.#nextFor.all(sessionId).map(entryOf);
+  }
+
+  /** All that waits for a session, held or not, as it came. */
+  waitingFor(sessionId: string): InboxEntry[] {
+    return this.#waitingFor.all(sessionId).map(entryOf);
+  }
+
+  ofTurn(turnId: string): InboxEntry[] {
+    return this.#ofTurn.all(turnId).map(entryOf);
+  }
+
+  wantsInterrupt(sessionId: string): boolean {
+    return this.#wantsInterrupt.get(sessionId) !== undefined;
+  }
+
+  /** The sessions that something waits for. */
+  waitedFor(): string[] {
+    return this.#waitedFor.all().map(([sessionId]) => sessionId);
+  }
+
+  pause(sessionId: string): Pause | undefined {
+    const row = this.#pause.get(sessionId);
+    return row && { failures: row[0], until: row[1] };
+  }
+
+  rest(sessionId: string): void {
+    this.#rest.run(sessionId);
+  }
+
+  backOff(sessionId: string, failures: number, until: number): void {
+    this.#backOff.run(sessionId, failures, until);
+  }
+
+  endPause(sessionId: string): void {
+    this.#endPause.run(sessionId);
+  }
+
+  endBackOff(sessionId: string): void {
+    this.#endBackOff.run(sessionId);
+  }
+
+  endBackOffs(): void {
+    this.#endBackOffs.run();
+  }
+}
+
+function entryOf([owner, ref, text]: EntryRow): InboxEntry {
+  return { owner, ref, text };
+}

@@ -1,0 +1,86 @@
+import type { Turn } from '../api/sessions.ts';
+import type { Delivery, Message } from '../api/teams.ts';
+import { AppError } from '../errors.ts';
+
+type Failure = NonNullable<Delivery['error']>;
+
+/** A delivery that nobody has tried yet. */
+export function newDelivery(
+  id: string,
+  { id: message_id, team_id }: Pick<Message, 'id' | 'team_id'>,
+  recipient_agent_id: string,
+  now: number,
+): Delivery {
+  return {
+    id,
+    message_id,
+    team_id,
+    recipient_agent_id,
+    status: 'pending',
+    attempts: 0,
+    injected_turn_id: null,
+    consumed_at: null,
+    error: null,
+    created_at: now,
+    updated_at: now,
+  };
+}
+
+/** Whether it waits for its turn. */
+export function waits({ status }: Delivery): boolean {
+  return status === 'pending' || status === 'deferred';
+}
+
+/** It is part of a turn that was accepted. */
+export function inject(delivery: Delivery, turn: Turn, now: number): Delivery {
+  return {
+    ...delivery,
+    status: 'injecting',
+    attempts: delivery.attempts + 1,
+    injected_turn_id: turn.turn_id,
+    error: null,
+    updated_at: now,
+  };
+}
+
+/** Its turn has started. */
+export function injected(delivery: Delivery, now: number): Delivery {
+  return { ...delivery, status: 'injected', updated_at: now };
+}
+
+/** It is put off: no agent has seen it. */
+export function defer(delivery: Delivery, error: Failure, now: number): Delivery {
+  return { ...delivery, status: 'deferred', injected_turn_id: null, error, updated_at: now };
+}
+
+/** The turn that it was in has ended: completed, it is consumed; else its error says how. */
+export function finish(delivery: Delivery, turn: Turn, now: number): Delivery {
+  if (turn.status === 'completed') return { ...delivery, consumed_at: now, updated_at: now };
+  return { ...delivery, error: endOf(turn), updated_at: now };
+}
+
+export function fail(delivery: Delivery, error: Failure, now: number): Delivery {
+  return { ...delivery, status: 'failed', injected_turn_id: null, error, updated_at: now };
+}
+
+export function cancel(delivery: Delivery, now: number): Delivery {
+  return { ...delivery, status: 'cancelled', injected_turn_id: null, error: null, updated_at: now };
+}
+
+/** To be tried once more. Throws `delivery_state` for one that is on its way, has come, or was cancelled. */
+export function retry(delivery: Delivery, now: number): Delivery {
+  const { id, status, error } = delivery;
+  const isLost = status === 'injected' && error !== null;
+  if (status !== 'failed' && status !== 'deferred' && !isLost)
+    throw new AppError(
+      'delivery_state',
+      `delivery ${id} is ${status}: one that failed, was put off, or whose turn did not complete is tried again`,
+    );
+  return { ...delivery, status: 'pending', injected_turn_id: null, error: null, updated_at: now };
+}
+
+/** How a turn ended that did not complete. */
+export function endOf(turn: Turn): Failure {
+  const { turn_id, status, error } = turn;
+  return error ?? { code: `turn_${status}`, message: `turn ${turn_id} was ${status}` };
+}

@@ -1,0 +1,163 @@
+import type { Session, Turn } from '../api/sessions.ts';
+import type { Delivery, Message } from '../api/teams.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Inbox, InboxOwner } from '../sessions/inbox.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import { cancel, defer, endOf, fail, finish, inject, injected } from './delivery.ts';
+import type { TeamStore } from './store.ts';
+import { wordsOf } from './words.ts';
+
+const OWNER = 'team';
+const ranks: Record<Message['priority'], number> = { high: 0, normal: 1, low: 2 };
+
+type Failure = NonNullable<Delivery['error']>;
+
+/** Brings deliveries to their recipients, by way of the inbox. Everything here runs inside a transaction. */
+export class Dispatcher {
+  readonly #store: TeamStore;
+  readonly #sessions: SessionStore;
+  readonly #inbox: Inbox;
+  readonly #clock: Clock;
+
+  constructor(given: { store: TeamStore; sessions: SessionStore; inbox: Inbox; clock: Clock }) {
+    this.#store = given.store;
+    this.#sessions = given.sessions;
+    this.#inbox = given.inbox;
+    this.#clock = given.clock;
+    given.inbox.register(OWNER, this.#answers());
+  }
+
+  /** Sends a pending delivery on its way, as its message wants it. */
+  dispatch(delivery: Delivery, message: Message): void {
+    const { recipient_agent_id: recipient } = delivery;
+    const { policy } = message;
+    const obstacle = this.#obstacle(delivery);
+    if (obstacle) return this.#fail(delivery, obstacle);
+    if (policy === 'start_new_turn_only' && !this.#inbox.isFree(recipient))
+      return this.#fail(delivery, {
+        code: 'recipient_busy',
+        message: `session ${recipient} is at work, or was stopped: retry when it is idle`,
+      });
+    const interrupts = policy === 'interrupt_after_tool_boundary';
+    this.#put(delivery, message, { interrupts });
+    if (interrupts || policy === 'immediate_interrupt') this.#inbox.wake(recipient);
+    if (interrupts) this.#inbox.atBoundary(recipient);
+    else if (policy === 'immediate_interrupt') this.#inbox.interruptNow(recipient);
+    this.#inbox.look(recipient);
+  }
+
+  /** Puts a delivery off until somebody speaks to the team. */
+  hold(delivery: Delivery, message: Message, error: Failure): void {
+    this.#put(delivery, message, { held: true });
+    this.#store.moveDelivery(defer(delivery, error, this.#clock.now()));
+  }
+
+  /** A delivery that was held waits like any other. */
+  release(delivery: Delivery): void {
+    const message = this.#store.message(delivery.team_id, delivery.message_id);
+    this.#put(delivery, message, {});
+    this.#inbox.look(delivery.recipient_agent_id);
+  }
+
+  /** A delivery is tried again: its recipient is spoken to. */
+  retry(delivery: Delivery): void {
+    this.#store.moveDelivery(delivery);
+    this.#inbox.wake(delivery.recipient_agent_id);
+    this.dispatch(delivery, this.#store.message(delivery.team_id, delivery.message_id));
+  }
+
+  /** Takes a delivery back that waits. */
+  cancel(delivery: Delivery): void {
+    this.#inbox.remove(OWNER, delivery.id);
+    this.#store.moveDelivery(cancel(delivery, this.#clock.now()));
+  }
+
+  /** Fails a delivery that waits. */
+  giveUp(delivery: Delivery, error: Failure): void {
+    this.#inbox.remove(OWNER, delivery.id);
+    this.#fail(delivery, error);
+  }
+
+  #put(
+    { id: ref, recipient_agent_id: session_id }: Delivery,
+    { priority }: Message,
+    how: { held?: boolean; interrupts?: boolean },
+  ): void {
+    this.#inbox.put({ session_id, owner: OWNER, ref, rank: ranks[priority], ...how });
+  }
+
+  #answers(): InboxOwner {
+    return {
+      words: ({ ref }) => {
+        const message = this.#messageOf(this.#delivery(ref));
+        const title = this.#store.member(message.team_id, message.sender_agent_id)?.title ?? null;
+        const source = message.onboarding ? 'onboarding' : 'team_message';
+        return { source, input: wordsOf(message, title) };
+      },
+      injecting: (ref, turn) => this.#move(ref, (one, now) => inject(one, turn, now)),
+      injected: (ref) => this.#move(ref, injected),
+      deferred: (ref, turn) => this.#deferred(this.#delivery(ref), turn),
+      over: (ref, turn) => {
+        const finished = finish(this.#delivery(ref), turn, this.#clock.now());
+        this.#store.moveDelivery(
+          finished,
+          finished.consumed_at === null ? 'delivery.injected' : 'delivery.consumed',
+        );
+      },
+      unreachable: (ref, session) => {
+        const obstacle = unreachable(session);
+        if (obstacle) this.#fail(this.#delivery(ref), obstacle);
+        return obstacle === null;
+      },
+    };
+  }
+
+  /** Whether what came back from a turn that did not start goes on waiting: somebody may have taken it back. */
+  #deferred(delivery: Delivery, turn: Turn): boolean {
+    const now = this.#clock.now();
+    const isTakenBack =
+      this.#messageOf(delivery).cancelled_at !== null ||
+      this.#store.team(delivery.team_id).deleted_at !== null;
+    const obstacle = isTakenBack ? null : this.#obstacle(delivery);
+    if (isTakenBack) this.#store.moveDelivery(cancel(delivery, now));
+    else if (obstacle) this.#fail(delivery, obstacle);
+    else this.#store.moveDelivery(defer(delivery, endOf(turn), now));
+    return !isTakenBack && obstacle === null;
+  }
+
+  #obstacle({ team_id, recipient_agent_id: recipient }: Delivery): Failure | null {
+    if (this.#store.member(team_id, recipient))
+      return unreachable(this.#sessions.session(recipient));
+    return recipientLeft(recipient);
+  }
+
+  #fail(delivery: Delivery, error: Failure): void {
+    this.#store.moveDelivery(fail(delivery, error, this.#clock.now()));
+  }
+
+  #move(ref: string, change: (delivery: Delivery, now: number) => Delivery): void {
+    this.#store.moveDelivery(change(this.#delivery(ref), this.#clock.now()));
+  }
+
+  #delivery(id: string): Delivery {
+    const delivery = this.#store.deliveries.get(id);
+    if (!delivery) throw new Error(`an entry of the inbox names no delivery: ${id}`);
+    return delivery;
+  }
+
+  #messageOf({ team_id, message_id }: Delivery): Message {
+    return this.#store.message(team_id, message_id);
+  }
+}
+
+export function recipientLeft(recipient: string): Failure {
+  return { code: 'recipient_left', message: `session ${recipient} has left the team` };
+}
+
+/** Why nothing reaches a session any more, or null. */
+function unreachable({ id, status }: Session): Failure | null {
+  if (status !== 'closed' && status !== 'failed') return null;
+  return { code: `recipient_${status}`, message: `session ${id} ${saidOf[status]}` };
+}
+
+const saidOf = { closed: 'is closed', failed: 'has failed: resume it, then retry' };

@@ -1,0 +1,272 @@
+import type { BodyOf, QueryOf, ResponseOf } from '../api/endpoint.ts';
+import type { InputItem, StoredImage, StoredInputItem } from '../api/sessions.ts';
+import type {
+  broadcast,
+  Delivery,
+  listDeliveries,
+  listMessages,
+  Member,
+  Message,
+  sendMessage,
+  Team,
+} from '../api/teams.ts';
+import { AppError } from '../errors.ts';
+import { type Keep, keepNothing } from '../idempotency/kept-answers.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Ids } from '../lib/ids.ts';
+import type { Blobs } from '../sessions/images.ts';
+import type { Session } from '../api/sessions.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import type { Database } from '../store/database.ts';
+import type { RecordPage } from '../store/records.ts';
+import { newDelivery, retry, waits } from './delivery.ts';
+import type { Dispatcher } from './dispatcher.ts';
+import type { TeamStore } from './store.ts';
+import { memberIn } from './team.ts';
+
+type Sent = ResponseOf<typeof sendMessage>;
+
+/** What is to be said, and to whom: a member, or (null) all, the sender too where that is wanted. */
+type Draft = Omit<BodyOf<typeof sendMessage>, 'recipient_agent_id'> & {
+  recipient_agent_id: string | null;
+  include_sender?: boolean;
+  /** An agent says it of its own accord. */
+  isHop?: boolean;
+};
+
+/** What is said, once its images are kept. */
+export interface Saying {
+  input: Message['input'];
+  images: StoredImage[];
+}
+
+/** What members say to each other. Every answer is on disk; nothing waits for a provider. */
+export class MessageService {
+  readonly #db: Database;
+  readonly #store: TeamStore;
+  readonly #sessions: SessionStore;
+  readonly #dispatcher: Dispatcher;
+  readonly #blobs: Blobs;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #maxHops: () => number | null;
+  readonly #takesImages: (provider: Session['provider']) => boolean;
+  readonly #assertRoom: () => void;
+
+  constructor(given: {
+    db: Database;
+    store: TeamStore;
+    sessions: SessionStore;
+    dispatcher: Dispatcher;
+    blobs: Blobs;
+    clock: Clock;
+    ids: Ids;
+    maxHops: () => number | null;
+    /** Whether messages to sessions of a provider may have images. */
+    takesImages: (provider: Session['provider']) => boolean;
+    /** Throws `storage_full` where there is no room for new work. */
+    assertRoom: () => void;
+  }) {
+    this.#db = given.db;
+    this.#store = given.store;
+    this.#sessions = given.sessions;
+    this.#dispatcher = given.dispatcher;
+    this.#blobs = given.blobs;
+    this.#clock = given.clock;
+    this.#ids = given.ids;
+    this.#maxHops = given.maxHops;
+    this.#takesImages = given.takesImages;
+    this.#assertRoom = given.assertRoom;
+  }
+
+  send(teamId: string, body: BodyOf<typeof sendMessage>, keep: Keep = keepNothing): Promise<Sent> {
+    return this.#say(teamId, body, keep);
+  }
+
+  broadcast(
+    teamId: string,
+    { include_sender, ...body }: BodyOf<typeof broadcast>,
+    keep: Keep = keepNothing,
+  ): Promise<Sent> {
+    const all = { recipient_agent_id: null, include_sender: include_sender ?? false };
+    return this.#say(teamId, { ...body, ...all }, keep);
+  }
+
+  /** What an agent says by its tool: it may be a message too many. */
+  sayAsAgent(teamId: string, draft: Draft): Promise<Sent> {
+    return this.#say(teamId, { ...draft, isHop: true }, keepNothing);
+  }
+
+  list(
+    teamId: string,
+    { limit, cursor }: QueryOf<typeof listMessages>,
+  ): Promise<RecordPage<Message>> {
+    return this.#db.read(() => {
+      this.#store.team(teamId);
+      return this.#store.messages.page({ team_id: teamId }, limit, cursor);
+    });
+  }
+
+  deliveries(
+    teamId: string,
+    { limit, cursor, ...filters }: QueryOf<typeof listDeliveries>,
+  ): Promise<RecordPage<Delivery>> {
+    return this.#db.read(() => {
+      this.#store.team(teamId);
+      return this.#store.deliveries.page({ team_id: teamId, ...filters }, limit, cursor);
+    });
+  }
+
+  /** Takes a message back from those who have not got it. */
+  cancel(teamId: string, messageId: string, keep: Keep = keepNothing): Promise<Message> {
+    return this.#db.transact(() => {
+      this.#store.openTeam(teamId);
+      const message = this.#store.message(teamId, messageId);
+      const deliveries = this.#store.deliveriesOf(messageId);
+      const waiting = deliveries.filter(waits);
+      if (deliveries.length > 0 && waiting.length === 0)
+        throw new AppError(
+          'delivery_state',
+          `nothing of message ${messageId} waits any more; see cadre teams deliveries`,
+        );
+      const now: Message = { ...message, cancelled_at: message.cancelled_at ?? this.#clock.now() };
+      if (message.cancelled_at === null) this.#store.cancelMessage(now);
+      for (const delivery of waiting) this.#dispatcher.cancel(delivery);
+      keep(now);
+      return now;
+    });
+  }
+
+  /** Tries a delivery again. */
+  retry(teamId: string, deliveryId: string, keep: Keep = keepNothing): Promise<Delivery> {
+    return this.#db.transact(() => {
+      this.#store.openTeam(teamId);
+      const delivery = this.#store.delivery(teamId, deliveryId);
+      this.#dispatcher.retry(retry(delivery, this.#clock.now()));
+      const now = this.#store.delivery(teamId, deliveryId);
+      keep(now);
+      return now;
+    });
+  }
+
+  /** A session was spoken to by a person: the agents of its teams may talk on. Inside that transaction. */
+  spokenTo(session: Session): void {
+    for (const { id } of this.#store.teamsOf(session.id)) {
+      if (this.#store.hops(id) === 0) continue;
+      this.#store.setHops(id, 0);
+      for (const delivery of this.#store.waitingIn(id))
+        if (delivery.error?.code === HOP_LIMIT) this.#dispatcher.release(delivery);
+    }
+  }
+
+  /** Throws `unsupported_provider_images` where one of the sessions would be shown images that it cannot be shown. */
+  assertTakeImages(sessions: readonly Pick<Session, 'id' | 'provider'>[]): void {
+    const blind = sessions.find(({ provider }) => !this.#takesImages(provider));
+    if (!blind) return;
+    throw new AppError(
+      'unsupported_provider_images',
+      `session ${blind.id} is of ${blind.provider}, to whose sessions no images are sent: leave them out`,
+    );
+  }
+
+  /** Keeps what is said: each image is copied before anything names it. */
+  async keepImages(given: InputItem | InputItem[], paths: readonly string[] = []): Promise<Saying> {
+    const said = Array.isArray(given) ? given : [given];
+    const shown: InputItem[] = paths.map((path) => ({ type: 'image', path }));
+    const kept = await this.#blobs.keep([...said, ...shown]);
+    const input = kept.slice(0, said.length);
+    const images = kept.slice(said.length) as StoredImage[];
+    return { input: Array.isArray(given) ? input : (input[0] as StoredInputItem), images };
+  }
+
+  /** Stores a message and sends it on its way, inside a transaction. */
+  store(
+    team: Team,
+    {
+      recipients,
+      saying,
+      ...said
+    }: Omit<Draft, 'input'> & { recipients: string[]; saying: Saying } & {
+      onboarding?: boolean;
+    },
+  ): Sent {
+    const now = this.#clock.now();
+    const message: Message = {
+      id: this.#ids.next('msg'),
+      team_id: team.id,
+      scope: said.recipient_agent_id === null ? 'broadcast' : 'direct',
+      sender_agent_id: said.sender_agent_id,
+      recipient_agent_id: said.recipient_agent_id,
+      recipient_agent_ids: recipients,
+      ...saying,
+      image_paths: said.image_paths ?? [],
+      priority: said.priority ?? 'normal',
+      policy: said.policy ?? 'non_interrupting',
+      correlation_id: said.correlation_id ?? null,
+      reply_to_message_id: said.reply_to_message_id ?? null,
+      onboarding: said.onboarding ?? false,
+      created_at: now,
+      cancelled_at: null,
+    };
+    this.#store.createMessage(message);
+    const deliveries = recipients.map((recipient) =>
+      newDelivery(this.#ids.next('dlv'), message, recipient, now),
+    );
+    for (const delivery of deliveries) this.#store.createDelivery(delivery);
+    const tooMany = said.isHop ? this.#countHop(team) : null;
+    for (const delivery of deliveries) {
+      if (tooMany) this.#dispatcher.hold(delivery, message, tooMany);
+      else this.#dispatcher.dispatch(delivery, message);
+    }
+    return { message, deliveries: this.#store.deliveriesOf(message.id) };
+  }
+
+  async #say(teamId: string, draft: Draft, keep: Keep): Promise<Sent> {
+    this.#assertRoom();
+    await this.#db.read(() => this.#check(teamId, draft));
+    const saying = await this.keepImages(draft.input, draft.image_paths ?? []);
+    return this.#db.transact(() => {
+      const { team, recipients } = this.#check(teamId, draft);
+      const sent = this.store(team, { ...draft, recipients, saying });
+      keep(sent);
+      return sent;
+    });
+  }
+
+  /** Throws where it may not be said just now; answers to whom it goes. */
+  #check(teamId: string, draft: Draft): { team: Team; recipients: string[] } {
+    const team = this.#store.openTeam(teamId);
+    const members = this.#store.members(teamId);
+    memberIn(members, team, draft.sender_agent_id);
+    const recipients = recipientsOf(draft, team, members);
+    const { reply_to_message_id: reply } = draft;
+    if (reply !== undefined && reply !== null) this.#store.message(teamId, reply);
+    if (hasImages(draft)) this.assertTakeImages(recipients.map((id) => this.#sessions.session(id)));
+    return { team, recipients };
+  }
+
+  /** Counts a message that an agent sends by itself; why it is put off where it is one too many. */
+  #countHop({ id }: Team): { code: string; message: string } | null {
+    const max = this.#maxHops();
+    const hops = this.#store.hops(id) + 1;
+    this.#store.setHops(id, hops);
+    if (max === null || hops <= max) return null;
+    const message = `agents have sent ${max} messages in a row: it waits until somebody sends a turn to a member`;
+    return { code: HOP_LIMIT, message };
+  }
+}
+
+const HOP_LIMIT = 'hop_limit';
+
+function recipientsOf(draft: Draft, team: Team, members: readonly Member[]): string[] {
+  const { recipient_agent_id: one, sender_agent_id: sender } = draft;
+  if (one !== null) return [memberIn(members, team, one).agent_id];
+  return members
+    .map(({ agent_id }) => agent_id)
+    .filter((id) => draft.include_sender === true || id !== sender);
+}
+
+function hasImages({ input, image_paths }: Draft): boolean {
+  const items = Array.isArray(input) ? input : [input];
+  return (image_paths?.length ?? 0) > 0 || items.some(({ type }) => type === 'image');
+}

@@ -1,0 +1,284 @@
+import type { BodyOf } from '../api/endpoint.ts';
+import type { ProviderId, Session } from '../api/sessions.ts';
+import type { Member, SpawnedMember, spawnMember, Team } from '../api/teams.ts';
+import { AppError } from '../errors.ts';
+import { type Keep, keepNothing } from '../idempotency/kept-answers.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Ids } from '../lib/ids.ts';
+import type { NewSession, SessionService } from '../sessions/service.ts';
+import type { Worktree } from '../api/worktrees.ts';
+import type { Failpoint } from '../lib/failpoint.ts';
+import type { Logger } from '../lib/log.ts';
+import { OneAtATime } from '../lib/one-at-a-time.ts';
+import { assertOpen } from '../sessions/session.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import { workingDirectory } from '../sessions/working-directory.ts';
+import type { Database } from '../store/database.ts';
+import type { Claims } from '../worktrees/claims.ts';
+import type { WorktreeService } from '../worktrees/service.ts';
+import type { WorktreeStore } from '../worktrees/store.ts';
+import type { MessageService, Saying } from './messages.ts';
+import type { Spawn, TeamStore } from './store.ts';
+import { memberIn } from './team.ts';
+
+type Wanted = BodyOf<typeof spawnMember>;
+
+export interface ModelPreset {
+  name: string;
+  provider: ProviderId;
+  model: string | null;
+  thinking_effort: string | null;
+}
+
+/** Opens sessions for teams: all of it, or nothing, also over a restart. */
+export class SpawnService {
+  readonly #db: Database;
+  readonly #store: TeamStore;
+  readonly #sessions: SessionStore;
+  readonly #sessionService: SessionService;
+  readonly #messages: MessageService;
+  readonly #worktrees: WorktreeService;
+  readonly #worktreeStore: WorktreeStore;
+  readonly #claims: Claims;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #failpoint: Failpoint;
+  readonly #logger: Logger;
+  readonly #underWay = new OneAtATime();
+  readonly #presets: () => readonly ModelPreset[];
+
+  constructor(given: {
+    db: Database;
+    store: TeamStore;
+    sessions: SessionStore;
+    sessionService: SessionService;
+    messages: MessageService;
+    worktrees: WorktreeService;
+    worktreeStore: WorktreeStore;
+    claims: Claims;
+    clock: Clock;
+    ids: Ids;
+    failpoint: Failpoint;
+    logger: Logger;
+    presets: () => readonly ModelPreset[];
+  }) {
+    this.#db = given.db;
+    this.#store = given.store;
+    this.#sessions = given.sessions;
+    this.#sessionService = given.sessionService;
+    this.#messages = given.messages;
+    this.#worktrees = given.worktrees;
+    this.#worktreeStore = given.worktreeStore;
+    this.#claims = given.claims;
+    this.#clock = given.clock;
+    this.#ids = given.ids;
+    this.#failpoint = given.failpoint;
+    this.#logger = given.logger;
+    this.#presets = given.presets;
+  }
+
+  /** Opens a session as a member of a team, and tells it what it is there for. */
+  async spawn(teamId: string, wanted: Wanted, keep: Keep = keepNothing): Promise<SpawnedMember> {
+    return (await this.begin(teamId, wanted, keep)).done;
+  }
+
+  /** Like that; resolves once it is known that it may be done. */
+  async begin(
+    teamId: string,
+    wanted: Wanted,
+    keep: Keep = keepNothing,
+  ): Promise<{ operation_id: string; done: Promise<SpawnedMember> }> {
+    const { team, source } = await this.#db.read(() => this.#check(teamId, wanted));
+    const session = this.#sessionService.draft(sessionFor(wanted, source, this.#presets()));
+    const image_paths = wanted.image_paths ?? [];
+    if (image_paths.length > 0) this.#messages.assertTakeImages([session]);
+    assertNamed(wanted);
+    const words = wanted.prompt ?? `You are now a member of team "${team.name}".`;
+    const saying = await this.#messages.keepImages({ type: 'text', text: words }, image_paths);
+    const operation_id = this.#ids.next('op');
+    const spawn: Spawn = { id: operation_id, team_id: teamId, source_session_id: source.id };
+    await this.#db.transact(() => {
+      this.#check(teamId, wanted);
+      this.#store.spawns.insert(spawn);
+    });
+    this.#failpoint('spawn.begun');
+    const done = this.#underWay.run(operation_id, () =>
+      this.#orUndo(spawn, async () => {
+        const worktree = await this.#prepare(spawn, wanted);
+        this.#failpoint('spawn.prepared');
+        return this.#db.transact(() => {
+          const spawned = this.#join(spawn, wanted, { session, saying, worktree });
+          keep(spawned);
+          return spawned;
+        });
+      }),
+    );
+    // Whoever waits for it hears of it; nobody else has to.
+    done.catch(() => undefined);
+    return { operation_id, done };
+  }
+
+  /** Undoes what a dead server had begun. */
+  async undoLeft(): Promise<void> {
+    const error = { code: 'runtime_restarted', message: 'the server died while it was spawned' };
+    for (const spawn of await this.#db.read(() => this.#store.unfinishedSpawns()))
+      await this.#underWay.run(spawn.id, () => this.#undo(spawn, error));
+  }
+
+  /** Resolves when nothing is under way. */
+  idle(): Promise<void> {
+    return this.#underWay.idle();
+  }
+
+  /** The first step: where it is to work, claimed for the session that wants it. */
+  async #prepare(
+    { id, team_id, source_session_id }: Spawn,
+    { worktree: wish }: Wanted,
+  ): Promise<Worktree | null> {
+    if (!wish || wish.mode === 'none') return null;
+    const { mode, name, ...how } = wish;
+    const worktree_name = name ?? `agent-${id.slice(-8)}`;
+    const wanted = { ...how, worktree_name, source_session_id, team_id, operation_id: id };
+    const { created, claim: _claim, ...worktree } = await this.#worktrees.create(wanted);
+    if (mode === 'create' && !created)
+      throw new AppError(
+        'conflict',
+        `worktree ${worktree_name} is there: reuse it, or take another name`,
+      );
+    return worktree;
+  }
+
+  /** The last step: session, member and first message, inside a transaction. */
+  #join(
+    spawn: Spawn,
+    wanted: Wanted,
+    given: { session: Session; saying: Saying; worktree: Worktree | null },
+  ): SpawnedMember {
+    const { saying, worktree } = given;
+    const { team, source } = this.#check(spawn.team_id, wanted);
+    const { id } = given.session;
+    const cwd = worktree ? workingDirectory(worktree.path) : given.session.cwd;
+    this.#sessions.createSession({ ...given.session, cwd });
+    if (worktree) this.#claims.make(worktree.id, id, 'consumer');
+    const member: Member = {
+      team_id: team.id,
+      agent_id: id,
+      title: wanted.title ?? null,
+      joined_at: this.#clock.now(),
+      added_by: source.id,
+      worktree_id: worktree?.id ?? null,
+    };
+    this.#store.addMember(member);
+    const { message, deliveries } = this.#messages.store(team, {
+      sender_agent_id: source.id,
+      recipient_agent_id: id,
+      recipients: [id],
+      image_paths: wanted.image_paths,
+      saying,
+      onboarding: true,
+    });
+    this.#store.endSpawn(spawn);
+    return {
+      operation_id: spawn.id,
+      team,
+      session: this.#sessions.session(id),
+      member,
+      worktree: worktree && this.#worktreeStore.worktree(worktree.id),
+      onboarding: { message_id: message.id, delivery_ids: deliveries.map((one) => one.id) },
+    };
+  }
+
+  async #orUndo<T>(spawn: Spawn, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      const said =
+        error instanceof AppError
+          ? { code: error.code, message: error.message }
+          : { code: 'internal', message: 'the server log has the details' };
+      await this.#undo(spawn, said).catch((failure: unknown) =>
+        this.#logger.error({ err: failure, operation_id: spawn.id }, 'a spawn could not be undone'),
+      );
+      throw error;
+    }
+  }
+
+  /** Takes back the worktree that was made for a spawn, and tells of its end. */
+  async #undo(spawn: Spawn, error: { code: string; message: string }): Promise<void> {
+    const { id, source_session_id: session_id } = spawn;
+    const made = await this.#db.read(() => this.#madeFor(spawn));
+    for (const worktree of made) {
+      const claim = await this.#db.read(() => this.#worktreeStore.claim(worktree.id, session_id));
+      if (claim?.released_at === null) await this.#worktrees.release(worktree.id, { session_id });
+      else await this.#worktrees.cleanUp(worktree.id, `spawn ${id} failed`);
+    }
+    await this.#db.transact(() => {
+      this.#store.endSpawn(spawn);
+      this.#store.tellSpawnFailed(spawn, error);
+    });
+  }
+
+  #madeFor({ id, team_id }: Spawn): Worktree[] {
+    return this.#worktreeStore.worktrees.where(
+      "team_id = ? AND record ->> '$.operation_id' = ? AND status <> 'cleaned'",
+      team_id,
+      id,
+    );
+  }
+
+  #check(teamId: string, { source_session_id: sourceId }: Wanted): { team: Team; source: Session } {
+    const team = this.#store.openTeam(teamId);
+    const source = this.#sessions.session(sourceId);
+    memberIn(this.#store.members(teamId), team, sourceId);
+    assertOpen(source);
+    return { team, source };
+  }
+}
+
+/** Throws `invalid` where a worktree is to be used again that is not named. */
+function assertNamed({ worktree }: Wanted): void {
+  if (worktree?.mode === 'reuse' && !worktree.name)
+    throw new AppError('invalid', 'body.worktree.name: is needed: which one is to be reused');
+}
+
+/** The session that is wanted; what is not said is as in the session that wants it. */
+function sessionFor(wanted: Wanted, source: Session, presets: readonly ModelPreset[]): NewSession {
+  const preset = presetOf(wanted, presets);
+  const provider = preset?.provider ?? wanted.provider ?? source.provider;
+  // What one provider calls its models, another does not know.
+  const like = provider === source.provider ? source : { model: null, thinking_effort: null };
+  return {
+    provider,
+    model: preset ? preset.model : (wanted.model ?? like.model),
+    thinking_effort: preset ? preset.thinking_effort : like.thinking_effort,
+    cwd: source.cwd,
+    permission_mode: wanted.permission_mode ?? source.permission_mode,
+    metadata: preset ? withPreset(wanted.metadata, preset) : wanted.metadata,
+    title: wanted.title ?? null,
+  };
+}
+
+/** Throws `unknown_model_preset`, and `invalid` where it is said twice what a preset says. */
+function presetOf(
+  { model_preset: name, provider, model }: Wanted,
+  presets: readonly ModelPreset[],
+): ModelPreset | null {
+  if (name === undefined || name === null) return null;
+  if (provider || model)
+    throw new AppError(
+      'invalid',
+      'body.model_preset: says provider and model: leave those out, or the preset',
+    );
+  const found = presets.find((preset) => preset.name === name);
+  if (found) return found;
+  const known = presets.map((preset) => preset.name).join(', ') || 'none';
+  throw new AppError('unknown_model_preset', `no model preset "${name}"; there are: ${known}`);
+}
+
+function withPreset(metadata: unknown, { name, thinking_effort }: ModelPreset): unknown {
+  const about = { model_preset: name, thinking_effort };
+  if (metadata === undefined || metadata === null) return about;
+  if (typeof metadata !== 'object' || Array.isArray(metadata))
+    throw new AppError('invalid', 'body.metadata: has to be an object beside a model_preset');
+  return { ...metadata, ...about };
+}

@@ -1,0 +1,63 @@
+import type { Session, Turn } from '../api/sessions.ts';
+import type { Member, MemberRow, Team } from '../api/teams.ts';
+import { AppError } from '../errors.ts';
+
+/** Who made or added something that no session did. */
+export const BY_API = 'api';
+
+/** Throws `team_deleted`: what was deleted is only read. */
+export function assertNotDeleted(team: Team): void {
+  if (team.deleted_at === null) return;
+  throw new AppError('team_deleted', `team ${team.id} was deleted: make another one`);
+}
+
+/** The member that a session is. Throws `not_found`. */
+export function memberIn(members: readonly Member[], team: Team, agentId: string): Member {
+  const found = members.find(({ agent_id }) => agent_id === agentId);
+  if (found) return found;
+  throw new AppError(
+    'not_found',
+    `session "${agentId}" is no member of team ${team.id}; see cadre teams get`,
+  );
+}
+
+/** The team without a member. Who has been there for longest leads on. Throws `conflict` for the last one. */
+export function withoutMember(
+  team: Team,
+  members: readonly Member[],
+  agentId: string,
+  now: number,
+): { team: Team; isNewLead: boolean } {
+  memberIn(members, team, agentId);
+  const longest = members.find(({ agent_id }) => agent_id !== agentId);
+  if (!longest)
+    throw new AppError(
+      'conflict',
+      `${agentId} is the last member of team ${team.id}: delete the team`,
+    );
+  if (team.lead_agent_id !== agentId) return { team, isNewLead: false };
+  return {
+    team: { ...team, lead_agent_id: longest.agent_id, updated_at: now },
+    isNewLead: true,
+  };
+}
+
+const states: Record<Session['status'], MemberRow['state']> = {
+  ready: 'idle',
+  running: 'working',
+  waiting_for_approval: 'waiting_for_approval',
+  closed: 'closed',
+  failed: 'failed',
+};
+
+/** What a member does just now. */
+export function stateOf({ status }: Session): MemberRow['state'] {
+  return states[status];
+}
+
+/** How much of its context a session has left, by the newest turn that says so; null where none does. */
+export function contextRemaining(turn: Turn | undefined): number | null {
+  const { context_tokens: held, context_window: window } = turn?.usage ?? {};
+  if (typeof held !== 'number' || typeof window !== 'number' || window <= 0) return null;
+  return Math.min(100, Math.max(0, Math.round((100 * (window - held)) / window)));
+}

@@ -1,0 +1,189 @@
+import { describe, expect, it } from 'vitest';
+import type { RuntimeEventRecord } from '../../src/api/events.ts';
+import type { Session } from '../../src/api/sessions.ts';
+import type { SpawnedMember, TeamWithMembers } from '../../src/api/teams.ts';
+import type { Worktree } from '../../src/api/worktrees.ts';
+import { AppError } from '../../src/errors.ts';
+import { kinds, onStage, type Refusal, type Stage } from '../sessions/support/stage.ts';
+import { startServer, untilNothingCarries } from '../support/server.ts';
+import { endpoints } from '../../src/api/index.ts';
+import { tempDirectory } from '../support/temp.ts';
+import path from 'node:path';
+import { openSession } from '../support/turns.ts';
+import { makeRepository } from '../worktrees/support/work.ts';
+import { type Cast, castOf, completed, makeTeam } from './support/team.ts';
+
+type Spawned = SpawnedMember & Refusal;
+
+const withTeam = (test: (cast: Cast) => Promise<void>) =>
+  onStage(async (stage) => test(await makeTeam(stage)));
+
+function spawn({ stage, path: team, agents }: Cast, more: object = {}) {
+  const body = { source_session_id: agents[0].id, ...more };
+  return stage.post<Spawned>(`${team}/members/spawn`, body);
+}
+
+/** A team whose lead works in a repository. */
+async function inRepository(stage: Stage): Promise<Cast> {
+  const repo = makeRepository(path.join(path.dirname(stage.directory), 'repo'));
+  const lead = await stage.open({ cwd: repo });
+  const made = await stage.post<TeamWithMembers>('/v1/teams', {
+    name: 'builders',
+    lead_agent_id: lead.id,
+  });
+  return castOf(stage, made.body, [lead]);
+}
+
+describe('spawning a member', () => {
+  it('opens a session like that of who wants it, and tells it what it is there for', () =>
+    withTeam(async (cast) => {
+      const { stage, agents, team } = cast;
+      const { status, body } = await spawn(cast, { title: 'tester', prompt: 'write tests' });
+      expect(status).toBe(200);
+      expect(body.operation_id).toMatch(/^op_[0-9a-f]{32}$/);
+      expect(body.session).toMatchObject({
+        provider: 'acp',
+        cwd: agents[0].cwd,
+        permission_mode: agents[0].permission_mode,
+        title: 'tester',
+      });
+      expect(body.member).toMatchObject({
+        team_id: team.id,
+        agent_id: body.session.id,
+        title: 'tester',
+        added_by: agents[0].id,
+        worktree_id: null,
+      });
+      expect(body.worktree).toBeNull();
+      const turn = await stage.provider.nextTurn();
+      expect(turn.session.id).toBe(body.session.id);
+      expect(turn.text).toContain('\nwrite tests\n');
+      turn.end(completed);
+      const [delivery] = body.onboarding.delivery_ids;
+      await cast.moved({ id: delivery ?? '' }, 'consumed');
+      const { injected_turn_id } = await cast.delivery(delivery ?? '');
+      const { source } = await stage.turn(body.session.id, injected_turn_id ?? '');
+      expect(source).toBe('onboarding');
+      const told = (await stage.get<RuntimeEventRecord[]>(`${cast.path}/events`)).body;
+      expect(kinds(told).slice(3)).toEqual([
+        'team.member_joined',
+        'team.message_created',
+        'delivery.pending',
+        'delivery.injecting',
+        'delivery.injected',
+        'delivery.consumed',
+      ]);
+    }));
+
+  it('is refused, with nothing changed, where it cannot be done', () =>
+    withTeam(async (cast) => {
+      const { stage } = cast;
+      const [stranger, closed] = [await stage.open(), cast.agents[1]];
+      await stage.close(closed?.id ?? '');
+      for (const [more, status, code] of [
+        [{ source_session_id: stranger.id }, 404, 'not_found'],
+        [{ source_session_id: closed?.id }, 409, 'session_closed'],
+        [{ provider: 'codex' }, 400, 'provider_unavailable'],
+        [{ model_preset: 'none' }, 400, 'unknown_model_preset'],
+        [{ worktree: { mode: 'reuse' } }, 400, 'invalid'],
+        [{ worktree: { mode: 'create', name: '../up' } }, 400, 'invalid'],
+      ] as const) {
+        const reply = await spawn(cast, more);
+        expect([more, reply.status, reply.body.code]).toEqual([more, status, code]);
+      }
+      expect((await stage.get<Session[]>('/v1/sessions')).body).toHaveLength(3);
+      expect((await cast.view()).messages).toEqual([]);
+    }));
+
+  it('with a worktree lets it work there', () =>
+    onStage(async (stage) => {
+      const cast = await inRepository(stage);
+      const worktree = { mode: 'create', name: 'feature' };
+      const { body } = await spawn(cast, { prompt: 'build', worktree });
+      expect(body.worktree).toMatchObject({
+        worktree_name: 'feature',
+        team_id: cast.team.id,
+        operation_id: body.operation_id,
+        source_session_id: cast.agents[0].id,
+        status: 'active',
+      });
+      expect(body.session).toMatchObject({
+        cwd: body.worktree?.path,
+        worktree_id: body.worktree?.id,
+      });
+      expect(body.member.worktree_id).toBe(body.worktree?.id);
+      (await stage.provider.nextTurn()).end(completed);
+      await stage.until(({ kind }) => kind === 'delivery.consumed');
+      const [, row] = (await cast.view()).members;
+      expect(row?.worktree?.id).toBe(body.worktree?.id);
+
+      const again = await spawn(cast, { worktree });
+      expect([again.status, again.body.code]).toEqual([409, 'conflict']);
+      await stage.until(({ kind }) => kind === 'team.spawn_failed');
+      const reused = await spawn(cast, { worktree: { mode: 'reuse', name: 'feature' } });
+      expect(reused.body.worktree?.id).toBe(body.worktree?.id);
+      (await stage.provider.nextTurn()).end(completed);
+      await stage.times('delivery.consumed', 2);
+    }));
+
+  it('is undone, in reverse, where its last step fails', () =>
+    onStage(
+      async (stage) => {
+        const cast = await inRepository(stage);
+        const { status, body } = await spawn(cast, { worktree: { mode: 'create', name: 'one' } });
+        expect([status, body.error]).toEqual([409, 'not now']);
+        const failed = await stage.until(({ kind }) => kind === 'team.spawn_failed');
+        expect(failed.payload.error).toEqual({ code: 'conflict', message: 'not now' });
+        const worktrees = (await stage.get<Worktree[]>('/v1/worktrees')).body;
+        expect(worktrees.map((one) => one.status)).toEqual(['cleaned']);
+        expect((await stage.get<Session[]>('/v1/sessions')).body).toHaveLength(1);
+      },
+      {
+        failpoint(name) {
+          if (name === 'spawn.prepared') throw new AppError('conflict', 'not now');
+        },
+      },
+    ));
+});
+
+it.each(['spawn.begun', 'worktree.added', 'spawn.prepared'])(
+  'A server that is killed at %s leaves nothing of a spawn, once it has started again.',
+  { timeout: 60_000 },
+  async (point) => {
+    await using place = tempDirectory('spawn');
+    const data = path.join(place.path, 'data');
+    const repo = makeRepository(path.join(place.path, 'repo'));
+    let server = await startServer(data, { env: { CADRE_FAILPOINTS: `${point}=kill` } });
+    try {
+      const lead = await openSession(server.client, repo);
+      const { team } = await server.client.call(endpoints.createTeam, {
+        body: { name: 'builders', lead_agent_id: lead.id },
+      });
+      const params = { team_id: team.id };
+      const body = {
+        source_session_id: lead.id,
+        worktree: { mode: 'create' as const, name: 'feature' },
+      };
+      await expect(
+        server.client.call(endpoints.spawnMember, { params, body }),
+      ).rejects.toMatchObject({ code: 'unreachable' });
+      await server.end('SIGKILL');
+      server = await startServer(data);
+      const told = async () =>
+        (await server.client.call(endpoints.replayTeamEvents, { params, query: {} })).map(
+          ({ kind }) => kind,
+        );
+      await expect.poll(told, { timeout: 15_000 }).toContain('team.spawn_failed');
+      const { members } = await server.client.call(endpoints.getTeam, { params });
+      expect(members.map(({ agent_id }) => agent_id)).toEqual([lead.id]);
+      expect(await server.client.call(endpoints.listSessions, {})).toHaveLength(1);
+      const worktrees = await server.client.call(endpoints.listWorktrees, {});
+      expect(worktrees.filter(({ status }) => status !== 'cleaned')).toEqual([]);
+      const diagnostics = await server.client.call(endpoints.getCommsDiagnostics, {});
+      expect(diagnostics.spawns_under_way).toBe(0);
+    } finally {
+      await server.end('SIGKILL');
+      await untilNothingCarries(data);
+    }
+  },
+);
