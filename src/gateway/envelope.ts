@@ -38,7 +38,6 @@ const codes: Record<ErrorCode, ToolErrorCode> = {
   team_deleted: 'conflict',
   delivery_state: 'conflict',
   idempotency_conflict: 'conflict',
-  claim_conflict: 'conflict',
   provider_managed: 'conflict',
   too_many: 'limit_reached',
   internal: 'internal',

@@ -74,10 +74,11 @@ export class Retention {
         const before = this.#clock.now() - days * DAY_MS;
         await this.#pass('max_age_days', before, () => !signal.aborted);
       }
-      if (max > 0 && this.#budget.usedBytes > max) {
+      if (max > 0 && !signal.aborted && this.#budget.usedBytes > max) {
         const isOver = () => !signal.aborted && this.#budget.usedBytes > max * TARGET;
         await this.#pass('max_bytes', Number.MAX_SAFE_INTEGER, isOver);
       }
+      if (signal.aborted) return;
       this.#budget.isSpent = max > 0 && this.#budget.usedBytes > max;
       while (!signal.aborted && this.#budget.freePages > KEPT_FREE_PAGES)
         await this.#db.transact(() => void this.#vacuum.all());

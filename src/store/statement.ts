@@ -1,3 +1,4 @@
+import { AppError } from '../errors.ts';
 import type { HostedSqlite } from './host-files.ts';
 
 /** What a column may hold here. Booleans are kept as 0 and 1. */
@@ -34,6 +35,7 @@ export class Statement<Row extends readonly SqlValue[] = SqlValue[]> {
   readonly #columns: number;
   readonly #scratch: number;
   readonly #onError: (error: SqliteError) => void;
+  #isFinal = false;
 
   constructor(host: HostedSqlite, db: number, sql: string, onError: (error: SqliteError) => void) {
     const { sqlite } = host;
@@ -82,12 +84,15 @@ export class Statement<Row extends readonly SqlValue[] = SqlValue[]> {
     this.#execute(values, () => each(this.#row()));
   }
 
+  /** What it held is SQLite's again, and may be of another database by now: from here on it refuses to run. */
   finalize(): void {
+    this.#isFinal = true;
     this.#host.sqlite._sqlite3_finalize(this.#pointer);
     this.#host.sqlite._free(this.#scratch);
   }
 
   #execute(values: SqlValue[], onRow: () => boolean): void {
+    if (this.#isFinal) throw new AppError('shutting_down', 'the store is closed');
     const { sqlite } = this.#host;
     const large = this.#bind(values);
     let code = 0;

@@ -32,6 +32,18 @@ describe('the WASM of sql.js', () => {
   });
 });
 
+describe('a store that was closed', () => {
+  test('runs no statement of its own any more: their memory may be of another store by now.', async () => {
+    await using directory = tempDirectory();
+    const store = await openStore(directory.path);
+    const statement = store.db.prepare('SELECT 1');
+    expect(statement.get()).toEqual([1]);
+    await store.db.close();
+    expect(() => statement.get()).toThrow(/^the store is closed$/);
+    expect(() => statement.run()).toThrow(/^the store is closed$/);
+  });
+});
+
 describe('the lock of a data directory', () => {
   test('refuses a second server, naming the first, until the first lets go.', async () => {
     await using directory = tempDirectory();

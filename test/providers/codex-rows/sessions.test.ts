@@ -82,17 +82,28 @@ test('a profile of its configuration is gone back to as such', () => {
   );
 });
 
-test.for([
-  ['permission_mode', 'yolo', 'invalid_permission_mode', 'untrusted, on-request, never'],
-  ['thinking_effort', 'enormous', 'invalid_thinking_effort', 'low, high'],
-])('a %s that it does not have is refused, with those it has', ([name, value, code, list]) =>
+test('a permission_mode that it does not have is refused at once, with those it has', () =>
   withRawCodex({}, async ({ open, agents }) => {
-    const session = await open({ [name as string]: value });
-    const { error } = await session.run('x');
-    expect(error).toMatchObject({ code, message: expect.stringContaining(`${list}`) as string });
+    const message = expect.stringContaining('untrusted, on-request, never') as string;
+    const refused = { code: 'invalid', message };
+    await expect(open({ permission_mode: 'yolo' })).rejects.toMatchObject(refused);
+    const turn = (await open()).run('x', { permission_mode: 'yolo' });
+    await expect(turn).rejects.toMatchObject(refused);
+    expect(agents).toEqual([]);
+  }));
+
+test('a thinking_effort that it does not have fails its turn, with those it has; once those are known it is refused', () =>
+  withRawCodex({}, async ({ open, agents }) => {
+    const enormous = { thinking_effort: 'enormous' };
+    const message = expect.stringContaining('low, high') as string;
+    const { error } = await (await open(enormous)).run('x');
+    expect(error).toMatchObject({ code: 'invalid_thinking_effort', message });
     expect(agents[0]?.requests('turn/start')).toEqual([]);
-  }),
-);
+    await expect(open({ ...enormous, model: 'usual' })).rejects.toMatchObject({
+      code: 'invalid',
+      message,
+    });
+  }));
 
 test('a mode that it refuses itself is refused in the same way', () =>
   withRawCodex(
@@ -121,7 +132,14 @@ test('a thread is named at its start, and resumed with its place, without its tu
     await dies(agents[0]);
     await session.run('y');
     expect(agents[1]?.requests('thread/resume')).toEqual([
-      { threadId, excludeTurns: true, cwd: directory, model: 'usual', approvalsReviewer: 'user' },
+      {
+        threadId,
+        excludeTurns: true,
+        cwd: directory,
+        model: 'usual',
+        approvalsReviewer: 'user',
+        config: expect.any(Object) as object,
+      },
     ]);
   }));
 

@@ -205,7 +205,6 @@ test('Somebody who keeps the pipe open does not keep the output from being finis
   withPipes(async ({ clock, print, output }) => {
     await print('all there is');
     await runToEnd(output.finish(), clock);
-    expect(clock.monotonic()).toBeLessThan(200);
     expect(output.totals.stdout_bytes).toBe(12);
   }));
 
