@@ -9,6 +9,7 @@ import type { Client } from '../../src/client/client.ts';
 import { openRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession, runTurn } from '../support/turns.ts';
+import { makeRepository } from '../worktrees/support/work.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { expectEventually } from '../unit/support/expect-eventually.ts';
 import { ManualClock } from '../unit/support/manual-clock.ts';
@@ -452,7 +453,19 @@ async function thingsToRead({ client, directory }: TestRuntime): Promise<Record<
   const [item] = await client.call(endpoints.listItems, { params });
   const { process } = await client.call(endpoints.createProcess, { body: { command: 'true' } });
   const { process_id } = process;
-  return { ...params, item_id: item?.item_id ?? '', process_id, provider: 'acp' };
+  const body = { name: 'team', lead_agent_id: id };
+  const { team } = await client.call(endpoints.createTeam, { body });
+  const repo_root = makeRepository(path.join(directory, 'repository'));
+  const wish = { source_session_id: id, repo_root, worktree_name: 'tree' };
+  const worktree = await client.call(endpoints.createWorktree, { body: wish });
+  return {
+    ...params,
+    team_id: team.id,
+    worktree_id: worktree.id,
+    item_id: item?.item_id ?? '',
+    process_id,
+    provider: 'acp',
+  };
 }
 
 function fill(pattern: string, params: Record<string, string>): string {

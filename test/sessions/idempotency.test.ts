@@ -7,12 +7,15 @@ import { endpoints } from '../../src/api/index.ts';
 import { takesKey } from '../../src/api/openapi-answers.ts';
 import type { Process } from '../../src/api/processes.ts';
 import type { Session } from '../../src/api/sessions.ts';
+import type { Worktree } from '../../src/api/worktrees.ts';
 import type { FailpointName } from '../../src/lib/failpoint.ts';
-import { systemIds } from '../../src/lib/ids.ts';
+import { newUuid, systemIds } from '../../src/lib/ids.ts';
 import { ProviderError } from '../../src/providers/provider.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
+import { makeTeam } from '../teams/support/team.ts';
+import { makeRepository, write } from '../worktrees/support/work.ts';
 import { FullDisk } from './support/faults.ts';
 import { endOf, kinds, onStage, type Reply, sharedStage, type Stage } from './support/stage.ts';
 
@@ -87,32 +90,134 @@ const requests: Record<string, (stage: Stage) => Promise<Keyed>> = {
       otherBody: { reason: 'two' },
     };
   },
+  '/v1/worktrees': async (stage) => {
+    const { source, repo_root } = await repository(stage);
+    const body = { source_session_id: source.id, repo_root, worktree_name: 'one' };
+    return { path: '/v1/worktrees', body, otherBody: { ...body, worktree_name: 'two' } };
+  },
+  '/v1/worktrees/{worktree_id}/claims': async (stage) => {
+    const { path } = await worktree(stage);
+    const { id: session_id } = await stage.open();
+    return {
+      path: `${path}/claims`,
+      body: { session_id },
+      otherBody: { session_id, claim_role: 'owner' },
+    };
+  },
+  '/v1/worktrees/{worktree_id}/release': async (stage) => {
+    const { path, session_id } = await worktree(stage);
+    const otherBody = { session_id, cleanup_if_last_claim: false };
+    return { path: `${path}/release`, body: { session_id }, otherBody };
+  },
+  '/v1/worktrees/{worktree_id}/cleanup': async (stage) => {
+    const { path } = await worktree(stage);
+    return { path: `${path}/cleanup`, body: { reason: 'one' }, otherBody: { reason: 'two' } };
+  },
+  '/v1/worktrees/{worktree_id}/restore': async (stage) => {
+    const { path, session_id, place } = await worktree(stage);
+    write(place, { 'new.txt': 'work' });
+    await stage.post(`${path}/release`, { session_id });
+    return { path: `${path}/restore`, body: {}, otherBody: { name: 'other' } };
+  },
+  '/v1/worktrees/gc': async () => ({
+    path: '/v1/worktrees/gc',
+    body: {},
+    otherBody: { dry_run: false },
+  }),
+  '/v1/teams': async (stage) => {
+    const { id } = await stage.open();
+    const body = { name: 'one', lead_agent_id: id };
+    return { path: '/v1/teams', body, otherBody: { ...body, name: 'two' } };
+  },
+  '/v1/teams/{team_id}/members': async (stage) => {
+    const { path } = await makeTeam(stage);
+    const { id: agent_id } = await stage.open();
+    return { path: `${path}/members`, body: { agent_id }, otherBody: { agent_id, title: 'two' } };
+  },
+  '/v1/teams/{team_id}/members/spawn': async (stage) => {
+    const { path, agents } = await makeTeam(stage);
+    const body = { source_session_id: agents[0].id, title: 'one' };
+    return { path: `${path}/members/spawn`, body, otherBody: { ...body, title: 'two' } };
+  },
+  '/v1/teams/{team_id}/lead': async (stage) => {
+    const { path, agents } = await makeTeam(stage);
+    const [one, two] = agents.map(({ id }) => ({ lead_agent_id: id }));
+    return { path: `${path}/lead`, body: two ?? {}, otherBody: one ?? {} };
+  },
+  '/v1/teams/{team_id}/messages': async (stage) => {
+    const { path, agents } = await makeTeam(stage);
+    const [sender, recipient] = agents.map(({ id }) => id);
+    const who = { sender_agent_id: sender, recipient_agent_id: recipient };
+    const saying = (text: string) => ({ ...who, input: { type: 'text', text } });
+    return { path: `${path}/messages`, body: saying('one'), otherBody: saying('two') };
+  },
+  '/v1/teams/{team_id}/broadcasts': async (stage) => {
+    const { path, agents } = await makeTeam(stage);
+    const saying = (text: string) => ({
+      sender_agent_id: agents[0].id,
+      input: { type: 'text', text },
+    });
+    return { path: `${path}/broadcasts`, body: saying('one'), otherBody: saying('two') };
+  },
+  '/v1/teams/{team_id}/messages/{message_id}/cancel': async (stage) => {
+    const cast = await makeTeam(stage);
+    await stage.play(cast.agents[1] as Session);
+    const { message } = await cast.say('wait');
+    return { path: `${cast.path}/messages/${message.id}/cancel`, body: {} };
+  },
+  '/v1/teams/{team_id}/deliveries/{delivery_id}/retry': async (stage) => {
+    const cast = await makeTeam(stage);
+    await stage.play(cast.agents[1] as Session);
+    const { delivery } = await cast.say('now or never', { policy: 'start_new_turn_only' });
+    return { path: `${cast.path}/deliveries/${delivery.id}/retry`, body: {} };
+  },
+  '/v1/teams/{team_id}/interrupt-all': async (stage) => {
+    const { path, agents } = await makeTeam(stage);
+    await stage.play(agents[1] as Session);
+    return { path: `${path}/interrupt-all`, body: {} };
+  },
 };
+
+/** A new repository, and a session to work in it. */
+async function repository(stage: Stage) {
+  const repo_root = makeRepository(path.join(stage.directory, newUuid()));
+  return { repo_root, source: await stage.open() };
+}
+
+async function worktree(stage: Stage) {
+  const { repo_root, source } = await repository(stage);
+  const body = { source_session_id: source.id, repo_root, worktree_name: 'tree' };
+  const made = await stage.post<Worktree>('/v1/worktrees', body);
+  return { path: `/v1/worktrees/${made.body.id}`, session_id: source.id, place: made.body.path };
+}
+
 const routes = Object.keys(requests);
 
 const withKey = (key: string) => ({ 'Idempotency-Key': key });
 const replayed = ({ headers }: Reply<unknown>) => headers.get('idempotency-replayed');
 
-describe('a POST with an Idempotency-Key', () => {
+/** What teams do goes on after the answer: they have a stage of their own, and only what they are asked for counts. */
+const groups = [
+  {
+    what: 'of teams',
+    routes: routes.filter((route) => route.startsWith('/v1/teams')),
+    later: /^(?!team\.)/,
+  },
+  {
+    what: 'of all else',
+    routes: routes.filter((route) => !route.startsWith('/v1/teams')),
+    later: /^(turn\.completed|process\.(?!queued|kill_requested))/,
+  },
+];
+
+describe.for(groups)('a POST with an Idempotency-Key, $what,', ({ routes: own, later }) => {
   const on = sharedStage();
   let keys = 0;
   const newKey = () => withKey(`key-${++keys}`);
-  const stored = () => on().events();
   /** Events that a request makes at once; what comes of it later may come at any time. */
-  const asked = async () =>
-    (await stored()).filter(
-      ({ kind }) => !/^(turn\.completed|process\.(?!queued|kill_requested))/.test(kind),
-    );
+  const asked = async () => (await on().events()).filter(({ kind }) => !later.test(kind));
 
-  it('is known for every POST route', () => {
-    const all: Endpoint[] = Object.values(endpoints);
-    const posts = all
-      .filter((one) => takesKey(one) && one.answers === 'json')
-      .map((one) => one.path);
-    expect(posts.toSorted()).toEqual(routes.toSorted());
-  });
-
-  it.each(routes)('to %s gives the stored answer again', async (route) => {
+  it.each(own)('to %s gives the stored answer again', async (route) => {
     const request = await requests[route]?.(on());
     if (!request) throw new Error(route);
     const key = newKey();
@@ -129,7 +234,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await asked()).toHaveLength(count);
   });
 
-  it.each(routes)('to %s is 409 idempotency_conflict for another body or path', async (route) => {
+  it.each(own)('to %s is 409 idempotency_conflict for another body or path', async (route) => {
     const request = await requests[route]?.(on());
     if (!request) throw new Error(route);
     const key = newKey();
@@ -145,6 +250,21 @@ describe('a POST with an Idempotency-Key', () => {
     // That was no answer of the key's own.
     const again = await on().post(request.path, request.body, key);
     expect([again.status < 300, replayed(again)]).toEqual([true, 'true']);
+  });
+});
+
+describe('a POST with an Idempotency-Key', () => {
+  const on = sharedStage();
+  let keys = 0;
+  const newKey = () => withKey(`key-${++keys}`);
+  const stored = () => on().events();
+
+  it('is known for every POST route', () => {
+    const all: Endpoint[] = Object.values(endpoints);
+    const posts = all
+      .filter((one) => takesKey(one) && one.answers === 'json')
+      .map((one) => one.path);
+    expect(posts.toSorted()).toEqual(routes.toSorted());
   });
 
   it('may have an empty body, which counts as {}', async () => {
@@ -348,9 +468,16 @@ describe('an answer that was kept', () => {
 });
 
 describe('effect and answer are one transaction:', () => {
-  const tellTale = /^(session|turn|approval)\.|^process\.(queued|kill_requested)/;
+  const tellTale =
+    /^(session|turn|approval|team|delivery|worktree)\.|^process\.(queued|kill_requested)/;
+  // Without a wish to remove, it tells what it would do.
+  const changing = routes.filter((route) => route !== '/v1/worktrees/gc');
+  // What git does lies between transactions: the answer is kept with the last.
+  const inOne = routes.filter(
+    (route) => !/worktrees$|release$|cleanup$|restore$|spawn$/.test(route),
+  );
 
-  it.each(routes)('where the store refuses, %s leaves neither', async (route) => {
+  it.each(changing)('where the store refuses, %s leaves neither', async (route) => {
     using disk = new FullDisk();
     await onStage(async (stage) => {
       const request = await requests[route]?.(stage);
@@ -370,7 +497,7 @@ describe('effect and answer are one transaction:', () => {
     });
   });
 
-  it.each(routes)('%s needs no second one to keep its answer', async (route) => {
+  it.each(inOne)('%s needs no second one to keep its answer', async (route) => {
     let commits = Infinity;
     const failpoint = (name: FailpointName) => {
       if (name === 'commit.before' && --commits < 0) throw new Error('no second transaction');
