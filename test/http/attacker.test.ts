@@ -328,7 +328,7 @@ async function victimOf(stage: Stage): Promise<Victim> {
   };
 }
 
-/** Has a turn under way that waits for an approval, and a token. Answers what stands for the parameters of paths. */
+/** Has a turn under way that waits for an approval, a message that waits for its end, and a token. Answers what stands for the parameters of paths. */
 async function something(stage: Stage): Promise<Record<string, string>> {
   const { client } = stage.given;
   const session = await stage.open();
@@ -339,8 +339,23 @@ async function something(stage: Stage): Promise<Record<string, string>> {
   const params = { session_id: session.id, turn_id: approval.turn_id };
   const [item] = await client.call(endpoints.listItems, { params });
   const token = await client.call(endpoints.createToken, { body: { name: 'ci', scope: 'admin' } });
+  const { team } = await client.call(endpoints.createTeam, {
+    body: { name: 'a team', lead_agent_id: session.id },
+  });
+  const { message, deliveries } = await client.call(endpoints.broadcast, {
+    params: { team_id: team.id },
+    body: {
+      sender_agent_id: session.id,
+      input: { type: 'text', text: 'hello' },
+      include_sender: true,
+    },
+  });
   return {
     ...params,
+    team_id: team.id,
+    agent_id: session.id,
+    message_id: message.id,
+    delivery_id: deliveries[0]?.id ?? '',
     approval_id: approval.id,
     item_id: item?.item_id ?? '',
     token_id: token.id,
@@ -363,6 +378,10 @@ function goodBodyOf({ body }: (typeof table)[number]['endpoint']): object {
     session_id: '0123',
     source_session_id: '0123',
     worktree_name: 'tree',
+    lead_agent_id: '0123',
+    agent_id: '0123',
+    sender_agent_id: '0123',
+    recipient_agent_id: '0123',
   };
   const fields = Object.keys((body as { shape?: object } | null)?.shape ?? {});
   return Object.fromEntries(Object.entries(good).filter(([name]) => fields.includes(name)));

@@ -110,7 +110,8 @@ const requests: Record<string, (stage: Stage) => Promise<Keyed>> = {
     return { path: `${path}/release`, body: { session_id }, otherBody };
   },
   '/v1/worktrees/{worktree_id}/cleanup': async (stage) => {
-    const { path } = await worktree(stage);
+    const { path, session_id } = await worktree(stage);
+    await stage.post(`${path}/release`, { session_id, cleanup_if_last_claim: false });
     return { path: `${path}/cleanup`, body: { reason: 'one' }, otherBody: { reason: 'two' } };
   },
   '/v1/worktrees/{worktree_id}/restore': async (stage) => {
@@ -472,9 +473,9 @@ describe('effect and answer are one transaction:', () => {
     /^(session|turn|approval|team|delivery|worktree)\.|^process\.(queued|kill_requested)/;
   // Without a wish to remove, it tells what it would do.
   const changing = routes.filter((route) => route !== '/v1/worktrees/gc');
-  // What git does lies between transactions: the answer is kept with the last.
+  // What takes several steps keeps its answer with the last.
   const inOne = routes.filter(
-    (route) => !/worktrees$|release$|cleanup$|restore$|spawn$/.test(route),
+    (route) => !/worktrees$|release$|cleanup$|restore$|spawn$|interrupt-all$/.test(route),
   );
 
   it.each(changing)('where the store refuses, %s leaves neither', async (route) => {
