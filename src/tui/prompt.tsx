@@ -1,0 +1,39 @@
+import { Text, useInput } from 'ink';
+import { type ReactNode, useState } from 'react';
+import { Tint } from './tint.tsx';
+
+export interface PromptProps {
+  question: string;
+  initial?: string;
+  onAnswer: (text: string) => void;
+  onCancel: () => void;
+}
+
+/** Asks for a line. Enter gives it, Escape takes it back. */
+export function Prompt({ question, initial = '', onAnswer, onCancel }: PromptProps): ReactNode {
+  const [text, setText] = useState(initial);
+  useInput((input, key) => {
+    if (key.return) onAnswer(text.trim());
+    else if (key.escape) onCancel();
+    else if (key.backspace || key.delete) setText(withoutLast);
+    else if (key.ctrl && input === 'u') setText('');
+    else if (!key.ctrl && !key.meta) setText((before) => before + printable(input));
+  });
+  return (
+    <Text wrap="truncate-start">
+      <Tint tone="asks">{question}</Tint> {text}
+      <Text inverse> </Text>
+    </Text>
+  );
+}
+
+/** What was typed or pasted, as one line. */
+function printable(input: string): string {
+  return input.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
+}
+
+/** Without the last character as people see it. */
+function withoutLast(text: string): string {
+  const last = [...new Intl.Segmenter().segment(text)].at(-1);
+  return text.slice(0, last?.index ?? 0);
+}
