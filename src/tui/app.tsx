@@ -1,4 +1,4 @@
-import { useApp, useInput } from 'ink';
+import { useApp } from 'ink';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import type { RuntimeEventRecord } from '../api/events.ts';
 import type { Client } from '../client/client.ts';
@@ -6,6 +6,7 @@ import type { EventScope } from '../client/replay.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Desk } from './desk.ts';
 import { useSource } from './hooks.ts';
+import { type Handler, Listeners, useKeyboard } from './keyboard.ts';
 import type { Size } from './screen.ts';
 import type { Source } from './source.ts';
 import { Tail } from './tail.ts';
@@ -47,16 +48,22 @@ export function App({ client, clock, size, start, onInterrupt }: AppProps): Reac
     tail?.start();
     return () => tail?.stop();
   }, [tail]);
-  useInput((input, key) => {
+  const [listeners] = useState(() => new Set<Handler>());
+  useKeyboard(listeners, (input, key) => {
     if (!key.ctrl || input !== 'c') return;
     onInterrupt();
     exit();
   });
   const place = { desk, clock, url: client.url, rows, columns };
-  if (tail) {
-    const leave = () => (start.page === 'tail' ? exit() : setTail(null));
-    return <TailPage {...place} tail={tail} onLeave={leave} />;
-  }
+  const leaveTail = () => (start.page === 'tail' ? exit() : setTail(null));
   const open = (scope: EventScope) => setTail(new Tail({ client, clock, scope }));
-  return <TopPage {...place} onOpen={open} onLeave={() => exit()} />;
+  return (
+    <Listeners value={listeners}>
+      {tail ? (
+        <TailPage {...place} tail={tail} onLeave={leaveTail} />
+      ) : (
+        <TopPage {...place} onOpen={open} onLeave={() => exit()} />
+      )}
+    </Listeners>
+  );
 }

@@ -1,5 +1,6 @@
-import { Text, useInput } from 'ink';
+import { Text } from 'ink';
 import type { ReactNode } from 'react';
+import { useKey } from './keyboard.ts';
 import { Tint } from './tint.tsx';
 
 /** Asks for a yes; any other key is a no. */
@@ -10,7 +11,7 @@ export function Confirm({
   question: string;
   onAnswer: (yes: boolean) => void;
 }): ReactNode {
-  useInput((input) => onAnswer(input === 'y'));
+  useKey((input) => onAnswer(input === 'y'));
   return (
     <Text wrap="truncate-end">
       <Tint tone="asks">{question}</Tint> [y/N]

@@ -1,7 +1,8 @@
-import { Box, type DOMElement, measureElement, Text, useInput } from 'ink';
+import { Box, type DOMElement, measureElement, Text } from 'ink';
 import { type ReactNode, useState } from 'react';
 import type { RuntimeEventRecord } from '../api/events.ts';
 import { plain } from '../lib/plain.ts';
+import { useKey } from './keyboard.ts';
 import { Tint } from './tint.tsx';
 
 export interface DetailProps {
@@ -19,7 +20,7 @@ export function Detail({ event, rows, columns }: DetailProps): ReactNode {
     if (content) setHeight(measureElement(content).height);
   };
   const last = Math.max(0, height - rows);
-  useInput((_input, key) => {
+  useKey((_input, key) => {
     const by = key.downArrow
       ? 1
       : key.upArrow

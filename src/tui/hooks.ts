@@ -1,4 +1,3 @@
-import { type Key, useInput } from 'ink';
 import { useEffect, useEffectEvent, useState, useSyncExternalStore } from 'react';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -48,27 +47,4 @@ export function useNotice(): {
     });
   };
   return { notice, tell, attempt };
-}
-
-/** What keys do, by the name of the key, or by what it types. */
-export function useKeys(table: Record<string, (() => void) | undefined>, isActive: boolean): void {
-  useInput((input, key) => table[nameOf(input, key)]?.(), { isActive });
-}
-
-const named = [
-  'upArrow',
-  'downArrow',
-  'leftArrow',
-  'rightArrow',
-  'pageUp',
-  'pageDown',
-  'home',
-  'end',
-  'return',
-  'escape',
-  'tab',
-] as const satisfies (keyof Key)[];
-
-function nameOf(input: string, key: Key): string {
-  return named.find((name) => key[name]) ?? (key.ctrl || key.meta ? '' : input);
 }

@@ -38,10 +38,16 @@ export async function openScreen(options: OpenOptions): Promise<{ interrupted: b
     { stdin, stdout: screen as unknown as NodeJS.WriteStream, debug: true, exitOnCtrlC: false },
   );
   signal.addEventListener('abort', () => app.unmount(), { once: true });
+  // ink lets a signal kill the program where nobody else listens to it, and who told us heard it but once.
+  for (const name of signals) process.on(name, ignore);
   try {
     await app.waitUntilExit();
   } finally {
+    for (const name of signals) process.off(name, ignore);
     screen.close();
   }
   return { interrupted };
 }
+
+const signals = ['SIGINT', 'SIGTERM'] as const;
+const ignore = () => undefined;

@@ -1,5 +1,6 @@
-import { Text, useInput } from 'ink';
+import { Text } from 'ink';
 import { type ReactNode, useState } from 'react';
+import { useKey } from './keyboard.ts';
 import { Tint } from './tint.tsx';
 
 export interface PromptProps {
@@ -12,13 +13,20 @@ export interface PromptProps {
 /** Asks for a line. Enter gives it, Escape takes it back. */
 export function Prompt({ question, initial = '', onAnswer, onCancel }: PromptProps): ReactNode {
   const [text, setText] = useState(initial);
-  useInput((input, key) => {
+  useKey((input, key) => {
     if (key.return) onAnswer(text.trim());
     else if (key.escape) onCancel();
     else if (key.backspace || key.delete) setText(withoutLast);
     else if (key.ctrl && input === 'u') setText('');
-    else if (!key.ctrl && !key.meta) setText((before) => before + printable(input));
+    else if (!key.ctrl && !key.meta) type(input);
   });
+  // What is typed fast, or pasted, comes at once, with its Enter.
+  const type = (input: string) => {
+    const [line = '', ...more] = input.split(/[\r\n]/);
+    const next = text + printable(line);
+    if (more.length > 0) onAnswer(next.trim());
+    else setText(next);
+  };
   return (
     <Text wrap="truncate-start">
       <Tint tone="asks">{question}</Tint> {text}

@@ -53,10 +53,14 @@ export function withNewer(view: View, events: readonly RuntimeEventRecord[]): Vi
     : { ...view, rows: rows.slice(0, MAX_ROWS), seq, unseen, isCut: true };
 }
 
-/** The view with a page that was read from before it; an empty one is the start of the log. */
-export function withOlder(view: View, events: readonly RuntimeEventRecord[]): View {
+/** The view with a page that was read from before it; `isFirst`: there is none before that. */
+export function withOlder(
+  view: View,
+  events: readonly RuntimeEventRecord[],
+  isFirst: boolean,
+): View {
   const rows = withEvents(view.rows, events);
-  const hasStart = view.hasStart || events.length === 0;
+  const hasStart = view.hasStart || isFirst;
   if (rows.length <= MAX_ROWS) return { ...view, rows, hasStart };
   return view.follows
     ? { ...view, rows: rows.slice(-MAX_ROWS), hasStart: false }

@@ -8,8 +8,9 @@ import type { Desk } from './desk.ts';
 import { Detail } from './detail.tsx';
 import { EventRow } from './event-row.tsx';
 import { Help, type Keys } from './help.tsx';
-import { useKeys, useNotice, useNow, useResolved, useSource } from './hooks.ts';
+import { useNotice, useNow, useResolved, useSource } from './hooks.ts';
 import { readKinds } from './kinds.ts';
+import { useKeys } from './keyboard.ts';
 import { Link } from './link.tsx';
 import { Prompt } from './prompt.tsx';
 import { describeScope, narrowed, scopes, widened } from './scope.ts';
@@ -153,9 +154,11 @@ export function TailPage(props: TailPageProps): ReactNode {
       ) : layer.name === 'detail' ? (
         <Detail key={layer.event?.seq} event={layer.event} rows={height} columns={columns} />
       ) : (
-        <Rows view={view} height={height} columns={columns} />
+        <Rows view={view} isLive={connection.state === 'live'} height={height} columns={columns} />
       )}
-      {approval && <Waiting approval={approval} index={index} count={waiting.length} />}
+      {approval && (
+        <Waiting approval={approval} index={index} count={waiting.length} columns={columns} />
+      )}
       {layer.name === 'search' ? (
         <Prompt
           question="/"
@@ -196,17 +199,21 @@ export function TailPage(props: TailPageProps): ReactNode {
 /** The rows that fit; empty lines below the last one. */
 function Rows({
   view,
+  isLive,
   height,
   columns,
 }: {
   view: View;
+  isLive: boolean;
   height: number;
   columns: number;
 }): ReactNode {
   const { rows, cursor } = visible(view, height);
   return (
     <Box flexDirection="column" height={height} overflow="hidden">
-      {rows.length === 0 && <Tint tone="faint">nothing yet: what happens is shown here</Tint>}
+      {rows.length === 0 && isLive && (
+        <Tint tone="faint">nothing yet: what happens is shown here</Tint>
+      )}
       {rows.map((row, i) => (
         <EventRow
           key={row.key}
@@ -221,10 +228,11 @@ function Rows({
 }
 
 function footOf(view: View, url: string): string {
-  const { search, gap, seq, rows } = view;
+  const { search, gap, seq, rows, hasStart } = view;
   const found = search === '' ? [] : [`"${search}" in ${matchCount(view)} of ${rows.length}`];
   const hole = gap ? [`gap: some up to ${gap.trimmed_seq} are gone`] : [];
-  return [...hole, ...found, `seq ${seq}`, url].join('  ');
+  const read = `${hasStart ? 'all ' : ''}${rows.length} rows`;
+  return [...hole, ...found, `seq ${seq}`, read, url].join('  ');
 }
 
 const keys: Keys = [

@@ -114,6 +114,7 @@ export class Tail {
   async #readOlder(before: number): Promise<void> {
     const reading = this.#reading;
     const events = await replayBefore(this.#options.client, this.scope.get(), before, PAGE);
-    if (reading === this.#reading) this.view.change((view) => withOlder(view, events));
+    if (reading === this.#reading)
+      this.view.change((view) => withOlder(view, events, events.length < PAGE));
   }
 }

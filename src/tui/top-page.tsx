@@ -10,7 +10,8 @@ import { Confirm } from './confirm.tsx';
 import type { Desk } from './desk.ts';
 import { duration } from './duration.ts';
 import { Help, type Keys } from './help.tsx';
-import { useKeys, useNotice, useNow, useResolved, useSource } from './hooks.ts';
+import { useNotice, useNow, useResolved, useSource } from './hooks.ts';
+import { useKeys } from './keyboard.ts';
 import { Link } from './link.tsx';
 import { Tint } from './tint.tsx';
 import { TopLine } from './top-line.tsx';
@@ -47,11 +48,12 @@ export function TopPage(props: TopPageProps): ReactNode {
   const { server } = overview;
   const all = linesOf(overview);
   const choices = choicesOf(all);
-  const at = Math.max(
-    0,
-    choices.findIndex(({ key }) => key === wanted),
-  );
-  const chosen = choices[at];
+  const indexOf = (one: string | undefined) =>
+    Math.max(
+      0,
+      choices.findIndex(({ key }) => key === one),
+    );
+  const chosen = choices[indexOf(wanted)];
   const height = Math.max(1, rows - 3);
 
   useResolved(desk, (resolved) => {
@@ -61,7 +63,8 @@ export function TopPage(props: TopPageProps): ReactNode {
 
   const step = (by: number) => () => {
     tell('');
-    setWanted(choices[Math.max(0, Math.min(choices.length - 1, at + by))]?.key);
+    // Of several keys that come at once, each goes on from the one before.
+    setWanted((one) => choices[Math.max(0, Math.min(choices.length - 1, indexOf(one) + by))]?.key);
   };
   const ask = (decision: Asking['decision']) => () => {
     const approval = chosen && approvalOf(chosen, choices);

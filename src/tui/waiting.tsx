@@ -9,19 +9,22 @@ export function Waiting({
   approval,
   index,
   count,
+  columns,
 }: {
   approval: Approval;
   index: number;
   count: number;
+  columns: number;
 }): ReactNode {
   const { kind, title, session_id } = approval;
+  const isNarrow = columns < 60;
   return (
     <Box height={1}>
       <Box flexShrink={0}>
         <Tint tone="asks" inverse>
           {count === 1 ? ' waits ' : ` waits ${index + 1}/${count} `}
         </Tint>
-        <Text> [{kind}] </Text>
+        <Text>{isNarrow ? ' ' : ` [${kind}] `}</Text>
       </Box>
       <Box flexShrink={1} flexGrow={1} minWidth={8}>
         <Text bold wrap="truncate-end">
@@ -29,8 +32,8 @@ export function Waiting({
         </Text>
       </Box>
       <Box flexShrink={0}>
-        <Tint tone="faint"> {session_id.slice(-8)}</Tint>
-        <Tint tone="asks"> a accept d decline</Tint>
+        <Tint tone="faint">{isNarrow ? '' : ` ${session_id.slice(-8)}`}</Tint>
+        <Tint tone="asks">{isNarrow ? ' a d' : '  a accept  d decline'}</Tint>
       </Box>
     </Box>
   );
