@@ -1,6 +1,5 @@
 import { useApp } from 'ink';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
-import type { RuntimeEventRecord } from '../api/events.ts';
 import type { Client } from '../client/client.ts';
 import type { EventScope } from '../client/replay.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -20,7 +19,7 @@ export type Start =
       page: 'tail';
       scope: EventScope;
       after?: number | 'latest' | undefined;
-      onEvent?: (event: RuntimeEventRecord) => void;
+      onSeq?: (seq: number) => void;
     };
 
 export interface AppProps {

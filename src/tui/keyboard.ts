@@ -10,7 +10,7 @@ export const Listeners = createContext<Set<Handler>>(new Set());
 export function useKeyboard(listeners: ReadonlySet<Handler>, handler: Handler): void {
   useInput((input, key) => {
     handler(input, key);
-    for (const listener of [...listeners]) listener(input, key);
+    for (const listener of listeners) listener(input, key);
   });
 }
 

@@ -13,13 +13,6 @@ export interface PromptProps {
 /** Asks for a line. Enter gives it, Escape takes it back. */
 export function Prompt({ question, initial = '', onAnswer, onCancel }: PromptProps): ReactNode {
   const [text, setText] = useState(initial);
-  useKey((input, key) => {
-    if (key.return) onAnswer(text.trim());
-    else if (key.escape) onCancel();
-    else if (key.backspace || key.delete) setText(withoutLast);
-    else if (key.ctrl && input === 'u') setText('');
-    else if (!key.ctrl && !key.meta) type(input);
-  });
   // What is typed fast, or pasted, comes at once, with its Enter.
   const type = (input: string) => {
     const [line = '', ...more] = input.split(/[\r\n]/);
@@ -27,6 +20,13 @@ export function Prompt({ question, initial = '', onAnswer, onCancel }: PromptPro
     if (more.length > 0) onAnswer(next.trim());
     else setText(next);
   };
+  useKey((input, key) => {
+    if (key.return) onAnswer(text.trim());
+    else if (key.escape) onCancel();
+    else if (key.backspace || key.delete) setText(withoutLast);
+    else if (key.ctrl && input === 'u') setText('');
+    else if (!key.ctrl && !key.meta) type(input);
+  });
   return (
     <Text wrap="truncate-start">
       <Tint tone="asks">{question}</Tint> {text}

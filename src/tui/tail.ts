@@ -15,8 +15,8 @@ export interface TailOptions {
   scope: EventScope;
   /** Where to begin: after a seq; absent: with the newest events there are. */
   after?: number | 'latest' | undefined;
-  /** Told of every event that was received. */
-  onEvent?: (event: RuntimeEventRecord) => void;
+  /** Told how far it has come. */
+  onSeq?: (seq: number) => void;
 }
 
 /** Reads one scope of the log into a view, one after another. */
@@ -74,7 +74,7 @@ export class Tail {
     this.stop();
     const reading = new AbortController();
     this.#reading = reading;
-    const { client, clock, onEvent } = this.#options;
+    const { client, clock } = this.#options;
     const scope = this.scope.get();
     const { search } = this.view.get();
     this.view.set({ ...emptyView, search });
@@ -86,7 +86,7 @@ export class Tail {
       begin: async () => after ?? this.#readNewest(reading.signal),
       take: (events) => {
         this.view.change((view) => withNewer(view, events));
-        if (onEvent) events.forEach(onEvent);
+        this.#options.onSeq?.(this.view.get().seq);
       },
       onConnection: (connection) => {
         if (!reading.signal.aborted) this.connection.set(connection);
@@ -102,12 +102,10 @@ export class Tail {
     const { headers } = await replay(client, scope, { after_seq: 0, limit: 1 });
     const latest = Number(headers['x-seq'] ?? 0);
     const events = await replayBefore(client, scope, latest + 1, PAGE);
-    if (!signal.aborted)
-      this.view.change((view) => ({
-        ...withNewer(view, events),
-        seq: latest,
-        hasStart: events.length < PAGE,
-      }));
+    if (signal.aborted) return latest;
+    const hasStart = events.length < PAGE;
+    this.view.change((view) => ({ ...withNewer(view, events), seq: latest, hasStart }));
+    this.#options.onSeq?.(latest);
     return latest;
   }
 

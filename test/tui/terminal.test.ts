@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
@@ -40,6 +41,26 @@ describe.skipIf(!hasPty)('on a terminal', () => {
       top.signal('SIGTERM');
       expect(await top.ended).toEqual({ code: 143, terminal: 'as it was' });
       for (const { glass } of [tail, top]) expect(glass.isAlternate).toBe(false);
+    }));
+
+  test('events tail begins where it is told to, and goes on where a cursor file says.', () =>
+    withServer(async ({ client, directory }) => {
+      await openSession(client, directory, { title: 'the first' });
+      const seen = async (...args: string[]) => {
+        await using terminal = inTerminal(directory, ['events', 'tail', ...args]);
+        await terminal.expectShows('live');
+        await terminal.expectShows(/seq [1-9]/);
+        terminal.type('q');
+        expect((await terminal.ended).code).toBe(0);
+        return terminal.glass.before;
+      };
+      expect(await seen('--after-seq', '0')).toContain('runtime.started');
+      const file = path.join(directory, 'cursor');
+      expect(await seen('--cursor-file', file)).toContain('the first');
+      await openSession(client, directory, { title: 'the second' });
+      const second = await seen('--cursor-file', file);
+      expect(second).toContain('the second');
+      expect(second).not.toContain('the first');
     }));
 
   test('top shows what goes on, and the events of a session.', () =>

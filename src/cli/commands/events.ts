@@ -51,7 +51,8 @@ async function tail(context: CommandContext, options: TailOptions): Promise<void
     kinds: kind,
     after: await startingPoint(context, options, cursor),
   };
-  if (options.follow && (await watch(context, reading, cursor))) return;
+  const isAsked = options.afterSeq !== undefined;
+  if (options.follow && (await watch(context, reading, isAsked, cursor))) return;
   const write = (event: RuntimeEventRecord) => {
     world.stdout.write(`${global.json ? JSON.stringify(event) : line(event)}\n`);
     cursor?.moveTo(event.seq);
@@ -68,14 +69,15 @@ async function tail(context: CommandContext, options: TailOptions): Promise<void
 async function watch(
   context: CommandContext,
   { after, ...scope }: Reading,
+  isAsked: boolean,
   cursor: CursorFile | null,
 ): Promise<boolean> {
-  // A person wants what is new: the beginning of a long log has to be asked for.
+  // A person wants what is new: the beginning of a long log is read when they ask for it, or scroll there.
   const start = {
     page: 'tail',
     scope,
-    after: after === 0 ? undefined : after,
-    onEvent: ({ seq }: RuntimeEventRecord) => cursor?.moveTo(seq),
+    after: after === 0 && !isAsked ? undefined : after,
+    onSeq: (seq: number) => cursor?.moveTo(seq),
   } as const;
   try {
     return await openScreen(context, start);

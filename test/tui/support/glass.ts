@@ -9,6 +9,8 @@ export class Glass {
   /** Whether the second screen is shown, and the cursor. */
   isAlternate = false;
   hasCursor = true;
+  /** What it showed when the second screen went. */
+  before = '';
   #lines: string[] = [];
   #row = 0;
   #rest = '';
@@ -38,11 +40,12 @@ export class Glass {
     else if (part === '\u001b[?2026h') this.frames++;
     else if (/^\u001b\[\?1049[hl]$/.test(part)) this.#switch(part.endsWith('h'));
     else if (/^\u001b\[\?25[hl]$/.test(part)) this.hasCursor = part.endsWith('h');
-    else if (!/^\u001b\[\?/.test(part))
+    else if (!part.startsWith('\u001b[?'))
       this.#lines[this.#row] = (this.#lines[this.#row] ?? '') + part;
   }
 
   #switch(isAlternate: boolean): void {
+    if (!isAlternate) this.before = this.text();
     this.isAlternate = isAlternate;
     this.#lines = [];
     this.#row = 0;
