@@ -1,5 +1,6 @@
 import type { RuntimeEventRecord } from '../api/events.ts';
 import { plain } from '../lib/plain.ts';
+import type { StreamGap } from './stream.ts';
 
 /** The parts of any payload that are worth a line. */
 interface Telling {
@@ -67,4 +68,11 @@ function tellingOfInput({ input = [] }: NonNullable<Telling['turn']>): string {
 function tellingOfUsage({ context_tokens, context_window }: NonNullable<Telling['usage']>): string {
   if (context_tokens === null) return '';
   return `${context_tokens}${context_window === null ? '' : ` of ${context_window}`} tokens`;
+}
+
+/** What is missing, and why. */
+export function describeGap({ requested, trimmed_seq, latest_seq }: StreamGap): string {
+  return requested > latest_seq
+    ? `the log ends at ${latest_seq}, before ${requested}: what was there is gone; going on with what is new`
+    : `some events between ${requested} and ${trimmed_seq} are gone: retention took them`;
 }

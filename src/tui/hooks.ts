@@ -1,4 +1,5 @@
 import { useEffect, useEffectEvent, useState, useSyncExternalStore } from 'react';
+import { oneLine } from '../client/telling.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Desk } from './desk.ts';
@@ -43,7 +44,7 @@ export function useNotice(): {
   const attempt = (doing: Promise<unknown>) => {
     doing.catch((error: unknown) => {
       if (!(error instanceof AppError)) throw error;
-      tell(error.message);
+      tell(oneLine(error.message));
     });
   };
   return { notice, tell, attempt };

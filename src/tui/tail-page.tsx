@@ -1,6 +1,7 @@
 import { Box, Text } from 'ink';
 import { type ReactNode, useState } from 'react';
 import type { RuntimeEventRecord } from '../api/events.ts';
+import { describeGap } from '../client/telling.ts';
 import type { Clock } from '../lib/clock.ts';
 import { AnswerPrompt, type Asking, describeResolved, obstacle } from './asking.tsx';
 import { Bar } from './bar.tsx';
@@ -18,6 +19,7 @@ import { foundNext, matchCount, moved, paused, searching, selectedRow, visible }
 import type { View } from './state.ts';
 import type { Tail } from './tail.ts';
 import { Tint } from './tint.tsx';
+import { Told } from './told.tsx';
 import { Waiting } from './waiting.tsx';
 
 export interface TailPageProps {
@@ -180,15 +182,7 @@ export function TailPage(props: TailPageProps): ReactNode {
         <AnswerPrompt asking={layer.asking} desk={desk} attempt={attempt} onDone={back} />
       ) : (
         <Bar
-          left={
-            <Text wrap="truncate-end">
-              {notice === '' ? (
-                <Tint tone="faint">{footOf(view, url)}</Tint>
-              ) : (
-                <Tint tone="asks">{notice}</Tint>
-              )}
-            </Text>
-          }
+          left={<Told notice={notice} connection={connection} otherwise={footOf(view, url)} />}
           right={<Tint tone="faint">{layer.name === 'list' ? '? help  q quit' : 'esc back'}</Tint>}
         />
       )}
@@ -230,7 +224,7 @@ function Rows({
 function footOf(view: View, url: string): string {
   const { search, gap, seq, rows, hasStart } = view;
   const found = search === '' ? [] : [`"${search}" in ${matchCount(view)} of ${rows.length}`];
-  const hole = gap ? [`gap: some up to ${gap.trimmed_seq} are gone`] : [];
+  const hole = gap ? [`gap: ${describeGap(gap)}`] : [];
   const read = `${hasStart ? 'all ' : ''}${rows.length} rows`;
   return [...hole, ...found, `seq ${seq}`, read, url].join('  ');
 }

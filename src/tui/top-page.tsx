@@ -14,6 +14,7 @@ import { useNotice, useNow, useResolved, useSource } from './hooks.ts';
 import { useKeys } from './keyboard.ts';
 import { Link } from './link.tsx';
 import { Tint } from './tint.tsx';
+import { Told } from './told.tsx';
 import { TopLine } from './top-line.tsx';
 import { type Choice, choicesOf, linesAround, linesOf } from './top-lines.ts';
 
@@ -155,15 +156,7 @@ export function TopPage(props: TopPageProps): ReactNode {
         />
       ) : (
         <Bar
-          left={
-            <Text wrap="truncate-end">
-              {notice === '' ? (
-                <Tint tone="faint">{hintOf(chosen)}</Tint>
-              ) : (
-                <Tint tone="asks">{notice}</Tint>
-              )}
-            </Text>
-          }
+          left={<Told notice={notice} connection={connection} otherwise={hintOf(chosen)} />}
           right={<Tint tone="faint">{layer.name === 'help' ? 'esc back' : '? help  q quit'}</Tint>}
         />
       )}

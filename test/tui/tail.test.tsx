@@ -157,6 +157,24 @@ describe('the screen of cadre events tail', () => {
       );
     }));
 
+  test('says why where it is refused.', () =>
+    withServer(async ({ client }) => {
+      const scope = { sessionId: 'sess_unknown' };
+      await withScreen(client, { page: 'tail', scope }, async ({ expectShows }) => {
+        await expectShows(/refused/);
+        await expectShows('no session "sess_unknown"');
+      });
+    }));
+
+  test('says what is gone where retention took it.', () =>
+    withServer(async ({ client, directory }) => {
+      await openSession(client, directory);
+      const beyond = { page: 'tail', scope: {}, after: 1_000_000 } as const;
+      await withScreen(client, beyond, async ({ expectShows }) => {
+        await expectShows(/gap: the log ends at \d+, before 1000000/);
+      });
+    }));
+
   test('reads older events when somebody comes to the top.', () =>
     withServer(async ({ client, directory }) => {
       for (let i = 0; i < 510; i++) await openSession(client, directory, { title: `number ${i}` });

@@ -3,8 +3,8 @@ import type { RuntimeEventRecord } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
 import { type EventScope, replay } from '../../client/replay.ts';
-import { type StreamGap, streamEvents } from '../../client/stream.ts';
-import { telling } from '../../client/telling.ts';
+import { streamEvents } from '../../client/stream.ts';
+import { describeGap, telling } from '../../client/telling.ts';
 import { AppError } from '../../errors.ts';
 import { CursorFile } from '../cursor-file.ts';
 import { processId, sessionId } from '../find.ts';
@@ -135,12 +135,6 @@ async function* stored(
     if (next === undefined) return;
     after = Number(next);
   }
-}
-
-function describeGap({ requested, trimmed_seq, latest_seq }: StreamGap): string {
-  return requested > latest_seq
-    ? `the log ends at ${latest_seq}, before ${requested}: what was there is gone; going on with what is new`
-    : `some events between ${requested} and ${trimmed_seq} are gone: retention took them`;
 }
 
 /** The seq to begin after: the cursor's, else what the options say, else the whole log. */
