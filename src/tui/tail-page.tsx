@@ -1,25 +1,22 @@
 import { Box, Text } from 'ink';
 import { type ReactNode, useState } from 'react';
-import type { RuntimeEventRecord } from '../api/events.ts';
-import { describeGap } from '../client/telling.ts';
 import type { Clock } from '../lib/clock.ts';
-import { AnswerPrompt, type Asking, describeResolved, obstacle } from './asking.tsx';
+import { type Asking, describeResolved, obstacle } from './asking.tsx';
 import { Bar } from './bar.tsx';
 import type { Desk } from './desk.ts';
 import { Detail } from './detail.tsx';
-import { EventRow } from './event-row.tsx';
-import { Help, type Keys } from './help.tsx';
+import { EventList } from './event-list.tsx';
+import { Help } from './help.tsx';
 import { useNotice, useNow, useResolved, useSource } from './hooks.ts';
-import { readKinds } from './kinds.ts';
 import { useKeys } from './keyboard.ts';
+import { readKinds } from './kinds.ts';
 import { Link } from './link.tsx';
-import { Prompt } from './prompt.tsx';
 import { describeScope, narrowed, scopes, widened } from './scope.ts';
-import { foundNext, matchCount, moved, paused, searching, selectedRow, visible } from './state.ts';
-import type { View } from './state.ts';
+import { foundNext, moved, paused, searching, selectedRow, type View, visible } from './state.ts';
 import type { Tail } from './tail.ts';
+import { type Layer, TailFoot } from './tail-foot.tsx';
+import { tailKeys } from './tail-help.ts';
 import { Tint } from './tint.tsx';
-import { Told } from './told.tsx';
 import { Waiting } from './waiting.tsx';
 
 export interface TailPageProps {
@@ -32,12 +29,6 @@ export interface TailPageProps {
   /** Leaves the page; of the first one, the program. */
   onLeave: () => void;
 }
-
-/** What is in front of the list. */
-type Layer =
-  | { name: 'list' | 'help' | 'search' | 'filter' }
-  | { name: 'detail'; event: RuntimeEventRecord | null }
-  | { name: 'answer'; asking: Asking };
 
 const list: Layer = { name: 'list' };
 
@@ -91,8 +82,13 @@ export function TailPage(props: TailPageProps): ReactNode {
     if (why === null) setLayer({ name: 'answer', asking });
     else tell(why);
   };
+  const back = () => setLayer(list);
+  const search = (text: string) => {
+    back();
+    go((at) => searching(at, text, height));
+  };
   const filter = (text: string) => {
-    setLayer(list);
+    back();
     const { kinds, unknown } = readKinds(text);
     if (unknown === null) tail.open({ ...scope, kinds });
     else tell(unknown);
@@ -127,7 +123,6 @@ export function TailPage(props: TailPageProps): ReactNode {
     },
     layer.name === 'list',
   );
-  const back = () => setLayer(list);
   useKeys(
     { escape: back, return: back, q: back, leftArrow: stepDetail(-1), rightArrow: stepDetail(1) },
     layer.name === 'detail',
@@ -152,94 +147,33 @@ export function TailPage(props: TailPageProps): ReactNode {
         }
       />
       {layer.name === 'help' ? (
-        <Help keys={keys} rows={height} />
+        <Help keys={tailKeys} rows={height} />
       ) : layer.name === 'detail' ? (
         <Detail key={layer.event?.seq} event={layer.event} rows={height} columns={columns} />
       ) : (
-        <Rows view={view} isLive={connection.state === 'live'} height={height} columns={columns} />
+        <EventList
+          view={view}
+          isLive={connection.state === 'live'}
+          height={height}
+          columns={columns}
+        />
       )}
       {approval && (
         <Waiting approval={approval} index={index} count={waiting.length} columns={columns} />
       )}
-      {layer.name === 'search' ? (
-        <Prompt
-          question="/"
-          initial={view.search}
-          onCancel={back}
-          onAnswer={(text) => {
-            back();
-            go((at) => searching(at, text, height));
-          }}
-        />
-      ) : layer.name === 'filter' ? (
-        <Prompt
-          question="kinds (turn, tool.completed …; none: all):"
-          initial={scope.kinds?.join(' ') ?? ''}
-          onCancel={back}
-          onAnswer={filter}
-        />
-      ) : layer.name === 'answer' ? (
-        <AnswerPrompt asking={layer.asking} desk={desk} attempt={attempt} onDone={back} />
-      ) : (
-        <Bar
-          left={<Told notice={notice} connection={connection} otherwise={footOf(view, url)} />}
-          right={<Tint tone="faint">{layer.name === 'list' ? '? help  q quit' : 'esc back'}</Tint>}
-        />
-      )}
+      <TailFoot
+        layer={layer}
+        view={view}
+        scope={scope}
+        connection={connection}
+        desk={desk}
+        url={url}
+        notice={notice}
+        attempt={attempt}
+        onSearch={search}
+        onFilter={filter}
+        onBack={back}
+      />
     </Box>
   );
 }
-
-/** The rows that fit; empty lines below the last one. */
-function Rows({
-  view,
-  isLive,
-  height,
-  columns,
-}: {
-  view: View;
-  isLive: boolean;
-  height: number;
-  columns: number;
-}): ReactNode {
-  const { rows, cursor } = visible(view, height);
-  return (
-    <Box flexDirection="column" height={height} overflow="hidden">
-      {rows.length === 0 && isLive && (
-        <Tint tone="faint">nothing yet: what happens is shown here</Tint>
-      )}
-      {rows.map((row, i) => (
-        <EventRow
-          key={row.key}
-          row={row}
-          columns={columns}
-          isSelected={i === cursor && !view.follows}
-          search={view.search}
-        />
-      ))}
-    </Box>
-  );
-}
-
-function footOf(view: View, url: string): string {
-  const { search, gap, seq, rows, hasStart } = view;
-  const found = search === '' ? [] : [`"${search}" in ${matchCount(view)} of ${rows.length}`];
-  const hole = gap ? [`gap: ${describeGap(gap)}`] : [];
-  const read = `${hasStart ? 'all ' : ''}${rows.length} rows`;
-  return [...hole, ...found, `seq ${seq}`, read, url].join('  ');
-}
-
-const keys: Keys = [
-  ['up down j k', 'to another event; stops following'],
-  ['pgup pgdn', 'a page; older ones are read when you come to the top'],
-  ['g home, G end', 'to the first that was read; to the end, and follow it'],
-  ['space', 'pause: nothing moves, what is new is counted; again: follow'],
-  ['enter', 'all of an event; left and right: the one before, the one after'],
-  ['/ n N', 'look for a text; the one before it; the one after it; esc: no more'],
-  ['f', 'only some kinds, such as: turn tool.completed'],
-  ...scopes.map(({ key, noun }) => [key, `only the ${noun} of this event`] as const),
-  ['e', 'everything again'],
-  ['a d', 'accept, decline what waits, with a reason if you like'],
-  ['tab', 'the next that waits'],
-  ['q ctrl-c', 'leave'],
-];
