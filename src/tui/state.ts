@@ -45,8 +45,7 @@ export function withNewer(view: View, events: readonly RuntimeEventRecord[]): Vi
   const fresh = events.filter(({ seq }) => seq > view.seq);
   const seq = fresh.at(-1)?.seq ?? view.seq;
   const unseen = view.follows ? 0 : view.unseen + fresh.length;
-  if (view.isCut) return { ...view, seq, unseen };
-  const rows = withEvents(view.rows, events);
+  const rows = withEvents(view.rows, events, view.isCut);
   if (rows.length <= MAX_ROWS) return { ...view, rows, seq, unseen };
   return view.follows
     ? { ...view, rows: rows.slice(-MAX_ROWS), seq, unseen, hasStart: false }
@@ -67,12 +66,18 @@ export function withOlder(
     : { ...view, rows: rows.slice(0, MAX_ROWS), hasStart, isCut: true };
 }
 
-function withEvents(rows: readonly Row[], events: readonly RuntimeEventRecord[]): readonly Row[] {
+/** The rows with what events tell; `onlyOfThese`: what begins with them is left out. */
+function withEvents(
+  rows: readonly Row[],
+  events: readonly RuntimeEventRecord[],
+  onlyOfThese = false,
+): readonly Row[] {
   if (events.length === 0) return rows;
   const byKey = new Map(rows.map((row) => [row.key, row]));
   for (const row of events.map(rowOf)) {
     const known = byKey.get(row.key);
-    byKey.set(row.key, known ? joined(known, row) : row);
+    if (known) byKey.set(row.key, joined(known, row));
+    else if (!onlyOfThese) byKey.set(row.key, row);
   }
   return [...byKey.values()].toSorted((a, b) => a.first - b.first);
 }

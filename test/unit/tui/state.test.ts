@@ -154,6 +154,13 @@ describe('the window', () => {
     expect(moved(still, MAX_ROWS, 3).follows).toBe(false);
   });
 
+  test('shows what becomes of a row that it has, also where what is new is let go.', () => {
+    const full = withNewer(emptyView, [...many(MAX_ROWS - 1), delta(MAX_ROWS, 'a', 0, 'one')]);
+    const cut = withNewer(paused(full, 3), many(10, MAX_ROWS + 1));
+    const whole = withNewer(cut, [closing(MAX_ROWS + 11, 'a', 'one two')]);
+    expect([whole.isCut, whole.rows.at(-1)?.text]).toEqual([true, 'one two']);
+  });
+
   test('is of use with nothing in it, and in a terminal of one line.', () => {
     expect(visible(emptyView, 3)).toEqual({ rows: [], cursor: -1 });
     expect(selectedRow(moved(emptyView, -1, 3))).toBeUndefined();
