@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    include: ['test/**/*.test.{ts,tsx}'],
     exclude: ['test/agents/**'],
     globalSetup: ['test/support/global-setup.ts'],
     setupFiles: ['test/support/check-answers.ts'],

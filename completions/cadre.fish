@@ -15,6 +15,7 @@ function __cadre_offers
 	db		the database: copies of it, and whether it is whole
 	config		the configuration a server would start with
 	doctor		check what cadre needs, and say what to do; ends with 1 where something failed
+	top		what goes on, as it goes on: sessions, what waits for an answer, processes
 	status		how the server is doing
 	completion		print the script that completes cadre in a shell
 	version		the version of this program
@@ -358,6 +359,7 @@ cadre config help
 		<command>
 cadre doctor
 	--config	<file>	the configuration (CADRE_CONFIG)
+cadre top
 cadre status
 cadre completion
 		bash|zsh|fish

@@ -11,6 +11,7 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
+import { noTopLevelAwait } from './no-top-level-await.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -76,9 +77,11 @@ async function bundle(outfile) {
     define: {
       'import.meta.url': '__moduleUrl',
       'process.env.NODE_ENV': '"production"',
+      'process.env.DEV': '"false"', // of ink: would load what is cut away below
       __CADRE_VERSION__: JSON.stringify(packageVersion()),
       __CADRE_COMMIT__: JSON.stringify(commit()),
     },
+    plugins: [noTopLevelAwait],
   });
 }
 

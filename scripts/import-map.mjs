@@ -108,7 +108,7 @@ export const places = {
       'a command is a client of the server; what a subcommand starts in its own process it loads on demand',
   },
   tui: {
-    may: ['client', 'api', 'lib'],
+    may: ['client', 'api', ...base],
     because: 'the screen shows what the client reads, so that it works against any server',
   },
   sidecar: {

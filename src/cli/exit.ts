@@ -11,6 +11,8 @@ export const exitCodes = {
   unreachable: 6,
   conflict: 7,
   timeout: 8,
+  /** Ctrl-C, as a shell has it for INT. */
+  interrupted: 130,
 } as const;
 
 const exitCodeOf: Record<ErrorCode, number> = {

@@ -23,6 +23,7 @@ const commands: Record<string, () => Promise<Register>> = {
   db: async () => (await import('./commands/db.ts')).dbCommands,
   config: async () => (await import('./commands/config.ts')).configCommands,
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
+  top: async () => (await import('./commands/top.ts')).topCommand,
   status: async () => (await import('./commands/status.ts')).statusCommand,
   completion: async () =>
     (await import('./commands/completion.ts')).completionCommand(createProgram),
@@ -122,7 +123,7 @@ export async function runCli(argv: readonly string[]): Promise<number> {
   return code;
 }
 
-const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
+const SIGNAL_CODES = { SIGINT: exitCodes.interrupted, SIGTERM: 143 } as const;
 
 let signals: AbortController | undefined;
 

@@ -2,11 +2,14 @@ import type { Command } from 'commander';
 import type { RuntimeEventRecord, StreamGap } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
+import { type EventScope, replay } from '../../client/replay.ts';
 import { streamEvents } from '../../client/stream.ts';
+import { describeGap, telling } from '../../client/telling.ts';
 import { AppError } from '../../errors.ts';
 import { CursorFile } from '../cursor-file.ts';
 import { processId, sessionId, teamId } from '../find.ts';
-import { plain, shortId } from '../output.ts';
+import { shortId } from '../output.ts';
+import { openScreen } from '../screen.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
 interface TailOptions {
@@ -51,6 +54,8 @@ async function tail(context: CommandContext, options: TailOptions): Promise<void
     kinds: kind,
     after: await startingPoint(context, options, cursor),
   };
+  const isAsked = options.afterSeq !== undefined;
+  if (options.follow && (await watch(context, reading, isAsked, cursor))) return;
   const write = (event: RuntimeEventRecord) => {
     world.stdout.write(`${global.json ? JSON.stringify(event) : line(event)}\n`);
     cursor?.moveTo(event.seq);
@@ -63,12 +68,29 @@ async function tail(context: CommandContext, options: TailOptions): Promise<void
   }
 }
 
+/** The same on a terminal, as a screen; false where there is none. */
+async function watch(
+  context: CommandContext,
+  { after, ...scope }: Reading,
+  isAsked: boolean,
+  cursor: CursorFile | null,
+): Promise<boolean> {
+  // A person wants what is new: the beginning of a long log is read when they ask for it, or scroll there.
+  const start = {
+    page: 'tail',
+    scope,
+    after: after === 0 && !isAsked ? undefined : after,
+    onSeq: (seq: number) => cursor?.moveTo(seq),
+  } as const;
+  try {
+    return await openScreen(context, start);
+  } finally {
+    cursor?.save();
+  }
+}
+
 /** What of the log is read, and from where on. */
-interface Reading {
-  sessionId: string | undefined;
-  processId: string | undefined;
-  teamId: string | undefined;
-  kinds: readonly string[] | undefined;
+interface Reading extends EventScope {
   after: number | 'latest';
 }
 
@@ -98,21 +120,13 @@ async function follow(
 /** What is stored just now, page by page. */
 async function* stored(
   { world, client }: CommandContext,
-  { sessionId: session_id, processId: process_id, teamId: team_id, kinds, after: from }: Reading,
+  { after: from, ...scope }: Reading,
 ): AsyncGenerator<RuntimeEventRecord> {
   if (from === 'latest') return;
   let after: number = from;
   let trimmed = 0;
   for (;;) {
-    const query = { after_seq: after, limit: 10_000, ...(kinds ? { kind: [...kinds] } : {}) };
-    const { value, headers } =
-      session_id !== undefined
-        ? await client.ask(endpoints.replaySessionEvents, { params: { session_id }, query })
-        : process_id !== undefined
-          ? await client.ask(endpoints.replayProcessEvents, { params: { process_id }, query })
-          : team_id !== undefined
-            ? await client.ask(endpoints.replayTeamEvents, { params: { team_id }, query })
-            : await client.ask(endpoints.replayEvents, { query });
+    const { value, headers } = await replay(client, scope, { after_seq: after, limit: 10_000 });
     const gone = Number(headers['x-trimmed-seq'] ?? 0);
     if (gone > trimmed)
       world.stderr.write(
@@ -124,12 +138,6 @@ async function* stored(
     if (next === undefined) return;
     after = Number(next);
   }
-}
-
-function describeGap({ requested, trimmed_seq, latest_seq }: StreamGap): string {
-  return requested > latest_seq
-    ? `the log ends at ${latest_seq}, before ${requested}: what was there is gone; going on with what is new`
-    : `some events between ${requested} and ${trimmed_seq} are gone: retention took them`;
 }
 
 /** The seq to begin after: the cursor's, else what the options say, else the whole log. */
@@ -182,59 +190,14 @@ function descriptorOf(output: NodeJS.WritableStream): number | null {
 }
 
 /** One event as a line for people. */
-function line({
-  seq,
-  kind,
-  session_id,
-  process_id,
-  team_id,
-  created_at,
-  payload,
-}: RuntimeEventRecord): string {
+function line(event: RuntimeEventRecord): string {
+  const { seq, kind, session_id, process_id, team_id, created_at } = event;
+  const said = telling(event);
+  const cut = said.length > LINE_CHARACTERS ? `${said.slice(0, LINE_CHARACTERS - 1)}…` : said;
   const time = new Date(created_at).toISOString().slice(11, 23);
   const whose = session_id ?? process_id ?? team_id;
   const who = whose ? shortId(whose) : '-'.padEnd(8);
-  return `${String(seq).padStart(6)}  ${time}  ${who}  ${kind.padEnd(20)}  ${summary(payload)}`.trimEnd();
+  return `${String(seq).padStart(6)}  ${time}  ${who}  ${kind.padEnd(20)}  ${cut}`.trimEnd();
 }
 
 const LINE_CHARACTERS = 100;
-
-/** The parts of any payload that are worth a line. */
-interface Telling {
-  text?: string;
-  status?: string;
-  tool?: { title: string };
-  turn?: { error: { message: string } | null };
-  session?: { cwd: string; failure: { message: string } | null };
-  team?: { name: string };
-  message?: { input: unknown };
-  delivery?: { error: { message: string } | null };
-  process?: { status: string; command?: string; exit_code: number | null };
-}
-
-/** The most telling part of a payload, in one line. */
-function summary(payload: Record<string, unknown>): string {
-  const { text, status, tool, turn, session, process, team, message, delivery } =
-    payload as Telling;
-  const said = tool
-    ? `${status ?? ''} ${tool.title}`
-    : (text ??
-      turn?.error?.message ??
-      session?.failure?.message ??
-      session?.cwd ??
-      team?.name ??
-      delivery?.error?.message ??
-      saidIn(message?.input) ??
-      process?.command ??
-      (process && process.exit_code !== null ? `exit code ${process.exit_code}` : undefined));
-  const flat = plain(said ?? '')
-    .replaceAll(/\s+/g, ' ')
-    .trim();
-  return flat.length > LINE_CHARACTERS ? `${flat.slice(0, LINE_CHARACTERS - 1)}…` : flat;
-}
-
-/** The text of a message. */
-function saidIn(input: unknown): string | undefined {
-  const [first] = [input].flat() as { text?: string }[];
-  return first?.text;
-}

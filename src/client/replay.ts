@@ -1,0 +1,63 @@
+import type { RuntimeEventRecord } from '../api/events.ts';
+import { endpoints } from '../api/index.ts';
+import type { Answer, Client } from './client.ts';
+import type { StreamOptions } from './stream.ts';
+
+/** What of the log is read: all of it, where nothing is named. */
+export type EventScope = Pick<StreamOptions, 'sessionId' | 'processId' | 'teamId' | 'kinds'>;
+
+/** A page of a scope's stored events. */
+export function replay(
+  client: Client,
+  { sessionId: session_id, processId: process_id, teamId: team_id, kinds }: EventScope,
+  page: { after_seq: number; limit: number },
+): Promise<Answer<RuntimeEventRecord[]>> {
+  const query = { ...page, ...(kinds ? { kind: [...kinds] } : {}) };
+  if (session_id !== undefined)
+    return client.ask(endpoints.replaySessionEvents, { params: { session_id }, query });
+  if (process_id !== undefined)
+    return client.ask(endpoints.replayProcessEvents, { params: { process_id }, query });
+  if (team_id !== undefined)
+    return client.ask(endpoints.replayTeamEvents, { params: { team_id }, query });
+  return client.ask(endpoints.replayEvents, { query });
+}
+
+/** A page has at most so many. */
+const PAGE = 10_000;
+
+/**
+ * The last `count` events before a seq, oldest first; fewer only where there are no more. The log is read forwards
+ * alone, so this looks at a piece of it before the seq, and at a longer one while that has too few: the few that a
+ * narrow scope has among many are found in some steps, and of a dense log little more than asked for is read.
+ */
+export async function replayBefore(
+  client: Client,
+  scope: EventScope,
+  before: number,
+  count: number,
+): Promise<RuntimeEventRecord[]> {
+  for (let span = count; ; span *= 8) {
+    const after = Math.max(0, before - 1 - span);
+    const found = await lastOf(client, scope, { after, before }, count);
+    if (found.length === count || after === 0) return found;
+  }
+}
+
+/** The last `count` events between two seqs. */
+async function lastOf(
+  client: Client,
+  scope: EventScope,
+  { after, before }: { after: number; before: number },
+  count: number,
+): Promise<RuntimeEventRecord[]> {
+  let last: RuntimeEventRecord[] = [];
+  for (let from = after; ;) {
+    const limit = Math.min(PAGE, before - 1 - from);
+    if (limit < 1) return last;
+    const { value, headers } = await replay(client, scope, { after_seq: from, limit });
+    last = [...last, ...value.filter(({ seq }) => seq < before)].slice(-count);
+    const next = Number(headers['x-next-after-seq'] ?? before);
+    if (next >= before - 1) return last;
+    from = next;
+  }
+}

@@ -1,0 +1,90 @@
+import type { RuntimeEventRecord, StreamGap } from '../api/events.ts';
+import type { Client } from '../client/client.ts';
+import type { EventScope } from '../client/replay.ts';
+import { streamEvents } from '../client/stream.ts';
+import { AppError } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
+
+/** How a stream is: it is read for the first time, stands, was lost and is tried again, or was refused. */
+export type Connection =
+  | { state: 'reading' }
+  | { state: 'live' }
+  | { state: 'lost'; since: number }
+  | { state: 'refused'; why: string };
+
+/** What comes within this is taken at once: a screen is drawn at most 20 times a second. */
+export const BATCH_MS = 50;
+/** A server that is away is asked again after so long. */
+const RETRY_MS = 500;
+
+export interface FollowOptions {
+  client: Client;
+  clock: Clock;
+  scope: EventScope;
+  signal: AbortSignal;
+  /** Reads what there is; answers the seq after which to follow. Called again while no server answers. */
+  begin: () => Promise<number | 'latest'>;
+  take: (events: readonly RuntimeEventRecord[]) => void;
+  onConnection: (connection: Connection) => void;
+  onGap?: (gap: StreamGap) => void;
+}
+
+/** Reads what there is, then what comes, in batches, over every loss of the connection; until `signal` aborts. */
+export async function follow(options: FollowOptions): Promise<void> {
+  const { signal, onConnection } = options;
+  try {
+    const after = await begun(options);
+    if (after !== null) await followFrom(options, after);
+  } catch (error) {
+    if (signal.aborted) return;
+    if (!(error instanceof AppError)) throw error;
+    onConnection({ state: 'refused', why: error.message });
+  }
+}
+
+/** What `begin` answers, as soon as a server does; null where it was told to stop. */
+async function begun({
+  begin,
+  clock,
+  signal,
+  onConnection,
+}: FollowOptions): Promise<number | 'latest' | null> {
+  onConnection({ state: 'reading' });
+  for (let isFirst = true; !signal.aborted; isFirst = false) {
+    try {
+      return await begin();
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'unreachable') throw error;
+      if (isFirst) onConnection({ state: 'lost', since: clock.now() });
+      await clock.sleep(RETRY_MS, signal).catch(() => undefined);
+    }
+  }
+  return null;
+}
+
+async function followFrom(
+  { client, clock, scope, signal, take, onConnection, onGap }: FollowOptions,
+  after: number | 'latest',
+): Promise<void> {
+  let waiting: RuntimeEventRecord[] = [];
+  const flush = () => {
+    const events = waiting;
+    waiting = [];
+    if (!signal.aborted) take(events);
+  };
+  onConnection({ state: 'live' });
+  const events = streamEvents({
+    client,
+    clock,
+    ...scope,
+    after,
+    signal,
+    ...(onGap ? { onGap } : {}),
+    onConnection: ({ lost }) =>
+      onConnection(lost ? { state: 'lost', since: clock.now() } : { state: 'live' }),
+  });
+  for await (const event of events) {
+    if (waiting.length === 0) clock.after(BATCH_MS, flush);
+    waiting.push(event);
+  }
+}

@@ -1,0 +1,25 @@
+import type { ReactNode } from 'react';
+import type { Connection } from './follow.ts';
+import { Tint } from './tint.tsx';
+
+/** How the connection is, in a word. */
+export function Link({ connection, now }: { connection: Connection; now: number }): ReactNode {
+  switch (connection.state) {
+    case 'reading':
+      return <Tint tone="faint">reading</Tint>;
+    case 'live':
+      return <Tint tone="good">live</Tint>;
+    case 'lost':
+      return (
+        <Tint tone="bad" bold>
+          reconnecting since {Math.max(0, Math.round((now - connection.since) / 1000))}s
+        </Tint>
+      );
+    case 'refused':
+      return (
+        <Tint tone="bad" bold>
+          refused
+        </Tint>
+      );
+  }
+}

@@ -1,0 +1,71 @@
+import type { ReactNode } from 'react';
+import type { RuntimeEventRecord } from '../api/events.ts';
+import type { EventScope } from '../client/replay.ts';
+import { describeGap } from '../client/telling.ts';
+import { AnswerPrompt, type Asking } from './asking.tsx';
+import { Bar } from './bar.tsx';
+import type { Desk } from './desk.ts';
+import type { Connection } from './follow.ts';
+import { Prompt } from './prompt.tsx';
+import { matchCount, type View } from './state.ts';
+import { Tint } from './tint.tsx';
+import { Told } from './told.tsx';
+
+/** What is in front of the list. */
+export type Layer =
+  | { name: 'list' | 'help' | 'search' | 'filter' }
+  | { name: 'detail'; event: RuntimeEventRecord | null }
+  | { name: 'answer'; asking: Asking };
+
+export interface TailFootProps {
+  layer: Layer;
+  view: View;
+  scope: EventScope;
+  connection: Connection;
+  desk: Desk;
+  url: string;
+  notice: string;
+  attempt: (doing: Promise<unknown>) => void;
+  onSearch: (text: string) => void;
+  onFilter: (text: string) => void;
+  onBack: () => void;
+}
+
+/** The last line: what is asked for just now, else where one is. */
+export function TailFoot(props: TailFootProps): ReactNode {
+  const { layer, view, scope, connection, desk, url, notice, attempt, onBack } = props;
+  switch (layer.name) {
+    case 'search':
+      return (
+        <Prompt question="/" initial={view.search} onCancel={onBack} onAnswer={props.onSearch} />
+      );
+    case 'filter':
+      return (
+        <Prompt
+          question="kinds (turn, tool.completed …; none: all):"
+          initial={scope.kinds?.join(' ') ?? ''}
+          onCancel={onBack}
+          onAnswer={props.onFilter}
+        />
+      );
+    case 'answer':
+      return <AnswerPrompt asking={layer.asking} desk={desk} attempt={attempt} onDone={onBack} />;
+    default:
+      return (
+        <Bar
+          left={
+            <Told notice={notice} connection={connection} otherwise={describePlace(view, url)} />
+          }
+          right={<Tint tone="faint">{layer.name === 'list' ? '? help  q quit' : 'esc back'}</Tint>}
+        />
+      );
+  }
+}
+
+function describePlace(view: View, url: string): string {
+  const { search, gap, seq, rows, hasStart } = view;
+  const found = search === '' ? [] : [`"${search}" in ${matchCount(view)} of ${rows.length}`];
+  const hole = gap ? [`gap: ${describeGap(gap)}`] : [];
+  const read = `${hasStart ? 'all ' : ''}${rows.length} rows`;
+  return [...hole, ...found, `seq ${seq}`, read, url].join('  ');
+}

@@ -1,0 +1,135 @@
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { withServer } from '../support/server.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { openSession, runTurn, send } from '../support/turns.ts';
+import { expectEventually } from '../unit/support/expect-eventually.ts';
+import { hasPty, inTerminal } from './support/pty.ts';
+
+// Without Python there is no terminal to test in; on Debian: apt-get install python3.
+describe.skipIf(!hasPty)('on a terminal', () => {
+  test('events tail is a screen, which goes with q and leaves the terminal as it was.', () =>
+    withServer(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory);
+      await using terminal = inTerminal(directory, ['events', 'tail']);
+      const { glass, expectShows, type, resize, ended } = terminal;
+      await expectShows(/session\.created/);
+      await runTurn(client, id, 'say \u001b[31mred\u001b]0;title\u0007');
+      await expectShows(/message\.completed +red/);
+      expect(glass.written).not.toContain('\u001b]0;');
+      expect(glass).toMatchObject({ isAlternate: true, hasCursor: false });
+      expect(glass.lines()).toHaveLength(20);
+      expect(glass.lines()[19]).toMatch(/q quit$/);
+      resize(10, 60);
+      await expectEventually(() => glass.lines().length).toBe(10);
+      await expectShows(/message\.comp/);
+      for (const line of glass.lines()) expect(line.length).toBeLessThanOrEqual(60);
+      type('q');
+      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+      expect(glass).toMatchObject({ isAlternate: false, hasCursor: true });
+      expect(glass.written.endsWith('\u001b[?1049l')).toBe(true);
+    }));
+
+  test('Ctrl-C ends it with 130, and TERM with 143, as it was.', () =>
+    withServer(async ({ directory }) => {
+      await using tail = inTerminal(directory, ['events', 'tail']);
+      await tail.expectShows('live');
+      tail.type('\u0003');
+      expect(await tail.ended).toEqual({ code: 130, terminal: 'as it was' });
+      await using top = inTerminal(directory, ['top']);
+      await top.expectShows('live');
+      top.signal('SIGTERM');
+      expect(await top.ended).toEqual({ code: 143, terminal: 'as it was' });
+      for (const { glass } of [tail, top]) expect(glass.isAlternate).toBe(false);
+    }));
+
+  test('events tail begins where it is told to, and goes on where a cursor file says.', () =>
+    withServer(async ({ client, directory }) => {
+      await openSession(client, directory, { title: 'the first' });
+      const seen = async (...args: string[]) => {
+        await using terminal = inTerminal(directory, ['events', 'tail', ...args]);
+        await terminal.expectShows('live');
+        await terminal.expectShows(/seq [1-9]/);
+        terminal.type('q');
+        expect((await terminal.ended).code).toBe(0);
+        return terminal.glass.before;
+      };
+      expect(await seen('--after-seq', '0')).toContain('runtime.started');
+      const file = path.join(directory, 'cursor');
+      expect(await seen('--cursor-file', file)).toContain('the first');
+      await openSession(client, directory, { title: 'the second' });
+      const second = await seen('--cursor-file', file);
+      expect(second).toContain('the second');
+      expect(second).not.toContain('the first');
+    }));
+
+  test('top shows what goes on, and the events of a session.', () =>
+    withServer(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory, { title: 'the job' });
+      await using terminal = inTerminal(directory, ['top'], { CI: 'true', NO_COLOR: '1' });
+      const { expectShows, type, ended } = terminal;
+      await expectShows('the job');
+      type('\r');
+      await expectShows(`session ${id.slice(-8)}`);
+      await expectShows('session.created');
+      type('q');
+      await expectShows('SESSIONS 1');
+      type('q');
+      expect((await ended).code).toBe(0);
+    }));
+
+  test('has no colours where NO_COLOR is set.', () =>
+    withServer(async ({ directory }) => {
+      const colored = /\u001b\[(?:3|4|9|10)\d/;
+      for (const env of [{}, { NO_COLOR: '1' }]) {
+        await using terminal = inTerminal(directory, ['events', 'tail'], env);
+        const { glass, expectShows, type, ended } = terminal;
+        await expectShows('live');
+        type('q');
+        await ended;
+        expect(colored.test(glass.written)).toBe(!('NO_COLOR' in env));
+      }
+    }));
+
+  test('is drawn at most 20 times a second, however much comes, and still listens.', () =>
+    withServer(async ({ client, directory }) => {
+      await using terminal = inTerminal(directory, ['events', 'tail']);
+      const { glass, expectShows, type, ended } = terminal;
+      await expectShows('live');
+      const script = Array.from({ length: 200 }, (_, i) => `tool work ${i} => done`).join('; ');
+      const sessions = await Promise.all(
+        Array.from({ length: 5 }, () => openSession(client, directory)),
+      );
+      const [frames, began] = [glass.frames, performance.now()];
+      await Promise.all(sessions.map(({ id }) => send(client, id, script)));
+      type(' ');
+      await expectShows(/paused, \d+ new/);
+      type(' ');
+      await expectShows(/turn\.completed/);
+      const seconds = (performance.now() - began) / 1000;
+      expect(glass.frames - frames).toBeLessThanOrEqual(20 * seconds + 3);
+      type('q');
+      expect((await ended).code).toBe(0);
+    }));
+
+  test('is as without one where there is no server, where no one follows, and for programs.', async () => {
+    await withServer(async ({ directory }) => {
+      for (const args of [
+        ['events', 'tail', '--no-follow'],
+        ['--json', 'top'],
+      ]) {
+        await using terminal = inTerminal(directory, args);
+        const { glass, ended } = terminal;
+        expect((await ended).code).toBe(0);
+        expect(glass.written).not.toContain('\u001b');
+      }
+    });
+    await using place = tempDirectory();
+    await using terminal = inTerminal(place.path, ['--url', 'http://127.0.0.1:9', 'top'], {
+      CADRE_TOKEN: 'a token of nobody',
+    });
+    const { glass, ended } = terminal;
+    expect((await ended).code).toBe(6);
+    expect(glass.written).toMatch(/^cadre: no server answers at [^\u001b]*$/);
+  });
+});
