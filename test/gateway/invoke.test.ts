@@ -157,6 +157,14 @@ describe('the capabilities of the gateway', () => {
             tools('cadre_process_kill'),
           ],
         },
+        {
+          name: 'cadre_team',
+          tools: [
+            tools('cadre_team_status'),
+            tools('cadre_team_message'),
+            tools('cadre_team_manage'),
+          ],
+        },
       ],
       cadreTeamManagePermissions: {
         non_lead_can_add_members: true,
