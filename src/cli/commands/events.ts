@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { RuntimeEventRecord, StreamGap } from '../../api/events.ts';
+import type { RuntimeEventRecord } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
 import { type EventScope, replay } from '../../client/replay.ts';
