@@ -1,12 +1,12 @@
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { CreatedToken, Token, TokenScope } from '../../src/api/tokens.ts';
 import type { Client } from '../../src/client/client.ts';
-import { openRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
+import { openRuntime, sharedRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession, runTurn } from '../support/turns.ts';
 import { makeRepository } from '../worktrees/support/work.ts';
@@ -230,11 +230,18 @@ describe('a token of the scope read', () => {
   const readable = table.filter(({ endpoint }) => isReadable(endpoint));
   const rest = table.filter(({ endpoint }) => !isReadable(endpoint));
 
+  const on = sharedRuntime(speaking());
+  let things: Record<string, string> = {};
+  beforeAll(() =>
+    on(async (given) => {
+      things = await thingsToRead(given);
+    }),
+  );
+
   test.for(readable)('$request may be asked for.', ({ endpoint }) =>
-    withRuntime(async (given) => {
-      const { url, client } = given;
+    on(async ({ url, client }) => {
       const { secret } = await make(client, 'read');
-      const at = fill(endpoint.path, await thingsToRead(given));
+      const at = fill(endpoint.path, things);
       if (endpoint.answers === 'stream') {
         const stream = await openStream({ url, token: secret }, { path: at });
         await stream.until(({ text }) => /^event: /m.test(text()));
@@ -243,11 +250,11 @@ describe('a token of the scope read', () => {
       const reply = await send(url, { path: at, headers: bearer(secret) });
       expect(reply.status).toBe(200);
       expectAsDescribed('GET', at, reply);
-    }, speaking()),
+    }),
   );
 
   test.for(rest)('$request is refused, whatever its body.', ({ endpoint }) =>
-    withRuntime(async ({ url, client }) => {
+    on(async ({ url, client }) => {
       const { secret } = await make(client, 'read');
       const at = endpoint.path.replaceAll(/\{\w+\}/g, 'some_id');
       const headers = { ...bearer(secret), 'content-type': 'application/json' };
@@ -258,7 +265,7 @@ describe('a token of the scope read', () => {
         expect(reply.status).toBe(403);
         expect(reply.json()).toEqual(forbidden);
       }
-    }, options()),
+    }),
   );
 
   test('is refused before route, method, type and body are looked at.', () =>

@@ -3,6 +3,7 @@ import { Client } from '../../src/client/client.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { type Runtime, type RuntimeOptions, startRuntime } from '../../src/runtime.ts';
+import { afterAll, beforeAll } from 'vitest';
 import { tempDirectory } from './temp.ts';
 
 /** A runtime in this process, with a real store, a real port and a client. */
@@ -67,4 +68,28 @@ export async function withRuntime<T>(
     // A clock of the test's own would never let the drain pass.
     await given.runtime.stop(options.clock ? AbortSignal.abort() : undefined);
   }
+}
+
+/** One runtime for all tests of a file or `describe`: for those that change nothing another would notice. */
+export function sharedRuntime(options: TestRuntimeOptions = {}) {
+  const over = Promise.withResolvers<void>();
+  let given: TestRuntime | undefined;
+  let open: Promise<void> = Promise.resolve();
+  beforeAll(async () => {
+    const ready = Promise.withResolvers<void>();
+    open = withRuntime(async (opened) => {
+      given = opened;
+      ready.resolve();
+      await over.promise;
+    }, options);
+    await Promise.race([ready.promise, open]);
+  });
+  afterAll(async () => {
+    over.resolve();
+    await open;
+  });
+  return <T>(test: (given: TestRuntime) => Promise<T>): Promise<T> => {
+    if (!given) throw new Error('no runtime: call it inside a test');
+    return test(given);
+  };
 }

@@ -45,7 +45,11 @@ describe('a session whose agent is lost', () => {
       await expectWorks(session);
       const sessionId = refOf(agents);
       expect(asked(agents[1])).toEqual(['initialize', method, 'session/prompt']);
-      expect(agents[1]?.last(method)?.params).toEqual({ sessionId, cwd, mcpServers: [] });
+      expect(agents[1]?.last(method)?.params).toEqual({
+        sessionId,
+        cwd,
+        mcpServers: [expect.objectContaining({ name: 'cadre' })],
+      });
       expect(agents[1]?.last('session/prompt')?.params).toMatchObject({ sessionId });
     }),
   );
