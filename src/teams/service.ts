@@ -170,6 +170,11 @@ export class TeamService {
     return this.#db.read(() => this.#store.teamsOf(agentId));
   }
 
+  /** Deliveries that wait, in all teams. */
+  waitingCount(): Promise<number> {
+    return this.#db.read(() => this.#store.allWaitingCount());
+  }
+
   diagnostics(): CommsDiagnostics {
     return this.#db.peek(() => this.#store.counts());
   }
