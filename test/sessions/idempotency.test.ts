@@ -13,6 +13,7 @@ import { ProviderError } from '../../src/providers/provider.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
+import { type Cast, makeTeam } from '../teams/support/team.ts';
 import { FullDisk } from './support/faults.ts';
 import { endOf, kinds, onStage, type Reply, sharedStage, type Stage } from './support/stage.ts';
 
@@ -87,8 +88,81 @@ const requests: Record<string, (stage: Stage) => Promise<Keyed>> = {
       otherBody: { reason: 'two' },
     };
   },
+  '/v1/teams': async (stage) => {
+    const { id } = await stage.open();
+    return {
+      path: '/v1/teams',
+      body: { name: 'one', lead_agent_id: id },
+      otherBody: { name: 'two', lead_agent_id: id },
+    };
+  },
+  '/v1/teams/{team_id}/members': async (stage) => {
+    const [{ path: team }, one, two] = [
+      await makeTeam(stage),
+      await stage.open(),
+      await stage.open(),
+    ];
+    const otherBody = { agent_id: two.id };
+    return { path: `${team}/members`, body: { agent_id: one.id }, otherBody };
+  },
+  '/v1/teams/{team_id}/members/spawn': async (stage) => {
+    const { path: team, agents } = await makeTeam(stage);
+    const source_session_id = agents[0].id;
+    return {
+      path: `${team}/members/spawn`,
+      body: { source_session_id, title: 'one' },
+      otherBody: { source_session_id, title: 'two' },
+    };
+  },
+  '/v1/teams/{team_id}/lead': async (stage) => {
+    const { path: team, agents } = await makeTeam(stage);
+    const [lead_agent_id, other] = [agents[1]?.id, { lead_agent_id: agents[0].id }];
+    return { path: `${team}/lead`, body: { lead_agent_id }, otherBody: other };
+  },
+  '/v1/teams/{team_id}/interrupt-all': async (stage) => ({
+    path: `${(await busyTeam(stage)).path}/interrupt-all`,
+    body: {},
+  }),
+  '/v1/teams/{team_id}/messages': async (stage) => {
+    const { path: team, agents } = await busyTeam(stage);
+    const [sender_agent_id, recipient_agent_id] = agents.map(({ id }) => id);
+    const said = (text: string) => ({
+      sender_agent_id,
+      recipient_agent_id,
+      input: { type: 'text', text },
+    });
+    return { path: `${team}/messages`, body: said('one'), otherBody: said('two') };
+  },
+  '/v1/teams/{team_id}/broadcasts': async (stage) => {
+    const { path: team, agents } = await busyTeam(stage);
+    const said = (text: string) => ({
+      sender_agent_id: agents[0].id,
+      input: { type: 'text', text },
+    });
+    return { path: `${team}/broadcasts`, body: said('one'), otherBody: said('two') };
+  },
+  '/v1/teams/{team_id}/messages/{message_id}/cancel': async (stage) => {
+    const team = await busyTeam(stage);
+    const { message } = await team.say('one');
+    return { path: `${team.path}/messages/${message.id}/cancel`, body: {} };
+  },
+  '/v1/teams/{team_id}/deliveries/{delivery_id}/retry': async (stage) => {
+    const team = await busyTeam(stage);
+    const { delivery } = await team.say('one', { policy: 'start_new_turn_only' });
+    return { path: `${team.path}/deliveries/${delivery.id}/retry`, body: {} };
+  },
 };
+
+/** A team whose second member is at work: what is said to it waits. */
+async function busyTeam(stage: Stage): Promise<Cast> {
+  const team = await makeTeam(stage);
+  await stage.play(team.agents[1] as Session);
+  return team;
+}
+
 const routes = Object.keys(requests);
+
+const startsTurn = (route: string) => /\/(turns|spawn)$/.test(route);
 
 const withKey = (key: string) => ({ 'Idempotency-Key': key });
 const replayed = ({ headers }: Reply<unknown>) => headers.get('idempotency-replayed');
@@ -101,14 +175,19 @@ describe('a POST with an Idempotency-Key', () => {
   /** Events that a request makes at once; what comes of it later may come at any time. */
   const asked = async () =>
     (await stored()).filter(
-      ({ kind }) => !/^(turn\.completed|process\.(?!queued|kill_requested))/.test(kind),
+      ({ kind }) =>
+        !/^(turn\.(started|completed)|delivery\.(injected|consumed)|process\.(?!queued|kill_requested))/.test(
+          kind,
+        ),
     );
 
   it('is known for every POST route', () => {
     const all: Endpoint[] = Object.values(endpoints);
     const posts = all
       .filter((one) => takesKey(one) && one.answers === 'json')
-      .map((one) => one.path);
+      .map((one) => one.path)
+      // They need a repository.
+      .filter((one) => !one.startsWith('/v1/worktrees'));
     expect(posts.toSorted()).toEqual(routes.toSorted());
   });
 
@@ -119,7 +198,7 @@ describe('a POST with an Idempotency-Key', () => {
     const first = await on().post(request.path, request.body, key);
     expect(first.status).toBeLessThan(300);
     expect(replayed(first)).toBeNull();
-    if (route.endsWith('/turns')) (await on().provider.nextTurn()).end(completed);
+    if (startsTurn(route)) (await on().provider.nextTurn()).end(completed);
     const count = (await asked()).length;
     for (const _again of [1, 2]) {
       const again = await on().post(request.path, request.body, key);
@@ -134,7 +213,7 @@ describe('a POST with an Idempotency-Key', () => {
     if (!request) throw new Error(route);
     const key = newKey();
     await on().post(request.path, request.body, key);
-    if (route.endsWith('/turns')) (await on().provider.nextTurn()).end(completed);
+    if (startsTurn(route)) (await on().provider.nextTurn()).end(completed);
     const others = [on().post('/v1/sessions', { provider: 'acp', title: 'another' }, key)];
     if (request.otherBody) others.push(on().post(request.path, request.otherBody, key));
     // The same body elsewhere, where it would be as good.
@@ -348,7 +427,7 @@ describe('an answer that was kept', () => {
 });
 
 describe('effect and answer are one transaction:', () => {
-  const tellTale = /^(session|turn|approval)\.|^process\.(queued|kill_requested)/;
+  const tellTale = /^(session|turn|approval|team|delivery)\.|^process\.(queued|kill_requested)/;
 
   it.each(routes)('where the store refuses, %s leaves neither', async (route) => {
     using disk = new FullDisk();
