@@ -8,6 +8,7 @@ import type { CreatedToken, Token, TokenScope } from '../../src/api/tokens.ts';
 import type { Client } from '../../src/client/client.ts';
 import { openRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
+import { makeRepository } from '../worktrees/support/work.ts';
 import { openSession, runTurn } from '../support/turns.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { expectEventually } from '../unit/support/expect-eventually.ts';
@@ -450,8 +451,21 @@ async function thingsToRead({ client, directory }: TestRuntime): Promise<Record<
   const params = { session_id: id, turn_id: turn.turn_id };
   const [item] = await client.call(endpoints.listItems, { params });
   const { process } = await client.call(endpoints.createProcess, { body: { command: 'true' } });
-  const { process_id } = process;
-  return { ...params, item_id: item?.item_id ?? '', process_id, provider: 'acp' };
+  const { team } = await client.call(endpoints.createTeam, {
+    body: { name: 'a team', lead_agent_id: id },
+  });
+  const repo_root = makeRepository(path.join(directory, 'repo'));
+  const worktree = await client.call(endpoints.createWorktree, {
+    body: { source_session_id: id, repo_root, worktree_name: 'tree' },
+  });
+  return {
+    ...params,
+    item_id: item?.item_id ?? '',
+    process_id: process.process_id,
+    team_id: team.id,
+    worktree_id: worktree.id,
+    provider: 'acp',
+  };
 }
 
 function fill(pattern: string, params: Record<string, string>): string {

@@ -50,7 +50,7 @@ describe('a delivery', () => {
           else if (to === 'retry' && (one.error !== null || one.status === 'failed'))
             one = rules.retry(one, i);
           expect(one.attempts).toBe(tries);
-          expect(one.injected_turn_id !== null).toBe(/^inject/.test(one.status));
+          expect(one.injected_turn_id !== null).toBe(one.status.startsWith('inject'));
           if (one.consumed_at !== null) expect([one.status, one.error]).toEqual(['injected', null]);
         }
       }),
