@@ -674,6 +674,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       sessions: await counts.byStatus(),
       worktrees: worktrees.diagnostics(),
       pendingApprovals: await counts.pendingApprovals(),
+      waitingDeliveries: await teams.waitingCount(),
       agents: Object.fromEntries(providers.all().map(({ id }) => [id, pool.count(id)])),
       children: supervisor.live,
       streams: feed.stats(),

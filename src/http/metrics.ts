@@ -15,6 +15,7 @@ export interface Figures {
   sessions: Record<string, number>;
   worktrees: WorktreeDiagnostics;
   pendingApprovals: number;
+  waitingDeliveries: number;
   agents: Record<string, number>;
   children: number;
   streams: { followers: number; max_lag: number };
@@ -85,6 +86,12 @@ export function metricsText(figures: Figures, requests: RequestCounts): string {
       'cadre_approvals_pending',
       'Approvals that wait for an answer.',
       figures.pendingApprovals,
+    ),
+    one(
+      'gauge',
+      'cadre_deliveries_waiting',
+      'Messages to members of teams that wait for their turn.',
+      figures.waitingDeliveries,
     ),
     labelled('gauge', 'cadre_agents', 'Live agents by provider.', by('provider', figures.agents)),
     one('gauge', 'cadre_children', 'Live child processes.', figures.children),

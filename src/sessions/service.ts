@@ -241,6 +241,32 @@ export class SessionService {
     return turn;
   }
 
+  /**
+   * Asks for the turns of several sessions to end, in one transaction: `which` is asked in it, and `stored` is told
+   * whose turns those are.
+   */
+  async interruptAll(
+    which: () => readonly string[],
+    stored: (sessionIds: string[]) => void,
+  ): Promise<void> {
+    const asked: Turn[] = [];
+    try {
+      await this.#db.transact(() => {
+        for (const id of which()) {
+          const { active_turn_id: active } = this.#store.session(id);
+          if (active === null) continue;
+          this.#inbox.rest(id);
+          asked.push(this.#runner.requestInterrupt(this.#store.turn(id, active)));
+        }
+        stored(asked.map(({ session_id }) => session_id));
+      });
+    } catch (error) {
+      for (const { turn_id } of asked) this.#runner.goOn(turn_id);
+      throw error;
+    }
+    for (const turn of asked) this.#runner.interrupt(turn);
+  }
+
   /** Closes a session with all that hangs on it, in one transaction; its agent is ended after that. */
   async close(
     sessionId: string,

@@ -146,18 +146,21 @@ export class TeamService {
   }
 
   /** Asks for the turns of all members to end, as an interrupt of each would. */
-  async interruptAll(id: string): Promise<ResponseOf<typeof interruptTeam>> {
-    const members = await this.#db.read(() => this.#store.members(this.#store.openTeam(id).id));
-    const asked = await Promise.all(
-      members.map(async ({ agent_id }) => ({
-        id: agent_id,
-        isAsked: await this.#interrupt(agent_id),
-      })),
+  async interruptAll(
+    id: string,
+    keep: Keep = keepNothing,
+  ): Promise<ResponseOf<typeof interruptTeam>> {
+    const answer = { interrupted_session_ids: [] as string[], skipped_session_ids: [] as string[] };
+    let agents: string[] = [];
+    await this.#sessionService.interruptAll(
+      () => (agents = this.agentsOf(this.#store.openTeam(id).id)),
+      (interrupted) => {
+        answer.interrupted_session_ids = interrupted;
+        answer.skipped_session_ids = agents.filter((agent) => !interrupted.includes(agent));
+        keep(answer);
+      },
     );
-    return {
-      interrupted_session_ids: asked.filter(({ isAsked }) => isAsked).map((one) => one.id),
-      skipped_session_ids: asked.filter(({ isAsked }) => !isAsked).map((one) => one.id),
-    };
+    return answer;
   }
 
   /** The sessions in a team. Throws `not_found`. */
@@ -168,6 +171,11 @@ export class TeamService {
   /** The teams that a session is in, without deleted ones. */
   teamsOf(agentId: string): Promise<Team[]> {
     return this.#db.read(() => this.#store.teamsOf(agentId));
+  }
+
+  /** Deliveries that wait, in all teams. */
+  waitingCount(): Promise<number> {
+    return this.#db.read(() => this.#store.allWaitingCount());
   }
 
   diagnostics(): CommsDiagnostics {
@@ -192,19 +200,6 @@ export class TeamService {
     const answer = { team: this.#store.team(id), members: this.#store.members(id) };
     keep(answer);
     return answer;
-  }
-
-  /** Whether there was a turn to interrupt. */
-  async #interrupt(sessionId: string): Promise<boolean> {
-    const { active_turn_id: active } = await this.#sessionService.get(sessionId);
-    if (active === null) return false;
-    try {
-      await this.#sessionService.interrupt(sessionId, active);
-      return true;
-    } catch (error) {
-      if (error instanceof AppError && error.code === 'turn_not_active') return false;
-      throw error;
-    }
   }
 }
 

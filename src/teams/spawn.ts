@@ -97,10 +97,12 @@ export class SpawnService {
     const saying = await this.#messages.keepImages({ type: 'text', text: words }, image_paths);
     const operation_id = this.#ids.next('op');
     const spawn: Spawn = { id: operation_id, team_id: teamId, source_session_id: source.id };
-    await this.#db.transact(() => {
-      this.#check(teamId, wanted);
-      this.#store.spawns.insert(spawn);
-    });
+    // What is one transaction leaves nothing to be undone.
+    if (wantsWorktree(wanted))
+      await this.#db.transact(() => {
+        this.#check(teamId, wanted);
+        this.#store.spawns.insert(spawn);
+      });
     this.#failpoint('spawn.begun');
     const done = this.#underWay.run(operation_id, () =>
       this.#orUndo(spawn, async () => {
@@ -135,7 +137,7 @@ export class SpawnService {
     { id, team_id, source_session_id }: Spawn,
     { worktree: wish }: Wanted,
   ): Promise<Worktree | null> {
-    if (!wish || wish.mode === 'none') return null;
+    if (!wish || !wantsWorktree({ worktree: wish })) return null;
     const { mode, name, ...how } = wish;
     const worktree_name = name ?? `agent-${id.slice(-8)}`;
     const wanted = { ...how, worktree_name, source_session_id, team_id, operation_id: id };
@@ -233,6 +235,10 @@ export class SpawnService {
     assertOpen(source);
     return { team, source };
   }
+}
+
+function wantsWorktree({ worktree }: Pick<Wanted, 'worktree'>): boolean {
+  return worktree !== undefined && worktree !== null && worktree.mode !== 'none';
 }
 
 /** Throws `invalid` where a worktree is to be used again that is not named. */

@@ -25,6 +25,7 @@ export class TeamStore {
   readonly #hops: Statement<[number]>;
   readonly #setHops: Statement;
   readonly #pendingOf: Statement<[number]>;
+  readonly #waiting: Statement<[number]>;
   readonly #counts: Statement<[status: string, count: number]>;
   readonly #totals: Statement<[teams: number, messages: number, spawns: number]>;
 
@@ -40,6 +41,9 @@ export class TeamStore {
     this.#pendingOf = db.prepare(
       `SELECT count(*) FROM team_deliveries INDEXED BY team_deliveries_waiting
        WHERE team_id = ? AND recipient_agent_id = ? AND status IN ('pending', 'deferred')`,
+    );
+    this.#waiting = db.prepare(
+      "SELECT count(*) FROM team_deliveries WHERE status IN ('pending', 'deferred')",
     );
     this.#counts = db.prepare('SELECT status, count(*) FROM team_deliveries GROUP BY status');
     this.#totals = db.prepare(
@@ -169,7 +173,11 @@ export class TeamStore {
     return delivery && this.messages.get(delivery.message_id);
   }
 
-  /** All that waits, by id. */
+  allWaitingCount(): number {
+    return this.#waiting.get()?.[0] ?? 0;
+  }
+
+  /** All that waits, oldest first. */
   allWaiting(): Delivery[] {
     return this.deliveries.where("status IN ('pending', 'deferred')");
   }

@@ -474,9 +474,7 @@ describe('effect and answer are one transaction:', () => {
   // Without a wish to remove, it tells what it would do.
   const changing = routes.filter((route) => route !== '/v1/worktrees/gc');
   // What takes several steps keeps its answer with the last.
-  const inOne = routes.filter(
-    (route) => !/worktrees$|release$|cleanup$|restore$|spawn$|interrupt-all$/.test(route),
-  );
+  const inOne = routes.filter((route) => !/worktrees$|release$|cleanup$|restore$/.test(route));
 
   it.each(changing)('where the store refuses, %s leaves neither', async (route) => {
     using disk = new FullDisk();

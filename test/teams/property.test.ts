@@ -218,7 +218,7 @@ it(
             }, here);
         }
       }),
-      { numRuns: Number(process.env.RUNS ?? 25) },
+      { numRuns: Number(process.env.RUNS ?? 25), interruptAfterTimeLimit: 90_000 },
     ),
 );
 

@@ -39,7 +39,7 @@ export function teamRoutes(mount: Mount, { teams, messages, spawns, views }: Tea
   mount(endpoints.spawnMember, ({ params, body, keep }) =>
     spawns.spawn(params.team_id, body, keep),
   );
-  mount(endpoints.interruptTeam, ({ params }) => teams.interruptAll(params.team_id));
+  mount(endpoints.interruptTeam, ({ params, keep }) => teams.interruptAll(params.team_id, keep));
 
   mount(endpoints.sendMessage, ({ params, body, keep }) =>
     messages.send(params.team_id, body, keep),

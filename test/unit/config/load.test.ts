@@ -70,6 +70,11 @@ describe('the defaults', () => {
         max_hops: null,
         model_presets: [],
       },
+      worktrees: {
+        root_dir: null,
+        init_script_path: '.cadre/worktree-init.sh',
+        deletion_policy_default: 'delete_on_last_claim',
+      },
       providers: {
         idle_timeout_ms: 900_000,
         max_live: 32,
