@@ -247,7 +247,8 @@ function faultOf(table: string, [key, id, record, sum]: RecordRow): string | nul
   // Its checksum is right, so whatever it holds was written so.
   const fields = JSON.parse(record) as Record<string, unknown>;
   const own = typeof id === 'number' ? fields.seq : (fields.id ?? fields[idField(table)]);
-  return own === id ? null : `its record says that it is ${String(own)}`;
+  // An id that is made of others stands in no field of its own.
+  return own === undefined || own === id ? null : `its record says that it is ${String(own)}`;
 }
 
 /** `processes` → `process_id`. */

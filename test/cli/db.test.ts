@@ -6,6 +6,7 @@ import { settle } from '../../src/client/settle.ts';
 import { startServer, type TestServer, withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn } from '../support/turns.ts';
+import { makeRepository } from '../worktrees/support/work.ts';
 import { cadreOn, type Ended, runCadre } from './support/cadre.ts';
 
 interface Copied {
@@ -147,6 +148,19 @@ describe('cadre db check', () => {
       expect(report).toMatchObject({ ok: true, damage: [], rows: expect.any(Number) });
       const left = fs.readdirSync(process.env.TMPDIR ?? '/tmp');
       expect(left.filter((name) => name.startsWith('cadre-check-'))).toEqual([]);
+    }));
+
+  test('knows the rows of teams and worktrees, too.', () =>
+    withHistory(async (server) => {
+      const { client, directory } = server;
+      const { id } = await openSession(client, directory);
+      await client.call(endpoints.createTeam, { body: { name: 'x', lead_agent_id: id } });
+      const repo_root = makeRepository(path.join(directory, 'repository'));
+      await client.call(endpoints.createWorktree, {
+        body: { source_session_id: id, repo_root, worktree_name: 'tree' },
+      });
+      const { code, stdout } = await cadreOn(server)(['db', 'check']);
+      expect([code, stdout]).toEqual([0, expect.stringMatching(/: ok\n$/)]);
     }));
 
   test.for(['SIGTERM', 'SIGKILL'] as const)('after %s checks the files themselves.', (signal) =>

@@ -58,11 +58,6 @@ describe('the defaults', () => {
       },
       sessions: { turn_timeout_ms: null },
       approvals: { timeout_ms: null, notify_command: null },
-      worktrees: {
-        root_dir: null,
-        init_script_path: '.cadre/worktree-init.sh',
-        deletion_policy_default: 'delete_on_last_claim',
-      },
       teams: {
         enabled: true,
         non_lead_can_add_members: false,
