@@ -248,7 +248,9 @@ function faultOf(table: string, [key, id, record, sum]: RecordRow): string | nul
   const fields = JSON.parse(record) as Record<string, unknown>;
   const own = typeof id === 'number' ? fields.seq : (fields.id ?? fields[idField(table)]);
   // An id that is made of others stands in no field of its own.
-  return own === undefined || own === id ? null : `its record says that it is ${String(own)}`;
+  return own === undefined || own === id
+    ? null
+    : `its record says that it is ${JSON.stringify(own)}`;
 }
 
 /** `processes` → `process_id`. */
