@@ -12,5 +12,7 @@ export default defineConfig({
     teardownTimeout: 10_000,
     retry: 0,
     pool: 'forks',
+    // Most tests wait more than they compute; by itself vitest leaves one of two cores alone.
+    maxWorkers: 2,
   },
 });

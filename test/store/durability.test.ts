@@ -76,9 +76,10 @@ describe('durability "full"', () => {
     const disk = testDisk();
     await using store = await openStore(directory.path, {
       fs: disk.fs,
-      checkpointBytes: 256 * 1024,
+      // More than what the opening itself writes: that may be written back without a pause.
+      checkpointBytes: 512 * 1024,
     });
-    for (let i = 0; i < 60; i++) {
+    for (let i = 0; i < 120; i++) {
       await store.db.transact(() => store.write(`n${i}`, 'x'.repeat(1000)));
       disk.journal.push('answered');
     }
