@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { Worktree } from '../api/worktrees.ts';
 import { AppError } from '../errors.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
+import { OneAtATime } from '../lib/one-at-a-time.ts';
 import {
   type Archived,
   archiveRef,
@@ -38,6 +39,8 @@ export class Workshop {
   /** Where only this server works. */
   readonly #scratch: string;
   readonly #failpoint: Failpoint;
+  /** Git reads what it knows of all worktrees of a repository to make one, and trips over one that is half made. */
+  readonly #registering = new OneAtATime();
 
   constructor(given: { git: Git; root: string; scratch: string; failpoint: Failpoint }) {
     for (const directory of [given.root, given.scratch])
@@ -127,7 +130,9 @@ export class Workshop {
     { commonDir }: Repository,
     args: readonly string[],
   ): Promise<void> {
-    await this.git.text({ directory: commonDir }, ['worktree', 'add', '--quiet', ...args]);
+    await this.#registering.run(commonDir, () =>
+      this.git.text({ directory: commonDir }, ['worktree', 'add', '--quiet', ...args]),
+    );
     if (fs.realpathSync(worktree.path) !== worktree.path)
       throw new AppError('conflict', `${worktree.path} leads elsewhere: move it away`);
   }
@@ -292,7 +297,9 @@ export class Workshop {
   async #forget({ path: place }: Worktree, repository: Repository): Promise<void> {
     if (adminDirectory(repository, place) === null) return;
     const remove = ['worktree', 'remove', '--force', '--force', '--', place];
-    await this.git.text({ directory: repository.commonDir }, remove);
+    await this.#registering.run(repository.commonDir, () =>
+      this.git.text({ directory: repository.commonDir }, remove),
+    );
   }
 
   /** Deletes the branch where it still stands at `tip`. */
