@@ -10,6 +10,8 @@ import { startServer } from '../../test/support/server.ts';
 import { pair, quantile, type Workload } from '../workload.ts';
 
 const TURNS = 200;
+/** Turns before those that are counted: the first starts the agent, the others warm up both sides. */
+const WARM_UP = 200;
 const AGENT = path.join(import.meta.dirname, '../baselines/stamping-agent.ts');
 
 /** When the agent was told of a turn and when it answered, on the clock that all processes share. */
@@ -54,13 +56,12 @@ async function throughCadre(directory: string): Promise<Times[]> {
   const times: Times[] = [];
   const params = { session_id: id };
   const body = { input: { type: 'text' as const, text: 'when?' } };
-  // The first starts the agent, and is not counted.
-  for (let turn = 0; turn <= TURNS; turn++) {
+  for (let turn = 0; turn < WARM_UP + TURNS; turn++) {
     const asked = now();
     await client.call(endpoints.sendTurn, { params, body });
     const { text, at } = await endOfTurn(events);
     const { told, said } = JSON.parse(text) as Stamps;
-    if (turn > 0) times.push({ there: told - asked, back: at - said });
+    if (turn >= WARM_UP) times.push({ there: told - asked, back: at - said });
   }
   over.abort();
   await server.end('SIGTERM');
@@ -89,7 +90,7 @@ async function onPipes(file: string): Promise<Times[]> {
     return new Promise<void>((resolve) => fs.fdatasync(fd, () => resolve()));
   };
   const times: Times[] = [];
-  for (let turn = 0; turn <= TURNS; turn++) {
+  for (let turn = 0; turn < WARM_UP + TURNS; turn++) {
     const asked = now();
     await append();
     agent.stdin.write(
@@ -101,7 +102,7 @@ async function onPipes(file: string): Promise<Times[]> {
     await lines.next();
     await append();
     const { told, said } = JSON.parse(update.params.update.content.text) as Stamps;
-    if (turn > 0) times.push({ there: told - asked, back: now() - said });
+    if (turn >= WARM_UP) times.push({ there: told - asked, back: now() - said });
   }
   agent.kill();
   fs.closeSync(fd);
