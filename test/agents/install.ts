@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import { xdgDirectories } from './opencode-env.ts';
@@ -132,7 +132,6 @@ async function runAside(
       timeout,
       env: {
         ...process.env,
-        PATH: ownPath(),
         TMPDIR: directory,
         CLAUDE_CONFIG_DIR: directory,
         CODEX_HOME: directory,
@@ -146,10 +145,4 @@ async function runAside(
 
 function say(line: string): void {
   process.stderr.write(`test-agents: ${line}\n`);
-}
-
-/** The machine's own npm has the machine's own Node, which knows whom the machine trusts. */
-function ownPath(): string {
-  const directories = (process.env.PATH ?? '').split(delimiter);
-  return directories.filter((one) => !one.endsWith(join('node_modules', '.bin'))).join(delimiter);
 }
