@@ -113,7 +113,8 @@ async function versionOf(command: string): Promise<string | undefined> {
 async function install(directory: string): Promise<void> {
   // npm does not run the install script again for a package it finds unpacked, even one left half done.
   await rm(join(directory, 'node_modules'), { recursive: true, force: true });
-  await runAside('npm', ['install', '--no-audit', '--no-fund', '--prefix', directory], 600_000);
+  // With --prefix npm would not read the machine's own configuration, such as whom to trust.
+  await runAside('npm', ['install', '--no-audit', '--no-fund'], 600_000, directory);
 }
 
 /**
@@ -125,11 +126,13 @@ async function runAside(
   command: string,
   args: string[],
   timeout: number,
+  cwd?: string,
 ): Promise<{ stdout: string }> {
   const directory = await mkdtemp(join(tmpdir(), 'cadre-install-'));
   try {
     return await execute(command, args, {
       timeout,
+      cwd,
       env: {
         ...process.env,
         TMPDIR: directory,
