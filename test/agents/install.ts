@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import { xdgDirectories } from './opencode-env.ts';
@@ -135,6 +135,7 @@ async function runAside(
       cwd,
       env: {
         ...process.env,
+        PATH: ownPath(),
         TMPDIR: directory,
         CLAUDE_CONFIG_DIR: directory,
         CODEX_HOME: directory,
@@ -148,4 +149,10 @@ async function runAside(
 
 function say(line: string): void {
   process.stderr.write(`test-agents: ${line}\n`);
+}
+
+/** Run by the Node of this project, npm would not find the machine's own configuration either. */
+function ownPath(): string {
+  const directories = (process.env.PATH ?? '').split(delimiter);
+  return directories.filter((one) => !one.endsWith(join('node_modules', '.bin'))).join(delimiter);
 }
