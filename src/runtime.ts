@@ -31,7 +31,7 @@ import { createLog } from './lib/log.ts';
 import { commit, readAsset, version } from './lib/self.ts';
 import { spreadOf } from './lib/spread.ts';
 import { KeptAnswers } from './idempotency/kept-answers.ts';
-import { agentEnvironment } from './providers/environment.ts';
+import { agentEnvironment } from './children/environment.ts';
 import { acpProvider } from './providers/acp/provider.ts';
 import { claudeProvider } from './providers/claude/provider.ts';
 import { codexProvider } from './providers/codex/provider.ts';
@@ -307,7 +307,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     ids,
     failpoint,
     logger,
-    onSessionFailed: (id) => void processes.killAllOf(id, 'session_failed'),
+    onSessionFailed,
     turnTimeoutMs: () => live.now.sessions.turn_timeout_ms,
   });
   const blobs = new Blobs(path.join(directory, 'blobs'));
@@ -494,7 +494,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     store: sessionStore,
     pool,
     inbox,
-    onSessionFailed: (id) => void processes.killAllOf(id, 'session_failed'),
+    onSessionFailed,
     clock,
     logger,
     providers: providers.all(),
@@ -572,6 +572,10 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     await clock.sleep(config.server.drain_ms, waiting).catch(() => undefined);
     endingGit.abort();
     await idle;
+  }
+
+  function onSessionFailed(id: string): void {
+    void processes.killAllOf(id, 'session_failed');
   }
 
   function secretVariables(): string[] {

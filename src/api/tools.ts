@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ToolInfo } from './gateway.ts';
 import { imagePaths, memberTitle, policy, priority } from './teams.ts';
 import { worktreeName } from './worktrees.ts';
 import { providerId } from './sessions.ts';
@@ -92,10 +93,12 @@ const teamTools = {
 /** Every tool, by the namespace that its name begins with. */
 export const toolNamespaces = { cadre_process: processTools, cadre_team: teamTools };
 
-/** What a tool takes, as JSON Schema. */
-export function inputSchema({ args }: ToolDescription): Record<string, unknown> {
-  const { $schema: _which, ...schema } = z.toJSONSchema(args, { io: 'input' });
-  return schema;
+/** Tools as they are listed: what each takes is JSON Schema. */
+export function listed(tools: Readonly<Record<string, ToolDescription>>): ToolInfo[] {
+  return Object.entries(tools).map(([name, { description, args }]) => {
+    const { $schema: _which, ...input_schema } = z.toJSONSchema(args, { io: 'input' });
+    return { name, description, input_schema };
+  });
 }
 
 function tool<Args extends z.ZodType>(description: string, args: Args): ToolDescription<Args> {

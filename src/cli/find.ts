@@ -2,20 +2,15 @@ import { endpoints } from '../api/index.ts';
 import type { Answer, Client } from '../client/client.ts';
 import { AppError } from '../errors.ts';
 
-/** The placeholder of an argument that names a process, and what it may be. */
-export const processArgument = [
-  '<process>',
-  'its id, or the last 6 or more characters of it',
-] as const;
+/** The placeholder of an argument that names something by its id, and what it may be. */
+export function idArgument(noun: string): [placeholder: string, what: string] {
+  return [`<${noun}>`, 'its id, or the last 6 or more characters of it'];
+}
 
-/** The placeholder of an argument that names a session, and what it may be. */
-export const sessionArgument = [
-  '<session>',
-  'its id, or the last 6 or more characters of it',
-] as const;
-
-/** The placeholder of an argument that names a team, and what it may be. */
-export const teamArgument = ['<team>', 'its id, or the last 6 or more characters of it'] as const;
+export const processArgument = idArgument('process');
+export const sessionArgument = idArgument('session');
+export const teamArgument = idArgument('team');
+export const worktreeArgument = idArgument('worktree');
 
 /** Throws `usage` for an end of an id that is too short to mean one thing. */
 export function assertLongEnough(end: string): void {
@@ -32,12 +27,6 @@ export async function sessionId(client: Client, end: string): Promise<string> {
   const pages = pagesOf((query) => client.ask(endpoints.listSessions, { query }));
   return (await findByEnd(pages, end, 'session', ({ id }) => id)).id;
 }
-
-/** The placeholder of an argument that names a worktree, and what it may be. */
-export const worktreeArgument = [
-  '<worktree>',
-  'its id, or the last 6 or more characters of it',
-] as const;
 
 /** The whole id of a worktree behind its last characters. */
 export async function worktreeId(client: Client, end: string): Promise<string> {

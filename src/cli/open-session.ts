@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { Session } from '../api/sessions.ts';
+import { providerId, type Session } from '../api/sessions.ts';
 
 /** The options that open a session. */
 export interface OpenOptions {
@@ -14,9 +14,7 @@ export interface OpenOptions {
 export function withOpenOptions(command: Command): Command {
   return command
     .addOption(
-      new Option('--provider <provider>', 'whose agent')
-        .choices(['codex', 'claude', 'acp'])
-        .default('acp'),
+      new Option('--provider <provider>', 'whose agent').choices(providerId.options).default('acp'),
     )
     .option('--model <model>', 'a model of the provider')
     .option('--cwd <directory>', 'where the agent works (default: here)')

@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import type { BodyOf, ResponseOf } from '../api/endpoint.ts';
 import type { getCapabilities, invokeTool, ToolEnvelope } from '../api/gateway.ts';
 import type { Session } from '../api/sessions.ts';
-import { inputSchema, toolNamespaces } from '../api/tools.ts';
+import { listed, toolNamespaces } from '../api/tools.ts';
 import { AppError } from '../errors.ts';
-import type { KeptAnswers } from '../idempotency/kept-answers.ts';
+import { digestOf, type KeptAnswers } from '../idempotency/kept-answers.ts';
 import type { Logger } from '../lib/log.ts';
 import { explain } from '../lib/explain.ts';
 import type { SessionStore } from '../sessions/store.ts';
@@ -55,11 +54,7 @@ export class ToolGateway {
     const enabled = this.#toolkits.filter((kit) => kit.disabled() === null);
     const namespaces = enabled.map(({ namespace: name, descriptions }) => ({
       name,
-      tools: Object.entries(descriptions).map(([tool, described]) => ({
-        name: tool,
-        description: described.description,
-        input_schema: inputSchema(described),
-      })),
+      tools: listed(descriptions),
     }));
     return { namespaces, ...this.#teamFacts() };
   }
@@ -93,11 +88,9 @@ export class ToolGateway {
     session: Session,
     gone: AbortSignal,
   ): Promise<ToolEnvelope> {
-    const digest = (...parts: unknown[]) =>
-      createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
     const request = {
-      key: digest('invocation', call.callerId, invocationId),
-      fingerprint: digest(call.tool, call.args),
+      key: digestOf('invocation', call.callerId, invocationId),
+      fingerprint: digestOf(call.tool, call.args),
     };
     try {
       const answer = await this.#keptAnswers.once(

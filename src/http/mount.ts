@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { BodyOf, Endpoint, ParamsOf, QueryOf, ResponseOf } from '../api/endpoint.ts';
 import { AppError } from '../errors.ts';
 import {
+  digestOf,
   type Keep,
   keepNothing,
   type KeptAnswer,
@@ -170,11 +170,9 @@ function keyedRequest(
   if (typeof given !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(given)) {
     throw new AppError('invalid', 'Idempotency-Key has to be 1 to 255 visible ASCII characters');
   }
-  const digest = (...parts: unknown[]) =>
-    createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
   return {
-    key: digest(request.headers.authorization, given),
-    fingerprint: digest(request.method, request.url, request.body ?? {}),
+    key: digestOf(request.headers.authorization, given),
+    fingerprint: digestOf(request.method, request.url, request.body ?? {}),
   };
 }
 

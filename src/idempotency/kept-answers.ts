@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
 import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
@@ -117,6 +118,11 @@ export class KeptAnswers {
   #store({ key, fingerprint }: KeyedRequest, { status, text }: KeptAnswer): void {
     this.#put.run(key, fingerprint, status, text, this.#clock.now());
   }
+}
+
+/** What stands for some values as a key or a fingerprint, without telling them. */
+export function digestOf(...parts: unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 
 /** For requests without a key. */

@@ -29,7 +29,13 @@ import { decisionOf, type Resolution } from './approval.ts';
 import type { ApprovalDesk } from './approval-desk.ts';
 import type { Blobs } from './images.ts';
 import type { Inbox } from './inbox.ts';
-import { assertTakesTurn, beginTurn, closedSession, knownSession } from './session.ts';
+import {
+  assertNotClosed,
+  assertTakesTurn,
+  beginTurn,
+  closedSession,
+  knownSession,
+} from './session.ts';
 import type { SessionStore } from './store.ts';
 import { hasEnded, newTurn } from './turn.ts';
 import { settingsOf, type TurnRunner } from './turn-runner.ts';
@@ -305,8 +311,7 @@ export class SessionService {
   /** Brings a failed session back, if its provider still has it. Others are given as they are. */
   async resume(sessionId: string, keep: Keep = keepNothing): Promise<Session> {
     const session = await this.get(sessionId);
-    if (session.status === 'closed')
-      throw new AppError('session_closed', `session ${sessionId} is closed: open a new one`);
+    assertNotClosed(session);
     if (session.status !== 'failed') return session;
     if (!(await this.#providerHas(session))) {
       throw new AppError(

@@ -25,8 +25,7 @@ export function assertTakesTurn(session: Session, expected: string | null | unde
       `expected_turn_id is "${expected}", but the most recent turn of ${id} is ${last ?? 'none yet'}: read it, then send again`,
     );
   }
-  if (session.status === 'closed')
-    throw new AppError('session_closed', `session ${id} is closed: open a new one`);
+  assertNotClosed(session);
   if (session.status === 'failed') {
     throw new AppError(
       'session_failed',
@@ -40,13 +39,18 @@ export function assertTakesTurn(session: Session, expected: string | null | unde
 
 /** Throws unless something new may belong to the session. */
 export function assertOpen(session: Session): void {
-  if (session.status === 'closed')
-    throw new AppError('session_closed', `session ${session.id} is closed: open a new one`);
+  assertNotClosed(session);
   if (session.status === 'failed')
     throw new AppError(
       'session_failed',
       `session ${session.id} has failed: resume it, or open a new one`,
     );
+}
+
+/** Throws for a session that is over for good. */
+export function assertNotClosed({ id, status }: Session): void {
+  if (status === 'closed')
+    throw new AppError('session_closed', `session ${id} is closed: open a new one`);
 }
 
 /** The session after its turn ended: free for the next one. */

@@ -1,7 +1,7 @@
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import type { ToolEnvelope, ToolInfo } from '../api/gateway.ts';
 import { endpoints } from '../api/index.ts';
-import { inputSchema, toolNamespaces } from '../api/tools.ts';
+import { listed, toolNamespaces } from '../api/tools.ts';
 import { Client } from '../client/client.ts';
 import { AppError } from '../errors.ts';
 import { newUuid } from '../lib/ids.ts';
@@ -56,13 +56,7 @@ const nowhere: ToolBackend = {
 };
 
 function everyTool(): ToolInfo[] {
-  return Object.values(toolNamespaces).flatMap((tools) =>
-    Object.entries(tools).map(([name, described]) => ({
-      name,
-      description: described.description,
-      input_schema: inputSchema(described),
-    })),
-  );
+  return Object.values(toolNamespaces).flatMap(listed);
 }
 
 function refused(error: unknown): ToolEnvelope {

@@ -9,12 +9,12 @@ import type {
   Team,
   TeamWithMembers,
 } from '../api/teams.ts';
-import type { Session } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
 import { type Keep, keepNothing } from '../idempotency/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { SessionService } from '../sessions/service.ts';
+import { assertNotClosed } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import type { RecordPage } from '../store/records.ts';
@@ -201,9 +201,4 @@ export class TeamService {
     keep(answer);
     return answer;
   }
-}
-
-function assertNotClosed({ id, status }: Session): void {
-  if (status !== 'closed') return;
-  throw new AppError('session_closed', `session ${id} is closed: open a new one`);
 }

@@ -1,6 +1,7 @@
 import type { QueryOf } from '../api/endpoint.ts';
 import type { StoredInputItem } from '../api/sessions.ts';
 import type { getTeamView, Member, MemberRow, Message, TeamView } from '../api/teams.ts';
+import { shorten } from '../lib/shorten.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
@@ -86,5 +87,5 @@ export class TeamViews {
 function excerpt({ input }: Message): string {
   const items: StoredInputItem[] = Array.isArray(input) ? input : [input];
   const text = items.map((item) => ('text' in item ? String(item.text) : '')).join('\n');
-  return text.length > EXCERPT_CHARACTERS ? `${text.slice(0, EXCERPT_CHARACTERS - 1)}…` : text;
+  return shorten(text, EXCERPT_CHARACTERS);
 }

@@ -31,7 +31,7 @@ export class WorktreeStore {
     this.#log = log;
     this.worktrees = new RecordTable(db, 'worktrees', ({ id }) => id);
     this.operations = new RecordTable(db, 'worktree_operations', ({ worktree }) => worktree.id);
-    this.#claims = new RecordTable(db, 'worktree_claims', claimId);
+    this.#claims = new RecordTable<Claim>(db, 'worktree_claims', claimId);
     this.#counts = db.prepare('SELECT status, count(*) FROM worktrees GROUP BY status');
     this.#activeClaims = db.prepare(
       'SELECT count(*) FROM worktree_claims WHERE released_at IS NULL',
@@ -87,7 +87,7 @@ export class WorktreeStore {
   }
 
   claim(worktreeId: string, sessionId: string): Claim | undefined {
-    return this.#claims.get(`${worktreeId}/${sessionId}`);
+    return this.#claims.get(claimId({ worktree_id: worktreeId, session_id: sessionId }));
   }
 
   /** Every claim there was, oldest first. */
@@ -128,6 +128,6 @@ export class WorktreeStore {
   }
 }
 
-function claimId({ worktree_id, session_id }: Claim): string {
+function claimId({ worktree_id, session_id }: Pick<Claim, 'worktree_id' | 'session_id'>): string {
   return `${worktree_id}/${session_id}`;
 }

@@ -4,12 +4,13 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { asked, decide, until } from '../providers/support/calls.ts';
 import { WatchedSession } from '../providers/support/contract-stage.ts';
-import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
+import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ofKind, openSession, runTurn } from '../support/turns.ts';
 import { claudeConfig, type ClaudeOptions } from './claude-env.ts';
 import { bash } from './claude-fixture.ts';
-import { type ModelServer, startModelServer } from './model-server.ts';
+import { startModelServer } from './model-server.ts';
+import { type AgentServer, onServer } from './on-server.ts';
 
 test('the cost of a turn is its own, also once its session was resumed', async () => {
   await withClaude({ idle: 1 }, async ({ client, directory }) => {
@@ -250,19 +251,10 @@ test('a key is kept in a private home, reaches the model by way of claude, and c
   });
 });
 
-async function withClaude(
+function withClaude(
   { idle, ...options }: Partial<ClaudeOptions> & { idle?: number },
-  use: (server: TestServer & { model: ModelServer }) => Promise<void>,
+  use: (server: AgentServer) => Promise<void>,
 ): Promise<void> {
-  await using model = await startModelServer();
-  await using directory = tempDirectory('claude');
-  const config = claudeConfig({ home: directory.path, modelUrl: model.url, ...options });
   const env = idle === undefined ? {} : { CADRE_PROVIDERS_IDLE_TIMEOUT_MS: String(idle) };
-  const server = await startServer(directory.path, { config, env });
-  try {
-    await use({ ...server, model });
-  } finally {
-    await server.end('SIGTERM');
-    await untilNothingCarries(directory.path);
-  }
+  return onServer((home, { url }) => claudeConfig({ home, modelUrl: url, ...options }), use, env);
 }

@@ -10,9 +10,10 @@ import { tempDirectory } from '../support/temp.ts';
 import { ofKind, openSession, runTurn } from '../support/turns.ts';
 import { codexConfig, type CodexOptions, writeCatalog } from './codex-env.ts';
 import { escalated, shell } from './codex-fixture.ts';
-import { type ModelServer, startModelServer } from './model-server.ts';
+import { startModelServer } from './model-server.ts';
 import { commandLine } from './processes.ts';
 import { signal } from './signal.ts';
+import { type AgentServer, onServer } from './on-server.ts';
 
 const PATIENCE_MS = 30_000;
 const asking = { provider: 'codex', permission_mode: 'require_approval' };
@@ -319,18 +320,9 @@ function patch(how: 'Add' | 'Update', name: string, ...lines: string[]): string 
   return `@@tool:apply_patch:${JSON.stringify(text.join('\n'))}`;
 }
 
-async function withCodex(
+function withCodex(
   options: Partial<CodexOptions>,
-  use: (server: TestServer & { model: ModelServer }) => Promise<void>,
+  use: (server: AgentServer) => Promise<void>,
 ): Promise<void> {
-  await using model = await startModelServer();
-  await using directory = tempDirectory('codex');
-  const config = codexConfig({ home: directory.path, modelUrl: model.url, ...options });
-  const server = await startServer(directory.path, { config });
-  try {
-    await use({ ...server, model });
-  } finally {
-    await server.end('SIGTERM');
-    await untilNothingCarries(directory.path);
-  }
+  return onServer((home, { url }) => codexConfig({ home, modelUrl: url, ...options }), use);
 }

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
-import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
+import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ofKind, openSession, runTurn } from '../support/turns.ts';
 import { startModelServer } from './model-server.ts';
 import { opencodeConfig } from './opencode-config.ts';
 import type { OpencodeRule } from './opencode-env.ts';
+import { type AgentServer, onServer } from './on-server.ts';
 
 test('opencode streams a text, and its usage is on the turn', async () => {
   await withOpencode('allow', async ({ client, directory }) => {
@@ -88,19 +89,9 @@ test('a model that fails is a typed failure of the turn', async () => {
   });
 });
 
-async function withOpencode(
+function withOpencode(
   rule: OpencodeRule,
-  use: (server: TestServer) => Promise<void>,
+  use: (server: AgentServer) => Promise<void>,
 ): Promise<void> {
-  await using model = await startModelServer();
-  await using directory = tempDirectory('opencode');
-  const server = await startServer(directory.path, {
-    config: opencodeConfig(directory.path, model, rule),
-  });
-  try {
-    await use(server);
-  } finally {
-    await server.end('SIGTERM');
-    await untilNothingCarries(directory.path);
-  }
+  return onServer((home, model) => opencodeConfig(home, model, rule), use);
 }

@@ -3,13 +3,12 @@ import { endpoints } from '../../src/api/index.ts';
 import type { ProviderId } from '../../src/api/sessions.ts';
 import { asked, decide } from '../providers/support/calls.ts';
 import { WatchedSession } from '../providers/support/contract-stage.ts';
-import { startServer, untilNothingCarries } from '../support/server.ts';
-import { tempDirectory } from '../support/temp.ts';
 import { openSession } from '../support/turns.ts';
 import { claudeConfig } from './claude-env.ts';
 import { codexConfig } from './codex-env.ts';
-import { type ModelServer, startModelServer } from './model-server.ts';
+import type { ModelServer } from './model-server.ts';
 import { opencodeConfig } from './opencode-config.ts';
+import { type AgentServer, onServer } from './on-server.ts';
 
 const configs: Record<ProviderId, (home: string, model: ModelServer) => string> = {
   codex: (home, { url }) => codexConfig({ home, modelUrl: url }),
@@ -25,7 +24,8 @@ describe.for(['codex', 'claude', 'acp'] as const)(
   'the tools of cadre, with the real %s:',
   (provider) => {
     test('a process that it runs is of its session, and its output reaches the model', () =>
-      onServer(provider, async (given) => {
+      onServer(configs[provider], async (server) => {
+        const given = { server, provider };
         const { turn, processes } = await runTool(given, {});
         expect(turn.text).toContain(processes[0]?.process_id);
         expect(turn.status).toBe('completed');
@@ -33,7 +33,8 @@ describe.for(['codex', 'claude', 'acp'] as const)(
       }));
 
     test('a process in a session that asks is asked for, once, by cadre and not by the agent', () =>
-      onServer(provider, async (given) => {
+      onServer(configs[provider], async (server) => {
+        const given = { server, provider };
         const { turn, processes } = await runTool(given, { permission_mode: 'require_approval' });
         expect(turn.text).toContain(processes[0]?.process_id);
         expect(processes).toHaveLength(1);
@@ -42,7 +43,7 @@ describe.for(['codex', 'claude', 'acp'] as const)(
 );
 
 interface Given {
-  server: Awaited<ReturnType<typeof startServer>>;
+  server: AgentServer;
   provider: ProviderId;
 }
 
@@ -66,17 +67,4 @@ async function runTool({ server: { client, directory }, provider }: Given, more:
   });
   expect(approvals).toHaveLength('permission_mode' in more ? 1 : 0);
   return { turn: await watched.turn(turnId), processes };
-}
-
-async function onServer(provider: ProviderId, use: (given: Given) => Promise<void>): Promise<void> {
-  await using model = await startModelServer();
-  await using directory = tempDirectory('tools');
-  const config = configs[provider](directory.path, model);
-  const server = await startServer(directory.path, { config });
-  try {
-    await use({ server, provider });
-  } finally {
-    await server.end('SIGTERM');
-    await untilNothingCarries(directory.path);
-  }
 }

@@ -2,12 +2,12 @@ import { type Command, Option } from 'commander';
 import type { Approval } from '../../api/approvals.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
-import { assertLongEnough, onlyOne, pagesOf, sessionId } from '../find.ts';
+import { assertLongEnough, idArgument, onlyOne, pagesOf, sessionId } from '../find.ts';
 import { ago, details, shortId, table } from '../output.ts';
 import { clientAction, type World } from '../world.ts';
 
 const statuses = ['pending', 'accepted', 'declined', 'expired', 'cancelled'] as const;
-const approvalArgument = ['<approval>', 'its id, or the last 6 or more characters of it'] as const;
+const approvalArgument = idArgument('approval');
 
 /** `cadre approvals …`: one inbox over all sessions. */
 export function approvalCommands(program: Command, world: World): void {

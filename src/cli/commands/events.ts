@@ -6,6 +6,7 @@ import { type EventScope, replay } from '../../client/replay.ts';
 import { streamEvents } from '../../client/stream.ts';
 import { describeGap, telling } from '../../client/telling.ts';
 import { AppError } from '../../errors.ts';
+import { shorten } from '../../lib/shorten.ts';
 import { CursorFile } from '../cursor-file.ts';
 import { processId, sessionId, teamId } from '../find.ts';
 import { shortId } from '../output.ts';
@@ -193,7 +194,7 @@ function descriptorOf(output: NodeJS.WritableStream): number | null {
 function line(event: RuntimeEventRecord): string {
   const { seq, kind, session_id, process_id, team_id, created_at } = event;
   const said = telling(event);
-  const cut = said.length > LINE_CHARACTERS ? `${said.slice(0, LINE_CHARACTERS - 1)}…` : said;
+  const cut = shorten(said, LINE_CHARACTERS);
   const time = new Date(created_at).toISOString().slice(11, 23);
   const whose = session_id ?? process_id ?? team_id;
   const who = whose ? shortId(whose) : '-'.padEnd(8);

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { Argument, type Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { AuthStatus } from '../../api/providers.ts';
-import type { ProviderId } from '../../api/sessions.ts';
+import { providerId, type ProviderId } from '../../api/sessions.ts';
 import type { Client } from '../../client/client.ts';
 import { AppError } from '../../errors.ts';
 import { details, table } from '../output.ts';
@@ -32,7 +32,7 @@ export function providerCommands(program: Command, world: World): void {
   providers
     .command('models')
     .description('list the models of a provider')
-    .addArgument(new Argument('<provider>').choices(['codex', 'claude', 'acp']))
+    .addArgument(new Argument('<provider>').choices(providerId.options))
     .action(
       clientAction(world, async ({ client, show }, provider: ProviderId) => {
         const found = await client.call(endpoints.listModels, { params: { provider } });
@@ -48,7 +48,7 @@ export function providerCommands(program: Command, world: World): void {
   providers
     .command('auth')
     .description('whether the agent is logged in, as far as can be told')
-    .addArgument(new Argument('[provider]').choices(['codex', 'claude', 'acp']).default('acp'))
+    .addArgument(new Argument('[provider]').choices(providerId.options).default('acp'))
     .action(
       clientAction(world, async ({ client, show }, provider: keyof typeof authStatus) => {
         const found = await client.call(authStatus[provider], {});

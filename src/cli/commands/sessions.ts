@@ -1,8 +1,9 @@
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { endpoints } from '../../api/index.ts';
-import type { Session, Turn } from '../../api/sessions.ts';
+import { providerId, type Session, type Turn } from '../../api/sessions.ts';
 import { AppError } from '../../errors.ts';
+import { shorten } from '../../lib/shorten.ts';
 import { sessionArgument, sessionId, turnParams } from '../find.ts';
 import { followTurn } from '../follow-turn.ts';
 import { type OpenOptions, openBody, withOpenOptions } from '../open-session.ts';
@@ -45,7 +46,7 @@ export function sessionCommands(program: Command, world: World): void {
         'failed',
       ]),
     )
-    .addOption(new Option('--provider <provider>').choices(['codex', 'claude', 'acp']))
+    .addOption(new Option('--provider <provider>').choices(providerId.options))
     .option('--limit <n>', 'how many at most', Number, 100)
     .action(
       clientAction(
@@ -212,7 +213,7 @@ function imageInput(file: string): { type: 'image'; path: string } {
 /** What a turn was about, short enough for a table. */
 function oneLine({ text, error }: Turn): string {
   const said = (text ?? error?.message ?? '').replaceAll(/\s+/g, ' ');
-  return said.length > 60 ? `${said.slice(0, 59)}…` : said;
+  return shorten(said, 60);
 }
 
 function parseJson(text: string): unknown {

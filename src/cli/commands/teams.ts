@@ -1,10 +1,13 @@
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { endpoints } from '../../api/index.ts';
+import { providerId } from '../../api/sessions.ts';
 import type { Delivery, Member, Message, TeamView } from '../../api/teams.ts';
 import { AppError } from '../../errors.ts';
+import { shorten } from '../../lib/shorten.ts';
 import {
   deliveryId,
+  idArgument,
   messageId,
   sessionArgument,
   sessionId,
@@ -15,8 +18,8 @@ import { ago, details, plain, shortId, table } from '../output.ts';
 import { readPrompt } from '../prompt.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
-const deliveryArgument = ['<delivery>', 'its id, or the last 6 or more characters of it'] as const;
-const messageArgument = ['<message>', 'its id, or the last 6 or more characters of it'] as const;
+const deliveryArgument = idArgument('delivery');
+const messageArgument = idArgument('message');
 
 /** `cadre teams …`. */
 export function teamCommands(program: Command, world: World): void {
@@ -150,9 +153,7 @@ export function teamCommands(program: Command, world: World): void {
     .argument('[prompt]', 'its first message; - reads it from stdin')
     .requiredOption('--source <session>', 'the member that wants it: what is not said is as there')
     .option('--title <title>', 'what it is there for')
-    .addOption(
-      new Option('--provider <provider>', 'whose agent').choices(['codex', 'claude', 'acp']),
-    )
+    .addOption(new Option('--provider <provider>', 'whose agent').choices(providerId.options))
     .option('--model <model>', 'a model of the provider')
     .option('--preset <name>', 'one of teams.model_presets, instead of provider and model')
     .option('--permission-mode <mode>', 'what the agent may do')
@@ -456,5 +457,5 @@ const TEXT_CHARACTERS = 60;
 function textOf({ input }: Message): string {
   const items = Array.isArray(input) ? input : [input];
   const text = items.map((item) => ('text' in item ? String(item.text) : '[image]')).join(' ');
-  return text.length > TEXT_CHARACTERS ? `${text.slice(0, TEXT_CHARACTERS - 1)}…` : text;
+  return shorten(text, TEXT_CHARACTERS);
 }

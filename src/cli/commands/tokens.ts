@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { Token, TokenScope } from '../../api/tokens.ts';
 import type { Client } from '../../client/client.ts';
-import { findByEnd, pagesOf } from '../find.ts';
+import { findByEnd, idArgument, pagesOf } from '../find.ts';
 import { ago, shortId, table } from '../output.ts';
 import { clientAction, type World } from '../world.ts';
 
@@ -50,7 +50,7 @@ export function tokenCommands(program: Command, world: World): void {
   tokens
     .command('revoke')
     .description('take a token back: requests with it are refused from now on')
-    .argument('<token>', 'its id, or the last 6 or more characters of it')
+    .argument(...idArgument('token'))
     .action(
       clientAction(world, async ({ client, show }, end: string) => {
         const { id: token_id } = await findToken(client, end);

@@ -2,7 +2,7 @@ import type { Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { findProgram } from '../../lib/find-program.ts';
 import { newSecret } from '../../lib/ids.ts';
-import { agentEnvironment } from '../environment.ts';
+import { agentEnvironment } from '../../children/environment.ts';
 import { Known } from '../known.ts';
 import type { AgentSink, AgentTools, Provider } from '../provider.ts';
 import { type AgentOptions, hasSession, listSessions, openAcpAgent } from './agent.ts';

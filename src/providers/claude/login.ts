@@ -5,6 +5,8 @@ import { z } from 'zod';
 import type { AuthStatus } from '../../api/providers.ts';
 import type { Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { parsed } from '../json-lines.ts';
+import { writePrivately } from '../own-home.ts';
 import { ProviderError } from '../provider.ts';
 
 /** Beside claude's own files, in a home that is cadre's alone. */
@@ -21,14 +23,9 @@ export function readKey(home: string): string | null {
   }
 }
 
-/** Keeps a key, readable for nobody else at any moment; it replaces the one before as a whole. */
 export function writeKey(home: string, key: string): void {
   fs.mkdirSync(home, { recursive: true, mode: 0o700 });
-  const file = path.join(home, KEY_FILE);
-  const next = `${file}.new`;
-  fs.rmSync(next, { force: true });
-  fs.writeFileSync(next, `${key}\n`, { mode: 0o600, flag: 'wx' });
-  fs.renameSync(next, file);
+  writePrivately(path.join(home, KEY_FILE), `${key}\n`);
 }
 
 export function removeKey(home: string): void {
@@ -105,13 +102,5 @@ async function run(
   } finally {
     limit[Symbol.dispose]();
     await child.end(0);
-  }
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
   }
 }

@@ -1,11 +1,11 @@
 import path from 'node:path';
 import type { Model } from '../../api/providers.ts';
 import type { Supervisor } from '../../children/supervisor.ts';
-import { AppError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { agentEnvironment } from '../environment.ts';
-import { isInstalled } from '../installed.ts';
+import { agentEnvironment } from '../../children/environment.ts';
+import { isInstalled, problemOf } from '../installed.ts';
 import { Known } from '../known.ts';
+import { ownHome } from '../own-home.ts';
 import type { AgentTools, Provider } from '../provider.ts';
 import { askClaude, type ClaudeOptions, openClaude } from './agent.ts';
 import { askStatus, endLogin, readKey, removeKey, writeKey } from './login.ts';
@@ -37,7 +37,7 @@ export function claudeProvider(given: {
   const { settings, clock } = given;
   const { command, args, env } = settings;
   const home = settings.home === null ? null : path.resolve(settings.home);
-  const problem = (): string | null => problemOf(settings);
+  const problem = () => problemOf('claude', 'Claude Code', settings);
   const known = new Known();
   let models: { list: Model[]; at: number } | undefined;
 
@@ -70,14 +70,8 @@ export function claudeProvider(given: {
       return { authenticated: false, mode: 'not_configured' as const, detail: wrong };
     return askStatus(asked());
   };
-  const ownHome = (): string => {
-    if (home !== null) return home;
-    throw new AppError(
-      'provider_managed',
-      'claude uses the login of the user who runs cadre, which cadre does not change: run "claude auth login" or ' +
-        '"claude auth logout" as that user, or give claude a home of its own with providers.claude.home',
-    );
-  };
+  const privateHome = () =>
+    ownHome('claude', home, { login: 'claude auth login', logout: 'claude auth logout' });
 
   return {
     id: 'claude',
@@ -99,11 +93,11 @@ export function claudeProvider(given: {
     authStatus,
     login: {
       async setKey(key) {
-        writeKey(ownHome(), key);
+        writeKey(privateHome(), key);
         return authStatus();
       },
       async end() {
-        removeKey(ownHome());
+        removeKey(privateHome());
         if (problem() === null) await endLogin(asked());
         return authStatus();
       },
@@ -122,10 +116,4 @@ export function claudeProvider(given: {
 /** Where claude keeps its sessions. */
 function configDirectory(env: Readonly<Record<string, string>>): string {
   return env.CLAUDE_CONFIG_DIR ?? path.join(env.HOME ?? '/', '.claude');
-}
-
-function problemOf(settings: ClaudeSettings): string | null {
-  if (settings.enabled === false) return 'disabled: set providers.claude.enabled to true';
-  if (isInstalled(settings)) return null;
-  return `the command "${settings.command}" is not installed, or not on PATH: install Claude Code, or set providers.claude.command`;
 }

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import type { AuthStatus } from '../../api/providers.ts';
 import { AppError } from '../../errors.ts';
+import { writePrivately } from '../own-home.ts';
 import { ProviderError } from '../provider.ts';
 
 const account = z.looseObject({
@@ -73,9 +74,5 @@ export function writeAuth(home: string, auth: object): void {
     );
   }
   makeHome(home);
-  const file = path.join(home, 'auth.json');
-  const next = `${file}.new`;
-  fs.rmSync(next, { force: true });
-  fs.writeFileSync(next, JSON.stringify(auth, null, 2), { mode: 0o600, flag: 'wx' });
-  fs.renameSync(next, file);
+  writePrivately(path.join(home, 'auth.json'), JSON.stringify(auth, null, 2));
 }

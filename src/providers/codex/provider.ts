@@ -1,11 +1,11 @@
 import path from 'node:path';
 import { z } from 'zod';
 import type { Supervisor } from '../../children/supervisor.ts';
-import { AppError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { agentEnvironment } from '../environment.ts';
-import { isInstalled } from '../installed.ts';
+import { agentEnvironment } from '../../children/environment.ts';
+import { isInstalled, problemOf } from '../installed.ts';
 import { Known } from '../known.ts';
+import { ownHome } from '../own-home.ts';
 import type { AgentTools, Provider } from '../provider.ts';
 import { isGone, openCodex } from './agent.ts';
 import { AppServer } from './app-server.ts';
@@ -39,7 +39,7 @@ export function codexProvider(given: {
   const { settings, supervisor, clock, toolsFor } = given;
   const { command, args } = settings;
   const home = settings.home === null ? null : path.resolve(settings.home);
-  const problem = (): string | null => problemOf(settings);
+  const problem = () => problemOf('codex', 'codex', settings);
   const known = new Known();
   const onUnknown = () => known.unknownMessages++;
   let models: { list: CodexModel[]; at: number } | undefined;
@@ -66,14 +66,8 @@ export function codexProvider(given: {
       return { authenticated: false, mode: 'not_configured' as const, detail: wrong };
     return readAccount(await ask('account/read', {}));
   };
-  const privateHome = (): string => {
-    if (home !== null) return home;
-    throw new AppError(
-      'provider_managed',
-      'codex uses the login of the user who runs cadre, which cadre does not change: run "codex login" or ' +
-        '"codex logout" as that user, or give codex a home of its own with providers.codex.home',
-    );
-  };
+  const privateHome = () =>
+    ownHome('codex', home, { login: 'codex login', logout: 'codex logout' });
 
   return {
     id: 'codex',
@@ -152,10 +146,4 @@ const thread = z.looseObject({ id: z.string() });
 function idOf(raw: unknown): string[] {
   const { data } = thread.safeParse(raw);
   return data ? [data.id] : [];
-}
-
-function problemOf(settings: CodexSettings): string | null {
-  if (settings.enabled === false) return 'disabled: set providers.codex.enabled to true';
-  if (isInstalled(settings)) return null;
-  return `the command "${settings.command}" is not installed, or not on PATH: install codex, or set providers.codex.command`;
 }
