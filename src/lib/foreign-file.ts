@@ -1,0 +1,96 @@
+import { constants } from 'node:fs';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+
+/** That a file cannot be taken as what somebody else wrote; the message says why, and names the file. */
+export class ForeignFileError extends Error {
+  override readonly name = 'ForeignFileError';
+}
+
+/**
+ * Reads a file that an agent or a repository can write, and so can replace by anything at any moment. The file is
+ * `name` below `directory`; `directory` may lead over symbolic links, below it none is followed. Nothing here can
+ * block: a FIFO, a socket or a device is refused, and is not waited for. All of it runs off the main thread.
+ *
+ * Resolves with null where there is no such file. Throws ForeignFileError for what is no regular file, was reached
+ * over a link, or has more than `maxBytes`.
+ */
+export async function readForeignFile(
+  directory: string,
+  name: string,
+  { maxBytes }: { maxBytes: number },
+): Promise<Buffer | null> {
+  const root = await orNull(fs.realpath(directory));
+  if (root === null) return null;
+  const file = path.join(root, name);
+  const found = await orNull(fs.lstat(file));
+  if (found === null) return null;
+  // Some devices do something when they are opened, so that their kind is asked for first, and again below.
+  if (!found.isFile()) throw new ForeignFileError(`${file} is not a regular file`);
+  const handle = await orNull(open(file));
+  if (handle === null) return null;
+  try {
+    const opened = await handle.stat();
+    if (!opened.isFile()) throw new ForeignFileError(`${file} is not a regular file`);
+    if ((await placeOf(handle, file)) !== file)
+      throw new ForeignFileError(`${file} is reached over a symbolic link`);
+    if (opened.size > maxBytes) throw tooLarge(file, opened.size, maxBytes);
+    return await readAtMost(handle, file, maxBytes);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function open(file: string): Promise<fs.FileHandle> {
+  const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW, O_NOCTTY } = constants;
+  try {
+    return await fs.open(file, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
+  } catch (error) {
+    if (codeOf(error) === 'ELOOP') throw new ForeignFileError(`${file} is a symbolic link`);
+    if (codeOf(error) === 'ENXIO') throw new ForeignFileError(`${file} is not a regular file`);
+    throw error;
+  }
+}
+
+/** Where the open file really is: a directory on the way may have become a link since it was looked at. */
+async function placeOf(handle: fs.FileHandle, file: string): Promise<string> {
+  if (process.platform !== 'linux') return fs.realpath(file);
+  return fs.readlink(`/proc/self/fd/${handle.fd}`);
+}
+
+/** The file may grow while it is read: its size when it was opened says nothing. */
+async function readAtMost(handle: fs.FileHandle, file: string, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let total = 0;
+  for (;;) {
+    const { bytesRead, buffer } = await handle.read(
+      Buffer.alloc(CHUNK_BYTES),
+      0,
+      CHUNK_BYTES,
+      total,
+    );
+    if (bytesRead === 0) return Buffer.concat(chunks);
+    total += bytesRead;
+    if (total > maxBytes) throw tooLarge(file, total, maxBytes);
+    chunks.push(buffer.subarray(0, bytesRead));
+  }
+}
+
+const CHUNK_BYTES = 64 * 1024;
+
+function tooLarge(file: string, size: number, maxBytes: number): ForeignFileError {
+  return new ForeignFileError(`${file} has ${size} bytes: at most ${maxBytes} are taken`);
+}
+
+async function orNull<T>(work: Promise<T>): Promise<T | null> {
+  try {
+    return await work;
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return null;
+    throw error;
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code;
+}
