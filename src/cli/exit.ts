@@ -1,4 +1,5 @@
 import { AppError, type ErrorCode } from '../errors.ts';
+import { commandFor } from './hints.ts';
 
 /** What a command's exit code says; `cadre --help` lists them. */
 export const exitCodes = {
@@ -65,9 +66,10 @@ export function reportFailure(
           error instanceof Error ? (error.stack ?? error.message) : String(error),
         );
   const { code, message } = known;
-  if (json)
-    stderr.write(`${JSON.stringify({ error: { code, message, hint: hintOf(message) } })}\n`);
-  else stderr.write(`cadre: ${message}\n`);
+  const command = commandFor(message);
+  const hint = command ?? hintOf(message);
+  if (json) stderr.write(`${JSON.stringify({ error: { code, message, hint } })}\n`);
+  else stderr.write(`cadre: ${message}${command === null ? '' : `; ${command}`}\n`);
   return exitCodeOf[code];
 }
 

@@ -4,7 +4,7 @@ const milliseconds = z.int().min(0).max(2_147_483_647);
 
 /**
  * Everything that can be configured, with its default: config.toml, `CADRE_SECTION_KEY` and flags set these. In a
- * variable, a list is a JSON array or has commas between, and a table is a JSON object. What a running server takes
+ * variable, a list is an array of JSON or TOML or has commas between, and a table is a JSON object. What a running server takes
  * over on a HUP is said in live.ts.
  */
 export const configSchema = z.strictObject({

@@ -125,14 +125,14 @@ function parsed(lines: readonly string[]): Tree {
   }
 }
 
-/** What a variable stands for: a list is a JSON array or has commas between, a table is a JSON object. */
+/** What a variable stands for: a list is an array of JSON or TOML or has commas between, a table is a JSON object. */
 function typed(text: string, { schema }: Key): unknown {
   const { type } = schema.def;
   if (type === 'number' && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
   if (type === 'boolean' && /^(true|false)$/.test(text)) return text === 'true';
   if (type === 'record') return json(text);
-  // `[::1],box` is a list of two hosts, and no JSON.
-  if (type === 'array') return /^\s*\[\s*["\]]/.test(text) ? json(text) : listOf(text);
+  // `[::1],box` is a list of two hosts, and no array.
+  if (type === 'array') return /^\s*\[\s*["'{\]]/.test(text) ? arrayIn(text) : listOf(text);
   return text;
 }
 
@@ -140,6 +140,18 @@ function typed(text: string, { schema }: Key): unknown {
 function json(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+/** An array of strings or tables: `[{"name": "fast"}]`, or as a file has it, `[{name = "fast"}]`. */
+function arrayIn(text: string): unknown {
+  const value = json(text);
+  if (value !== text) return value;
+  try {
+    const { value: array, ...others } = parse(`value = ${text}`);
+    return Object.keys(others).length === 0 ? array : text;
   } catch {
     return text;
   }

@@ -21,7 +21,7 @@ export class ProcessStore {
   process(id: string, owner?: string): Process {
     const process = this.processes.get(id);
     if (process && (owner === undefined || process.session_id === owner)) return process;
-    throw new AppError('not_found', `no process "${id}"; see cadre processes list`);
+    throw new AppError('not_found', `no process "${id}"`);
   }
 
   create(process: Process): void {

@@ -29,7 +29,7 @@ export class SessionStore {
   session(id: string): Session {
     const session = this.sessions.get(id);
     if (session) return session;
-    throw new AppError('not_found', `no session "${id}"; see cadre sessions list`);
+    throw new AppError('not_found', `no session "${id}"`);
   }
 
   /** A turn of that session. Throws `not_found`, also for another session's turn. */
@@ -37,10 +37,7 @@ export class SessionStore {
     this.session(sessionId);
     const turn = this.turns.get(turnId);
     if (turn?.session_id === sessionId) return turn;
-    throw new AppError(
-      'not_found',
-      `session "${sessionId}" has no turn "${turnId}"; see cadre sessions turns`,
-    );
+    throw new AppError('not_found', `session "${sessionId}" has no turn "${turnId}"`);
   }
 
   /** An approval of that session. Throws `not_found`, also for another session's approval. */
@@ -48,10 +45,7 @@ export class SessionStore {
     this.session(sessionId);
     const approval = this.approvals.get(approvalId);
     if (approval?.session_id === sessionId) return approval;
-    throw new AppError(
-      'not_found',
-      `session "${sessionId}" has no approval "${approvalId}"; see cadre approvals list`,
-    );
+    throw new AppError('not_found', `session "${sessionId}" has no approval "${approvalId}"`);
   }
 
   createSession(session: Session): void {

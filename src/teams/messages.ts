@@ -125,10 +125,7 @@ export class MessageService {
       const deliveries = this.#store.deliveriesOf(messageId);
       const waiting = deliveries.filter(waits);
       if (deliveries.length > 0 && waiting.length === 0)
-        throw new AppError(
-          'delivery_state',
-          `nothing of message ${messageId} waits any more; see cadre teams deliveries`,
-        );
+        throw new AppError('delivery_state', `nothing of message ${messageId} waits any more`);
       const now: Message = { ...message, cancelled_at: message.cancelled_at ?? this.#clock.now() };
       if (message.cancelled_at === null) this.#store.cancelMessage(now);
       for (const delivery of waiting) this.#dispatcher.cancel(delivery);

@@ -56,7 +56,7 @@ export class TeamStore {
   team(id: string): Team {
     const team = this.teams.get(id);
     if (team) return team;
-    throw new AppError('not_found', `no team "${id}"; see cadre teams list`);
+    throw new AppError('not_found', `no team "${id}"`);
   }
 
   /** A team that may change. Throws `not_found`, `team_deleted`. */
@@ -79,10 +79,7 @@ export class TeamStore {
     this.team(teamId);
     const delivery = this.deliveries.get(id);
     if (delivery?.team_id === teamId) return delivery;
-    throw new AppError(
-      'not_found',
-      `team "${teamId}" has no delivery "${id}"; see cadre teams deliveries`,
-    );
+    throw new AppError('not_found', `team "${teamId}" has no delivery "${id}"`);
   }
 
   /** In the order in which they joined. */

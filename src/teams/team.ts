@@ -15,10 +15,7 @@ export function assertNotDeleted(team: Team): void {
 export function memberIn(members: readonly Member[], team: Team, agentId: string): Member {
   const found = members.find(({ agent_id }) => agent_id === agentId);
   if (found) return found;
-  throw new AppError(
-    'not_found',
-    `session "${agentId}" is no member of team ${team.id}; see cadre teams get`,
-  );
+  throw new AppError('not_found', `session "${agentId}" is no member of team ${team.id}`);
 }
 
 /** The team without a member. Who has been there for longest leads on. Throws `conflict` for the last one. */

@@ -38,7 +38,7 @@ export class TokenStore {
   /** Deletes a token and answers what it was. Throws `not_found`. */
   delete(id: string): StoredToken {
     const token = this.#tokens.get(id);
-    if (!token) throw new AppError('not_found', `no token "${id}"; see cadre tokens list`);
+    if (!token) throw new AppError('not_found', `no token "${id}"`);
     this.#delete.run(id);
     return token;
   }

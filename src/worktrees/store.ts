@@ -48,7 +48,7 @@ export class WorktreeStore {
   worktree(id: string): Worktree {
     const worktree = this.worktrees.get(id);
     if (worktree) return worktree;
-    throw new AppError('not_found', `no worktree "${id}"; see cadre worktrees list`);
+    throw new AppError('not_found', `no worktree "${id}"`);
   }
 
   /** The worktrees of a repository that have a name, oldest first: at most one of them is there. */

@@ -235,7 +235,7 @@ describe('GET /v1/sessions/{id} and its turns', () => {
         const reply = await api('GET', `/v1/sessions/sess_nope${rest}`);
         expect(reply.status).toBe(404);
         expect(reply.json()).toEqual({
-          error: 'no session "sess_nope"; see cadre sessions list',
+          error: 'no session "sess_nope"',
           code: 'not_found',
         });
       }

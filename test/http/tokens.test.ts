@@ -98,7 +98,7 @@ describe('a token', () => {
         const again = await api('DELETE', `/v1/tokens/${id}`);
         expect(again.status).toBe(404);
         expect(again.json()).toEqual({
-          error: `no token "${id}"; see cadre tokens list`,
+          error: `no token "${id}"`,
           code: 'not_found',
         });
       }

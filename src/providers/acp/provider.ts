@@ -107,7 +107,7 @@ const silentSink: AgentSink = {
 
 function problemOf({ enabled, command, transport, env }: AcpSettings): string | null {
   if (!enabled) {
-    return 'not configured: add a section [providers.acp] with a command, or try cadre serve --demo';
+    return 'not configured: add a section [providers.acp] with a command';
   }
   if (transport !== 'stdio') return `transport "${transport}" is not supported: use "stdio"`;
   if (!command) return 'no command is configured: set providers.acp.command';

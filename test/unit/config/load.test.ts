@@ -168,6 +168,33 @@ describe('precedence', () => {
     expect(load(file, { CADRE_SERVER_ALLOWED_HOSTS: text }).server.allowed_hosts).toEqual(list);
   });
 
+  test.for([
+    '[{"name":"fast","provider":"acp","model":"m"},{"name":"deep","provider":"codex"}]',
+    '[{name = "fast", provider = "acp", model = "m"}, {name = "deep", provider = "codex"}]',
+    " [ {name='fast',provider='acp',model='m'},{name='deep',provider='codex'} ] ",
+  ])('a list of tables is set in the environment as an array of JSON or TOML: %j', (text) => {
+    expect(load(null, { CADRE_TEAMS_MODEL_PRESETS: text }).teams.model_presets).toEqual([
+      { name: 'fast', provider: 'acp', model: 'm', thinking_effort: null },
+      { name: 'deep', provider: 'codex', model: null, thinking_effort: null },
+    ]);
+  });
+
+  test.for<[text: string, fault: RegExp]>([
+    [
+      '[{"name":"fast"',
+      /teams\.model_presets: has to be an array \(environment CADRE_TEAMS_MODEL_PRESETS\)/,
+    ],
+    ['fast', /teams\.model_presets\.0: has to be an object/],
+    [
+      '[{"name":"fast"}]',
+      /teams\.model_presets\.0\.provider: is needed: one of "codex", "claude", "acp"/,
+    ],
+    ['[{"name":1,"provider":"acp"}]', /teams\.model_presets\.0\.name: has to be a string/],
+    ['[]\n[server]\nport = 1', /teams\.model_presets: has to be an array/],
+  ])('a list of tables that is none is refused by its place: %j', ([text, fault]) => {
+    expect(() => load(null, { CADRE_TEAMS_MODEL_PRESETS: text })).toThrow(fault);
+  });
+
   test('a table is set in the environment as a JSON object, a fraction as one.', () => {
     const env = {
       CADRE_PROVIDERS_ACP_ENV: '{"A":"1"}',

@@ -1,0 +1,22 @@
+/**
+ * The command that helps after a refusal, as `see cadre ...`; null where there is none. Messages of the server name no
+ * command, since most of those who read them have HTTP or a tool and no command line: who does, gets it here.
+ */
+export function commandFor(message: string): string | null {
+  return commands.find(([refusal]) => refusal.test(message))?.[1] ?? null;
+}
+
+const commands: readonly [refusal: RegExp, command: string][] = [
+  [/^no session "/, 'see cadre sessions list'],
+  [/^session "[^"]*" has no turn "/, 'see cadre sessions turns'],
+  [/^session "[^"]*" has no approval "/, 'see cadre approvals list'],
+  [/^session "[^"]*" is no member of team /, 'see cadre teams get'],
+  [/^no team "/, 'see cadre teams list'],
+  [/^team "[^"]*" has no message "/, 'see cadre teams view'],
+  [/^team "[^"]*" has no delivery "/, 'see cadre teams deliveries'],
+  [/^nothing of message \S+ waits any more/, 'see cadre teams deliveries'],
+  [/^no process "/, 'see cadre processes list'],
+  [/^no worktree "/, 'see cadre worktrees list'],
+  [/^no token "/, 'see cadre tokens list'],
+  [/^acp: not configured/, 'or try cadre serve --demo'],
+];
