@@ -38,6 +38,8 @@ export interface Endpoint<
   secret: boolean;
   /** What it may refuse with, beside what every route may (400 `invalid`, 401, 403, 500). */
   errors: readonly ErrorCode[];
+  /** The HTTP status of a refusal, where it is another here than `refusals` says. */
+  statuses: Partial<Record<ErrorCode, number>>;
 }
 
 type Described<P extends Fields, Q extends Fields, B extends z.ZodType, R extends z.ZodType> = Pick<
@@ -57,6 +59,7 @@ type Described<P extends Fields, Q extends Fields, B extends z.ZodType, R extend
       | 'bodyLimit'
       | 'secret'
       | 'errors'
+      | 'statuses'
     >
   >;
 
@@ -78,6 +81,7 @@ export function endpoint<
     bodyLimit: 256 * 1024,
     secret: false,
     errors: [],
+    statuses: {},
     ...described,
   };
 }

@@ -155,14 +155,15 @@ function matches(pattern: string, kind: string): boolean {
 const groups = [...new Set(eventKinds.map((kind) => `${kind.split('.')[0]}.*`))];
 
 const kindPattern = z
-  .string()
-  .refine((pattern) => eventKinds.some((kind) => matches(pattern, kind)), {
+  .enum([...groups, ...eventKinds], {
     error: ({ input }) =>
       `there is no kind "${String(input)}"; a kind such as turn.completed, or a group: ${groups.join(', ')}`,
-  });
+  })
+  .meta({ id: 'KindPattern', description: 'A kind of event, or a group of them as "turn.*".' });
 
 const kindFilter = z
   .array(kindPattern)
+  .min(1)
   .optional()
   .describe('Only events of these kinds; may be repeated. "turn.*" is every kind of that group.');
 

@@ -16,23 +16,48 @@ export const toolErrorCodes = [
 ] as const;
 export type ToolErrorCode = (typeof toolErrorCodes)[number];
 
+const toolResult = z
+  .looseObject({ ok: z.literal(true), result: z.record(z.string(), z.unknown()) })
+  .meta({ id: 'ToolResult', description: 'What a tool gave.' });
+
+const toolFailure = z
+  .looseObject({
+    ok: z.literal(false),
+    error: z
+      .looseObject({ code: z.enum(toolErrorCodes), message: z.string() })
+      .meta({ id: 'ToolError', description: 'Why a tool failed.' }),
+  })
+  .meta({ id: 'ToolFailure', description: 'That a tool failed, and why.' });
+
 export const toolEnvelope = z
-  .union([
-    z.looseObject({ ok: z.literal(true), result: z.record(z.string(), z.unknown()) }),
-    z.looseObject({
-      ok: z.literal(false),
-      error: z.looseObject({ code: z.enum(toolErrorCodes), message: z.string() }),
-    }),
-  ])
+  .union([toolResult, toolFailure])
   .meta({ id: 'ToolEnvelope', description: 'What a tool gave, or why it failed.' });
 export type ToolEnvelope = z.output<typeof toolEnvelope>;
 
-const toolInfo = z.looseObject({
-  name: z.string(),
-  description: z.string(),
-  input_schema: z.record(z.string(), z.unknown()).describe('JSON Schema of its args.'),
-});
+/** The first part of the name of each tool. */
+export const toolNamespaceNames = ['cadre_process', 'cadre_team'] as const;
+
+const toolInfo = z
+  .looseObject({
+    name: z.string(),
+    description: z.string(),
+    input_schema: z.record(z.string(), z.unknown()).describe('JSON Schema of its args.'),
+  })
+  .meta({ id: 'ToolInfo', description: 'A tool, and what it takes.' });
 export type ToolInfo = z.output<typeof toolInfo>;
+
+const toolNamespace = z
+  .looseObject({ name: z.string(), tools: z.array(toolInfo) })
+  .meta({ id: 'ToolNamespace', description: 'Tools whose names begin alike.' });
+
+const modelPreset = z
+  .looseObject({
+    name: z.string(),
+    provider: z.string(),
+    model: z.string().nullable(),
+    thinking_effort: z.string().nullable(),
+  })
+  .meta({ id: 'ModelPreset', description: 'A model under a name, as it is configured.' });
 
 export const getCapabilities = endpoint({
   method: 'GET',
@@ -41,30 +66,26 @@ export const getCapabilities = endpoint({
   access: 'gateway',
   response: z
     .looseObject({
-      namespaces: z.array(z.looseObject({ name: z.string(), tools: z.array(toolInfo) })),
+      namespaces: z.array(toolNamespace),
       cadreTeamManagePermissions: z.looseObject({
         non_lead_can_add_members: z.boolean(),
         non_lead_can_remove_members: z.boolean(),
       }),
-      cadreTeamModelPresets: z.array(
-        z.looseObject({
-          name: z.string(),
-          provider: z.string(),
-          model: z.string().nullable(),
-          thinking_effort: z.string().nullable(),
-        }),
-      ),
+      cadreTeamModelPresets: z.array(modelPreset),
     })
     .meta({ id: 'Capabilities', description: 'The tools of the gateway, and what shapes them.' }),
 });
 
-export const invokeTool = endpoint({
-  method: 'POST',
-  path: '/v1/mcp/invoke',
-  summary: 'Call a tool as a session; what the tool refuses is in the envelope',
-  access: 'gateway',
-  bodyLimit: 64 * 1024,
-  body: z.strictObject({
+/** That one of two spellings of a field is there and not blank, which no single field can say. */
+const oneOf = (...names: string[]) => ({
+  anyOf: names.map((name) => ({
+    required: [name],
+    properties: { [name]: { type: 'string', pattern: '\\S' } },
+  })),
+});
+
+const invocation = z
+  .strictObject({
     tool_name: z.string().nullish(),
     toolName: z.string().nullish().describe('The same as tool_name.'),
     caller_agent_id: z.string().nullish().describe('The session that calls.'),
@@ -74,9 +95,23 @@ export const invokeTool = endpoint({
       .nullish()
       .describe('Within 24 h the same one of the same caller gives the same answer again.'),
     invocationId: z.string().nullish().describe('The same as invocation_id.'),
-    namespace: z.string().nullish().describe('Where given, the one that the tool is of.'),
+    namespace: z
+      .enum(toolNamespaceNames)
+      .nullish()
+      .describe('Where given, the one that the tool is of.'),
     args: z.record(z.string(), z.unknown()).nullish(),
-  }),
+  })
+  .meta({
+    allOf: [oneOf('tool_name', 'toolName'), oneOf('caller_agent_id', 'callerAgentId')],
+  });
+
+export const invokeTool = endpoint({
+  method: 'POST',
+  path: '/v1/mcp/invoke',
+  summary: 'Call a tool as a session; what the tool refuses is in the envelope',
+  access: 'gateway',
+  bodyLimit: 64 * 1024,
+  body: invocation,
   response: toolEnvelope,
   errors: ['not_found'],
 });

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { ErrorCode } from '../errors.ts';
 import { errorBody, unauthorizedBody } from './common.ts';
 import type { Endpoint } from './endpoint.ts';
-import { refusals } from './refusals.ts';
+import { refusals, statusOf } from './refusals.ts';
 
 /** What operations share, by name. */
 export interface Components {
@@ -57,14 +57,13 @@ export function answersOf(
   describe: Describe,
 ): Record<string, object> {
   const codes = codesOf(endpoint);
-  const statuses = [...new Set(codes.map((code) => refusals[code].status))].toSorted(
-    (a, b) => a - b,
-  );
+  const ownStatus = (code: ErrorCode) => statusOf(code, endpoint.statuses);
+  const statuses = [...new Set(codes.map(ownStatus))].toSorted((a, b) => a - b);
   return {
     [endpoint.status]: success(endpoint, describe),
     ...Object.fromEntries(
       statuses.map((status) => {
-        const given = codes.filter((code) => refusals[code].status === status);
+        const given = codes.filter((code) => ownStatus(code) === status);
         return [status, shared(given, refusal(status, given, endpoint, describe), components)];
       }),
     ),
@@ -95,8 +94,10 @@ function contentOf(endpoint: Endpoint, describe: Describe): Record<string, objec
       return { 'application/json': { schema: describe(response) } };
     case 'stream':
       return { 'text/event-stream': { schema: framesOf(endpoint, describe) } };
-    case 'text':
-      return { [String(response.meta()?.contentType)]: { schema: text } };
+    case 'text': {
+      const { contentType, isObject } = response.meta() ?? {};
+      return { [String(contentType)]: { schema: isObject ? { type: 'object' } : text } };
+    }
     case 'bytes': {
       const contentMediaType = 'application/octet-stream';
       return { [contentMediaType]: { schema: { ...text, contentMediaType } } };

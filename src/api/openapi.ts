@@ -23,6 +23,7 @@ export function openApiYaml(version: string): string {
       description,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
+    servers,
     security: [{ token: [] }],
     tags: Object.entries(tags).map(([name, text]) => ({ name, description: text })),
     paths,
@@ -53,6 +54,12 @@ const description = `Runs teams of coding agents on one machine.
 
 Where this disagrees with the server, the server is right.`;
 
+/** The first is what a client takes: a description that was fetched from a server is of that server. */
+const servers = [
+  { url: '/', description: 'The server that this description came from.' },
+  { url: 'http://127.0.0.1:7433', description: 'Where a server listens unless it is configured.' },
+];
+
 /** One a noun: an operation has that of the last noun in its path. */
 const tags: Record<string, string> = {
   runtime: 'Health, version, diagnostics and this description.',
@@ -71,8 +78,10 @@ const requestHeaders = {
   RequestId: {
     name: 'X-Request-Id',
     in: 'header',
-    description: 'Names the request in the answer and in the log; anything else is replaced.',
-    schema: { type: 'string', pattern: '^[\\w.-]{1,64}$' },
+    description:
+      'Names the request in the answer and in the log. One that is not 1 to 64 letters, digits, "_", "." and "-" is ' +
+      'replaced, since no request fails for its name.',
+    schema: { type: 'string' },
   },
   IdempotencyKey: {
     name: 'Idempotency-Key',
@@ -103,12 +112,47 @@ function operation(name: string, endpoint: Endpoint, components: Components): ob
           requestBody: {
             // An empty body counts as {}.
             required: !body.safeParse({}).success,
-            content: { 'application/json': { schema: schemaOf(body, 'input', components) } },
+            content: {
+              'application/json': {
+                schema: named(
+                  `${capitalised(name)}Request`,
+                  `The body of ${endpoint.method} ${endpoint.path}.`,
+                  schemaOf(body, 'input', components),
+                  components,
+                ),
+              },
+            },
           },
         }
       : {}),
-    responses: answersOf(endpoint, components, (schema) => schemaOf(schema, 'output', components)),
+    responses: answersOf(endpoint, components, (schema) => {
+      const described = schemaOf(schema, 'output', components);
+      return schema === endpoint.response && endpoint.answers === 'json'
+        ? named(
+            `${capitalised(name)}Response`,
+            `What ${endpoint.method} ${endpoint.path} answers.`,
+            described,
+            components,
+          )
+        : described;
+    }),
   };
+}
+
+/** A component of that name instead of an object without one: generators name their types after components. */
+function named(
+  name: string,
+  description: string,
+  schema: Record<string, unknown>,
+  { schemas }: Components,
+): Record<string, unknown> {
+  if (Object.keys((schema.properties as object | undefined) ?? {}).length === 0) return schema;
+  schemas[name] = { description, ...schema };
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function capitalised(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1);
 }
 
 function tagOf(path: string): string {

@@ -47,6 +47,7 @@ const logPart = z
     total_bytes: z.int().describe('All that was printed.'),
     truncated: z.boolean().describe('The content is not all that was printed.'),
   })
+  .meta({ id: 'LogPart', description: 'The end of what a process printed to one stream.' })
   .nullable();
 
 /** What is to be run, and whose it is. */

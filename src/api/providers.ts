@@ -59,6 +59,9 @@ export const providerDiagnostics = provider
   });
 export type ProviderDiagnostics = z.output<typeof providerDiagnostics>;
 
+/** The path names the provider: that it is not there is no fault of the request, but how the server is just now. */
+const statuses = { provider_unavailable: 409 };
+
 const apiKey = z
   .string()
   .min(1)
@@ -80,6 +83,7 @@ export const listModels = endpoint({
   params: { provider: providerId.describe('The provider.') },
   response: z.array(model),
   errors: ['not_found', 'provider_unavailable'],
+  statuses,
 });
 
 export const getAcpAuthStatus = endpoint({
@@ -95,6 +99,7 @@ export const getCodexAuthStatus = endpoint({
   summary: 'Whether somebody is logged in to codex, told without a network',
   response: authStatus,
   errors: ['provider_unavailable'],
+  statuses,
 });
 
 export const setCodexApiKey = endpoint({
@@ -106,6 +111,7 @@ export const setCodexApiKey = endpoint({
   body: z.strictObject({ api_key: apiKey }),
   response: authStatus,
   errors: ['provider_managed', 'provider_unavailable'],
+  statuses,
 });
 
 export const importCodexLogin = endpoint({
@@ -121,6 +127,7 @@ export const importCodexLogin = endpoint({
   }),
   response: authStatus,
   errors: ['provider_managed', 'provider_unavailable'],
+  statuses,
 });
 
 export const endCodexLogin = endpoint({
@@ -131,6 +138,7 @@ export const endCodexLogin = endpoint({
   secret: true,
   response: authStatus,
   errors: ['provider_managed', 'provider_unavailable'],
+  statuses,
 });
 
 export const getClaudeAuthStatus = endpoint({
@@ -139,6 +147,7 @@ export const getClaudeAuthStatus = endpoint({
   summary: 'Whether somebody is logged in to claude, told without a network',
   response: authStatus,
   errors: ['provider_unavailable'],
+  statuses,
 });
 
 export const setClaudeApiKey = endpoint({
@@ -150,6 +159,7 @@ export const setClaudeApiKey = endpoint({
   body: z.strictObject({ api_key: apiKey }),
   response: authStatus,
   errors: ['provider_managed', 'provider_unavailable'],
+  statuses,
 });
 
 export const endClaudeLogin = endpoint({
@@ -160,6 +170,7 @@ export const endClaudeLogin = endpoint({
   secret: true,
   response: authStatus,
   errors: ['provider_managed', 'provider_unavailable'],
+  statuses,
 });
 
 export const getProviderDiagnostics = endpoint({

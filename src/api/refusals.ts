@@ -1,6 +1,12 @@
 import type { ErrorCode } from '../errors.ts';
+import type { Endpoint } from './endpoint.ts';
 
-/** Each refusal: its HTTP status, and when it is given. */
+/** The HTTP status with which an endpoint gives a refusal. */
+export function statusOf(code: ErrorCode, statuses: Endpoint['statuses']): number {
+  return statuses[code] ?? refusals[code].status;
+}
+
+/** Each refusal: its HTTP status unless an endpoint has another for it, and when it is given. */
 export const refusals: Record<ErrorCode, { status: number; when: string }> = {
   invalid: {
     status: 400,

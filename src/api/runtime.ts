@@ -24,13 +24,17 @@ export const health = z
   });
 export type Health = z.output<typeof health>;
 
+const failedSession = failure
+  .extend({ session_id: z.string() })
+  .meta({ id: 'FailedSession', description: 'A session that failed, and why.' });
+
 export const recoverySummary = z
   .looseObject({
     status: z.enum(['running', 'done']),
     started_at: timestamp,
     ended_at: timestamp.nullable(),
     previous_stop: z.enum(['clean', 'unclean', 'none']),
-    sessions_failed: z.array(failure.extend({ session_id: z.string() })),
+    sessions_failed: z.array(failedSession),
     turn_pointers_cleared: z.array(z.string()),
     turns_failed: z.array(z.string()),
     turns_reconciled: z.array(z.string()),
@@ -79,11 +83,13 @@ export const storageDiagnostics = storageFigures
   .extend({
     counted_at: timestamp.describe('When the rest was counted: at most a minute ago.'),
     tables: z.array(
-      z.looseObject({
-        name: z.string(),
-        rows: z.int(),
-        bytes: z.int().describe('Of the texts in its rows.'),
-      }),
+      z
+        .looseObject({
+          name: z.string(),
+          rows: z.int(),
+          bytes: z.int().describe('Of the texts in its rows.'),
+        })
+        .meta({ id: 'StorageTable', description: 'How much a table holds.' }),
     ),
     blobs_bytes: z.int(),
     logs_bytes: z.int(),
@@ -130,7 +136,7 @@ export const getOpenApi = endpoint({
   summary: 'This description',
   access: 'public',
   answers: 'text',
-  response: z.string().meta({ contentType: 'application/yaml' }),
+  response: z.string().meta({ contentType: 'application/yaml', isObject: true }),
 });
 
 export const getHealth = endpoint({

@@ -62,6 +62,7 @@ export const session = z
         model: z.string().nullable(),
         thinking_effort: z.string().nullable(),
       })
+      .meta({ id: 'ProviderDefaults', description: 'What an agent began a session with.' })
       .nullable()
       .describe('What its agent began with: what holds where neither session nor turn wishes.'),
     worktree_id: z.string().nullable(),
@@ -79,19 +80,25 @@ export const session = z
   });
 export type Session = z.output<typeof session>;
 
-const textInput = z.strictObject({ type: z.literal('text'), text: z.string() });
-const imageByPath = z.strictObject({
-  type: z.literal('image'),
-  path: z.string().min(1).describe('A file on the machine of the server; it is copied.'),
-});
-const imageInline = z.strictObject({
-  type: z.literal('image'),
-  data: z.base64().describe('The file as base64.'),
-  media_type: z
-    .string()
-    .optional()
-    .describe('Told from the bytes; refused if it says something else.'),
-});
+const textInput = z
+  .strictObject({ type: z.literal('text'), text: z.string() })
+  .meta({ id: 'TextInput', description: 'Text that is said to an agent.' });
+const imageByPath = z
+  .strictObject({
+    type: z.literal('image'),
+    path: z.string().min(1).describe('A file on the machine of the server; it is copied.'),
+  })
+  .meta({ id: 'ImageByPath', description: 'An image in a file.' });
+const imageInline = z
+  .strictObject({
+    type: z.literal('image'),
+    data: z.base64().min(1).describe('The file as base64.'),
+    media_type: z
+      .string()
+      .optional()
+      .describe('Told from the bytes; refused if it says something else.'),
+  })
+  .meta({ id: 'ImageInline', description: 'An image in the request.' });
 
 /** One piece of what is said to an agent, as a client sends it. */
 export const inputItem = z.union([textInput, imageByPath, imageInline]).meta({
@@ -100,21 +107,32 @@ export const inputItem = z.union([textInput, imageByPath, imageInline]).meta({
 });
 export type InputItem = z.output<typeof inputItem>;
 
-export const storedImage = z.looseObject({
-  type: z.literal('image'),
-  path: z.string(),
-  media_type: z.string(),
-  bytes: z.int(),
-  sha256: z.string(),
-});
+const storedText = z
+  .looseObject({ type: z.literal('text'), text: z.string() })
+  .meta({ id: 'StoredText', description: 'Text that was said to an agent.' });
+
+export const storedImage = z
+  .looseObject({
+    type: z.literal('image'),
+    path: z.string(),
+    media_type: z.string(),
+    bytes: z.int(),
+    sha256: z.string(),
+  })
+  .meta({ id: 'StoredImage', description: 'The copy of an image that was said to an agent.' });
 /** One piece of what was said to an agent, as it is kept: an image by its digest, never its data. */
-export const storedInputItem = z
-  .union([z.looseObject({ type: z.literal('text'), text: z.string() }), storedImage])
-  .meta({
-    id: 'StoredInputItem',
-    description:
-      'One piece of what was said to an agent, as it is kept: an image by its digest, never its data.',
-  });
+export const storedInputItem = z.discriminatedUnion('type', [storedText, storedImage]).meta({
+  id: 'StoredInputItem',
+  description:
+    'One piece of what was said to an agent, as it is kept: an image by its digest, never its data.',
+  discriminator: {
+    propertyName: 'type',
+    mapping: {
+      text: '#/components/schemas/StoredText',
+      image: '#/components/schemas/StoredImage',
+    },
+  },
+});
 export type StoredInputItem = z.output<typeof storedInputItem>;
 export type StoredImage = z.output<typeof storedImage>;
 
@@ -160,6 +178,7 @@ export const item = z
         kind: z.string(),
         input: z.unknown(),
       })
+      .meta({ id: 'ToolCall', description: 'What an agent called, as it tells of it.' })
       .nullable(),
     created_at: timestamp,
     completed_at: timestamp.nullable(),

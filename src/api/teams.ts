@@ -100,22 +100,25 @@ export type TeamWithMembers = z.output<typeof teamWithMembers>;
 
 const messageWithDeliveries = z.looseObject({ message, deliveries: z.array(delivery) });
 
-const memberRow = member.extend({
-  state: z.enum(['idle', 'working', 'waiting_for_approval', 'closed', 'failed']),
-  last_message: z
-    .looseObject({
-      message_id: z.string(),
-      direction: z.enum(['sent', 'received']),
-      sender_agent_id: z.string(),
-      text: z.string().describe('Its beginning.'),
-      created_at: timestamp,
-    })
-    .nullable()
-    .describe('What the member last said or was told in the team.'),
-  worktree: worktree.nullable().describe('Where it works, as far as the server made that.'),
-  context_window_remaining_percentage: z.int().nullable(),
-  pending_deliveries: z.int(),
-});
+const memberRow = member
+  .extend({
+    state: z.enum(['idle', 'working', 'waiting_for_approval', 'closed', 'failed']),
+    last_message: z
+      .looseObject({
+        message_id: z.string(),
+        direction: z.enum(['sent', 'received']),
+        sender_agent_id: z.string(),
+        text: z.string().describe('Its beginning.'),
+        created_at: timestamp,
+      })
+      .meta({ id: 'LastMessage', description: 'A message, as the row of a member shows it.' })
+      .nullable()
+      .describe('What the member last said or was told in the team.'),
+    worktree: worktree.nullable().describe('Where it works, as far as the server made that.'),
+    context_window_remaining_percentage: z.int().nullable(),
+    pending_deliveries: z.int(),
+  })
+  .meta({ id: 'MemberRow', description: 'A member of a team, and what it does just now.' });
 
 export const teamView = z
   .looseObject({
@@ -237,17 +240,19 @@ const spawned = z
   .meta({ id: 'SpawnedMember', description: 'A session that was opened for a team.' });
 export type SpawnedMember = z.output<typeof spawned>;
 
-const worktreeWish = z.strictObject({
-  mode: z
-    .enum(['none', 'create', 'reuse'])
-    .describe(
-      'none: it works where the source session does. create: in a new one. reuse: in the one of that name, which is made where there is none.',
-    ),
-  name: worktreeName.nullish().describe('create: default after the operation. reuse: needed.'),
-  branch_prefix: reference.nullish(),
-  base_ref: reference.nullish(),
-  run_init_script: z.boolean().nullish(),
-});
+const worktreeWish = z
+  .strictObject({
+    mode: z
+      .enum(['none', 'create', 'reuse'])
+      .describe(
+        'none: it works where the source session does. create: in a new one. reuse: in the one of that name, which is made where there is none.',
+      ),
+    name: worktreeName.nullish().describe('create: default after the operation. reuse: needed.'),
+    branch_prefix: reference.nullish(),
+    base_ref: reference.nullish(),
+    run_init_script: z.boolean().nullish(),
+  })
+  .meta({ id: 'WorktreeWish', description: 'Where a new member is to work.' });
 
 export const spawnMember = endpoint({
   method: 'POST',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ToolInfo } from './gateway.ts';
+import type { ToolInfo, toolNamespaceNames } from './gateway.ts';
 import { imagePaths, memberTitle, policy, priority } from './teams.ts';
 import { worktreeName } from './worktrees.ts';
 import { providerId } from './sessions.ts';
@@ -91,7 +91,10 @@ const teamTools = {
 };
 
 /** Every tool, by the namespace that its name begins with. */
-export const toolNamespaces = { cadre_process: processTools, cadre_team: teamTools };
+export const toolNamespaces = {
+  cadre_process: processTools,
+  cadre_team: teamTools,
+} satisfies Record<(typeof toolNamespaceNames)[number], object>;
 
 /** Tools as they are listed: what each takes is JSON Schema. */
 export function listed(tools: Readonly<Record<string, ToolDescription>>): ToolInfo[] {

@@ -3,12 +3,12 @@ import { pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 const worktreeStatus = z.enum(['active', 'retained', 'cleaned', 'missing']);
-export const deletionPolicy = z.enum([
-  'delete_on_last_claim',
-  'retain_on_last_claim',
-  'delete_if_clean',
-]);
-const claimRole = z.enum(['owner', 'consumer']);
+export const deletionPolicy = z
+  .enum(['delete_on_last_claim', 'retain_on_last_claim', 'delete_if_clean'])
+  .meta({ id: 'DeletionPolicy', description: 'When a worktree may go.' });
+const claimRole = z
+  .enum(['owner', 'consumer'])
+  .meta({ id: 'ClaimRole', description: 'What a session is to a worktree.' });
 
 const initScript = z.looseObject({
   status: z
@@ -199,12 +199,17 @@ export const collectWorktrees = endpoint({
   }),
   response: z.looseObject({
     worktrees: z.array(
-      z.looseObject({
-        id: z.string(),
-        status: worktreeStatus.describe('As it is afterwards.'),
-        bytes: z.int().describe('What its path took.'),
-        reason: z.string(),
-      }),
+      z
+        .looseObject({
+          id: z.string(),
+          status: worktreeStatus.describe('As it is afterwards.'),
+          bytes: z.int().describe('What its path took.'),
+          reason: z.string(),
+        })
+        .meta({
+          id: 'CollectedWorktree',
+          description: 'What became of a worktree that nobody claims.',
+        }),
     ),
   }),
 });

@@ -1,8 +1,15 @@
-import { refusals } from '../api/refusals.ts';
+import type { Endpoint } from '../api/endpoint.ts';
+import { statusOf } from '../api/refusals.ts';
 import { AppError } from '../errors.ts';
 
-/** How an error leaves the server. Whatever is not an AppError is a bug: its cause stays in the log. */
-export function errorReply(error: unknown): { status: number; body: object; isBug: boolean } {
+/**
+ * How an error leaves the server, as an answer of a route with these `statuses`. Whatever is not an AppError is a bug:
+ * its cause stays in the log.
+ */
+export function errorReply(
+  error: unknown,
+  statuses: Endpoint['statuses'] = {},
+): { status: number; body: object; isBug: boolean } {
   const known = error instanceof AppError ? error : frameworkError(error);
   if (!known) {
     const message = 'internal error: the server log has the details under this request id';
@@ -11,7 +18,7 @@ export function errorReply(error: unknown): { status: number; body: object; isBu
   const { code, message } = known;
   // The interface fixes this body.
   const body = code === 'unauthorized' ? { error: message } : { error: message, code };
-  return { status: refusals[code].status, body, isBug: false };
+  return { status: statusOf(code, statuses), body, isBug: false };
 }
 
 /** The framework's own refusals, in our words. */

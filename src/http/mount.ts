@@ -21,6 +21,7 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     access?: Endpoint['access'];
+    statuses?: Endpoint['statuses'];
   }
 }
 
@@ -75,7 +76,7 @@ export function mounter(app: FastifyInstance, keptAnswers: KeptAnswers): Mount {
       url: endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       exposeHeadRoute: false,
       bodyLimit: endpoint.bodyLimit,
-      config: { access: endpoint.access },
+      config: { access: endpoint.access, statuses: endpoint.statuses },
       async handler(request, reply) {
         const call = callOf(request, reply);
         const keyed = endpoint.method === 'POST' ? keyedRequest(request, endpoint) : null;
@@ -87,7 +88,7 @@ export function mounter(app: FastifyInstance, keptAnswers: KeptAnswers): Mount {
           keyed,
           endpoint.status,
           async (keep) => handler({ ...call, keep }),
-          keptRefusal,
+          (error) => keptRefusal(error, endpoint),
         );
         if ('value' in result) return send(reply, endpoint, result.value);
         reply.header('Idempotency-Replayed', 'true');
@@ -143,8 +144,8 @@ function sendJson(reply: FastifyReply, status: number, text: string): FastifyRep
 }
 
 /** A conflict is said again to who asks again; other refusals may have another end the next time. */
-function keptRefusal(error: unknown): KeptAnswer | null {
-  const { status, body } = errorReply(error);
+function keptRefusal(error: unknown, { statuses }: Endpoint): KeptAnswer | null {
+  const { status, body } = errorReply(error, statuses);
   return status === 409 ? { status, text: JSON.stringify(body) } : null;
 }
 

@@ -276,7 +276,7 @@ function routesOf(path: string): typeof routes {
 }
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { status, body, isBug } = errorReply(error);
+  const { status, body, isBug } = errorReply(error, request.routeOptions.config.statuses);
   if (isBug) request.log.error({ err: error }, 'a request failed on a bug');
   else if (status >= 500) request.log.error({ err: error }, 'a request failed');
   return reply

@@ -38,6 +38,7 @@ interface Operation {
 const document = parse(file) as {
   openapi: string;
   info: { title: string; version: string };
+  servers: { url: string; description: string }[];
   tags: { name: string; description: string }[];
   paths: Record<string, Record<string, Operation>>;
   components: {
@@ -130,7 +131,8 @@ describe('openapi.yaml', () => {
       for (const [status, { description, content }] of refusals) {
         const codes = codesIn(description);
         expect(codes).not.toEqual([]);
-        for (const code of codes) expect([code, statusOf(code)]).toEqual([code, Number(status)]);
+        for (const code of codes)
+          expect([code, statusOf(code, endpoint)]).toEqual([code, Number(status)]);
         expect(Object.keys(content ?? {})).toEqual(['application/json']);
       }
       const told = refusals.flatMap(([, { description }]) => codesIn(description));
@@ -210,7 +212,8 @@ describe('openapi.yaml', () => {
 
   test('each schema is JSON Schema of the dialect of 3.1, with no keyword that there is not.', () => {
     const compiler = new Ajv2020({ strictSchema: true, allowUnionTypes: true, formats });
-    compiler.addVocabulary(['components']);
+    // The one keyword that OpenAPI adds: ajv's own reading of it takes no $ref.
+    compiler.addVocabulary(['components', 'discriminator']);
     compiler.addSchema({ components: document.components }, 'openapi.yaml');
     for (const schema of allSchemas()) {
       const absolute = JSON.stringify(schema).replaceAll('"#/', '"openapi.yaml#/');
@@ -222,10 +225,71 @@ describe('openapi.yaml', () => {
   test('says what a request may hold strictly, and what an answer holds loosely.', () => {
     for (const { operation } of operations) {
       const body = operation.requestBody?.content['application/json']?.schema;
-      if (body) expect(body).toMatchObject({ type: 'object', additionalProperties: false });
+      if (body)
+        expect(resolved(body)).toMatchObject({ type: 'object', additionalProperties: false });
     }
     expect(document.components.schemas.Session).toMatchObject({ additionalProperties: {} });
     expect(document.components.schemas.Error).toMatchObject({ required: ['error', 'code'] });
+  });
+
+  test('names the server that it came from first, so that a client of one does not speak to another.', () => {
+    expect(document.servers.map(({ url }) => url)).toEqual(['/', 'http://127.0.0.1:7433']);
+  });
+
+  test('gives a name to each body, each answer and each alternative that has fields, for generators to use.', () => {
+    const hasFields = (schema: Schema) => Object.keys(schema.properties ?? {}).length > 0;
+    for (const { request, operation } of operations) {
+      const body = operation.requestBody?.content['application/json']?.schema ?? {};
+      const answer = operation.responses['200']?.content?.['application/json']?.schema ?? {};
+      expect([request, hasFields(body), hasFields(answer)]).toEqual([request, false, false]);
+    }
+    walk(document.components.schemas, ({ anyOf, oneOf }) => {
+      const alternatives = [anyOf, oneOf].flatMap((one) => (Array.isArray(one) ? one : []));
+      // What only narrows the fields of the object that it stands in has no additionalProperties of its own.
+      const types = (alternatives as Schema[]).filter((one) => 'additionalProperties' in one);
+      expect(types.filter(hasFields)).toEqual([]);
+    });
+  });
+
+  test('tells the alternatives of stored input apart by a discriminator that names each of them.', () => {
+    const { oneOf, discriminator } = document.components.schemas.StoredInputItem as {
+      oneOf: { $ref: string }[];
+      discriminator: { propertyName: string; mapping: Record<string, string> };
+    };
+    const { propertyName, mapping } = discriminator;
+    expect(Object.values(mapping)).toEqual(oneOf.map(({ $ref }) => $ref));
+    for (const [value, ref] of Object.entries(mapping)) {
+      const { properties } = at(ref) as { properties: Record<string, Schema> };
+      expect(properties[propertyName]).toMatchObject({ const: value });
+    }
+  });
+
+  test('says what the server refuses of kinds of events and of a call of a tool.', () => {
+    const compiler = new Ajv2020({ strict: false, formats });
+    compiler.addSchema({ components: document.components }, 'openapi.yaml');
+    const takes = (schema: unknown, value: unknown) =>
+      compiler.validate(
+        JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi.yaml#/')) as object,
+        value,
+      );
+    const kind = operations
+      .find(({ operation }) => operation.operationId === 'replayEvents')
+      ?.operation.parameters.find(({ name }) => name === 'kind')?.schema;
+    expect(
+      [['turn.*'], ['turn.completed'], [''], ['nope'], []].map((one) => takes(kind, one)),
+    ).toEqual([true, true, false, false, false]);
+    const call = document.components.schemas.InvokeToolRequest;
+    const caller = { caller_agent_id: 'sess_1' };
+    expect(takes(call, { ...caller, tool_name: 'cadre_team_status' })).toBe(true);
+    expect(takes(call, { ...caller, tool_name: null, toolName: 'cadre_team_status' })).toBe(true);
+    for (const bad of [
+      {},
+      { tool_name: null },
+      { tool_name: ' ' },
+      { tool_name: null, toolName: null },
+    ])
+      expect([bad, takes(call, { ...caller, ...bad })]).toEqual([bad, false]);
+    expect(takes(call, { tool_name: 'cadre_team_status', callerAgentId: null })).toBe(false);
   });
 });
 
@@ -258,8 +322,8 @@ function codesIn(description: string): ErrorCode[] {
   return [...description.matchAll(/^`(\w+)`: /gm)].map(([, code]) => code as ErrorCode);
 }
 
-function statusOf(code: ErrorCode): number {
-  return errorReply(new AppError(code, '')).status;
+function statusOf(code: ErrorCode, { statuses }: Endpoint): number {
+  return errorReply(new AppError(code, ''), statuses).status;
 }
 
 function walk(value: unknown, visit: (schema: Schema) => void): void {

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js';
+import { parse } from 'yaml';
 
 /** An answer of a server, as it went out. */
 export interface Answer {
@@ -88,9 +89,9 @@ export class DescribedAnswers {
     if (!schema) return [`is ${type}`];
     if (type === 'text/event-stream') return this.#wrongFrames(schema, body);
     try {
-      return this.#faults(schema, type === 'application/json' ? JSON.parse(body) : body);
+      return this.#faults(schema, readers[type]?.(body) ?? body);
     } catch (error) {
-      return [`is no JSON: ${(error as Error).message}`];
+      return [`is no ${type.includes('yaml') ? 'YAML' : 'JSON'}: ${(error as Error).message}`];
     }
   }
 
@@ -127,6 +128,12 @@ export class DescribedAnswers {
     return steps.reduce((at, step) => at[step] as Json, this.#document);
   }
 }
+
+/** What a schema tells of is what is written in the body, not its text. */
+const readers: Record<string, (body: string) => unknown> = {
+  'application/json': JSON.parse,
+  'application/yaml': parse,
+};
 
 /** The description such that it can be checked: text that holds something is that, and nothing may be added. */
 function readable(part: unknown): unknown {

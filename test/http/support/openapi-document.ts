@@ -41,6 +41,7 @@ export const openApi = z.strictObject({
     description: z.string(),
     license: z.strictObject({ name: z.string(), identifier: z.string() }),
   }),
+  servers: z.array(z.strictObject({ url: z.string(), description: z.string() })),
   security: z.array(requirement),
   tags: z.array(z.strictObject({ name: z.string(), description: z.string() })),
   paths: z.record(
