@@ -86,6 +86,17 @@ test-agents-part: build ## A part of that, in a minute: the main things with Cla
 	node test/agents/install.main.ts
 	sh test/agents/loopback.sh vitest run --config test/agents/vitest.config.ts
 
+.PHONY: test-api
+test-api: install ## Drive the server from openapi.yaml for 10 minutes, and with generated clients (SEED=...)
+	node test/api/install.main.ts
+	SEED=$(SEED) TEST_LIMIT_MS=1500000 sh test/agents/loopback.sh vitest run --config test/api/vitest.config.ts
+
+.PHONY: test-api-part
+test-api-part: export API = part
+test-api-part: install ## A part of that, in a minute, the same each time
+	node test/api/install.main.ts
+	sh test/agents/loopback.sh vitest run --config test/api/vitest.config.ts
+
 .PHONY: bench
 bench: build ## Measure, each workload beside a bare baseline
 	node bench/run.ts

@@ -7,5 +7,5 @@ if unshare --net sh -c "$enter" sh true 2>/dev/null; then
 elif unshare --map-root-user --net sh -c "$enter" sh true 2>/dev/null; then
   exec unshare --map-root-user --net sh -c "$enter" sh "$@"
 fi
-echo 'test-agents: this machine allows no network of loopback alone; the tests could reach the real one' >&2
+echo 'this machine allows no network of loopback alone; the tests could reach the real one' >&2
 exec "$@"

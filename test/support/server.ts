@@ -28,18 +28,21 @@ export interface ServerOptions {
   /** The configuration as TOML, instead of the demo agent. */
   config?: string;
   env?: Record<string, string>;
+  /** Where it is started; this process's own directory by default. */
+  cwd?: string;
 }
 
 /** Starts `cadre serve` on a directory and a free port; resolves when it is ready. Rejects with its log. */
 export async function startServer(
   directory: string,
-  { args = [], config, env = {} }: ServerOptions = {},
+  { args = [], config, env = {}, cwd }: ServerOptions = {},
 ): Promise<TestServer> {
   const { file, args: self } = selfCommand();
   const agent = config === undefined ? ['--demo'] : ['--config', writeConfig(directory, config)];
   const flags = ['--json', '--data-dir', directory, 'serve', '--port', '0', ...agent, ...args];
   const child = spawn(file, [...self, ...flags], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    cwd,
     env: {
       PATH: process.env.PATH ?? '',
       TMPDIR: process.env.TMPDIR ?? '/tmp',

@@ -1,0 +1,3 @@
+import { installTools } from './install.ts';
+
+await installTools();
