@@ -61,6 +61,10 @@ power: install ## The power-loss simulation at length
 fanout: install ## 500 followers for 60 s, then 200 MB of events, with one follower that does not read
 	FANOUT_FOLLOWERS=500 FANOUT_SECONDS=60 FANOUT_MEGABYTES=200 vitest run test/faults/fanout
 
+.PHONY: leavers
+leavers: install ## 10,000 clients that leave streams at random moments, then a stop in order (SEED=...)
+	LEAVERS=10000 SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/faults/leavers
+
 .PHONY: orphans
 orphans: N = 1000
 orphans: install ## Kill the server N times under process trees (N=1000, SEED=...)

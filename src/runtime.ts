@@ -427,14 +427,15 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     teamFacts: () => teamFacts(live.now),
     logger,
   });
-  const tokens = new TokenService({ db, clock, ids, logger });
+  const tokens = undo.use(
+    new TokenService({ db, clock, ids, logger, apiToken: () => live.now.auth.token }),
+  );
   const counts = new SessionCounts(db);
   const loop = undo.use(watchEventLoop());
   const startedAt = clock.monotonic();
   const server = createHttpServer({
     access: {
-      token: () => live.now.auth.token,
-      scopeOf: (given) => tokens.scopeOf(given),
+      holderOf: (given) => tokens.holderOf(given),
       sessionOf: (given) => sessionTokens.sessionOf(given),
       allowedHosts: () => allowedHosts(live.now),
       allowedOrigins: () => live.now.server.allowed_origins,
@@ -456,7 +457,10 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     },
     log,
     feed,
-    maxStreams: () => live.now.server.max_streams,
+    streamLimits: () => ({
+      all: live.now.server.max_streams,
+      ofOneToken: live.now.server.max_streams_per_token,
+    }),
     sessions,
     processes,
     worktrees,
@@ -526,6 +530,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       register(directory, { url, version, token_file: next.auth.token_file });
       const { changed, needRestart } = live.reload(next);
       logger.level = live.now.log.level;
+      tokens.apiTokenChanged();
       pool.admit();
       processRunner.admit();
       if (needRestart.length > 0)

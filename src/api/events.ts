@@ -183,7 +183,9 @@ const streamQuery = {
   after_seq: z
     .union([sequenceNumber, z.literal('latest')])
     .optional()
-    .describe('Only events after this one; wins over Last-Event-ID. "latest": only what is new.'),
+    .describe(
+      'Only events after this one; a number wins over Last-Event-ID. "latest": only what is new; Last-Event-ID wins over it.',
+    ),
 };
 
 const gapFrame = { 'stream.gap': streamGap };

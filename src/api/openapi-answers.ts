@@ -71,11 +71,13 @@ export function answersOf(
 }
 
 function success(endpoint: Endpoint, describe: Describe): object {
-  const { method, query, status, answers } = endpoint;
+  const { method, access, query, status, answers } = endpoint;
+  // Whoever has no token is not told how much happens here.
+  const isOpen = access === 'public';
   const headers = [
     'X-Request-Id',
-    'X-Epoch',
-    ...(method === 'GET' || answers === 'bytes' ? ['X-Seq'] : []),
+    ...(isOpen ? [] : ['X-Epoch']),
+    ...(!isOpen && (method === 'GET' || answers === 'bytes') ? ['X-Seq'] : []),
     ...('cursor' in query ? ['X-Next-Cursor'] : []),
     ...('after_seq' in query && answers === 'json' ? ['X-Next-After-Seq', 'X-Trimmed-Seq'] : []),
     ...(takesKey(endpoint) ? ['Idempotency-Replayed'] : []),

@@ -51,6 +51,10 @@ const description = `Runs teams of coding agents on one machine.
   at 8 MiB.
 - All events share one sequence, \`seq\`. It has holes, and no number is given twice.
 - Timestamps are integer Unix milliseconds.
+- HEAD works wherever GET does, with the same headers; it opens no stream and waits for nothing.
+- A client that reconnects by itself, as EventSource does, is given no after_seq: it would repeat it. Whether the
+  log is still the one it knows, it learns from X-Epoch, or where it sees no headers from \`epoch\` of GET /v1/version.
+- Numbers in a body are kept to the last digit or refused: an integer beyond 2^53 is sent as a string.
 
 Where this disagrees with the server, the server is right.`;
 
@@ -88,13 +92,15 @@ const requestHeaders = {
     in: 'header',
     description:
       'The same request with the same key and token is carried out once within 24 h; who asks again gets the ' +
-      'stored answer, if that was 2xx or 409. With another body the key is refused.',
+      'stored answer, if that was 2xx, or a 409 other than `turn_in_progress`. With another body the key is refused; ' +
+      'the order of keys in it does not count.',
     schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
   },
   LastEventId: {
     name: 'Last-Event-ID',
     in: 'header',
-    description: 'Only events after this one; not looked at where after_seq is given.',
+    description:
+      'Only events after this one; not looked at where after_seq or from_byte is a number. It wins over `latest`.',
     schema: { type: 'string', pattern: '^\\d{1,16}$' },
   },
 };

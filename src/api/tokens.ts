@@ -2,15 +2,31 @@ import { z } from 'zod';
 import { pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
-/** What a token lets its bearer do: everything, or GET alone and nothing about tokens. */
-export const tokenScope = z.enum(['admin', 'read']).meta({
+/** Ten years. */
+const MAX_LIFE_MS = 315_360_000_000;
+
+/** The id of the API token, which the configuration has, in the log and in `decided_by`. */
+export const API_TOKEN_ID = 'api';
+
+/**
+ * What a token lets its bearer do: everything; or GET and HEAD alone, nothing about tokens, and no waiting for
+ * ports; or the tools under /v1/mcp/ alone, as any session.
+ */
+export const tokenScope = z.enum(['admin', 'read', 'tools']).meta({
   id: 'TokenScope',
-  description: 'What the bearer may do: everything, or GET alone and nothing about tokens.',
+  description:
+    'What the bearer may do. `admin`: everything. `read`: GET and HEAD alone, nothing about tokens, and no waiting for ports. `tools`: the tools under /v1/mcp/ alone, as any session; those can start processes, so this is not a lesser right than `admin`.',
 });
 export type TokenScope = z.output<typeof tokenScope>;
 
 export const token = z
-  .looseObject({ id: z.string(), name: z.string(), scope: tokenScope, created_at: timestamp })
+  .looseObject({
+    id: z.string(),
+    name: z.string(),
+    scope: tokenScope,
+    created_at: timestamp,
+    expires_at: timestamp.nullable().describe('From then on it opens nothing; null: never.'),
+  })
   .meta({ id: 'Token', description: 'A token beside the API token, without its secret.' });
 export type Token = z.output<typeof token>;
 
@@ -42,6 +58,12 @@ export const createToken = endpoint({
       .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, 'has to be without control characters')
       .describe('What it is for; need not be unique.'),
     scope: tokenScope,
+    expires_in_ms: z
+      .int()
+      .min(1000)
+      .max(MAX_LIFE_MS)
+      .nullish()
+      .describe('How long it is good, at most 10 years; absent or null: until it is revoked.'),
   }),
   response: createdToken,
   errors: ['conflict'],
@@ -50,7 +72,7 @@ export const createToken = endpoint({
 export const deleteToken = endpoint({
   method: 'DELETE',
   path: '/v1/tokens/{token_id}',
-  summary: 'Revoke a token: requests with it are refused from now on',
+  summary: 'Revoke a token: its streams end, and requests with it are refused from now on',
   access: 'admin',
   params: { token_id: z.string().describe('The token.') },
   response: token,

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { Client } from '../client/client.ts';
 import { defaultConfigFile, defaultDataDirectory } from '../config/paths.ts';
-import { findRegistration } from '../config/registration.ts';
+import { findRegistration, type Registered } from '../config/registration.ts';
 import { readToken } from '../config/token.ts';
 import { AppError } from '../errors.ts';
 
@@ -17,7 +17,9 @@ export interface GlobalOptions {
 
 /**
  * A client of the server that was named, or of the one that runs on this machine.
- * `--url` and `--token-file`, then `CADRE_URL` and `CADRE_TOKEN`, then the registration.
+ * `--url` and `--token-file`, then `CADRE_URL` and `CADRE_TOKEN`, then the registration. The token of the server on
+ * this machine is sent to the address that it registered and to no other, whoever names one: the environment may be
+ * that of a directory somebody else has written.
  */
 export async function connect(options: GlobalOptions, env: NodeJS.ProcessEnv): Promise<Client> {
   const configured = await configuredServer(options, env);
@@ -34,8 +36,7 @@ export async function connect(options: GlobalOptions, env: NodeJS.ProcessEnv): P
       `no server is running on ${directory}${stale}: start one with cadre serve, or name one with --url`,
     );
   }
-  const known = { tokenFile: running?.token_file ?? null, token: configured?.token ?? null };
-  return new Client({ url, token: tokenFor(options, env, known) });
+  return new Client({ url, token: tokenFor(url, options, env, running, configured) });
 }
 
 /** What the configuration file says of the server of this machine; null where there is no file. */
@@ -50,10 +51,13 @@ async function configuredServer(
   return { directory: dataDirectory(config, env), token: config.auth.token };
 }
 
+/** Throws `usage` for a token file that is not there, `unauthorized` where no token may be sent to the address. */
 function tokenFor(
+  url: string,
   { tokenFile }: GlobalOptions,
   env: NodeJS.ProcessEnv,
-  known: { tokenFile: string | null; token: string | null },
+  running: Pick<Registered, 'url' | 'token_file'> | null,
+  configured: { token: string | null } | null,
 ): string {
   if (tokenFile) {
     if (!fs.existsSync(tokenFile))
@@ -61,10 +65,25 @@ function tokenFor(
     return readToken(tokenFile);
   }
   if (env.CADRE_TOKEN) return env.CADRE_TOKEN;
-  if (known.tokenFile && fs.existsSync(known.tokenFile)) return readToken(known.tokenFile);
-  if (known.token) return known.token;
+  const isRegistered = running !== null && addressOf(url) === addressOf(running.url);
+  if (isRegistered) {
+    const { token_file: file } = running;
+    if (file && fs.existsSync(file)) return readToken(file);
+    if (configured?.token) return configured.token;
+  }
+  const why =
+    running === null || isRegistered
+      ? ''
+      : ` (the one of ${running.url} is sent to that address alone)`;
   throw new AppError(
     'unauthorized',
-    'no token is known for this server: set CADRE_TOKEN, or name a file with --token-file',
+    `no token is known for ${url}${why}: set CADRE_TOKEN, or name a file with --token-file`,
   );
+}
+
+/** Scheme, host and port. Two names of one machine are two addresses: a name may lead elsewhere another time. */
+function addressOf(url: string): string {
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw new AppError('usage', `"${url}" is no address of a server: give http://HOST:PORT`);
+  return new URL(url).origin;
 }

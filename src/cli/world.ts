@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Client } from '../client/client.ts';
+import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { GlobalOptions } from './context.ts';
 
@@ -42,6 +43,9 @@ export function clientAction<Given extends unknown[]>(
     try {
       const show = (value: unknown, text: () => string) => showDocument(world, global, value, text);
       await run({ world, client, global, show }, ...(given as Given));
+    } catch (error) {
+      if (error instanceof AppError) throw error;
+      throw client.misunderstanding() ?? error;
     } finally {
       client.close();
     }

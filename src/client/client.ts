@@ -30,6 +30,8 @@ export interface Answer<T> {
 export class Client {
   readonly #options: ClientOptions;
   readonly #agent = new http.Agent({ keepAlive: true });
+  /** The last answer of each endpoint. */
+  readonly #answers = new Map<Endpoint, unknown>();
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -62,8 +64,37 @@ export class Client {
     );
     const text = await readAll(response);
     const isText = endpoint.answers === 'text' || endpoint.status === 204;
-    const value = (isText ? text || undefined : JSON.parse(text)) as ResponseOf<E>;
+    const value = (isText ? text || undefined : this.#read(endpoint, text)) as ResponseOf<E>;
     return { value, headers: response.headers };
+  }
+
+  /**
+   * What a caller that stumbled over an answer has to be told; null where all answers were as described. Answers are
+   * not checked before: those of another version may lack a field that nobody needs.
+   */
+  misunderstanding(): AppError | null {
+    for (const [{ method, path, response }, value] of this.#answers)
+      if (!response.safeParse(value).success)
+        return this.#foreign(`its answer is none to ${method} ${path}`);
+    return null;
+  }
+
+  #read(endpoint: Endpoint, text: string): unknown {
+    try {
+      const value: unknown = JSON.parse(text);
+      this.#answers.set(endpoint, value);
+      return value;
+    } catch (error) {
+      throw this.#foreign('its answer is no JSON', error);
+    }
+  }
+
+  #foreign(why: string, cause?: unknown): AppError {
+    return new AppError(
+      'unreachable',
+      `what answers at ${this.url} is no cadre server, or one of another version (${why}): name the right one with --url`,
+      { cause },
+    );
   }
 
   /** Sends a request; resolves with the answer once it is known to be a good one, its body unread. */
@@ -83,8 +114,13 @@ export class Client {
       body,
       more,
     );
-    if ((response.statusCode ?? 500) < 300) return response;
-    throw refusal(response.statusCode ?? 500, await readAll(response));
+    const { statusCode: status = 500 } = response;
+    if (status < 300 && (endpoint.access === 'public' || response.headers['x-epoch']))
+      return response;
+    const said = status < 300 ? null : refusal(status, await readAll(response));
+    if (said) throw said;
+    response.destroy();
+    throw this.#foreign(`it said ${status}, not as a cadre server does`);
   }
 
   /** Lets go of kept connections. */
@@ -140,19 +176,19 @@ function pathWith(
   return search.size > 0 ? `${filled}?${search.toString()}` : filled;
 }
 
-/** The server's refusal as the error it was. */
-function refusal(status: number, text: string): AppError {
-  let body: { error?: unknown; code?: unknown } = {};
+/** The server's refusal as the error it was; null for what no cadre server says. */
+function refusal(status: number, text: string): AppError | null {
+  let body: { error?: unknown; code?: unknown } | null;
   try {
     body = JSON.parse(text) as typeof body;
   } catch {
-    // Not from our server, or cut off: the status has to do.
+    return null;
   }
-  const message = typeof body.error === 'string' ? body.error : `the server answered ${status}`;
+  if (typeof body?.error !== 'string') return null;
   const code = (errorCodes as readonly string[]).includes(String(body.code))
     ? (body.code as ErrorCode)
     : codeOf(status);
-  return new AppError(code, message);
+  return new AppError(code, body.error);
 }
 
 function codeOf(status: number): ErrorCode {

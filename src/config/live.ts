@@ -7,6 +7,7 @@ const RELOADED = new Set([
   'server.allowed_hosts',
   'server.allowed_origins',
   'server.max_streams',
+  'server.max_streams_per_token',
   'log.level',
   'auth.token',
   'auth.token_file',

@@ -6,7 +6,7 @@ import { bootId, identify, isAlive } from '../children/identity.ts';
 /** How a client on this machine finds the running server. The file has no secret in it, only where one is. */
 const registration = z.looseObject({
   url: z.string(),
-  pid: z.int(),
+  pid: z.int().min(1),
   // Its number alone may be another program's by now. Absent in what an older version wrote.
   started_ticks: z.int().nullable().default(null),
   boot_id: z.string().nullable().default(null),

@@ -19,6 +19,8 @@ export const configSchema = z.strictObject({
       allowed_origins: z.array(z.string()).default([]),
       drain_ms: milliseconds.default(10_000),
       max_streams: z.int().min(1).max(1_000_000).default(4096),
+      /** Of one token; null: a quarter of `max_streams`. The API token has no limit of its own. */
+      max_streams_per_token: z.int().min(1).max(1_000_000).nullable().default(null),
     })
     .prefault({}),
   log: z

@@ -1,15 +1,12 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Endpoint } from '../api/endpoint.ts';
-import type { TokenScope } from '../api/tokens.ts';
 import { AppError } from '../errors.ts';
+import type { TokenHolder } from '../tokens/service.ts';
 
 /** Who may talk to the server, and under which names. */
 export interface AccessRules {
-  /** The API token just now. */
-  token: () => string;
-  /** What the bearer of another token may do; null for one that nobody was given. */
-  scopeOf: (token: string) => TokenScope | null;
+  /** Who was given a token for people and programs; null where nobody was, or it is good no more. */
+  holderOf: (token: string) => TokenHolder | null;
   /** The session whose agent was given a token; null for one that no agent was given. */
   sessionOf: (token: string) => string | null;
   /** Host names beside the loopback ones that requests may be addressed to. */
@@ -18,21 +15,20 @@ export interface AccessRules {
   allowedOrigins: () => readonly string[];
 }
 
-/** Whose request it is: of people and programs with a token, or of the agent of a session. */
-export type Bearer = { scope: TokenScope } | { scope: 'agent'; sessionId: string };
+/** Whose request it is: of people and programs with a token, or of the agent of a session, whose id it has. */
+export type Bearer = TokenHolder | { scope: 'agent'; id: string };
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Who sends a request; null where nobody has to say. Refuses one that is not addressed to us (DNS rebinding),
- * comes from a foreign web page, has no valid token, or one of too small a scope. In that order, before anything
- * else is looked at; public routes skip only the token.
+ * Refuses a request that is not addressed to us (DNS rebinding), or comes from a foreign web page: `forbidden_host`,
+ * `forbidden_origin`. Looked at before anything else, on public routes, too. The origin `null` is that of any page
+ * that hides where it is from, so it is never allowed.
  */
-export function admit(
-  { method, headers, raw }: EnteringRequest,
-  access: Endpoint['access'],
-  rules: AccessRules,
-): Bearer | null {
+export function assertAddressed(
+  { headers, raw }: EnteringRequest,
+  rules: Pick<AccessRules, 'allowedHosts' | 'allowedOrigins'>,
+): void {
   for (const host of hostsOf(raw)) {
     const name = hostName(host);
     if (name !== null && (LOOPBACK.has(name) || isAmong(rules.allowedHosts(), name))) continue;
@@ -42,33 +38,55 @@ export function admit(
     );
   }
   const { origin } = headers;
-  if (origin !== undefined && !rules.allowedOrigins().includes(origin)) {
-    throw new AppError(
-      'forbidden_origin',
-      `requests from the origin "${origin}" are refused: add it to server.allowed_origins`,
-    );
-  }
-  if (access === 'public') return null;
-  const bearer = bearerOf(headers.authorization, rules);
-  if (bearer === null) throw new AppError('unauthorized', 'missing or invalid bearer token');
-  if (bearer.scope === 'agent' && access !== 'gateway') {
+  if (origin === undefined) return;
+  if (origin !== 'null' && rules.allowedOrigins().includes(origin)) return;
+  throw new AppError(
+    'forbidden_origin',
+    `requests from the origin "${origin}" are refused: add it to server.allowed_origins`,
+  );
+}
+
+/** Who sends a request. Throws `unauthorized` where there is no token, or nobody was given it. */
+export function identify(
+  authorization: string | undefined,
+  rules: Pick<AccessRules, 'holderOf' | 'sessionOf'>,
+): Bearer {
+  const given = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1];
+  const holder = given === undefined ? null : rules.holderOf(given);
+  if (holder) return holder;
+  const sessionId = given === undefined ? null : rules.sessionOf(given);
+  if (sessionId !== null) return { scope: 'agent', id: sessionId };
+  throw new AppError('unauthorized', 'missing or invalid bearer token');
+}
+
+/** Throws `forbidden_scope` where a token opens too little for a request. */
+export function assertScope(
+  { scope }: Pick<Bearer, 'scope'>,
+  method: string,
+  access: Endpoint['access'],
+): void {
+  if (scope === 'agent' && access !== 'gateway') {
     throw new AppError(
       'forbidden_scope',
       'this token is of the agent of a session: it opens the tools under /v1/mcp/ alone',
     );
   }
-  if (bearer.scope === 'read' && (access === 'admin' || method !== 'GET')) {
+  if (scope === 'tools' && access !== 'gateway') {
+    throw new AppError(
+      'forbidden_scope',
+      'this token opens the tools under /v1/mcp/ alone: use one with the scope read or admin',
+    );
+  }
+  if (scope === 'read' && (access === 'admin' || (method !== 'GET' && method !== 'HEAD'))) {
     throw new AppError(
       'forbidden_scope',
       'this token may only read, and no tokens: use one with the scope admin',
     );
   }
-  return bearer;
 }
 
 /** What is looked at of a request. */
 export interface EnteringRequest {
-  method: string;
   headers: IncomingHttpHeaders;
   raw: { url?: string | undefined; rawHeaders: readonly string[] };
 }
@@ -91,20 +109,4 @@ function isAmong(allowed: readonly string[], name: string): boolean {
 export function hostName(header: string | undefined): string | null {
   const match = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/.exec(header?.toLowerCase() ?? '');
   return match?.[1] ?? null;
-}
-
-/** Null where there is no token, or nobody knows it. */
-function bearerOf(header: string | undefined, rules: AccessRules): Bearer | null {
-  const given = /^Bearer (.+)$/i.exec(header ?? '')?.[1];
-  if (given === undefined) return null;
-  // Digests have one length, so the comparison tells nothing of the token's.
-  if (timingSafeEqual(digest(given), digest(rules.token()))) return { scope: 'admin' };
-  const scope = rules.scopeOf(given);
-  if (scope !== null) return { scope };
-  const sessionId = rules.sessionOf(given);
-  return sessionId === null ? null : { scope: 'agent', sessionId };
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }

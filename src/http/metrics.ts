@@ -28,7 +28,7 @@ export interface Figures {
   memory: { rss: number; heapUsed: number };
 }
 
-const METHODS = new Set(['GET', 'POST', 'DELETE']);
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS']);
 const MICRO = 1e-6;
 
 /** Requests that were answered, by method and class of status. */

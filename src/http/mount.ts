@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { BodyOf, Endpoint, ParamsOf, QueryOf, ResponseOf } from '../api/endpoint.ts';
@@ -13,15 +13,20 @@ import {
 } from '../idempotency/kept-answers.ts';
 import type { Bearer } from './auth.ts';
 import { errorReply } from './errors.ts';
+import type { EventStreams, Frames } from './sse.ts';
 import { queryDecoder, validator } from './validate.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
     bearer: Bearer | null;
+    /** Aborts when the request was answered, or its client has left. */
+    over: AbortSignal;
   }
   interface FastifyContextConfig {
     access?: Endpoint['access'];
     statuses?: Endpoint['statuses'];
+    /** As the endpoint has it. */
+    path?: string;
   }
 }
 
@@ -37,10 +42,15 @@ export interface Call<E> {
   header: (name: string) => string | undefined;
   /** Sets a header of the answer. */
   setHeader: (name: string, value: string) => void;
-  /** Aborts when the client has left before it was answered. */
-  left: () => AbortSignal;
-  /** The raw answer, for a handler that streams: it answers by itself from then on. */
-  takeOver: () => FastifyReply['raw'];
+  /** Whether only the headers are asked for: a handler that would wait for something does not. */
+  isHead: boolean;
+  /** Aborts when the client has left before it was answered; it may have left already. */
+  left: AbortSignal;
+  /**
+   * Answers with a stream of frames, until those end, the client leaves or its token is good no more. Throws
+   * `too_many` where no stream more may be open.
+   */
+  stream: (frames: Frames, headers?: Record<string, string>) => undefined;
 }
 
 /** JSON that is text already. */
@@ -58,6 +68,12 @@ export type Handler<E> = (
 /** Makes a route of an endpoint and its handler. */
 export type Mount = <E extends Endpoint>(endpoint: E, handler: Handler<E>) => void;
 
+/** The id of who sends a request to a route that is not public. */
+export function senderOf({ bearer }: Pick<Call<unknown>, 'bearer'>): string {
+  if (bearer) return bearer.id;
+  throw new Error('nobody has to say who sends this');
+}
+
 /** The records of a page; where the next one begins goes into its header. */
 export function onePage<T>(
   { records, nextCursor }: { records: T[]; nextCursor: string | null },
@@ -67,63 +83,99 @@ export function onePage<T>(
   return records;
 }
 
-/** How endpoints become routes of an app. */
-export function mounter(app: FastifyInstance, keptAnswers: KeptAnswers): Mount {
+/** How endpoints become routes of an app. Where there is GET there is HEAD. */
+export function mounter(
+  app: FastifyInstance,
+  given: { keptAnswers: KeptAnswers; streams: EventStreams },
+): Mount {
   return (endpoint, handler) => {
-    const callOf = callReader(endpoint);
+    const callOf = callReader(endpoint, given.streams);
+    const answer = answerer(endpoint, handler, given.keptAnswers);
     app.route({
       method: endpoint.method,
       url: endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1'),
-      exposeHeadRoute: false,
+      exposeHeadRoute: endpoint.method === 'GET',
       bodyLimit: endpoint.bodyLimit,
-      config: { access: endpoint.access, statuses: endpoint.statuses },
+      config: { access: endpoint.access, path: endpoint.path, statuses: endpoint.statuses },
       async handler(request, reply) {
-        const call = callOf(request, reply);
-        const keyed = endpoint.method === 'POST' ? keyedRequest(request, endpoint) : null;
-        if (!keyed) {
-          const result = await handler({ ...call, keep: keepNothing });
-          return reply.sent ? reply : send(reply, endpoint, result);
+        try {
+          return await answer(callOf(request, reply), request, reply);
+        } catch (error) {
+          if (!request.over.aborted) throw error;
+          // Nobody is there to be told, and work that was called off for that reason is no failure.
+          request.log.debug({ err: error }, 'a request failed after its client had left');
+          return reply.hijack();
         }
-        const result = await keptAnswers.once(
-          keyed,
-          endpoint.status,
-          async (keep) => handler({ ...call, keep }),
-          (error) => keptRefusal(error, endpoint),
-        );
-        if ('value' in result) return send(reply, endpoint, result.value);
-        reply.header('Idempotency-Replayed', 'true');
-        return sendJson(reply, result.kept.status, result.kept.text);
       },
     });
+  };
+}
+
+/** Runs the handler of an endpoint, once for an Idempotency-Key, and sends what it gives. */
+function answerer<E extends Endpoint>(
+  endpoint: E,
+  handler: Handler<E>,
+  keptAnswers: KeptAnswers,
+): (
+  call: Omit<Call<E>, 'keep'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) => Promise<FastifyReply> {
+  return async (call, request, reply) => {
+    const keyed = endpoint.method === 'POST' ? keyedRequest(request, endpoint) : null;
+    if (!keyed) {
+      const result = await handler({ ...call, keep: keepNothing });
+      if (reply.sent) return reply;
+      // A file that was opened for a client that has left is closed.
+      if (call.left.aborted && result instanceof Readable) result.destroy();
+      return call.left.aborted ? reply.hijack() : send(reply, endpoint, result);
+    }
+    const result = await keptAnswers.once(
+      keyed,
+      endpoint.status,
+      async (keep) => handler({ ...call, keep }),
+      keptRefusal,
+    );
+    if ('value' in result) return send(reply, endpoint, result.value);
+    reply.header('Idempotency-Replayed', 'true');
+    return sendJson(reply, result.kept.status, result.kept.text);
   };
 }
 
 /** Reads and checks a request as the endpoint describes it. */
 function callReader<E extends Endpoint>(
   endpoint: E,
+  streams: EventStreams,
 ): (request: FastifyRequest, reply: FastifyReply) => Omit<Call<E>, 'keep'> {
   const decodeQuery = queryDecoder(endpoint.query);
   const checkQuery = validator(z.strictObject(endpoint.query), 'query');
   const checkBody = validator(endpoint.body ?? z.strictObject({}), 'body');
   return (request, reply) => ({
     params: request.params as ParamsOf<E>,
-    query: checkQuery(decodeQuery(request.query as Record<string, unknown>)) as QueryOf<E>,
+    // Who watches whether the server is there adds whatever keeps caches away.
+    query: (endpoint.access === 'public'
+      ? {}
+      : checkQuery(decodeQuery(request.query as Record<string, unknown>))) as QueryOf<E>,
     body: (endpoint.method === 'GET'
       ? undefined
       : checkBody(request.body === undefined ? {} : request.body)) as BodyOf<E>,
     bearer: request.bearer,
     header: (name) => firstOf(request.headers[name]),
     setHeader: (name, value) => void reply.header(name, value),
-    left: () => {
-      const left = new AbortController();
-      reply.raw.once('close', () => left.abort());
-      return left.signal;
-    },
-    takeOver: () => {
+    isHead: request.method === 'HEAD',
+    left: request.over,
+    stream: (frames, headers = {}) => {
+      const holder = request.bearer;
+      // Agents have tokens for tools alone, which do not stream.
+      if (holder === null || !('ended' in holder)) throw new Error('nobody may stream this');
+      streams.assertRoom(holder);
       for (const [name, value] of Object.entries(reply.getHeaders()))
         reply.raw.setHeader(name, String(value));
       reply.hijack();
-      return reply.raw;
+      const asked = { response: reply.raw, left: request.over, holder, headers };
+      if (request.method === 'HEAD') streams.serveHead(asked);
+      else streams.serve(asked, frames);
+      return undefined;
     },
   });
 }
@@ -143,9 +195,13 @@ function sendJson(reply: FastifyReply, status: number, text: string): FastifyRep
   return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(text);
 }
 
-/** A conflict is said again to who asks again; other refusals may have another end the next time. */
-function keptRefusal(error: unknown, { statuses }: Endpoint): KeptAnswer | null {
-  const { status, body } = errorReply(error, statuses);
+/**
+ * A conflict is said again to who asks again. What says "not now" is not: nothing was done, and the same request may
+ * be carried out later.
+ */
+function keptRefusal(error: unknown): KeptAnswer | null {
+  if (error instanceof AppError && error.code === 'turn_in_progress') return null;
+  const { status, body } = errorReply(error);
   return status === 409 ? { status, text: JSON.stringify(body) } : null;
 }
 

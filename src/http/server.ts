@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
+import net, { type Socket } from 'node:net';
 import {
   type FastifyInstance,
   type FastifyReply,
@@ -8,24 +8,28 @@ import {
   LogController,
 } from 'fastify';
 import type { Endpoint } from '../api/endpoint.ts';
-import { endpoints } from '../api/index.ts';
 import { AppError } from '../errors.ts';
 import type { Feed } from '../events/feed.ts';
 import type { EventLog } from '../events/log.ts';
 import type { ToolGateway } from '../gateway/service.ts';
 import type { KeptAnswers } from '../idempotency/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
+import { inexactNumbers } from '../lib/exact-numbers.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import type { ProcessService } from '../processes/service.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { TokenService } from '../tokens/service.ts';
 import type { WorktreeService } from '../worktrees/service.ts';
-import { type AccessRules, admit } from './auth.ts';
+import { type AccessRules, assertAddressed, assertScope, identify } from './auth.ts';
+import { allowOrigin, answerPreflight, isPreflight } from './cors.ts';
 import { errorReply } from './errors.ts';
 import { FailedAuthentications } from './failed-auth.ts';
+import { whenOver } from './leaving.ts';
 import { RequestCounts } from './metrics.ts';
 import { mounter } from './mount.ts';
+import { UnderWay } from './under-way.ts';
+import { accessOfPath, isShadowed, methodsOf } from './route-table.ts';
 import { eventRoutes } from './routes/events.ts';
 import { gatewayRoutes } from './routes/gateway.ts';
 import { type ProviderKnowledge, providerRoutes } from './routes/providers.ts';
@@ -36,12 +40,15 @@ import { type Teams, teamRoutes } from './routes/teams.ts';
 import { tokenRoutes } from './routes/tokens.ts';
 import { worktreeRoutes } from './routes/worktrees.ts';
 import { EventStreams } from './sse.ts';
+import type { StreamSettings } from './stream-limits.ts';
 
 const BODY_BYTES = 256 * 1024;
 /** A longer path is refused by Node itself. */
 const MAX_PARAM_LENGTH = 16 * 1024;
 /** Bodies may be nested so deep: what is deeper could not be written again. */
 const MAX_DEPTH = 1000;
+/** How long the last answers may take when the server ends, in milliseconds. */
+const LAST_ANSWERS_MS = 2000;
 
 export interface HttpServer {
   /** Answers the address it listens on, `http://HOST:PORT`. Throws AppError where it cannot listen. */
@@ -59,7 +66,7 @@ export function createHttpServer(given: {
   log: EventLog;
   feed: Feed;
   /** So many streams may be open at once. */
-  maxStreams: () => number;
+  streamLimits: () => StreamSettings;
   sessions: SessionService;
   processes: ProcessService;
   worktrees: WorktreeService;
@@ -73,7 +80,7 @@ export function createHttpServer(given: {
   logger: Logger;
 }): HttpServer {
   const { access, self, feed, clock, ids, logger } = given;
-  const streams = new EventStreams({ feed, clock, maxStreams: given.maxStreams });
+  const streams = new EventStreams({ feed, clock, limits: given.streamLimits });
   const failures = new FailedAuthentications({ clock, logger });
   const requests = new RequestCounts();
   const app = fastify({
@@ -90,17 +97,17 @@ export function createHttpServer(given: {
     clientErrorHandler: refuseGarbage,
     // What is not even a path never reaches the hooks.
     async frameworkErrors(error, request, reply) {
-      noteWhenAnswered(request, reply);
-      reply.header('X-Request-Id', request.id);
+      begin(request, reply);
       try {
-        await letIn(request, reply);
-        sendError(error, request, reply);
+        if (await letIn(request, reply)) sendError(error, request, reply);
       } catch (refusal) {
         sendError(refusal, request, reply);
       }
     },
   }) as unknown as FastifyInstance;
   app.decorateRequest('bearer', null);
+  app.decorateRequest('over');
+  const underWay = new UnderWay(clock);
   let changes = true;
   // Whoever may not enter is not told to go on with a body.
   app.server.on('checkContinue', (request, response) => {
@@ -113,29 +120,36 @@ export function createHttpServer(given: {
 
   readJsonBodies(app);
   app.addHook('onRequest', async (request, reply) => {
-    noteWhenAnswered(request, reply);
-    reply.header('X-Request-Id', request.id);
-    await letIn(request, reply);
-    reply.header('X-Epoch', self.epoch);
+    begin(request, reply);
+    if (!(await letIn(request, reply))) return reply;
+    underWay.add(request.over);
+    if (accessOf(request) !== 'public') reply.header('X-Epoch', self.epoch);
     // Before its body is read.
-    if (request.is404) refuseUnknown(request, reply);
+    if (
+      request.is404 ||
+      isShadowed(request.routeOptions.config.path, request.method, pathOf(request))
+    )
+      refuseUnknown(request, reply);
     // Kept connections end with the answer, or the server would wait for them.
     if (!changes) reply.header('connection', 'close');
-    if (request.method === 'GET') reply.header('X-Seq', String(feed.latestSeq));
-    else if (!changes) {
-      throw new AppError('shutting_down', 'the server is stopping: try again when it is back');
+    if (request.method === 'GET' || request.method === 'HEAD') {
+      if (accessOf(request) !== 'public') reply.header('X-Seq', String(feed.latestSeq));
+      return;
     }
+    if (!changes)
+      throw new AppError('shutting_down', 'the server is stopping: try again when it is back');
+    assertNotEncoded(request);
   });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
   app.setNotFoundHandler((request, reply) => refuseUnknown(request, reply));
-  const mount = mounter(app, given.keptAnswers);
+  const mount = mounter(app, { keptAnswers: given.keptAnswers, streams });
   runtimeRoutes(mount, self, requests);
   providerRoutes(mount, given.providers);
   sessionRoutes(mount, given.sessions);
-  processRoutes(mount, { ...given, streams });
+  processRoutes(mount, given.processes);
   worktreeRoutes(mount, given.worktrees);
   teamRoutes(mount, given.teams);
-  eventRoutes(mount, { ...given, teams: given.teams.teams, streams, epoch: self.epoch });
+  eventRoutes(mount, { ...given, teams: given.teams.teams });
   tokenRoutes(mount, given.tokens);
   gatewayRoutes(mount, given.gateway);
 
@@ -165,56 +179,78 @@ export function createHttpServer(given: {
     },
     refuseChanges() {
       changes = false;
-      // Those who are here may still read; nobody new comes in.
-      app.server.close();
+      // Those who are here may still read; nobody new comes in. http's own close would also cut the connections
+      // that are idle just now, on some of which a request is on its way.
+      net.Server.prototype.close.call(app.server);
     },
     async close() {
       await streams.end();
+      await underWay.over(LAST_ANSWERS_MS);
       await app.close();
       failures[Symbol.dispose]();
     },
   };
 
+  /** What comes before anything of a request is looked at. */
+  function begin(request: FastifyRequest, reply: FastifyReply): void {
+    request.over = whenOver(reply.raw);
+    noteWhenAnswered(request, reply);
+    reply.header('X-Request-Id', request.id);
+  }
+
   /** One line a request, also for a stream, which is answered when its reader has left. */
   function noteWhenAnswered(request: FastifyRequest, reply: FastifyReply): void {
-    reply.raw.once('close', () => {
+    const note = () => {
       const ms = Math.round(reply.elapsedTime * 10) / 10;
       const route = request.routeOptions.url ?? pathOf(request);
-      const { method } = request;
+      const { method, bearer } = request;
       const status = reply.raw.statusCode;
-      request.log.info({ method, route, status, ms }, 'request');
+      const token = bearer ? { token: bearer.id } : {};
+      request.log.info({ method, route, status, ms, ...token }, 'request');
       requests.add(method, status);
-    });
+    };
+    if (request.over.aborted) note();
+    else request.over.addEventListener('abort', note, { once: true });
   }
 
   function mayEnter(raw: IncomingMessage): boolean {
     try {
-      admit(
-        { method: raw.method ?? '', headers: raw.headers, raw },
-        accessOfPath(raw.url ?? ''),
-        access,
-      );
+      assertAddressed({ headers: raw.headers, raw }, access);
+      const asked = accessOfPath(raw.url ?? '');
+      if (asked === 'public') return true;
+      assertScope(identify(raw.headers.authorization, access), raw.method ?? '', asked);
       return true;
     } catch {
       return false;
     }
   }
 
-  /** Throws for who may not enter; where authentication failed, only once that may be answered. */
-  async function letIn(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  /**
+   * Whether the request goes on; not where it was a preflight, which is answered then. Throws for who may not enter;
+   * where authentication failed, only once that may be answered.
+   */
+  async function letIn(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    assertAddressed(request, access);
+    allowOrigin(request, reply, access.allowedOrigins().length > 0);
+    if (isPreflight(request)) {
+      void answerPreflight(request, reply);
+      return false;
+    }
+    const asked = accessOf(request);
+    if (asked === 'public') return true;
     try {
-      request.bearer = admit(request, accessOf(request), access);
+      request.bearer = identify(request.headers.authorization, access);
     } catch (error) {
-      if (error instanceof AppError && error.code === 'unauthorized') await failed(request, reply);
+      await failed(request, reply);
       throw error;
     }
+    assertScope(request.bearer, request.method, asked);
+    return true;
   }
 
   async function failed(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const gone = new AbortController();
-    reply.raw.once('close', () => gone.abort());
     const source = request.socket.remoteAddress ?? 'unknown';
-    const { hangUp } = await failures.note({ source, log: request.log, gone: gone.signal });
+    const { hangUp } = await failures.note({ source, log: request.log, gone: request.over });
     if (hangUp) reply.header('connection', 'close');
   }
 }
@@ -229,7 +265,9 @@ function readJsonBodies(app: FastifyInstance): void {
       if (body === '') return done(null, {});
       try {
         assertShallow(body as string);
-        done(null, JSON.parse(body as string));
+        const value: unknown = JSON.parse(body as string);
+        assertExact(body as string);
+        done(null, value);
       } catch (error) {
         done(
           error instanceof AppError
@@ -251,10 +289,31 @@ function assertShallow(json: string): void {
   }
 }
 
+/** Throws `invalid`, naming the numbers that would be changed by being stored. */
+function assertExact(json: string): void {
+  const inexact = inexactNumbers(json, 3);
+  if (inexact.length === 0) return;
+  const named = inexact.map((one) => (one.length > 40 ? `${one.slice(0, 40)}…` : one)).join(', ');
+  throw new AppError(
+    'invalid',
+    `the body holds numbers that cannot be kept to the last digit (${named}): send them as strings`,
+  );
+}
+
+/** Throws `unsupported_media_type` for a body that is compressed. */
+function assertNotEncoded({ headers }: FastifyRequest): void {
+  const encoding = headers['content-encoding'];
+  if (encoding === undefined || encoding.toLowerCase() === 'identity') return;
+  throw new AppError(
+    'unsupported_media_type',
+    'the body has to be sent as it is, without Content-Encoding',
+  );
+}
+
 /** Throws `not_found`, or `method_not_allowed` for a path that has other methods. */
 function refuseUnknown(request: FastifyRequest, reply: FastifyReply): never {
   const path = pathOf(request);
-  const methods = routesOf(path).map(({ method }) => method);
+  const methods = methodsOf(path);
   if (methods.length === 0) {
     throw new AppError('not_found', `no route ${request.method} ${path}; see /openapi.yaml`);
   }
@@ -263,16 +322,6 @@ function refuseUnknown(request: FastifyRequest, reply: FastifyReply): never {
     'method_not_allowed',
     `${request.method} is not a method of ${path}; it has ${methods.join(', ')}`,
   );
-}
-
-const routes = Object.values(endpoints).map(({ method, path, access }) => ({
-  method,
-  access,
-  pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
-}));
-
-function routesOf(path: string): typeof routes {
-  return routes.filter(({ pattern }) => pattern.test(path));
 }
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -303,12 +352,6 @@ function accessOf(request: FastifyRequest): Endpoint['access'] {
   const { url, config } = request.routeOptions;
   if (url !== undefined) return config.access ?? 'token';
   return accessOfPath(request.url);
-}
-
-function accessOfPath(url: string): Endpoint['access'] {
-  const path = url.split('?')[0] ?? url;
-  const [known] = routesOf(path);
-  return known?.access ?? (/^\/+v1(\/|$)/i.test(path) ? 'token' : 'public');
 }
 
 function givenRequestId(header: string | string[] | undefined): string | null {

@@ -120,9 +120,21 @@ export class KeptAnswers {
   }
 }
 
-/** What stands for some values as a key or a fingerprint, without telling them. */
+/**
+ * What stands for some JSON values as a key or a fingerprint, without telling them. Objects that differ only in the
+ * order of their keys are the same value.
+ */
 export function digestOf(...parts: unknown[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
+  return createHash('sha256').update(canonicalJson(parts)).digest('base64url');
+}
+
+/** JSON with the keys of each object in order. Values are nested no deeper than the bodies that the server reads. */
+function canonicalJson(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value ?? null);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  const entries = Object.entries(value).filter(([, part]) => part !== undefined);
+  const sorted = entries.toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return `{${sorted.map(([key, part]) => `${JSON.stringify(key)}:${canonicalJson(part)}`).join(',')}}`;
 }
 
 /** For requests without a key. */

@@ -263,6 +263,7 @@ export class ProcessService {
     const look = async () => {
       if (await this.#hasPrinted(id, text)) printed.resolve(true);
     };
+    if (signal.aborted) return false;
     using _listening = this.#runner.listen(id, (stream, chunk) => {
       const seen = Buffer.concat([ends[stream], chunk]);
       if (seen.includes(wanted)) printed.resolve(true);

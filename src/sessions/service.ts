@@ -372,11 +372,15 @@ export class SessionService {
     });
   }
 
-  /** Answers an approval. The first answer wins; the turn goes on, also after a restart. */
+  /**
+   * Answers an approval. The first answer wins; the turn goes on, also after a restart. `by` is the id of the token
+   * that the answer came with.
+   */
   async decide(
     sessionId: string,
     approvalId: string,
     body: BodyOf<typeof decideApproval>,
+    by: string,
     keep: Keep = keepNothing,
   ): Promise<Approval> {
     const status = decisionOf(body.decision);
@@ -385,7 +389,7 @@ export class SessionService {
       if (approval.kind === 'question' && status === 'accepted' && !answers) {
         throw new AppError('invalid', 'body.answers: a question is accepted with its answers');
       }
-      return { status, decidedBy: 'api', reason: body.reason ?? null, answers };
+      return { status, decidedBy: by, reason: body.reason ?? null, answers };
     });
   }
 

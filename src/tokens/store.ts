@@ -20,11 +20,12 @@ export class TokenStore {
   }
 
   all(): StoredToken[] {
-    return this.#tokens.where('true');
+    return this.#tokens.where('true').map(whole);
   }
 
   page(limit: number, cursor?: string): RecordPage<StoredToken> {
-    return this.#tokens.page({}, limit, cursor);
+    const { records, nextCursor } = this.#tokens.page({}, limit, cursor);
+    return { records: records.map(whole), nextCursor };
   }
 
   count(): number {
@@ -40,6 +41,11 @@ export class TokenStore {
     const token = this.#tokens.get(id);
     if (!token) throw new AppError('not_found', `no token "${id}"`);
     this.#delete.run(id);
-    return token;
+    return whole(token);
   }
+}
+
+/** A record of a version whose tokens did not expire has no field for that. */
+function whole(token: StoredToken): StoredToken {
+  return { ...token, expires_at: token.expires_at ?? null };
 }

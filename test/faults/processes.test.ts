@@ -187,7 +187,7 @@ async function expectWholeText({ client }: TestServer, { process_id }: Process):
     const frames = (rest + part).split('\n\n');
     rest = frames.pop() ?? '';
     for (const frame of frames) {
-      const data = /^id: \d+\nevent: log\ndata: (.*)$/.exec(frame)?.[1];
+      const data = /(?:^|\n)id: \d+\nevent: log\ndata: (.*)$/.exec(frame)?.[1];
       if (data) text += (JSON.parse(data) as { text: string }).text;
     }
   }

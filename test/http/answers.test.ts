@@ -22,7 +22,7 @@ describe('the check of all answers of a run', () => {
     v: 1,
     payload: {},
   };
-  const token = { id: 'tok_1', name: 'ci', scope: 'read', created_at: 1 };
+  const token = { id: 'tok_1', name: 'ci', scope: 'read', created_at: 1, expires_at: null };
   const list: Answer = {
     method: 'GET',
     url: '/v1/tokens?limit=1',
@@ -40,7 +40,7 @@ describe('the check of all answers of a run', () => {
     ...list,
     url: '/v1/events/stream',
     headers: { ...list.headers, 'content-type': 'text/event-stream; charset=utf-8' },
-    body: `retry: 1000\n\n: ping 6\n\nid: 7\nevent: x\ndata: ${JSON.stringify(record)}\n\n`,
+    body: `retry: 1000\n: ping 6\nid: 7\nevent: x\ndata: ${JSON.stringify(record)}\n\n`,
   };
   const gap = 'event: stream.gap\ndata: {"requested":1,"trimmed_seq":2,"latest_seq":3}\n\n';
 

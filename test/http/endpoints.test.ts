@@ -14,7 +14,7 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 function methodsOf(path: string): string[] {
   return table
     .filter(({ endpoint }) => matches(endpoint, path))
-    .map(({ endpoint }) => endpoint.method);
+    .flatMap(({ endpoint: { method } }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
 }
 
 describe('every endpoint', () => {

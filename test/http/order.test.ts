@@ -49,7 +49,7 @@ const faults: {
     name: 'method',
     status: 405,
     body: {
-      error: 'PUT is not a method of /v1/sessions; it has POST, GET',
+      error: 'PUT is not a method of /v1/sessions; it has POST, GET, HEAD',
       code: 'method_not_allowed',
     },
     put: (asked) => (asked.method = 'PUT'),

@@ -45,6 +45,7 @@ describe('a token', () => {
         name: 'dashboard',
         scope: 'read',
         created_at: expect.any(Number),
+        expires_at: null,
         secret: expect.stringMatching(/^cadre_[\w-]{43}$/),
       });
       const { secret: _, ...token } = created;

@@ -8,6 +8,7 @@ import { describeGap, telling } from '../../client/telling.ts';
 import { AppError } from '../../errors.ts';
 import { shorten } from '../../lib/shorten.ts';
 import { CursorFile } from '../cursor-file.ts';
+import { durationOf } from '../duration.ts';
 import { processId, sessionId, teamId } from '../find.ts';
 import { shortId } from '../output.ts';
 import { openScreen } from '../screen.ts';
@@ -159,12 +160,10 @@ async function startingPoint(
   throw new AppError('usage', `--after-seq "${afterSeq}" is not a number: give a seq, or latest`);
 }
 
-const UNITS_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
 /** The moment that `5m` or a date means. */
 function timeOf(text: string, now: number): number {
-  const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
-  if (unit !== undefined) return now - Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS];
+  const ago = durationOf(text);
+  if (ago !== null) return now - ago;
   const date = Date.parse(text);
   if (!Number.isNaN(date)) return date;
   throw new AppError('usage', `--since "${text}" is no time: give 30s, 5m, 2h, 7d, or a date`);

@@ -1,7 +1,9 @@
 import { type Command, Option } from 'commander';
 import { endpoints } from '../../api/index.ts';
-import type { Token, TokenScope } from '../../api/tokens.ts';
+import { type Token, type TokenScope, tokenScope } from '../../api/tokens.ts';
 import type { Client } from '../../client/client.ts';
+import { AppError } from '../../errors.ts';
+import { durationOf } from '../duration.ts';
 import { findByEnd, idArgument, pagesOf } from '../find.ts';
 import { ago, shortId, table } from '../output.ts';
 import { clientAction, type World } from '../world.ts';
@@ -23,9 +25,10 @@ export function tokenCommands(program: Command, world: World): void {
           shortId(one.id),
           one.scope,
           ago(one.created_at, now),
+          expiry(one, now),
           one.name,
         ]);
-        show(found, () => table(['ID', 'SCOPE', 'AGE', 'NAME'], rows));
+        show(found, () => table(['ID', 'SCOPE', 'AGE', 'EXPIRES', 'NAME'], rows));
       }),
     );
 
@@ -34,13 +37,18 @@ export function tokenCommands(program: Command, world: World): void {
     .description('make a token and print its secret, this once')
     .argument('<name>', 'what it is for')
     .addOption(
-      new Option('--scope <scope>', 'what it may do').choices(['admin', 'read']).default('admin'),
+      new Option('--scope <scope>', 'what it may do: everything, read, or call tools alone')
+        .choices(tokenScope.options)
+        .default('admin'),
     )
+    .option('--expires <time>', 'how long it is good: 12h, 30d; without it, until it is revoked')
     .action(
       clientAction(
         world,
-        async ({ client, show }, name: string, { scope }: { scope: TokenScope }) => {
-          const created = await client.call(endpoints.createToken, { body: { name, scope } });
+        async ({ client, show }, name: string, { scope, expires }: CreateOptions) => {
+          const expires_in_ms = expires === undefined ? null : lifeOf(expires);
+          const body = { name, scope, expires_in_ms };
+          const created = await client.call(endpoints.createToken, { body });
           show(created, () => `${created.secret}\n`);
           world.stderr.write('cadre: the secret is shown this once: keep it in a safe place\n');
         },
@@ -49,7 +57,7 @@ export function tokenCommands(program: Command, world: World): void {
 
   tokens
     .command('revoke')
-    .description('take a token back: requests with it are refused from now on')
+    .description('take a token back: its streams end, and requests with it are refused')
     .argument(...idArgument('token'))
     .action(
       clientAction(world, async ({ client, show }, end: string) => {
@@ -58,6 +66,24 @@ export function tokenCommands(program: Command, world: World): void {
         show(revoked, () => `${revoked.id} is revoked\n`);
       }),
     );
+}
+
+interface CreateOptions {
+  scope: TokenScope;
+  expires?: string;
+}
+
+/** Milliseconds. Throws `usage` for what is no time. */
+function lifeOf(text: string): number {
+  const life = durationOf(text);
+  if (life !== null && life > 0) return life;
+  throw new AppError('usage', `--expires "${text}" is no time: give 90s, 30m, 12h or 30d`);
+}
+
+/** When a token expires, from now on. */
+function expiry({ expires_at }: Token, now: number): string {
+  if (expires_at === null) return 'never';
+  return expires_at <= now ? 'expired' : `in ${ago(now, expires_at)}`;
 }
 
 const allPages = (client: Client) =>

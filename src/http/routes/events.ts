@@ -8,7 +8,7 @@ import type { ProcessService } from '../../processes/service.ts';
 import type { SessionService } from '../../sessions/service.ts';
 import type { TeamService } from '../../teams/service.ts';
 import { type Call, type Mount, RawJson } from '../mount.ts';
-import { eventFrames, type EventStreams } from '../sse.ts';
+import { eventFrames } from '../sse.ts';
 
 /** A replay ends at this many bytes even if its limit is not reached. */
 const REPLAY_BYTES = 8 * 1024 * 1024;
@@ -19,14 +19,12 @@ export function eventRoutes(
   given: {
     log: EventLog;
     feed: Feed;
-    streams: EventStreams;
     sessions: SessionService;
     processes: ProcessService;
     teams: TeamService;
-    epoch: string;
   },
 ): void {
-  const { log, feed, streams, sessions, processes, teams, epoch } = given;
+  const { log, feed, sessions, processes, teams } = given;
   const ofSession = async ({ session_id }: { session_id: string }): Promise<Scope> => ({
     name: 'session',
     id: (await sessions.get(session_id)).id,
@@ -74,12 +72,11 @@ export function eventRoutes(
     return new RawJson(`[${texts.join(',\n')}]`);
   }
 
-  function stream(of: Scope, { query, header, takeOver }: StreamCall): undefined {
+  function stream(of: Scope, { query, header, stream: answer }: StreamCall): undefined {
     const after = startingPoint(query.after_seq, header('last-event-id'));
     const from = after === 'latest' ? feed.latestSeq : after;
-    streams.assertRoom();
-    const headers = { 'X-Epoch': epoch, 'X-Seq': String(feed.latestSeq) };
-    streams.serve(takeOver(), headers, eventFrames(feed, narrowed(of, query.kind), from));
+    const headers = { 'X-Seq': String(feed.latestSeq) };
+    return answer(eventFrames(feed, narrowed(of, query.kind), from), headers);
   }
 }
 
@@ -88,18 +85,22 @@ interface ProcessCall {
   params: { process_id: string };
   query: { session_id?: string | undefined };
 }
-type StreamCall = Pick<Call<typeof endpoints.streamEvents>, 'query' | 'header' | 'takeOver'>;
+type StreamCall = Pick<Call<typeof endpoints.streamEvents>, 'query' | 'header' | 'stream'>;
 
 function narrowed(scope: Scope, kinds: readonly string[] | undefined): Scope {
   return kinds ? { ...scope, kinds: kindsMatching(kinds) } : scope;
 }
 
-/** The interface, Events 3: the query wins over the header; an invalid header is refused. */
+/**
+ * Where a stream begins. The interface, Events 3: the query wins over the header; an invalid header is refused.
+ * `latest` is ours, and says where a client begins, not where it goes on: a client that comes back by itself repeats
+ * its query, and what it missed meanwhile comes after the header.
+ */
 export function startingPoint<T extends number | 'latest'>(
   query: T | undefined,
   header: string | undefined,
 ): T | number {
-  if (query !== undefined) return query;
+  if (query !== undefined && (query !== 'latest' || header === undefined)) return query;
   if (header === undefined) return 0;
   const seq = /^\d{1,16}$/.test(header) ? Number(header) : Number.NaN;
   if (Number.isSafeInteger(seq)) return seq;

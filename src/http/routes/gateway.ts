@@ -6,6 +6,6 @@ import type { Mount } from '../mount.ts';
 export function gatewayRoutes(mount: Mount, gateway: ToolGateway): void {
   mount(endpoints.getCapabilities, () => gateway.capabilities());
   mount(endpoints.invokeTool, ({ body, bearer, left }) =>
-    gateway.invoke(body, bearer?.scope === 'agent' ? bearer.sessionId : null, left()),
+    gateway.invoke(body, bearer?.scope === 'agent' ? bearer.id : null, left),
   );
 }

@@ -1,14 +1,11 @@
 import { endpoints } from '../../api/index.ts';
+import { AppError } from '../../errors.ts';
 import type { ProcessService } from '../../processes/service.ts';
 import { type Mount, onePage } from '../mount.ts';
-import type { EventStreams } from '../sse.ts';
 import { startingPoint } from './events.ts';
 
 /** Processes and what they print. */
-export function processRoutes(
-  mount: Mount,
-  { processes, streams }: { processes: ProcessService; streams: EventStreams },
-): void {
+export function processRoutes(mount: Mount, processes: ProcessService): void {
   mount(endpoints.createProcess, async ({ body, keep }) => ({
     process: await processes.run(body, keep),
   }));
@@ -22,20 +19,25 @@ export function processRoutes(
   mount(endpoints.killProcess, async ({ params, query, body, keep }) => ({
     process: await processes.kill(params.process_id, query.session_id, body.reason ?? null, keep),
   }));
-  mount(endpoints.waitForProcess, ({ params, query, left }) =>
-    processes.wait(params.process_id, query, left()),
-  );
+  mount(endpoints.waitForProcess, async ({ params, query, bearer, isHead, left }) => {
+    if (bearer?.scope === 'read' && query.for.startsWith('port:')) {
+      throw new AppError(
+        'forbidden_scope',
+        'waiting for a port connects to it, and this token may only read: use one with the scope admin',
+      );
+    }
+    if (!isHead) return processes.wait(params.process_id, query, left);
+    return { process: await processes.get(params.process_id, query.session_id), matched: false };
+  });
   mount(endpoints.getProcessDiagnostics, () => processes.diagnostics());
-  mount(endpoints.streamProcessLogs, async ({ params, query, header, takeOver }) => {
+  mount(endpoints.streamProcessLogs, async ({ params, query, header, stream }) => {
     const from = startingPoint(query.from_byte, header('last-event-id'));
     const { process_id } = await processes.get(params.process_id, query.session_id);
-    streams.assertRoom();
     // When the server stops, processes end before streams do: this has its end by itself.
-    streams.serve(takeOver(), {}, async function* (gone) {
+    return stream(async function* (gone) {
       for await (const { next, ...piece } of processes.follow(process_id, query.stream, from, gone))
         yield `id: ${next}\nevent: log\ndata: ${JSON.stringify(piece)}\n\n`;
       if (!gone.aborted) yield 'event: end\ndata: {}\n\n';
     });
-    return undefined;
   });
 }

@@ -56,17 +56,8 @@ export function runtimeRoutes(mount: Mount, self: SelfKnowledge, requests: Reque
     setHeader('content-type', EXPOSITION_TYPE);
     return metricsText(await self.figures(), requests);
   });
-  mount(endpoints.backUpStorage, async ({ setHeader, left, takeOver }) => {
-    const gone = left();
-    const backup = await self.backUp(gone).catch((error: unknown) => {
-      if (!gone.aborted) throw error;
-    });
-    if (gone.aborted || !backup) {
-      // Nobody is there to be told.
-      backup?.read().destroy();
-      takeOver();
-      return undefined;
-    }
+  mount(endpoints.backUpStorage, async ({ setHeader, left }) => {
+    const backup = await self.backUp(left);
     setHeader('X-Seq', String(backup.seq));
     setHeader('content-length', String(backup.bytes));
     return backup.read();

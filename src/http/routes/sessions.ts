@@ -1,6 +1,6 @@
 import { endpoints } from '../../api/index.ts';
 import { acceptance, type SessionService } from '../../sessions/service.ts';
-import { type Mount, onePage } from '../mount.ts';
+import { type Mount, onePage, senderOf } from '../mount.ts';
 
 /** Sessions, their turns and their approvals. */
 export function sessionRoutes(mount: Mount, sessions: SessionService): void {
@@ -29,8 +29,8 @@ export function sessionRoutes(mount: Mount, sessions: SessionService): void {
     sessions.interrupt(params.session_id, params.turn_id, keep),
   );
 
-  mount(endpoints.decideApproval, ({ params, body, keep }) =>
-    sessions.decide(params.session_id, params.approval_id, body, keep),
+  mount(endpoints.decideApproval, ({ params, body, bearer, keep }) =>
+    sessions.decide(params.session_id, params.approval_id, body, senderOf({ bearer }), keep),
   );
   mount(endpoints.listSessionApprovals, async ({ params, query, setHeader }) =>
     onePage(await sessions.approvals({ ...query, session_id: params.session_id }), setHeader),

@@ -116,7 +116,7 @@ describe('while the disk has not synced', () => {
         [3],
         [1, 2, 3],
       ]);
-      expect(whole.text()).toMatch(/: ping 3\n\n$/);
+      expect(whole.text()).toMatch(/: ping 3\n$/);
       expect(later.answered()).toBe(false);
       disk.release();
       await later.reply;

@@ -46,7 +46,7 @@ describe('a stream', () => {
         const frames = records.map(
           ({ seq, kind }, i) => `id: ${seq}\nevent: ${kind}\ndata: ${texts[i]}\n\n`,
         );
-        expect(stream.text()).toBe(`retry: 1000\n\n${frames.join('')}`);
+        expect(stream.text()).toBe(`retry: 1000\n${frames.join('')}`);
       },
       {
         providers: [
@@ -75,11 +75,20 @@ describe('a stream', () => {
       { providers: [scriptedProvider()] },
     ));
 
-  test('cannot be had with HEAD, nor with a body that says what it should be.', () =>
-    withRuntime(async ({ url, token }) => {
+  test('is not opened by HEAD, which has the same headers and no body.', () =>
+    withRuntime(async (given) => {
+      const { url, token } = given;
+      const stream = await openStream(given);
       const headers = { authorization: `Bearer ${token}` };
       const reply = await ask(url, { method: 'HEAD', path: '/v1/events/stream', headers });
-      expect(reply.status).toBe(405);
+      expect([reply.status, reply.text]).toEqual([200, '']);
+      for (const name of ['content-type', 'cache-control', 'x-epoch', 'x-seq'])
+        expect(reply.headers[name]).toBe(stream.headers[name]);
+      const diagnostics = await apiOf(given)('GET', '/v1/diagnostics');
+      expect(diagnostics.json()).toMatchObject({ streams: { followers: 1 } });
+      const unknown = { method: 'HEAD', path: '/v1/sessions/nope/events/stream', headers };
+      expect((await ask(url, unknown)).status).toBe(404);
+      stream.close();
     }));
 });
 
@@ -90,23 +99,23 @@ describe('the keepalive', () => {
       async (given) => {
         const { client, directory } = given;
         const stream = await openStream(given, { path: '/v1/events/stream?after_seq=2' });
-        await stream.until(() => stream.text().endsWith('\n\n'));
+        await stream.until(() => stream.text() !== '');
         clock.advance(9_999);
         clock.advance(1);
         await stream.until(() => stream.text().includes('ping'));
-        expect(stream.text()).toBe('retry: 1000\n\n: ping 2\n\n');
+        expect(stream.text()).toBe('retry: 1000\n: ping 2\n');
         await openSession(client, directory);
         await stream.untilSeq(3);
         clock.advance(10_000);
-        await stream.until(() => stream.text().endsWith(': ping 3\n\n'));
+        await stream.until(() => stream.text().endsWith(': ping 3\n'));
         clock.advance(30_000);
         await stream.until(() => stream.text().split('ping').length > 5);
-        expect(stream.text().match(/: ping \d+\n\n/g)).toEqual([
-          ': ping 2\n\n',
-          ': ping 3\n\n',
-          ': ping 3\n\n',
-          ': ping 3\n\n',
-          ': ping 3\n\n',
+        expect(stream.text().match(/: ping \d+\n/g)).toEqual([
+          ': ping 2\n',
+          ': ping 3\n',
+          ': ping 3\n',
+          ': ping 3\n',
+          ': ping 3\n',
         ]);
         stream.close();
       },
@@ -124,7 +133,7 @@ describe('the keepalive', () => {
         await stream.untilSeq(3);
         for (let i = 0; i < 5; i++) await openSession(client, directory);
         clock.advance(10_000);
-        await stream.until(() => stream.text().endsWith(': ping 8\n\n'));
+        await stream.until(() => stream.text().endsWith(': ping 8\n'));
         expect(stream.seqs()).toEqual([3]);
         stream.close();
       },

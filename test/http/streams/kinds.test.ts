@@ -131,7 +131,7 @@ describe('a filter by kind', () => {
       await other.until(({ events }) =>
         events().some(({ kind, turn_id }) => kind === 'turn.completed' && turn_id === turn.turn_id),
       );
-      expect(silent.text()).toBe('retry: 1000\n\n');
+      expect(silent.text()).toBe('retry: 1000\n');
       for (const stream of [silent, other]) stream.close();
     }));
 

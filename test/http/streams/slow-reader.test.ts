@@ -88,7 +88,7 @@ describe('a reader that does not read', () => {
         expect(slow.text()).not.toContain(': ping');
         await expectEventually(async () => (await lag(given)).waiting).toBe(1);
         clock.advance(10_000);
-        await slow.until(() => slow.text().endsWith(`: ping ${last}\n\n`));
+        await slow.until(() => slow.text().endsWith(`: ping ${last}\n`));
         slow.close();
       },
       { providers: [provider], clock },

@@ -62,7 +62,7 @@ export async function openStream(
     parts.push(part);
     const frames = (rest + part).split('\n\n');
     rest = frames.pop() ?? '';
-    for (const frame of frames) {
+    for (const frame of frames.map(withoutPrelude)) {
       // What has no id, such as the gap frame, is no event.
       const data = /^id: \d+\n.*\ndata: ([^\n]*)/.exec(frame)?.[1];
       if (data !== undefined) events.push(JSON.parse(data) as RuntimeEventRecord);
@@ -102,4 +102,9 @@ export async function openStream(
     close: () => void request.destroy(),
   };
   return stream;
+}
+
+/** A frame without what may come in its block before it: when to come back, and pings. */
+function withoutPrelude(block: string): string {
+  return block.replace(/^(?:retry: \d+\n|: [^\n]*\n)*/, '');
 }

@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../../src/api/endpoint.ts';
 import type { TokenScope } from '../../../src/api/tokens.ts';
-import { admit, hostName } from '../../../src/http/auth.ts';
+import {
+  type AccessRules,
+  assertAddressed,
+  assertScope,
+  type Bearer,
+  hostName,
+  identify,
+} from '../../../src/http/auth.ts';
 
 /** Headers as they came over the wire. */
 function rawOf(headers: Record<string, string | undefined>) {
@@ -52,10 +59,26 @@ describe('who may enter', () => {
   const made = new Map<string, TokenScope>([
     ['an-admin', 'admin'],
     ['a-reader', 'read'],
+    ['a-caller', 'tools'],
   ]);
+  /** All that a request has to pass, in order. */
+  const admit = (
+    headers: Record<string, string | undefined>,
+    { access, method }: { access: Endpoint['access']; method: string },
+    given: AccessRules,
+  ): Bearer | null => {
+    assertAddressed({ headers, raw: rawOf(headers) }, given);
+    if (access === 'public') return null;
+    const bearer = identify(headers.authorization, given);
+    assertScope(bearer, method, access);
+    return bearer;
+  };
+  const { signal: ended } = new AbortController();
   const rules = {
-    token: () => token,
-    scopeOf: (given: string) => made.get(given) ?? null,
+    holderOf(given: string) {
+      const scope = given === token ? 'admin' : made.get(given);
+      return scope === undefined ? null : { id: `tok_of_${given}`, scope, ended };
+    },
     sessionOf: (given: string) => (given === 'an-agent' ? 'sess_1' : null),
     allowedHosts: () => ['box.lan'],
     allowedOrigins: () => ['https://app.example'],
@@ -66,7 +89,7 @@ describe('who may enter', () => {
     method = 'GET',
   ) => {
     try {
-      admit({ method, headers, raw: rawOf(headers) }, access, rules);
+      admit(headers, { access, method }, rules);
       return 'welcome';
     } catch (error) {
       return (error as { code: string }).code;
@@ -102,17 +125,10 @@ describe('who may enter', () => {
     expect(codeOf({ host: 'localhost', authorization: 'Bearer wrong' }, 'public')).toBe('welcome');
   });
 
-  test('the token is the one of just now.', () => {
-    let now = 'first-token-first-token';
-    const changing = { ...rules, token: () => now };
-    const enter = (given: string) => () => {
-      const headers = { host: 'localhost', authorization: `Bearer ${given}` };
-      admit({ method: 'GET', headers, raw: rawOf(headers) }, 'token', changing);
-    };
-    expect(enter('first-token-first-token')).not.toThrow();
-    now = 'second-token-second-token';
-    expect(enter('first-token-first-token')).toThrow(/^missing or invalid bearer token$/);
-    expect(enter('second-token-second-token')).not.toThrow();
+  test('no page whose origin is null, whatever the configuration says.', () => {
+    const open = { ...rules, allowedOrigins: () => ['null', 'https://app.example'] };
+    const headers = { host: 'localhost', origin: 'null', authorization };
+    expect(() => admit(headers, { access: 'token', method: 'GET' }, open)).toThrow(/"null"/);
   });
 
   test("the token of a session's agent: where the tools are, and nowhere else.", () => {
@@ -123,9 +139,9 @@ describe('who may enter', () => {
       for (const access of ['token', 'admin'] as const)
         expect(codeOf(headers, access, method)).toBe('forbidden_scope');
     }
-    expect(admit({ method: 'POST', headers, raw: rawOf(headers) }, 'gateway', rules)).toEqual({
+    expect(admit(headers, { access: 'gateway', method: 'POST' }, rules)).toEqual({
       scope: 'agent',
-      sessionId: 'sess_1',
+      id: 'sess_1',
     });
   });
 
@@ -145,10 +161,19 @@ describe('who may enter', () => {
   test('with a token of the scope read: to read, but nothing that is for admins.', () => {
     const headers = { host: 'localhost', authorization: 'Bearer a-reader' };
     for (const method of methods) {
-      const isReading = method === 'GET';
+      const isReading = method === 'GET' || method === 'HEAD';
       expect(codeOf(headers, 'public', method)).toBe('welcome');
       expect(codeOf(headers, 'token', method)).toBe(isReading ? 'welcome' : 'forbidden_scope');
       expect(codeOf(headers, 'admin', method)).toBe('forbidden_scope');
+    }
+  });
+
+  test('with a token of the scope tools: where the tools are, and nowhere else.', () => {
+    const headers = { host: 'localhost', authorization: 'Bearer a-caller' };
+    for (const method of ['GET', 'HEAD', 'POST']) {
+      expect(codeOf(headers, 'gateway', method)).toBe('welcome');
+      for (const access of ['token', 'admin'] as const)
+        expect(codeOf(headers, access, method)).toBe('forbidden_scope');
     }
   });
 

@@ -1,0 +1,69 @@
+/** A number that is written with more digits than these is not told apart from its neighbours. */
+const DOUBLE_DIGITS = 17;
+const NUMBER = /-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?/y;
+
+/**
+ * The numbers of a JSON text that would change by being read and written again, as they are written, at most `limit`
+ * of them. An integer has to stay the same number to the last digit. A number with a fraction or an exponent may be
+ * rounded to the nearest double, as every JSON reader does it, as long as all its digits are kept (up to 17).
+ * The text is valid JSON. Takes time linear in its length.
+ */
+export function inexactNumbers(json: string, limit: number): string[] {
+  const found: string[] = [];
+  for (let at = 0; at < json.length && found.length < limit;) {
+    const character = json.charCodeAt(at);
+    if (character === QUOTE) {
+      at = endOfString(json, at);
+    } else if (character === MINUS || (character >= ZERO && character <= NINE)) {
+      NUMBER.lastIndex = at;
+      const literal = NUMBER.exec(json)?.[0] ?? json.charAt(at);
+      if (!isKept(literal)) found.push(literal);
+      at += literal.length;
+    } else at++;
+  }
+  return found;
+}
+
+const [QUOTE, BACKSLASH, MINUS, ZERO, NINE] = [34, 92, 45, 48, 57];
+
+/** The place after a string that begins at `start`. */
+function endOfString(json: string, start: number): number {
+  for (let at = start + 1; ;) {
+    const end = json.indexOf('"', at);
+    if (end < 0) return json.length;
+    let before = end;
+    while (json.charCodeAt(before - 1) === BACKSLASH) before--;
+    if ((end - before) % 2 === 0) return end + 1;
+    at = end + 1;
+  }
+}
+
+function isKept(literal: string): boolean {
+  // Shorter integers are all below 2^53, by far the most of what there is.
+  if (literal.length <= 15 && /^-?\d+$/.test(literal)) return true;
+  const value = Number(literal);
+  if (!Number.isFinite(value)) return false;
+  const written = decimal(literal);
+  if (isSame(written, decimal(String(value)))) return true;
+  const { digits } = written;
+  const mayBeRounded = /[.eE]/.test(literal) && digits.length <= DOUBLE_DIGITS && digits !== '';
+  return mayBeRounded && isSame(written, decimal(value.toPrecision(digits.length)));
+}
+
+/** A number as its digits, without zeros at either end, and the power of ten of the last one. */
+function decimal(literal: string): { digits: string; exponent: number } {
+  NUMBER.lastIndex = 0;
+  const [, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(literal) ?? [];
+  const all = `${whole}${fraction}`;
+  let start = 0;
+  while (all.charCodeAt(start) === ZERO) start++;
+  let end = all.length;
+  while (end > start && all.charCodeAt(end - 1) === ZERO) end--;
+  const digits = all.slice(start, end);
+  const power = Number(exponent) - fraction.length + (all.length - end);
+  return { digits, exponent: digits === '' ? 0 : power };
+}
+
+function isSame(one: ReturnType<typeof decimal>, other: ReturnType<typeof decimal>): boolean {
+  return one.digits === other.digits && one.exponent === other.exponent;
+}
