@@ -66,6 +66,8 @@ interface How {
   anyway?: boolean;
   /** That it had claims until now: where it stays, that is told. */
   wasActive?: boolean;
+  /** It should never have been there: its policy does not keep it. */
+  isUndone?: boolean;
 }
 
 /** How a cleanup ended, of the worktree as it is then. */
@@ -84,20 +86,35 @@ export class WorktreeService {
   }
 
   /** Makes a worktree and claims it; the one of that name, where there is one, is claimed. */
-  async create(
-    wanted: Wanted,
-    keep: Keep = keepNothing,
-  ): Promise<ResponseOf<typeof createWorktree>> {
-    const { db, sessions, workshop, assertRoom } = this.#given;
-    assertRoom();
-    const session = await db.read(() => sessions.session(wanted.source_session_id));
-    assertOpen(session);
-    const directory = path.resolve(session.cwd, wanted.repo_root ?? '.');
-    const repository = await findRepository(workshop.git, directory);
-    const turn = turnOf(repository.root, wanted.worktree_name);
-    return this.#inTurn([turn], async () => {
-      const there = await this.#claimExisting(repository, wanted, keep);
-      return there ?? this.#make(repository, directory, wanted, keep);
+  create(wanted: Wanted, keep: Keep = keepNothing): Promise<ResponseOf<typeof createWorktree>> {
+    const { claims } = this.#given;
+    return this.#atPlace(wanted, async (repository, directory) => {
+      const there = await this.#findExisting(repository, wanted, (worktree, held) => {
+        const role = activeRole(held) ?? 'owner';
+        const claim = claims.make(worktree.id, wanted.source_session_id, role);
+        return this.#answer(worktree.id, claim, { created: false }, keep);
+      });
+      if (there) return there;
+      const planned = await this.#plan(repository, directory, wanted, 'active');
+      return this.#make(planned, repository, wanted, () => {
+        const claim = claims.make(planned.id, wanted.source_session_id, 'owner');
+        return this.#answer(planned.id, claim, { created: true }, keep);
+      });
+    });
+  }
+
+  /**
+   * Makes a worktree, or finds the one of that name, and claims it for nobody: whoever it is for does that in `use`.
+   * Until `use` has ended, nothing else happens to the worktree. One that was made stays where `use` fails.
+   */
+  use<T>(wanted: Wanted, use: (worktree: Worktree, created: boolean) => Promise<T>): Promise<T> {
+    return this.#atPlace(wanted, async (repository, directory) => {
+      const there = await this.#findExisting(repository, wanted, (worktree) => worktree);
+      if (there) return use(there, false);
+      const planned = await this.#plan(repository, directory, wanted, 'retained');
+      const { store } = this.#given;
+      const made = await this.#make(planned, repository, wanted, () => store.worktree(planned.id));
+      return use(made, true);
     });
   }
 
@@ -154,6 +171,11 @@ export class WorktreeService {
 
   cleanUp(id: string, reason: string | null): Promise<CleanupResult> {
     return this.#inTurnOf(id, () => this.#cleanUp(id, reason));
+  }
+
+  /** Cleans up what was made for nothing, whatever its deletion_policy is; work in it is archived all the same. */
+  undo(id: string, reason: string): Promise<CleanupResult> {
+    return this.#inTurnOf(id, () => this.#cleanUp(id, reason, { isUndone: true }));
   }
 
   /** Brings back what was archived, under its own name or another. */
@@ -232,30 +254,51 @@ export class WorktreeService {
     });
   }
 
-  /** The worktree of that name, claimed for the session; null where there is none. */
-  async #claimExisting(
+  /** Runs `work` while nothing else happens to the worktree that is wanted. */
+  async #atPlace<T>(
+    wanted: Wanted,
+    work: (repository: Repository, directory: string) => Promise<T>,
+  ): Promise<T> {
+    const { db, sessions, workshop, assertRoom } = this.#given;
+    assertRoom();
+    const session = await db.read(() => sessions.session(wanted.source_session_id));
+    assertOpen(session);
+    const directory = path.resolve(session.cwd, wanted.repo_root ?? '.');
+    const repository = await findRepository(workshop.git, directory);
+    const turn = turnOf(repository.root, wanted.worktree_name);
+    return this.#inTurn([turn], () => work(repository, directory));
+  }
+
+  /** The worktree of that name, as `take` answers it in a transaction; null where there is none. */
+  async #findExisting<T>(
     { root }: Repository,
     wanted: Wanted,
-    keep: Keep,
-  ): Promise<ResponseOf<typeof createWorktree> | null> {
-    const { db, store, claims } = this.#given;
-    const { source_session_id: sessionId, worktree_name } = wanted;
-    const newest = () => store.named(root, worktree_name).at(-1);
+    take: (worktree: Worktree, held: Claim | undefined) => T,
+  ): Promise<T | null> {
+    const { db, store } = this.#given;
+    const newest = () => store.named(root, wanted.worktree_name).at(-1);
     const found = await db.read(newest);
     if (found) await this.#noteIfMissing(found);
-    const claimed = await db.transact(() => {
+    const taken = await db.transact(() => {
       const worktree = newest();
       if (worktree?.status !== 'active' && worktree?.status !== 'retained') return null;
       assertAsWanted(worktree, wanted);
-      const role = activeRole(store.claim(worktree.id, sessionId)) ?? 'owner';
-      const claim = claims.make(worktree.id, sessionId, role);
-      const answer = { ...store.worktree(worktree.id), claim, created: false };
-      keep(answer);
-      return answer;
+      return take(worktree, store.claim(worktree.id, wanted.source_session_id));
     });
     // A name is free once what is left under it is archived.
-    if (!claimed && found) await this.#clearName(found.id);
-    return claimed;
+    if (taken === null && found) await this.#clearName(found.id);
+    return taken;
+  }
+
+  #answer(
+    id: string,
+    claim: Claim,
+    { created }: { created: boolean },
+    keep: Keep,
+  ): ResponseOf<typeof createWorktree> {
+    const answer = { ...this.#given.store.worktree(id), claim, created };
+    keep(answer);
+    return answer;
   }
 
   async #clearName(id: string): Promise<void> {
@@ -264,13 +307,13 @@ export class WorktreeService {
     if (status === 'missing') await this.#cleanUp(id, 'its name was taken again', { anyway: true });
   }
 
-  async #make(
+  async #plan(
     repository: Repository,
     directory: string,
     wanted: Wanted,
-    keep: Keep,
-  ): Promise<ResponseOf<typeof createWorktree>> {
-    const { db, store, claims, workshop, ids, clock, settings, failpoint } = this.#given;
+    status: 'active' | 'retained',
+  ): Promise<Worktree> {
+    const { workshop, ids, clock, settings } = this.#given;
     const planned = newWorktree(wanted, {
       id: ids.next('wt'),
       root: workshop.root,
@@ -279,6 +322,17 @@ export class WorktreeService {
       now: clock.now(),
       ...(await this.#base(directory, wanted.base_ref ?? null)),
     });
+    return { ...planned, status };
+  }
+
+  /** Makes what was planned; `finish` is part of the transaction that stores it, and gives the answer. */
+  async #make<T>(
+    planned: Worktree,
+    repository: Repository,
+    wanted: Wanted,
+    finish: () => T,
+  ): Promise<T> {
+    const { db, store, workshop, failpoint } = this.#given;
     await workshop.assertFree(planned, repository);
     await db.transact(() =>
       store.operations.insert({ kind: 'create', worktree: planned, tip: planned.base_commit }),
@@ -290,11 +344,8 @@ export class WorktreeService {
       return db.transact(() => {
         assertOpen(this.#given.sessions.session(wanted.source_session_id));
         store.create({ ...planned, init_script });
-        const claim = claims.make(planned.id, wanted.source_session_id, 'owner');
         this.#forgetOperation(planned);
-        const answer = { ...store.worktree(planned.id), claim, created: true };
-        keep(answer);
-        return answer;
+        return finish();
       });
     });
   }
@@ -405,7 +456,7 @@ export class WorktreeService {
   async #cleanUp(
     id: string,
     reason: string | null,
-    { anyway = false, wasActive = false }: How = {},
+    { anyway = false, wasActive = false, isUndone = false }: How = {},
   ): Promise<CleanupResult> {
     const { db, store, workshop } = this.#given;
     const found = await db.read(() => store.worktree(id));
@@ -418,7 +469,8 @@ export class WorktreeService {
     }));
     if (users.length > 0 && !anyway)
       return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
-    if (worktree.deletion_policy === 'retain_on_last_claim' && worktree.status !== 'missing')
+    const isKept = worktree.deletion_policy === 'retain_on_last_claim' && !isUndone;
+    if (isKept && worktree.status !== 'missing')
       return this.#retain(id, wasActive, 'its deletion_policy is retain_on_last_claim');
     try {
       const repository = await knownRepository(workshop.git, worktree.repo_root);
@@ -426,7 +478,8 @@ export class WorktreeService {
         return await this.#fail(id, reason, `its repository ${worktree.repo_root} is gone`);
       const obstacle = await workshop.obstacle(worktree, repository);
       if (obstacle !== null) return await this.#fail(id, reason, obstacle);
-      return await this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
+      const how = { anyway, wasActive, isUndone };
+      return await this.#archiveAndRemove(worktree, repository, reason, how);
     } catch (error) {
       const said = reasonOf(error);
       if (said === null) throw error;
@@ -441,14 +494,15 @@ export class WorktreeService {
     worktree: Worktree,
     repository: Repository,
     reason: string | null,
-    { anyway, wasActive }: Required<How>,
+    { anyway, wasActive, isUndone }: Required<How>,
   ): Promise<CleanupResult> {
     const { db, store, claims, workshop, clock } = this.#given;
     const { id } = worktree;
     const snapshot = await workshop.look(worktree, repository);
     if (snapshot.nested.length > 0) return this.#fail(id, reason, saidOfInner(snapshot.nested));
     const isNeeded = holdsWork(snapshot);
-    if (isNeeded && worktree.deletion_policy === 'delete_if_clean' && worktree.status !== 'missing')
+    const isKept = worktree.deletion_policy === 'delete_if_clean' && !isUndone;
+    if (isNeeded && isKept && worktree.status !== 'missing')
       return this.#retain(
         id,
         wasActive,
