@@ -98,6 +98,8 @@ export interface RuntimeOptions {
   clock?: Clock;
   ids?: Ids;
   failpoint?: Failpoint;
+  /** The tokens of sessions' agents; their secret is made anew for each run. */
+  sessionTokens?: SessionTokens;
   /** Instead of the configured ones: for tests of the rules, with agents of their own. */
   providers?: readonly Provider[];
   /** The file operations of the store: the seam at which tests make disks fill and fail. */
@@ -144,6 +146,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     clock = systemClock,
     ids = systemIds,
     failpoint = noFailpoints,
+    sessionTokens = new SessionTokens(),
   } = options;
   await using undo = new AsyncDisposableStack();
 
@@ -206,7 +209,6 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const keeper = new Keeper({ marker, log: logger });
   const ledger = new Ledger({ db, clock, marker });
   const supervisor = new Supervisor({ keeper, ledger, clock, failpoint, log: logger, marker });
-  const sessionTokens = new SessionTokens();
   const toolsFor = agentTools({
     gateway: () => gateway,
     tokens: sessionTokens,

@@ -57,12 +57,14 @@ describe('the defaults', () => {
         env_remove: [],
       },
       sessions: { turn_timeout_ms: null },
-      approvals: { timeout_ms: null, notify_command: null },
+      approvals: { timeout_ms: null, notify_command: null, max_pending_per_session: 32 },
+      gateway: { free: [] },
       teams: {
         enabled: true,
         non_lead_can_add_members: false,
         non_lead_can_remove_members: false,
-        max_hops: null,
+        max_hops: 1000,
+        max_spawned_per_session: 16,
         model_presets: [],
       },
       worktrees: {
