@@ -66,8 +66,6 @@ interface How {
   anyway?: boolean;
   /** That it had claims until now: where it stays, that is told. */
   wasActive?: boolean;
-  /** It should never have been there: its policy does not keep it. */
-  isUndone?: boolean;
 }
 
 /** How a cleanup ended, of the worktree as it is then. */
@@ -95,10 +93,9 @@ export class WorktreeService {
         return this.#answer(worktree.id, claim, { created: false }, keep);
       });
       if (there) return there;
-      const planned = await this.#plan(repository, directory, wanted, 'active');
-      return this.#make(planned, repository, wanted, () => {
-        const claim = claims.make(planned.id, wanted.source_session_id, 'owner');
-        return this.#answer(planned.id, claim, { created: true }, keep);
+      return this.#make(repository, directory, wanted, ({ id }) => {
+        const claim = claims.make(id, wanted.source_session_id, 'owner');
+        return this.#answer(id, claim, { created: true }, keep);
       });
     });
   }
@@ -111,9 +108,11 @@ export class WorktreeService {
     return this.#atPlace(wanted, async (repository, directory) => {
       const there = await this.#findExisting(repository, wanted, (worktree) => worktree);
       if (there) return use(there, false);
-      const planned = await this.#plan(repository, directory, wanted, 'retained');
-      const { store } = this.#given;
-      const made = await this.#make(planned, repository, wanted, () => store.worktree(planned.id));
+      const made = await this.#make(repository, directory, wanted, (worktree) => {
+        const unclaimed: Worktree = { ...worktree, status: 'retained' };
+        this.#given.store.worktrees.update(unclaimed);
+        return unclaimed;
+      });
       return use(made, true);
     });
   }
@@ -175,7 +174,12 @@ export class WorktreeService {
 
   /** Cleans up what was made for nothing, whatever its deletion_policy is; work in it is archived all the same. */
   undo(id: string, reason: string): Promise<CleanupResult> {
-    return this.#inTurnOf(id, () => this.#cleanUp(id, reason, { isUndone: true }));
+    const { db, store } = this.#given;
+    return this.#inTurnOf(id, async (worktree) => {
+      const going: Worktree = { ...worktree, deletion_policy: 'delete_on_last_claim' };
+      await db.transact(() => store.worktrees.update(going));
+      return this.#cleanUp(id, reason);
+    });
   }
 
   /** Brings back what was archived, under its own name or another. */
@@ -307,13 +311,14 @@ export class WorktreeService {
     if (status === 'missing') await this.#cleanUp(id, 'its name was taken again', { anyway: true });
   }
 
-  async #plan(
+  /** Makes a worktree. `finish` is part of the transaction that stores it, and gives the answer. */
+  async #make<T>(
     repository: Repository,
     directory: string,
     wanted: Wanted,
-    status: 'active' | 'retained',
-  ): Promise<Worktree> {
-    const { workshop, ids, clock, settings } = this.#given;
+    finish: (made: Worktree) => T,
+  ): Promise<T> {
+    const { db, store, workshop, ids, clock, settings, failpoint } = this.#given;
     const planned = newWorktree(wanted, {
       id: ids.next('wt'),
       root: workshop.root,
@@ -322,17 +327,6 @@ export class WorktreeService {
       now: clock.now(),
       ...(await this.#base(directory, wanted.base_ref ?? null)),
     });
-    return { ...planned, status };
-  }
-
-  /** Makes what was planned; `finish` is part of the transaction that stores it, and gives the answer. */
-  async #make<T>(
-    planned: Worktree,
-    repository: Repository,
-    wanted: Wanted,
-    finish: () => T,
-  ): Promise<T> {
-    const { db, store, workshop, failpoint } = this.#given;
     await workshop.assertFree(planned, repository);
     await db.transact(() =>
       store.operations.insert({ kind: 'create', worktree: planned, tip: planned.base_commit }),
@@ -343,9 +337,10 @@ export class WorktreeService {
       const init_script = await this.#initialise(planned, wanted);
       return db.transact(() => {
         assertOpen(this.#given.sessions.session(wanted.source_session_id));
-        store.create({ ...planned, init_script });
+        const made: Worktree = { ...planned, init_script };
+        store.create(made);
         this.#forgetOperation(planned);
-        return finish();
+        return finish(made);
       });
     });
   }
@@ -456,7 +451,7 @@ export class WorktreeService {
   async #cleanUp(
     id: string,
     reason: string | null,
-    { anyway = false, wasActive = false, isUndone = false }: How = {},
+    { anyway = false, wasActive = false }: How = {},
   ): Promise<CleanupResult> {
     const { db, store, workshop } = this.#given;
     const found = await db.read(() => store.worktree(id));
@@ -469,8 +464,7 @@ export class WorktreeService {
     }));
     if (users.length > 0 && !anyway)
       return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
-    const isKept = worktree.deletion_policy === 'retain_on_last_claim' && !isUndone;
-    if (isKept && worktree.status !== 'missing')
+    if (worktree.deletion_policy === 'retain_on_last_claim' && worktree.status !== 'missing')
       return this.#retain(id, wasActive, 'its deletion_policy is retain_on_last_claim');
     try {
       const repository = await knownRepository(workshop.git, worktree.repo_root);
@@ -478,8 +472,7 @@ export class WorktreeService {
         return await this.#fail(id, reason, `its repository ${worktree.repo_root} is gone`);
       const obstacle = await workshop.obstacle(worktree, repository);
       if (obstacle !== null) return await this.#fail(id, reason, obstacle);
-      const how = { anyway, wasActive, isUndone };
-      return await this.#archiveAndRemove(worktree, repository, reason, how);
+      return await this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
     } catch (error) {
       const said = reasonOf(error);
       if (said === null) throw error;
@@ -494,15 +487,14 @@ export class WorktreeService {
     worktree: Worktree,
     repository: Repository,
     reason: string | null,
-    { anyway, wasActive, isUndone }: Required<How>,
+    { anyway, wasActive }: Required<How>,
   ): Promise<CleanupResult> {
     const { db, store, claims, workshop, clock } = this.#given;
     const { id } = worktree;
     const snapshot = await workshop.look(worktree, repository);
     if (snapshot.nested.length > 0) return this.#fail(id, reason, saidOfInner(snapshot.nested));
     const isNeeded = holdsWork(snapshot);
-    const isKept = worktree.deletion_policy === 'delete_if_clean' && !isUndone;
-    if (isNeeded && isKept && worktree.status !== 'missing')
+    if (isNeeded && worktree.deletion_policy === 'delete_if_clean' && worktree.status !== 'missing')
       return this.#retain(
         id,
         wasActive,
