@@ -346,3 +346,18 @@ describe('the data directory', () => {
     );
   });
 });
+
+test('A tool in [gateway] free that does not exist is refused, and the nearest one named.', () => {
+  expect(load('[gateway]\nfree = ["cadre_process_run"]').gateway.free).toEqual([
+    'cadre_process_run',
+  ]);
+  expect(load(null, { CADRE_GATEWAY_FREE: 'cadre_process_run,cadre_team_manage' })).toMatchObject({
+    gateway: { free: ['cadre_process_run', 'cadre_team_manage'] },
+  });
+  for (const wrong of ['cadre_proces_run', 'cadre_process_runs', 'cadre-process-run'])
+    expect(refusal(`[gateway]\nfree = ["cadre_team_manage", "${wrong}"]`)).toMatch(
+      new RegExp(
+        `^configuration: gateway.free.1: "${wrong}" is no tool; did you mean "cadre_process_run"\\?`,
+      ),
+    );
+});
