@@ -28,7 +28,7 @@ interface Dependencies {
 export class Notifier {
   readonly #given: Dependencies;
   readonly #waiting: Approval[] = [];
-  #running: Promise<void> | null = null;
+  #isRunning = false;
   #stopped = false;
 
   constructor(given: Dependencies) {
@@ -44,7 +44,7 @@ export class Notifier {
       return;
     }
     this.#waiting.push(approval);
-    this.#running ??= this.#work().finally(() => (this.#running = null));
+    if (!this.#isRunning) void this.#work();
   }
 
   /** Nobody is told of anything any more. What runs is ended by the supervisor. */
@@ -54,20 +54,20 @@ export class Notifier {
   }
 
   async #work(): Promise<void> {
-    for (;;) {
-      const approval = this.#waiting.shift();
-      if (!approval) return;
+    this.#isRunning = true;
+    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
       const command = this.#given.command();
-      if (command === null || !this.#given.isPending(approval)) continue;
-      await this.#run(command, approval);
+      if (command !== null) await this.#run(command, next);
     }
+    this.#isRunning = false;
   }
 
-  /** The approval goes as JSON to the stdin of the command; nothing of it is among its arguments. */
+  /** Nothing where it was resolved meanwhile. The approval goes as JSON to the stdin of the command; nothing of it is among its arguments. */
   async #run(command: string, approval: Approval): Promise<void> {
-    const { supervisor, clock, logger, directory } = this.#given;
+    const { supervisor, clock, logger, directory, isPending } = this.#given;
     const about = { approval_id: approval.id };
     try {
+      if (!isPending(approval)) return;
       const child = await supervisor.start({
         command: '/bin/sh',
         args: ['-c', command],

@@ -168,15 +168,19 @@ describe('what an agent causes by a tool', () => {
   for (const { tool, action, row } of tried)
     for (const { kind, modes } of columns) {
       const verdict = row[kind];
-      const title = `${tool} ${action}: ${verdict} in a turn that is ${modes.map(String).join(', ')}`;
-      it(title, { timeout: 60_000 }, async () => {
-        for (const mode of modes)
-          await expectVerdict({ tool, action }, { session: mode, turn: null }, verdict);
-        // The turn's own mode holds, whatever the session may do.
-        const [first] = modes;
-        const session = kind === 'full' ? 'read_only' : 'full_access';
-        await expectVerdict({ tool, action }, { session, turn: first ?? 'default' }, verdict);
-      });
+      const turns = modes.map(String).join(', ');
+      it(
+        `${tool} ${action}: ${verdict} in a turn that is ${turns}`,
+        { timeout: 60_000 },
+        async () => {
+          for (const mode of modes)
+            await expectVerdict({ tool, action }, { session: mode, turn: null }, verdict);
+          // The turn's own mode holds, whatever the session may do.
+          const [first] = modes;
+          const session = kind === 'full' ? 'read_only' : 'full_access';
+          await expectVerdict({ tool, action }, { session, turn: first ?? 'default' }, verdict);
+        },
+      );
     }
 });
 
