@@ -25,9 +25,9 @@ export const places = {
       'api is what we promise, read by server and client alike: zod, errors and nothing that runs',
   },
   config: {
-    may: ['children/identity', ...base],
+    may: ['children/identity', 'api/tool-names', ...base],
     because:
-      'config is read before anything is built, so it cannot know what is built from it; who a process is, is known before',
+      'config is read before anything is built, so it cannot know what is built from it; who a process is, is known before, and so are the names of the tools',
   },
   store: {
     may: base,
@@ -119,9 +119,15 @@ export const places = {
     may: ['lib'],
     because: 'the demo agent stands for a foreign program: it knows ACP and nothing of ours',
   },
+  notify: {
+    may: ['children', ...base],
+    types: ['api'],
+    because: 'notify runs a command for each approval: what an approval means is not its business',
+  },
   runtime: {
     may: [
       'config',
+      'notify',
       'children',
       'idempotency',
       'providers',

@@ -16,10 +16,12 @@ import { EventLog } from './events/log.ts';
 import { Feed } from './events/feed.ts';
 import { EventTally } from './events/tally.ts';
 import { agentTools } from './gateway/agent-tools.ts';
+import { Gatekeeper } from './gateway/gatekeeper.ts';
 import { processToolkit } from './gateway/process-tools.ts';
 import { teamToolkit } from './gateway/team-tools.ts';
 import { type TeamFacts, ToolGateway } from './gateway/service.ts';
 import { SessionTokens } from './gateway/session-tokens.ts';
+import { TeamGate } from './gateway/team-gate.ts';
 import type { Figures } from './http/metrics.ts';
 import { createHttpServer } from './http/server.ts';
 import { hostName } from './http/auth.ts';
@@ -31,12 +33,12 @@ import { createLog } from './lib/log.ts';
 import { commit, readAsset, version } from './lib/self.ts';
 import { spreadOf } from './lib/spread.ts';
 import { KeptAnswers } from './idempotency/kept-answers.ts';
-import { agentEnvironment } from './children/environment.ts';
 import { acpProvider } from './providers/acp/provider.ts';
 import { claudeProvider } from './providers/claude/provider.ts';
 import { codexProvider } from './providers/codex/provider.ts';
 import type { AgentTools, Provider } from './providers/provider.ts';
 import { ProviderRegistry } from './providers/registry.ts';
+import { Notifier } from './notify/notifier.ts';
 import { recover } from './recovery/recover.ts';
 import { verifySessions } from './recovery/verify.ts';
 import { StorageBudget } from './retention/budget.ts';
@@ -71,6 +73,7 @@ import { TokenService } from './tokens/service.ts';
 import { Claims } from './worktrees/claims.ts';
 import { findGit, Git } from './worktrees/git.ts';
 import { WorktreeMender } from './worktrees/mend.ts';
+import { previewWorktree } from './worktrees/preview.ts';
 import { WorktreeService } from './worktrees/service.ts';
 import { WorktreeStore } from './worktrees/store.ts';
 import { Workshop } from './worktrees/workshop.ts';
@@ -95,6 +98,8 @@ export interface RuntimeOptions {
   clock?: Clock;
   ids?: Ids;
   failpoint?: Failpoint;
+  /** The tokens of sessions' agents; their secret is made anew for each run. */
+  sessionTokens?: SessionTokens;
   /** Instead of the configured ones: for tests of the rules, with agents of their own. */
   providers?: readonly Provider[];
   /** The file operations of the store: the seam at which tests make disks fill and fail. */
@@ -141,6 +146,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     clock = systemClock,
     ids = systemIds,
     failpoint = noFailpoints,
+    sessionTokens = new SessionTokens(),
   } = options;
   await using undo = new AsyncDisposableStack();
 
@@ -203,7 +209,6 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const keeper = new Keeper({ marker, log: logger });
   const ledger = new Ledger({ db, clock, marker });
   const supervisor = new Supervisor({ keeper, ledger, clock, failpoint, log: logger, marker });
-  const sessionTokens = new SessionTokens();
   const toolsFor = agentTools({
     gateway: () => gateway,
     tokens: sessionTokens,
@@ -285,6 +290,14 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     providerOf: (session) => providers.usable(session.provider),
     onGone: (live) => void runner.agentGone(live),
   });
+  const notifier = new Notifier({
+    supervisor,
+    clock,
+    logger,
+    directory,
+    command: () => live.now.approvals.notify_command,
+    isPending: ({ id }) => sessionStore.approvals.get(id)?.status === 'pending',
+  });
   const desk = new ApprovalDesk({
     db,
     store: sessionStore,
@@ -292,7 +305,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     ids,
     logger,
     timeoutMs: () => live.now.approvals.timeout_ms,
-    notify: (approval) => void notifyPeople(approval),
+    maxPending: () => live.now.approvals.max_pending_per_session,
+    notify: (approval) => notifier.tell(approval),
     onExpired: (approval) => void expire(approval),
     onResolved: ({ session_id }) => inbox.atBoundary(session_id),
   });
@@ -407,6 +421,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     failpoint,
     logger,
     presets: () => live.now.teams.model_presets,
+    maxSpawned: () => live.now.teams.max_spawned_per_session,
   });
   const views = new TeamViews({
     db,
@@ -416,12 +431,18 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   });
   const teamwork = { teams, messages, spawns, views };
   const keptAnswers = new KeptAnswers({ db, clock });
+  const gatekeeper = new Gatekeeper({ sessions, freed: () => live.now.gateway.free });
+  const gate = new TeamGate({
+    gatekeeper,
+    previewWorktree: (cwd, worktree_name) =>
+      previewWorktree(workshop.git, { directory: cwd, worktree_name }),
+  });
   const gateway = new ToolGateway({
     db,
     sessions: sessionStore,
     toolkits: [
-      processToolkit({ processes, sessions }),
-      teamToolkit({ ...teamwork, clock, settings: () => live.now.teams }),
+      processToolkit({ processes, gatekeeper }),
+      teamToolkit({ ...teamwork, clock, gatekeeper, gate, settings: () => live.now.teams }),
     ],
     keptAnswers,
     teamFacts: () => teamFacts(live.now),
@@ -545,6 +566,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     logger.info('stopping');
     server.refuseChanges();
     inbox.stop();
+    notifier.stop();
     compacting[Symbol.dispose]();
     retaining[Symbol.dispose]();
     trimming.abort();
@@ -585,30 +607,6 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
 
   function secretVariables(): string[] {
     return agentVariables(live.now).map(([name]) => name);
-  }
-
-  /** `[approvals] notify_command`: the approval as JSON on its stdin, nothing of it in its arguments. */
-  async function notifyPeople(approval: Approval): Promise<void> {
-    const command = live.now.approvals.notify_command;
-    if (command === null) return;
-    try {
-      const env = agentEnvironment(process.env, {});
-      const child = await supervisor.start({
-        command: '/bin/sh',
-        args: ['-c', command],
-        cwd: directory,
-        env,
-        what: 'notify_command',
-      });
-      child.stdout.resume();
-      child.stderr.resume();
-      child.stdin.end(`${JSON.stringify(approval)}\n`);
-      const { code, signal } = await child.exited;
-      if (code !== 0)
-        logger.warn({ code, signal, approval_id: approval.id }, 'notify_command failed');
-    } catch (error) {
-      logger.warn({ err: error, approval_id: approval.id }, 'notify_command could not be started');
-    }
   }
 
   async function expire(approval: Approval): Promise<void> {

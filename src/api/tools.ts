@@ -4,6 +4,7 @@ import { imagePaths, memberTitle, policy, priority } from './teams.ts';
 import { worktreeName } from './worktrees.ts';
 import { providerId } from './sessions.ts';
 import { getProcessLogs, killReason, newProcess } from './processes.ts';
+import type { ToolName } from './tool-names.ts';
 
 /** A tool as agents see it. What it takes is strict: an argument that it does not know is refused by name. */
 export interface ToolDescription<Args extends z.ZodType = z.ZodType> {
@@ -94,7 +95,12 @@ const teamTools = {
 export const toolNamespaces = {
   cadre_process: processTools,
   cadre_team: teamTools,
-} satisfies Record<(typeof toolNamespaceNames)[number], object>;
+} satisfies {
+  [Space in (typeof toolNamespaceNames)[number]]: Record<
+    Extract<ToolName, `${Space}_${string}`>,
+    ToolDescription
+  >;
+};
 
 /** Tools as they are listed: what each takes is JSON Schema. */
 export function listed(tools: Readonly<Record<string, ToolDescription>>): ToolInfo[] {

@@ -24,12 +24,15 @@ const RELOADED = new Set([
   'sessions.turn_timeout_ms',
   'approvals.timeout_ms',
   'approvals.notify_command',
+  'approvals.max_pending_per_session',
+  'gateway.free',
   'providers.idle_timeout_ms',
   'providers.max_live',
   'teams.enabled',
   'teams.non_lead_can_add_members',
   'teams.non_lead_can_remove_members',
   'teams.max_hops',
+  'teams.max_spawned_per_session',
   'teams.model_presets',
 ]);
 

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { toolNames } from '../api/tool-names.ts';
+import { nearest } from '../lib/nearest.ts';
 
 const milliseconds = z.int().min(0).max(2_147_483_647);
 
@@ -84,6 +86,14 @@ export const configSchema = z.strictObject({
     .strictObject({
       timeout_ms: milliseconds.nullable().default(null),
       notify_command: z.string().min(1).nullable().default(null),
+      /** So many approvals of one session may be pending. */
+      max_pending_per_session: z.int().min(1).max(10_000).default(32),
+    })
+    .prefault({}),
+  gateway: z
+    .strictObject({
+      /** Tools that agents call without anybody being asked, in every mode but `read_only`. */
+      free: z.array(z.enum(toolNames, { error: ({ input }) => noTool(input) })).default([]),
     })
     .prefault({}),
   teams: z
@@ -92,8 +102,10 @@ export const configSchema = z.strictObject({
       enabled: z.boolean().default(true),
       non_lead_can_add_members: z.boolean().default(false),
       non_lead_can_remove_members: z.boolean().default(false),
-      /** So many messages of agents in a row, with no turn of a person between; null: no limit. */
-      max_hops: z.int().min(1).nullable().default(null),
+      /** So many messages of agents in a row, with no turn of a person between; 0: no limit. */
+      max_hops: z.int().min(0).default(1000),
+      /** So many members may live that one agent has spawned; what those have spawned counts, too. */
+      max_spawned_per_session: z.int().min(0).max(10_000).default(16),
       model_presets: z
         .array(
           z.strictObject({
@@ -148,3 +160,9 @@ export const configSchema = z.strictObject({
 });
 
 export type Config = z.output<typeof configSchema>;
+
+/** Why a value is no name of a tool, and which one may have been meant. */
+function noTool(value: unknown): string {
+  const [meant] = nearest(toolNames, String(value), (name) => name);
+  return `"${String(value)}" is no tool; ${meant ? `did you mean "${meant}"?` : `there are ${toolNames.join(', ')}`}`;
+}

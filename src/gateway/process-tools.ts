@@ -1,8 +1,9 @@
 import path from 'node:path';
+import type { z } from 'zod';
 import { toolNamespaces } from '../api/tools.ts';
 import type { ProcessService } from '../processes/service.ts';
-import type { SessionService } from '../sessions/service.ts';
-import { ToolError } from './envelope.ts';
+import { workingDirectory } from '../sessions/working-directory.ts';
+import type { Gatekeeper } from './gatekeeper.ts';
 import { type Caller, type Toolkit, toolkit } from './toolkit.ts';
 
 /** So many processes of a caller are shown at once. */
@@ -13,10 +14,10 @@ const TAIL = { stream: 'both', tail_lines: 100, max_bytes: 16 * 1024 } as const;
 /** The tools of processes, which belong to the session that calls. */
 export function processToolkit({
   processes,
-  sessions,
+  gatekeeper,
 }: {
   processes: ProcessService;
-  sessions: SessionService;
+  gatekeeper: Gatekeeper;
 }): Toolkit {
   return toolkit({
     namespace: 'cadre_process',
@@ -55,40 +56,15 @@ export function processToolkit({
     },
   });
 
-  /** A process runs outside the agent's sandbox, so what the agent may do by itself says nothing about it. */
-  async function assertMayRun(
-    body: { command: string; cwd?: string | null | undefined },
-    { session, gone }: Caller,
-  ): Promise<void> {
-    const mode = await sessions.permissionMode(session.id);
-    if (mode === 'read_only')
-      throw new ToolError(
-        'unauthorized',
-        'this session is read_only: it may run no process; ask for another permission_mode',
-      );
-    if (runsFreely(mode)) return;
-    const cwd = path.resolve(session.cwd, body.cwd ?? '.');
-    const tool = 'cadre_process_run';
-    const answer = await sessions.ask(
-      session.id,
-      {
-        kind: 'command',
-        title: body.command,
-        request: { tool, ...body },
-        subject: { tool, command: body.command, cwd },
-      },
-      gone,
-    );
-    if (answer.decision === 'accept') return;
-    const why =
-      answer.decision === 'decline'
-        ? (answer.reason ?? 'declined')
-        : 'its session is at no turn that could ask for it';
-    throw new ToolError('unauthorized', `the command was not allowed: ${why}`);
+  /** A process runs outside of the agent's sandbox. What is shown is all that is run. */
+  async function assertMayRun(body: Omit<RunArgs, 'wait_ms'>, caller: Caller): Promise<void> {
+    const cwd = workingDirectory(path.resolve(caller.session.cwd, body.cwd ?? '.'));
+    await gatekeeper.pass(caller, [{ tool: 'cadre_process_run', action: 'run' }], () => ({
+      kind: 'command',
+      title: body.command,
+      request: { ...body, cwd },
+    }));
   }
 }
 
-/** Where nobody is asked for anything; in modes of an agent's own somebody is. */
-function runsFreely(mode: string | null): boolean {
-  return [null, 'default', 'full_access', 'bypass'].includes(mode);
-}
+type RunArgs = z.output<(typeof toolNamespaces.cadre_process.cadre_process_run)['args']>;

@@ -10,7 +10,7 @@ import { explain, inWords } from '../lib/explain.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import { failure, failureOf, ToolError } from './envelope.ts';
-import type { Toolkit } from './toolkit.ts';
+import type { Caller, Toolkit } from './toolkit.ts';
 
 type Capabilities = ResponseOf<typeof getCapabilities>;
 
@@ -50,6 +50,12 @@ export class ToolGateway {
     this.#logger = given.logger;
   }
 
+  /** Like `capabilities`, for the bearer of a session's token. Throws as `invoke` does for that session. */
+  async capabilitiesFor(bearer: string | null): Promise<Capabilities> {
+    if (bearer !== null) await this.#live(bearer);
+    return this.capabilities();
+  }
+
   capabilities(): Capabilities {
     const enabled = this.#toolkits.filter((kit) => kit.disabled() === null);
     const namespaces = enabled.map(({ namespace: name, descriptions }) => ({
@@ -69,25 +75,23 @@ export class ToolGateway {
     gone: AbortSignal,
   ): Promise<ToolEnvelope> {
     const call = readCall(body);
-    const session = await this.#db.read(() => this.#sessions.session(call.callerId));
-    if (session.status === 'closed' || session.status === 'failed')
-      throw new AppError(
-        'invalid',
-        `session ${session.id} is ${session.status}: it calls no tools`,
-      );
+    const session = await this.#live(call.callerId);
     if (bearer !== null && bearer !== session.id)
       return failure('unauthorized', 'this token is of another session than caller_agent_id');
-    if (call.invocationId === null) return this.#run(call, session, gone);
-    return this.#once(call.invocationId, call, session, gone);
+    const caller: Caller = { session, isOperator: bearer === null, gone };
+    if (call.invocationId === null) return this.#run(call, caller);
+    return this.#once(call.invocationId, call, caller);
+  }
+
+  /** A session that may call tools. Throws `invalid` for one that is closed or has failed, `not_found` for none. */
+  async #live(id: string): Promise<Session> {
+    const session = await this.#db.read(() => this.#sessions.session(id));
+    if (session.status !== 'closed' && session.status !== 'failed') return session;
+    throw new AppError('invalid', `session ${id} is ${session.status}: it calls no tools`);
   }
 
   /** One invocation runs once, also over a restart: one that was cut off says so, and is not run again. */
-  async #once(
-    invocationId: string,
-    call: Invocation,
-    session: Session,
-    gone: AbortSignal,
-  ): Promise<ToolEnvelope> {
+  async #once(invocationId: string, call: Invocation, caller: Caller): Promise<ToolEnvelope> {
     const request = {
       key: digestOf('invocation', call.callerId, invocationId),
       fingerprint: digestOf(call.tool, call.args),
@@ -96,7 +100,7 @@ export class ToolGateway {
       const answer = await this.#keptAnswers.once(
         request,
         200,
-        () => this.#run(call, session, gone),
+        () => this.#run(call, caller),
         () => null,
         { status: 200, text: JSON.stringify(CUT_OFF) },
       );
@@ -111,14 +115,14 @@ export class ToolGateway {
     }
   }
 
-  async #run(call: Invocation, session: Session, gone: AbortSignal): Promise<ToolEnvelope> {
+  async #run(call: Invocation, caller: Caller): Promise<ToolEnvelope> {
     try {
       const kit = this.#kitOf(call.tool);
       const description = kit.descriptions[call.tool];
       const run = kit.runs[call.tool];
       if (!description || !run) throw noTool(call.tool);
       const args = checked(description.args, call.args);
-      const result = await run(args as never, { session, gone });
+      const result = await run(args as never, caller);
       return { ok: true, result };
     } catch (error) {
       return this.#told(error);

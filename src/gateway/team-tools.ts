@@ -9,7 +9,9 @@ import type { TeamService } from '../teams/service.ts';
 import type { SpawnService } from '../teams/spawn.ts';
 import type { TeamViews } from '../teams/view.ts';
 import { failureOf, ToolError } from './envelope.ts';
-import { type Toolkit, toolkit } from './toolkit.ts';
+import type { Gatekeeper } from './gatekeeper.ts';
+import type { TeamGate } from './team-gate.ts';
+import { type Caller, type Toolkit, toolkit } from './toolkit.ts';
 
 /** So many messages are shown at once. */
 const SHOWN = 50;
@@ -30,9 +32,11 @@ export function teamToolkit(given: {
   spawns: SpawnService;
   views: TeamViews;
   clock: Clock;
+  gatekeeper: Gatekeeper;
+  gate: TeamGate;
   settings: () => Settings;
 }): Toolkit {
-  const { teams, messages, spawns, views, clock, settings } = given;
+  const { teams, messages, spawns, views, clock, gatekeeper, gate, settings } = given;
   return toolkit({
     namespace: 'cadre_team',
     disabled: () =>
@@ -44,21 +48,24 @@ export function teamToolkit(given: {
         return views.view(id, { include_delivery_map: true, message_limit: SHOWN });
       },
 
-      async cadre_team_message(args, { session }) {
-        const { team_id, recipient_agent_id: recipient, message, image_paths, ...how } = args;
+      async cadre_team_message({ team_id, ...args }, caller) {
+        const { recipient_agent_id: recipient, message, image_paths, ...how } = args;
+        const { session } = caller;
         const { id } = await teamOf(team_id, session);
-        return messages.sayAsAgent(id, {
+        const draft = {
           ...how,
           sender_agent_id: session.id,
           recipient_agent_id: recipient === EVERYONE ? null : recipient,
-          input: { type: 'text', text: message },
+          input: { type: 'text' as const, text: message },
           image_paths: absolute(image_paths, session),
-        });
+        };
+        return messages.sayAsAgent(id, draft, () => gate.message(caller, { ...args, team_id: id }));
       },
 
-      async cadre_team_manage({ team_id, remove_agent_ids: leaving, ...adding }, { session }) {
+      async cadre_team_manage({ team_id, remove_agent_ids: leaving, ...adding }, caller) {
+        const { session } = caller;
         const team = await teamOf(team_id, session);
-        if (!leaving) return add(team, adding, session);
+        if (!leaving) return add(team, adding, caller);
         const given = Object.keys(adding)[0];
         if (given !== undefined)
           throw new ToolError(
@@ -90,21 +97,25 @@ export function teamToolkit(given: {
     throw new ToolError('bad_request', `args.team_id: you are in several teams: ${ids}`);
   }
 
-  async function add(
-    team: Team,
-    { worktree_name: name, image_paths, ...wanted }: AddArgs,
-    session: Session,
-  ): Promise<Record<string, unknown>> {
+  async function add(team: Team, args: AddArgs, caller: Caller): Promise<Record<string, unknown>> {
+    const { session } = caller;
+    const { worktree_name: name, image_paths, ...wanted } = args;
     if (team.lead_agent_id !== session.id && !settings().non_lead_can_add_members)
       throw new ToolError(
         'unauthorized',
         `only ${team.lead_agent_id}, the lead, adds members: ask it to`,
       );
-    const { operation_id, done } = await spawns.begin(team.id, {
+    const { mode } = await gatekeeper.circumstances(caller);
+    const member = {
       ...wanted,
       source_session_id: session.id,
       image_paths: absolute(image_paths, session),
-      worktree: name ? { mode: 'reuse', name } : null,
+      worktree: name ? { mode: 'reuse' as const, name, run_init_script: gate.runInitScript } : null,
+    };
+    const { operation_id, done } = await spawns.beginAsAgent(team.id, member, {
+      mode,
+      isLimited: !caller.isOperator,
+      admit: () => gate.member(caller, { ...args, team_id: team.id }),
     });
     const late = new AbortController();
     const limit = clock.sleep(SPAWN_WAIT_MS, late.signal).then(

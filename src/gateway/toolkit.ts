@@ -5,6 +5,8 @@ import type { ToolDescription } from '../api/tools.ts';
 /** Who calls a tool, and whether it still waits for the answer. */
 export interface Caller {
   session: Session;
+  /** It came with a token of the operator's, not with the session's own. */
+  isOperator: boolean;
   gone: AbortSignal;
 }
 

@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Approval } from '../api/approvals.ts';
+import type { Turn } from '../api/sessions.ts';
+import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
@@ -20,6 +22,7 @@ export class ApprovalDesk {
   readonly #ids: Ids;
   readonly #logger: Logger;
   readonly #timeoutMs: () => number | null;
+  readonly #maxPending: () => number;
   readonly #notify: (approval: Approval) => void;
   readonly #onExpired: (approval: Approval) => void;
   readonly #onResolved: (approval: Approval) => void;
@@ -34,6 +37,8 @@ export class ApprovalDesk {
     logger: Logger;
     /** How long an approval may wait; null: for ever. */
     timeoutMs: () => number | null;
+    /** So many approvals of one session may be pending. */
+    maxPending: () => number;
     /** Told of each approval that waits for a person, once it is on disk. */
     notify: (approval: Approval) => void;
     /** Told of one that nobody answered in time, when its time is up. */
@@ -47,12 +52,13 @@ export class ApprovalDesk {
     this.#ids = given.ids;
     this.#logger = given.logger;
     this.#timeoutMs = given.timeoutMs;
+    this.#maxPending = given.maxPending;
     this.#notify = given.notify;
     this.#onExpired = given.onExpired;
     this.#onResolved = given.onResolved;
   }
 
-  /** Opens an approval for a turn and waits for its decision. */
+  /** Opens an approval for a turn and waits for its decision. Throws `too_many` where too many are pending. */
   async ask(
     sessionId: string,
     turnId: string,
@@ -120,6 +126,7 @@ export class ApprovalDesk {
   #open(id: string, sessionId: string, turnId: string, request: AgentRequest): Approval | null {
     const turn = this.#store.turn(sessionId, turnId);
     if (hasEnded(turn) || turn.interrupt_requested_at !== null) return null;
+    this.#assertPlace(turn);
     const session = this.#store.session(sessionId);
     const now = this.#clock.now();
     const timeout = this.#timeoutMs();
@@ -144,6 +151,16 @@ export class ApprovalDesk {
     };
     this.#store.requestApproval(session, turn, approval);
     return approval;
+  }
+
+  /** Only the active turn of a session has pending approvals, so that those of the turn are all there are. */
+  #assertPlace({ session_id, turn_id }: Turn): void {
+    const max = this.#maxPending();
+    if (this.#store.pendingApprovals(turn_id).length < max) return;
+    throw new AppError(
+      'too_many',
+      `${max} approvals of session ${session_id} are pending, as many as approvals.max_pending_per_session allows: wait until some are answered`,
+    );
   }
 
   async #withdraw(approval: Approval): Promise<void> {

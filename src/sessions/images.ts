@@ -5,7 +5,8 @@ import type { InputItem, StoredInputItem } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
 
 const MAX_IMAGES = 8;
-const MAX_IMAGE_BYTES = 5 * 1024 * 1024;
+/** The most bytes that one image may have. */
+export const MAX_IMAGE_BYTES = 5 * 1024 * 1024;
 
 /** How the files of each kind begin. */
 const signatures: readonly [mediaType: string, matches: (bytes: Buffer) => boolean][] = [

@@ -349,17 +349,26 @@ export class SessionService {
     }
   }
 
-  /** The permission_mode that holds for what a session does just now: its turn's own, else the session's. */
-  permissionMode(sessionId: string): Promise<string | null> {
+  /**
+   * What a session may do just now: the permission mode of its turn, else its own; and whether it is at a turn in
+   * which a person can be asked.
+   */
+  permission(sessionId: string): Promise<{ mode: string | null; canAsk: boolean }> {
     return this.#db.read(() => {
       const session = this.#store.session(sessionId);
       const { active_turn_id: active } = session;
       const turn = active === null ? undefined : this.#store.turns.get(active);
-      return turn?.permission_mode ?? session.permission_mode;
+      return {
+        mode: turn?.permission_mode ?? session.permission_mode,
+        canAsk: turn !== undefined && turn.interrupt_requested_at === null,
+      };
     });
   }
 
-  /** Asks people for a session, in its active turn, as its agent would. Cancelled where it is at none. */
+  /**
+   * Asks people for a session, in its active turn, as its agent would. Cancelled where it is at none. Throws
+   * `too_many` where too many approvals of the session are pending.
+   */
   ask(sessionId: string, request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer> {
     return this.#runner.ask(sessionId, request, withdrawn);
   }

@@ -1,5 +1,6 @@
 import type { Approval } from '../api/approvals.ts';
 import type { Session, StoredInputItem, Turn } from '../api/sessions.ts';
+import { AppError } from '../errors.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
@@ -311,13 +312,17 @@ export class TurnRunner {
   #sink(live: LiveAgent): AgentSink {
     return {
       update: (update) => this.#outputOf(live).take(update),
-      ask: (request, withdrawn) => this.ask(live.session.id, request, withdrawn),
+      ask: (request, withdrawn) =>
+        this.ask(live.session.id, request, withdrawn).catch((error: unknown) => {
+          if (!(error instanceof AppError) || error.code !== 'too_many') throw error;
+          return { decision: 'decline', reason: error.message };
+        }),
     };
   }
 
   /**
    * Asks people in the active turn of a session; what was allowed while it had no agent is not asked again.
-   * Cancelled where it is at no turn.
+   * Cancelled where it is at no turn. Throws `too_many` where too many approvals of the session are pending.
    */
   async ask(
     sessionId: string,

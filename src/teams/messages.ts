@@ -49,7 +49,7 @@ export class MessageService {
   readonly #blobs: Blobs;
   readonly #clock: Clock;
   readonly #ids: Ids;
-  readonly #maxHops: () => number | null;
+  readonly #maxHops: () => number;
   readonly #takesImages: (provider: Session['provider']) => boolean;
   readonly #assertRoom: () => void;
 
@@ -61,7 +61,8 @@ export class MessageService {
     blobs: Blobs;
     clock: Clock;
     ids: Ids;
-    maxHops: () => number | null;
+    /** So many messages of agents in a row; 0: no limit. */
+    maxHops: () => number;
     /** Whether messages to sessions of a provider may have images. */
     takesImages: (provider: Session['provider']) => boolean;
     /** Throws `storage_full` where there is no room for new work. */
@@ -80,7 +81,7 @@ export class MessageService {
   }
 
   send(teamId: string, body: BodyOf<typeof sendMessage>, keep: Keep = keepNothing): Promise<Sent> {
-    return this.#say(teamId, body, keep);
+    return this.#say(teamId, body, keep, () => imagesAt(body.image_paths));
   }
 
   broadcast(
@@ -89,12 +90,15 @@ export class MessageService {
     keep: Keep = keepNothing,
   ): Promise<Sent> {
     const all = { recipient_agent_id: null, include_sender: include_sender ?? false };
-    return this.#say(teamId, { ...body, ...all }, keep);
+    return this.#say(teamId, { ...body, ...all }, keep, () => imagesAt(body.image_paths));
   }
 
-  /** What an agent says by its tool: it may be a message too many. */
-  sayAsAgent(teamId: string, draft: Draft): Promise<Sent> {
-    return this.#say(teamId, { ...draft, isHop: true }, keepNothing);
+  /**
+   * What an agent says by its tool: it may be a message too many. `admit` is called once nothing else speaks against
+   * it: it throws where it may not be said, and answers its images.
+   */
+  sayAsAgent(teamId: string, draft: Draft, admit: () => Promise<InputItem[]>): Promise<Sent> {
+    return this.#say(teamId, { ...draft, isHop: true }, keepNothing, admit);
   }
 
   list(
@@ -167,9 +171,11 @@ export class MessageService {
   }
 
   /** Keeps what is said: each image is copied before anything names it. */
-  async keepImages(given: InputItem | InputItem[], paths: readonly string[] = []): Promise<Saying> {
+  async keepImages(
+    given: InputItem | InputItem[],
+    shown: readonly InputItem[] = [],
+  ): Promise<Saying> {
     const said = Array.isArray(given) ? given : [given];
-    const shown: InputItem[] = paths.map((path) => ({ type: 'image', path }));
     const kept = await this.#blobs.keep([...said, ...shown]);
     const input = kept.slice(0, said.length);
     const images = kept.slice(said.length) as StoredImage[];
@@ -218,10 +224,15 @@ export class MessageService {
     return { message, deliveries: this.#store.deliveriesOf(message.id) };
   }
 
-  async #say(teamId: string, draft: Draft, keep: Keep): Promise<Sent> {
+  async #say(
+    teamId: string,
+    draft: Draft,
+    keep: Keep,
+    admit: () => InputItem[] | Promise<InputItem[]>,
+  ): Promise<Sent> {
     this.#assertRoom();
     await this.#db.read(() => this.#check(teamId, draft));
-    const saying = await this.keepImages(draft.input, draft.image_paths ?? []);
+    const saying = await this.keepImages(draft.input, await admit());
     return this.#db.transact(() => {
       const { team, recipients } = this.#check(teamId, draft);
       const sent = this.store(team, { ...draft, recipients, saying });
@@ -247,13 +258,18 @@ export class MessageService {
     const max = this.#maxHops();
     const hops = this.#store.hops(id) + 1;
     this.#store.setHops(id, hops);
-    if (max === null || hops <= max) return null;
+    if (max === 0 || hops <= max) return null;
     const message = `agents have sent ${max} messages in a row: it waits until somebody sends a turn to a member`;
     return { code: HOP_LIMIT, message };
   }
 }
 
 const HOP_LIMIT = 'hop_limit';
+
+/** Image files as parts of an input. */
+export function imagesAt(paths: readonly string[] | null | undefined): InputItem[] {
+  return (paths ?? []).map((path) => ({ type: 'image', path }));
+}
 
 function recipientsOf(draft: Draft, team: Team, members: readonly Member[]): string[] {
   const { recipient_agent_id: one, sender_agent_id: sender } = draft;

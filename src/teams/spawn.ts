@@ -1,5 +1,5 @@
 import type { BodyOf } from '../api/endpoint.ts';
-import type { ProviderId, Session } from '../api/sessions.ts';
+import type { InputItem, ProviderId, Session } from '../api/sessions.ts';
 import type { Member, SpawnedMember, spawnMember, Team } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
 import { type Keep, keepNothing } from '../idempotency/kept-answers.ts';
@@ -10,6 +10,7 @@ import type { Worktree } from '../api/worktrees.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Logger } from '../lib/log.ts';
 import { OneAtATime } from '../lib/one-at-a-time.ts';
+import { modeHandedOn } from '../sessions/permission-mode.ts';
 import { assertOpen } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import { workingDirectory } from '../sessions/working-directory.ts';
@@ -17,11 +18,21 @@ import type { Database } from '../store/database.ts';
 import type { Claims } from '../worktrees/claims.ts';
 import type { WorktreeService } from '../worktrees/service.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
-import type { MessageService, Saying } from './messages.ts';
+import { imagesAt, type MessageService, type Saying } from './messages.ts';
 import type { Spawn, TeamStore } from './store.ts';
 import { memberIn } from './team.ts';
 
 type Wanted = BodyOf<typeof spawnMember>;
+
+/** An agent that wants a member. */
+export interface Spawner {
+  /** The permission mode of its turn: the member gets no more. */
+  mode: string | null;
+  /** Whether the member counts for `teams.max_spawned_per_session`; what the operator spawns does not. */
+  isLimited: boolean;
+  /** Called once nothing else speaks against it: throws where it may not be; answers the images of the first message. */
+  admit: () => Promise<InputItem[]>;
+}
 
 export interface ModelPreset {
   name: string;
@@ -46,6 +57,7 @@ export class SpawnService {
   readonly #logger: Logger;
   readonly #underWay = new OneAtATime();
   readonly #presets: () => readonly ModelPreset[];
+  readonly #maxSpawned: () => number;
 
   constructor(given: {
     db: Database;
@@ -61,6 +73,8 @@ export class SpawnService {
     failpoint: Failpoint;
     logger: Logger;
     presets: () => readonly ModelPreset[];
+    /** So many sessions of one family, spawned by agents, may live. */
+    maxSpawned: () => number;
   }) {
     this.#db = given.db;
     this.#store = given.store;
@@ -75,49 +89,72 @@ export class SpawnService {
     this.#failpoint = given.failpoint;
     this.#logger = given.logger;
     this.#presets = given.presets;
+    this.#maxSpawned = given.maxSpawned;
   }
 
   /** Opens a session as a member of a team, and tells it what it is there for. */
   async spawn(teamId: string, wanted: Wanted, keep: Keep = keepNothing): Promise<SpawnedMember> {
-    return (await this.begin(teamId, wanted, keep)).done;
+    return (await this.#begin(teamId, wanted, keep, null)).done;
   }
 
-  /** Like that; resolves once it is known that it may be done. */
-  async begin(
+  /**
+   * Like that, for an agent; resolves once it is known that it may be done. Throws `too_many` where its family has as
+   * many members as it may have.
+   */
+  beginAsAgent(
     teamId: string,
     wanted: Wanted,
-    keep: Keep = keepNothing,
+    spawner: Spawner,
   ): Promise<{ operation_id: string; done: Promise<SpawnedMember> }> {
-    const { team, source } = await this.#db.read(() => this.#check(teamId, wanted));
-    const session = this.#sessionService.draft(sessionFor(wanted, source, this.#presets()));
+    return this.#begin(teamId, wanted, keepNothing, spawner);
+  }
+
+  async #begin(
+    teamId: string,
+    wanted: Wanted,
+    keep: Keep,
+    spawner: Spawner | null,
+  ): Promise<{ operation_id: string; done: Promise<SpawnedMember> }> {
+    const spawn: Spawn = {
+      id: this.#ids.next('op'),
+      team_id: teamId,
+      source_session_id: wanted.source_session_id,
+      by_agent: spawner?.isLimited ?? false,
+    };
+    const { team, source } = await this.#db.read(() => this.#check(spawn));
+    const draft = () =>
+      this.#sessionService.draft(sessionFor(wanted, source, spawner, this.#presets()));
     const image_paths = wanted.image_paths ?? [];
-    if (image_paths.length > 0) this.#messages.assertTakeImages([session]);
+    if (image_paths.length > 0) this.#messages.assertTakeImages([draft()]);
+    else draft();
     assertNamed(wanted);
+    const images = spawner ? await spawner.admit() : imagesAt(image_paths);
+    // A person may have thought for long.
+    const session = draft();
     const words = wanted.prompt ?? `You are now a member of team "${team.name}".`;
-    const saying = await this.#messages.keepImages({ type: 'text', text: words }, image_paths);
-    const operation_id = this.#ids.next('op');
-    const spawn: Spawn = { id: operation_id, team_id: teamId, source_session_id: source.id };
+    const saying = await this.#messages.keepImages({ type: 'text', text: words }, images);
     // What is one transaction leaves nothing to be undone.
     if (wantsWorktree(wanted))
       await this.#db.transact(() => {
-        this.#check(teamId, wanted);
+        this.#check(spawn);
         this.#store.spawns.insert(spawn);
       });
     this.#failpoint('spawn.begun');
-    const done = this.#underWay.run(operation_id, () =>
-      this.#orUndo(spawn, async () => {
-        const worktree = await this.#prepare(spawn, wanted);
-        this.#failpoint('spawn.prepared');
-        return this.#db.transact(() => {
-          const spawned = this.#join(spawn, wanted, { session, saying, worktree });
-          keep(spawned);
-          return spawned;
-        });
-      }),
+    const done = this.#underWay.run(spawn.id, () =>
+      this.#orUndo(spawn, () =>
+        this.#atPlace(spawn, wanted, (place) => {
+          this.#failpoint('spawn.prepared');
+          return this.#db.transact(() => {
+            const spawned = this.#join(spawn, wanted, { session, saying, ...place });
+            keep(spawned);
+            return spawned;
+          });
+        }),
+      ),
     );
     // Whoever waits for it hears of it; nobody else has to.
     done.catch(() => undefined);
-    return { operation_id, done };
+    return { operation_id: spawn.id, done };
   }
 
   /** Undoes what a dead server had begun. */
@@ -132,36 +169,40 @@ export class SpawnService {
     return this.#underWay.idle();
   }
 
-  /** The first step: where it is to work, claimed for the session that wants it. */
-  async #prepare(
+  /** Has `join` done where the member is to work. The worktree is claimed by nobody until then. */
+  async #atPlace<T>(
     { id, team_id, source_session_id }: Spawn,
     { worktree: wish }: Wanted,
-  ): Promise<Worktree | null> {
-    if (!wish || !wantsWorktree({ worktree: wish })) return null;
+    join: (place: Place) => Promise<T>,
+  ): Promise<T> {
+    if (!wish || !wantsWorktree({ worktree: wish }))
+      return join({ worktree: null, created: false });
     const { mode, name, ...how } = wish;
     const worktree_name = name ?? `agent-${id.slice(-8)}`;
     const wanted = { ...how, worktree_name, source_session_id, team_id, operation_id: id };
-    const { created, claim: _claim, ...worktree } = await this.#worktrees.create(wanted);
-    if (mode === 'create' && !created)
-      throw new AppError(
-        'conflict',
-        `worktree ${worktree_name} is there: reuse it, or take another name`,
-      );
-    return worktree;
+    return this.#worktrees.use(wanted, (worktree, created) => {
+      if (mode === 'create' && !created)
+        throw new AppError(
+          'conflict',
+          `worktree ${worktree_name} is there: reuse it, or take another name`,
+        );
+      return join({ worktree, created });
+    });
   }
 
   /** The last step: session, member and first message, inside a transaction. */
   #join(
     spawn: Spawn,
     wanted: Wanted,
-    given: { session: Session; saying: Saying; worktree: Worktree | null },
+    given: { session: Session; saying: Saying } & Place,
   ): SpawnedMember {
-    const { saying, worktree } = given;
-    const { team, source } = this.#check(spawn.team_id, wanted);
+    const { saying, worktree, created } = given;
+    const { team, source } = this.#check(spawn);
     const { id } = given.session;
     const cwd = worktree ? workingDirectory(worktree.path) : given.session.cwd;
     this.#sessions.createSession({ ...given.session, cwd });
-    if (worktree) this.#claims.make(worktree.id, id, 'consumer');
+    if (spawn.by_agent) this.#store.noteSpawned(id, source.id);
+    if (worktree) this.#claims.make(worktree.id, id, created ? 'owner' : 'consumer');
     const member: Member = {
       team_id: team.id,
       agent_id: id,
@@ -207,13 +248,8 @@ export class SpawnService {
 
   /** Takes back the worktree that was made for a spawn, and tells of its end. */
   async #undo(spawn: Spawn, error: { code: string; message: string }): Promise<void> {
-    const { id, source_session_id: session_id } = spawn;
     const made = await this.#db.read(() => this.#madeFor(spawn));
-    for (const worktree of made) {
-      const claim = await this.#db.read(() => this.#worktreeStore.claim(worktree.id, session_id));
-      if (claim?.released_at === null) await this.#worktrees.release(worktree.id, { session_id });
-      else await this.#worktrees.cleanUp(worktree.id, `spawn ${id} failed`);
-    }
+    for (const { id } of made) await this.#worktrees.undo(id, `spawn ${spawn.id} failed`);
     await this.#db.transact(() => {
       this.#store.endSpawn(spawn);
       this.#store.tellSpawnFailed(spawn, error);
@@ -228,13 +264,35 @@ export class SpawnService {
     );
   }
 
-  #check(teamId: string, { source_session_id: sourceId }: Wanted): { team: Team; source: Session } {
-    const team = this.#store.openTeam(teamId);
+  /** Whether it may be done just now. Throws `too_many` where the agent has spawned as many as it may. */
+  #check({ id, team_id, source_session_id: sourceId, by_agent }: Spawn): {
+    team: Team;
+    source: Session;
+  } {
+    const team = this.#store.openTeam(team_id);
     const source = this.#sessions.session(sourceId);
-    memberIn(this.#store.members(teamId), team, sourceId);
+    memberIn(this.#store.members(team_id), team, sourceId);
     assertOpen(source);
+    if (by_agent) this.#assertPlaceInFamily(sourceId, id);
     return { team, source };
   }
+
+  #assertPlaceInFamily(sourceId: string, spawnId: string): void {
+    const max = this.#maxSpawned();
+    const root = this.#store.rootOf(sourceId);
+    if (this.#store.familySize(root, spawnId) < max) return;
+    throw new AppError(
+      'too_many',
+      `session ${root} and those it has spawned have ${max} members that live, as many as teams.max_spawned_per_session allows: let the operator close some`,
+    );
+  }
+}
+
+/** Where a member is to work; null: where whoever wants it works. */
+interface Place {
+  worktree: Worktree | null;
+  /** It was made for the member. */
+  created: boolean;
 }
 
 function wantsWorktree({ worktree }: Pick<Wanted, 'worktree'>): boolean {
@@ -247,8 +305,13 @@ function assertNamed({ worktree }: Wanted): void {
     throw new AppError('invalid', 'body.worktree.name: is needed: which one is to be reused');
 }
 
-/** The session that is wanted; what is not said is as in the session that wants it. */
-function sessionFor(wanted: Wanted, source: Session, presets: readonly ModelPreset[]): NewSession {
+/** The session that is wanted; what is not said is as in the session that wants it, or in the turn of its agent. */
+function sessionFor(
+  wanted: Wanted,
+  source: Session,
+  spawner: Spawner | null,
+  presets: readonly ModelPreset[],
+): NewSession {
   const preset = presetOf(wanted, presets);
   const provider = preset?.provider ?? wanted.provider ?? source.provider;
   // What one provider calls its models, another does not know.
@@ -258,7 +321,9 @@ function sessionFor(wanted: Wanted, source: Session, presets: readonly ModelPres
     model: preset ? preset.model : (wanted.model ?? like.model),
     thinking_effort: preset ? preset.thinking_effort : like.thinking_effort,
     cwd: source.cwd,
-    permission_mode: wanted.permission_mode ?? source.permission_mode,
+    permission_mode: spawner
+      ? modeHandedOn(spawner.mode, provider === source.provider)
+      : (wanted.permission_mode ?? source.permission_mode),
     metadata: preset ? withPreset(wanted.metadata, preset) : wanted.metadata,
     title: wanted.title ?? null,
   };

@@ -12,6 +12,8 @@ export interface Spawn {
   id: string;
   team_id: string;
   source_session_id: string;
+  /** An agent wants it; absent in records of older versions. */
+  by_agent?: boolean;
 }
 
 /** The rows of teams. Each change is written with the event that tells of it. */
@@ -24,6 +26,9 @@ export class TeamStore {
   readonly #log: EventLog;
   readonly #hops: Statement<[number]>;
   readonly #setHops: Statement;
+  readonly #rootOf: Statement<[string]>;
+  readonly #setRoot: Statement;
+  readonly #liveOf: Statement<[number]>;
   readonly #pendingOf: Statement<[number]>;
   readonly #waiting: Statement<[number]>;
   readonly #counts: Statement<[status: string, count: number]>;
@@ -38,6 +43,12 @@ export class TeamStore {
     this.#members = new RecordTable<Member>(db, 'team_members', memberId);
     this.#hops = db.prepare('SELECT hops FROM team_hops WHERE team_id = ?');
     this.#setHops = db.prepare('INSERT OR REPLACE INTO team_hops (team_id, hops) VALUES (?, ?)');
+    this.#rootOf = db.prepare('SELECT root_id FROM spawned_sessions WHERE session_id = ?');
+    this.#setRoot = db.prepare('INSERT INTO spawned_sessions (session_id, root_id) VALUES (?, ?)');
+    this.#liveOf = db.prepare(
+      `SELECT count(*) FROM spawned_sessions JOIN sessions ON sessions.id = spawned_sessions.session_id
+       WHERE root_id = ? AND sessions.status NOT IN ('closed', 'failed')`,
+    );
     this.#pendingOf = db.prepare(
       `SELECT count(*) FROM team_deliveries INDEXED BY team_deliveries_waiting
        WHERE team_id = ? AND recipient_agent_id = ? AND status IN ('pending', 'deferred')`,
@@ -186,6 +197,25 @@ export class TeamStore {
 
   setHops(teamId: string, hops: number): void {
     this.#setHops.run(teamId, hops);
+  }
+
+  /** The session that began the family of spawned sessions that this one belongs to: itself, where no agent spawned it. */
+  rootOf(sessionId: string): string {
+    return this.#rootOf.get(sessionId)?.[0] ?? sessionId;
+  }
+
+  /** Notes that the agent of one session has spawned another. */
+  noteSpawned(sessionId: string, by: string): void {
+    this.#setRoot.run(sessionId, this.rootOf(by));
+  }
+
+  /** How many sessions of a family live, or are being spawned; its root and the spawn `but` do not count. */
+  familySize(rootId: string, but: string): number {
+    const underWay = this.unfinishedSpawns().filter(
+      ({ id, by_agent, source_session_id: source }) =>
+        by_agent === true && id !== but && this.rootOf(source) === rootId,
+    );
+    return (this.#liveOf.get(rootId)?.[0] ?? 0) + underWay.length;
   }
 
   /** Members whose spawning a dead server left undone, oldest first. */

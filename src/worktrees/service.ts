@@ -84,20 +84,36 @@ export class WorktreeService {
   }
 
   /** Makes a worktree and claims it; the one of that name, where there is one, is claimed. */
-  async create(
-    wanted: Wanted,
-    keep: Keep = keepNothing,
-  ): Promise<ResponseOf<typeof createWorktree>> {
-    const { db, sessions, workshop, assertRoom } = this.#given;
-    assertRoom();
-    const session = await db.read(() => sessions.session(wanted.source_session_id));
-    assertOpen(session);
-    const directory = path.resolve(session.cwd, wanted.repo_root ?? '.');
-    const repository = await findRepository(workshop.git, directory);
-    const turn = turnOf(repository.root, wanted.worktree_name);
-    return this.#inTurn([turn], async () => {
-      const there = await this.#claimExisting(repository, wanted, keep);
-      return there ?? this.#make(repository, directory, wanted, keep);
+  create(wanted: Wanted, keep: Keep = keepNothing): Promise<ResponseOf<typeof createWorktree>> {
+    const { claims } = this.#given;
+    return this.#atPlace(wanted, async (repository, directory) => {
+      const there = await this.#findExisting(repository, wanted, (worktree, held) => {
+        const role = activeRole(held) ?? 'owner';
+        const claim = claims.make(worktree.id, wanted.source_session_id, role);
+        return this.#answer(worktree.id, claim, { created: false }, keep);
+      });
+      if (there) return there;
+      return this.#make(repository, directory, wanted, ({ id }) => {
+        const claim = claims.make(id, wanted.source_session_id, 'owner');
+        return this.#answer(id, claim, { created: true }, keep);
+      });
+    });
+  }
+
+  /**
+   * Makes a worktree, or finds the one of that name, and claims it for nobody: whoever it is for does that in `use`.
+   * Until `use` has ended, nothing else happens to the worktree. One that was made stays where `use` fails.
+   */
+  use<T>(wanted: Wanted, use: (worktree: Worktree, created: boolean) => Promise<T>): Promise<T> {
+    return this.#atPlace(wanted, async (repository, directory) => {
+      const there = await this.#findExisting(repository, wanted, (worktree) => worktree);
+      if (there) return use(there, false);
+      const made = await this.#make(repository, directory, wanted, (worktree) => {
+        const unclaimed: Worktree = { ...worktree, status: 'retained' };
+        this.#given.store.worktrees.update(unclaimed);
+        return unclaimed;
+      });
+      return use(made, true);
     });
   }
 
@@ -154,6 +170,16 @@ export class WorktreeService {
 
   cleanUp(id: string, reason: string | null): Promise<CleanupResult> {
     return this.#inTurnOf(id, () => this.#cleanUp(id, reason));
+  }
+
+  /** Cleans up what was made for nothing, whatever its deletion_policy is; work in it is archived all the same. */
+  undo(id: string, reason: string): Promise<CleanupResult> {
+    const { db, store } = this.#given;
+    return this.#inTurnOf(id, async (worktree) => {
+      const going: Worktree = { ...worktree, deletion_policy: 'delete_on_last_claim' };
+      await db.transact(() => store.worktrees.update(going));
+      return this.#cleanUp(id, reason);
+    });
   }
 
   /** Brings back what was archived, under its own name or another. */
@@ -232,30 +258,51 @@ export class WorktreeService {
     });
   }
 
-  /** The worktree of that name, claimed for the session; null where there is none. */
-  async #claimExisting(
+  /** Runs `work` while nothing else happens to the worktree that is wanted. */
+  async #atPlace<T>(
+    wanted: Wanted,
+    work: (repository: Repository, directory: string) => Promise<T>,
+  ): Promise<T> {
+    const { db, sessions, workshop, assertRoom } = this.#given;
+    assertRoom();
+    const session = await db.read(() => sessions.session(wanted.source_session_id));
+    assertOpen(session);
+    const directory = path.resolve(session.cwd, wanted.repo_root ?? '.');
+    const repository = await findRepository(workshop.git, directory);
+    const turn = turnOf(repository.root, wanted.worktree_name);
+    return this.#inTurn([turn], () => work(repository, directory));
+  }
+
+  /** The worktree of that name, as `take` answers it in a transaction; null where there is none. */
+  async #findExisting<T>(
     { root }: Repository,
     wanted: Wanted,
-    keep: Keep,
-  ): Promise<ResponseOf<typeof createWorktree> | null> {
-    const { db, store, claims } = this.#given;
-    const { source_session_id: sessionId, worktree_name } = wanted;
-    const newest = () => store.named(root, worktree_name).at(-1);
+    take: (worktree: Worktree, held: Claim | undefined) => T,
+  ): Promise<T | null> {
+    const { db, store } = this.#given;
+    const newest = () => store.named(root, wanted.worktree_name).at(-1);
     const found = await db.read(newest);
     if (found) await this.#noteIfMissing(found);
-    const claimed = await db.transact(() => {
+    const taken = await db.transact(() => {
       const worktree = newest();
       if (worktree?.status !== 'active' && worktree?.status !== 'retained') return null;
       assertAsWanted(worktree, wanted);
-      const role = activeRole(store.claim(worktree.id, sessionId)) ?? 'owner';
-      const claim = claims.make(worktree.id, sessionId, role);
-      const answer = { ...store.worktree(worktree.id), claim, created: false };
-      keep(answer);
-      return answer;
+      return take(worktree, store.claim(worktree.id, wanted.source_session_id));
     });
     // A name is free once what is left under it is archived.
-    if (!claimed && found) await this.#clearName(found.id);
-    return claimed;
+    if (taken === null && found) await this.#clearName(found.id);
+    return taken;
+  }
+
+  #answer(
+    id: string,
+    claim: Claim,
+    { created }: { created: boolean },
+    keep: Keep,
+  ): ResponseOf<typeof createWorktree> {
+    const answer = { ...this.#given.store.worktree(id), claim, created };
+    keep(answer);
+    return answer;
   }
 
   async #clearName(id: string): Promise<void> {
@@ -264,13 +311,14 @@ export class WorktreeService {
     if (status === 'missing') await this.#cleanUp(id, 'its name was taken again', { anyway: true });
   }
 
-  async #make(
+  /** Makes a worktree. `finish` is part of the transaction that stores it, and gives the answer. */
+  async #make<T>(
     repository: Repository,
     directory: string,
     wanted: Wanted,
-    keep: Keep,
-  ): Promise<ResponseOf<typeof createWorktree>> {
-    const { db, store, claims, workshop, ids, clock, settings, failpoint } = this.#given;
+    finish: (made: Worktree) => T,
+  ): Promise<T> {
+    const { db, store, workshop, ids, clock, settings, failpoint } = this.#given;
     const planned = newWorktree(wanted, {
       id: ids.next('wt'),
       root: workshop.root,
@@ -289,12 +337,10 @@ export class WorktreeService {
       const init_script = await this.#initialise(planned, wanted);
       return db.transact(() => {
         assertOpen(this.#given.sessions.session(wanted.source_session_id));
-        store.create({ ...planned, init_script });
-        const claim = claims.make(planned.id, wanted.source_session_id, 'owner');
+        const made: Worktree = { ...planned, init_script };
+        store.create(made);
         this.#forgetOperation(planned);
-        const answer = { ...store.worktree(planned.id), claim, created: true };
-        keep(answer);
-        return answer;
+        return finish(made);
       });
     });
   }

@@ -24,21 +24,24 @@ describe.for(['codex', 'claude', 'acp'] as const)(
   'the tools of cadre, with the real %s:',
   (provider) => {
     test('a process that it runs is of its session, and its output reaches the model', () =>
-      onServer(configs[provider], async (server) => {
+      onServer(freed(configs[provider]), async (server) => {
         const given = { server, provider };
-        const { turn, processes } = await runTool(given, {});
+        const { turn, processes } = await runTool(given, { isFree: true });
         expect(turn.text).toContain(processes[0]?.process_id);
         expect(turn.status).toBe('completed');
         expect(processes).toMatchObject([{ status: 'completed', stdout_bytes: 13 }]);
       }));
 
-    test('a process in a session that asks is asked for, once, by cadre and not by the agent', () =>
-      onServer(configs[provider], async (server) => {
-        const given = { server, provider };
-        const { turn, processes } = await runTool(given, { permission_mode: 'require_approval' });
-        expect(turn.text).toContain(processes[0]?.process_id);
-        expect(processes).toHaveLength(1);
-      }));
+    test.for([null, 'require_approval'])(
+      'a process in a session that is %s is asked for, once, by cadre and not by the agent',
+      (permission_mode) =>
+        onServer(configs[provider], async (server) => {
+          const given = { server, provider };
+          const { turn, processes } = await runTool(given, { permission_mode });
+          expect(turn.text).toContain(processes[0]?.process_id);
+          expect(processes).toHaveLength(1);
+        }),
+    );
   },
 );
 
@@ -47,14 +50,22 @@ interface Given {
   provider: ProviderId;
 }
 
-/** Has the model call the tool; accepts whatever is asked. */
-async function runTool({ server: { client, directory }, provider }: Given, more: object) {
-  const session = await openSession(client, directory, { provider, ...more });
+/** The same configuration, with the tool freed by the operator. */
+function freed(config: (home: string, model: ModelServer) => string): typeof config {
+  return (home, model) => `${config(home, model)}\n[gateway]\nfree = ["cadre_process_run"]\n`;
+}
+
+/** Has the model call the tool; accepts what is asked where it is not freed. */
+async function runTool(
+  { server: { client, directory }, provider }: Given,
+  { isFree = false, permission_mode = null }: { isFree?: boolean; permission_mode?: string | null },
+) {
+  const session = await openSession(client, directory, { provider, permission_mode });
   const watched = new WatchedSession(client, session.id, PATIENCE_MS);
   await using watch = watched.watch;
   const args = { command: 'echo tool-says-$((6*7))', wait_ms: 20_000 };
   const turnId = await watched.send(`@@tool:cadre_process_run:${JSON.stringify(args)}`);
-  if ('permission_mode' in more) {
+  if (!isFree) {
     const approval = await asked(watch, turnId);
     expect(approval).toMatchObject({ kind: 'command', title: args.command });
     await decide(client, approval, 'accept');
@@ -65,6 +76,6 @@ async function runTool({ server: { client, directory }, provider }: Given, more:
   const approvals = await client.call(endpoints.listApprovals, {
     query: { ...query, status: 'accepted' },
   });
-  expect(approvals).toHaveLength('permission_mode' in more ? 1 : 0);
+  expect(approvals).toHaveLength(isFree ? 0 : 1);
   return { turn: await watched.turn(turnId), processes };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Process } from '../../src/api/processes.ts';
 import type { Session } from '../../src/api/sessions.ts';
-import { onStage, sharedStage, type Stage } from '../sessions/support/stage.ts';
+import { acrossCrash, onStage, sharedStage, type Stage } from '../sessions/support/stage.ts';
 
 type Result = { process: Process; processes: Process[]; stdout_tail: string; stderr_tail: string };
 type Envelope = { ok: boolean; result: Result; error: { code: string; message: string } };
@@ -73,77 +73,118 @@ describe('the process tools', () => {
 
 describe('a command that a tool runs is outside of the sandbox of its agent: it', () => {
   const running = { command: 'echo ran', wait_ms: 30_000 };
-  const calling = (stage: Stage, session: Session) => call(stage, session, 'run', running);
+  const calling = (stage: Stage, session: Session, args: object = running) =>
+    stage.callTool<Result>(session, 'cadre_process_run', args);
+  const none = async (stage: Stage, session: Session) =>
+    expect((await call(stage, session, 'status')).result.processes).toEqual([]);
 
-  it('runs at once where nobody is asked for anything', () =>
+  it('runs at once with the token of the operator, whatever the mode is', () =>
     onStage(async (stage) => {
-      for (const permission_mode of [null, 'default', 'full_access', 'bypass'])
-        expect((await calling(stage, await stage.open({ permission_mode }))).ok).toBe(true);
-    }));
-
-  it('is refused in a read_only session', () =>
-    onStage(async (stage) => {
-      const session = await stage.open({ permission_mode: 'read_only' });
-      expect((await calling(stage, session)).error.code).toBe('unauthorized');
-      expect((await call(stage, session, 'status')).result.processes).toEqual([]);
-    }));
-
-  it.for(['require_approval', 'workspace_write', 'accept_edits', 'a-mode-of-its-agent'])(
-    'is an approval in a session that is %s',
-    (permission_mode) =>
-      onStage(async (stage) => {
+      for (const permission_mode of [null, 'read_only', 'require_approval']) {
         const session = await stage.open({ permission_mode });
-        const turn = await stage.play(session);
-        const accepted = calling(stage, session);
-        const approval = await stage.asked(session.id);
-        expect(approval).toMatchObject({
-          kind: 'command',
-          title: 'echo ran',
-          request: { tool: 'cadre_process_run', command: 'echo ran' },
-        });
-        expect((await call(stage, session, 'status')).result.processes).toEqual([]);
-        await stage.decide(approval, 'accept');
-        expect((await accepted).result.stdout_tail).toBe('ran\n');
+        expect((await call(stage, session, 'run', running)).ok).toBe(true);
+      }
+    }));
 
-        const declined = calling(stage, session);
-        const second = await stage.asked(session.id, 2);
-        await stage.decide(second, 'decline', { reason: 'not this one' });
-        expect((await declined).error).toMatchObject({
-          code: 'unauthorized',
-          message: expect.stringContaining('not this one') as string,
-        });
-        turn.end({ status: 'completed', error: null });
-      }),
-  );
+  it('is shown with all that it is run with, and runs once it is accepted', () =>
+    onStage(async (stage) => {
+      const session = await stage.open({ permission_mode: null, cwd: stage.directory });
+      await stage.play(session);
+      const command = 'echo ran\n# \u202etxt.exe';
+      const asked = { ...running, command, cwd: 'logs/..', timeout_ms: 60_000 };
+      const accepted = calling(stage, session, asked);
+      const approval = await stage.asked(session.id);
+      expect(approval).toMatchObject({ kind: 'command', title: 'echo ran # txt.exe' });
+      expect(approval.request).toEqual({
+        tool: 'cadre_process_run',
+        command,
+        cwd: stage.directory,
+        timeout_ms: 60_000,
+      });
+      await none(stage, session);
+      await stage.decide(approval, 'accept');
+      expect((await accepted).result.stdout_tail).toBe('ran\n');
+
+      const declined = calling(stage, session);
+      const second = await stage.asked(session.id, 2);
+      await stage.decide(second, 'decline', { reason: 'not this one' });
+      expect((await declined).error).toMatchObject({
+        code: 'unauthorized',
+        message: expect.stringContaining('not this one') as string,
+      });
+    }));
+
+  it('is allowed after a restart for the very same arguments, and for no others', () =>
+    acrossCrash(
+      async (stage) => {
+        const session = await stage.open({ permission_mode: null });
+        await stage.play(session);
+        void calling(stage, session).catch(() => undefined);
+        return stage.asked(session.id);
+      },
+      async (stage, approval) => {
+        await stage.decide(approval, 'accept');
+        await stage.provider.nextTurn();
+        const session = await stage.session(approval.session_id);
+        const longer = calling(stage, session, { ...running, timeout_ms: 0 });
+        await stage.asked(session.id, 2);
+        await none(stage, session);
+        expect((await calling(stage, session)).result.stdout_tail).toBe('ran\n');
+        void longer.catch(() => undefined);
+      },
+    ));
 
   it('goes by the mode of the turn that runs', () =>
     onStage(async (stage) => {
-      const session = await stage.open({ permission_mode: 'require_approval' });
-      await stage.send(session, {
-        input: [{ type: 'text', text: 'x' }],
-        permission_mode: 'full_access',
-      });
+      const free = await stage.open({ permission_mode: 'read_only' });
+      const input = [{ type: 'text', text: 'x' }];
+      await stage.send(free, { input, permission_mode: 'full_access' });
       await stage.provider.nextTurn();
-      expect((await calling(stage, session)).ok).toBe(true);
+      expect((await calling(stage, free)).ok).toBe(true);
+      const bound = await stage.open({ permission_mode: 'full_access' });
+      await stage.send(bound, { input, permission_mode: 'read_only' });
+      await stage.provider.nextTurn();
+      const { error } = await calling(stage, bound);
+      expect(error).toMatchObject({
+        code: 'unauthorized',
+        message: expect.stringContaining('another permission_mode') as string,
+      });
+      await none(stage, bound);
     }));
 
-  it('is refused where there is no turn in which anybody could be asked', () =>
+  it('is refused where there is no turn in which anybody could be asked, with the ways out', () =>
     onStage(async (stage) => {
-      const session = await stage.open({ permission_mode: 'require_approval' });
-      const { error } = await calling(stage, session);
-      expect(error.code).toBe('unauthorized');
-      expect(error.message).toContain('no turn');
+      for (const permission_mode of [null, 'default', 'require_approval']) {
+        const session = await stage.open({ permission_mode });
+        const { error } = await calling(stage, session);
+        expect(error.code).toBe('unauthorized');
+        for (const way of ['no turn', 'full_access', '[gateway] free = ["cadre_process_run"]'])
+          expect(error.message).toContain(way);
+        await none(stage, session);
+      }
     }));
+
+  it('runs at once where the operator has freed the tool, but in a read_only session', () =>
+    onStage(
+      async (stage) => {
+        expect((await calling(stage, await stage.open({ permission_mode: null }))).ok).toBe(true);
+        const bound = await stage.open({ permission_mode: 'read_only' });
+        expect((await calling(stage, bound)).error.code).toBe('unauthorized');
+      },
+      { config: { gateway: { free: ['cadre_process_run'] } } },
+    ));
 
   it('is not asked for any more once its turn is interrupted, or its caller has hung up', () =>
     onStage(async (stage) => {
       const session = await stage.open({ permission_mode: 'require_approval' });
       await stage.play(session);
-      const { url, token } = stage.given;
       const caller = new AbortController();
-      const left = fetch(`${url}/v1/mcp/invoke`, {
+      const left = fetch(`${stage.given.url}/v1/mcp/invoke`, {
         method: 'POST',
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        headers: {
+          authorization: `Bearer ${stage.tokenOf(session)}`,
+          'content-type': 'application/json',
+        },
         body: JSON.stringify({
           tool_name: 'cadre_process_run',
           caller_agent_id: session.id,
@@ -164,6 +205,6 @@ describe('a command that a tool runs is outside of the sandbox of its agent: it'
       const { active_turn_id } = await stage.session(session.id);
       await stage.interrupt(session.id, active_turn_id ?? '');
       expect((await interrupted).error.code).toBe('unauthorized');
-      expect((await call(stage, session, 'status')).result.processes).toEqual([]);
+      await none(stage, session);
     }));
 });

@@ -39,22 +39,26 @@ function tokenOf({ env }: ServerConfig): string {
 
 describe('the MCP server that an agent is given with its session', () => {
   it('lists the tools of the gateway and calls them as that session', () =>
-    withRawAgent({}, async (stage) => {
-      const { server, session } = await given(stage);
-      expect(server.name).toBe('cadre');
-      await withToolServer(startOf(server), async (client) => {
-        const { tools } = await client.listTools();
-        expect(tools.map(({ name }) => name)).toContain('cadre_process_run');
-        const { result } = await callTool(client, 'cadre_process_run', {
-          command: 'echo hi',
-          wait_ms: 30_000,
+    withRawAgent(
+      {},
+      async (stage) => {
+        const { server, session } = await given(stage);
+        expect(server.name).toBe('cadre');
+        await withToolServer(startOf(server), async (client) => {
+          const { tools } = await client.listTools();
+          expect(tools.map(({ name }) => name)).toContain('cadre_process_run');
+          const { result } = await callTool(client, 'cadre_process_run', {
+            command: 'echo hi',
+            wait_ms: 30_000,
+          });
+          expect(result.process.session_id).toBe(session.id);
+          expect(result.stdout_tail).toBe('hi\n');
+          expect((await callTool(client, 'cadre_process_run', {})).error.code).toBe('bad_request');
+          expect((await callTool(client, 'nonsense')).error.code).toBe('not_found');
         });
-        expect(result.process.session_id).toBe(session.id);
-        expect(result.stdout_tail).toBe('hi\n');
-        expect((await callTool(client, 'cadre_process_run', {})).error.code).toBe('bad_request');
-        expect((await callTool(client, 'nonsense')).error.code).toBe('not_found');
-      });
-    }));
+      },
+      { gateway: { free: ['cadre_process_run'] } },
+    ));
 
   it('is given to an agent that takes a session up again, too', () =>
     withRawAgent({}, async (stage) => {
@@ -143,5 +147,10 @@ describe("the token of a session's agent", () => {
       await stage.client.call(endpoints.closeSession, { params, body: { reason: 'done' } });
       const closed = await ask(stage, tokenOf(server), '/v1/mcp/invoke', status(session.id));
       expect(closed.status).toBe(400);
+      const listed = await ask(stage, tokenOf(server), '/v1/mcp/capabilities');
+      expect([listed.status, await listed.json()]).toEqual([
+        400,
+        { error: `session ${session.id} is closed: it calls no tools`, code: 'invalid' },
+      ]);
     }));
 });

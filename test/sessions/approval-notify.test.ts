@@ -55,6 +55,35 @@ describe('[approvals] notify_command', () => {
     });
   });
 
+  it('is run for one approval at a time, in their order, and not for one that was resolved meanwhile', async () => {
+    await using directory = tempDirectory('notify');
+    const file = (name: string) => path.join(directory.path, name);
+    using begun = new Fifo(file('begun'));
+    using go = new Fifo(file('go'));
+    // Each run says that it has begun, and ends once it is told to.
+    const command =
+      `mkdir '${file('busy')}' || echo two at once >> '${file('faults')}'; ` +
+      `grep -o '"title":"[^"]*"' > '${begun.path}'; read -r go < '${go.path}'; rmdir '${file('busy')}'`;
+    await withCommand(command, async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      const first = begun.said();
+      for (const title of ['one', 'two', 'three', 'four']) {
+        void turn.ask({ title });
+      }
+      const asked = [];
+      for (let nth = 1; nth <= 4; nth++) asked.push(await stage.asked(session.id, nth));
+      expect((await first).trim()).toBe('"title":"one"');
+      await stage.decide(asked[1] as Approval, 'accept');
+      await stage.decide(asked[2] as Approval, 'decline');
+      const second = begun.said();
+      await fs.promises.writeFile(go.path, 'go\n');
+      expect((await second).trim()).toBe('"title":"four"');
+      await fs.promises.writeFile(go.path, 'go\n');
+      expect(fs.existsSync(file('faults'))).toBe(false);
+    });
+  });
+
   it.each([
     ['fails', 'cat > /dev/null; exit 3', 3],
     ['does not exist', 'no-such-program-anywhere', 127],

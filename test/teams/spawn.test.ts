@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import type { Session } from '../../src/api/sessions.ts';
 import type { SpawnedMember, TeamWithMembers } from '../../src/api/teams.ts';
-import type { Worktree } from '../../src/api/worktrees.ts';
+import type { Claim, Worktree } from '../../src/api/worktrees.ts';
 import { AppError } from '../../src/errors.ts';
 import { kinds, onStage, type Refusal, type Stage } from '../sessions/support/stage.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
@@ -32,6 +32,11 @@ async function inRepository(stage: Stage): Promise<Cast> {
     lead_agent_id: lead.id,
   });
   return castOf(stage, made.body, [lead]);
+}
+
+async function claimsOn(stage: Stage, worktree: { id: string } | null): Promise<Claim[]> {
+  const { body } = await stage.get<{ claims: Claim[] }>(`/v1/worktrees/${worktree?.id}`);
+  return body.claims;
 }
 
 describe('spawning a member', () => {
@@ -112,6 +117,9 @@ describe('spawning a member', () => {
         worktree_id: body.worktree?.id,
       });
       expect(body.member.worktree_id).toBe(body.worktree?.id);
+      expect(await claimsOn(stage, body.worktree)).toMatchObject([
+        { session_id: body.session.id, claim_role: 'owner', released_at: null },
+      ]);
       (await stage.provider.nextTurn()).end(completed);
       await stage.until(({ kind }) => kind === 'delivery.consumed');
       const [, row] = (await cast.view()).members;
@@ -120,23 +128,65 @@ describe('spawning a member', () => {
       const again = await spawn(cast, { worktree });
       expect([again.status, again.body.code]).toEqual([409, 'conflict']);
       await stage.until(({ kind }) => kind === 'team.spawn_failed');
+      expect(await claimsOn(stage, body.worktree)).toHaveLength(1);
       const reused = await spawn(cast, { worktree: { mode: 'reuse', name: 'feature' } });
       expect(reused.body.worktree?.id).toBe(body.worktree?.id);
+      expect(await claimsOn(stage, body.worktree)).toMatchObject([
+        { session_id: body.session.id },
+        { session_id: reused.body.session.id, claim_role: 'consumer' },
+      ]);
       (await stage.provider.nextTurn()).end(completed);
       await stage.times('delivery.consumed', 2);
     }));
 
-  it('is undone, in reverse, where its last step fails', () =>
+  it('leaves the session that wants it as it was: its worktree is its own, and it claims none of a member', () =>
+    onStage(async (stage) => {
+      const cast = await inRepository(stage);
+      const [lead] = cast.agents;
+      const own = await stage.post<Worktree>('/v1/worktrees', {
+        source_session_id: lead.id,
+        worktree_name: 'own',
+      });
+      const claimed = async () => (await stage.session(lead.id)).worktree_id;
+      expect(await claimed()).toBe(own.body.id);
+      const spawned: (Worktree | null)[] = [];
+      for (const name of ['one', 'two']) {
+        const { body } = await spawn(cast, { worktree: { mode: 'create', name } });
+        spawned.push(body.worktree);
+        (await stage.provider.nextTurn()).end(completed);
+        expect(await claimed()).toBe(own.body.id);
+      }
+      const [row] = (await cast.view()).members;
+      expect(row?.worktree?.id).toBe(own.body.id);
+      for (const worktree of spawned) {
+        const [claim, ...others] = await claimsOn(stage, worktree);
+        expect(others).toEqual([]);
+        // The member's claim is the last one: with it the worktree goes.
+        const released = await stage.post<{ worktree: Worktree }>(
+          `/v1/worktrees/${worktree?.id}/release`,
+          { session_id: claim?.session_id, cleanup_if_last_claim: false },
+        );
+        expect(released.body.worktree.status).toBe('retained');
+      }
+    }));
+
+  it('that is refused or fails leaves no claim on a worktree that was there before', () =>
     onStage(
       async (stage) => {
         const cast = await inRepository(stage);
-        const { status, body } = await spawn(cast, { worktree: { mode: 'create', name: 'one' } });
-        expect([status, body.error]).toEqual([409, 'not now']);
-        const failed = await stage.until(({ kind }) => kind === 'team.spawn_failed');
-        expect(failed.payload.error).toEqual({ code: 'conflict', message: 'not now' });
-        const worktrees = (await stage.get<Worktree[]>('/v1/worktrees')).body;
-        expect(worktrees.map((one) => one.status)).toEqual(['cleaned']);
-        expect((await stage.get<Session[]>('/v1/sessions')).body).toHaveLength(1);
+        const { body: there } = await stage.post<Worktree>('/v1/worktrees', {
+          source_session_id: (await stage.open({ cwd: cast.agents[0].cwd })).id,
+          worktree_name: 'there',
+        });
+        for (const mode of ['create', 'reuse']) {
+          const { status } = await spawn(cast, { worktree: { mode, name: 'there' } });
+          expect([mode, status]).toEqual([mode, 409]);
+        }
+        await stage.times('team.spawn_failed', 2);
+        expect(await claimsOn(stage, there)).toHaveLength(1);
+        expect((await stage.session(cast.agents[0].id)).worktree_id).toBeNull();
+        const { body } = await stage.get<Worktree>(`/v1/worktrees/${there.id}`);
+        expect(body.status).toBe('active');
       },
       {
         failpoint(name) {
@@ -144,6 +194,30 @@ describe('spawning a member', () => {
         },
       },
     ));
+
+  it.each(['delete_on_last_claim', 'retain_on_last_claim', 'delete_if_clean'])(
+    'is undone, in reverse, where its last step fails, also under the policy %s',
+    (policy) =>
+      onStage(
+        async (stage) => {
+          const cast = await inRepository(stage);
+          const { status, body } = await spawn(cast, { worktree: { mode: 'create', name: 'one' } });
+          expect([status, body.error]).toEqual([409, 'not now']);
+          const failed = await stage.until(({ kind }) => kind === 'team.spawn_failed');
+          expect(failed.payload.error).toEqual({ code: 'conflict', message: 'not now' });
+          const worktrees = (await stage.get<Worktree[]>('/v1/worktrees')).body;
+          expect(worktrees.map((one) => one.status)).toEqual(['cleaned']);
+          expect((await stage.get<Session[]>('/v1/sessions')).body).toHaveLength(1);
+          expect((await stage.session(cast.agents[0].id)).worktree_id).toBeNull();
+        },
+        {
+          config: { worktrees: { deletion_policy_default: policy } },
+          failpoint(name) {
+            if (name === 'spawn.prepared') throw new AppError('conflict', 'not now');
+          },
+        },
+      ),
+  );
 });
 
 it.each(['spawn.begun', 'worktree.added', 'spawn.prepared'])(
@@ -179,6 +253,10 @@ it.each(['spawn.begun', 'worktree.added', 'spawn.prepared'])(
       expect(await server.client.call(endpoints.listSessions, {})).toHaveLength(1);
       const worktrees = await server.client.call(endpoints.listWorktrees, {});
       expect(worktrees.filter(({ status }) => status !== 'cleaned')).toEqual([]);
+      const { worktree_id } = await server.client.call(endpoints.getSession, {
+        params: { session_id: lead.id },
+      });
+      expect(worktree_id).toBeNull();
       const diagnostics = await server.client.call(endpoints.getCommsDiagnostics, {});
       expect(diagnostics.spawns_under_way).toBe(0);
     } finally {

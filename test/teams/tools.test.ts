@@ -3,6 +3,8 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Delivery, Message, SpawnedMember, TeamView } from '../../src/api/teams.ts';
 import { onStage, type StageOptions } from '../sessions/support/stage.ts';
+import type { Worktree } from '../../src/api/worktrees.ts';
+import { makeRepository, write } from '../worktrees/support/work.ts';
 import { type Cast, completed, makeTeam } from './support/team.ts';
 
 type Result = TeamView &
@@ -160,6 +162,99 @@ describe('membership by tools', () => {
         model_presets: [{ name: 'deep', provider: 'acp', model: 'large', thinking_effort: 'high' }],
       },
     ));
+});
+
+describe('a member that an agent spawns', () => {
+  const input = [{ type: 'text', text: 'go' }];
+
+  it.for([
+    ['full_access', 'read_only'],
+    ['full_access', 'require_approval'],
+    ['full_access', 'default'],
+    ['read_only', 'full_access'],
+    [null, 'workspace_write'],
+    ['full_access', 'a-mode-of-its-agent'],
+    ['read_only', null],
+    [null, null],
+  ] as const)(
+    'of a session that is %s by a turn that is %s has the mode of the turn',
+    ([own, turn]) =>
+      withTeam(async (cast) => {
+        const { stage } = cast;
+        const lead = await stage.open({ permission_mode: own });
+        await stage.post('/v1/teams', { name: 'bound', lead_agent_id: lead.id });
+        await stage.send(lead, { input, permission_mode: turn });
+        await stage.provider.nextTurn();
+        const { result } = await stage.callTool<SpawnedMember>(lead, 'cadre_team_manage');
+        expect(result.session.permission_mode).toBe(turn ?? own);
+        const told = await stage.provider.nextTurn();
+        expect(told.settings.permissionMode).toBe(turn ?? own);
+      }),
+  );
+
+  it('brings no script of the repository to run, whatever the mode', () =>
+    onStage(async (stage) => {
+      const repo = makeRepository(path.join(path.dirname(stage.directory), 'repo'));
+      const marker = path.join(repo, 'marker');
+      write(repo, { '.cadre/worktree-init.sh': `touch '${marker}'\n` });
+      for (const [mode, isMade] of [
+        ['read_only', false],
+        ['workspace_write', true],
+      ] as const) {
+        const lead = await stage.open({ cwd: repo, permission_mode: mode });
+        await stage.post('/v1/teams', { name: mode, lead_agent_id: lead.id });
+        const { ok, result } = await stage.callTool<SpawnedMember>(lead, 'cadre_team_manage', {
+          worktree_name: mode,
+        });
+        expect([mode, ok]).toEqual([mode, isMade]);
+        if (isMade) expect(fs.existsSync(result.worktree?.path ?? '')).toBe(true);
+        expect(fs.existsSync(marker)).toBe(false);
+      }
+      expect((await stage.get<Worktree[]>('/v1/worktrees')).body).toHaveLength(1);
+    }));
+
+  it('with a worktree is shown with repository, name and branch before anything is made', () =>
+    onStage(async (stage) => {
+      const repo = makeRepository(path.join(path.dirname(stage.directory), 'repo'));
+      const lead = await stage.open({ cwd: repo, permission_mode: null });
+      const made = await stage.post<{ team: { id: string } }>('/v1/teams', {
+        name: 'askers',
+        lead_agent_id: lead.id,
+      });
+      await stage.play(lead);
+      const args = { title: 'tester', prompt: 'test', worktree_name: 'feature' };
+      const adding = stage.callTool<SpawnedMember>(lead, 'cadre_team_manage', args);
+      const approval = await stage.asked(lead.id);
+      expect(approval).toMatchObject({
+        kind: 'tool',
+        title: `add a member "tester", make the worktree feature (cadre/feature) of ${repo}`,
+        request: {
+          tool: 'cadre_team_manage',
+          team_id: made.body.team.id,
+          ...args,
+          worktree: { repo_root: repo, worktree_name: 'feature', branch: 'cadre/feature' },
+        },
+      });
+      expect((await stage.get<Worktree[]>('/v1/worktrees')).body).toEqual([]);
+      await stage.decide(approval, 'accept');
+      expect((await adding).result.worktree).toMatchObject({ branch: 'cadre/feature' });
+    }));
+
+  it('is refused before anybody is asked where it could not be added anyway', () =>
+    onStage(async (stage) => {
+      const lead = await stage.open({ permission_mode: null });
+      await stage.post('/v1/teams', { name: 'askers', lead_agent_id: lead.id });
+      await stage.play(lead);
+      for (const args of [
+        { model_preset: 'none' },
+        { provider: 'codex' },
+        { image_paths: ['/x'] },
+      ]) {
+        const { ok } = await stage.callTool(lead, 'cadre_team_manage', args);
+        expect([args, ok]).toEqual([args, false]);
+      }
+      expect(await stage.approvals()).toEqual([]);
+    }));
 });
 
 describe('images', () => {

@@ -41,20 +41,27 @@ test('the tools of cadre are told to it at its start, and need no permission of 
     expect(claude?.args).toContain('--allowedTools=mcp__cadre');
   }));
 
+/** The operator lets agents run commands. */
+const freed = { gateway: { free: ['cadre_process_run'] } };
+
 test('it calls them over its control channel, as its session', () =>
-  withRawClaude({}, async ({ open, agents }) => {
-    const session = await open();
-    await session.run('x');
-    const [claude] = agents;
-    if (!claude) throw new Error('no claude was started');
-    await shakeHands(claude);
-    const listed = await tell(claude, 'list', { id: 1, method: 'tools/list' });
-    expect(JSON.stringify(listed)).toContain('cadre_process_run');
-    const args = { command: 'echo $CADRE_SESSION_ID', wait_ms: 30_000 };
-    const params = { name: 'cadre_process_run', arguments: args };
-    const called = await tell(claude, 'call', { id: 2, method: 'tools/call', params });
-    expect(JSON.stringify(called)).toContain(session.id);
-  }));
+  withRawClaude(
+    {},
+    async ({ open, agents }) => {
+      const session = await open();
+      await session.run('x');
+      const [claude] = agents;
+      if (!claude) throw new Error('no claude was started');
+      await shakeHands(claude);
+      const listed = await tell(claude, 'list', { id: 1, method: 'tools/list' });
+      expect(JSON.stringify(listed)).toContain('cadre_process_run');
+      const args = { command: 'echo $CADRE_SESSION_ID', wait_ms: 30_000 };
+      const params = { name: 'cadre_process_run', arguments: args };
+      const called = await tell(claude, 'call', { id: 2, method: 'tools/call', params });
+      expect(JSON.stringify(called)).toContain(session.id);
+    },
+    freed,
+  ));
 
 test('a call that it takes back takes its approval back, and so does its end', () =>
   withRawClaude(

@@ -40,6 +40,8 @@ export interface PlayedStage<A extends Played> {
 export interface PlayedGiven {
   /** More of `[providers]`. */
   providers?: Fields;
+  /** `[gateway]`. */
+  gateway?: Fields;
   /** More of the agent's environment. */
   env?: Record<string, string>;
 }
@@ -69,7 +71,10 @@ export async function withPlayed<A extends Played>(
   const puppet = path.join(import.meta.dirname, '../fixtures/puppet.mjs');
   const env = { PUPPET_SOCKET: socket, HOME: own.path, ...given.env };
   const configured = { command: process.execPath, args: [puppet], ...settings, env };
-  const config = { providers: { ...given.providers, [provider]: configured } };
+  const config = {
+    gateway: given.gateway ?? {},
+    providers: { ...given.providers, [provider]: configured },
+  };
   const start = () => openRuntime(path.join(own.path, 'data'), { config });
   let runtime = await start();
   const stop = async () => {

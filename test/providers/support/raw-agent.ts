@@ -238,6 +238,8 @@ export interface RawOptions {
   acp?: Record<string, unknown> & { env?: Record<string, string> };
   /** More of `[providers]`. */
   providers?: Record<string, unknown>;
+  /** `[gateway]`. */
+  gateway?: Record<string, unknown>;
   clock?: Clock;
 }
 
@@ -289,7 +291,7 @@ export class RawSession {
 export async function withRawAgent(
   role: Role,
   test: (stage: RawStage) => Promise<void>,
-  { acp = {}, providers = {}, clock }: RawOptions = {},
+  { acp = {}, providers = {}, gateway = {}, clock }: RawOptions = {},
 ): Promise<void> {
   await using own = tempDirectory('raw');
   const agents: RawAgent[] = [];
@@ -303,6 +305,7 @@ export async function withRawAgent(
   const start = () =>
     openRuntime(path.join(own.path, 'data'), {
       config: {
+        gateway,
         providers: {
           ...providers,
           acp: {

@@ -8,6 +8,7 @@ import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
 import { settle } from '../../../src/client/settle.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
+import { SessionTokens } from '../../../src/gateway/session-tokens.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { openRuntime, type TestRuntime, type TestRuntimeOptions } from '../../support/runtime.ts';
 import { tempDirectory } from '../../support/temp.ts';
@@ -20,6 +21,13 @@ export interface Reply<T> {
   status: number;
   headers: Headers;
   body: T;
+}
+
+/** The envelope of a tool: what it gave, or why it failed. */
+export interface ToolReply<T = unknown> {
+  ok: boolean;
+  result: T;
+  error: { code: string; message: string };
 }
 
 /** A refusal's body, or a record's: tests read what they know of it. */
@@ -45,6 +53,15 @@ export interface Stage {
   del<T = Refusal>(path: string): Promise<Reply<T>>;
   /** Opens a session; anything but 200 throws. */
   open(more?: object): Promise<Session>;
+  /** Calls a tool with the token of a session's agent. */
+  callTool<T = unknown>(
+    session: { id: string },
+    tool: string,
+    args?: object,
+    more?: object,
+  ): Promise<ToolReply<T>>;
+  /** The token of a session's agent. */
+  tokenOf(session: { id: string }): string;
   /** Sends a text, or a whole body. */
   send(
     session: { id: string },
@@ -86,10 +103,13 @@ export async function onStage<T>(
   await using own = tempDirectory('stage');
   const provider = playedProvider(played);
   const log = new LogLines();
+  const sessionTokens = new SessionTokens();
+  const tokenOf = ({ id }: { id: string }) => sessionTokens.of(id);
   const given = await openRuntime(options.directory ?? path.join(own.path, 'data'), {
     ...rest,
     clock,
     providers: [provider],
+    sessionTokens,
     logTo: log.sink,
   });
   const events = new Watch(given);
@@ -99,6 +119,18 @@ export async function onStage<T>(
     clock,
     directory: given.directory,
     ...callsOf(given, provider, events),
+    tokenOf,
+    async callTool<T>(session: { id: string }, tool: string, args = {}, more = {}) {
+      const response = await fetch(new URL('/v1/mcp/invoke', given.url), {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${tokenOf(session)}`,
+          'content-type': 'application/json',
+        },
+        body: JSON.stringify({ tool_name: tool, caller_agent_id: session.id, args, ...more }),
+      });
+      return (await response.json()) as ToolReply<T>;
+    },
     seen: events.events,
     until: (matches) => events.until(matches),
     times: (kind, count) => events.times((event) => event.kind === kind, count),

@@ -57,12 +57,14 @@ describe('the defaults', () => {
         env_remove: [],
       },
       sessions: { turn_timeout_ms: null },
-      approvals: { timeout_ms: null, notify_command: null },
+      approvals: { timeout_ms: null, notify_command: null, max_pending_per_session: 32 },
+      gateway: { free: [] },
       teams: {
         enabled: true,
         non_lead_can_add_members: false,
         non_lead_can_remove_members: false,
-        max_hops: null,
+        max_hops: 1000,
+        max_spawned_per_session: 16,
         model_presets: [],
       },
       worktrees: {
@@ -370,4 +372,19 @@ describe('the data directory', () => {
       path.resolve('here'),
     );
   });
+});
+
+test('A tool in [gateway] free that does not exist is refused, and the nearest one named.', () => {
+  expect(load('[gateway]\nfree = ["cadre_process_run"]').gateway.free).toEqual([
+    'cadre_process_run',
+  ]);
+  expect(load(null, { CADRE_GATEWAY_FREE: 'cadre_process_run,cadre_team_manage' })).toMatchObject({
+    gateway: { free: ['cadre_process_run', 'cadre_team_manage'] },
+  });
+  for (const wrong of ['cadre_proces_run', 'cadre_process_runs', 'cadre-process-run'])
+    expect(refusal(`[gateway]\nfree = ["cadre_team_manage", "${wrong}"]`)).toMatch(
+      new RegExp(
+        `^configuration: gateway.free.1: "${wrong}" is no tool; did you mean "cadre_process_run"\\?`,
+      ),
+    );
 });

@@ -1,0 +1,11 @@
+/** Every tool of the gateway. Configuration reads this list, so nothing else is imported here. */
+export const toolNames = [
+  'cadre_process_run',
+  'cadre_process_status',
+  'cadre_process_logs',
+  'cadre_process_kill',
+  'cadre_team_status',
+  'cadre_team_message',
+  'cadre_team_manage',
+] as const;
+export type ToolName = (typeof toolNames)[number];

@@ -1,0 +1,102 @@
+import type { Approval } from '../api/approvals.ts';
+import type { ToolName } from '../api/tool-names.ts';
+import { AppError } from '../errors.ts';
+import { shorten } from '../lib/shorten.ts';
+import type { SessionService } from '../sessions/service.ts';
+import { ToolError } from './envelope.ts';
+import {
+  type Circumstances,
+  type Effect,
+  type Verdict,
+  verdictOf,
+  verdictOfAll,
+  wayOut,
+} from './gate.ts';
+import type { Caller } from './toolkit.ts';
+
+const MAX_TITLE = 200;
+
+/** What a person is shown before it happens, and what the acceptance is good for. */
+export interface Question {
+  kind: Approval['kind'];
+  /** Any text: it is shown in one line, without control characters. */
+  title: string;
+  /** All that will happen. The acceptance is good for these very values. */
+  request: Record<string, unknown>;
+}
+
+/** Brings calls before the gate, and asks where the gate says so. */
+export class Gatekeeper {
+  readonly #sessions: Pick<SessionService, 'permission' | 'ask'>;
+  readonly #freed: () => readonly ToolName[];
+
+  constructor(given: {
+    sessions: Pick<SessionService, 'permission' | 'ask'>;
+    /** The tools that the operator has freed just now. */
+    freed: () => readonly ToolName[];
+  }) {
+    this.#sessions = given.sessions;
+    this.#freed = given.freed;
+  }
+
+  /** Under which circumstances a call is made just now. */
+  async circumstances({ session, isOperator }: Caller): Promise<Circumstances> {
+    const { mode, canAsk } = await this.#sessions.permission(session.id);
+    const asked = isOperator ? 'operator' : canAsk ? 'person' : 'nobody';
+    return { mode, asked, freed: this.#freed() };
+  }
+
+  /**
+   * Resolves once the effects may happen: at once, or when a person has accepted them. Throws `unauthorized` with the
+   * way out where they may not, and `limit_reached` where too much is being asked for.
+   */
+  async pass(
+    caller: Caller,
+    effects: readonly Effect[],
+    question: () => Question,
+  ): Promise<Verdict> {
+    const given = await this.circumstances(caller);
+    const verdict = verdictOfAll(effects, given);
+    const strictest = effects.find((effect) => verdictOf(effect, given) === verdict);
+    if (!strictest || verdict === 'free') return verdict;
+    if (verdict === 'refuse') throw refusal(strictest, given);
+    await this.#ask(caller, strictest, given, question());
+    return verdict;
+  }
+
+  async #ask(
+    { session, gone }: Caller,
+    effect: Effect,
+    { mode }: Circumstances,
+    { kind, title, request }: Question,
+  ): Promise<void> {
+    const shown = { tool: effect.tool, ...request };
+    const asking = { kind, title: oneLine(title), request: shown, subject: shown };
+    const answer = await this.#sessions.ask(session.id, asking, gone).catch((error: unknown) => {
+      if (!(error instanceof AppError) || error.code !== 'too_many') throw error;
+      throw new ToolError('limit_reached', `${error.message}, or ${wayOut(effect, mode)}`);
+    });
+    if (answer.decision === 'accept') return;
+    const why =
+      answer.decision === 'decline'
+        ? (answer.reason ?? 'declined')
+        : 'its turn has ended, or nobody waits for the answer any more';
+    throw new ToolError('unauthorized', `${effect.tool} was not allowed: ${why}`);
+  }
+}
+
+function refusal(effect: Effect, { mode, asked }: Circumstances): ToolError {
+  const what = `${effect.tool} (${effect.action.replaceAll('_', ' ')})`;
+  const said = mode ?? 'default';
+  const why =
+    verdictOf(effect, { mode, asked: 'person', freed: [] }) === 'refuse'
+      ? `is not allowed in the permission_mode ${said}`
+      : `needs an approval in the permission_mode ${said}, and the session is at ${asked === 'nobody' ? 'no turn' : 'a turn'} in which anybody could be asked`;
+  return new ToolError('unauthorized', `${what} ${why}: ${wayOut(effect, mode)}`);
+}
+
+/** A text as one line that a terminal shows as it is. */
+function oneLine(text: string): string {
+  const visible = text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').replaceAll(/ {2,}/g, ' ');
+  return shorten(visible.trim(), MAX_TITLE);
+}

@@ -1,0 +1,62 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import type { InputItem } from '../api/sessions.ts';
+import { AppError } from '../errors.ts';
+import { ForeignFileError, readForeignFile } from '../lib/foreign-file.ts';
+import { MAX_IMAGE_BYTES } from '../sessions/images.ts';
+
+/** An image file that an agent has named. */
+export interface ImageFile {
+  /** As the agent means it: absolute, in the directory of its session where it gave a relative path. */
+  path: string;
+  /** Where that leads just now, over all symbolic links. */
+  real: string;
+  /** Whether it really lies below the directory of the session. */
+  isInside: boolean;
+}
+
+/** Finds out where image files really are. A file that is not there is found missing when it is read. */
+export function locateImages(
+  paths: readonly string[] | null | undefined,
+  cwd: string,
+): Promise<ImageFile[]> {
+  return Promise.all(
+    (paths ?? []).map(async (given) => {
+      const named = path.resolve(cwd, given);
+      const real = await fs.realpath(named).catch(() => named);
+      return { path: named, real, isInside: isBelow(cwd, real) };
+    }),
+  );
+}
+
+/**
+ * Reads image files at the places that were found, and follows no link on the way: what was judged is what is read.
+ * Throws `invalid` for a file that cannot be read, or is larger than 5 MiB.
+ */
+export function readImages(files: readonly ImageFile[]): Promise<InputItem[]> {
+  return Promise.all(
+    files.map(async (file) => ({
+      type: 'image' as const,
+      data: (await bytesOf(file)).toString('base64'),
+    })),
+  );
+}
+
+async function bytesOf({ path: named, real }: ImageFile): Promise<Buffer> {
+  const failed = (why: string) =>
+    new AppError('invalid', `the image ${named} cannot be read: ${why}`);
+  try {
+    const name = path.relative('/', real);
+    const bytes = await readForeignFile('/', name, { maxBytes: MAX_IMAGE_BYTES });
+    if (bytes) return bytes;
+  } catch (error) {
+    if (error instanceof ForeignFileError) throw failed(error.message);
+    throw failed((error as NodeJS.ErrnoException).code ?? 'unknown error');
+  }
+  throw failed('no such file');
+}
+
+function isBelow(directory: string, file: string): boolean {
+  const way = path.relative(directory, file);
+  return way !== '' && !path.isAbsolute(way) && way.split(path.sep)[0] !== '..';
+}

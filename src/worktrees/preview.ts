@@ -1,0 +1,13 @@
+import type { Git } from './git.ts';
+import { findRepository } from './repository.ts';
+import { branchFor } from './worktree.ts';
+
+/** Which repository and branch a worktree of that name would be of, asked for in a directory. Throws `invalid`. */
+export async function previewWorktree(
+  git: Git,
+  { directory, worktree_name }: { directory: string; worktree_name: string },
+): Promise<{ repo_root: string; worktree_name: string; branch: string }> {
+  const { root } = await findRepository(git, directory);
+  const branch = branchFor({ worktree_name, source_session_id: '' });
+  return { repo_root: root, worktree_name, branch };
+}
