@@ -14,7 +14,12 @@ export const approval = z
     kind: z.enum(['command', 'file_change', 'tool', 'question']),
     title: z.string(),
     request: z.unknown().describe('What the agent asked, word for word.'),
-    subject: z.unknown().describe('What it is about: equal requests have equal subjects.'),
+    subject: z
+      .unknown()
+      .describe(
+        'All that it would do: requests with equal subjects are the same. Null where the agent does not tell that ' +
+          'exactly: accepted while the agent is away, it is asked for again.',
+      ),
     answers: z.record(z.string(), z.array(z.string())).nullable(),
     held: z
       .boolean()

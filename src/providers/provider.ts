@@ -69,7 +69,11 @@ export interface AgentRequest {
   title: string;
   /** Word for word. */
   request: unknown;
-  /** What makes two requests the same: tool, command, directory and arguments. */
+  /**
+   * All that it would do: tool, command, directory, arguments, contents; requests with equal subjects are the same.
+   * Null where the agent does not tell exactly what it would do: then no other request is the same, and one that was
+   * accepted while the agent was away is asked for again.
+   */
   subject: unknown;
 }
 

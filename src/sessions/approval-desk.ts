@@ -102,11 +102,11 @@ export class ApprovalDesk {
     this.#closed = true;
   }
 
-  /** Whether an approved request and a new one are the same. */
+  /** Whether an approved request and a new one would do the same, as far as both tell exactly what they would do. */
   isSame(approval: Approval, request: AgentRequest): boolean {
-    return (
-      approval.kind === request.kind && isDeepStrictEqual(approval.subject, plain(request.subject))
-    );
+    const { kind, subject } = approval;
+    if (subject === null || subject === undefined || kind !== request.kind) return false;
+    return isDeepStrictEqual(subject, plain(request.subject));
   }
 
   /** Lets an approval expire when its time is up, if it has one. */

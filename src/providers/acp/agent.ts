@@ -23,7 +23,13 @@ import {
   openedSession,
   wantedOf,
 } from './options.ts';
-import { approvalRequest, outcomeFor, readPermission } from './permission.ts';
+import {
+  approvalRequest,
+  mergeCalls,
+  outcomeFor,
+  readPermission,
+  type ToldCall,
+} from './permission.ts';
 import type { AcpSettings } from './provider.ts';
 import { readPromptUsage, readUpdate } from './updates.ts';
 
@@ -182,7 +188,8 @@ class AcpAgent implements Agent {
   #choices: Choice[] = [];
   /** What was last asked for of each choice; what was not asked for is as the session began. */
   readonly #chosen = new Map<Choice, string>();
-  readonly #tools = new Map<string, ToolChange>();
+  /** What was told of the tool calls of this turn that have not ended. */
+  readonly #calls = new Map<string, ToldCall>();
   #asksUs = false;
   #cancelled = false;
   readonly #stderr: () => string;
@@ -300,7 +307,7 @@ class AcpAgent implements Agent {
 
   async prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome> {
     this.#cancelled = false;
-    this.#tools.clear();
+    this.#calls.clear();
     this.#asksUs = settings.permissionMode === 'require_approval';
     await this.#apply(settings);
     const prompt = await Promise.all(input.map((item) => this.#contentOf(item)));
@@ -428,9 +435,14 @@ class AcpAgent implements Agent {
     const update = readUpdate(raw);
     if (update === 'unknown') this.#options.onUnknown();
     if (typeof update === 'string') return undefined;
-    if (update.type === 'tool')
-      this.#tools.set(update.ref, { ...this.#tools.get(update.ref), ...update.change });
+    if (update.type === 'tool') this.#noteCall(update.ref, raw as ToldCall, update.change.status);
     return this.#options.sink.update(update);
+  }
+
+  /** What was told of a call that has ended says nothing of another one under its name. */
+  #noteCall(ref: string, told: ToldCall, status: ToolChange['status']): void {
+    if (status === 'completed' || status === 'failed') this.#calls.delete(ref);
+    else this.#calls.set(ref, mergeCalls(this.#calls.get(ref) ?? {}, told));
   }
 
   /** An agent may change its mode by itself: the next turn has to know, to set it back. */
@@ -447,7 +459,7 @@ class AcpAgent implements Agent {
     const { tool, options } = permission;
     // For some agents this is the first mention of the tool.
     if (tool) await this.#options.sink.update({ type: 'tool', ref: tool.ref, change: tool.change });
-    const request = approvalRequest(permission, tool ? this.#tools.get(tool.ref) : undefined);
+    const request = approvalRequest(permission, tool ? this.#calls.get(tool.ref) : undefined);
     if (!this.#asksUs) {
       return this.#refuse(
         'permission_required',

@@ -26,7 +26,7 @@ test.for([
   ['Write', { file_path: '/a', content: 'x' }, 'file_change', 'Write /a'],
   ['Edit', { file_path: '/a', old_string: 'x' }, 'file_change', 'Edit /a'],
   ['WebFetch', { url: 'http://x' }, 'tool', 'WebFetch http://x'],
-  ['mcp__a__b', { what: 1 }, 'tool', 'mcp__a__b'],
+  ['mcp__a__b', { what: 1 }, 'tool', 'mcp__a__b: {"what":1}'],
 ] as const)('%s is asked of people as what it is', ([tool, input, kind, title]) =>
   withRawClaude(asks('q', tool, input), async ({ open, client }) => {
     const session = await open(asking);
