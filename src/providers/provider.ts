@@ -161,6 +161,8 @@ export interface Provider {
   readonly imagesByAgent?: boolean;
   /** Whether it could start an agent, told cheaply: null, or what is wrong and what to do. */
   problem(): string | null;
+  /** Why an agent of it did not come up when one was last started, or null. It is tried again all the same. */
+  startFailure?(): string | null;
   /** Why no agent of it could ever have the settings, or null. What only an agent knows is not told here. */
   objection?(settings: TurnSettings): ProviderError | null;
   /** For diagnostics. */

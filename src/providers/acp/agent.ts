@@ -13,8 +13,8 @@ import {
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
-import { answered, saidOfExit, tailOf, withTail } from '../agent-process.ts';
-import { type AcpConnection, agentError, connectAcp, isClosed } from './connection.ts';
+import { answered, endOf, exitsWithin, tailOf } from '../agent-process.ts';
+import { type AcpConnection, agentError, connectAcp } from './connection.ts';
 import {
   type Choice,
   choicesOf,
@@ -46,7 +46,7 @@ const MAX_HISTORY_MS = 10_000;
 const MAX_LIST_PAGES = 100;
 /** An agent whose turn has failed by what it asked for has this long to stop. */
 const REFUSED_GRACE_MS = 10_000;
-/** An agent that closed its connection has this long to go by itself. */
+/** An agent whose connection is of no use any more has this long to go by itself. */
 const LOST_GRACE_MS = 1000;
 
 export interface AgentOptions {
@@ -64,6 +64,8 @@ export interface AgentOptions {
   onUnknown: () => void;
   /** Told what the agent says of itself. */
   onVersion: (version: string) => void;
+  /** Has an agent come up, and notes whether it did. */
+  starting: <T>(start: () => Promise<T>) => Promise<T>;
 }
 
 /** Starts an agent for one session, or resumes the session in a new one. Errors as in `Provider.open`. */
@@ -116,17 +118,17 @@ async function startAgent<T>(
   options: AgentOptions,
   use: (agent: AcpAgent) => Promise<T>,
 ): Promise<T> {
-  const child = await startChild(options);
-  const agent = new AcpAgent(child, options);
-  const abort = () => void child.end(0);
+  let agent: AcpAgent | undefined;
+  const abort = () => void agent?.end(0);
   options.signal.addEventListener('abort', abort);
-  if (options.signal.aborted) abort();
   try {
+    const started = new AcpAgent(await startChild(options), options);
+    agent = started;
     options.signal.throwIfAborted();
-    await agent.initialize();
-    return await use(agent);
+    await options.starting(() => started.initialize());
+    return await use(started);
   } catch (error) {
-    await agent.end(0);
+    await agent?.end(0);
     throw error;
   } finally {
     options.signal.removeEventListener('abort', abort);
@@ -192,7 +194,6 @@ class AcpAgent implements Agent {
   readonly #calls = new Map<string, ToldCall>();
   #asksUs = false;
   #cancelled = false;
-  readonly #stderr: () => string;
   /** Set while nothing it says is of a turn: it replays the history of a session, or confirms its settings. */
   #isDeaf = false;
   #lastHeardAt = 0;
@@ -202,14 +203,18 @@ class AcpAgent implements Agent {
     this.#child = child;
     this.#options = options;
     this.pid = child.pid;
-    this.#stderr = tailOf(child.stderr);
     this.#connection = connectAcp(child, {
       onUpdate: (params) => this.#update(params),
       onPermission: (params, withdrawn) => this.#permission(params, withdrawn),
       onUnknown: options.onUnknown,
     });
-    void this.#connection.closed.then(() => this.#endOnceLost());
-    this.gone = saidOfExit(child.exited).then((how) => withTail(how, this.#stderr()));
+    const { heard, strays } = this.#connection;
+    const stderr = tailOf(child.stderr);
+    this.gone = endOf(child, {
+      heard,
+      stderr: () => stderr() || strays.last,
+      clock: options.clock,
+    });
   }
 
   async initialize(): Promise<void> {
@@ -325,7 +330,7 @@ class AcpAgent implements Agent {
       if (turn.refused) return turn.refused;
       const said = agentError(error);
       if (said) return failed('provider_error', `the agent failed: ${said.message}`);
-      return failed('provider_exited', await this.#describeLoss(error));
+      return failed('provider_exited', await this.#describeLoss());
     } finally {
       turn.limit?.[Symbol.dispose]();
       this.#turn = undefined;
@@ -413,12 +418,13 @@ class AcpAgent implements Agent {
   async #ask(method: string, params: object): Promise<unknown> {
     const { clock, settings } = this.#options;
     const limits = { ms: settings.requestTimeoutMs, clock, gone: this.gone };
+    const answer = this.#connection.request(method, params).catch(async (error: unknown) => {
+      throw agentError(error) ? error : new Error(await this.#describeLoss(), { cause: error });
+    });
     try {
-      return await answered(this.#connection.request(method, params), limits);
+      return await answered(answer, limits);
     } catch (error) {
-      const said =
-        agentError(error)?.message ??
-        (isClosed(error) ? await this.#describeLoss(error) : (error as Error).message);
+      const said = agentError(error)?.message ?? (error as Error).message;
       throw new ProviderError(
         'provider_unavailable',
         `acp: the agent failed at ${method}: ${said}`,
@@ -497,22 +503,10 @@ class AcpAgent implements Agent {
   }
 
   /** Why the connection ended. An agent that lives on without one is of no use: it is ended. */
-  async #describeLoss(cause: unknown): Promise<string> {
-    const how = await this.#endOnceLost(isClosed(cause) ? LOST_GRACE_MS : 0);
-    if (how !== null) return `the agent ${how}`;
-    return `the agent broke the protocol and was ended: ${cause instanceof Error ? cause.message : String(cause)}`;
-  }
-
-  /** Resolves with how it went by itself; null: it did not, and was ended. */
-  async #endOnceLost(graceMs = LOST_GRACE_MS): Promise<string | null> {
-    const decided = new AbortController();
-    const grace = this.#options.clock.sleep(graceMs, decided.signal).then(
-      () => null,
-      () => null,
-    );
-    const how = await Promise.race([this.gone, grace]).finally(() => decided.abort());
-    if (how === null) await this.#child.end(0);
-    return how;
+  async #describeLoss(): Promise<string> {
+    if (!(await exitsWithin(this.#child, LOST_GRACE_MS, this.#options.clock)))
+      await this.#child.end(0);
+    return `the agent ${await this.gone}`;
   }
 }
 
