@@ -1,5 +1,5 @@
 import type { AuthStatus, Model } from '../api/providers.ts';
-import type { Approval } from '../api/approvals.ts';
+import type { Approval, Question } from '../api/approvals.ts';
 import type { Session, StoredInputItem, Usage } from '../api/sessions.ts';
 
 /** What a provider can do; callers ask this instead of asking which provider it is. */
@@ -69,6 +69,8 @@ export interface AgentRequest {
   title: string;
   /** Word for word. */
   request: unknown;
+  /** What it wants to know, where its kind is `question` and it says that in parts. */
+  questions?: readonly Question[];
   /**
    * All that it would do: tool, command, directory, arguments, contents; requests with equal subjects are the same.
    * Null where the agent does not tell exactly what it would do: then no other request is the same, and one that was

@@ -138,6 +138,7 @@ export class ApprovalDesk {
       title: request.title,
       request: request.request,
       subject: request.subject,
+      questions: request.questions ? [...request.questions] : null,
       answers: null,
       held: false,
       status: 'pending',

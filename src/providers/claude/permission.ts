@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Question } from '../../api/approvals.ts';
 import { approvalTitle } from '../approval-title.ts';
 import type { AgentAnswer, AgentRequest } from '../provider.ts';
 import { approvalKindOf, titleOf } from './tools.ts';
@@ -43,7 +44,22 @@ export function approvalRequest(permission: Permission, cwd: string): AgentReque
     title: approvalTitle(title, isNamed ? null : JSON.stringify(input)),
     request: raw,
     subject: isWhole ? subject : null,
+    ...(tool === 'AskUserQuestion' ? { questions: questionsIn(input) } : {}),
   };
+}
+
+/** Claude takes any text beside its options. */
+function questionsIn(input: object): Question[] {
+  return (asked.safeParse(input).data?.questions ?? []).map((one) => ({
+    id: one.question,
+    question: one.question,
+    header: one.header ?? null,
+    options: one.options.map(({ label, description }) => ({ label, description })),
+    free: true,
+    multiple: one.multiSelect,
+    required: true,
+    type: 'text',
+  }));
 }
 
 /** A model words the same command differently each time, and what it does is the same. */
@@ -84,7 +100,22 @@ function deny(message: string): { behavior: 'deny'; message: string } {
 
 const asked = z.looseObject({
   questions: z.array(
-    z.looseObject({ question: z.string(), header: z.string().optional().catch(undefined) }),
+    z.looseObject({
+      question: z.string(),
+      header: z.string().optional().catch(undefined),
+      options: z
+        .array(
+          z.looseObject({
+            label: z.string(),
+            description: z
+              .string()
+              .nullish()
+              .transform((text) => text ?? null),
+          }),
+        )
+        .catch([]),
+      multiSelect: z.boolean().catch(false),
+    }),
   ),
 });
 

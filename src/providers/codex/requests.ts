@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Question } from '../../api/approvals.ts';
 import type { AgentAnswer, AgentRequest } from '../provider.ts';
 import type { Params } from './connection.ts';
 import { approvalTitle, cutTitle } from '../approval-title.ts';
@@ -81,13 +82,32 @@ const elicitation = z.looseObject({
     .catch(null),
   requestedSchema: z
     .looseObject({
-      properties: z.record(z.string(), z.looseObject({ type: text })).catch({}),
+      properties: z
+        .record(
+          z.string(),
+          z.looseObject({
+            type: text,
+            title: text,
+            description: text,
+            enum: z.array(z.string()).optional().catch(undefined),
+          }),
+        )
+        .catch({}),
+      required: z.array(z.string()).catch([]),
     })
     .nullish()
     .catch(null),
 });
 const questions = z.looseObject({
-  questions: z.array(z.looseObject({ id: z.string(), question: z.string(), header: text })),
+  questions: z.array(
+    z.looseObject({
+      id: z.string(),
+      question: z.string(),
+      header: text,
+      isOther: z.boolean().catch(true),
+      options: z.array(z.looseObject({ label: z.string(), description: text })).catch([]),
+    }),
+  ),
 });
 
 type Kind = (params: Params, items: Items) => Asked | null;
@@ -141,7 +161,12 @@ const kinds: Record<string, Kind> = {
     if (!data) return null;
     const title = data.questions.map(({ question }) => question).join(' ');
     return {
-      ...about(params, { kind: 'question', title, subject: { questions: data.questions } }),
+      ...about(params, {
+        kind: 'question',
+        title: cutTitle(title),
+        subject: { questions: data.questions },
+        questions: data.questions.map(questionOf),
+      }),
       answer: (given) => ({ answers: answersTo(data.questions, given) }),
     };
   },
@@ -264,7 +289,48 @@ function wishOf(asked: Elicitation): Omit<AgentRequest, 'request'> {
   }
   const title = [message ?? `a question of ${serverName}`, url ?? []].flat().join(' ');
   const kind = fieldsOf(asked).length > 0 ? 'question' : 'tool';
-  return { kind, title: cutTitle(title), subject: null };
+  const questions = kind === 'question' ? { questions: questionsOfForm(asked) } : {};
+  return { kind, title: cutTitle(title), subject: null, ...questions };
+}
+
+/** A question of codex itself, as all providers put them. */
+function questionOf({
+  id,
+  question,
+  header,
+  options,
+  isOther,
+}: z.output<typeof questions>['questions'][number]): Question {
+  return {
+    id,
+    question,
+    header: header ?? null,
+    options: options.map(({ label, description }) => ({ label, description: description ?? null })),
+    free: isOther || options.length === 0,
+    multiple: true,
+    required: true,
+    type: 'text',
+  };
+}
+
+const BOOLEANS = ['yes', 'no', 'true', 'false'];
+
+/** The fields of a form of an MCP server. */
+function questionsOfForm({ requestedSchema: schema }: Elicitation): Question[] {
+  return Object.entries(schema?.properties ?? {}).map(([id, field]) => {
+    const { type, title, description } = field;
+    const labels = type === 'boolean' ? BOOLEANS : (field.enum ?? []);
+    return {
+      id,
+      question: description ?? title ?? id,
+      header: title ?? null,
+      options: labels.map((label) => ({ label, description: null })),
+      free: labels.length === 0,
+      multiple: type === 'array',
+      required: schema?.required.includes(id) ?? false,
+      type: type === 'number' || type === 'integer' ? type : 'text',
+    };
+  });
 }
 
 function fieldsOf({ requestedSchema: schema }: Elicitation): [string, string | null][] {
