@@ -37,8 +37,8 @@ import { acpProvider } from './providers/acp/provider.ts';
 import { claudeProvider } from './providers/claude/provider.ts';
 import { codexProvider } from './providers/codex/provider.ts';
 import type { AgentTools, Provider } from './providers/provider.ts';
-import { ProviderRegistry } from './providers/registry.ts';
 import { Notifier } from './notify/notifier.ts';
+import { ProviderRegistry, wrongWith } from './providers/registry.ts';
 import { recover } from './recovery/recover.ts';
 import { verifySessions } from './recovery/verify.ts';
 import { StorageBudget } from './retention/budget.ts';
@@ -637,7 +637,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   function health(): Health {
     const broken = providers
       .all()
-      .filter((provider) => provider.enabled && provider.problem() !== null);
+      .filter((provider) => provider.enabled && wrongWith(provider) !== null);
     const status = broken.length > 0 ? 'degraded' : 'ok';
     return {
       status,
@@ -715,6 +715,7 @@ function configuredProviders(
     acpProvider({
       settings: {
         enabled: acp?.enabled ?? false,
+        configured: acp !== undefined && acp !== null,
         command: acp?.command ?? null,
         args: acp?.args ?? [],
         env: acp?.env ?? {},

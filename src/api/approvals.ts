@@ -5,6 +5,20 @@ import { providerId, sessionParam } from './sessions.ts';
 
 export const approvalStatus = z.enum(['pending', 'accepted', 'declined', 'expired', 'cancelled']);
 
+export const question = z
+  .looseObject({
+    id: z.string().describe('Its name in the answers; its text and its heading name it, too.'),
+    question: z.string(),
+    header: z.string().nullable(),
+    options: z.array(z.looseObject({ label: z.string(), description: z.string().nullable() })),
+    free: z.boolean().describe('Whether another text than an option is taken.'),
+    multiple: z.boolean().describe('Whether several answers are taken.'),
+    required: z.boolean(),
+    type: z.enum(['text', 'number', 'integer']),
+  })
+  .meta({ id: 'Question', description: 'One question of an approval of the kind `question`.' });
+export type Question = z.output<typeof question>;
+
 export const approval = z
   .looseObject({
     id: z.string(),
@@ -14,11 +28,24 @@ export const approval = z
     kind: z.enum(['command', 'file_change', 'tool', 'question']),
     title: z.string(),
     request: z.unknown().describe('What the agent asked, word for word.'),
-    subject: z.unknown().describe('What it is about: equal requests have equal subjects.'),
+    subject: z
+      .unknown()
+      .describe(
+        'All that it would do: requests with equal subjects are the same. Null where the agent does not tell that ' +
+          'exactly: accepted while the agent is away, it is asked for again.',
+      ),
+    questions: z
+      .array(question)
+      .nullish()
+      .describe(
+        'What has to be answered to accept a question; null where the agent does not say it in parts.',
+      ),
     answers: z.record(z.string(), z.array(z.string())).nullable(),
     held: z
       .boolean()
-      .describe('Accepted while no agent was there to hear of it; it is told when it is resumed.'),
+      .describe(
+        'Accepted while no agent was there to hear of it; false again once its turn goes on or has ended.',
+      ),
     status: approvalStatus,
     decision: z.enum(['accept', 'decline']).nullable(),
     decided_by: z.string().nullable(),
@@ -44,7 +71,10 @@ export const decideApproval = endpoint({
     answers: z
       .record(z.string(), z.array(z.string()))
       .nullish()
-      .describe('To accept a question: what is answered, by the id or text of each question.'),
+      .describe(
+        'To accept a question: what is answered, by the id, text or heading of each of its questions. Each that is ' +
+          'required has to be answered, by one text or more; other names are refused.',
+      ),
   }),
   response: approval,
   errors: ['not_found', 'approval_resolved'],

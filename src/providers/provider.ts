@@ -1,5 +1,5 @@
 import type { AuthStatus, Model } from '../api/providers.ts';
-import type { Approval } from '../api/approvals.ts';
+import type { Approval, Question } from '../api/approvals.ts';
 import type { Session, StoredInputItem, Usage } from '../api/sessions.ts';
 
 /** What a provider can do; callers ask this instead of asking which provider it is. */
@@ -69,7 +69,13 @@ export interface AgentRequest {
   title: string;
   /** Word for word. */
   request: unknown;
-  /** What makes two requests the same: tool, command, directory and arguments. */
+  /** What it wants to know, where its kind is `question` and it says that in parts. */
+  questions?: readonly Question[];
+  /**
+   * All that it would do: tool, command, directory, arguments, contents; requests with equal subjects are the same.
+   * Null where the agent does not tell exactly what it would do: then no other request is the same, and one that was
+   * accepted while the agent was away is asked for again.
+   */
   subject: unknown;
 }
 
@@ -157,6 +163,8 @@ export interface Provider {
   readonly imagesByAgent?: boolean;
   /** Whether it could start an agent, told cheaply: null, or what is wrong and what to do. */
   problem(): string | null;
+  /** Why an agent of it did not come up when one was last started, or null. It is tried again all the same. */
+  startFailure?(): string | null;
   /** Why no agent of it could ever have the settings, or null. What only an agent knows is not told here. */
   objection?(settings: TurnSettings): ProviderError | null;
   /** For diagnostics. */

@@ -87,7 +87,7 @@ export class ProviderRegistry {
 
 function describe(provider: Provider): ProviderRecord {
   const { id, displayName, enabled, capabilities } = provider;
-  const problem = provider.problem();
+  const problem = wrongWith(provider);
   return {
     id,
     display_name: displayName,
@@ -96,6 +96,12 @@ function describe(provider: Provider): ProviderRecord {
     detail: problem ?? 'ready',
     capabilities: { ...capabilities },
   };
+}
+
+/** Why a provider is not healthy: it cannot start an agent, or could not when it last tried. Null where it is. */
+export function wrongWith(provider: Provider): string | null {
+  const failure = provider.startFailure?.() ?? null;
+  return provider.problem() ?? (failure === null ? null : `the last start failed: ${failure}`);
 }
 
 /** What a provider says when it is asked over HTTP: that it cannot is no bug of ours. */

@@ -13,7 +13,6 @@ export interface Found {
   approvalsOf: (turnId: string) => readonly Approval[];
   /** Whether the provider of a turn's session could take it up again. */
   canResume: (turn: Turn) => boolean;
-  now: number;
 }
 
 /** What is to be done about it. */
@@ -24,7 +23,7 @@ export interface Plan {
   failTurns: Turn[];
   /** They wait for somebody to answer: turn, session and approvals are kept. */
   keepTurns: Turn[];
-  /** They waited, and nothing they waited for is still good: their sessions fail with them. */
+  /** They waited, and nobody could take them up again: their sessions fail with them. */
   orphanTurns: Turn[];
   /** Sessions whose pointer names a turn that is not there or has ended. */
   clearPointers: Session[];
@@ -53,15 +52,14 @@ export function planRecovery(found: Found): Plan {
 
 function fateOf(
   turn: Turn,
-  { approvalsOf, canResume, now }: Found,
+  { approvalsOf, canResume }: Found,
 ): 'start' | 'fail' | 'keep' | 'orphan' {
   if (turn.interrupt_requested_at !== null) return 'fail';
   if (turn.status === 'accepted') return 'start';
   if (turn.status === 'running') return 'fail';
   if (!canResume(turn)) return 'orphan';
   const approvals = approvalsOf(turn.turn_id);
-  const pending = approvals.filter(({ status }) => status === 'pending');
-  if (pending.some(({ expires_at: end }) => end === null || end > now)) return 'keep';
-  if (pending.length > 0) return 'orphan';
+  // One whose time is up expires once the server runs, as it would have while it ran.
+  if (approvals.some(({ status }) => status === 'pending')) return 'keep';
   return approvals.some(({ status }) => status === 'accepted') ? 'start' : 'orphan';
 }

@@ -70,7 +70,6 @@ export async function recover(given: RecoverOptions): Promise<Recovered> {
       turn: (id) => store.turns.get(id),
       approvalsOf: (turnId) => store.approvalsOf(turnId),
       canResume: (turn) => given.canResume(store.session(turn.session_id)),
-      now: clock.now(),
     });
     const repairs = new Repairs(given);
     for (const session of uniqueById([...plan.clearPointers, ...plan.readySessions])) {

@@ -72,7 +72,7 @@ export class ApprovalDesk {
       const approval = await this.#db.transact(() => this.#open(id, sessionId, turnId, request));
       if (!approval) return { decision: 'cancelled' };
       this.#notify(approval);
-      using _expiry = this.watchExpiry(approval);
+      using _expiry = this.watchExpiry(approval, wholeTime(approval));
       withdrawn.addEventListener('abort', () => void this.#withdraw(approval), { once: true });
       if (withdrawn.aborted) void this.#withdraw(approval);
       return await answered.promise;
@@ -108,19 +108,25 @@ export class ApprovalDesk {
     this.#closed = true;
   }
 
-  /** Whether an approved request and a new one are the same. */
+  /** Whether an approved request and a new one would do the same, as far as both tell exactly what they would do. */
   isSame(approval: Approval, request: AgentRequest): boolean {
-    return (
-      approval.kind === request.kind && isDeepStrictEqual(approval.subject, plain(request.subject))
-    );
+    const { kind, subject } = approval;
+    if (subject === null || subject === undefined || kind !== request.kind) return false;
+    return isDeepStrictEqual(subject, plain(request.subject));
   }
 
-  /** Lets an approval expire when its time is up, if it has one. */
-  watchExpiry(approval: Approval): Disposable {
+  /**
+   * Lets an approval expire in `leftMs`, if it has an end. One that an earlier run of the server opened has what the
+   * wall clock leaves of its time, and never more than its whole time: that clock may have been set back.
+   */
+  watchExpiry(approval: Approval, leftMs = this.#timeLeft(approval)): Disposable {
     if (approval.expires_at === null) return { [Symbol.dispose]: () => undefined };
-    return this.#clock.after(Math.max(0, approval.expires_at - this.#clock.now()), () =>
-      this.#onExpired(approval),
-    );
+    return this.#clock.after(leftMs, () => this.#onExpired(approval));
+  }
+
+  #timeLeft(approval: Approval): number {
+    const left = (approval.expires_at ?? 0) - this.#clock.now();
+    return Math.min(Math.max(0, left), wholeTime(approval));
   }
 
   #open(id: string, sessionId: string, turnId: string, request: AgentRequest): Approval | null {
@@ -139,6 +145,7 @@ export class ApprovalDesk {
       title: request.title,
       request: request.request,
       subject: request.subject,
+      questions: request.questions ? [...request.questions] : null,
       answers: null,
       held: false,
       status: 'pending',
@@ -176,6 +183,11 @@ export class ApprovalDesk {
     }
     this.#asking.get(approval.id)?.answer({ decision: 'cancelled' });
   }
+}
+
+/** How long an approval may wait, in ms. */
+function wholeTime({ expires_at: end, created_at: begin }: Approval): number {
+  return (end ?? begin) - begin;
 }
 
 /** As it will be once it was stored and read again. */

@@ -24,9 +24,15 @@ export function cancelApprovals(turn: Turn, reason: string, { store, clock }: Ro
   });
 }
 
+/** What was accepted while the turn had no agent is of no use once that has heard of it, or the turn has ended. */
+export function releaseHeld(turnId: string, { store }: Pick<Rows, 'store'>): void {
+  for (const approval of store.approvalsOf(turnId))
+    if (approval.held) store.approvals.update({ ...approval, held: false });
+}
+
 /**
  * Ends a turn that has not ended, in the running transaction: its approvals are cancelled, its open items closed,
- * its session is free. An interrupt that was stored first is how it ends, whatever else its agent says.
+ * its session is free. An interrupt that was stored first is how it ends, and why, whatever else its agent says.
  * `output` is what its agent says just now; without one, or where the disk refused some of it, the rows tell.
  */
 export function endTurnInRows(
@@ -37,8 +43,11 @@ export function endTurnInRows(
 ): { ended: Turn; cancelled: Approval[] } {
   const { store, clock } = rows;
   const cancelled = cancelApprovals(turn, 'the turn ended', rows);
+  releaseHeld(turn.turn_id, rows);
   const isCut = turn.interrupt_requested_at !== null && outcome.status !== 'interrupted';
-  const { status, error } = isCut ? { status: 'interrupted' as const, error: null } : outcome;
+  const interrupted = { status: 'interrupted' as const, error: turn.error };
+  const { status } = isCut ? interrupted : outcome;
+  const error = isCut ? interrupted.error : (outcome.error ?? turn.error);
   const left = output?.close(status, outcome.usage) ?? { text: null, usage: turn.usage };
   const isWhole = output !== undefined && !output.broken;
   if (!isWhole) closeStoredItems(store.openItems(turn.turn_id), status, rows);

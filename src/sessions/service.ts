@@ -25,6 +25,7 @@ import {
 import type { Database } from '../store/database.ts';
 import type { RecordPage } from '../store/records.ts';
 import type { AgentPool } from './agent-pool.ts';
+import { assertAnswers } from './answers.ts';
 import { decisionOf, type Resolution } from './approval.ts';
 import type { ApprovalDesk } from './approval-desk.ts';
 import type { Blobs } from './images.ts';
@@ -395,9 +396,8 @@ export class SessionService {
     const status = decisionOf(body.decision);
     const answers = body.answers ?? null;
     return this.#resolve(sessionId, approvalId, keep, (approval) => {
-      if (approval.kind === 'question' && status === 'accepted' && !answers) {
-        throw new AppError('invalid', 'body.answers: a question is accepted with its answers');
-      }
+      const isOpen = approval.status === 'pending';
+      if (isOpen && status === 'accepted') assertAnswers(approval, answers);
       return { status, decidedBy: by, reason: body.reason ?? null, answers };
     });
   }

@@ -19,7 +19,7 @@ import { persist } from '../store/persist.ts';
 import type { AgentPool, LiveAgent } from './agent-pool.ts';
 import { continuationPrompt } from './approval.ts';
 import type { ApprovalDesk } from './approval-desk.ts';
-import { cancelApprovals, endTurnInRows } from './end-turn.ts';
+import { cancelApprovals, endTurnInRows, releaseHeld } from './end-turn.ts';
 import type { Inbox } from './inbox.ts';
 import { TurnOutput } from './output.ts';
 import { failSession } from './session.ts';
@@ -255,7 +255,11 @@ export class TurnRunner {
       const active = store.sessions.get(live.session.id)?.active_turn_id;
       const turn = active ? store.turns.get(active) : undefined;
       if (!turn || turn.interrupt_requested_at !== null) return;
-      db.transact(() => this.requestInterrupt(turn))
+      const error = {
+        code: 'turn_timeout',
+        message: `the turn ran for longer than sessions.turn_timeout_ms (${turnTimeoutMs} ms) and was interrupted`,
+      };
+      db.transact(() => this.requestInterrupt(turn, error))
         .then((asked) => this.interrupt(asked))
         .catch((error: unknown) =>
           logger.error({ err: error }, 'a turn over its limit could not be interrupted'),
@@ -263,16 +267,16 @@ export class TurnRunner {
     });
   }
 
-  /** Stores that a turn is to end, in the running transaction. */
-  requestInterrupt(turn: Turn): Turn {
+  /** Stores that a turn is to end, and why where that is nobody's wish, in the running transaction. */
+  requestInterrupt(turn: Turn, error: Turn['error'] = null): Turn {
     const { store, clock } = this.#given;
     if (hasEnded(turn) || turn.interrupt_requested_at !== null) return turn;
-    const asked = { ...turn, interrupt_requested_at: clock.now() };
+    const asked = { ...turn, interrupt_requested_at: clock.now(), error };
     store.moveTurn(store.session(turn.session_id), asked, 'turn.interrupt_requested');
     cancelApprovals(asked, 'the turn was interrupted', this.#given);
     const now = store.turn(turn.session_id, turn.turn_id);
     const hasAgent = now.provider_turn_ref !== null;
-    return hasAgent ? now : this.endNow(now, { status: 'interrupted', error: null });
+    return hasAgent ? now : this.endNow(now, { status: 'interrupted', error });
   }
 
   /** Stores that the agent is about to see the turn. False when it is over already, or the server stops. */
@@ -283,7 +287,7 @@ export class TurnRunner {
       const now = store.turn(turn.session_id, turn.turn_id);
       begun = !hasEnded(now) && !running.over.signal.aborted;
       if (!begun) return;
-      for (const grant of running.grants) store.approvals.update({ ...grant, held: false });
+      releaseHeld(turn.turn_id, this.#given);
       const session: Session = {
         ...store.session(turn.session_id),
         provider_session_ref: agent.ref,

@@ -105,7 +105,7 @@ test('a tool of an MCP server is asked for, and runs, however the model gets at 
       await using watch = watched.watch;
       const turnId = await watched.send(prompt ?? '');
       const approval = await asked(watch, turnId);
-      expect(approval).toMatchObject({ kind: 'tool', title: 'echo.say_again' });
+      expect(approval).toMatchObject({ kind: 'tool', title: 'echo.say_again: {"text":"owl"}' });
       await decide(client, approval, 'accept');
       expect((await watch.end(turnId)).kind).toBe('turn.completed');
       const tools = ofKind(watch.of(turnId), 'tool.completed').map(({ payload }) => payload);

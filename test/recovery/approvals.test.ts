@@ -71,21 +71,47 @@ describe('an approval that was pending when the server died', () => {
     );
   });
 
-  it('and whose time was up before the new start is no longer valid: all three end', () => {
+  it('and whose time was up before the new start is declined: the turn is interrupted, its session lives', () => {
     const clock = new ManualClock();
     return acrossCrash(
       (stage) => ask(stage),
       async (stage, left) => {
-        expect(await news(stage, left)).toEqual([
-          'approval.resolved',
-          'turn.failed',
-          'session.failed',
+        stage.clock.advance(0);
+        await stage.until(endOf(left.turnId));
+        expect(await news(stage, left)).toEqual(['approval.resolved', 'turn.interrupted']);
+        expect(await stage.approvals('?status=expired')).toMatchObject([
+          { id: first(left).id, decision: 'decline', decided_by: null },
         ]);
-        expect((await stage.recovery()).approvals_cancelled).toEqual([first(left).id]);
+        expect((await stage.session(left.sessionId)).status).toBe('ready');
+        expect(await stage.recovery()).toMatchObject({
+          approvals_cancelled: [],
+          turns_failed: [],
+          sessions_failed: [],
+        });
+        const turn = await stage.play({ id: left.sessionId }, 'next');
+        turn.end(completed);
       },
       {
         before: { clock, config: { approvals: { timeout_ms: 60_000 } } },
         after: { clock: new ManualClock(clock.now() + 60_000) },
+      },
+    );
+  });
+
+  it('has no more than its whole time left where the clock was set back meanwhile', () => {
+    const clock = new ManualClock();
+    return acrossCrash(
+      (stage) => ask(stage),
+      async (stage, left) => {
+        stage.clock.advance(59_999);
+        expect((await stage.approvals()).map(({ id }) => id)).toEqual([first(left).id]);
+        stage.clock.advance(1);
+        await stage.until(endOf(left.turnId));
+        expect(await stage.approvals('?status=expired')).toHaveLength(1);
+      },
+      {
+        before: { clock, config: { approvals: { timeout_ms: 60_000 } } },
+        after: { clock: new ManualClock(clock.now() - 10 ** 12) },
       },
     );
   });
@@ -328,10 +354,35 @@ describe('an acceptance that was given while the agent was away', () => {
     }),
   );
 
+  it('is not good for a request that does not tell what it would do', () =>
+    acrossCrash(
+      (stage) => ask(stage, [{ subject: null }]),
+      async (stage, left) => {
+        await stage.decide(first(left), 'accept');
+        const turn = await stage.provider.nextTurn();
+        const answer = turn.ask({ subject: null });
+        const approval = await stage.asked(left.sessionId, 2);
+        await stage.decide(approval, 'accept');
+        expect((await answer).decision).toBe('accept');
+      },
+    ));
+
+  it('is held until the agent is told of it, or its turn has ended', () =>
+    acrossCrash(
+      (stage) => ask(stage, [{ title: 'first' }, { title: 'second' }]),
+      async (stage, left) => {
+        expect((await stage.decide(first(left), 'accept')).body.held).toBe(true);
+        await stage.decide(left.approvals[1] as Approval, 'decline');
+        await stage.until(endOf(left.turnId));
+        expect(await stage.approvals('?status=accepted')).toMatchObject([{ held: false }]);
+      },
+    ));
+
   it('lapses with its turn', () =>
     resumed(async (stage, turn, left) => {
       turn.end(completed);
       await stage.until(endOf(left.turnId));
+      expect(await stage.approvals('?status=accepted')).toMatchObject([{ held: false }]);
       const next = await stage.play({ id: left.sessionId }, 'next');
       void next.ask();
       expect((await stage.asked(left.sessionId, 2)).status).toBe('pending');

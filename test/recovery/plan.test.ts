@@ -59,7 +59,6 @@ function foundOf(all: readonly Case[]): Found {
         anApproval({ ...approval, id: `apr_${at}`, turn_id: turnId }),
       ),
     canResume: ({ turn_id }) => all[indexOf(turn_id)]?.canResume ?? false,
-    now: NOW,
   };
 }
 
@@ -148,7 +147,6 @@ function fateByTable({ turnStatus, interrupted, canResume, approvals: all }: Cas
   if (turnStatus === 'accepted') return 'startTurns';
   const pending = all.filter(({ status }) => status === 'pending');
   if (!canResume) return 'orphanTurns';
-  if (pending.some(({ expires_at: end }) => end === null || end > NOW)) return 'keepTurns';
-  if (pending.length > 0) return 'orphanTurns';
+  if (pending.length > 0) return 'keepTurns';
   return all.some(({ status }) => status === 'accepted') ? 'startTurns' : 'orphanTurns';
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ProviderError, type TurnSettings } from '../../src/providers/provider.ts';
 import { completed } from '../support/scripted-provider.ts';
-import { endOf, kinds, onStage, sharedStage, type Stage } from './support/stage.ts';
+import { acrossCrash, endOf, kinds, onStage, sharedStage, type Stage } from './support/stage.ts';
 
 const say = (text: string, more: object = {}) => ({ input: [{ type: 'text', text }], ...more });
 
@@ -106,9 +106,31 @@ describe('[sessions] turn_timeout_ms', () => {
         'turn.interrupt_requested',
         'turn.interrupted',
       ]);
+      expect((await stage.turn(session.id, turnId ?? '')).error).toEqual({
+        code: 'turn_timeout',
+        message: expect.stringContaining('sessions.turn_timeout_ms (60000 ms)') as string,
+      });
       expect((await stage.session(session.id)).status).toBe('ready');
       await run(stage, session);
     }, limited));
+
+  it('says so also where the server dies before the agent has ended the turn', () =>
+    acrossCrash(
+      async (stage) => {
+        const session = await stage.open();
+        const turn = await stage.play(session);
+        const { active_turn_id: turnId } = await stage.session(session.id);
+        stage.clock.advance(60_000);
+        await turn.cancelled;
+        return { sessionId: session.id, turnId: turnId ?? '' };
+      },
+      async (stage, { sessionId, turnId }) =>
+        expect(await stage.turn(sessionId, turnId)).toMatchObject({
+          status: 'interrupted',
+          error: { code: 'turn_timeout' },
+        }),
+      { before: limited },
+    ));
 
   it('kills the agent of a turn that does not end then', () =>
     onStage(async (stage) => {
@@ -119,6 +141,7 @@ describe('[sessions] turn_timeout_ms', () => {
       await turn.cancelled;
       stage.clock.advance(10_000);
       expect((await stage.until(endOf(turnId ?? ''))).kind).toBe('turn.interrupted');
+      expect((await stage.turn(session.id, turnId ?? '')).error?.code).toBe('turn_timeout');
       expect(await turn.agent.toldToEnd).toBe(0);
     }, limited));
 

@@ -13,8 +13,8 @@ import {
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
-import { answered, saidOfExit, tailOf, withTail } from '../agent-process.ts';
-import { type AcpConnection, agentError, connectAcp, isClosed } from './connection.ts';
+import { answered, endOf, exitsWithin, tailOf } from '../agent-process.ts';
+import { type AcpConnection, agentError, connectAcp } from './connection.ts';
 import {
   type Choice,
   choicesOf,
@@ -23,7 +23,13 @@ import {
   openedSession,
   wantedOf,
 } from './options.ts';
-import { approvalRequest, outcomeFor, readPermission } from './permission.ts';
+import {
+  approvalRequest,
+  mergeCalls,
+  outcomeFor,
+  readPermission,
+  type ToldCall,
+} from './permission.ts';
 import type { AcpSettings } from './provider.ts';
 import { readPromptUsage, readUpdate } from './updates.ts';
 
@@ -40,7 +46,7 @@ const MAX_HISTORY_MS = 10_000;
 const MAX_LIST_PAGES = 100;
 /** An agent whose turn has failed by what it asked for has this long to stop. */
 const REFUSED_GRACE_MS = 10_000;
-/** An agent that closed its connection has this long to go by itself. */
+/** An agent whose connection is of no use any more has this long to go by itself. */
 const LOST_GRACE_MS = 1000;
 
 export interface AgentOptions {
@@ -58,6 +64,8 @@ export interface AgentOptions {
   onUnknown: () => void;
   /** Told what the agent says of itself. */
   onVersion: (version: string) => void;
+  /** Has an agent come up, and notes whether it did. */
+  starting: <T>(start: () => Promise<T>) => Promise<T>;
 }
 
 /** Starts an agent for one session, or resumes the session in a new one. Errors as in `Provider.open`. */
@@ -110,17 +118,17 @@ async function startAgent<T>(
   options: AgentOptions,
   use: (agent: AcpAgent) => Promise<T>,
 ): Promise<T> {
-  const child = await startChild(options);
-  const agent = new AcpAgent(child, options);
-  const abort = () => void child.end(0);
+  let agent: AcpAgent | undefined;
+  const abort = () => void agent?.end(0);
   options.signal.addEventListener('abort', abort);
-  if (options.signal.aborted) abort();
   try {
+    const started = new AcpAgent(await startChild(options), options);
+    agent = started;
     options.signal.throwIfAborted();
-    await agent.initialize();
-    return await use(agent);
+    await options.starting(() => started.initialize());
+    return await use(started);
   } catch (error) {
-    await agent.end(0);
+    await agent?.end(0);
     throw error;
   } finally {
     options.signal.removeEventListener('abort', abort);
@@ -182,10 +190,10 @@ class AcpAgent implements Agent {
   #choices: Choice[] = [];
   /** What was last asked for of each choice; what was not asked for is as the session began. */
   readonly #chosen = new Map<Choice, string>();
-  readonly #tools = new Map<string, ToolChange>();
+  /** What was told of the tool calls of this turn that have not ended. */
+  readonly #calls = new Map<string, ToldCall>();
   #asksUs = false;
   #cancelled = false;
-  readonly #stderr: () => string;
   /** Set while nothing it says is of a turn: it replays the history of a session, or confirms its settings. */
   #isDeaf = false;
   #lastHeardAt = 0;
@@ -195,14 +203,18 @@ class AcpAgent implements Agent {
     this.#child = child;
     this.#options = options;
     this.pid = child.pid;
-    this.#stderr = tailOf(child.stderr);
     this.#connection = connectAcp(child, {
       onUpdate: (params) => this.#update(params),
       onPermission: (params, withdrawn) => this.#permission(params, withdrawn),
       onUnknown: options.onUnknown,
     });
-    void this.#connection.closed.then(() => this.#endOnceLost());
-    this.gone = saidOfExit(child.exited).then((how) => withTail(how, this.#stderr()));
+    const { heard, strays } = this.#connection;
+    const stderr = tailOf(child.stderr);
+    this.gone = endOf(child, {
+      heard,
+      stderr: () => stderr() || strays.last,
+      clock: options.clock,
+    });
   }
 
   async initialize(): Promise<void> {
@@ -300,7 +312,7 @@ class AcpAgent implements Agent {
 
   async prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome> {
     this.#cancelled = false;
-    this.#tools.clear();
+    this.#calls.clear();
     this.#asksUs = settings.permissionMode === 'require_approval';
     await this.#apply(settings);
     const prompt = await Promise.all(input.map((item) => this.#contentOf(item)));
@@ -318,7 +330,7 @@ class AcpAgent implements Agent {
       if (turn.refused) return turn.refused;
       const said = agentError(error);
       if (said) return failed('provider_error', `the agent failed: ${said.message}`);
-      return failed('provider_exited', await this.#describeLoss(error));
+      return failed('provider_exited', await this.#describeLoss());
     } finally {
       turn.limit?.[Symbol.dispose]();
       this.#turn = undefined;
@@ -406,12 +418,13 @@ class AcpAgent implements Agent {
   async #ask(method: string, params: object): Promise<unknown> {
     const { clock, settings } = this.#options;
     const limits = { ms: settings.requestTimeoutMs, clock, gone: this.gone };
+    const answer = this.#connection.request(method, params).catch(async (error: unknown) => {
+      throw agentError(error) ? error : new Error(await this.#describeLoss(), { cause: error });
+    });
     try {
-      return await answered(this.#connection.request(method, params), limits);
+      return await answered(answer, limits);
     } catch (error) {
-      const said =
-        agentError(error)?.message ??
-        (isClosed(error) ? await this.#describeLoss(error) : (error as Error).message);
+      const said = agentError(error)?.message ?? (error as Error).message;
       throw new ProviderError(
         'provider_unavailable',
         `acp: the agent failed at ${method}: ${said}`,
@@ -428,9 +441,14 @@ class AcpAgent implements Agent {
     const update = readUpdate(raw);
     if (update === 'unknown') this.#options.onUnknown();
     if (typeof update === 'string') return undefined;
-    if (update.type === 'tool')
-      this.#tools.set(update.ref, { ...this.#tools.get(update.ref), ...update.change });
+    if (update.type === 'tool') this.#noteCall(update.ref, raw as ToldCall, update.change.status);
     return this.#options.sink.update(update);
+  }
+
+  /** What was told of a call that has ended says nothing of another one under its name. */
+  #noteCall(ref: string, told: ToldCall, status: ToolChange['status']): void {
+    if (status === 'completed' || status === 'failed') this.#calls.delete(ref);
+    else this.#calls.set(ref, mergeCalls(this.#calls.get(ref) ?? {}, told));
   }
 
   /** An agent may change its mode by itself: the next turn has to know, to set it back. */
@@ -447,7 +465,7 @@ class AcpAgent implements Agent {
     const { tool, options } = permission;
     // For some agents this is the first mention of the tool.
     if (tool) await this.#options.sink.update({ type: 'tool', ref: tool.ref, change: tool.change });
-    const request = approvalRequest(permission, tool ? this.#tools.get(tool.ref) : undefined);
+    const request = approvalRequest(permission, tool ? this.#calls.get(tool.ref) : undefined);
     if (!this.#asksUs) {
       return this.#refuse(
         'permission_required',
@@ -485,22 +503,10 @@ class AcpAgent implements Agent {
   }
 
   /** Why the connection ended. An agent that lives on without one is of no use: it is ended. */
-  async #describeLoss(cause: unknown): Promise<string> {
-    const how = await this.#endOnceLost(isClosed(cause) ? LOST_GRACE_MS : 0);
-    if (how !== null) return `the agent ${how}`;
-    return `the agent broke the protocol and was ended: ${cause instanceof Error ? cause.message : String(cause)}`;
-  }
-
-  /** Resolves with how it went by itself; null: it did not, and was ended. */
-  async #endOnceLost(graceMs = LOST_GRACE_MS): Promise<string | null> {
-    const decided = new AbortController();
-    const grace = this.#options.clock.sleep(graceMs, decided.signal).then(
-      () => null,
-      () => null,
-    );
-    const how = await Promise.race([this.gone, grace]).finally(() => decided.abort());
-    if (how === null) await this.#child.end(0);
-    return how;
+  async #describeLoss(): Promise<string> {
+    if (!(await exitsWithin(this.#child, LOST_GRACE_MS, this.#options.clock)))
+      await this.#child.end(0);
+    return `the agent ${await this.gone}`;
   }
 }
 

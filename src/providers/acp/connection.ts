@@ -1,9 +1,7 @@
-import { Readable, Writable } from 'node:stream';
-import { type AnyMessage, client, ndJsonStream, RequestError } from '@agentclientprotocol/sdk';
+import { type AnyMessage, client, RequestError } from '@agentclientprotocol/sdk';
+import { z } from 'zod';
 import type { Child } from '../../children/supervisor.ts';
-
-/** An agent's line may be this long; a longer one ends the connection. */
-const MAX_LINE_BYTES = 32 * 1024 * 1024;
+import { hearLines, type Heard, parsed, StrayLines } from '../json-lines.ts';
 
 export interface AcpHandlers {
   /** A `session/update` notification, in the order of the wire; a promise holds back what comes after it. */
@@ -20,47 +18,77 @@ export interface AcpConnection {
   request(method: string, params: object): Promise<unknown>;
   notify(method: string, params: object): void;
   close(): void;
-  /** Resolves when it has ended, from whichever side. */
-  readonly closed: Promise<void>;
+  /** How far the agent's words were heard. */
+  readonly heard: Heard;
+  readonly strays: StrayLines;
 }
 
 /** What an agent may send besides `session/update`; the last is the SDK's own affair. */
 const KNOWN_METHODS = new Set(['session/request_permission', '$/cancel_request']);
 
+/** One message; the protocol has no batches. */
+const message = z.record(z.string(), z.unknown());
+const PARSE_ERROR = { code: -32_700, message: 'Parse error' };
+const INVALID_REQUEST = { code: -32_600, message: 'Invalid request' };
+
 /**
  * Connects to a child that speaks ACP. The SDK drops updates of kinds it does not know, so those are taken
  * off the stream before it sees them: every update is ours, and none comes after the answer that follows it.
+ * Its lines are read here, too, so that what was wrong with them is known for certain when the agent is gone.
  */
 export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
-  const wire = ndJsonStream(
-    Writable.toWeb(child.stdin) as WritableStream<Uint8Array>,
-    Readable.toWeb(child.stdout),
-    { maxMessageBytes: MAX_LINE_BYTES },
-  );
-  const withoutUpdates = new TransformStream<AnyMessage, AnyMessage>({
-    async transform(message, controller) {
-      if ('method' in message && message.method === 'session/update' && !('id' in message)) {
-        await handlers.onUpdate(message.params);
-        return;
-      }
-      if ('method' in message && !KNOWN_METHODS.has(message.method)) handlers.onUnknown();
-      controller.enqueue(message);
-      // Whoever waits for an answer acts on it before what comes after it is read.
-      if (!('method' in message)) await new Promise((resolve) => setImmediate(resolve));
-    },
+  const strays = new StrayLines();
+  const send = (one: object) =>
+    new Promise<void>((resolve, reject) => {
+      child.stdin.write(`${JSON.stringify(one)}\n`, (error) => (error ? reject(error) : resolve()));
+    });
+  const refuse = (error: object) => {
+    send({ jsonrpc: '2.0', id: null, error }).catch(() => undefined);
+  };
+  let messages: ReadableStreamDefaultController<AnyMessage>;
+  const readable = new ReadableStream<AnyMessage>({
+    start: (controller) => void (messages = controller),
   });
+  const take = (line: string): Promise<void> | undefined => {
+    if (line.trim() === '') return undefined;
+    const json = parsed(line);
+    const { data } = message.safeParse(json);
+    if (!data) {
+      refuse(json === undefined ? PARSE_ERROR : INVALID_REQUEST);
+      strays.note(line);
+      return undefined;
+    }
+    strays.reset();
+    const { method } = data;
+    if (method === 'session/update' && !('id' in data)) return handlers.onUpdate(data.params);
+    if (method !== undefined && !KNOWN_METHODS.has(String(method))) handlers.onUnknown();
+    messages.enqueue(data as unknown as AnyMessage);
+    if (method !== undefined) return undefined;
+    // Whoever waits for an answer acts on it before what comes after it is read.
+    return new Promise((resolve) => setImmediate(resolve));
+  };
+  const heard = hearLines(child.stdout, take);
   const connection = client({ name: 'cadre' })
     .onRequest('session/request_permission', async ({ params, signal }) => ({
       outcome: (await handlers.onPermission(params, signal)) as { outcome: 'cancelled' },
     }))
-    .connect({ readable: wire.readable.pipeThrough(withoutUpdates), writable: wire.writable });
+    .connect({ readable, writable: new WritableStream({ write: (one: AnyMessage) => send(one) }) });
+  void heard.ended.then((wrong) => {
+    try {
+      if (wrong === null) messages.close();
+      else messages.error(new Error(wrong));
+    } catch {
+      // It was closed from here.
+    }
+  });
   return {
     request: (method, params) => connection.agent.request(method, params as never),
     notify: (method, params) => {
       connection.agent.notify(method, params as never).catch(() => undefined);
     },
     close: () => connection.close(),
-    closed: connection.closed,
+    heard,
+    strays,
   };
 }
 
@@ -71,14 +99,4 @@ export function agentError(error: unknown): { code: number; message: string } | 
   const details = (error.data as { details?: unknown } | undefined)?.details;
   const message = typeof details === 'string' ? `${error.message}: ${details}` : error.message;
   return { code: error.code, message };
-}
-
-/**
- * Whether a request failed because the agent's end of the connection is gone, rather than because of what
- * came over it. The SDK says so only in words.
- */
-export function isClosed(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const { code } = error as NodeJS.ErrnoException;
-  return error.message === 'ACP connection closed' || code === 'EPIPE' || code === 'ECONNRESET';
 }

@@ -1,39 +1,62 @@
 import { z } from 'zod';
+import { approvalTitle } from '../approval-title.ts';
 import type { AgentAnswer, AgentRequest, ToolChange } from '../provider.ts';
 import { readToolCall } from './updates.ts';
 
 const request = z.looseObject({
-  toolCall: z.unknown(),
-  options: z.array(z.looseObject({ optionId: z.string(), kind: z.string() })).catch([]),
+  toolCall: z.record(z.string(), z.unknown()).catch({}),
+  options: z
+    .array(z.looseObject({ optionId: z.string(), kind: z.string(), name: z.unknown().optional() }))
+    .catch([]),
 });
+
+/** The fields of a tool call, as an agent has told them: of each the newest. */
+export type ToldCall = Readonly<Record<string, unknown>>;
 
 /** A `session/request_permission`, read. */
 export interface PermissionRequest {
   /** The tool call as the request shows it; null where it shows none. */
   tool: { ref: string; change: ToolChange } | null;
-  options: readonly { optionId: string; kind: string }[];
-  raw: unknown;
+  call: ToldCall;
+  options: readonly { optionId: string; kind: string; name?: unknown }[];
+  raw: object;
 }
 
 export function readPermission(params: unknown): PermissionRequest {
-  const { data } = request.safeParse(params);
-  const tool = readToolCall(data?.toolCall);
-  return { tool: tool === 'unknown' ? null : tool, options: data?.options ?? [], raw: params };
+  const data = request.safeParse(params).data ?? { toolCall: {}, options: [] };
+  const tool = readToolCall(data.toolCall);
+  return {
+    tool: tool === 'unknown' ? null : tool,
+    call: data.toolCall,
+    options: data.options,
+    raw: params ?? {},
+  };
 }
 
-/** What is asked, with what was known of the tool before: some agents show its input only once. */
+/** A tool call after one more message about it: what that leaves out stays as it was. */
+export function mergeCalls(known: ToldCall, news: ToldCall): ToldCall {
+  const told = Object.entries(news).filter(([, value]) => value !== undefined && value !== null);
+  return { ...known, ...Object.fromEntries(told) };
+}
+
+/**
+ * What is asked, with what was told of the tool call before: some agents show its input or content only once.
+ * `request` and `subject` hold the same call, so that an acceptance is bound to what was shown.
+ */
 export function approvalRequest(
-  { tool, raw }: PermissionRequest,
-  known: ToolChange | undefined,
+  { call: asked, options, raw }: PermissionRequest,
+  known: ToldCall | undefined,
 ): AgentRequest {
-  const kind = tool?.change.kind ?? known?.kind ?? 'other';
-  const title = tool?.change.title ?? known?.title ?? tool?.ref ?? 'something';
-  const input = tool?.change.input ?? known?.input ?? null;
+  const call = mergeCalls(known ?? {}, asked);
+  const tool = readToolCall(call);
+  const { kind = 'other', title } = tool === 'unknown' ? {} : tool.change;
+  const name = title ?? (tool === 'unknown' ? 'something' : tool.ref);
+  const { sessionUpdate: _update, ...shown } = call;
   return {
     kind: approvalKinds[kind] ?? 'tool',
-    title,
-    request: raw,
-    subject: { kind, input: input ?? title },
+    title: approvalTitle(name, detailOf(call)),
+    request: { ...raw, toolCall: shown },
+    subject: isWhole(kind, call) ? subjectOf(kind, call, options) : null,
   };
 }
 
@@ -43,6 +66,65 @@ const approvalKinds: Record<string, AgentRequest['kind']> = {
   delete: 'file_change',
   move: 'file_change',
 };
+
+const diff = z.looseObject({ type: z.literal('diff'), path: z.string(), newText: z.string() });
+const text = z.looseObject({ content: z.looseObject({ text: z.string() }) });
+const list = z.array(z.unknown()).catch([]);
+
+/**
+ * Whether a call tells exactly what it would do: by its input, or by its diffs where it changes files. A title and a
+ * text do not: agents shorten them, put the model's own words there, or name a file without its new content.
+ */
+function isWhole(kind: string, { rawInput: input, content }: ToldCall): boolean {
+  if (!isBlank(input)) return true;
+  return kind !== 'execute' && list.parse(content).some((part) => diff.safeParse(part).success);
+}
+
+function isBlank(input: unknown): boolean {
+  if (typeof input === 'object' && input !== null) return Object.keys(input).length === 0;
+  return (
+    input === undefined || input === null || (typeof input === 'string' && input.trim() === '')
+  );
+}
+
+/** All of a call but what names it, how far it is and what it gave; and the option that an acceptance takes. */
+function subjectOf(
+  kind: string,
+  call: ToldCall,
+  options: PermissionRequest['options'],
+): Record<string, unknown> {
+  const {
+    sessionUpdate: _update,
+    toolCallId: _id,
+    status: _status,
+    rawOutput: _output,
+    rawInput: input = null,
+    _meta,
+    ...rest
+  } = call;
+  const option = options.find((one) => one.kind === 'allow_once')?.name ?? null;
+  return { ...rest, kind, input, option };
+}
+
+const input = z.looseObject({
+  command: z.union([z.string(), z.array(z.string()).transform((words) => words.join(' '))]),
+});
+
+/** What a call would do, in one text: its command, the files it changes, what else it shows, its input. */
+function detailOf({ rawInput, content, locations }: ToldCall): string | null {
+  const { command } = input.safeParse(rawInput).data ?? {};
+  if (command !== undefined) return command;
+  const parts = list.parse(content);
+  const paths = parts.flatMap((part) => diff.safeParse(part).data?.path ?? []);
+  if (paths.length > 0) return paths.join(', ');
+  const texts = parts.flatMap((part) => text.safeParse(part).data?.content.text ?? []);
+  if (texts.length > 0) return texts.join('\n');
+  if (!isBlank(rawInput)) return JSON.stringify(rawInput);
+  const places = list
+    .parse(locations)
+    .flatMap((place) => z.looseObject({ path: z.string() }).safeParse(place).data?.path ?? []);
+  return places.length > 0 ? places.join(', ') : null;
+}
 
 /** The outcome to send for an answer; null where the agent offers none that means it, for this once. */
 export function outcomeFor(

@@ -10,6 +10,8 @@ import { type AgentOptions, hasSession, listSessions, openAcpAgent } from './age
 /** How the agent is configured; `[providers.acp]`. */
 export interface AcpSettings {
   enabled: boolean;
+  /** Whether the section exists. */
+  configured: boolean;
   command: string | null;
   args: readonly string[];
   env: Readonly<Record<string, string>>;
@@ -46,6 +48,7 @@ export function acpProvider(given: {
     onVersion: (version) => {
       known.version = version;
     },
+    starting: (start) => known.started(start, signal),
   });
 
   return {
@@ -62,6 +65,7 @@ export function acpProvider(given: {
     },
     imagesByAgent: true,
     problem: () => problemOf(settings),
+    startFailure: () => known.startFailure,
     stats: () => known.stats(settings.command),
     authStatus: async () => ({
       authenticated: null,
@@ -77,16 +81,19 @@ export function acpProvider(given: {
           ...optionsFor(session.cwd, `agent of ${session.id}`, sink, signal),
           tools: given.toolsFor(session.id),
         }),
+        signal,
       ),
     listed: (signal) =>
       known.noted(
         listSessions(
           optionsFor(process.cwd(), 'agent that lists its sessions', silentSink, signal),
         ),
+        signal,
       ),
     has: ({ ref, cwd }, signal) =>
       known.noted(
         hasSession(ref, optionsFor(cwd, 'agent that is asked for a session', silentSink, signal)),
+        signal,
       ),
   };
 }
@@ -105,7 +112,8 @@ const silentSink: AgentSink = {
   ask: () => Promise.resolve({ decision: 'cancelled' }),
 };
 
-function problemOf({ enabled, command, transport, env }: AcpSettings): string | null {
+function problemOf({ enabled, configured, command, transport, env }: AcpSettings): string | null {
+  if (configured && !enabled) return 'disabled: set providers.acp.enabled to true';
   if (!enabled) {
     return 'not configured: add a section [providers.acp] with a command';
   }

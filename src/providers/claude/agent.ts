@@ -52,6 +52,8 @@ export interface ClaudeOptions {
   /** The tools that the agent of a session is given. */
   toolsFor: (sessionId: string) => AgentTools;
   onUnknown: () => void;
+  /** Has a process come up, and notes whether it did. */
+  starting: <T>(start: () => Promise<T>) => Promise<T>;
   /** Told what claude says of itself. */
   onInitialized: (said: { version: string | null; models: Model[] }) => void;
 }
@@ -105,7 +107,7 @@ async function initialized(
   handlers: Handlers,
   options: ClaudeOptions,
 ): Promise<ClaudeProcess> {
-  const { signal, onInitialized } = options;
+  const { signal, starting } = options;
   signal.throwIfAborted();
   const start = { ...options, ...about, args: [...options.args, ...SPEAKING, ...about.args] };
   const claude = await ClaudeProcess.start(start, handlers);
@@ -113,9 +115,22 @@ async function initialized(
   signal.addEventListener('abort', abort);
   if (signal.aborted) abort();
   try {
+    await starting(() => greet(claude, hello, options));
+    return claude;
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+/** Initializes a process; ends it where that fails, and says why as far as its stderr tells. */
+async function greet(
+  claude: ClaudeProcess,
+  hello: object,
+  { signal, onInitialized }: ClaudeOptions,
+): Promise<void> {
+  try {
     onInitialized(readInitialized(await claude.ask('initialize', hello)));
     signal.throwIfAborted();
-    return claude;
   } catch (error) {
     await claude.end(0, true);
     signal.throwIfAborted();
@@ -128,8 +143,6 @@ async function initialized(
     }
     if (ROOT_WORDS.test(claude.stderr)) throw bypassRefused();
     throw error;
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }
 

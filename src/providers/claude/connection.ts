@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
-import { linesOf, parsed } from '../json-lines.ts';
+import { hearLines, type Heard, parsed, StrayLines } from '../json-lines.ts';
 
 export interface Handlers {
   /** A message of the stream, in its order; a promise holds back what comes after it. */
@@ -38,8 +38,9 @@ export class Refusal extends Error {
 
 /** Claude's control protocol: JSON lines both ways, requests and answers among the messages of the stream. */
 export class Connection {
-  /** Resolves when the agent's end of it has ended: with what was wrong, or null. Everything was handled by then. */
-  readonly closed: Promise<string | null>;
+  /** How far the agent's words were heard. */
+  readonly heard: Heard;
+  readonly strays = new StrayLines();
   readonly #stdin: Writable;
   readonly #handlers: Handlers;
   readonly #asked = new Map<string, PromiseWithResolvers<unknown>>();
@@ -48,7 +49,7 @@ export class Connection {
   constructor(streams: { stdin: Writable; stdout: Readable }, handlers: Handlers) {
     this.#stdin = streams.stdin;
     this.#handlers = handlers;
-    this.closed = this.#read(streams.stdout);
+    this.heard = hearLines(streams.stdout, (line) => this.#take(line));
   }
 
   /** Sends a control request. Rejects with {@link Refusal}; whoever waits has to see for itself whether the agent lives. */
@@ -76,18 +77,11 @@ export class Connection {
     this.send({ type: 'control_response', response: given });
   }
 
-  async #read(stdout: Readable): Promise<string | null> {
-    try {
-      for await (const line of linesOf(stdout)) await this.#take(line);
-      return null;
-    } catch (error) {
-      return error instanceof Error ? error.message : String(error);
-    }
-  }
-
   #take(line: string): Promise<void> | undefined {
     if (line.trim() === '') return undefined;
     const { data } = message.safeParse(parsed(line));
+    if (data) this.strays.reset();
+    else this.strays.note(line);
     switch (data?.type) {
       case undefined:
         this.#handlers.onUnknown();

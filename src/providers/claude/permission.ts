@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import type { Question } from '../../api/approvals.ts';
+import { approvalTitle } from '../approval-title.ts';
 import type { AgentAnswer, AgentRequest } from '../provider.ts';
 import { approvalKindOf, titleOf } from './tools.ts';
 
 const request = z.looseObject({
   tool_name: z.string(),
-  input: z.record(z.string(), z.unknown()).catch({}),
+  input: z.record(z.string(), z.unknown()).nullable().catch(null),
   tool_use_id: z.string().nullish().catch(null),
 });
 
@@ -12,6 +14,8 @@ const request = z.looseObject({
 export interface Permission {
   tool: string;
   input: Record<string, unknown>;
+  /** Whether the input is all that claude would run the tool with. */
+  isWhole: boolean;
   /** The call that it is about. */
   ref: string | null;
   raw: unknown;
@@ -20,17 +24,42 @@ export interface Permission {
 export function readPermission(raw: unknown): Permission | null {
   const { data } = request.safeParse(raw);
   if (!data) return null;
-  return { tool: data.tool_name, input: data.input, ref: data.tool_use_id ?? null, raw };
+  return {
+    tool: data.tool_name,
+    input: data.input ?? {},
+    isWhole: data.input !== null,
+    ref: data.tool_use_id ?? null,
+    raw,
+  };
 }
 
-/** The request as people see it. */
-export function approvalRequest({ tool, input, raw }: Permission, cwd: string): AgentRequest {
+/** The request as people see it. What claude suggests to remember is no part of it, since it is never taken up. */
+export function approvalRequest(permission: Permission, cwd: string): AgentRequest {
+  const { tool, input, isWhole, raw } = permission;
+  const title = titleOf(tool, input);
+  const isNamed = title !== tool || Object.keys(input).length === 0;
+  const subject = { tool, cwd, input: tool === 'Bash' ? withoutDescription(input) : input };
   return {
     kind: approvalKindOf(tool),
-    title: titleOf(tool, input),
+    title: approvalTitle(title, isNamed ? null : JSON.stringify(input)),
     request: raw,
-    subject: { tool, cwd, input: tool === 'Bash' ? withoutDescription(input) : input },
+    subject: isWhole ? subject : null,
+    ...(tool === 'AskUserQuestion' ? { questions: questionsIn(input) } : {}),
   };
+}
+
+/** Claude takes any text beside its options. */
+function questionsIn(input: object): Question[] {
+  return (asked.safeParse(input).data?.questions ?? []).map((one) => ({
+    id: one.question,
+    question: one.question,
+    header: one.header ?? null,
+    options: one.options.map(({ label, description }) => ({ label, description })),
+    free: true,
+    multiple: one.multiSelect,
+    required: true,
+    type: 'text',
+  }));
 }
 
 /** A model words the same command differently each time, and what it does is the same. */
@@ -71,7 +100,22 @@ function deny(message: string): { behavior: 'deny'; message: string } {
 
 const asked = z.looseObject({
   questions: z.array(
-    z.looseObject({ question: z.string(), header: z.string().optional().catch(undefined) }),
+    z.looseObject({
+      question: z.string(),
+      header: z.string().optional().catch(undefined),
+      options: z
+        .array(
+          z.looseObject({
+            label: z.string(),
+            description: z
+              .string()
+              .nullish()
+              .transform((text) => text ?? null),
+          }),
+        )
+        .catch([]),
+      multiSelect: z.boolean().catch(false),
+    }),
   ),
 });
 

@@ -36,7 +36,9 @@ export class ClaudeProcess {
     this.pid = child.pid;
     this.#stderr = tailOf(child.stderr);
     this.connection = new Connection(child, handlers);
-    this.gone = endOf(child, { closed: this.connection.closed, stderr: this.#stderr, clock });
+    const { heard, strays } = this.connection;
+    const stderr = () => this.#stderr() || strays.last;
+    this.gone = endOf(child, { heard, stderr, clock });
   }
 
   /** Throws {@link ProviderError} where it cannot be started. */

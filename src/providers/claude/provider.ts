@@ -57,6 +57,7 @@ export function claudeProvider(given: {
     env: environment(),
     signal,
     onUnknown: () => known.unknownMessages++,
+    starting: (start) => known.started(start, signal),
     onInitialized: (said) => {
       known.version = said.version;
       models = { list: said.models, at: clock.monotonic() };
@@ -88,6 +89,7 @@ export function claudeProvider(given: {
       models: true,
     },
     problem,
+    startFailure: () => known.startFailure,
     objection: (wanted) => objectionTo(wanted, models?.list ?? [], environment()),
     stats: () => known.stats(command),
     authStatus,
@@ -109,7 +111,8 @@ export function claudeProvider(given: {
     },
     listed: () => transcripts(),
     has: async ({ ref, isEmpty }) => isEmpty || ((await transcripts())?.has(ref) ?? true),
-    open: (session, sink, signal) => known.noted(openClaude(session, sink, options(signal))),
+    open: (session, sink, signal) =>
+      known.noted(openClaude(session, sink, options(signal)), signal),
   };
 }
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
+import { cutTitle } from '../approval-title.ts';
 import type { AgentRequest } from '../provider.ts';
-
-const TITLE_CHARACTERS = 200;
 
 /** What kind of thing a tool does, in the words that all providers share. */
 export function kindOf(tool: string): string {
@@ -47,8 +46,9 @@ const telling = z.looseObject({
 /** What a person reads of a call: a command as it is, else the tool with what it is used on. */
 export function titleOf(tool: string, input: unknown): string {
   const said = telling.safeParse(input).data ?? {};
-  if (tool === 'Bash' && said.command) return cut(said.command);
-  if (said.questions?.length) return cut(said.questions.map(({ question }) => question).join(' '));
+  if (tool === 'Bash' && said.command) return cutTitle(said.command);
+  if (said.questions?.length)
+    return cutTitle(said.questions.map(({ question }) => question).join(' '));
   const on =
     said.file_path ??
     said.notebook_path ??
@@ -57,11 +57,5 @@ export function titleOf(tool: string, input: unknown): string {
     said.url ??
     said.query ??
     said.description;
-  return cut(on ? `${tool} ${on}` : tool);
-}
-
-function cut(title: string): string {
-  if (title.length <= TITLE_CHARACTERS) return title;
-  // Not in the middle of a character.
-  return `${title.slice(0, TITLE_CHARACTERS).replace(/[\ud800-\udbff]$/, '')}…`;
+  return cutTitle(on ? `${tool} ${on}` : tool);
 }

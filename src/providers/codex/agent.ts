@@ -231,7 +231,7 @@ class CodexAgent implements Agent, Route {
   /** A request becomes an approval where approvals are on; else it is declined, so no turn hangs. */
   asked(id: RequestId, method: string, params: Params): void {
     const { server } = this.#lease;
-    const asked = readRequest(method, params, (itemId) => this.#reader.changesOf(itemId));
+    const asked = readRequest(method, params, this.#reader);
     if (!asked) {
       this.#options.onUnknown();
       server.refuse(id, `cadre knows no request ${method}`);

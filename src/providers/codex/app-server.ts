@@ -34,6 +34,8 @@ export interface Start {
   onUnknown: () => void;
   /** Told what it says of itself. */
   onVersion: (version: string | null) => void;
+  /** Told what it said last on stderr, of which some may be of commands that it ran, when it has ended unasked. */
+  onLost: (said: string) => void;
 }
 
 /** One `codex app-server`, and who hears of which of its threads. */
@@ -48,8 +50,10 @@ export class AppServer {
   readonly #routes = new Map<string, Route>();
   /** The threads of subagents, by the thread that began them. */
   readonly #parents = new Map<string, string>();
+  #isUp = false;
+  #isEnding = false;
 
-  private constructor(child: Child, { clock, onUnknown }: Start) {
+  private constructor(child: Child, { clock, onUnknown, onLost }: Start) {
     this.#child = child;
     this.#clock = clock;
     this.#onUnknown = onUnknown;
@@ -61,8 +65,14 @@ export class AppServer {
         this.#routes.get(threadId)?.lost('said something that is too long to be read'),
       onUnknown,
     });
-    const { closed } = this.#connection;
-    this.gone = endOf(child, { closed, stderr: tailOf(child.stderr), clock });
+    const { heard } = this.#connection;
+    const said = tailOf(child.stderr);
+    // Once it serves sessions, what it says there may be of any of them: no session is told.
+    const stderr = () => (this.#isUp ? '' : said());
+    this.gone = endOf(child, { heard, stderr, clock });
+    void this.gone.then((how) => {
+      if (this.#isUp && !this.#isEnding) onLost(`it ${how}${said() && `; it said: ${said()}`}`);
+    });
   }
 
   /** Starts and initializes one. Throws {@link ProviderError}. */
@@ -75,6 +85,7 @@ export class AppServer {
       });
       server.#connection.notify('initialized');
       given.onVersion(versionIn(said));
+      server.#isUp = true;
       return server;
     } catch (error) {
       await server.end(0);
@@ -131,6 +142,7 @@ export class AppServer {
 
   /** Ends it and all it started. */
   async end(graceMs: number): Promise<void> {
+    this.#isEnding = true;
     this.#child.stdin.end();
     if (graceMs > 0) await exitsWithin(this.#child, Math.min(graceMs, EXIT_MS), this.#clock);
     await this.#child.end(graceMs);

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
-import { linesOf, parsed } from '../json-lines.ts';
+import { hearLines, type Heard, parsed } from '../json-lines.ts';
 
 export type Params = Record<string, unknown>;
 export type RequestId = string | number;
@@ -33,8 +33,8 @@ export class Refusal extends Error {
 
 /** Requests, answers and notifications both ways, one a line: JSON-RPC without its name. */
 export class Connection {
-  /** Resolves when the server's end of it has ended: with what was wrong, or null. Everything was handled by then. */
-  readonly closed: Promise<string | null>;
+  /** How far the server's words were heard. */
+  readonly heard: Heard;
   readonly #stdin: Writable;
   readonly #handlers: Handlers;
   readonly #asked = new Map<RequestId, PromiseWithResolvers<unknown>>();
@@ -43,7 +43,11 @@ export class Connection {
   constructor(streams: { stdin: Writable; stdout: Readable }, handlers: Handlers) {
     this.#stdin = streams.stdin;
     this.#handlers = handlers;
-    this.closed = this.#read(streams.stdout);
+    this.heard = hearLines(
+      streams.stdout,
+      (line) => this.#take(line),
+      (head, tail) => this.#lose(head, tail),
+    );
   }
 
   /** Sends a request. Rejects with {@link Refusal}; whoever waits has to see for itself whether the server lives. */
@@ -69,16 +73,6 @@ export class Connection {
 
   #send(line: object): void {
     if (this.#stdin.writable) this.#stdin.write(`${JSON.stringify(line)}\n`);
-  }
-
-  async #read(stdout: Readable): Promise<string | null> {
-    try {
-      const lines = linesOf(stdout, (head, tail) => this.#lose(head, tail));
-      for await (const line of lines) await this.#take(line);
-      return null;
-    } catch (error) {
-      return error instanceof Error ? error.message : String(error);
-    }
   }
 
   #take(line: string): Promise<void> | undefined {

@@ -24,10 +24,16 @@ const item = z.looseObject({
 const ofItem = z.looseObject({ item });
 type Item = z.output<typeof item>;
 
-const change = z.looseObject({ path: z.string(), diff: z.string().catch('') });
+const change = z.looseObject({ path: z.string(), diff: z.string().nullish().catch(null) });
 /** What a file change is of. */
 export type Change = z.output<typeof change>;
 const changes = z.array(change).catch([]);
+
+/** What an item runs. */
+export interface ItemCommand {
+  command: string;
+  cwd: string | null;
+}
 
 const plan = z.looseObject({
   plan: z.array(z.looseObject({ step: z.string(), status: z.string().catch('pending') })),
@@ -42,6 +48,7 @@ export class Reader {
   readonly #streamed = new Set<string>();
   readonly #outputs = new Map<string, string>();
   readonly #changes = new Map<string, readonly Change[]>();
+  readonly #commands = new Map<string, ItemCommand>();
   readonly #declined = new Map<string, string>();
 
   /** A turn begins: what was before is of no use to it. */
@@ -49,12 +56,18 @@ export class Reader {
     this.#streamed.clear();
     this.#outputs.clear();
     this.#changes.clear();
+    this.#commands.clear();
     this.#declined.clear();
   }
 
   /** What an item would change in files. */
   changesOf(itemId: string): readonly Change[] {
     return this.#changes.get(itemId) ?? [];
+  }
+
+  /** What an item would run; undefined where it has told of no command. */
+  commandOf(itemId: string): ItemCommand | undefined {
+    return this.#commands.get(itemId);
   }
 
   /** Why an item was declined: codex takes no reason, so it is told with its end. */
@@ -144,6 +157,10 @@ export class Reader {
 
   #readTool(found: Item, isDone: boolean): AgentUpdate[] {
     if (found.type === 'fileChange') this.#changes.set(found.id, changes.parse(found.changes));
+    if (found.type === 'commandExecution') {
+      const { command: line, cwd } = command.parse(found);
+      if (line !== '') this.#commands.set(found.id, { command: line, cwd: cwd ?? null });
+    }
     const shown = (tools[found.type] ?? other)(found);
     const status = isDone ? endOf(found) : 'running';
     const output = isDone ? (this.#reasonOf(found) ?? shown.output ?? undefined) : undefined;

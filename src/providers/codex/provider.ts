@@ -49,7 +49,9 @@ export function codexProvider(given: {
     const ownHome = home === null ? {} : { CODEX_HOME: home };
     const env = agentEnvironment(process.env, { ...settings.env, ...ownHome });
     const onVersion = (version: string | null) => (known.version = version);
-    return AppServer.start({ command, args, env, supervisor, clock, onUnknown, onVersion });
+    const onLost = (said: string) => known.note(said);
+    const start = { command, args, env, supervisor, clock, onUnknown, onVersion, onLost };
+    return known.started(() => AppServer.start(start));
   });
   const ask = (method: string, params: object, signal?: AbortSignal) =>
     shared.use((server) => server.ask(method, params), signal);
@@ -84,6 +86,7 @@ export function codexProvider(given: {
       models: true,
     },
     problem,
+    startFailure: () => known.startFailure,
     objection: (wanted) => objectionTo(wanted, null, models?.list ?? []),
     stats: () => ({ ...known.stats(command), pid: shared.pid }),
     authStatus: () => known.noted(authStatus()),
@@ -120,6 +123,7 @@ export function codexProvider(given: {
           modelProviders: [],
           sourceKinds: [],
         }).then((threads) => new Set(threads.flatMap(idOf))),
+        signal,
       ),
     has: ({ ref }, signal) =>
       known.noted(
@@ -130,6 +134,7 @@ export function codexProvider(given: {
             throw error;
           },
         ),
+        signal,
       ),
     open: (session, sink, signal) =>
       known.noted(
@@ -137,6 +142,7 @@ export function codexProvider(given: {
           const options = { clock, signal, models: await listed(signal), toolsFor, onUnknown };
           return openCodex(session, sink, await shared.lease(signal), options);
         })(),
+        signal,
       ),
   };
 }

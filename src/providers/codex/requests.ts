@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import type { Question } from '../../api/approvals.ts';
 import type { AgentAnswer, AgentRequest } from '../provider.ts';
 import type { Params } from './connection.ts';
-import { type Change, titleOfChanges } from './items.ts';
+import { approvalTitle, cutTitle } from '../approval-title.ts';
+import { type Reader, titleOfChanges } from './items.ts';
 
 /** Something that codex asks, and how it is answered. */
 export interface Asked {
@@ -12,13 +14,32 @@ export interface Asked {
   answer(given: AgentAnswer): object;
 }
 
-/** What codex asks, read; null: nobody here knows such a request. `changesOf` tells what an item would change. */
-export function readRequest(
-  method: string,
-  params: Params,
-  changesOf: (itemId: string) => readonly Change[],
-): Asked | null {
-  return kinds[method]?.(params, changesOf) ?? null;
+/** What the items that a request names hold. */
+type Items = Pick<Reader, 'changesOf' | 'commandOf'>;
+
+/** What codex asks, read; null: nobody here knows such a request. */
+export function readRequest(method: string, params: Params, items: Items): Asked | null {
+  return kinds[method]?.(params, items) ?? null;
+}
+
+/** What names a request or words it, and what codex proposes to remember, which is never taken up. */
+const ASIDE = new Set([
+  'approvalId',
+  'availableDecisions',
+  'callId',
+  'conversationId',
+  'itemId',
+  'proposedExecpolicyAmendment',
+  'proposedNetworkPolicyAmendments',
+  'reason',
+  'startedAtMs',
+  'threadId',
+  'turnId',
+]);
+
+/** All that a request asks for. A field that is not known here is a part of it. */
+function wholeOf(params: Params): Params {
+  return Object.fromEntries(Object.entries(params).filter(([name]) => !ASIDE.has(name)));
 }
 
 /** What it is told in a mode in which nobody is asked. */
@@ -36,9 +57,18 @@ export function refusalOf({ request }: Asked, mode: string | null): string {
 const DECLINED = 'the user declined it';
 const text = z.string().nullish().catch(null);
 const ofItem = z.looseObject({ itemId: text, callId: text, reason: text });
-const command = z.looseObject({ command: text, cwd: text });
+const command = z.looseObject({
+  command: text,
+  cwd: text,
+  networkApprovalContext: z.looseObject({ host: z.string() }).nullish().catch(null),
+  additionalPermissions: z.unknown().optional(),
+});
 const legacyCommand = z.looseObject({ command: z.array(z.string()).catch([]), cwd: text });
-const legacyPatch = z.looseObject({ fileChanges: z.record(z.string(), z.unknown()).catch({}) });
+const fileChange = z.looseObject({ grantRoot: text });
+const legacyPatch = z.looseObject({
+  fileChanges: z.record(z.string(), z.unknown()).catch({}),
+  grantRoot: text,
+});
 const permissions = z.looseObject({
   permissions: z.record(z.string(), z.unknown()).catch({}),
 });
@@ -52,41 +82,74 @@ const elicitation = z.looseObject({
     .catch(null),
   requestedSchema: z
     .looseObject({
-      properties: z.record(z.string(), z.looseObject({ type: text })).catch({}),
+      properties: z
+        .record(
+          z.string(),
+          z.looseObject({
+            type: text,
+            title: text,
+            description: text,
+            enum: z.array(z.string()).optional().catch(undefined),
+          }),
+        )
+        .catch({}),
+      required: z.array(z.string()).catch([]),
     })
     .nullish()
     .catch(null),
 });
 const questions = z.looseObject({
-  questions: z.array(z.looseObject({ id: z.string(), question: z.string(), header: text })),
+  questions: z.array(
+    z.looseObject({
+      id: z.string(),
+      question: z.string(),
+      header: text,
+      isOther: z.boolean().catch(true),
+      options: z.array(z.looseObject({ label: z.string(), description: text })).catch([]),
+    }),
+  ),
 });
 
-type Kind = (params: Params, changesOf: (itemId: string) => readonly Change[]) => Asked | null;
+type Kind = (params: Params, items: Items) => Asked | null;
 
 const kinds: Record<string, Kind> = {
-  'item/commandExecution/requestApproval'(params) {
-    const { command: line, cwd } = command.parse(params);
-    const title = line ?? ofItem.parse(params).reason ?? 'a command';
+  'item/commandExecution/requestApproval'(params, items) {
     return {
-      ...about(params, { kind: 'command', title, subject: { command: line, cwd, title } }),
+      ...aboutCommand(params, items),
       answer: ({ decision }) => ({ decision: words[decision] }),
     };
   },
-  'item/fileChange/requestApproval'(params, changesOf) {
-    const changes = changesOf(ofItem.parse(params).itemId ?? '');
-    const title = titleOfChanges(changes);
+  'item/fileChange/requestApproval'(params, items) {
+    const { itemId, reason } = ofItem.parse(params);
+    const changes = items.changesOf(itemId ?? '');
+    const isNamed = changes.length > 0;
+    const isTold = isNamed && changes.every(({ diff }) => typeof diff === 'string');
+    const title = isNamed ? titleOfChanges(changes) : (reason ?? 'a change of files');
     return {
-      ...about({ ...params, changes }, { kind: 'file_change', title, subject: { changes } }),
+      ...about(
+        { ...params, changes },
+        {
+          kind: 'file_change',
+          title: approvalTitle(title, rootIn(fileChange.parse(params))),
+          subject: isTold ? { ...wholeOf(params), changes } : null,
+        },
+      ),
       answer: ({ decision }) => ({ decision: words[decision] }),
     };
   },
   'item/permissions/requestApproval'(params) {
     const { permissions: wanted } = permissions.parse(params);
     const { reason } = ofItem.parse(params);
-    const title = `more permissions${reason ? `: ${reason}` : ''}`;
     const granted = Object.fromEntries(Object.entries(wanted).filter(([, one]) => one !== null));
+    const isTold = Object.keys(granted).length > 0;
+    const title = `more permissions${reason ? `: ${reason}` : ''}`;
     return {
-      ...about(params, { kind: 'tool', title, subject: { permissions: wanted } }),
+      ...about(params, {
+        kind: 'tool',
+        title: approvalTitle(title, isTold ? JSON.stringify(granted) : null),
+        subject: isTold ? wholeOf(params) : null,
+      }),
+      // Codex knows no shorter one than the turn.
       answer: ({ decision }) => ({
         permissions: decision === 'accept' ? granted : {},
         scope: 'turn',
@@ -98,7 +161,12 @@ const kinds: Record<string, Kind> = {
     if (!data) return null;
     const title = data.questions.map(({ question }) => question).join(' ');
     return {
-      ...about(params, { kind: 'question', title, subject: { questions: data.questions } }),
+      ...about(params, {
+        kind: 'question',
+        title: cutTitle(title),
+        subject: { questions: data.questions },
+        questions: data.questions.map(questionOf),
+      }),
       answer: (given) => ({ answers: answersTo(data.questions, given) }),
     };
   },
@@ -117,15 +185,23 @@ const kinds: Record<string, Kind> = {
     const { command: line, cwd } = legacyCommand.parse(params);
     const title = line.join(' ');
     return {
-      ...about(params, { kind: 'command', title, subject: { command: line, cwd } }),
+      ...about(params, {
+        kind: 'command',
+        title: cutTitle(title),
+        subject: line.length > 0 ? { ...wholeOf(params), command: line, cwd } : null,
+      }),
       answer: (given) => ({ decision: legacyDecision(given) }),
     };
   },
   applyPatchApproval(params) {
-    const { fileChanges: changes } = legacyPatch.parse(params);
-    const title = `edit ${Object.keys(changes).join(', ')}`;
+    const { fileChanges: changes, grantRoot } = legacyPatch.parse(params);
+    const paths = Object.keys(changes);
     return {
-      ...about(params, { kind: 'file_change', title, subject: { changes } }),
+      ...about(params, {
+        kind: 'file_change',
+        title: approvalTitle(`edit ${paths.join(', ')}`, rootIn({ grantRoot })),
+        subject: paths.length > 0 ? wholeOf(params) : null,
+      }),
       answer: (given) => ({ decision: legacyDecision(given) }),
     };
   },
@@ -139,6 +215,35 @@ function legacyDecision(given: AgentAnswer): unknown {
   return given.decision === 'decline'
     ? { denied: { rejection: given.reason ?? DECLINED } }
     : 'abort';
+}
+
+/** A command, as the request shows it or, where it names it only, as its item does. */
+function aboutCommand(params: Params, items: Items): Pick<Asked, 'request' | 'itemId'> {
+  const { itemId, reason } = ofItem.parse(params);
+  const asked = command.parse(params);
+  const item = items.commandOf(itemId ?? '');
+  const line = asked.command ?? item?.command ?? null;
+  const cwd = asked.cwd ?? item?.cwd ?? null;
+  const { networkApprovalContext: network, additionalPermissions: more = null } = asked;
+  const beside = [
+    ...(network ? [`network access to ${network.host}`] : []),
+    ...(more === null ? [] : [`with more permissions ${JSON.stringify(more)}`]),
+  ];
+  const title = line ?? beside.shift() ?? reason ?? 'a command';
+  const isTold = line !== null || network || more !== null;
+  return about(
+    { ...params, command: line, cwd },
+    {
+      kind: 'command',
+      title: approvalTitle(title, beside.join(', ') || null),
+      subject: isTold ? { ...wholeOf(params), command: line, cwd } : null,
+    },
+  );
+}
+
+/** Codex may ask for more than the changes that it shows: for all below a directory. */
+function rootIn({ grantRoot }: { grantRoot?: string | null | undefined }): string | null {
+  return grantRoot ? `and all below ${grantRoot}` : null;
 }
 
 function about(
@@ -166,16 +271,66 @@ function answersTo(
 
 type Elicitation = z.output<typeof elicitation>;
 
-/** An MCP server asks by the same request whether a tool may run, and for what it wants to know. */
+/**
+ * An MCP server asks by the same request whether a tool may run, and for what it wants to know. A server's own question
+ * does not tell which of its calls it is about, so an answer is good for that one question.
+ */
 function wishOf(asked: Elicitation): Omit<AgentRequest, 'request'> {
   const { serverName, message, url, _meta: meta } = asked;
   if (meta?.codex_approval_kind === 'mcp_tool_call') {
-    const tool = `${serverName}.${meta.tool_name ?? 'a tool'}`;
-    return { kind: 'tool', title: tool, subject: { tool, input: meta.tool_params } };
+    const { tool_name: name, tool_params: input } = meta;
+    const tool = `${serverName}.${name ?? 'a tool'}`;
+    const isTold = Boolean(name) && input !== undefined;
+    return {
+      kind: 'tool',
+      title: approvalTitle(tool, input ? JSON.stringify(input) : null),
+      subject: isTold ? { tool, input } : null,
+    };
   }
   const title = [message ?? `a question of ${serverName}`, url ?? []].flat().join(' ');
   const kind = fieldsOf(asked).length > 0 ? 'question' : 'tool';
-  return { kind, title, subject: { serverName, title, schema: asked.requestedSchema } };
+  const questions = kind === 'question' ? { questions: questionsOfForm(asked) } : {};
+  return { kind, title: cutTitle(title), subject: null, ...questions };
+}
+
+/** A question of codex itself, as all providers put them. */
+function questionOf({
+  id,
+  question,
+  header,
+  options,
+  isOther,
+}: z.output<typeof questions>['questions'][number]): Question {
+  return {
+    id,
+    question,
+    header: header ?? null,
+    options: options.map(({ label, description }) => ({ label, description: description ?? null })),
+    free: isOther || options.length === 0,
+    multiple: true,
+    required: true,
+    type: 'text',
+  };
+}
+
+const BOOLEANS = ['yes', 'no', 'true', 'false'];
+
+/** The fields of a form of an MCP server. */
+function questionsOfForm({ requestedSchema: schema }: Elicitation): Question[] {
+  return Object.entries(schema?.properties ?? {}).map(([id, field]) => {
+    const { type, title, description } = field;
+    const labels = type === 'boolean' ? BOOLEANS : (field.enum ?? []);
+    return {
+      id,
+      question: description ?? title ?? id,
+      header: title ?? null,
+      options: labels.map((label) => ({ label, description: null })),
+      free: labels.length === 0,
+      multiple: type === 'array',
+      required: schema?.required.includes(id) ?? false,
+      type: type === 'number' || type === 'integer' ? type : 'text',
+    };
+  });
 }
 
 function fieldsOf({ requestedSchema: schema }: Elicitation): [string, string | null][] {

@@ -88,7 +88,10 @@ describe('a permission request', () => {
               ({ payload }) => (payload.approval as Approval | undefined)?.title === title,
             )
             .then(({ payload }) => payload.approval as Approval);
-        const [first, second] = [await askedFor('the first'), await askedFor('the second')];
+        const [first, second] = [
+          await askedFor('the first: touch it'),
+          await askedFor('the second: touch it'),
+        ];
         await decide(client, second, 'decline');
         expect((await turnOf(client, session, turnId)).status).toBe('waiting_for_approval');
         await decide(client, first, 'accept');

@@ -26,7 +26,7 @@ test.for([
   ['Write', { file_path: '/a', content: 'x' }, 'file_change', 'Write /a'],
   ['Edit', { file_path: '/a', old_string: 'x' }, 'file_change', 'Edit /a'],
   ['WebFetch', { url: 'http://x' }, 'tool', 'WebFetch http://x'],
-  ['mcp__a__b', { what: 1 }, 'tool', 'mcp__a__b'],
+  ['mcp__a__b', { what: 1 }, 'tool', 'mcp__a__b: {"what":1}'],
 ] as const)('%s is asked of people as what it is', ([tool, input, kind, title]) =>
   withRawClaude(asks('q', tool, input), async ({ open, client }) => {
     const session = await open(asking);
@@ -51,6 +51,19 @@ test('a question is answered with what was chosen', () => {
     const approval = await asked(session.watch, turnId);
     expect(approval).toMatchObject({ kind: 'question', title: 'Which one? And how?' });
     const params = { session_id: session.id, approval_id: approval.id };
+    for (const [wrong, why] of [
+      [{}, 'an answer is missing; the questions: "Which one?", "And how?"'],
+      [{ 'Which one?': ['A', 'B'], How: ['fast'] }, '"Which one?" takes one answer'],
+      [{ 'Which one?': ['B'], How: [] }, '"How" is answered by at least one text'],
+      [{ Pick: ['B'], How: ['fast'], Why: ['so'] }, 'there is no question "Why"'],
+    ] as const) {
+      const body = { decision: 'accept' as const, answers: wrong as Record<string, string[]> };
+      const refused = client.call(endpoints.decideApproval, { params, body });
+      await expect(refused).rejects.toMatchObject({
+        code: 'invalid',
+        message: expect.stringContaining(why) as string,
+      });
+    }
     const answers = { 'Which one?': ['B'], How: ['fast', 'well'] };
     await client.call(endpoints.decideApproval, { params, body: { decision: 'accept', answers } });
     await session.watch.end(turnId);

@@ -65,14 +65,18 @@ const rows: Row[] = [
   {
     method: 'item/permissions/requestApproval',
     params: { itemId: 'i', reason: 'to build', permissions: wishes },
-    shown: { kind: 'tool', title: 'more permissions: to build' },
+    shown: {
+      kind: 'tool',
+      title: 'more permissions: to build: {"fileSystem":{"write":["/x"]}}',
+      request: { permissions: wishes },
+    },
     accept: { permissions: { fileSystem: { write: ['/x'] } }, scope: 'turn' },
     decline: { permissions: {}, scope: 'turn' },
   },
   {
     method: 'mcpServer/elicitation/request',
     params: toolCall,
-    shown: { kind: 'tool', title: 's.t' },
+    shown: { kind: 'tool', title: 's.t: {"a":1}' },
     accept: { action: 'accept', content: null, _meta: null },
     decline: { action: 'decline', content: null, _meta: null },
   },

@@ -65,7 +65,9 @@ export async function withPlayed<A extends Played>(
   const agents: A[] = [];
   const sessions: WatchedSession[] = [];
   const socket = path.join(own.path, 'socket');
-  const theatre = net.createServer((connection) => receive(connection, play, agents));
+  const theatre = net.createServer((connection) =>
+    receive(connection, ({ pid }) => play(connection, pid), agents),
+  );
   theatre.listen(socket);
   await once(theatre, 'listening');
   const puppet = path.join(import.meta.dirname, '../fixtures/puppet.mjs');
@@ -126,9 +128,10 @@ export async function withPlayed<A extends Played>(
   }
 }
 
-function receive<A extends Played>(
+/** Takes what one process of a puppet says, as the agent that `play` makes of its first word. */
+export function receive<A extends Played>(
   connection: net.Socket,
-  play: (socket: net.Socket, pid: number) => A,
+  play: (hello: { pid: number; cwd: string }) => A,
   agents: A[],
 ): void {
   let agent: A | undefined;
@@ -137,8 +140,8 @@ function receive<A extends Played>(
   // It has the errors of its input, too: one that is killed resets the connection.
   lines.on('error', () => undefined);
   lines.on('line', (line) => {
-    const message = JSON.parse(line) as { pid: number };
+    const message = JSON.parse(line) as { pid: number; cwd: string };
     if (agent) agent.take(message);
-    else agents.push((agent = play(connection, message.pid)));
+    else agents.push((agent = play(message)));
   });
 }

@@ -15,7 +15,6 @@ function plan(sessions: Session[], turns: Turn[]) {
     turn: (id) => turns.find(({ turn_id }) => turn_id === id),
     approvalsOf: () => [],
     canResume: () => true,
-    now: 0,
   });
 }
 
