@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Git, Place } from './git.ts';
-import { commitOf, type Repository } from './repository.ts';
+import { commitOf, refsOf, type Repository } from './repository.ts';
 import { CONFLICTS, lines, on, type Snapshot } from './snapshot.ts';
 
 /** So much of what was archived is held in memory at once. */
@@ -35,9 +35,9 @@ export async function writeArchive(
   worktree: { id: string; worktree_name: string; branch: string },
   snapshot: Snapshot,
 ): Promise<void> {
-  const place = { directory: repository.commonDir };
+  const place = refsOf(repository);
   const ref = archiveRef(worktree.id);
-  const before = await commitOf(git, place.directory, ref);
+  const before = await commitOf(git, place, ref);
   const { head, tip, headRef, staged, files, own } = snapshot;
   const parentsOf = (shas: readonly (string | null)[]) =>
     [...new Set(shas)].flatMap((sha) => (sha === null ? [] : ['-p', sha]));
@@ -68,11 +68,11 @@ Cadre-Files: ${files ?? '-'}
 /** What was archived of a worktree; null where nothing was, or it has no commit to begin from. */
 export async function readArchive(
   git: Git,
-  { commonDir }: Repository,
+  repository: Repository,
   worktreeId: string,
 ): Promise<Archived | null> {
-  const place = { directory: commonDir };
-  const commit = await commitOf(git, commonDir, archiveRef(worktreeId));
+  const place = refsOf(repository);
+  const commit = await commitOf(git, place, archiveRef(worktreeId));
   if (commit === null) return null;
   const said = await git.text(place, ['cat-file', 'commit', commit]);
   const field = (name: string) => {

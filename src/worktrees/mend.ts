@@ -81,7 +81,12 @@ export class WorktreeMender {
     const hasBegun = this.#workshop.aside(worktree) !== null || !fs.existsSync(worktree.path);
     if (hasBegun) {
       if (!repository) throw new Error(`the repository ${worktree.repo_root} is gone`);
-      await this.#workshop.remove(worktree, repository, tip);
+      // Of those that were being removed beside it, nobody can say any more whether they go.
+      const branches = this.#store.beside(worktree).map(({ branch }) => branch);
+      const beside = { branches, leaving: branches };
+      await this.#workshop.alone(repository, () =>
+        this.#workshop.remove(worktree, repository, { tip, beside }),
+      );
     }
     const archive_ref = await this.#workshop.archiveOf(worktree);
     return () => {

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
-import type { Git } from './git.ts';
+import type { Git, Place } from './git.ts';
 
 /** A repository, whichever of its worktrees it was found from. */
 export interface Repository {
@@ -9,6 +9,11 @@ export interface Repository {
   root: string;
   /** Where its refs and objects are. */
   commonDir: string;
+}
+
+/** Where git works on the refs and objects of a repository, and on no files. */
+export function refsOf({ commonDir }: Repository): Place {
+  return { directory: commonDir, gitDir: commonDir };
 }
 
 /** The repository that a directory belongs to. Throws `invalid` where that is none. */
@@ -34,7 +39,8 @@ export async function findRepository(git: Git, directory: string): Promise<Repos
         ? commonDir
         : ((await git.maybe({ directory }, ['rev-parse', '--show-toplevel'])) ??
           path.dirname(commonDir));
-  return { root: fs.realpathSync(root), commonDir };
+  // By its real path, so that whoever names it in another way waits in the same queue.
+  return { root: fs.realpathSync(root), commonDir: fs.realpathSync(commonDir) };
 }
 
 /** Where the repository of a record is; null where it is gone. */
@@ -49,14 +55,9 @@ export async function knownRepository(git: Git, root: string): Promise<Repositor
 }
 
 /** The commit that a ref stands for just now; null where it stands for none. */
-export async function commitOf(
-  git: Git,
-  directory: string,
-  ref: string,
-  gitDir?: string,
-): Promise<string | null> {
+export async function commitOf(git: Git, place: Place, ref: string): Promise<string | null> {
   const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${ref}^{commit}`];
-  const sha = await git.maybe({ directory, gitDir }, args);
+  const sha = await git.maybe(place, args);
   return sha !== null && /^[0-9a-f]{40,64}$/.test(sha) ? sha : null;
 }
 
@@ -75,10 +76,10 @@ export function adminDirectory({ commonDir }: Repository, place: string): string
 /** The worktrees that have a branch checked out. */
 export async function checkoutsOf(
   git: Git,
-  { commonDir }: Repository,
+  repository: Repository,
   branch: string,
 ): Promise<string[]> {
-  const listed = await git.text({ directory: commonDir }, ['worktree', 'list', '--porcelain']);
+  const listed = await git.text(refsOf(repository), ['worktree', 'list', '--porcelain']);
   return listed
     .split('\n\n')
     .map((entry) => entry.split('\n'))

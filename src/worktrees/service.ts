@@ -32,7 +32,7 @@ import { archiveRef } from './archive.ts';
 import type { Claims } from './claims.ts';
 import { runInitScript } from './init-script.ts';
 import { commitOf, findRepository, knownRepository, type Repository } from './repository.ts';
-import { holdsWork } from './snapshot.ts';
+import { type Beside, holdsWork, isClean } from './snapshot.ts';
 import type { WorktreeStore } from './store.ts';
 import { reasonOf, saidOfInner, type Workshop } from './workshop.ts';
 import { assertAsWanted, newWorktree, renamed, type Wanted } from './worktree.ts';
@@ -78,6 +78,8 @@ type Outcome = Partial<CleanupResult> & Pick<CleanupResult, 'status'>;
 export class WorktreeService {
   readonly #given: Dependencies;
   readonly #turns = new OneAtATime();
+  /** The ids of those whose cleanup was begun, or waits for its turn. */
+  readonly #leaving = new Set<string>();
 
   constructor(given: Dependencies) {
     this.#given = given;
@@ -271,15 +273,18 @@ export class WorktreeService {
     keep: Keep,
   ): Promise<ResponseOf<typeof createWorktree>> {
     const { db, store, claims, workshop, ids, clock, settings, failpoint } = this.#given;
-    const planned = newWorktree(wanted, {
-      id: ids.next('wt'),
-      root: workshop.root,
-      repoRoot: repository.root,
-      policy: settings().deletion_policy_default,
-      now: clock.now(),
-      ...(await this.#base(directory, wanted.base_ref ?? null)),
+    const planned = await workshop.alone(repository, async () => {
+      const found = newWorktree(wanted, {
+        id: ids.next('wt'),
+        root: workshop.root,
+        repoRoot: repository.root,
+        policy: settings().deletion_policy_default,
+        now: clock.now(),
+        ...(await this.#base(directory, wanted.base_ref ?? null)),
+      });
+      await workshop.assertFree(found, repository);
+      return found;
     });
-    await workshop.assertFree(planned, repository);
     await db.transact(() =>
       store.operations.insert({ kind: 'create', worktree: planned, tip: planned.base_commit }),
     );
@@ -305,7 +310,7 @@ export class WorktreeService {
     named: string | null,
   ): Promise<{ baseRef: string; baseCommit: string }> {
     const { git } = this.#given.workshop;
-    const commit = await commitOf(git, directory, named ?? 'HEAD');
+    const commit = await commitOf(git, { directory }, named ?? 'HEAD');
     if (commit === null && named !== null)
       throw new AppError('invalid', `base_ref "${named}" is no commit of ${directory}`);
     if (commit === null)
@@ -384,8 +389,10 @@ export class WorktreeService {
         `the repository ${old.repo_root} is gone: bring it back first`,
       );
     const planned = renamed(old, name, workshop.root);
-    await workshop.assertFree(planned, repository);
-    const tip = await workshop.restorable(planned, repository);
+    const tip = await workshop.alone(repository, async () => {
+      await workshop.assertFree(planned, repository);
+      return workshop.restorable(planned, repository);
+    });
     await db.transact(() => store.operations.insert({ kind: 'restore', worktree: planned, tip }));
     failpoint('worktree.restoring');
     return this.#orUndo(planned, 'the worktree could not be restored', async () => {
@@ -420,13 +427,16 @@ export class WorktreeService {
       return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
     if (worktree.deletion_policy === 'retain_on_last_claim' && worktree.status !== 'missing')
       return this.#retain(id, wasActive, 'its deletion_policy is retain_on_last_claim');
+    this.#leaving.add(id);
     try {
       const repository = await knownRepository(workshop.git, worktree.repo_root);
       if (!repository)
         return await this.#fail(id, reason, `its repository ${worktree.repo_root} is gone`);
-      const obstacle = await workshop.obstacle(worktree, repository);
-      if (obstacle !== null) return await this.#fail(id, reason, obstacle);
-      return await this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
+      return await workshop.alone(repository, async () => {
+        const obstacle = await workshop.obstacle(worktree, repository);
+        if (obstacle !== null) return this.#fail(id, reason, obstacle);
+        return this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
+      });
     } catch (error) {
       const said = reasonOf(error);
       if (said === null) throw error;
@@ -434,7 +444,22 @@ export class WorktreeService {
       if (workshop.aside(found) === null) await db.transact(() => this.#forgetOperation(found));
       await this.#noteIfMissing(found);
       return this.#fail(id, reason, said);
+    } finally {
+      this.#leaving.delete(id);
     }
+  }
+
+  /** The branches of the worktrees beside one, as they are just now. */
+  #beside(worktree: Worktree): Promise<Beside> {
+    const { db, store } = this.#given;
+    return db.read(() => {
+      const others = store.beside(worktree);
+      const leaving = others.filter(({ id }) => this.#leaving.has(id));
+      return {
+        branches: others.map(({ branch }) => branch),
+        leaving: leaving.map(({ branch }) => branch),
+      };
+    });
   }
 
   async #archiveAndRemove(
@@ -445,10 +470,12 @@ export class WorktreeService {
   ): Promise<CleanupResult> {
     const { db, store, claims, workshop, clock } = this.#given;
     const { id } = worktree;
-    const snapshot = await workshop.look(worktree, repository);
+    const beside = await this.#beside(worktree);
+    const snapshot = await workshop.look(worktree, repository, beside);
     if (snapshot.nested.length > 0) return this.#fail(id, reason, saidOfInner(snapshot.nested));
     const isNeeded = holdsWork(snapshot);
-    if (isNeeded && worktree.deletion_policy === 'delete_if_clean' && worktree.status !== 'missing')
+    const { deletion_policy: policy, status } = worktree;
+    if (!isClean(snapshot) && policy === 'delete_if_clean' && status !== 'missing')
       return this.#retain(
         id,
         wasActive,
@@ -467,7 +494,7 @@ export class WorktreeService {
     });
     if (users.length > 0)
       return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
-    const removed = await workshop.remove(worktree, repository, tip);
+    const removed = await workshop.remove(worktree, repository, { tip, beside });
     const archive_ref = await workshop.archiveOf(worktree);
     await db.transact(() => {
       for (const { session_id } of store.activeClaimsOn(id)) claims.release(id, session_id);

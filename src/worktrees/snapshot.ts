@@ -1,15 +1,24 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Git, Place } from './git.ts';
-import { commitOf, type Repository } from './repository.ts';
+import { commitOf, refsOf, type Repository } from './repository.ts';
 
 /** Conflicts have up to three versions of a file; in a tree they lie below this, by their number. */
 export const CONFLICTS = '.cadre-conflicts';
+
+/** The branches of the other worktrees of a repository. Each of them goes with its worktree. */
+export interface Beside {
+  /** All of them: none of them keeps a commit for longer than its worktree lasts. */
+  branches: readonly string[];
+  /** Those whose worktrees are being removed just now. */
+  leaving: readonly string[];
+}
 
 /** A worktree as it lies there. */
 export interface Held {
   repository: Repository;
   branch: string;
+  beside: Beside;
   /** What git keeps for it; null where it has forgotten it. */
   adminDir: string | null;
   /** Where its files are; null where they are gone. */
@@ -27,8 +36,10 @@ export interface Snapshot {
   staged: string;
   /** The tree of the files as they are, each byte of them; null where they are gone. */
   files: string | null;
-  /** The ends of the commits that nothing else keeps. */
+  /** The ends of the commits that nothing keeps for longer than some worktree lasts. */
   own: string[];
+  /** Whether some of those are in no other worktree either, or only in one that is being removed. */
+  isAlone: boolean;
   isCommitted: boolean;
   /** Names of what is ignored, and so is not in it. */
   ignored: string[];
@@ -54,9 +65,14 @@ export async function unsavedSubmodules(git: Git, files: string): Promise<string
   return found;
 }
 
-/** Whether it holds something that would be lost. */
+/** Whether it has to be archived: it holds something that no lasting ref leads to. */
 export function holdsWork({ own, isCommitted }: Snapshot): boolean {
   return own.length > 0 || !isCommitted;
+}
+
+/** Whether it is clean, as `delete_if_clean` means it: all that it holds is somewhere else, too. */
+export function isClean({ isAlone, isCommitted }: Snapshot): boolean {
+  return !isAlone && isCommitted;
 }
 
 /**
@@ -73,15 +89,18 @@ export async function takeSnapshot(git: Git, held: Held, scratch: string): Promi
     workTree: files ?? undefined,
     index,
   };
-  const tip = await commitOf(git, commonDir, `refs/heads/${branch}`);
-  const head = adminDir === null ? tip : await commitOf(git, commonDir, 'HEAD', adminDir);
+  const tip = await commitOf(git, refsOf(repository), `refs/heads/${branch}`);
+  const head =
+    adminDir === null
+      ? tip
+      : await commitOf(git, { directory: commonDir, gitDir: adminDir }, 'HEAD');
   const headRef = adminDir === null ? `refs/heads/${branch}` : refIn(adminDir);
   await copyIndex(git, place, { adminDir, head });
   const changes = files === null ? noChanges : await changesIn(git, place, files);
   const staged = await stagedTree(git, place, changes.conflicts);
   const asTheyAre = files === null ? null : await filesTree(git, place, files, changes);
   const committed = await headTree(git, place, head);
-  const own = await ownCommits(git, held, [head, tip]);
+  const { own, isAlone } = await ownCommits(git, held, [head, tip]);
   return {
     head,
     headRef,
@@ -89,6 +108,7 @@ export async function takeSnapshot(git: Git, held: Held, scratch: string): Promi
     staged,
     files: asTheyAre,
     own,
+    isAlone,
     isCommitted: staged === committed && (asTheyAre ?? committed) === committed,
     ignored: changes.ignored,
     nested: changes.nested,
@@ -236,50 +256,62 @@ async function headTree(git: Git, place: Place, head: string | null): Promise<st
 }
 
 /**
- * The ends of the commits that are this worktree's alone: of those that its branch and HEAD stand at or, by their
- * logs, have stood at, and of what a merge or rebase under way has put aside, what no other ref leads to.
+ * The ends of the commits that are worktrees' alone: of those that its branch and HEAD stand at or, by their logs, have
+ * stood at, and of what a merge or rebase under way has put aside, what no lasting ref leads to. Branches of other
+ * worktrees are none: each goes with its worktree.
  */
 async function ownCommits(
+  git: Git,
+  held: Held,
+  now: readonly (string | null)[],
+): Promise<Pick<Snapshot, 'own' | 'isAlone'>> {
+  const { repository, branch, beside } = held;
+  const commits = await commitsOf(git, held, now);
+  if (commits.length === 0) return { own: [], isAlone: false };
+  const main = await commitOf(git, refsOf(repository), 'HEAD');
+  const beyond = async (excluded: readonly string[], ...more: string[]) => {
+    const keepers = [
+      ...(main === null ? [] : [main]),
+      ...excluded.map((one) => `--exclude=${one}`),
+      '--branches',
+      '--tags',
+      '--remotes',
+    ];
+    const args = ['rev-list', ...more, '--stdin', '--not', ...keepers];
+    const listed = await git.text(refsOf(repository), args, `${commits.join('\n')}\n`);
+    return listed.split('\n').filter(Boolean);
+  };
+  const listed = await beyond([branch, ...beside.branches], '--parents');
+  const parents = new Set(listed.flatMap((line) => line.split(' ').slice(1)));
+  const own = listed.map((line) => line.split(' ')[0] ?? '').filter((sha) => !parents.has(sha));
+  if (own.length === 0 || beside.branches.length === 0) return { own, isAlone: own.length > 0 };
+  const alone = await beyond([branch, ...beside.leaving], '--max-count=1');
+  return { own, isAlone: alone.length > 0 };
+}
+
+/** The commits that a worktree knows of, wherever it has noted them. */
+async function commitsOf(
   git: Git,
   { repository, branch, adminDir }: Held,
   now: readonly (string | null)[],
 ): Promise<string[]> {
-  const { commonDir, root } = repository;
-  const place = { directory: commonDir };
+  const { commonDir } = repository;
   const named = [...now, ...remembered(path.join(commonDir, 'logs/refs/heads', branch))];
   if (adminDir !== null) {
     named.push(...remembered(path.join(adminDir, 'logs/HEAD')), ...putAside(adminDir));
     const refs = ['for-each-ref', '--format=%(objectname)'];
     refs.push('refs/worktree', 'refs/bisect', 'refs/rewritten');
-    named.push(...(await git.text({ ...place, gitDir: adminDir }, refs)).split('\n'));
+    const place = { ...refsOf(repository), gitDir: adminDir };
+    named.push(...(await git.text(place, refs)).split('\n'));
   }
   const shas = [...new Set(named)].filter((sha) => sha && !/^0+$/.test(sha));
   if (shas.length === 0) return [];
-  const checked = await git.text(place, ['cat-file', '--batch-check'], `${shas.join('\n')}\n`);
-  const commits = checked
+  const check = ['cat-file', '--batch-check'];
+  const checked = await git.text(refsOf(repository), check, `${shas.join('\n')}\n`);
+  return checked
     .split('\n')
     .filter((line) => / commit /.test(line))
     .map((line) => line.split(' ')[0] ?? '');
-  if (commits.length === 0) return [];
-  const main = await commitOf(git, root, 'HEAD');
-  const listed = await git.text(
-    place,
-    [
-      'rev-list',
-      '--parents',
-      '--stdin',
-      '--not',
-      ...(main === null ? [] : [main]),
-      `--exclude=${branch}`,
-      '--branches',
-      '--tags',
-      '--remotes',
-    ],
-    `${commits.join('\n')}\n`,
-  );
-  const own = listed.split('\n').filter(Boolean);
-  const parents = new Set(own.flatMap((line) => line.split(' ').slice(1)));
-  return own.map((line) => line.split(' ')[0] ?? '').filter((sha) => !parents.has(sha));
 }
 
 function remembered(log: string): string[] {

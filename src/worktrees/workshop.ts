@@ -17,9 +17,21 @@ import {
   checkoutsOf,
   commitOf,
   knownRepository,
+  refsOf,
   type Repository,
 } from './repository.ts';
-import { holdsWork, type Snapshot, takeSnapshot, unsavedSubmodules } from './snapshot.ts';
+import {
+  type Beside,
+  holdsWork,
+  type Snapshot,
+  takeSnapshot,
+  unsavedSubmodules,
+} from './snapshot.ts';
+
+/** Checkouts are mostly the disk's work, and more of them at once are no faster. */
+const CHECKOUTS_AT_ONCE = 4;
+/** Fills a worktree that was made without files; no ref moves. */
+const CHECKOUT = ['read-tree', '-m', '-u', 'HEAD'];
 
 /** What a removal took away. */
 export interface Removed {
@@ -39,8 +51,11 @@ export class Workshop {
   /** Where only this server works. */
   readonly #scratch: string;
   readonly #failpoint: Failpoint;
-  /** Git reads what it knows of all worktrees of a repository to make one, and trips over one that is half made. */
-  readonly #registering = new OneAtATime();
+  /** What reads or moves the refs of a repository is done one after the other, by its directory of refs. */
+  readonly #repositories = new OneAtATime();
+  /** Files are written beside that, so many worktrees at once. */
+  readonly #checkouts = new OneAtATime();
+  #checkoutCount = 0;
 
   constructor(given: { git: Git; root: string; scratch: string; failpoint: Failpoint }) {
     for (const directory of [given.root, given.scratch])
@@ -52,11 +67,11 @@ export class Workshop {
   }
 
   /** Throws `conflict` where a place or a branch is taken, `invalid` where the branch can have no such name. */
-  async assertFree({ path: place, branch }: Worktree, { commonDir }: Repository): Promise<void> {
+  async assertFree({ path: place, branch }: Worktree, repository: Repository): Promise<void> {
     const ref = `refs/heads/${branch}`;
-    if ((await this.git.maybe({ directory: commonDir }, ['check-ref-format', ref])) === null)
+    if ((await this.git.maybe(refsOf(repository), ['check-ref-format', ref])) === null)
       throw new AppError('invalid', `"${branch}" cannot be the name of a branch: take another`);
-    if ((await commitOf(this.git, commonDir, ref)) !== null)
+    if ((await commitOf(this.git, refsOf(repository), ref)) !== null)
       throw new AppError(
         'conflict',
         `there is a branch ${branch} already: take another worktree_name or branch_prefix`,
@@ -65,26 +80,36 @@ export class Workshop {
       throw new AppError('conflict', `${place} is there already: move it away`);
   }
 
-  /** Makes branch and worktree. What fails leaves nothing. */
+  /**
+   * Runs what reads or moves the refs of a repository: nothing else does that meanwhile. Do not call it, nor what says
+   * that it waits for its turn, from within `work`.
+   */
+  alone<T>({ commonDir }: Repository, work: () => Promise<T>): Promise<T> {
+    return this.#repositories.run(commonDir, work);
+  }
+
+  /** Makes branch and worktree, and fills it, in turns of its own. What fails leaves nothing. */
   async add(worktree: Worktree, repository: Repository): Promise<void> {
-    await this.#addAt(worktree, repository, worktree.base_commit, async () => {
-      await this.#addWorktree(worktree, repository, ['--', worktree.path, worktree.branch]);
+    await this.#orNothing(worktree, repository, worktree.base_commit, async () => {
+      await this.alone(repository, () =>
+        this.#register(worktree, repository, worktree.base_commit, [worktree.branch]),
+      );
       this.#failpoint('worktree.added');
+      await this.#beside(() => this.git.text({ directory: worktree.path }, CHECKOUT));
     });
   }
 
-  /** Makes them again, with all that was archived. */
+  /** Makes them again, with all that was archived, in turns of its own. */
   async restore(worktree: Worktree, repository: Repository): Promise<void> {
     const archived = await this.#archived(worktree, repository);
     const { head, headRef, tip } = archived;
     // Only one worktree can have a branch checked out: of others, it has the commit.
     const wasOnBranch = head === tip && headRef === archived.branchRef;
-    const what = wasOnBranch ? [worktree.branch] : [head];
-    await this.#addAt(worktree, repository, tip ?? head, async () => {
-      const args = wasOnBranch ? ['--no-checkout'] : ['--no-checkout', '--detach'];
-      await this.#addWorktree(worktree, repository, [...args, '--', worktree.path, ...what]);
+    const what = wasOnBranch ? [worktree.branch] : ['--detach', head];
+    await this.#orNothing(worktree, repository, tip ?? head, async () => {
+      await this.alone(repository, () => this.#register(worktree, repository, tip ?? head, what));
       this.#failpoint('worktree.added');
-      await fillFromArchive(this.git, worktree.path, archived);
+      await this.#beside(() => fillFromArchive(this.git, worktree.path, archived));
     });
   }
 
@@ -103,21 +128,13 @@ export class Workshop {
     );
   }
 
-  async #addAt(
+  async #orNothing(
     worktree: Worktree,
     repository: Repository,
     commit: string,
     add: () => Promise<void>,
   ): Promise<void> {
-    const { branch } = worktree;
-    const none = '0'.repeat(commit.length);
-    const place = { directory: repository.commonDir };
-    await this.git.text(place, ['update-ref', `refs/heads/${branch}`, commit, none]);
     try {
-      const parent = path.dirname(worktree.path);
-      fs.mkdirSync(parent, { recursive: true, mode: 0o700 });
-      if (fs.realpathSync(parent) !== parent)
-        throw new AppError('conflict', `${parent} leads elsewhere: move it away`);
       await add();
     } catch (error) {
       await this.discard(worktree, repository, commit);
@@ -125,19 +142,33 @@ export class Workshop {
     }
   }
 
-  async #addWorktree(
-    worktree: Worktree,
-    { commonDir }: Repository,
-    args: readonly string[],
+  /** Makes the branch, and a worktree without files that has it, or a commit, checked out. */
+  async #register(
+    { branch, path: place }: Worktree,
+    repository: Repository,
+    commit: string,
+    what: readonly string[],
   ): Promise<void> {
-    await this.#registering.run(commonDir, () =>
-      this.git.text({ directory: commonDir }, ['worktree', 'add', '--quiet', ...args]),
-    );
-    if (fs.realpathSync(worktree.path) !== worktree.path)
-      throw new AppError('conflict', `${worktree.path} leads elsewhere: move it away`);
+    const none = '0'.repeat(commit.length);
+    await this.git.text(refsOf(repository), ['update-ref', `refs/heads/${branch}`, commit, none]);
+    const parent = path.dirname(place);
+    fs.mkdirSync(parent, { recursive: true, mode: 0o700 });
+    if (fs.realpathSync(parent) !== parent)
+      throw new AppError('conflict', `${parent} leads elsewhere: move it away`);
+    const flags = what.slice(0, -1);
+    const args = ['--quiet', '--no-checkout', ...flags, '--', place, ...what.slice(-1)];
+    await this.git.text(refsOf(repository), ['worktree', 'add', ...args]);
+    if (fs.realpathSync(place) !== place)
+      throw new AppError('conflict', `${place} leads elsewhere: move it away`);
   }
 
-  /** Takes a half-made worktree away. Commits that its branch has beyond `expected` are archived. */
+  /** Writes the files of a worktree, which moves no ref: some of that is done at once. */
+  #beside<T>(work: () => Promise<T>): Promise<T> {
+    this.#checkoutCount += 1;
+    return this.#checkouts.run(String(this.#checkoutCount % CHECKOUTS_AT_ONCE), work);
+  }
+
+  /** Takes a half-made worktree away, in a turn of its own. Commits that its branch has beyond `expected` are archived. */
   async discard(
     worktree: Worktree,
     repository: Repository | null,
@@ -145,12 +176,15 @@ export class Workshop {
   ): Promise<void> {
     await removeTree(worktree.path);
     if (repository === null) return;
-    await this.#forget(worktree, repository);
-    const place = { directory: repository.commonDir };
-    const tip = await commitOf(this.git, place.directory, `refs/heads/${worktree.branch}`);
-    if (tip === null) return;
-    if (tip !== expected) await this.git.text(place, ['update-ref', archiveRef(worktree.id), tip]);
-    await this.#deleteBranch(worktree, repository, tip);
+    await this.alone(repository, async () => {
+      await this.#forget(worktree, repository);
+      const place = refsOf(repository);
+      const tip = await commitOf(this.git, place, `refs/heads/${worktree.branch}`);
+      if (tip === null) return;
+      if (tip !== expected)
+        await this.git.text(place, ['update-ref', archiveRef(worktree.id), tip]);
+      await this.#deleteBranch(worktree, repository, tip);
+    });
   }
 
   /** What keeps a worktree from being removed, whatever else it holds; null: nothing. */
@@ -179,6 +213,7 @@ export class Workshop {
   async look(
     worktree: Worktree,
     repository: Repository,
+    beside: Beside,
     files: string = worktree.path,
   ): Promise<Snapshot> {
     const scratch = fs.mkdtempSync(path.join(this.#scratch, `${worktree.id}-`));
@@ -188,6 +223,7 @@ export class Workshop {
         {
           repository,
           branch: worktree.branch,
+          beside,
           adminDir: adminDirectory(repository, worktree.path),
           files: fs.existsSync(files) ? files : null,
         },
@@ -207,7 +243,11 @@ export class Workshop {
    * Removes a worktree of which all was archived. It is put aside first: who would write into it from then on finds
    * no path. What came in between is archived, too; then what lies aside gets a name that says so, and goes.
    */
-  async remove(worktree: Worktree, repository: Repository, tip: string | null): Promise<Removed> {
+  async remove(
+    worktree: Worktree,
+    repository: Repository,
+    { tip, beside }: { tip: string | null; beside: Beside },
+  ): Promise<Removed> {
     const aside = path.join(this.#removed, worktree.id);
     const removed: Removed = { path: false, branch: false, diagnostics: [] };
     const done = `${aside}.archived`;
@@ -218,7 +258,7 @@ export class Workshop {
     this.#failpoint('worktree.aside');
     let last = tip;
     if (!fs.existsSync(done)) {
-      const snapshot = await this.#keepAll(worktree, repository, aside);
+      const snapshot = await this.#keepAll(worktree, repository, { aside, beside });
       if (snapshot.ignored.length > 0) removed.diagnostics.push(saidOfIgnored(snapshot.ignored));
       last = snapshot.tip;
       if (fs.existsSync(aside)) fs.renameSync(aside, done);
@@ -258,7 +298,7 @@ export class Workshop {
   async archiveOf({ id, repo_root }: Worktree): Promise<string | null> {
     const repository = await knownRepository(this.git, repo_root);
     if (!repository) return null;
-    const commit = await commitOf(this.git, repository.commonDir, archiveRef(id));
+    const commit = await commitOf(this.git, refsOf(repository), archiveRef(id));
     return commit === null ? null : archiveRef(id);
   }
 
@@ -266,9 +306,13 @@ export class Workshop {
    * Makes sure that all of what lies aside is archived, and of commits and index where nothing does; where that cannot
    * be, it goes back to its place.
    */
-  async #keepAll(worktree: Worktree, repository: Repository, aside: string): Promise<Snapshot> {
+  async #keepAll(
+    worktree: Worktree,
+    repository: Repository,
+    { aside, beside }: { aside: string; beside: Beside },
+  ): Promise<Snapshot> {
     try {
-      const snapshot = await this.look(worktree, repository, aside);
+      const snapshot = await this.look(worktree, repository, beside, aside);
       if (snapshot.nested.length > 0) throw new AppError('conflict', saidOfInner(snapshot.nested));
       if (holdsWork(snapshot) && !(await this.#isKept(worktree, repository, snapshot)))
         await this.archive(worktree, repository, snapshot);
@@ -297,18 +341,12 @@ export class Workshop {
   async #forget({ path: place }: Worktree, repository: Repository): Promise<void> {
     if (adminDirectory(repository, place) === null) return;
     const remove = ['worktree', 'remove', '--force', '--force', '--', place];
-    await this.#registering.run(repository.commonDir, () =>
-      this.git.text({ directory: repository.commonDir }, remove),
-    );
+    await this.git.text(refsOf(repository), remove);
   }
 
   /** Deletes the branch where it still stands at `tip`. */
-  async #deleteBranch(
-    { branch }: Worktree,
-    { commonDir }: Repository,
-    tip: string,
-  ): Promise<boolean> {
-    const place = { directory: commonDir };
+  async #deleteBranch({ branch }: Worktree, repository: Repository, tip: string): Promise<boolean> {
+    const place = refsOf(repository);
     const remove = ['update-ref', '-d', `refs/heads/${branch}`, tip];
     if ((await this.git.maybe(place, remove)) === null) return false;
     await this.git.maybe(place, ['config', '--local', '--remove-section', `branch.${branch}`]);
