@@ -70,6 +70,7 @@ import { TeamViews } from './teams/view.ts';
 import { TokenService } from './tokens/service.ts';
 import { Claims } from './worktrees/claims.ts';
 import { findGit, Git } from './worktrees/git.ts';
+import { InitScripts } from './worktrees/init-scripts.ts';
 import { WorktreeMender } from './worktrees/mend.ts';
 import { WorktreeService } from './worktrees/service.ts';
 import { WorktreeStore } from './worktrees/store.ts';
@@ -216,14 +217,24 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const worktreeStore = new WorktreeStore({ db, log });
   const claims = new Claims({ store: worktreeStore, sessions: sessionStore, clock });
   const endingGit = new AbortController();
+  const git = new Git({ marker, signal: endingGit.signal });
+  const initScripts = new InitScripts({
+    db,
+    git,
+    sessions: sessionStore,
+    worktrees: worktreeStore,
+    clock,
+    script: () => live.now.worktrees.init_script_path,
+  });
   const workshop = usable(
     directory,
     () =>
       new Workshop({
-        git: new Git({ marker, signal: endingGit.signal }),
+        git,
         root: config.worktrees.root_dir ?? path.join(directory, 'worktrees'),
         scratch: path.join(directory, 'scratch'),
         failpoint,
+        isTrusted: (repoRoot, sha256) => initScripts.isTrusted(repoRoot, sha256),
       }),
   );
 
@@ -363,7 +374,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     failpoint,
     logger,
     settings: () => live.now.worktrees,
-    removedVariables: () => [...secretVariables(), ...live.now.processes.env_remove],
+    initScripts,
     assertRoom: () => budget.assertRoom(),
     stopping: endingGit.signal,
   });
@@ -460,6 +471,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     sessions,
     processes,
     worktrees,
+    initScripts,
     teams: teamwork,
     providers: {
       list: () => providers.list(),
