@@ -72,6 +72,7 @@ import { TeamViews } from './teams/view.ts';
 import { TokenService } from './tokens/service.ts';
 import { Claims } from './worktrees/claims.ts';
 import { findGit, Git } from './worktrees/git.ts';
+import { InitScripts } from './worktrees/init-scripts.ts';
 import { WorktreeMender } from './worktrees/mend.ts';
 import { previewWorktree } from './worktrees/preview.ts';
 import { WorktreeService } from './worktrees/service.ts';
@@ -221,14 +222,24 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const worktreeStore = new WorktreeStore({ db, log });
   const claims = new Claims({ store: worktreeStore, sessions: sessionStore, clock });
   const endingGit = new AbortController();
+  const git = new Git({ marker, signal: endingGit.signal });
+  const initScripts = new InitScripts({
+    db,
+    git,
+    sessions: sessionStore,
+    worktrees: worktreeStore,
+    clock,
+    script: () => live.now.worktrees.init_script_path,
+  });
   const workshop = usable(
     directory,
     () =>
       new Workshop({
-        git: new Git({ marker, signal: endingGit.signal }),
+        git,
         root: config.worktrees.root_dir ?? path.join(directory, 'worktrees'),
         scratch: path.join(directory, 'scratch'),
         failpoint,
+        isTrusted: (repoRoot, sha256) => initScripts.isTrusted(repoRoot, sha256),
       }),
   );
 
@@ -377,7 +388,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     failpoint,
     logger,
     settings: () => live.now.worktrees,
-    removedVariables: () => [...secretVariables(), ...live.now.processes.env_remove],
+    initScripts,
     assertRoom: () => budget.assertRoom(),
     stopping: endingGit.signal,
   });
@@ -434,6 +445,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const gatekeeper = new Gatekeeper({ sessions, freed: () => live.now.gateway.free });
   const gate = new TeamGate({
     gatekeeper,
+    initScripts,
     previewWorktree: (cwd, worktree_name) =>
       previewWorktree(workshop.git, { directory: cwd, worktree_name }),
   });
@@ -485,6 +497,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     sessions,
     processes,
     worktrees,
+    initScripts,
     teams: teamwork,
     providers: {
       list: () => providers.list(),

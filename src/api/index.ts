@@ -7,6 +7,7 @@ import * as runtime from './runtime.ts';
 import * as sessions from './sessions.ts';
 import * as teams from './teams.ts';
 import * as tokens from './tokens.ts';
+import * as worktreeTrust from './worktree-trust.ts';
 import * as worktrees from './worktrees.ts';
 
 /** Every endpoint by name: server, client, openapi.yaml and tests are made from this table. */
@@ -62,6 +63,10 @@ export const endpoints = {
   restoreWorktree: worktrees.restoreWorktree,
   collectWorktrees: worktrees.collectWorktrees,
   getWorktreeDiagnostics: worktrees.getWorktreeDiagnostics,
+  listTrusted: worktreeTrust.listTrusted,
+  lookAtBrought: worktreeTrust.lookAtBrought,
+  trustContent: worktreeTrust.trustContent,
+  untrustContent: worktreeTrust.untrustContent,
   createTeam: teams.createTeam,
   listTeams: teams.listTeams,
   getTeam: teams.getTeam,

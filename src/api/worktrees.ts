@@ -12,10 +12,17 @@ const claimRole = z
 
 const initScript = z.looseObject({
   status: z
-    .enum(['completed', 'not_found', 'off'])
-    .describe('not_found: the repository has none. One that fails leaves no worktree.'),
+    .enum(['completed', 'not_found', 'off', 'skipped_untrusted'])
+    .describe(
+      'not_found: the repository has none. skipped_untrusted: nobody has allowed its content. One that fails leaves no worktree.',
+    ),
   exit_code: z.int().nullable(),
   output_tail: z.string(),
+  sha256: z
+    .string()
+    .nullish()
+    .describe('Of the script as it is committed in the main worktree, where there is one.'),
+  how_to_allow: z.string().nullish().describe('How to allow one that was skipped.'),
 });
 
 export const worktree = z
@@ -102,7 +109,10 @@ export const createWorktree = endpoint({
     deletion_policy: deletionPolicy
       .nullish()
       .describe('Default: worktrees.deletion_policy_default.'),
-    run_init_script: z.boolean().nullish().describe('Default: true.'),
+    run_init_script: z
+      .boolean()
+      .nullish()
+      .describe('true: run it, whoever wrote it. Absent: run it where its content is allowed.'),
     team_id: z.string().min(1).max(200).nullish(),
     operation_id: z.string().min(1).max(200).nullish(),
   }),

@@ -1,4 +1,5 @@
 import type { InputItem, Session } from '../api/sessions.ts';
+import type { Admission } from '../teams/spawn.ts';
 import type { Effect, Circumstances } from './gate.ts';
 import { verdictOf } from './gate.ts';
 import type { Gatekeeper, Question } from './gatekeeper.ts';
@@ -44,8 +45,7 @@ export class TeamGate {
     cwd: string,
     name: string,
   ) => Promise<{ repo_root: string; worktree_name: string; branch: string }>;
-  /** Null: no script runs for an agent. */
-  readonly #initScripts: InitScripts | null;
+  readonly #initScripts: InitScripts;
 
   constructor(given: {
     gatekeeper: Gatekeeper;
@@ -53,16 +53,11 @@ export class TeamGate {
       cwd: string,
       name: string,
     ) => Promise<{ repo_root: string; worktree_name: string; branch: string }>;
-    initScripts?: InitScripts | undefined;
+    initScripts: InitScripts;
   }) {
     this.#gatekeeper = given.gatekeeper;
     this.#previewWorktree = given.previewWorktree;
-    this.#initScripts = given.initScripts ?? null;
-  }
-
-  /** What a spawn is told of init scripts: never to run one that nobody has consented to. */
-  get runInitScript(): false | undefined {
-    return this.#initScripts ? undefined : false;
+    this.#initScripts = given.initScripts;
   }
 
   /** Resolves with the images of a message once it may be sent. Throws where it may not. */
@@ -92,8 +87,12 @@ export class TeamGate {
     return readImages(files);
   }
 
-  /** Resolves with the images of the first message once a member may be added. Throws where it may not be. */
-  async member(caller: Caller, args: MemberArgs): Promise<InputItem[]> {
+  /**
+   * Resolves once a member may be added, with the images of its first message, and with whether its worktree's init
+   * script runs this time though nobody has consented to its content. A person who accepts the approval consents for
+   * the repository; a mode in which nobody is asked lets the script run once. Throws where the member may not be added.
+   */
+  async member(caller: Caller, args: MemberArgs): Promise<Admission> {
     const tool = 'cadre_team_manage';
     const { session } = caller;
     const { worktree_name: name } = args;
@@ -107,12 +106,13 @@ export class TeamGate {
       ...(worktree ? [{ tool, action: 'create_worktree' } as const] : []),
       ...(script && !script.trusted ? [{ tool, action: 'run_init_script' } as const] : []),
     ];
-    await this.#gatekeeper.pass(caller, effects, () =>
+    const verdict = await this.#gatekeeper.pass(caller, effects, () =>
       questionFor(args, { files, worktree, script }),
     );
-    if (script && !script.trusted)
-      await this.#initScripts?.allow(script.repo_root, script.sha256, session.id);
-    return readImages(files);
+    const needsConsent = script !== null && !script.trusted;
+    if (needsConsent && verdict === 'ask')
+      await this.#initScripts.allow(script.repo_root, script.sha256, session.id);
+    return { images: await readImages(files), runsScript: needsConsent && verdict === 'free' };
   }
 
   /** The script that will run; null where there is none, or nobody consents to it: then it is skipped. */
@@ -121,7 +121,7 @@ export class TeamGate {
     worktree_name: string,
     given: Circumstances,
   ): Promise<InitScript | null> {
-    const found = await this.#initScripts?.look({ source_session_id: id, worktree_name });
+    const found = await this.#initScripts.look({ source_session_id: id, worktree_name });
     if (!found || found.trusted) return found ?? null;
     const effect = { tool: 'cadre_team_manage', action: 'run_init_script' } as const;
     // The operator consents by a command of its own.

@@ -110,7 +110,7 @@ export function teamToolkit(given: {
       ...wanted,
       source_session_id: session.id,
       image_paths: absolute(image_paths, session),
-      worktree: name ? { mode: 'reuse' as const, name, run_init_script: gate.runInitScript } : null,
+      worktree: name ? { mode: 'reuse' as const, name } : null,
     };
     const { operation_id, done } = await spawns.beginAsAgent(team.id, member, {
       mode,

@@ -20,6 +20,7 @@ import type { Logger } from '../lib/log.ts';
 import type { ProcessService } from '../processes/service.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { TokenService } from '../tokens/service.ts';
+import type { InitScripts } from '../worktrees/init-scripts.ts';
 import type { WorktreeService } from '../worktrees/service.ts';
 import { type AccessRules, assertAddressed, assertScope, identify } from './auth.ts';
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts';
@@ -70,6 +71,7 @@ export function createHttpServer(given: {
   sessions: SessionService;
   processes: ProcessService;
   worktrees: WorktreeService;
+  initScripts: InitScripts;
   teams: Teams;
   providers: ProviderKnowledge;
   tokens: TokenService;
@@ -147,7 +149,7 @@ export function createHttpServer(given: {
   providerRoutes(mount, given.providers);
   sessionRoutes(mount, given.sessions);
   processRoutes(mount, given.processes);
-  worktreeRoutes(mount, given.worktrees);
+  worktreeRoutes(mount, given.worktrees, given.initScripts);
   teamRoutes(mount, given.teams);
   eventRoutes(mount, { ...given, teams: given.teams.teams });
   tokenRoutes(mount, given.tokens);

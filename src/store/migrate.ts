@@ -7,6 +7,7 @@ import { migration004 } from './migrations/004-retention.ts';
 import { migration005 } from './migrations/005-processes.ts';
 import { migration006 } from './migrations/006-worktrees.ts';
 import { migration007 } from './migrations/007-teams.ts';
+import { migration008 } from './migrations/008-worktree-trust.ts';
 import { migration010 } from './migrations/010-spawned.ts';
 
 /** In order; once released, a migration is never edited. */
@@ -18,6 +19,7 @@ const migrations: readonly string[] = [
   migration005,
   migration006,
   migration007,
+  migration008,
   migration010,
 ];
 

@@ -30,8 +30,16 @@ export interface Spawner {
   mode: string | null;
   /** Whether the member counts for `teams.max_spawned_per_session`; what the operator spawns does not. */
   isLimited: boolean;
-  /** Called once nothing else speaks against it: throws where it may not be; answers the images of the first message. */
-  admit: () => Promise<InputItem[]>;
+  /** Called once nothing else speaks against it. Throws where it may not be. */
+  admit: () => Promise<Admission>;
+}
+
+/** What an agent may have with the member that it wants. */
+export interface Admission {
+  /** The images of the first message. */
+  images: InputItem[];
+  /** Whether the init script of its worktree runs this time, whoever has consented to it. */
+  runsScript: boolean;
 }
 
 export interface ModelPreset {
@@ -128,7 +136,10 @@ export class SpawnService {
     if (image_paths.length > 0) this.#messages.assertTakeImages([draft()]);
     else draft();
     assertNamed(wanted);
-    const images = spawner ? await spawner.admit() : imagesAt(image_paths);
+    const { images, runsScript } = spawner
+      ? await spawner.admit()
+      : { images: imagesAt(image_paths), runsScript: false };
+    const placed = runsScript ? withScript(wanted) : wanted;
     // A person may have thought for long.
     const session = draft();
     const words = wanted.prompt ?? `You are now a member of team "${team.name}".`;
@@ -142,7 +153,7 @@ export class SpawnService {
     this.#failpoint('spawn.begun');
     const done = this.#underWay.run(spawn.id, () =>
       this.#orUndo(spawn, () =>
-        this.#atPlace(spawn, wanted, (place) => {
+        this.#atPlace(spawn, placed, (place) => {
           this.#failpoint('spawn.prepared');
           return this.#db.transact(() => {
             const spawned = this.#join(spawn, wanted, { session, saying, ...place });
@@ -293,6 +304,11 @@ interface Place {
   worktree: Worktree | null;
   /** It was made for the member. */
   created: boolean;
+}
+
+function withScript(wanted: Wanted): Wanted {
+  const { worktree } = wanted;
+  return worktree ? { ...wanted, worktree: { ...worktree, run_init_script: true } } : wanted;
 }
 
 function wantsWorktree({ worktree }: Pick<Wanted, 'worktree'>): boolean {

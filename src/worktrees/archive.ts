@@ -1,11 +1,9 @@
-import fs from 'node:fs';
+import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { Git, Place } from './git.ts';
-import { commitOf, type Repository } from './repository.ts';
-import { CONFLICTS, lines, on, type Snapshot } from './snapshot.ts';
-
-/** So much of what was archived is held in memory at once. */
-const BATCH_BYTES = 32 * 1024 * 1024;
+import { openBench } from './bench.ts';
+import type { Git } from './git.ts';
+import { commitOf, refsOf, type Repository } from './repository.ts';
+import { CONFLICTS, lines, type Snapshot, type Sparse } from './snapshot.ts';
 
 /** What an archive says of the worktree it was made of. */
 export interface Archived {
@@ -18,6 +16,8 @@ export interface Archived {
   /** The trees of what was staged and of the files; null: they were gone. */
   staged: string;
   files: string | null;
+  /** Null where all files were to be there. */
+  sparse: Sparse | null;
 }
 
 /** The ref that keeps what a worktree held. */
@@ -35,10 +35,10 @@ export async function writeArchive(
   worktree: { id: string; worktree_name: string; branch: string },
   snapshot: Snapshot,
 ): Promise<void> {
-  const place = { directory: repository.commonDir };
+  const place = refsOf(repository);
   const ref = archiveRef(worktree.id);
-  const before = await commitOf(git, place.directory, ref);
-  const { head, tip, headRef, staged, files, own } = snapshot;
+  const before = await commitOf(git, place, ref);
+  const { head, tip, headRef, staged, files, own, sparse } = snapshot;
   const parentsOf = (shas: readonly (string | null)[]) =>
     [...new Set(shas)].flatMap((sha) => (sha === null ? [] : ['-p', sha]));
   const index = await git.text(
@@ -46,9 +46,11 @@ export async function writeArchive(
     ['commit-tree', staged, ...parentsOf([head])],
     `What was staged in the worktree ${worktree.worktree_name}\n`,
   );
+  const about = sparse && (await writeSparse(git, repository, sparse));
+  const said = about && (await git.text(place, ['commit-tree', about, '-m', 'What was sparse']));
   const commit = await git.text(
     place,
-    ['commit-tree', files ?? staged, ...parentsOf([head, index, tip, ...own, before])],
+    ['commit-tree', files ?? staged, ...parentsOf([head, index, tip, ...own, before, said])],
     `What the worktree ${worktree.worktree_name} held
 
 To have it back: cadre worktrees restore ${worktree.id}
@@ -59,6 +61,7 @@ Cadre-Head-Ref: ${headRef ?? '-'}
 Cadre-Tip: ${tip ?? '-'}
 Cadre-Staged: ${staged}
 Cadre-Files: ${files ?? '-'}
+Cadre-Sparse: ${about ?? '-'}
 `,
   );
   const none = '0'.repeat(commit.length);
@@ -68,11 +71,11 @@ Cadre-Files: ${files ?? '-'}
 /** What was archived of a worktree; null where nothing was, or it has no commit to begin from. */
 export async function readArchive(
   git: Git,
-  { commonDir }: Repository,
+  repository: Repository,
   worktreeId: string,
 ): Promise<Archived | null> {
-  const place = { directory: commonDir };
-  const commit = await commitOf(git, commonDir, archiveRef(worktreeId));
+  const place = refsOf(repository);
+  const commit = await commitOf(git, place, archiveRef(worktreeId));
   if (commit === null) return null;
   const said = await git.text(place, ['cat-file', 'commit', commit]);
   const field = (name: string) => {
@@ -89,24 +92,90 @@ export async function readArchive(
     branchRef: `refs/heads/${field('Branch')}`,
     staged,
     files: field('Files'),
+    sparse: await readSparse(git, repository, field('Sparse')),
   };
 }
 
-/** Fills a worktree that has no files yet with what was archived: what was staged, then the files as they were. */
+/** A tree that says which files were to be there. */
+async function writeSparse(git: Git, repository: Repository, sparse: Sparse): Promise<string> {
+  const blob = (text: string) =>
+    git.text(refsOf(repository), ['hash-object', '-w', '--stdin'], text);
+  const { patterns, isCone, absent } = sparse;
+  const entries = [`100644 blob ${await blob(lines(absent))}\tabsent`];
+  if (patterns !== null) {
+    const encoded = Buffer.from(patterns).toString('latin1');
+    entries.push(`100644 blob ${await blob(encoded)}\t${isCone ? 'cone' : 'patterns'}`);
+  }
+  return git.text(refsOf(repository), ['mktree', '-z'], lines(entries));
+}
+
+async function readSparse(
+  git: Git,
+  repository: Repository,
+  tree: string | null,
+): Promise<Sparse | null> {
+  if (tree === null) return null;
+  const place = refsOf(repository);
+  const names = (await git.text(place, ['ls-tree', '--name-only', tree])).split('\n');
+  const blob = (name: string) => git.bytes(place, ['cat-file', 'blob', `${tree}:${name}`]);
+  const said = names.find((name) => name !== 'absent');
+  return {
+    patterns: said === undefined ? null : Buffer.from(await blob(said), 'latin1').toString('utf8'),
+    isCone: said === 'cone',
+    absent: (await blob('absent')).split('\0').filter(Boolean),
+  };
+}
+
+/**
+ * Fills a worktree that has no files yet with what was archived: the index with what was staged, the files as they
+ * were, byte by byte. No filter runs, and no line ending changes. `adminDir` is what git keeps for the worktree,
+ * `scratch` a directory of ours.
+ */
 export async function fillFromArchive(
   git: Git,
-  directory: string,
-  { staged, files }: Archived,
+  about: { repository: Repository; adminDir: string; files: string; scratch: string },
+  { staged, files, sparse }: Archived,
 ): Promise<void> {
-  const place = { directory };
-  const entries = (await git.bytes(place, ['ls-tree', '-r', '-z', '--full-tree', staged]))
+  const { adminDir, scratch } = about;
+  if (sparse?.patterns !== null && sparse !== null) await makeSparse(git, adminDir, sparse);
+  const head = null;
+  const bench = await openBench(git, { ...about, head, name: 'restore', asTheyAre: true });
+  const index = { ...bench, index: path.join(adminDir, 'index') };
+  const absent = sparse?.absent ?? [];
+  const entries = (await git.bytes(index, ['ls-tree', '-r', '-z', '--full-tree', staged]))
     .split('\0')
     .filter(Boolean);
-  await git.text(place, ['read-tree', '--empty']);
+  await git.text(index, ['read-tree', '--empty']);
   if (entries.length > 0)
-    await git.text(place, ['update-index', '-z', '--index-info'], lines(entries.map(indexEntry)));
-  await git.text(place, ['checkout-index', '--all', '--force', '--index', '--quiet']);
-  if (files !== null) await bringFiles(git, place, staged, files);
+    await git.text(index, ['update-index', '-z', '--index-info'], lines(entries.map(indexEntry)));
+  const skip = ['update-index', '--skip-worktree', '-z', '--stdin'];
+  const inIndex = new Set((await git.bytes(index, ['ls-files', '-z'])).split('\0'));
+  const skipped = absent.filter((name) => inIndex.has(name));
+  if (skipped.length > 0) await git.text(index, skip, lines(skipped));
+  const own = { ...bench, index: path.join(scratch, 'files') };
+  if (files === null) await fs.copyFile(index.index, own.index);
+  else await git.text(own, ['read-tree', files]);
+  const gone = ['update-index', '--force-remove', '-z', '--stdin'];
+  if (absent.length > 0) await git.text(own, gone, lines(absent));
+  await git.text(own, ['checkout-index', '--all', '--force', '--quiet']);
+}
+
+/** Has git leave out again what was left out. */
+async function makeSparse(git: Git, adminDir: string, { patterns, isCone }: Sparse): Promise<void> {
+  await fs.mkdir(path.join(adminDir, 'info'), { recursive: true });
+  await fs.writeFile(path.join(adminDir, 'info/sparse-checkout'), patterns ?? '');
+  const file = path.join(adminDir, 'config.worktree');
+  for (const [name, value] of [
+    ['core.sparseCheckout', 'true'],
+    ['core.sparseCheckoutCone', String(isCone)],
+  ] as const)
+    await git.text({ directory: adminDir, gitDir: adminDir }, [
+      'config',
+      '--file',
+      file,
+      name,
+      value,
+    ]);
 }
 
 /** A line of a tree as one of an index: what was in conflict gets its number back. */
@@ -115,97 +184,4 @@ function indexEntry(line: string): string {
   const [, stage = '0', own = name] =
     new RegExp(`^${CONFLICTS}/([123])/([\\s\\S]*)$`).exec(name) ?? [];
   return `${mode} ${sha} ${stage}\t${own}`;
-}
-
-interface File {
-  name: string;
-  mode: string;
-  sha: string;
-}
-
-/** What differs between what was staged and the files, byte by byte: no filter is asked. */
-async function bringFiles(git: Git, place: Place, staged: string, files: string): Promise<void> {
-  const diff = ['diff-tree', '-r', '-z', '--raw', '--no-renames', staged, files];
-  const fields = (await git.bytes(place, diff)).split('\0');
-  const gone: string[] = [];
-  const there: File[] = [];
-  for (let at = 0; at + 1 < fields.length; at += 2) {
-    const [, mode = '', , sha = ''] = (fields[at] ?? '').split(' ');
-    const name = fields[at + 1] ?? '';
-    if (mode === '000000' && !name.startsWith(`${CONFLICTS}/`)) gone.push(name);
-    else if (mode !== '000000' && mode !== '160000') there.push({ name, mode, sha });
-  }
-  for (const name of gone) removeFile(place.directory, name);
-  for (const batch of await inBatches(git, place, there)) {
-    if (batch.bytes > BATCH_BYTES) await unpack(git, place, batch.files);
-    else await write(git, place, batch.files);
-  }
-}
-
-function removeFile(directory: string, name: string): void {
-  fs.rmSync(on(directory, name), { force: true, recursive: true });
-  const parent = name.slice(0, Math.max(0, name.lastIndexOf('/')));
-  // Git has no empty directories.
-  if (parent !== '' && fs.readdirSync(on(directory, parent)).length === 0)
-    removeFile(directory, parent);
-}
-
-/** Files that fit in memory together; a big one stands alone. */
-async function inBatches(
-  git: Git,
-  place: Place,
-  files: readonly File[],
-): Promise<{ files: File[]; bytes: number }[]> {
-  if (files.length === 0) return [];
-  const shas = files.map(({ sha }) => `${sha}\n`).join('');
-  const sizes = (await git.text(place, ['cat-file', '--batch-check=%(objectsize)'], shas)).split(
-    '\n',
-  );
-  const batches: { files: File[]; bytes: number }[] = [];
-  for (const [at, file] of files.entries()) {
-    const bytes = Number(sizes[at]);
-    const last = batches.at(-1);
-    if (last && last.bytes + bytes <= BATCH_BYTES) {
-      last.files.push(file);
-      last.bytes += bytes;
-    } else batches.push({ files: [file], bytes });
-  }
-  return batches;
-}
-
-async function write(git: Git, place: Place, files: readonly File[]): Promise<void> {
-  const shas = files.map(({ sha }) => `${sha}\n`).join('');
-  const said = Buffer.from(await git.bytes(place, ['cat-file', '--batch'], shas), 'latin1');
-  let at = 0;
-  for (const { name, mode } of files) {
-    const end = said.indexOf('\n', at);
-    const size = Number(said.toString('latin1', at, end).split(' ')[2]);
-    const content = said.subarray(end + 1, end + 1 + size);
-    at = end + 1 + size + 1;
-    const file = prepare(place, name);
-    if (mode === '120000') fs.symlinkSync(content, file);
-    else fs.writeFileSync(file, content, { mode: modeOf(mode) });
-  }
-}
-
-/** A file too big for our memory: git writes it beside its place. */
-async function unpack(git: Git, place: Place, files: readonly File[]): Promise<void> {
-  for (const { name, mode, sha } of files) {
-    const file = prepare(place, name);
-    const written = await git.text(place, ['unpack-file', sha]);
-    fs.renameSync(path.join(place.directory, written), file);
-    fs.chmodSync(file, modeOf(mode) & ~process.umask());
-  }
-}
-
-function prepare({ directory }: Place, name: string): Buffer {
-  const file = on(directory, name);
-  const parent = name.slice(0, Math.max(0, name.lastIndexOf('/')));
-  if (parent !== '') fs.mkdirSync(on(directory, parent), { recursive: true });
-  fs.rmSync(file, { force: true, recursive: true });
-  return file;
-}
-
-function modeOf(mode: string): number {
-  return mode === '100755' ? 0o777 : 0o666;
 }

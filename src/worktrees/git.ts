@@ -11,23 +11,41 @@ const OLDEST = [2, 31] as const;
 /** Tells the processes of one call from others, so that none of them outlives it. */
 const CALL_VARIABLE = 'CADRE_GIT_CALL';
 
-/** No hooks and no daemon of the user's, nothing in the background, and what is written is on the disk. */
+/**
+ * What the settings of a repository cannot undo: no hooks and no daemon, no bare repository that was merely found, no
+ * submodules, nothing in the background; and what is written is on the disk.
+ */
 const CONFIG = [
+  'safe.bareRepository=explicit',
+  'protocol.allow=never',
   'core.hooksPath=/dev/null',
   'core.fsmonitor=false',
   'core.untrackedCache=false',
   'core.fsync=objects,reference',
   'core.filesRefLockTimeout=5000',
   'core.packedRefsTimeout=5000',
+  'submodule.recurse=false',
   'gc.auto=0',
+  'maintenance.auto=false',
   'advice.detachedHead=false',
 ];
 
 /** Variables of the server that would tell git what to do. */
 const REMOVED = /^(GIT_.*|EDITOR|VISUAL|PAGER|PREFIX|SSH_ASKPASS)$/i;
-const SET = ['GIT_TERMINAL_PROMPT', 'GIT_OPTIONAL_LOCKS', 'GIT_LITERAL_PATHSPECS'];
 const WHO = ['GIT_AUTHOR_NAME', 'GIT_AUTHOR_EMAIL', 'GIT_COMMITTER_NAME', 'GIT_COMMITTER_EMAIL'];
-const WHERE = ['GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE'];
+/** The same for every call. Nothing is fetched: a missing object is missing, whatever remote promises it. */
+const SET = {
+  LC_ALL: 'C',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_LITERAL_PATHSPECS: '1',
+  GIT_NO_LAZY_FETCH: '1',
+  GIT_ALLOW_PROTOCOL: 'none',
+  ...Object.fromEntries(
+    WHO.map((name) => [name, name.endsWith('NAME') ? 'cadre' : 'cadre@localhost']),
+  ),
+};
+const WHERE = ['GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE', 'GIT_OBJECT_DIRECTORY'];
 
 /** Where git works: a directory, and what it would otherwise find out from that. */
 export interface Place {
@@ -35,6 +53,10 @@ export interface Place {
   gitDir?: string | undefined;
   workTree?: string | undefined;
   index?: string | undefined;
+  /** That the directory may be a bare repository itself: somebody named it. */
+  mayBeBare?: boolean | undefined;
+  /** Where its objects are, if not in `gitDir`. */
+  objects?: string | undefined;
 }
 
 /** That git did not do what it was asked for; the message is its own. */
@@ -87,12 +109,16 @@ export class Git {
     try {
       const git = simpleGit({
         baseDir: place.directory,
-        config: CONFIG,
+        config: place.mayBeBare ? [...CONFIG, 'safe.bareRepository=all'] : CONFIG,
         timeout: { block: SILENT_MS },
         completion: { onClose: true, onExit: false },
         abort: this.#signal,
-        allowEnvironment: [...SET, ...WHO, ...WHERE],
-        unsafe: { allowUnsafeHooksPath: true, allowUnsafeFsMonitor: true },
+        allowEnvironment: [...Object.keys(SET), ...WHERE],
+        unsafe: {
+          allowUnsafeHooksPath: true,
+          allowUnsafeFsMonitor: true,
+          allowUnsafeProtocolOverride: true,
+        },
         input: () => Buffer.from(input ?? '', 'latin1'),
         errors: (error, { exitCode, stdErr }) => {
           const wasEnded = error instanceof GitPluginError;
@@ -114,22 +140,18 @@ export class Git {
     }
   }
 
-  #environment({ gitDir, workTree, index }: Place, call: string): Record<string, string> {
+  #environment(place: Place, call: string): Record<string, string> {
+    const { gitDir, workTree, index, objects } = place;
     const passed = Object.entries(cleanEnvironment(process.env, new Set())).filter(
       ([name]) => !REMOVED.test(name),
     );
+    const where = [gitDir, workTree, index, objects].flatMap((value, at) =>
+      value === undefined ? [] : [[WHERE[at] ?? '', value] as const],
+    );
     return {
       ...Object.fromEntries(passed),
-      LC_ALL: 'C',
-      GIT_TERMINAL_PROMPT: '0',
-      GIT_OPTIONAL_LOCKS: '0',
-      GIT_LITERAL_PATHSPECS: '1',
-      ...Object.fromEntries(
-        WHO.map((name) => [name, name.endsWith('NAME') ? 'cadre' : 'cadre@localhost']),
-      ),
-      ...(gitDir === undefined ? {} : { GIT_DIR: gitDir }),
-      ...(workTree === undefined ? {} : { GIT_WORK_TREE: workTree }),
-      ...(index === undefined ? {} : { GIT_INDEX_FILE: index }),
+      ...SET,
+      ...Object.fromEntries(where),
       [MARKER_VARIABLE]: this.#marker,
       [CALL_VARIABLE]: call,
     };
@@ -156,10 +178,12 @@ function failureOf(exitCode: number, stderr: Buffer): GitFailure {
   const text = stderr.toString('utf8');
   if (/ENOENT/.test(text) && exitCode < 0)
     return new GitFailure(exitCode, 'git cannot be found: install it, and see that PATH has it');
-  // What it is sorry for comes last; hints and progress before it.
-  const lines = text.split('\n').filter((line) => /^(fatal|error): /.test(line));
-  const line = lines.at(-1)?.replace(/^(fatal|error): /, '') ?? firstLine(text);
-  return new GitFailure(exitCode, line || `git exited with ${exitCode}`);
+  // What it is sorry for comes last, and below it what to do about that; hints and progress stand before it.
+  const lines = text.trim().split('\n');
+  const at = lines.findLastIndex((line) => /^(fatal|error): /.test(line));
+  const said = at < 0 ? lines.slice(0, 1) : lines.slice(at);
+  const line = said.map((one) => one.replace(/^(fatal|error): /, '').trim()).filter(Boolean);
+  return new GitFailure(exitCode, line.join(' ') || `git exited with ${exitCode}`);
 }
 
 function firstLine(text: string): string {

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import fs from 'node:fs';
+import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Worktree } from '../api/worktrees.ts';
+import { agentEnvironment } from '../children/environment.ts';
 import type { Child, Supervisor } from '../children/supervisor.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
-import { cleanEnvironment } from '../processes/environment.ts';
+import type { Script } from './consent.ts';
 
 const LIMIT_MS = 10 * 60_000;
 const GRACE_MS = 2000;
@@ -14,37 +15,35 @@ const TAIL_BYTES = 4096;
 const TAIL_WAIT_MS = 1000;
 
 /**
- * Runs the init script of a new worktree in it, if the repository has one: the worktree's own, else that of the main
- * one, which need not be committed. Throws `conflict` where it fails.
+ * Runs the init script of a repository in a new worktree. What runs is a copy of ours of the content that was allowed,
+ * made in `scratch`, with the environment that agents get. Throws `conflict` where it fails.
  */
 export async function runInitScript(
   worktree: Worktree,
+  script: Script,
   given: {
     supervisor: Supervisor;
     clock: Clock;
-    script: string;
-    /** Variables it does not get. */
-    remove: ReadonlySet<string>;
+    /** A directory of ours. */
+    scratch: string;
+    /** What it is called in the repository. */
+    name: string;
     signal: AbortSignal;
   },
 ): Promise<Worktree['init_script']> {
-  const file = [worktree.path, worktree.repo_root]
-    .map((directory) => path.resolve(directory, given.script))
-    .find((place) => fs.existsSync(place));
-  if (file === undefined) return { status: 'not_found', exit_code: null, output_tail: '' };
-  const isExecutable = (fs.statSync(file).mode & 0o111) !== 0;
+  const file = path.join(given.scratch, 'worktree-init');
+  await fs.writeFile(file, script.content, { mode: script.isExecutable ? 0o500 : 0o400 });
   const child = await given.supervisor.start({
-    command: isExecutable ? file : '/bin/sh',
-    args: isExecutable ? [] : [file],
+    command: script.isExecutable ? file : '/bin/sh',
+    args: script.isExecutable ? [] : [file],
     cwd: worktree.path,
-    env: {
-      ...cleanEnvironment(process.env, given.remove),
+    env: agentEnvironment(process.env, {
       CADRE_WORKTREE_ID: worktree.id,
       CADRE_WORKTREE_NAME: worktree.worktree_name,
       CADRE_WORKTREE_BRANCH: worktree.branch,
       CADRE_REPO_ROOT: worktree.repo_root,
       CADRE_SESSION_ID: worktree.source_session_id,
-    },
+    }),
     what: `init script of ${worktree.id}`,
     stdin: 'none',
   });
@@ -63,13 +62,30 @@ export async function runInitScript(
   // Who has left its group may hold the pipes still.
   await Promise.race([tail.ended, given.clock.sleep(TAIL_WAIT_MS)]);
   const output_tail = tail.text();
-  if (code === 0 && !isLate) return { status: 'completed', exit_code: 0, output_tail };
+  const { sha256 } = script;
+  if (code === 0 && !isLate)
+    return { status: 'completed', exit_code: 0, output_tail, sha256, how_to_allow: null };
   const how = isLate ? `ran for ${LIMIT_MS / 60_000} minutes` : `ended with ${code ?? signal}`;
   const last = output_tail.trim().split('\n').slice(-5).join('\n');
   throw new AppError(
     'conflict',
-    `the init script ${given.script} ${how}${last === '' ? '' : ` (${last})`}: mend it, or set run_init_script to false`,
+    `the init script ${given.name} ${how}${last === '' ? '' : ` (${last})`}: mend it, or set run_init_script to false`,
   );
+}
+
+/** What is recorded of an init script that nobody has allowed. */
+export function skippedScript({ sha256 }: Script, repoRoot: string): Worktree['init_script'] {
+  return {
+    status: 'skipped_untrusted',
+    exit_code: null,
+    output_tail: '',
+    sha256,
+    how_to_allow: `nobody has allowed it yet: cadre worktrees trust --repo ${shellWord(repoRoot)}`,
+  };
+}
+
+function shellWord(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** What a child prints last, on either stream. */

@@ -3,6 +3,7 @@ import type { Logger } from '../lib/log.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Claims } from './claims.ts';
+import { isThere } from './foreign.ts';
 import { knownRepository } from './repository.ts';
 import type { Operation, WorktreeStore } from './store.ts';
 import type { Workshop } from './workshop.ts';
@@ -78,10 +79,18 @@ export class WorktreeMender {
       await this.#workshop.discard(worktree, repository, tip ?? '');
       return () => undefined;
     }
-    const hasBegun = this.#workshop.aside(worktree) !== null || !fs.existsSync(worktree.path);
+    const hasBegun =
+      (await this.#workshop.aside(worktree)) !== null || !(await isThere(worktree.path));
     if (hasBegun) {
       if (!repository) throw new Error(`the repository ${worktree.repo_root} is gone`);
-      await this.#workshop.remove(worktree, repository, tip);
+      // Of those that were being removed beside it, nobody can say any more whether they go.
+      const branches = this.#store.beside(worktree).map(({ branch }) => branch);
+      const beside = { branches, leaving: branches };
+      const { left } = await this.#workshop.alone(repository, () =>
+        this.#workshop.remove(worktree, repository, { tip, beside }),
+      );
+      if (left !== null) throw new Error(left);
+      await this.#workshop.sweepOf(worktree);
     }
     const archive_ref = await this.#workshop.archiveOf(worktree);
     return () => {

@@ -1,92 +1,180 @@
-import fs from 'node:fs';
+import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
-import type { Git } from './git.ts';
+import { assertGitDirectory, isThere, kindOf, readNote } from './foreign.ts';
+import { type Git, GitFailure, type Place } from './git.ts';
 
 /** A repository, whichever of its worktrees it was found from. */
 export interface Repository {
   /** The directory of its main worktree; the repository itself where it is bare. */
   root: string;
-  /** Where its refs and objects are. */
+  /** Where its refs and objects are, by its real path: what is done with them waits in one queue. */
   commonDir: string;
 }
 
-/** The repository that a directory belongs to. Throws `invalid` where that is none. */
-export async function findRepository(git: Git, directory: string): Promise<Repository> {
-  if (directory.includes('\0')) throw new AppError('invalid', 'repo_root holds a NUL character');
-  if (!fs.existsSync(directory))
-    throw new AppError('invalid', `repo_root "${directory}" does not exist`);
-  const asked = ['rev-parse', '--path-format=absolute', '--git-common-dir', '--git-dir'];
-  const found = await git
-    .text({ directory }, [...asked, '--is-bare-repository'])
-    .catch((error: unknown) => {
-      throw new AppError(
-        'invalid',
-        `"${directory}" is no git repository that can be used (${(error as Error).message}): name one as repo_root`,
-        { cause: error },
-      );
-    });
-  const [commonDir = '', gitDir = '', isBare] = found.split('\n');
-  const root =
-    gitDir !== commonDir
-      ? await mainWorktree(git, commonDir)
-      : isBare === 'true'
-        ? commonDir
-        : ((await git.maybe({ directory }, ['rev-parse', '--show-toplevel'])) ??
-          path.dirname(commonDir));
-  return { root: fs.realpathSync(root), commonDir };
+/** Where git works on the refs and objects of a repository, and on no files. */
+export function refsOf({ commonDir }: Repository): Place {
+  return { directory: commonDir, gitDir: commonDir };
 }
 
-/** Where the repository of a record is; null where it is gone. */
+/**
+ * The repository that a directory belongs to. A bare one has to be named itself (`isNamed`): one that merely lies
+ * somewhere in the files of another comes from whoever wrote those. Throws `invalid` where that is none.
+ */
+export async function findRepository(
+  git: Git,
+  directory: string,
+  { isNamed = false }: { isNamed?: boolean } = {},
+): Promise<Repository> {
+  if (directory.includes('\0')) throw new AppError('invalid', 'repo_root holds a NUL character');
+  if (!(await isThere(directory)))
+    throw new AppError('invalid', `repo_root "${directory}" does not exist`);
+  try {
+    const real = await fs.realpath(directory);
+    await assertOpenable(real);
+    const place: Place = { directory: real, mayBeBare: isNamed && (await looksBare(real)) };
+    const ask = async (what: string) =>
+      withoutLineEnd(await git.bytes(place, ['rev-parse', '--path-format=absolute', what]));
+    const commonDir = await fs.realpath(fromGit(await ask('--git-common-dir')));
+    await assertGitDirectory(commonDir);
+    const isBare = (await ask('--is-bare-repository')) === 'true';
+    if (isBare && !place.mayBeBare) throw new GitFailure(128, BARE);
+    const root = await rootOf(commonDir, ask);
+    return { root: await fs.realpath(root), commonDir };
+  } catch (error) {
+    if (error instanceof AppError || !isOfSystem(error)) throw error;
+    throw new AppError(
+      'invalid',
+      `"${directory}" is no git repository that can be used (${hintOf(error as Error)}): name one as repo_root`,
+      { cause: error },
+    );
+  }
+}
+
+const BARE = 'it is bare, and was not named itself: give its own directory as repo_root';
+
+/** The directory of the main worktree; of a repository without one, its own. */
+async function rootOf(commonDir: string, ask: (what: string) => Promise<string>): Promise<string> {
+  if (path.basename(commonDir) === '.git') return path.dirname(commonDir);
+  const gitDir = fromGit(await ask('--git-dir'));
+  const isMain = (await fs.realpath(gitDir)) === commonDir;
+  const top = isMain ? await ask('--show-toplevel').catch(() => null) : null;
+  return top === null ? commonDir : fromGit(top);
+}
+
+function isOfSystem(error: unknown): boolean {
+  return error instanceof GitFailure || (error as NodeJS.ErrnoException).syscall !== undefined;
+}
+
+/** What git says, but where that means somebody who sits at it. */
+function hintOf({ message }: Error): string {
+  return /safe\.bareRepository/.test(message) ? BARE : message;
+}
+
+/**
+ * Where the repository of a record is; null where it is gone. Throws `conflict` where it is there and cannot be used.
+ */
 export async function knownRepository(git: Git, root: string): Promise<Repository | null> {
-  if (!fs.existsSync(root)) return null;
-  const repository = await findRepository(git, root).catch((error: unknown) => {
-    if (error instanceof AppError && error.code === 'invalid') return null;
-    throw error;
+  if (!(await isThere(root))) return null;
+  const repository = await findRepository(git, root, { isNamed: true }).catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.code !== 'invalid') throw error;
+    const { cause } = error;
+    if (cause instanceof GitFailure && !/not a git repository/.test(cause.message))
+      throw new AppError('conflict', `${root}: ${cause.message}`, { cause });
+    return null;
   });
   // Its directory may be there and belong to another repository by now.
   return repository?.root === root ? repository : null;
 }
 
 /** The commit that a ref stands for just now; null where it stands for none. */
-export async function commitOf(
-  git: Git,
-  directory: string,
-  ref: string,
-  gitDir?: string,
-): Promise<string | null> {
+export async function commitOf(git: Git, place: Place, ref: string): Promise<string | null> {
   const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${ref}^{commit}`];
-  const sha = await git.maybe({ directory, gitDir }, args);
+  const sha = await git.maybe(place, args);
   return sha !== null && /^[0-9a-f]{40,64}$/.test(sha) ? sha : null;
 }
 
-/** What git keeps for the worktree at `place`, whether that is there or not; null where it knows of none. */
-export function adminDirectory({ commonDir }: Repository, place: string): string | null {
-  const all = path.join(commonDir, 'worktrees');
-  if (!fs.existsSync(all)) return null;
-  const wanted = path.join(place, '.git');
-  const named = fs.readdirSync(all).find((name) => {
-    const file = path.join(all, name, 'gitdir');
-    return fs.existsSync(file) && fs.readFileSync(file, 'utf8').trimEnd() === wanted;
-  });
-  return named === undefined ? null : path.join(all, named);
-}
-
-/** The worktrees that have a branch checked out. */
-export async function checkoutsOf(
-  git: Git,
+/**
+ * What git keeps for the worktree at `place`, whether that is there or not; null where it knows of none. `files` is
+ * where the files of the worktree are just now.
+ */
+export async function adminDirectory(
   { commonDir }: Repository,
-  branch: string,
-): Promise<string[]> {
-  const listed = await git.text({ directory: commonDir }, ['worktree', 'list', '--porcelain']);
-  return listed
-    .split('\n\n')
-    .map((entry) => entry.split('\n'))
-    .filter((lines) => lines.includes(`branch refs/heads/${branch}`))
-    .map(([first = '']) => first.replace(/^worktree /, ''));
+  place: string,
+  files = place,
+): Promise<string | null> {
+  const all = path.join(commonDir, 'worktrees');
+  const wanted = path.join(place, '.git');
+  const isOf = async (name: string) =>
+    withoutLineEnd((await readNote(path.join(all, name), 'gitdir').catch(() => null)) ?? '') ===
+    wanted;
+  const linked = await linkOf(files).catch(() => null);
+  if (linked !== null && path.dirname(linked) === all && (await isOf(path.basename(linked))))
+    return linked;
+  if ((await kindOf(all)) !== 'directory') return null;
+  for (const name of await fs.readdir(all)) if (await isOf(name)) return path.join(all, name);
+  return null;
 }
 
-async function mainWorktree(git: Git, commonDir: string): Promise<string> {
-  const listed = await git.text({ directory: commonDir }, ['worktree', 'list', '--porcelain']);
-  return (listed.split('\n')[0] ?? '').replace(/^worktree /, '');
+/** The git directory of the worktree that a directory lies in; null where it lies in none. */
+export async function gitDirOf(directory: string): Promise<string | null> {
+  const real = await fs.realpath(directory);
+  const kind = await kindOf(path.join(real, '.git'));
+  if (kind === 'directory') return path.join(real, '.git');
+  if (kind === 'file') return linkOf(real);
+  return real === path.dirname(real) ? null : gitDirOf(path.dirname(real));
+}
+
+/** Where the `.git` file of a directory leads to; null where there is no such file. */
+export async function linkOf(directory: string): Promise<string | null> {
+  const said = await readNote(directory, '.git');
+  const target = /^gitdir: ([\s\S]+)$/.exec(said ?? '')?.[1];
+  return target === undefined ? null : path.resolve(directory, withoutLineEnd(target));
+}
+
+/** What has a branch checked out: the directories in which git notes that, of worktrees and of the repository. */
+export async function checkoutsOf({ commonDir }: Repository, branch: string): Promise<string[]> {
+  const all = path.join(commonDir, 'worktrees');
+  const names = (await kindOf(all)) === 'directory' ? await fs.readdir(all) : [];
+  const found: string[] = [];
+  for (const directory of [commonDir, ...names.map((name) => path.join(all, name))])
+    if ((await refIn(directory)) === `refs/heads/${branch}`) found.push(directory);
+  return found;
+}
+
+/** The branch that is checked out by the note in a git directory; null: none. Throws `conflict` where it is no file. */
+export async function refIn(gitDir: string): Promise<string | null> {
+  return /^ref: (.+)$/m.exec((await readNote(gitDir, 'HEAD')) ?? '')?.[1] ?? null;
+}
+
+/** Throws `conflict` where git would wait for ever in looking for the repository of a directory. */
+async function assertOpenable(directory: string): Promise<void> {
+  const link = path.join(directory, '.git');
+  const kind = await kindOf(link);
+  if (kind === 'other') throw new AppError('conflict', `${link} is not a regular file`);
+  if (kind === null && directory !== path.dirname(directory))
+    return assertOpenable(path.dirname(directory));
+  if (kind === 'directory') await assertGitDirectory(link);
+  const linked = kind === 'file' ? await linkOf(directory) : null;
+  if (linked !== null) await assertGitDirectory(linked);
+}
+
+async function looksBare(directory: string): Promise<boolean> {
+  if ((await kindOf(path.join(directory, '.git'))) !== null) return false;
+  const kinds = await Promise.all(
+    ['HEAD', 'objects', 'refs'].map((name) => kindOf(path.join(directory, name))),
+  );
+  if (kinds[0] !== 'file' || kinds[1] === null || kinds[2] === null) return false;
+  await assertGitDirectory(directory);
+  return true;
+}
+
+/** One line may have line breaks within it, where it is a path. */
+function withoutLineEnd(text: string): string {
+  return text.endsWith('\n') ? text.slice(0, -1) : text;
+}
+
+/** A path that git printed, which has a character a byte. */
+function fromGit(name: string): string {
+  return Buffer.from(name, 'latin1').toString('utf8');
 }

@@ -1,4 +1,4 @@
-import fs from 'node:fs';
+import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { BodyOf, QueryOf, ResponseOf } from '../api/endpoint.ts';
 import type {
@@ -30,12 +30,22 @@ import type { Database } from '../store/database.ts';
 import type { RecordPage } from '../store/records.ts';
 import { archiveRef } from './archive.ts';
 import type { Claims } from './claims.ts';
-import { runInitScript } from './init-script.ts';
-import { commitOf, findRepository, knownRepository, type Repository } from './repository.ts';
-import { holdsWork } from './snapshot.ts';
+import { runInitScript, skippedScript } from './init-script.ts';
+import type { InitScripts } from './init-scripts.ts';
+import { isThere } from './foreign.ts';
+import {
+  commitOf,
+  findRepository,
+  gitDirOf,
+  knownRepository,
+  type Repository,
+} from './repository.ts';
+import type { Beside } from './own-commits.ts';
+import { holdsWork, isClean } from './snapshot.ts';
 import type { WorktreeStore } from './store.ts';
-import { reasonOf, saidOfInner, type Workshop } from './workshop.ts';
-import { assertAsWanted, newWorktree, renamed, type Wanted } from './worktree.ts';
+import { reasonOf, saidOfInner } from './words.ts';
+import type { Workshop } from './workshop.ts';
+import { assertAsWanted, newWorktree, noScript, renamed, type Wanted } from './worktree.ts';
 
 interface Dependencies {
   db: Database;
@@ -53,8 +63,7 @@ interface Dependencies {
     init_script_path: string;
     deletion_policy_default: Worktree['deletion_policy'];
   };
-  /** Variables of the server that init scripts do not get. */
-  removedVariables: () => readonly string[];
+  initScripts: InitScripts;
   /** Throws `storage_full` where there is no room for new work. */
   assertRoom: () => void;
   /** Aborts when the server stops and nothing may go on. */
@@ -78,6 +87,8 @@ type Outcome = Partial<CleanupResult> & Pick<CleanupResult, 'status'>;
 export class WorktreeService {
   readonly #given: Dependencies;
   readonly #turns = new OneAtATime();
+  /** The ids of those whose cleanup was begun, or waits for its turn. */
+  readonly #leaving = new Set<string>();
 
   constructor(given: Dependencies) {
     this.#given = given;
@@ -122,14 +133,14 @@ export class WorktreeService {
     return db.read(() => ({ ...store.worktree(id), claims: store.claimsOn(id) }));
   }
 
-  list({
+  async list({
     limit,
     cursor,
     repo_root,
     ...filters
   }: QueryOf<typeof listWorktrees>): Promise<RecordPage<Worktree>> {
     const { db, store } = this.#given;
-    const root = repo_root === undefined ? undefined : realPath(repo_root);
+    const root = repo_root === undefined ? undefined : await realPath(repo_root);
     return db.read(() => store.worktrees.page({ ...filters, repo_root: root }, limit, cursor));
   }
 
@@ -268,7 +279,8 @@ export class WorktreeService {
     const session = await db.read(() => sessions.session(wanted.source_session_id));
     assertOpen(session);
     const directory = path.resolve(session.cwd, wanted.repo_root ?? '.');
-    const repository = await findRepository(workshop.git, directory);
+    const isNamed = (wanted.repo_root ?? null) !== null;
+    const repository = await findRepository(workshop.git, directory, { isNamed });
     const turn = turnOf(repository.root, wanted.worktree_name);
     return this.#inTurn([turn], () => work(repository, directory));
   }
@@ -307,8 +319,17 @@ export class WorktreeService {
 
   async #clearName(id: string): Promise<void> {
     const { db, store } = this.#given;
-    const { status } = await db.read(() => store.worktree(id));
-    if (status === 'missing') await this.#cleanUp(id, 'its name was taken again', { anyway: true });
+    const worktree = await db.read(() => store.worktree(id));
+    if (worktree.status === 'missing')
+      await this.#cleanUp(id, 'its name was taken again', { anyway: true });
+    await this.#assertNothingLeft(worktree);
+  }
+
+  /** Throws `conflict` where the branch of a worktree that was removed is there still, and cannot be deleted. */
+  async #assertNothingLeft(worktree: Worktree): Promise<void> {
+    const left = await this.#finishLeft(worktree);
+    if (left !== null)
+      throw new AppError('conflict', `of the worktree of that name, the ${left}: try again`);
   }
 
   /** Makes a worktree. `finish` is part of the transaction that stores it, and gives the answer. */
@@ -319,22 +340,25 @@ export class WorktreeService {
     finish: (made: Worktree) => T,
   ): Promise<T> {
     const { db, store, workshop, ids, clock, settings, failpoint } = this.#given;
-    const planned = newWorktree(wanted, {
-      id: ids.next('wt'),
-      root: workshop.root,
-      repoRoot: repository.root,
-      policy: settings().deletion_policy_default,
-      now: clock.now(),
-      ...(await this.#base(directory, wanted.base_ref ?? null)),
+    const planned = await workshop.alone(repository, async () => {
+      const found = newWorktree(wanted, {
+        id: ids.next('wt'),
+        root: workshop.root,
+        repoRoot: repository.root,
+        policy: settings().deletion_policy_default,
+        now: clock.now(),
+        ...(await this.#base(repository, directory, wanted.base_ref ?? null)),
+      });
+      await workshop.assertFree(found, repository);
+      return found;
     });
-    await workshop.assertFree(planned, repository);
     await db.transact(() =>
       store.operations.insert({ kind: 'create', worktree: planned, tip: planned.base_commit }),
     );
     failpoint('worktree.creating');
     return this.#orUndo(planned, 'the worktree could not be made', async () => {
       await workshop.add(planned, repository);
-      const init_script = await this.#initialise(planned, wanted);
+      const init_script = await this.#initialise(planned, repository, wanted);
       return db.transact(() => {
         assertOpen(this.#given.sessions.session(wanted.source_session_id));
         const made: Worktree = { ...planned, init_script };
@@ -347,32 +371,47 @@ export class WorktreeService {
 
   /** What a worktree begins from, by the name that was given, else by what is checked out where it was asked for. */
   async #base(
+    repository: Repository,
     directory: string,
     named: string | null,
   ): Promise<{ baseRef: string; baseCommit: string }> {
     const { git } = this.#given.workshop;
-    const commit = await commitOf(git, directory, named ?? 'HEAD');
+    // Each worktree has a HEAD of its own; a bare repository was named itself.
+    const { commonDir } = repository;
+    const isBare = (await realPath(directory)) === commonDir;
+    const gitDir = isBare ? commonDir : ((await gitDirOf(directory)) ?? commonDir);
+    const place = { directory, gitDir };
+    const commit = await commitOf(git, place, named ?? 'HEAD');
     if (commit === null && named !== null)
       throw new AppError('invalid', `base_ref "${named}" is no commit of ${directory}`);
     if (commit === null)
       throw new AppError('invalid', `${directory} has no commit yet: make one, or name a base_ref`);
-    const branch = await git.maybe({ directory }, ['symbolic-ref', '--quiet', '--short', 'HEAD']);
+    const branch = await git.maybe(place, ['symbolic-ref', '--quiet', '--short', 'HEAD']);
     return { baseRef: named ?? branch ?? commit, baseCommit: commit };
   }
 
+  /** Runs the init script: where a person says so, or its content is allowed. */
   async #initialise(
     worktree: Worktree,
+    repository: Repository,
     { run_init_script }: Wanted,
   ): Promise<Worktree['init_script']> {
-    const { settings, removedVariables, stopping, supervisor, clock } = this.#given;
+    const { settings, initScripts, workshop, stopping, supervisor, clock } = this.#given;
     if (run_init_script === false) return worktree.init_script;
-    return runInitScript(worktree, {
-      supervisor,
-      clock,
-      script: settings().init_script_path,
-      remove: new Set(removedVariables()),
-      signal: stopping,
-    });
+    const script = await initScripts.scriptOf(repository);
+    if (script === null) return noScript('not_found');
+    const mayRun =
+      run_init_script === true || (await initScripts.isTrusted(repository.root, script.sha256));
+    if (!mayRun) return skippedScript(script, repository.root);
+    return workshop.withScratch(worktree, (scratch) =>
+      runInitScript(worktree, script, {
+        supervisor,
+        clock,
+        scratch,
+        name: settings().init_script_path,
+        signal: stopping,
+      }),
+    );
   }
 
   /**
@@ -392,7 +431,7 @@ export class WorktreeService {
       try {
         const operation = await db.read(() => store.operations.get(worktree.id));
         const repository = await knownRepository(workshop.git, worktree.repo_root);
-        if (fs.existsSync(worktree.path) && operation)
+        if ((await isThere(worktree.path)) && operation)
           await workshop.discard(worktree, repository, operation.tip ?? '');
         await db.transact(() => this.#forgetOperation(worktree));
       } catch (undoing) {
@@ -423,6 +462,7 @@ export class WorktreeService {
         'conflict',
         `worktree ${id} is ${old.status}: there is nothing to restore`,
       );
+    await this.#assertNothingLeft(old);
     const repository = await knownRepository(workshop.git, old.repo_root);
     if (!repository)
       throw new AppError(
@@ -430,8 +470,10 @@ export class WorktreeService {
         `the repository ${old.repo_root} is gone: bring it back first`,
       );
     const planned = renamed(old, name, workshop.root);
-    await workshop.assertFree(planned, repository);
-    const tip = await workshop.restorable(planned, repository);
+    const tip = await workshop.alone(repository, async () => {
+      await workshop.assertFree(planned, repository);
+      return workshop.restorable(planned, repository);
+    });
     await db.transact(() => store.operations.insert({ kind: 'restore', worktree: planned, tip }));
     failpoint('worktree.restoring');
     return this.#orUndo(planned, 'the worktree could not be restored', async () => {
@@ -455,8 +497,11 @@ export class WorktreeService {
   ): Promise<CleanupResult> {
     const { db, store, workshop } = this.#given;
     const found = await db.read(() => store.worktree(id));
-    if (found.status === 'cleaned')
-      return this.#result(id, { status: 'cleaned', diagnostics: ['it had been cleaned up'] });
+    if (found.status === 'cleaned') {
+      const left = await this.#finishLeft(found);
+      const diagnostics = ['it had been cleaned up', ...(left === null ? [] : [left])];
+      return this.#result(id, { status: 'cleaned', diagnostics });
+    }
     await this.#noteIfMissing(found);
     const { worktree, users } = await db.read(() => ({
       worktree: store.worktree(id),
@@ -466,21 +511,61 @@ export class WorktreeService {
       return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
     if (worktree.deletion_policy === 'retain_on_last_claim' && worktree.status !== 'missing')
       return this.#retain(id, wasActive, 'its deletion_policy is retain_on_last_claim');
+    this.#leaving.add(id);
     try {
       const repository = await knownRepository(workshop.git, worktree.repo_root);
       if (!repository)
         return await this.#fail(id, reason, `its repository ${worktree.repo_root} is gone`);
-      const obstacle = await workshop.obstacle(worktree, repository);
-      if (obstacle !== null) return await this.#fail(id, reason, obstacle);
-      return await this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
+      const result = await workshop.alone(repository, async () => {
+        const obstacle = await workshop.obstacle(worktree, repository);
+        if (obstacle !== null) return this.#fail(id, reason, obstacle);
+        return this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
+      });
+      // Files take a while, and concern no ref.
+      const left = result.status === 'cleaned' ? await workshop.sweepOf(worktree) : [];
+      return { ...result, diagnostics: [...result.diagnostics, ...left] };
     } catch (error) {
       const said = reasonOf(error);
       if (said === null) throw error;
       // What lies aside is for the next start.
-      if (workshop.aside(found) === null) await db.transact(() => this.#forgetOperation(found));
+      if ((await workshop.aside(found)) === null)
+        await db.transact(() => this.#forgetOperation(found));
       await this.#noteIfMissing(found);
       return this.#fail(id, reason, said);
+    } finally {
+      this.#leaving.delete(id);
     }
+  }
+
+  /**
+   * Deletes the branch of a cleaned worktree that could not be deleted with it, because of a lock for one; answers why
+   * it still cannot be, null where nothing is left. Its operation stays until then, so that a start tries it, too.
+   */
+  async #finishLeft(worktree: Worktree): Promise<string | null> {
+    const { db, store, workshop } = this.#given;
+    const operation = await db.read(() => store.operations.get(worktree.id));
+    if (operation?.kind !== 'remove') return null;
+    const { tip } = operation;
+    const repository = await knownRepository(workshop.git, worktree.repo_root);
+    const left =
+      repository === null || tip === null
+        ? null
+        : await workshop.alone(repository, () => workshop.removeBranch(worktree, repository, tip));
+    if (left === null) await db.transact(() => this.#forgetOperation(worktree));
+    return left;
+  }
+
+  /** The branches of the worktrees beside one, as they are just now. */
+  #beside(worktree: Worktree): Promise<Beside> {
+    const { db, store } = this.#given;
+    return db.read(() => {
+      const others = store.beside(worktree);
+      const leaving = others.filter(({ id }) => this.#leaving.has(id));
+      return {
+        branches: others.map(({ branch }) => branch),
+        leaving: leaving.map(({ branch }) => branch),
+      };
+    });
   }
 
   async #archiveAndRemove(
@@ -491,10 +576,12 @@ export class WorktreeService {
   ): Promise<CleanupResult> {
     const { db, store, claims, workshop, clock } = this.#given;
     const { id } = worktree;
-    const snapshot = await workshop.look(worktree, repository);
+    const beside = await this.#beside(worktree);
+    const snapshot = await workshop.look(worktree, repository, beside);
     if (snapshot.nested.length > 0) return this.#fail(id, reason, saidOfInner(snapshot.nested));
     const isNeeded = holdsWork(snapshot);
-    if (isNeeded && worktree.deletion_policy === 'delete_if_clean' && worktree.status !== 'missing')
+    const { deletion_policy: policy, status } = worktree;
+    if (!isClean(snapshot) && policy === 'delete_if_clean' && status !== 'missing')
       return this.#retain(
         id,
         wasActive,
@@ -513,7 +600,7 @@ export class WorktreeService {
     });
     if (users.length > 0)
       return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
-    const removed = await workshop.remove(worktree, repository, tip);
+    const removed = await workshop.remove(worktree, repository, { tip, beside });
     const archive_ref = await workshop.archiveOf(worktree);
     await db.transact(() => {
       for (const { session_id } of store.activeClaimsOn(id)) claims.release(id, session_id);
@@ -524,7 +611,7 @@ export class WorktreeService {
         updated_at: clock.now(),
       };
       store.move(cleaned, 'worktree.cleaned', { reason });
-      this.#forgetOperation(cleaned);
+      if (removed.left === null) this.#forgetOperation(cleaned);
     });
     return this.#result(id, {
       status: 'cleaned',
@@ -588,7 +675,7 @@ export class WorktreeService {
   /** Writes that a worktree is missing, where its path is gone. */
   async #noteIfMissing({ id, path: place }: Worktree): Promise<void> {
     const { db, store, clock } = this.#given;
-    if (fs.existsSync(place)) return;
+    if (await isThere(place)) return;
     await db.transact(() => {
       const now = store.worktree(id);
       if (now.status !== 'active' && now.status !== 'retained') return;
@@ -605,10 +692,6 @@ function activeRole(claim: Claim | undefined): Claim['claim_role'] | undefined {
   return claim?.released_at === null ? claim.claim_role : undefined;
 }
 
-function realPath(directory: string): string {
-  try {
-    return fs.realpathSync(directory);
-  } catch {
-    return path.resolve(directory);
-  }
+function realPath(directory: string): Promise<string> {
+  return fs.realpath(directory).catch(() => path.resolve(directory));
 }

@@ -1,19 +1,35 @@
-import fs from 'node:fs';
+import fs from 'node:fs/promises';
 import path from 'node:path';
+import { readForeignFile } from '../lib/foreign-file.ts';
+import { INDEX_BYTES, openBench, type Setting } from './bench.ts';
+import { kindOf, readNote } from './foreign.ts';
 import type { Git, Place } from './git.ts';
-import { commitOf, type Repository } from './repository.ts';
+import { type Beside, ownCommits } from './own-commits.ts';
+import { commitOf, refIn, refsOf, type Repository } from './repository.ts';
 
 /** Conflicts have up to three versions of a file; in a tree they lie below this, by their number. */
 export const CONFLICTS = '.cadre-conflicts';
 
 /** A worktree as it lies there. */
-export interface Held {
+interface Held {
   repository: Repository;
   branch: string;
+  beside: Beside;
   /** What git keeps for it; null where it has forgotten it. */
   adminDir: string | null;
   /** Where its files are; null where they are gone. */
   files: string | null;
+  /** The filters of the repository that somebody trusts: by them git tells which files are as they were committed. */
+  filters: readonly Setting[];
+}
+
+/** That only some of the files are to be there. */
+export interface Sparse {
+  /** What says which; null where nothing does. */
+  patterns: string | null;
+  isCone: boolean;
+  /** Names of files that were not to be there, and are not. */
+  absent: string[];
 }
 
 /** All that a worktree holds, as objects in its repository. Equal ones hold the same. */
@@ -27,8 +43,12 @@ export interface Snapshot {
   staged: string;
   /** The tree of the files as they are, each byte of them; null where they are gone. */
   files: string | null;
-  /** The ends of the commits that nothing else keeps. */
+  /** Null where all files are to be there. */
+  sparse: Sparse | null;
+  /** The ends of the commits that nothing keeps for longer than some worktree lasts. */
   own: string[];
+  /** Whether some of those are in no other worktree either, or only in one that is being removed. */
+  isAlone: boolean;
   isCommitted: boolean;
   /** Names of what is ignored, and so is not in it. */
   ignored: string[];
@@ -36,27 +56,14 @@ export interface Snapshot {
   nested: string[];
 }
 
-/** The submodules of a worktree that have what no remote of theirs has: no tree of ours can hold that. */
-export async function unsavedSubmodules(git: Git, files: string): Promise<string[]> {
-  const staged = (await git.bytes({ directory: files }, ['ls-files', '-s', '-z'])).split('\0');
-  const submodules = staged
-    .filter((line) => line.startsWith('160000 '))
-    .map((line) => line.slice(line.indexOf('\t') + 1))
-    .filter((name) => fs.existsSync(on(files, `${name}/.git`)));
-  const found: string[] = [];
-  for (const name of submodules) {
-    const inner = { directory: on(files, name).toString() };
-    const changes = await git.maybe(inner, ['status', '--porcelain', '--untracked-files=all']);
-    const own = ['rev-list', '-n', '1', '--all', 'HEAD', '--not', '--remotes'];
-    const commits = await git.maybe(inner, own);
-    if (changes !== '' || commits !== '') found.push(name);
-  }
-  return found;
+/** Whether it has to be archived: it holds something that no lasting ref leads to. */
+export function holdsWork({ own, isCommitted }: Pick<Snapshot, 'own' | 'isCommitted'>): boolean {
+  return own.length > 0 || !isCommitted;
 }
 
-/** Whether it holds something that would be lost. */
-export function holdsWork({ own, isCommitted }: Snapshot): boolean {
-  return own.length > 0 || !isCommitted;
+/** Whether it is clean, as `delete_if_clean` means it: all that it holds is somewhere else, too. */
+export function isClean({ isAlone, isCommitted }: Snapshot): boolean {
+  return !isAlone && isCommitted;
 }
 
 /**
@@ -66,38 +73,42 @@ export function holdsWork({ own, isCommitted }: Snapshot): boolean {
 export async function takeSnapshot(git: Git, held: Held, scratch: string): Promise<Snapshot> {
   const { repository, branch, adminDir, files } = held;
   const { commonDir } = repository;
-  const index = path.join(scratch, 'index');
-  const place: Place = {
-    directory: files ?? commonDir,
-    gitDir: adminDir ?? commonDir,
-    workTree: files ?? undefined,
-    index,
-  };
-  const tip = await commitOf(git, commonDir, `refs/heads/${branch}`);
-  const head = adminDir === null ? tip : await commitOf(git, commonDir, 'HEAD', adminDir);
-  const headRef = adminDir === null ? `refs/heads/${branch}` : refIn(adminDir);
-  await copyIndex(git, place, { adminDir, head });
-  const changes = files === null ? noChanges : await changesIn(git, place, files);
-  const staged = await stagedTree(git, place, changes.conflicts);
-  const asTheyAre = files === null ? null : await filesTree(git, place, files, changes);
-  const committed = await headTree(git, place, head);
-  const own = await ownCommits(git, held, [head, tip]);
+  const tip = await commitOf(git, refsOf(repository), `refs/heads/${branch}`);
+  const place = { directory: commonDir, gitDir: adminDir ?? commonDir };
+  const head = adminDir === null ? tip : await commitOf(git, place, 'HEAD');
+  const headRef = adminDir === null ? `refs/heads/${branch}` : await refIn(adminDir);
+  const bench = await openBench(git, { ...held, head, scratch });
+  const absent = await copyIndex(git, bench, { adminDir, head });
+  const changes = files === null ? noChanges : await changesIn(git, bench, files);
+  const staged = await stagedTree(git, bench, changes.conflicts);
+  const asGitSees = files === null ? null : await filesTree(git, bench, files, changes.changed);
+  const committed = await headTree(git, bench, head);
+  const { own, isAlone } = await ownCommits(git, held, [head, tip]);
+  const isCommitted = staged === committed && (asGitSees ?? committed) === committed;
+  const mustBeKept = asGitSees !== null && holdsWork({ own, isCommitted });
   return {
     head,
     headRef,
     tip,
     staged,
-    files: asTheyAre,
+    files: mustBeKept ? await rawTree(git, bench, files ?? '', { changes, absent }) : asGitSees,
+    sparse: adminDir === null ? null : await sparseOf(git, bench, adminDir, absent),
     own,
-    isCommitted: staged === committed && (asTheyAre ?? committed) === committed,
+    isAlone,
+    isCommitted,
     ignored: changes.ignored,
     nested: changes.nested,
   };
 }
 
+interface Changed {
+  name: string;
+  isThere: boolean;
+}
+
 interface Changes {
   /** Names of files that are not as they are staged, and whether they are there. */
-  changed: { name: string; isThere: boolean }[];
+  changed: Changed[];
   conflicts: string[];
   ignored: string[];
   /** Repositories that git sees as one name. */
@@ -106,44 +117,47 @@ interface Changes {
 
 const noChanges: Changes = { changed: [], conflicts: [], ignored: [], nested: [] };
 
-function refIn(adminDir: string): string | null {
-  const head = fs.readFileSync(path.join(adminDir, 'HEAD'), 'utf8');
-  return /^ref: (.+)$/m.exec(head)?.[1] ?? null;
-}
-
-/** A copy of the index, that nobody else writes, in which every entry is looked at. */
+/**
+ * A copy of the index, that nobody else writes, in which every entry that is there is looked at; answers the names of
+ * those that are not, as they are not to be.
+ */
 async function copyIndex(
   git: Git,
   place: Place,
   { adminDir, head }: { adminDir: string | null; head: string | null },
-): Promise<void> {
+): Promise<string[]> {
   const copy = place.index ?? '';
-  const original = adminDir === null ? null : path.join(adminDir, 'index');
-  if (original === null || !fs.existsSync(original)) {
+  const content =
+    adminDir === null ? null : await readForeignFile(adminDir, 'index', { maxBytes: INDEX_BYTES });
+  if (content === null || adminDir === null) {
     await git.text(place, ['read-tree', head ?? '--empty']);
-    return;
+    return [];
   }
-  fs.copyFileSync(original, copy);
   // Git trusts what is older than the index: a copy must not be younger than what it is a copy of.
-  const { mtimeMs } = fs.statSync(original);
-  fs.utimesSync(copy, Math.floor(mtimeMs / 1000), Math.floor(mtimeMs / 1000));
-  if (place.workTree !== undefined) await lookAtEveryEntry(git, place, place.workTree);
+  const { mtimeMs } = await fs.lstat(path.join(adminDir, 'index'));
+  await fs.writeFile(copy, content);
+  await fs.utimes(copy, Math.floor(mtimeMs / 1000), Math.floor(mtimeMs / 1000));
+  return place.workTree === undefined ? [] : lookAtEveryEntry(git, place, place.workTree);
 }
 
 /** Entries may be marked as not to be looked at; what is there is looked at all the same. */
-async function lookAtEveryEntry(git: Git, place: Place, files: string): Promise<void> {
+async function lookAtEveryEntry(git: Git, place: Place, files: string): Promise<string[]> {
   const entries = (await git.bytes(place, ['ls-files', '-v', '-z'])).split('\0').filter(Boolean);
-  const marked = (pattern: RegExp) =>
-    entries
-      .filter((entry) => pattern.test(entry))
-      .map((entry) => entry.slice(2))
-      .filter((name) => lstat(files, name));
-  for (const [flag, names] of [
-    ['--no-assume-unchanged', marked(/^[a-z] /)],
-    ['--no-skip-worktree', marked(/^[Ss] /)],
-  ] as const)
-    if (names.length > 0)
-      await git.text(place, ['update-index', flag, '-z', '--stdin'], lines(names));
+  const absent: string[] = [];
+  for (const [flag, pattern] of [
+    ['--no-assume-unchanged', /^[a-z] /],
+    ['--no-skip-worktree', /^[Ss] /],
+  ] as const) {
+    const there: string[] = [];
+    for (const entry of entries.filter((one) => pattern.test(one))) {
+      const name = entry.slice(2);
+      if ((await kindOf(on(files, name))) !== null) there.push(name);
+      else if (flag === '--no-skip-worktree') absent.push(name);
+    }
+    if (there.length > 0)
+      await git.text(place, ['update-index', flag, '-z', '--stdin'], lines(there));
+  }
+  return absent;
 }
 
 async function changesIn(git: Git, place: Place, files: string): Promise<Changes> {
@@ -172,15 +186,15 @@ async function changesIn(git: Git, place: Place, files: string): Promise<Changes
     } else found.changed.push({ name, isThere: xy[1] !== 'D' });
   }
   // A file may have given way to a repository.
-  const replaced = found.changed.filter(({ name }) => fs.existsSync(on(files, `${name}/.git`)));
-  found.nested.push(...replaced.map(({ name }) => name));
+  for (const { name } of found.changed)
+    if ((await kindOf(on(files, `${name}/.git`))) !== null) found.nested.push(name);
   return found;
 }
 
 /** The tree of what is staged. Where there are conflicts, their versions lie below a name of their own. */
 async function stagedTree(git: Git, place: Place, conflicts: readonly string[]): Promise<string> {
   if (conflicts.length === 0) return git.text(place, ['write-tree']);
-  const index = copyOf(place, 'staged');
+  const index = await copyOf(place, 'staged');
   const stages = (await git.bytes(place, ['ls-files', '-u', '-z'])).split('\0').filter(Boolean);
   const zeros = '0'.repeat(stages[0]?.split(' ')[1]?.length ?? 40);
   const entries = stages.map((line) => {
@@ -193,40 +207,95 @@ async function stagedTree(git: Git, place: Place, conflicts: readonly string[]):
   return git.text(index, ['write-tree']);
 }
 
-/** The tree of the files as they are: not as filters or line endings would have them, but byte by byte. */
+/** The tree of what is staged with these files as they are, byte by byte. */
 async function filesTree(
   git: Git,
   place: Place,
   files: string,
-  { changed }: Changes,
+  changed: readonly Changed[],
 ): Promise<string> {
-  const index = copyOf(place, 'files');
+  const index = await copyOf(place, 'files');
   if (changed.length > 0) {
-    const scratch = path.dirname(place.index ?? '');
-    const there: { name: string; mode: string; from: string }[] = [];
-    const gone: string[] = [];
-    for (const { name, isThere } of changed) {
-      // By another way, such as a link, a name may lead to what is not its own.
-      const stat = isThere ? lstat(files, name) : undefined;
-      if (stat?.isSymbolicLink()) {
-        const target = path.join(scratch, `link-${there.length}`);
-        fs.writeFileSync(target, fs.readlinkSync(on(files, name), 'buffer'));
-        there.push({ name, mode: '120000', from: Buffer.from(target).toString('latin1') });
-      } else if (stat?.isFile()) {
-        there.push({ name, mode: stat.mode & 0o100 ? '100755' : '100644', from: name });
-      } else gone.push(name);
-    }
-    const paths = there.map(({ from }) => `${quoted(from)}\n`).join('');
-    const hash = ['hash-object', '-w', '--no-filters', '--stdin-paths'];
-    const shas = there.length === 0 ? [] : (await git.text(place, hash, paths)).split('\n');
-    const zeros = '0'.repeat(shas[0]?.length ?? 40);
-    const entries = [
-      ...gone.map((name) => `0 ${zeros}\t${name}`),
-      ...there.map(({ name, mode }, at) => `${mode} ${shas[at]}\t${name}`),
-    ];
+    const entries = await entriesOf(git, place, files, changed);
     await git.text(index, ['update-index', '-z', '--index-info'], lines(entries));
   }
   return git.text(index, ['write-tree']);
+}
+
+/** Lines of an index for files as they are: not as filters or line endings would have them, but byte by byte. */
+async function entriesOf(
+  git: Git,
+  place: Place,
+  files: string,
+  changed: readonly Changed[],
+): Promise<string[]> {
+  const scratch = path.dirname(place.index ?? '');
+  const there: { name: string; mode: string; from: string }[] = [];
+  const gone: string[] = [];
+  for (const { name, isThere } of changed) {
+    // By another way, such as a link, a name may lead to what is not its own.
+    const kind = isThere ? await kindOf(on(files, name)) : null;
+    if (kind === 'link') {
+      const target = path.join(scratch, `link-${there.length}`);
+      await fs.writeFile(target, await fs.readlink(on(files, name), 'buffer'));
+      there.push({ name, mode: '120000', from: Buffer.from(target).toString('latin1') });
+    } else if (kind === 'file') {
+      const { mode } = await fs.lstat(on(files, name));
+      there.push({ name, mode: mode & 0o100 ? '100755' : '100644', from: name });
+    } else gone.push(name);
+  }
+  const shas = await hash(
+    git,
+    place,
+    there.map(({ from }) => from),
+    ['-w'],
+  );
+  const zeros = '0'.repeat(shas[0]?.length ?? 40);
+  return [
+    ...gone.map((name) => `0 ${zeros}\t${name}`),
+    ...there.map(({ name, mode }, at) => `${mode} ${shas[at]}\t${name}`),
+  ];
+}
+
+/**
+ * The tree of all files as they are. Git calls a file unchanged that filters or line endings made of what was
+ * committed: of those, too, the bytes that are there are kept.
+ */
+async function rawTree(
+  git: Git,
+  place: Place,
+  files: string,
+  { changes, absent }: { changes: Changes; absent: readonly string[] },
+): Promise<string> {
+  const left = new Set([...changes.changed.map(({ name }) => name), ...absent]);
+  const entries = (await git.bytes(place, ['ls-files', '-s', '-z']))
+    .split('\0')
+    .map((line) => /^100\d{3} ([0-9a-f]+) 0\t([\s\S]*)$/.exec(line))
+    .flatMap((found) => (found ? [{ sha: found[1], name: found[2] ?? '' }] : []))
+    .filter(({ name }) => !left.has(name));
+  const shas = await hash(
+    git,
+    place,
+    entries.map(({ name }) => name),
+    [],
+  );
+  const converted = entries
+    .filter(({ sha }, at) => sha !== shas[at])
+    .map(({ name }) => ({ name, isThere: true }));
+  return filesTree(git, place, files, [...changes.changed, ...converted]);
+}
+
+/** The objects that files would be; with `-w` they are written. */
+async function hash(
+  git: Git,
+  place: Place,
+  names: readonly string[],
+  how: readonly string[],
+): Promise<string[]> {
+  if (names.length === 0) return [];
+  const paths = names.map((name) => `${quoted(name)}\n`).join('');
+  const args = ['hash-object', ...how, '--no-filters', '--stdin-paths'];
+  return (await git.text(place, args, paths)).split('\n');
 }
 
 async function headTree(git: Git, place: Place, head: string | null): Promise<string> {
@@ -235,88 +304,29 @@ async function headTree(git: Git, place: Place, head: string | null): Promise<st
     : git.text(place, ['rev-parse', '--verify', `${head}^{tree}`]);
 }
 
-/**
- * The ends of the commits that are this worktree's alone: of those that its branch and HEAD stand at or, by their
- * logs, have stood at, and of what a merge or rebase under way has put aside, what no other ref leads to.
- */
-async function ownCommits(
+/** Which files are to be there, where not all of them are. */
+async function sparseOf(
   git: Git,
-  { repository, branch, adminDir }: Held,
-  now: readonly (string | null)[],
-): Promise<string[]> {
-  const { commonDir, root } = repository;
-  const place = { directory: commonDir };
-  const named = [...now, ...remembered(path.join(commonDir, 'logs/refs/heads', branch))];
-  if (adminDir !== null) {
-    named.push(...remembered(path.join(adminDir, 'logs/HEAD')), ...putAside(adminDir));
-    const refs = ['for-each-ref', '--format=%(objectname)'];
-    refs.push('refs/worktree', 'refs/bisect', 'refs/rewritten');
-    named.push(...(await git.text({ ...place, gitDir: adminDir }, refs)).split('\n'));
-  }
-  const shas = [...new Set(named)].filter((sha) => sha && !/^0+$/.test(sha));
-  if (shas.length === 0) return [];
-  const checked = await git.text(place, ['cat-file', '--batch-check'], `${shas.join('\n')}\n`);
-  const commits = checked
-    .split('\n')
-    .filter((line) => / commit /.test(line))
-    .map((line) => line.split(' ')[0] ?? '');
-  if (commits.length === 0) return [];
-  const main = await commitOf(git, root, 'HEAD');
-  const listed = await git.text(
-    place,
-    [
-      'rev-list',
-      '--parents',
-      '--stdin',
-      '--not',
-      ...(main === null ? [] : [main]),
-      `--exclude=${branch}`,
-      '--branches',
-      '--tags',
-      '--remotes',
-    ],
-    `${commits.join('\n')}\n`,
-  );
-  const own = listed.split('\n').filter(Boolean);
-  const parents = new Set(own.flatMap((line) => line.split(' ').slice(1)));
-  return own.map((line) => line.split(' ')[0] ?? '').filter((sha) => !parents.has(sha));
-}
-
-function remembered(log: string): string[] {
-  if (!fs.existsSync(log)) return [];
-  return fs
-    .readFileSync(log, 'latin1')
-    .split('\n')
-    .flatMap((line) => line.split(' ', 2));
-}
-
-/** The commits that git notes beside HEAD, also those of a rebase or merge under way. */
-function putAside(adminDir: string): string[] {
-  const directories = ['', 'rebase-merge', 'rebase-apply'].map((name) => path.join(adminDir, name));
-  return directories
-    .filter((directory) => fs.existsSync(directory))
-    .flatMap((directory) => fs.readdirSync(directory, { withFileTypes: true }))
-    .filter((entry) => entry.isFile() && entry.name !== 'index' && entry.name !== 'HEAD')
-    .map((entry) => path.join(entry.parentPath, entry.name))
-    .filter((file) => fs.statSync(file).size < 100_000)
-    .flatMap((file) => fs.readFileSync(file, 'latin1').match(/^[0-9a-f]{40,64}\b/gm) ?? []);
+  place: Place,
+  adminDir: string,
+  absent: string[],
+): Promise<Sparse | null> {
+  const isOn = async (name: string) =>
+    (await git.maybe(place, ['config', '--type=bool', name])) === 'true';
+  const isSparse = await isOn('core.sparseCheckout');
+  if (!isSparse && absent.length === 0) return null;
+  return {
+    patterns: isSparse ? ((await readNote(adminDir, 'info/sparse-checkout')) ?? '') : null,
+    isCone: await isOn('core.sparseCheckoutCone'),
+    absent,
+  };
 }
 
 /** A second copy of the index. */
-function copyOf(place: Place, name: string): Place {
+async function copyOf(place: Place, name: string): Promise<Place> {
   const index = path.join(path.dirname(place.index ?? ''), name);
-  fs.copyFileSync(place.index ?? '', index);
+  await fs.copyFile(place.index ?? '', index);
   return { ...place, index };
-}
-
-function lstat(files: string, name: string): fs.Stats | undefined {
-  try {
-    return fs.lstatSync(on(files, name));
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? ''))
-      return undefined;
-    throw error;
-  }
 }
 
 /** The path of a name that git gave: its bytes need not be UTF-8. */

@@ -61,6 +61,18 @@ export class WorktreeStore {
     return this.worktrees.where("status IN ('active', 'retained')");
   }
 
+  /** The other worktrees of a repository that are there, are being made or were not cleaned up yet. */
+  beside({ id, repo_root }: Worktree): Worktree[] {
+    const stored = this.worktrees.where(
+      "repo_root = ? AND status IN ('active', 'retained', 'missing')",
+      repo_root,
+    );
+    const underWay = this.operations
+      .where("record ->> '$.worktree.repo_root' = ?", repo_root)
+      .map(({ worktree }) => worktree);
+    return [...stored, ...underWay].filter((one) => one.id !== id);
+  }
+
   retained(): Worktree[] {
     return this.worktrees.where("status = 'retained'");
   }

@@ -11,20 +11,34 @@ import {
   readArchive,
   writeArchive,
 } from './archive.ts';
+import { filtersIn, openBench, ownSettings, type Setting } from './bench.ts';
+import { filtersText, sha256Of } from './consent.ts';
+import { assertFiles, assertGitDirectory, isThere, kindOf, readNote } from './foreign.ts';
 import { type Git, GitFailure } from './git.ts';
+import type { Beside } from './own-commits.ts';
+import { removeTree } from './remove-tree.ts';
 import {
   adminDirectory,
   checkoutsOf,
   commitOf,
   knownRepository,
+  linkOf,
+  refsOf,
   type Repository,
 } from './repository.ts';
-import { holdsWork, type Snapshot, takeSnapshot, unsavedSubmodules } from './snapshot.ts';
+import { holdsWork, type Snapshot, takeSnapshot } from './snapshot.ts';
+import { unsavedSubmodules } from './submodules.ts';
+import { saidOfIgnored, saidOfInner } from './words.ts';
+
+/** Checkouts are mostly the disk's work, and more of them at once are no faster. */
+const CHECKOUTS_AT_ONCE = 4;
 
 /** What a removal took away. */
 export interface Removed {
   path: boolean;
   branch: boolean;
+  /** Why the branch could not be deleted, and so is to be deleted later; null where there is nothing left to do. */
+  left: string | null;
   diagnostics: string[];
 }
 
@@ -39,53 +53,90 @@ export class Workshop {
   /** Where only this server works. */
   readonly #scratch: string;
   readonly #failpoint: Failpoint;
-  /** Git reads what it knows of all worktrees of a repository to make one, and trips over one that is half made. */
-  readonly #registering = new OneAtATime();
+  readonly #isTrusted: (repoRoot: string, sha256: string) => Promise<boolean>;
+  /** What reads or moves the refs of a repository is done one after the other, by its directory of refs. */
+  readonly #repositories = new OneAtATime();
+  /** Files are written beside that, so many worktrees at once. */
+  readonly #checkouts = new OneAtATime();
+  #checkoutCount = 0;
 
-  constructor(given: { git: Git; root: string; scratch: string; failpoint: Failpoint }) {
+  constructor(given: {
+    git: Git;
+    root: string;
+    scratch: string;
+    failpoint: Failpoint;
+    /** Whether somebody has allowed the commands of this digest for a repository. */
+    isTrusted: (repoRoot: string, sha256: string) => Promise<boolean>;
+  }) {
     for (const directory of [given.root, given.scratch])
       fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
     this.git = given.git;
     this.root = fs.realpathSync(given.root);
     this.#scratch = given.scratch;
     this.#failpoint = given.failpoint;
+    this.#isTrusted = given.isTrusted;
   }
 
   /** Throws `conflict` where a place or a branch is taken, `invalid` where the branch can have no such name. */
-  async assertFree({ path: place, branch }: Worktree, { commonDir }: Repository): Promise<void> {
+  async assertFree({ path: place, branch }: Worktree, repository: Repository): Promise<void> {
     const ref = `refs/heads/${branch}`;
-    if ((await this.git.maybe({ directory: commonDir }, ['check-ref-format', ref])) === null)
+    if ((await this.git.maybe(refsOf(repository), ['check-ref-format', ref])) === null)
       throw new AppError('invalid', `"${branch}" cannot be the name of a branch: take another`);
-    if ((await commitOf(this.git, commonDir, ref)) !== null)
+    if ((await commitOf(this.git, refsOf(repository), ref)) !== null)
       throw new AppError(
         'conflict',
         `there is a branch ${branch} already: take another worktree_name or branch_prefix`,
       );
-    if (fs.lstatSync(place, { throwIfNoEntry: false }))
+    if (await isThere(place))
       throw new AppError('conflict', `${place} is there already: move it away`);
   }
 
-  /** Makes branch and worktree. What fails leaves nothing. */
-  async add(worktree: Worktree, repository: Repository): Promise<void> {
-    await this.#addAt(worktree, repository, worktree.base_commit, async () => {
-      await this.#addWorktree(worktree, repository, ['--', worktree.path, worktree.branch]);
-      this.#failpoint('worktree.added');
-    });
+  /**
+   * Runs what reads or moves the refs of a repository: nothing else does that meanwhile. Do not call it, nor what says
+   * that it waits for its turn, from within `work`.
+   */
+  alone<T>({ commonDir }: Repository, work: () => Promise<T>): Promise<T> {
+    return this.#repositories.run(commonDir, work);
   }
 
-  /** Makes them again, with all that was archived. */
+  /**
+   * Makes branch and worktree, and fills it, in turns of its own. Filters of the repository run where they are trusted.
+   * What fails leaves nothing.
+   */
+  async add(worktree: Worktree, repository: Repository): Promise<void> {
+    const { base_commit: head, path: files } = worktree;
+    await this.#make(worktree, repository, { commit: head, what: [worktree.branch] }, (adminDir) =>
+      this.withScratch(worktree, async (scratch) => {
+        const filters = await this.trustedFilters(repository);
+        const about = { repository, adminDir, files, head, scratch, filters };
+        const place = await openBench(this.git, about);
+        const index = path.join(adminDir, 'index');
+        await this.git.text({ ...place, index }, ['read-tree', '-m', '-u', head]);
+      }),
+    );
+  }
+
+  /** Makes them again, with all that was archived, in turns of its own. */
   async restore(worktree: Worktree, repository: Repository): Promise<void> {
     const archived = await this.#archived(worktree, repository);
     const { head, headRef, tip } = archived;
     // Only one worktree can have a branch checked out: of others, it has the commit.
     const wasOnBranch = head === tip && headRef === archived.branchRef;
-    const what = wasOnBranch ? [worktree.branch] : [head];
-    await this.#addAt(worktree, repository, tip ?? head, async () => {
-      const args = wasOnBranch ? ['--no-checkout'] : ['--no-checkout', '--detach'];
-      await this.#addWorktree(worktree, repository, [...args, '--', worktree.path, ...what]);
-      this.#failpoint('worktree.added');
-      await fillFromArchive(this.git, worktree.path, archived);
-    });
+    const what = wasOnBranch ? [worktree.branch] : ['--detach', head];
+    const { path: files } = worktree;
+    await this.#make(worktree, repository, { commit: tip ?? head, what }, (adminDir) =>
+      this.withScratch(worktree, (scratch) =>
+        fillFromArchive(this.git, { repository, adminDir, files, scratch }, archived),
+      ),
+    );
+  }
+
+  /** The filters of a repository, where somebody has allowed them; else none. */
+  async trustedFilters(repository: Repository): Promise<readonly Setting[]> {
+    const filters = filtersIn(await ownSettings(this.git, repository, null));
+    if (filters.length === 0) return [];
+    const isTrusted = await this.#isTrusted(repository.root, sha256Of(filtersText(filters)));
+    return isTrusted ? filters : [];
   }
 
   /** Where the branch of a restored worktree will stand. Throws `conflict` where nothing was archived. */
@@ -103,41 +154,68 @@ export class Workshop {
     );
   }
 
-  async #addAt(
+  async #make(
     worktree: Worktree,
     repository: Repository,
-    commit: string,
-    add: () => Promise<void>,
+    { commit, what }: { commit: string; what: readonly string[] },
+    fill: (adminDir: string) => Promise<void>,
   ): Promise<void> {
-    const { branch } = worktree;
     const none = '0'.repeat(commit.length);
-    const place = { directory: repository.commonDir };
-    await this.git.text(place, ['update-ref', `refs/heads/${branch}`, commit, none]);
+    const branch = ['update-ref', `refs/heads/${worktree.branch}`, commit, none];
+    const registering = await this.alone(repository, async () => {
+      // From here on the branch is ours, and goes with what fails.
+      await this.git.text(refsOf(repository), branch);
+      return this.#register(worktree, repository, what).then(
+        () => null,
+        (error: unknown) => ({ error }),
+      );
+    });
     try {
-      const parent = path.dirname(worktree.path);
-      fs.mkdirSync(parent, { recursive: true, mode: 0o700 });
-      if (fs.realpathSync(parent) !== parent)
-        throw new AppError('conflict', `${parent} leads elsewhere: move it away`);
-      await add();
+      if (registering !== null) throw registering.error;
+      this.#failpoint('worktree.added');
+      const adminDir = await adminDirectory(repository, worktree.path);
+      if (adminDir === null) throw new AppError('conflict', `${worktree.path} was taken away`);
+      await this.#beside(() => fill(adminDir));
     } catch (error) {
       await this.discard(worktree, repository, commit);
       throw error;
     }
   }
 
-  async #addWorktree(
-    worktree: Worktree,
-    { commonDir }: Repository,
-    args: readonly string[],
+  /** Makes a worktree without files that has the branch, or a commit, checked out. */
+  async #register(
+    { path: place }: Worktree,
+    repository: Repository,
+    what: readonly string[],
   ): Promise<void> {
-    await this.#registering.run(commonDir, () =>
-      this.git.text({ directory: commonDir }, ['worktree', 'add', '--quiet', ...args]),
-    );
-    if (fs.realpathSync(worktree.path) !== worktree.path)
-      throw new AppError('conflict', `${worktree.path} leads elsewhere: move it away`);
+    const parent = path.dirname(place);
+    fs.mkdirSync(parent, { recursive: true, mode: 0o700 });
+    if (fs.realpathSync(parent) !== parent)
+      throw new AppError('conflict', `${parent} leads elsewhere: move it away`);
+    const flags = ['--quiet', '--no-checkout', ...what.slice(0, -1)];
+    const add = ['worktree', 'add', ...flags, '--', place, ...what.slice(-1)];
+    await this.git.text(refsOf(repository), add);
+    if (fs.realpathSync(place) !== place)
+      throw new AppError('conflict', `${place} leads elsewhere: move it away`);
   }
 
-  /** Takes a half-made worktree away. Commits that its branch has beyond `expected` are archived. */
+  /** Runs what needs a directory of ours for a while. */
+  async withScratch<T>({ id }: Worktree, work: (scratch: string) => Promise<T>): Promise<T> {
+    const scratch = await fs.promises.mkdtemp(path.join(this.#scratch, `${id}-`));
+    try {
+      return await work(scratch);
+    } finally {
+      await fs.promises.rm(scratch, { recursive: true, force: true });
+    }
+  }
+
+  /** Writes the files of a worktree, which moves no ref: some of that is done at once. */
+  #beside<T>(work: () => Promise<T>): Promise<T> {
+    this.#checkoutCount += 1;
+    return this.#checkouts.run(String(this.#checkoutCount % CHECKOUTS_AT_ONCE), work);
+  }
+
+  /** Takes a half-made worktree away, in a turn of its own. Commits that its branch has beyond `expected` are archived. */
   async discard(
     worktree: Worktree,
     repository: Repository | null,
@@ -145,33 +223,37 @@ export class Workshop {
   ): Promise<void> {
     await removeTree(worktree.path);
     if (repository === null) return;
-    await this.#forget(worktree, repository);
-    const place = { directory: repository.commonDir };
-    const tip = await commitOf(this.git, place.directory, `refs/heads/${worktree.branch}`);
-    if (tip === null) return;
-    if (tip !== expected) await this.git.text(place, ['update-ref', archiveRef(worktree.id), tip]);
-    await this.#deleteBranch(worktree, repository, tip);
+    await this.alone(repository, async () => {
+      await this.#forget(worktree, repository);
+      const place = refsOf(repository);
+      const tip = await commitOf(this.git, place, `refs/heads/${worktree.branch}`);
+      if (tip === null) return;
+      if (tip !== expected)
+        await this.git.text(place, ['update-ref', archiveRef(worktree.id), tip]);
+      await this.removeBranch(worktree, repository, tip);
+    });
   }
 
   /** What keeps a worktree from being removed, whatever else it holds; null: nothing. */
-  async obstacle({ path: place }: Worktree, repository: Repository): Promise<string | null> {
-    if (!fs.existsSync(place)) return null;
-    const adminDir = adminDirectory(repository, place);
-    const lock = adminDir && path.join(adminDir, 'locked');
-    if (lock && fs.existsSync(lock)) {
-      const reason = fs.readFileSync(lock, 'utf8').trim();
-      return `it is locked${reason ? ` (${reason})` : ''}: git worktree unlock ${place}`;
+  async obstacle(worktree: Worktree, repository: Repository): Promise<string | null> {
+    const { path: files } = worktree;
+    if (!(await isThere(files))) return null;
+    const adminDir = await adminDirectory(repository, files);
+    const locked = adminDir && (await readNote(adminDir, 'locked'));
+    if (locked !== null) {
+      const reason = locked.trim();
+      return `it is locked${reason ? ` (${reason})` : ''}: git worktree unlock ${files}`;
     }
-    const link = fs.lstatSync(path.join(place, '.git'), { throwIfNoEntry: false });
-    const pointsTo = link?.isFile()
-      ? /^gitdir: (.+)$/m.exec(fs.readFileSync(path.join(place, '.git'), 'utf8'))?.[1]
-      : undefined;
-    const isOurs =
-      pointsTo !== undefined &&
-      path.dirname(path.resolve(place, pointsTo)) === path.join(repository.commonDir, 'worktrees');
-    if (link && !isOurs)
-      return `${place}/.git is another repository, which no archive can keep: move it away`;
-    const unsaved = isOurs ? await unsavedSubmodules(this.git, place) : [];
+    const link = path.join(files, '.git');
+    const kind = await kindOf(link);
+    if (kind === null) return null;
+    const target = kind === 'directory' ? null : await linkOf(files);
+    if (target === null || path.dirname(target) !== path.join(repository.commonDir, 'worktrees'))
+      return `${link} is another repository, which no archive can keep: move it away`;
+    await this.#assertReadable(files, adminDir);
+    const unsaved = await this.withScratch(worktree, (scratch) =>
+      unsavedSubmodules(this.git, { repository, adminDir, files, scratch }),
+    );
     return unsaved.length > 0 ? saidOfInner(unsaved) : null;
   }
 
@@ -179,23 +261,21 @@ export class Workshop {
   async look(
     worktree: Worktree,
     repository: Repository,
+    beside: Beside,
     files: string = worktree.path,
   ): Promise<Snapshot> {
-    const scratch = fs.mkdtempSync(path.join(this.#scratch, `${worktree.id}-`));
-    try {
-      return await takeSnapshot(
-        this.git,
-        {
-          repository,
-          branch: worktree.branch,
-          adminDir: adminDirectory(repository, worktree.path),
-          files: fs.existsSync(files) ? files : null,
-        },
-        scratch,
-      );
-    } finally {
-      fs.rmSync(scratch, { recursive: true, force: true });
-    }
+    const adminDir = await adminDirectory(repository, worktree.path, files);
+    const there = (await isThere(files)) ? files : null;
+    await this.#assertReadable(there, adminDir);
+    const filters = await this.trustedFilters(repository);
+    const { branch } = worktree;
+    const held = { repository, branch, beside, adminDir, files: there, filters };
+    return this.withScratch(worktree, (scratch) => takeSnapshot(this.git, held, scratch));
+  }
+
+  async #assertReadable(files: string | null, adminDir: string | null): Promise<void> {
+    if (adminDir !== null) await assertGitDirectory(adminDir);
+    if (files !== null) await assertFiles(files);
   }
 
   async archive(worktree: Worktree, repository: Repository, snapshot: Snapshot): Promise<void> {
@@ -205,45 +285,64 @@ export class Workshop {
 
   /**
    * Removes a worktree of which all was archived. It is put aside first: who would write into it from then on finds
-   * no path. What came in between is archived, too; then what lies aside gets a name that says so, and goes.
+   * no path. What came in between is archived, too; then what lies aside gets a name that says so, and git forgets it.
+   * The files themselves are left for `sweepOf`.
    */
-  async remove(worktree: Worktree, repository: Repository, tip: string | null): Promise<Removed> {
+  async remove(
+    worktree: Worktree,
+    repository: Repository,
+    { tip, beside }: { tip: string | null; beside: Beside },
+  ): Promise<Removed> {
     const aside = path.join(this.#removed, worktree.id);
-    const removed: Removed = { path: false, branch: false, diagnostics: [] };
+    const removed: Removed = { path: false, branch: false, left: null, diagnostics: [] };
     const done = `${aside}.archived`;
-    if (fs.existsSync(worktree.path)) {
+    if (await isThere(worktree.path)) {
       await removeTree(done);
       fs.renameSync(worktree.path, aside);
     }
     this.#failpoint('worktree.aside');
     let last = tip;
-    if (!fs.existsSync(done)) {
-      const snapshot = await this.#keepAll(worktree, repository, aside);
+    if (!(await isThere(done))) {
+      const snapshot = await this.#keepAll(worktree, repository, { aside, beside });
       if (snapshot.ignored.length > 0) removed.diagnostics.push(saidOfIgnored(snapshot.ignored));
       last = snapshot.tip;
-      if (fs.existsSync(aside)) fs.renameSync(aside, done);
+      if (await isThere(aside)) fs.renameSync(aside, done);
     }
-    removed.path = fs.existsSync(done);
-    await removeTree(done).catch((error: unknown) =>
-      removed.diagnostics.push(
-        `${done} could not be removed (${(error as Error).message}): the next start tries again`,
-      ),
-    );
-    this.#failpoint('worktree.removed');
+    removed.path = await isThere(done);
     await this.#forget(worktree, repository);
-    const others = await checkoutsOf(this.git, repository, worktree.branch);
+    const others = await checkoutsOf(repository, worktree.branch);
     if (others.length > 0)
       removed.diagnostics.push(
         `branch ${worktree.branch} stays: it is checked out in ${others[0]}`,
       );
-    else if (last !== null) removed.branch = await this.#deleteBranch(worktree, repository, last);
+    else if (last !== null) {
+      removed.left = await this.removeBranch(worktree, repository, last);
+      removed.branch = removed.left === null;
+      if (removed.left !== null) removed.diagnostics.push(removed.left);
+    }
     return removed;
   }
 
+  /** Removes the files of a worktree that was removed; answers what is to be said of that. */
+  async sweepOf({ id }: Worktree): Promise<string[]> {
+    const done = path.join(this.#removed, `${id}.archived`);
+    try {
+      await removeTree(done);
+      return [];
+    } catch (error) {
+      return [
+        `${done} could not be removed (${(error as Error).message}): the next start tries again`,
+      ];
+    } finally {
+      this.#failpoint('worktree.removed');
+    }
+  }
+
   /** Where the files of a worktree lie while it is being removed; null where they do not. */
-  aside({ id }: Worktree): string | null {
+  async aside({ id }: Worktree): Promise<string | null> {
     const aside = path.join(this.#removed, id);
-    return [aside, `${aside}.archived`].find((place) => fs.existsSync(place)) ?? null;
+    for (const place of [aside, `${aside}.archived`]) if (await isThere(place)) return place;
+    return null;
   }
 
   /** Takes away what earlier runs were about to remove when they ended. */
@@ -258,7 +357,7 @@ export class Workshop {
   async archiveOf({ id, repo_root }: Worktree): Promise<string | null> {
     const repository = await knownRepository(this.git, repo_root);
     if (!repository) return null;
-    const commit = await commitOf(this.git, repository.commonDir, archiveRef(id));
+    const commit = await commitOf(this.git, refsOf(repository), archiveRef(id));
     return commit === null ? null : archiveRef(id);
   }
 
@@ -266,15 +365,19 @@ export class Workshop {
    * Makes sure that all of what lies aside is archived, and of commits and index where nothing does; where that cannot
    * be, it goes back to its place.
    */
-  async #keepAll(worktree: Worktree, repository: Repository, aside: string): Promise<Snapshot> {
+  async #keepAll(
+    worktree: Worktree,
+    repository: Repository,
+    { aside, beside }: { aside: string; beside: Beside },
+  ): Promise<Snapshot> {
     try {
-      const snapshot = await this.look(worktree, repository, aside);
+      const snapshot = await this.look(worktree, repository, beside, aside);
       if (snapshot.nested.length > 0) throw new AppError('conflict', saidOfInner(snapshot.nested));
       if (holdsWork(snapshot) && !(await this.#isKept(worktree, repository, snapshot)))
         await this.archive(worktree, repository, snapshot);
       return snapshot;
     } catch (error) {
-      if (fs.existsSync(aside)) fs.renameSync(aside, worktree.path);
+      if (await isThere(aside)) fs.renameSync(aside, worktree.path);
       throw error;
     }
   }
@@ -283,36 +386,40 @@ export class Workshop {
   async #isKept(
     worktree: Worktree,
     repository: Repository,
-    { head, headRef, tip, staged, files }: Snapshot,
+    { head, headRef, tip, staged, files, sparse }: Snapshot,
   ): Promise<boolean> {
     const kept = await readArchive(this.git, repository, worktree.id);
     if (kept?.tip !== tip) return false;
     // What an earlier try has removed and had git forget was looked at then.
-    if (files === null && adminDirectory(repository, worktree.path) === null) return true;
+    if (files === null && (await adminDirectory(repository, worktree.path)) === null) return true;
     const isFiles = files === null || kept.files === files;
-    return isFiles && kept.head === head && kept.headRef === headRef && kept.staged === staged;
+    const isSparse = JSON.stringify(kept.sparse) === JSON.stringify(sparse);
+    const isHead = kept.head === head && kept.headRef === headRef;
+    return isFiles && isSparse && isHead && kept.staged === staged;
   }
 
   /** Has git forget a worktree whose files are gone. */
   async #forget({ path: place }: Worktree, repository: Repository): Promise<void> {
-    if (adminDirectory(repository, place) === null) return;
+    if ((await adminDirectory(repository, place)) === null) return;
     const remove = ['worktree', 'remove', '--force', '--force', '--', place];
-    await this.#registering.run(repository.commonDir, () =>
-      this.git.text({ directory: repository.commonDir }, remove),
-    );
+    await this.git.text(refsOf(repository), remove);
   }
 
-  /** Deletes the branch where it still stands at `tip`. */
-  async #deleteBranch(
+  /** Deletes the branch where it still stands at `tip`; answers why it could not be, null where it was. */
+  async removeBranch(
     { branch }: Worktree,
-    { commonDir }: Repository,
+    repository: Repository,
     tip: string,
-  ): Promise<boolean> {
-    const place = { directory: commonDir };
-    const remove = ['update-ref', '-d', `refs/heads/${branch}`, tip];
-    if ((await this.git.maybe(place, remove)) === null) return false;
+  ): Promise<string | null> {
+    const place = refsOf(repository);
+    try {
+      await this.git.text(place, ['update-ref', '-d', `refs/heads/${branch}`, tip]);
+    } catch (error) {
+      if (!(error instanceof GitFailure)) throw error;
+      return `branch ${branch} stays (${error.message})`;
+    }
     await this.git.maybe(place, ['config', '--local', '--remove-section', `branch.${branch}`]);
-    return true;
+    return null;
   }
 
   /** Where worktrees are put aside: on their own disk, since they are renamed. */
@@ -321,43 +428,4 @@ export class Workshop {
     fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
     return directory;
   }
-}
-
-export function saidOfInner(inner: readonly string[]): string {
-  return `it holds repositories with work of their own, which no archive can keep (${some(inner)}): push or move it`;
-}
-
-function saidOfIgnored(ignored: readonly string[]): string {
-  return `what git ignores is not archived: ${some(ignored)}`;
-}
-
-function some(names: readonly string[]): string {
-  const shown = names.slice(0, 10).map((name) => Buffer.from(name, 'latin1').toString('utf8'));
-  return shown.join(', ') + (names.length > 10 ? ` and ${names.length - 10} more` : '');
-}
-
-/** Removes a directory with all that is in it, also where somebody took away the right to write there. */
-async function removeTree(directory: string): Promise<void> {
-  const remove = () => fs.promises.rm(directory, { recursive: true, force: true, maxRetries: 2 });
-  try {
-    await remove();
-  } catch (error) {
-    if (!['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    await openUp(directory);
-    await remove();
-  }
-}
-
-async function openUp(directory: string): Promise<void> {
-  await fs.promises.chmod(directory, 0o700);
-  for (const entry of await fs.promises.readdir(directory, { withFileTypes: true }))
-    if (entry.isDirectory()) await openUp(path.join(directory, entry.name));
-}
-
-/** What the system or git said, or we; null for what is a bug. */
-export function reasonOf(error: unknown): string | null {
-  const isKnown = error instanceof GitFailure || error instanceof AppError;
-  return isKnown || (error as NodeJS.ErrnoException).syscall !== undefined
-    ? (error as Error).message
-    : null;
 }

@@ -36,11 +36,16 @@ export function newWorktree(wanted: Wanted, grounds: Grounds): Worktree {
     source_session_id,
     team_id: wanted.team_id ?? null,
     operation_id: wanted.operation_id ?? null,
-    init_script: { status: 'off', exit_code: null, output_tail: '' },
+    init_script: noScript('off'),
     archive_ref: null,
     created_at: grounds.now,
     updated_at: grounds.now,
   };
+}
+
+/** What is recorded where no init script ran. */
+export function noScript(status: 'off' | 'not_found'): Worktree['init_script'] {
+  return { status, exit_code: null, output_tail: '', sha256: null, how_to_allow: null };
 }
 
 export function branchFor({ branch_prefix, worktree_name }: Wanted): string {

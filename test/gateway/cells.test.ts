@@ -10,7 +10,7 @@ import type { Worktree } from '../../src/api/worktrees.ts';
 import type { gateTable, Verdict } from '../../src/gateway/gate.ts';
 import { sharedStage, type Stage } from '../sessions/support/stage.ts';
 import { completed, interrupted } from '../teams/support/team.ts';
-import { makeRepository } from '../worktrees/support/work.ts';
+import { commit, makeRepository, write } from '../worktrees/support/work.ts';
 import { columns, rows } from './support/gate-table.ts';
 
 /** An agent at a turn, which leads a team with one more member, and works in a repository. */
@@ -98,18 +98,19 @@ const attempts: Attempts = {
       };
     },
     async run_init_script(cell) {
+      // Its content is another one in each cell: what was consented to in one asks for nothing in the next.
+      const marker = path.join(cell.repo, `${cell.name}.init`);
+      write(cell.repo, { '.cadre/worktree-init.sh': `touch '${marker}'\n` });
+      commit(cell.repo, cell.name);
       return {
         args: { ...member(cell).args, worktree_name: cell.name },
-        happened: async () => fs.existsSync(path.join(cell.repo, `${cell.name}.init`)),
+        happened: async () => fs.existsSync(marker),
       };
     },
     image_inside_cwd: async (cell) => withImage(member(cell), insideImage(cell)),
     image_outside_cwd: async (cell) => withImage(member(cell), outsideImage(cell)),
   },
 };
-
-/** No script runs for an agent as long as nobody can consent to one (test/unit/gateway/team-gate.test.ts). */
-const tried = rows.filter(({ action }) => action !== 'run_init_script');
 
 describe('what an agent causes by a tool', () => {
   const given = sharedStage({
@@ -165,7 +166,7 @@ describe('what an agent causes by a tool', () => {
     await closeCell(cell);
   }
 
-  for (const { tool, action, row } of tried)
+  for (const { tool, action, row } of rows)
     for (const { kind, modes } of columns) {
       const verdict = row[kind];
       const turns = modes.map(String).join(', ');

@@ -128,7 +128,7 @@ describe('a server that is killed while it makes a worktree', () => {
         write(repo, { '.cadre/worktree-init.sh': 'echo x > made; sleep 300\n' });
         commit(repo, 'with a script');
       },
-      dying: (life) => create(life),
+      dying: (life) => create(life, { run_init_script: true }),
       async after(life) {
         expect([branches(life.repo), known(life.repo)]).toEqual([['main'], []]);
       },

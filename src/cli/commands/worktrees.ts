@@ -6,6 +6,7 @@ import { exitCodes } from '../exit.ts';
 import { sessionId, worktreeArgument, worktreeId } from '../find.ts';
 import { ago, details, mebibytes, plain, shortId, table } from '../output.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
+import { trustCommands } from './worktree-trust.ts';
 
 const policies = ['delete_on_last_claim', 'retain_on_last_claim', 'delete_if_clean'] as const;
 const statuses = ['active', 'retained', 'cleaned', 'missing'] as const;
@@ -17,6 +18,7 @@ interface CreateOptions {
   branchPrefix?: string;
   policy?: Worktree['deletion_policy'];
   init: boolean;
+  initIfTrusted?: boolean;
 }
 
 /** `cadre worktrees …`. */
@@ -55,7 +57,10 @@ export function worktreeCommands(program: Command, world: World): void {
     .option('--branch-prefix <prefix>', 'of its branch (default: cadre)')
     .addOption(new Option('--policy <policy>', 'what becomes of it').choices(policies))
     .option('--no-init', 'do not run the init script')
+    .option('--init-if-trusted', 'run the init script only where its content is allowed')
     .action(clientAction(world, create));
+
+  trustCommands(worktrees, world);
 
   worktrees
     .command('claim')
@@ -157,7 +162,7 @@ async function list(
 }
 
 async function create(
-  { client, show }: CommandContext,
+  { world, client, show }: CommandContext,
   worktree_name: string,
   options: CreateOptions,
 ): Promise<void> {
@@ -169,10 +174,13 @@ async function create(
       base_ref: options.base,
       branch_prefix: options.branchPrefix,
       deletion_policy: options.policy,
-      run_init_script: options.init,
+      // A person asks for it here, and so says what runs.
+      run_init_script: options.init && options.initIfTrusted ? null : options.init,
     },
   });
   show(made, () => `${plain(made.path)}\n`);
+  const { how_to_allow } = made.init_script;
+  if (how_to_allow) world.stderr.write(`the init script did not run: ${plain(how_to_allow)}\n`);
 }
 
 async function release(

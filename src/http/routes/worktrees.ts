@@ -1,9 +1,14 @@
 import { endpoints } from '../../api/index.ts';
 import type { WorktreeService } from '../../worktrees/service.ts';
+import type { InitScripts } from '../../worktrees/init-scripts.ts';
 import { type Mount, onePage } from '../mount.ts';
 
 /** Worktrees and the claims on them. */
-export function worktreeRoutes(mount: Mount, worktrees: WorktreeService): void {
+export function worktreeRoutes(
+  mount: Mount,
+  worktrees: WorktreeService,
+  initScripts: InitScripts,
+): void {
   mount(endpoints.createWorktree, ({ body, keep }) => worktrees.create(body, keep));
   mount(endpoints.listWorktrees, async ({ query, setHeader }) =>
     onePage(await worktrees.list(query), setHeader),
@@ -23,4 +28,15 @@ export function worktreeRoutes(mount: Mount, worktrees: WorktreeService): void {
   );
   mount(endpoints.collectWorktrees, ({ body }) => worktrees.collect(body));
   mount(endpoints.getWorktreeDiagnostics, () => worktrees.diagnostics());
+
+  mount(endpoints.listTrusted, async ({ query, setHeader }) =>
+    onePage(await initScripts.list(query), setHeader),
+  );
+  mount(endpoints.lookAtBrought, ({ body }) => initScripts.brings(body.repo_root));
+  mount(endpoints.trustContent, ({ body, keep }) =>
+    initScripts.trust(body.repo_root, body.sha256, 'api', keep),
+  );
+  mount(endpoints.untrustContent, ({ body }) =>
+    initScripts.untrust(body.repo_root, body.sha256 ?? null),
+  );
 }

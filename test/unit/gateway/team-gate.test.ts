@@ -47,11 +47,14 @@ async function wantMember({ mode, canAsk = true, isOperator = false, ...scene }:
   });
   const session: Session = { ...aSession(), cwd: path.resolve(place.path) };
   const caller = { session, isOperator, gone: new AbortController().signal };
-  const error = await gate.member(caller, wanted).then(
-    () => null,
-    (failure: unknown) => failure as { code: string },
-  );
-  return { asked, allowed, error, session, spawnIsTold: gate.runInitScript };
+  let runsScript = false;
+  let error: { code: string } | null = null;
+  try {
+    ({ runsScript } = await gate.member(caller, wanted));
+  } catch (failure) {
+    error = failure as { code: string };
+  }
+  return { asked, allowed, error, session, runsScript };
 }
 
 describe('the init script of a worktree that an agent wants for a member', () => {
@@ -83,13 +86,12 @@ describe('the init script of a worktree that an agent wants for a member', () =>
   });
 
   test('is skipped where the worktree is free and nobody can be asked for the script.', async () => {
-    const { asked, allowed, error, spawnIsTold } = await wantMember({
+    const { asked, allowed, error, runsScript } = await wantMember({
       mode: 'workspace_write',
       canAsk: false,
     });
     expect([asked, allowed, error]).toEqual([[], [], null]);
-    // Whether it runs is a matter of consent, and of nothing that the tool says.
-    expect(spawnIsTold).toBeUndefined();
+    expect(runsScript).toBe(false);
   });
 
   test('is refused with its worktree in a read_only turn, and where nobody can be asked for the worktree.', async () => {
@@ -99,10 +101,9 @@ describe('the init script of a worktree that an agent wants for a member', () =>
     }
   });
 
-  test('runs in full_access without anybody being asked.', async () => {
-    const { asked, allowed } = await wantMember({ mode: 'full_access' });
-    expect(asked).toEqual([]);
-    expect(allowed).toHaveLength(1);
+  test('runs in full_access without anybody being asked, and is consented to by nobody.', async () => {
+    const { asked, allowed, runsScript } = await wantMember({ mode: 'full_access' });
+    expect([asked, allowed, runsScript]).toEqual([[], [], true]);
   });
 
   test('that has consent already is shown where the worktree asks, and asks for nothing by itself.', async () => {
@@ -118,15 +119,4 @@ describe('the init script of a worktree that an agent wants for a member', () =>
     const { asked, allowed, error } = await wantMember({ mode: null, isOperator: true });
     expect([asked, allowed, error]).toEqual([[], [], null]);
   });
-});
-
-test('No init script runs for a spawn of an agent as long as there is nobody to ask about consent.', () => {
-  const gatekeeper = new Gatekeeper({
-    sessions: {
-      permission: async () => ({ mode: null, canAsk: true }),
-      ask: async () => ({ decision: 'accept', answers: null }),
-    },
-    freed: () => [],
-  });
-  expect(new TeamGate({ gatekeeper, previewWorktree: async () => tree }).runInitScript).toBe(false);
 });

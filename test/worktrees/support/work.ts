@@ -23,7 +23,7 @@ export interface Stage extends TestRuntime {
 
 export type Wish = Partial<BodyInputOf<typeof createWorktree>>;
 
-const ENVIRONMENT = {
+export const ENVIRONMENT = {
   PATH: process.env.PATH ?? '',
   HOME: '/nonexistent',
   LC_ALL: 'C',

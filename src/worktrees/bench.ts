@@ -1,0 +1,123 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { readForeignFile } from '../lib/foreign-file.ts';
+import type { Git, Place } from './git.ts';
+import { refsOf, type Repository } from './repository.ts';
+
+/** Settings of a repository that say how files are read and written, and start nothing. */
+const COPIED =
+  /^(core\.(autocrlf|bigfilethreshold|checkstat|eol|filemode|ignorecase|precomposeunicode|protecthfs|protectntfs|sparsecheckout|sparsecheckoutcone|symlinks|trustctime)|extensions\.objectformat)$/;
+/** Values of those are one word. */
+const WORD = /^[\w.-]*$/;
+/** What settings and lists of patterns may have in bytes. */
+const SETTINGS_BYTES = 4 * 1024 * 1024;
+/** What an index, or a part of one that is shared, may have in bytes. */
+export const INDEX_BYTES = 1024 * 1024 * 1024;
+
+/** No attribute changes a byte: no line endings, encodings, keywords or filters. */
+const AS_THEY_ARE = '* -text !eol -ident !filter !working-tree-encoding\n';
+
+/** A setting of a repository: its name in lower case but for the middle part, and its value. */
+export type Setting = readonly [name: string, value: string];
+
+/** The settings that a repository, or one of its worktrees, has of its own. Those of user and machine are none. */
+export async function ownSettings(
+  git: Git,
+  repository: Repository,
+  adminDir: string | null,
+): Promise<Setting[]> {
+  const place = { ...refsOf(repository), gitDir: adminDir ?? repository.commonDir };
+  const listed = (await git.text(place, ['config', '--list', '-z', '--show-scope'])).split('\0');
+  const own: Setting[] = [];
+  for (let at = 0; at + 1 < listed.length; at += 2) {
+    if (listed[at] !== 'local' && listed[at] !== 'worktree') continue;
+    const entry = listed[at + 1] ?? '';
+    const end = entry.indexOf('\n');
+    own.push(end < 0 ? [entry, 'true'] : [entry.slice(0, end), entry.slice(end + 1)]);
+  }
+  return own;
+}
+
+/** Those settings of a repository that name commands as filters of files. */
+export function filtersIn(settings: readonly Setting[]): Setting[] {
+  return settings.filter(([name]) => /^filter\./.test(name));
+}
+
+/**
+ * Makes a git directory of our own, through which git works on the files of a repository. Nothing of the repository's
+ * settings is in force there but how files are read and written; so nothing that they name is ever run, however they
+ * change meanwhile. Only `filters`, which somebody trusts, are added. With `asTheyAre`, git takes and writes each byte
+ * as it is. `scratch` is a directory of ours; the index is `index` there.
+ */
+export async function openBench(
+  git: Git,
+  about: {
+    repository: Repository;
+    adminDir: string | null;
+    files: string | null;
+    head: string | null;
+    scratch: string;
+    name?: string;
+    filters?: readonly Setting[];
+    asTheyAre?: boolean;
+  },
+): Promise<Place> {
+  const { repository, adminDir, files, head, scratch, filters = [], asTheyAre = false } = about;
+  const { commonDir } = repository;
+  const bench = path.join(scratch, about.name ?? 'bench');
+  for (const directory of ['refs', 'info'])
+    await fs.mkdir(path.join(bench, directory), { recursive: true, mode: 0o700 });
+  const settings = (await ownSettings(git, repository, adminDir)).filter(
+    ([name, value]) => COPIED.test(name) && WORD.test(value),
+  );
+  const config = asTheyAre ? [...settings, ['core.autocrlf', 'false'] as const] : settings;
+  await fs.writeFile(path.join(bench, 'config'), configText([...config, ...filters]));
+  await fs.writeFile(path.join(bench, 'HEAD'), `${head ?? 'ref: refs/heads/none'}\n`);
+  const copy = async (from: string, name: string, maxBytes: number, more = '') => {
+    const content = await readForeignFile(from, name, { maxBytes });
+    if (content === null && more === '') return;
+    await fs.writeFile(
+      path.join(bench, name),
+      Buffer.concat([content ?? Buffer.alloc(0), Buffer.from(`\n${more}`)]),
+    );
+  };
+  await copy(commonDir, 'info/exclude', SETTINGS_BYTES);
+  await copy(commonDir, 'info/attributes', SETTINGS_BYTES, asTheyAre ? AS_THEY_ARE : '');
+  if (adminDir !== null) {
+    await copy(adminDir, 'info/sparse-checkout', SETTINGS_BYTES);
+    // An index may be in two parts.
+    for (const name of await fs.readdir(adminDir))
+      if (/^sharedindex\.[0-9a-f]+$/.test(name)) {
+        const content = await readForeignFile(adminDir, name, { maxBytes: INDEX_BYTES });
+        if (content !== null) await fs.writeFile(path.join(bench, name), content);
+      }
+  }
+  return {
+    directory: files ?? commonDir,
+    gitDir: bench,
+    workTree: files ?? undefined,
+    index: path.join(scratch, 'index'),
+    objects: path.join(commonDir, 'objects'),
+  };
+}
+
+/** The file of these settings, as git reads it. */
+function configText(settings: readonly Setting[]): string {
+  const own: Setting[] = [
+    ['core.repositoryformatversion', settings.some(([name]) => /^ext/.test(name)) ? '1' : '0'],
+    ['core.bare', 'false'],
+  ];
+  return [...own, ...settings]
+    .map(([name, value]) => {
+      const first = name.indexOf('.');
+      const last = name.lastIndexOf('.');
+      const middle = first === last ? '' : ` ${quoted(name.slice(first + 1, last))}`;
+      return `[${name.slice(0, first)}${middle}]\n\t${name.slice(last + 1)} = ${quoted(value)}\n`;
+    })
+    .join('');
+}
+
+function quoted(text: string): string {
+  const escaped = text.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\t', '\\t');
+  return `"${escaped}"`;
+}

@@ -1,0 +1,150 @@
+import path from 'node:path';
+import type { QueryOf } from '../api/endpoint.ts';
+import type { Brought, listTrusted, Trusted } from '../api/worktree-trust.ts';
+import { AppError } from '../errors.ts';
+import { type Keep, keepNothing } from '../idempotency/kept-answers.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import type { Database } from '../store/database.ts';
+import { type RecordPage, RecordTable } from '../store/records.ts';
+import { filtersIn, ownSettings } from './bench.ts';
+import { committedScript, filtersText, type Script, sha256Of } from './consent.ts';
+import type { Git } from './git.ts';
+import { findRepository, type Repository } from './repository.ts';
+import type { WorktreeStore } from './store.ts';
+
+/**
+ * What repositories bring that can be run here, init scripts and filters, and which of it somebody has allowed: by its
+ * content, for one repository each.
+ */
+export class InitScripts {
+  readonly #db: Database;
+  readonly #git: Git;
+  readonly #sessions: SessionStore;
+  readonly #worktrees: WorktreeStore;
+  readonly #clock: Clock;
+  readonly #script: () => string;
+  readonly #trusted: RecordTable<Trusted>;
+
+  constructor(given: {
+    db: Database;
+    git: Git;
+    sessions: SessionStore;
+    worktrees: WorktreeStore;
+    clock: Clock;
+    /** Where repositories have their init script. */
+    script: () => string;
+  }) {
+    this.#db = given.db;
+    this.#git = given.git;
+    this.#sessions = given.sessions;
+    this.#worktrees = given.worktrees;
+    this.#clock = given.clock;
+    this.#script = given.script;
+    this.#trusted = new RecordTable<Trusted>(given.db, 'worktree_trust', trustId);
+  }
+
+  /**
+   * The init script that would run if a session's worktree of that name were made; null where there is none, or the
+   * worktree is there already. Throws `not_found` for an unknown session, `invalid` where it works in no repository.
+   */
+  async look(wanted: {
+    source_session_id: string;
+    worktree_name: string;
+  }): Promise<{ repo_root: string; sha256: string; text: string; trusted: boolean } | null> {
+    const session = await this.#db.read(() => this.#sessions.session(wanted.source_session_id));
+    const repository = await findRepository(this.#git, path.resolve(session.cwd));
+    const { root } = repository;
+    const named = await this.#db.read(() => this.#worktrees.named(root, wanted.worktree_name));
+    if (named.some(({ status }) => status === 'active' || status === 'retained')) return null;
+    const script = await this.scriptOf(repository);
+    if (script === null) return null;
+    return {
+      repo_root: root,
+      sha256: script.sha256,
+      text: script.content.toString('utf8'),
+      trusted: await this.isTrusted(root, script.sha256),
+    };
+  }
+
+  /** Allows content of a repository, from now on. `by` says who did; allowing it again changes nothing. */
+  async allow(repo_root: string, sha256: string, by: string): Promise<void> {
+    await this.#allow({ repo_root, sha256, trusted_by: by, trusted_at: this.#clock.now() });
+  }
+
+  /** The same for a repository that a person names. Throws `invalid` where it is none. */
+  async trust(directory: string, sha256: string, by: string, keep: Keep): Promise<Trusted> {
+    const { root: repo_root } = await this.#named(directory);
+    const trusted_at = this.#clock.now();
+    return this.#allow({ repo_root, sha256, trusted_by: by, trusted_at }, keep);
+  }
+
+  /** Withdraws what was allowed of a repository; answers what that was. Throws `not_found` where it is not allowed. */
+  async untrust(
+    directory: string,
+    sha256: string | null,
+  ): Promise<{ repo_root: string; withdrawn: Trusted[] }> {
+    // It may be gone: then it is named as it was.
+    const repo_root = await this.#named(directory).then(
+      ({ root }) => root,
+      () => path.resolve(directory),
+    );
+    return this.#db.transact(() => {
+      const all = this.#trusted.where('repo_root = ?', repo_root);
+      const withdrawn = all.filter((one) => sha256 === null || one.sha256 === sha256);
+      if (withdrawn.length === 0 && sha256 !== null)
+        throw new AppError('not_found', `${sha256} is not allowed for ${repo_root}`);
+      for (const one of withdrawn) this.#trusted.deleteWhere('id = ?', trustId(one));
+      return { repo_root, withdrawn };
+    });
+  }
+
+  list({ limit, cursor, repo_root }: QueryOf<typeof listTrusted>): Promise<RecordPage<Trusted>> {
+    return this.#db.read(() => this.#trusted.page({ repo_root }, limit, cursor));
+  }
+
+  /** All that a repository brings which can be run. Throws `invalid` where there is none in that directory. */
+  async brings(directory: string): Promise<{ repo_root: string; brings: Brought[] }> {
+    const repository = await this.#named(directory);
+    const { root: repo_root } = repository;
+    const brings: Brought[] = [];
+    const add = async (kind: Brought['kind'], name: string, content: string | Buffer) => {
+      const sha256 = sha256Of(content);
+      const trusted = await this.isTrusted(repo_root, sha256);
+      brings.push({ kind, name, sha256, text: content.toString(), trusted });
+    };
+    const script = await this.scriptOf(repository);
+    if (script !== null) await add('init_script', this.#script(), script.content);
+    const filters = filtersIn(await ownSettings(this.#git, repository, null));
+    if (filters.length > 0) await add('filters', 'git config', filtersText(filters));
+    return { repo_root, brings };
+  }
+
+  /** The init script as it is committed in the main worktree. */
+  scriptOf(repository: Repository): Promise<Script | null> {
+    return committedScript(this.#git, repository, this.#script());
+  }
+
+  /** Whether somebody has allowed this content for a repository. */
+  isTrusted(repo_root: string, sha256: string): Promise<boolean> {
+    return this.#db.read(() => this.#trusted.get(trustId({ repo_root, sha256 })) !== undefined);
+  }
+
+  #named(directory: string): Promise<Repository> {
+    return findRepository(this.#git, path.resolve(directory), { isNamed: true });
+  }
+
+  #allow(trusted: Trusted, keep: Keep = keepNothing): Promise<Trusted> {
+    return this.#db.transact(() => {
+      const before = this.#trusted.get(trustId(trusted));
+      if (!before) this.#trusted.insert(trusted);
+      const answer = before ?? trusted;
+      keep(answer);
+      return answer;
+    });
+  }
+}
+
+function trustId({ repo_root, sha256 }: Pick<Trusted, 'repo_root' | 'sha256'>): string {
+  return `${sha256} ${repo_root}`;
+}

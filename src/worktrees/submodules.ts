@@ -1,0 +1,105 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { openBench } from './bench.ts';
+import { assertGitDirectory, kindOf } from './foreign.ts';
+import type { Git } from './git.ts';
+import { commitOf, linkOf, type Repository } from './repository.ts';
+import { on } from './snapshot.ts';
+
+/**
+ * The submodules of a worktree that hold what no remote of theirs has: no tree of ours can hold that. Those whose files
+ * were taken away (`git submodule deinit`) are among them: their commits go with what git keeps for the worktree. Git
+ * is run in no submodule whose git directory is not below the repository's own `modules`: that is named instead.
+ */
+export async function unsavedSubmodules(
+  git: Git,
+  about: { repository: Repository; adminDir: string | null; files: string; scratch: string },
+): Promise<string[]> {
+  const { repository, adminDir, files } = about;
+  const found = new Set<string>();
+  const homes = [path.join(repository.commonDir, 'modules')];
+  if (adminDir !== null) {
+    const own = path.join(adminDir, 'modules');
+    homes.push(own);
+    for (const module of await modulesBelow(own))
+      if (await hasOwnCommits(git, module)) found.add(path.relative(own, module));
+  }
+  let count = 0;
+  const look = async (names: readonly string[], below: string): Promise<void> => {
+    for (const name of names) {
+      const inner = on(below, name).toString();
+      const link = await moduleOf(inner, homes);
+      if (link === 'none') continue;
+      const shown = path.relative(files, inner);
+      if (link === 'foreign') {
+        found.add(shown);
+        continue;
+      }
+      count += 1;
+      const scratch = path.join(about.scratch, `module-${count}`);
+      const changes = await changesIn(git, { module: link, files: inner, scratch });
+      if (changes.isChanged || (await hasOwnCommits(git, link))) found.add(shown);
+      await look(changes.inner, inner);
+    }
+  };
+  const bench = await openBench(git, { ...about, head: null, name: 'outer' });
+  const index = path.join(adminDir ?? repository.commonDir, 'index');
+  if ((await kindOf(index)) === 'file') await look(await linksIn(git, { ...bench, index }), files);
+  return [...found];
+}
+
+/** The names at which an index has a commit of another repository. */
+async function linksIn(git: Git, place: Parameters<Git['bytes']>[0]): Promise<string[]> {
+  return (await git.bytes(place, ['ls-files', '-s', '-z']))
+    .split('\0')
+    .filter((line) => line.startsWith('160000 '))
+    .map((line) => line.slice(line.indexOf('\t') + 1));
+}
+
+/** The git directory of what lies where a submodule should: none, one that is not ours to ask, or its own. */
+async function moduleOf(inner: string, homes: readonly string[]): Promise<string> {
+  const kind = await kindOf(path.join(inner, '.git'));
+  if (kind === null) return 'none';
+  const link = kind === 'file' ? await linkOf(inner) : null;
+  const real = link === null ? null : await fs.realpath(link).catch(() => null);
+  return real !== null && homes.some((home) => real.startsWith(`${home}/`)) ? real : 'foreign';
+}
+
+/** The git directories below a directory, of modules of modules, too. */
+async function modulesBelow(directory: string): Promise<string[]> {
+  if ((await kindOf(directory)) !== 'directory') return [];
+  const found: string[] = [];
+  for (const entry of await fs.readdir(directory, { withFileTypes: true })) {
+    if (!entry.isDirectory()) continue;
+    const inner = path.join(directory, entry.name);
+    const isModule = (await kindOf(path.join(inner, 'HEAD'))) !== null;
+    if (isModule) found.push(inner);
+    found.push(...(await modulesBelow(isModule ? path.join(inner, 'modules') : inner)));
+  }
+  return found;
+}
+
+async function hasOwnCommits(git: Git, module: string): Promise<boolean> {
+  await assertGitDirectory(module);
+  const place = { directory: module, gitDir: module };
+  const head = await commitOf(git, place, 'HEAD');
+  const ends = ['--all', ...(head === null ? [] : [head])];
+  const own = await git.maybe(place, ['rev-list', '-n', '1', ...ends, '--not', '--remotes']);
+  return own !== '';
+}
+
+/** Whether files of a submodule are not as they were committed, and what other submodules it has. */
+async function changesIn(
+  git: Git,
+  { module, files, scratch }: { module: string; files: string; scratch: string },
+): Promise<{ isChanged: boolean; inner: string[] }> {
+  await assertGitDirectory(module);
+  await fs.mkdir(scratch, { recursive: true });
+  const repository: Repository = { root: files, commonDir: module };
+  const head = await commitOf(git, { directory: module, gitDir: module }, 'HEAD');
+  const bench = await openBench(git, { repository, adminDir: module, files, head, scratch });
+  const place = { ...bench, index: path.join(module, 'index') };
+  const status = ['status', '--porcelain', '--untracked-files=all', '--ignore-submodules=all'];
+  const changes = await git.maybe(place, status);
+  return { isChanged: changes !== '', inner: await linksIn(git, place) };
+}

@@ -1,0 +1,27 @@
+import { AppError } from '../errors.ts';
+import { ForeignFileError } from '../lib/foreign-file.ts';
+import { GitFailure } from './git.ts';
+
+/** Why a worktree stays that has repositories inside. */
+export function saidOfInner(inner: readonly string[]): string {
+  return `it holds repositories with work of their own, which no archive can keep (${some(inner)}): push or move it`;
+}
+
+/** What went with a worktree and is in no archive. */
+export function saidOfIgnored(ignored: readonly string[]): string {
+  return `what git ignores is not archived: ${some(ignored)}`;
+}
+
+function some(names: readonly string[]): string {
+  const shown = names.slice(0, 10).map((name) => Buffer.from(name, 'latin1').toString('utf8'));
+  return shown.join(', ') + (names.length > 10 ? ` and ${names.length - 10} more` : '');
+}
+
+/** What the system or git said, or we; null for what is a bug. */
+export function reasonOf(error: unknown): string | null {
+  const isKnown =
+    error instanceof GitFailure || error instanceof AppError || error instanceof ForeignFileError;
+  return isKnown || (error as NodeJS.ErrnoException).syscall !== undefined
+    ? (error as Error).message
+    : null;
+}

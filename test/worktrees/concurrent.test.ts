@@ -1,0 +1,102 @@
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { withRuntime } from '../support/runtime.ts';
+import { scriptedProvider } from '../support/scripted-provider.ts';
+import { openSession } from '../support/turns.ts';
+import { drawFrom, runProgram } from './support/programs.ts';
+import {
+  commit,
+  create,
+  git,
+  makeRepository,
+  onStage,
+  read,
+  release,
+  restore,
+  write,
+} from './support/work.ts';
+
+/** How many programs: 30 of them in the suite, 1,000 by `make worktrees`. */
+const PROGRAMS = Number(process.env.WORKTREE_PROGRAMS ?? 30);
+
+describe('worktrees at once', () => {
+  test(
+    'whatever eight sessions do in two repositories: no commit and no file that they wrote is lost.',
+    async () => {
+      const given = process.env.WORKTREE_SEED;
+      const seed = given === undefined ? Date.now() % 2 ** 31 : Number(given);
+      console.log(`WORKTREE_SEED=${seed} WORKTREE_PROGRAMS=${PROGRAMS}`);
+      const draw = drawFrom(seed);
+      await withRuntime(
+        async (given) => {
+          for (let program = 0; program < PROGRAMS; program += 1) {
+            const repos = ['a', 'b'].map((name) =>
+              makeRepository(path.join(given.directory, `repo-${program}${name}`)),
+            );
+            await runProgram(given, repos, drawFrom(draw(2 ** 31))).catch((error: unknown) => {
+              throw new Error(`program ${program} of WORKTREE_SEED=${seed}`, { cause: error });
+            });
+          }
+        },
+        { providers: [scriptedProvider()] },
+      );
+    },
+    Math.max(300_000, PROGRAMS * 20_000),
+  );
+
+  test('two that stand at one commit, let go at the same moment, both keep it and both come back.', () =>
+    onStage(async (stage) => {
+      const one = await create(stage, { worktree_name: 'one' });
+      write(one.path, { 'c.txt': 'c\n' });
+      const tip = commit(one.path, 'mine');
+      const { id } = await openSession(stage.client, stage.repo);
+      const two = await create(
+        { ...stage, session: id },
+        { worktree_name: 'two', base_ref: 'cadre/one' },
+      );
+      await Promise.all([release(stage, one, stage.session), release(stage, two, id)]);
+      git(stage.repo, 'reflog', 'expire', '--expire=now', '--all');
+      git(stage.repo, 'gc', '--quiet', '--prune=now');
+      for (const tree of [one, two]) {
+        const back = await restore(stage, tree);
+        expect(git(back.path, 'rev-parse', 'HEAD')).toBe(tip);
+        expect(read(back.path, 'c.txt')).toBe('c\n');
+      }
+    }));
+
+  test('two that stand at one commit, let go one after the other, both come back.', () =>
+    onStage(async (stage) => {
+      const one = await create(stage, { worktree_name: 'one' });
+      const tip = commit(one.path, 'mine');
+      const two = await create(stage, { worktree_name: 'two', base_ref: 'cadre/one' });
+      await release(stage, one, stage.session);
+      await release(stage, two, stage.session);
+      for (const tree of [one, two])
+        expect(git((await restore(stage, tree)).path, 'rev-parse', 'HEAD')).toBe(tip);
+    }));
+
+  test('one whose commit only a worktree beside it has goes where its policy is to delete if clean.', () =>
+    onStage(async (stage) => {
+      const one = await create(stage, { worktree_name: 'one' });
+      const tip = commit(one.path, 'mine');
+      const wish = { worktree_name: 'two', base_ref: 'cadre/one' };
+      const two = await create(stage, { ...wish, deletion_policy: 'delete_if_clean' });
+      const { cleanup } = await release(stage, two, stage.session);
+      expect(cleanup?.status).toBe('cleaned');
+      expect(git((await restore(stage, two)).path, 'rev-parse', 'HEAD')).toBe(tip);
+    }));
+
+  test('two of that policy at one commit, let go at the same moment: the commit is kept.', () =>
+    onStage(async (stage) => {
+      const deletion_policy = 'delete_if_clean';
+      const one = await create(stage, { worktree_name: 'one', deletion_policy });
+      const tip = commit(one.path, 'mine');
+      const wish = { worktree_name: 'two', base_ref: 'cadre/one', deletion_policy };
+      const two = await create(stage, wish as never);
+      const ends = await Promise.all([one, two].map((tree) => release(stage, tree, stage.session)));
+      expect(ends.map(({ cleanup }) => cleanup?.status)).toContain('retained_by_policy');
+      git(stage.repo, 'reflog', 'expire', '--expire=now', '--all');
+      git(stage.repo, 'gc', '--quiet', '--prune=now');
+      expect(git(stage.repo, 'cat-file', '-t', tip)).toBe('commit');
+    }));
+});
