@@ -1,3 +1,4 @@
+import { settlingKinds } from '../api/events.ts';
 import type { Database } from '../store/database.ts';
 import type { SqlValue, Statement } from '../store/statement.ts';
 
@@ -8,7 +9,14 @@ type Ids = [
   team_id: string | null,
 ];
 type Row = [seq: number, kind: string, ...ids: Ids];
-type AgedRow = [seq: number, kind: string, created_at: number, isUnfinished: number, ...ids: Ids];
+type AgedRow = [
+  seq: number,
+  kind: string,
+  created_at: number,
+  isUnfinished: number,
+  item_id: string | null,
+  ...ids: Ids,
+];
 
 const IDS = 'session_id, process_id, worktree_id, team_id';
 const fields = IDS.split(', ');
@@ -35,6 +43,7 @@ export class EventTrim {
   readonly #of: Record<'session_id' | 'process_id', Statement<Row>>;
   readonly #next: Statement<AgedRow>;
   readonly #deletes: readonly Statement[];
+  readonly #deleteDeltas: Statement;
   readonly #remember: Statement;
 
   /** `onTrimmed` is told the highest seq that went, once that is on disk. */
@@ -53,11 +62,12 @@ export class EventTrim {
       `SELECT seq, kind, created_at, EXISTS (
          SELECT 1 FROM sessions WHERE id = event.session_id
          AND active_turn_id = event.record ->> '$.turn_id'
-       ), ${IDS} FROM events AS event WHERE seq > ? ORDER BY seq LIMIT ?`,
+       ), coalesce(record ->> '$.payload.item_id', process_id), ${IDS} FROM events AS event WHERE seq > ? ORDER BY seq LIMIT ?`,
     );
     this.#deletes = ['events', 'deltas'].map((table) =>
       db.prepare(`DELETE FROM ${table} WHERE seq = ?`),
     );
+    this.#deleteDeltas = db.prepare('DELETE FROM deltas WHERE item_id = ?');
     this.#remember = db.prepare(
       `INSERT INTO trimmed (scope, seq) VALUES (?, ?)
        ON CONFLICT (scope) DO UPDATE SET seq = max(seq, excluded.seq)`,
@@ -71,25 +81,32 @@ export class EventTrim {
   }
 
   /**
-   * The oldest events after `after` that are older than `before`, of whatever is not an unfinished turn. `end` is
-   * how far it has looked; null: there is nothing more of that age.
+   * The oldest events after `after` that are older than `before`, of whatever is not an unfinished turn, and with an
+   * event that closes an item what is left of its deltas. `end` is how far it has looked; null: there is nothing more of
+   * that age.
    */
   oldest(after: number, before: number, limit: number): Trimmed & { end: number | null } {
     const rows: Row[] = [];
+    const closed: string[] = [];
     let looked = 0;
     let end = after;
     let isOver = false;
-    this.#next.scan([after, LOOK_EVENTS], ([seq, kind, createdAt, isUnfinished, ...ids]) => {
+    this.#next.scan([after, LOOK_EVENTS], ([seq, kind, createdAt, isUnfinished, item, ...ids]) => {
       isOver = createdAt >= before;
       if (isOver) return false;
       looked++;
       end = seq;
-      if (isUnfinished === 0) rows.push([seq, kind, ...ids]);
+      if (isUnfinished !== 0) return true;
+      rows.push([seq, kind, ...ids]);
+      if (item !== null && settlingKinds.has(kind)) closed.push(item);
       return rows.length < limit;
     });
     const isFull = rows.length === limit;
+    let deltas = 0;
+    for (const item of closed) deltas += this.#deleteDeltas.run(item);
     const isEnd = isOver || (!isFull && looked < LOOK_EVENTS);
-    return { ...this.#take(rows), isFull, end: isEnd ? null : end };
+    const taken = this.#take(rows);
+    return { ...taken, events: taken.events + deltas, isFull, end: isEnd ? null : end };
   }
 
   #take(rows: readonly Row[]): Omit<Trimmed, 'isFull'> {

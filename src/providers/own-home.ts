@@ -15,6 +15,16 @@ export function ownHome(
   );
 }
 
+/**
+ * What to do where nobody is logged in. A home of cadre's own takes no login that is made by the agent's own command,
+ * which changes the home of the user.
+ */
+export function loginHint(id: string, hasOwnHome: boolean, login: string): string {
+  return hasOwnHome
+    ? `give cadre a key for ${id}, which has a home of its own (providers.${id}.home)`
+    : `run "${login}" as the user who runs cadre, or set providers.${id}.home and give cadre a key for ${id}`;
+}
+
 /** Writes a file that is readable for nobody else at any moment; it replaces the one before as a whole. */
 export function writePrivately(file: string, text: string): void {
   const next = `${file}.new`;

@@ -46,6 +46,32 @@ describe('what is over the budget goes', () => {
       expect(gone(archive, open)).not.toEqual([]);
     }));
 
+  test('from an open session with the deltas of what is closed, and never without them.', () =>
+    withArchive(async (archive) => {
+      await archive.fill('open', { end: 'ready' });
+      const append = (kind: 'message.delta' | 'message.completed', item_id: string) =>
+        archive.log.append({
+          kind,
+          session_id: 'open',
+          payload: { item_id, offset: 0, text: 'x' },
+        });
+      await archive.db.transact(() => {
+        append('message.delta', 'closed');
+        append('message.delta', 'said');
+        append('message.delta', 'closed');
+        append('message.completed', 'closed');
+      });
+      const left = () => new Set(archive.left(ofSession('open')));
+      await retainNothing(archive);
+      const deltas = archive.appended.filter(({ kind }) => kind === 'message.delta').slice(-3);
+      const stays = deltas.map(({ seq, payload }) => [payload.item_id, left().has(seq)]);
+      expect(stays).toEqual([
+        ['closed', false],
+        ['said', true],
+        ['closed', false],
+      ]);
+    }));
+
   test('from open sessions by age alone: whoever they are of, the oldest events go first.', () =>
     withArchive(async (archive) => {
       await archive.fill('a', { end: 'ready', bulk: 400 });

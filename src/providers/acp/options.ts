@@ -78,10 +78,21 @@ export function choicesOf({ modes, configOptions }: OpenedSession): Choice[] {
   ];
 }
 
+/** Two names of one mode: an agent has it under either. */
+const ALIASES: Readonly<Record<string, string>> = {
+  accept_edits: 'workspace_write',
+  workspace_write: 'accept_edits',
+  bypass: 'full_access',
+  full_access: 'bypass',
+};
+
 /** The value that settings want of a choice; null: whatever the session began with. */
-export function wantedOf(settings: TurnSettings, { name }: Choice): string | null {
+export function wantedOf(settings: TurnSettings, { name, known }: Choice): string | null {
   const wanted = settings[name];
-  return name === 'permissionMode' && wanted !== null && OWN_MODES.has(wanted) ? null : wanted;
+  if (name !== 'permissionMode' || wanted === null) return wanted;
+  if (OWN_MODES.has(wanted)) return null;
+  const alias = ALIASES[wanted];
+  return alias !== undefined && !known.includes(wanted) && known.includes(alias) ? alias : wanted;
 }
 
 /** Why the settings cannot be had, naming what can, or null. */

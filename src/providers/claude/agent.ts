@@ -46,6 +46,8 @@ export interface ClaudeOptions {
   /** What is configured; ours come after them. */
   args: readonly string[];
   env: Record<string, string>;
+  /** Whether it has a home that is cadre's alone. */
+  hasOwnHome: boolean;
   supervisor: Supervisor;
   clock: Clock;
   signal: AbortSignal;
@@ -336,7 +338,7 @@ class ClaudeAgent implements Agent {
   }
 
   async #finish(message: Message): Promise<void> {
-    const outcome = outcomeOf(message);
+    const outcome = outcomeOf(message, this.#options.hasOwnHome);
     const text = textOf(message);
     if (this.#turn && outcome.status === 'completed' && !this.#reader.hasSpoken && text)
       await this.#sink.update({ type: 'message', text });

@@ -6,12 +6,16 @@ import type { AuthStatus } from '../../api/providers.ts';
 import type { Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { parsed } from '../json-lines.ts';
-import { writePrivately } from '../own-home.ts';
+import { loginHint, writePrivately } from '../own-home.ts';
 import { ProviderError } from '../provider.ts';
 
 /** Beside claude's own files, in a home that is cadre's alone. */
 const KEY_FILE = 'cadre-api-key';
 const ANSWER_MS = 30_000;
+
+export function claudeHint(hasOwnHome: boolean): string {
+  return loginHint('claude', hasOwnHome, 'claude auth login');
+}
 
 /** The key that was given to cadre, or null. Read anew for each process, so that a new one is taken up. */
 export function readKey(home: string): string | null {
@@ -47,7 +51,7 @@ const status = z.looseObject({
 });
 
 /** Whether somebody is logged in, as claude says without a network: that there is a login, not that it is good. */
-export async function askStatus(given: Asked): Promise<AuthStatus> {
+export async function askStatus(given: Asked, hasOwnHome: boolean): Promise<AuthStatus> {
   // It exits with 1 where nobody is logged in.
   const { said } = await run(given, ['auth', 'status', '--json']);
   const { data } = status.safeParse(parsed(said));
@@ -58,7 +62,7 @@ export async function askStatus(given: Asked): Promise<AuthStatus> {
     );
   }
   if (!data.loggedIn) {
-    const detail = 'nobody is logged in: run "claude auth login" as the user who runs cadre';
+    const detail = `nobody is logged in: ${claudeHint(hasOwnHome)}`;
     return { authenticated: false, mode: 'not_configured', detail };
   }
   if (data.apiProvider !== 'firstParty') {

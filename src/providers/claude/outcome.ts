@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { failed, type TurnOutcome } from '../provider.ts';
 import type { Message } from './connection.ts';
+import { claudeHint } from './login.ts';
 
 const result = z.looseObject({
   subtype: z.string().catch(''),
@@ -13,7 +14,7 @@ const result = z.looseObject({
 const LIMITS = new Set(['error_max_turns', 'error_max_budget_usd']);
 
 /** How a turn ended. A failure of the API calls itself a success, and only `is_error` tells. */
-export function outcomeOf(message: Message): TurnOutcome {
+export function outcomeOf(message: Message, hasOwnHome: boolean): TurnOutcome {
   const { data } = result.safeParse(message);
   if (!data) return failed('provider_error', 'claude ended the turn without saying how');
   if (data.terminal_reason?.startsWith('aborted')) return { status: 'interrupted', error: null };
@@ -23,7 +24,7 @@ export function outcomeOf(message: Message): TurnOutcome {
   const isGood = data.subtype === 'success' && !data.is_error;
   if (isGood) return { status: 'completed', error: null };
   const said = data.result ?? (data.errors.join('; ') || data.subtype);
-  return failed('provider_error', `claude failed: ${said}${wayOut(said)}`);
+  return failed('provider_error', `claude failed: ${said}${wayOut(said, hasOwnHome)}`);
 }
 
 /** What claude says itself at the end of a turn: the answer to a slash command is said nowhere else. */
@@ -31,8 +32,7 @@ export function textOf(message: Message): string {
   return result.safeParse(message).data?.result ?? '';
 }
 
-function wayOut(said: string): string {
-  return /not logged in|\/login|invalid api key/i.test(said)
-    ? ': log in with "claude auth login" as the user who runs cadre, or give it a key'
-    : '';
+function wayOut(said: string, hasOwnHome: boolean): string {
+  const isLogin = /not logged in|\/login|invalid api key/i.test(said);
+  return isLogin ? `: ${claudeHint(hasOwnHome)}` : '';
 }

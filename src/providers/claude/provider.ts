@@ -55,6 +55,7 @@ export function claudeProvider(given: {
     command,
     args,
     env: environment(),
+    hasOwnHome: home !== null,
     signal,
     onUnknown: () => known.unknownMessages++,
     starting: (start) => known.started(start, signal),
@@ -69,7 +70,7 @@ export function claudeProvider(given: {
     const wrong = problem();
     if (wrong !== null)
       return { authenticated: false, mode: 'not_configured' as const, detail: wrong };
-    return askStatus(asked());
+    return askStatus(asked(), home !== null);
   };
   const privateHome = () =>
     ownHome('claude', home, { login: 'claude auth login', logout: 'claude auth logout' });

@@ -32,7 +32,8 @@ import { Meter } from './usage.ts';
 /** How codex says that there is nothing to interrupt. */
 const NO_TURN_WORDS = /no active turn/i;
 /** How codex says that it does not have a thread. */
-const GONE_WORDS = /no rollout found|not loaded|not found|invalid (thread|session) id/i;
+const GONE_WORDS =
+  /no rollout found|missing source rollout|no such file|not loaded|not found|invalid (thread|session) id/i;
 /** A turn that was left behind has this long to end, before somebody else may have its thread. */
 const LEFT_TURN_MS = 10_000;
 
@@ -40,6 +41,8 @@ export interface CodexOptions {
   clock: Clock;
   signal: AbortSignal;
   models: readonly CodexModel[];
+  /** Whether codex has a home that is cadre's alone. */
+  hasOwnHome: boolean;
   /** The tools that the agent of a session is given. */
   toolsFor: (sessionId: string) => AgentTools;
   onUnknown: () => void;
@@ -319,7 +322,7 @@ class CodexAgent implements Agent, Route {
     const id = turnIn(params);
     if (this.#active !== '' && this.#active !== id) return;
     const turn = this.#turn;
-    turn?.ended.resolve(outcomeOf(params, turn.error));
+    turn?.ended.resolve(outcomeOf(params, turn.error, this.#options.hasOwnHome));
     this.#rest();
   }
 

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import type { AuthStatus } from '../../api/providers.ts';
 import { AppError } from '../../errors.ts';
-import { writePrivately } from '../own-home.ts';
+import { loginHint, writePrivately } from '../own-home.ts';
 import { ProviderError } from '../provider.ts';
 
 const account = z.looseObject({
@@ -11,8 +11,12 @@ const account = z.looseObject({
   requiresOpenaiAuth: z.boolean().catch(true),
 });
 
+export function codexHint(hasOwnHome: boolean): string {
+  return loginHint('codex', hasOwnHome, 'codex login');
+}
+
 /** Who is logged in, as codex says without a network: that there is a login, not that it is good. */
-export function readAccount(raw: unknown): AuthStatus {
+export function readAccount(raw: unknown, hasOwnHome: boolean): AuthStatus {
   const { data } = account.safeParse(raw);
   if (!data) {
     throw new ProviderError(
@@ -26,7 +30,7 @@ export function readAccount(raw: unknown): AuthStatus {
     case 'chatgpt':
       return { authenticated: true, mode: 'account', detail: 'codex is logged in to an account' };
     case undefined:
-      return nobody(data.requiresOpenaiAuth);
+      return nobody(data.requiresOpenaiAuth, hasOwnHome);
     default: {
       const detail = `codex uses ${data.account?.type}, which has its own login`;
       return { authenticated: true, mode: 'agent_managed', detail };
@@ -34,10 +38,9 @@ export function readAccount(raw: unknown): AuthStatus {
   }
 }
 
-function nobody(isNeeded: boolean): AuthStatus {
+function nobody(isNeeded: boolean, hasOwnHome: boolean): AuthStatus {
   if (isNeeded) {
-    const detail =
-      'nobody is logged in: run "codex login" as the user who runs cadre, or set providers.codex.home and give codex a key';
+    const detail = `nobody is logged in: ${codexHint(hasOwnHome)}`;
     return { authenticated: false, mode: 'not_configured', detail };
   }
   const detail = 'the models that codex is configured to use need no login of its own';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { failed, type TurnOutcome } from '../provider.ts';
+import { codexHint } from './login.ts';
 
 const turnError = z.looseObject({
   message: z.string(),
@@ -32,7 +33,11 @@ export function turnIn(params: unknown): string | null {
 }
 
 /** How a turn ended; `earlier` is what was told of it before. */
-export function outcomeOf(params: unknown, earlier: TurnError | null): TurnOutcome {
+export function outcomeOf(
+  params: unknown,
+  earlier: TurnError | null,
+  hasOwnHome: boolean,
+): TurnOutcome {
   const turn = ended.safeParse(params).data?.turn;
   switch (turn?.status) {
     case 'completed':
@@ -40,15 +45,18 @@ export function outcomeOf(params: unknown, earlier: TurnError | null): TurnOutco
     case 'interrupted':
       return { status: 'interrupted', error: null };
     default:
-      return failed('provider_error', `codex failed: ${saidOf(turn?.error ?? earlier)}`);
+      return failed(
+        'provider_error',
+        `codex failed: ${saidOf(turn?.error ?? earlier, hasOwnHome)}`,
+      );
   }
 }
 
-function saidOf(error: TurnError | null): string {
+function saidOf(error: TurnError | null, hasOwnHome: boolean): string {
   if (!error) return 'it does not say why';
   const kind = kindOf(error.codexErrorInfo);
   const details = error.additionalDetails ? `: ${error.additionalDetails}` : '';
-  return `${error.message}${details}${kind ? ` (${kind})` : ''}${wayOut(error)}`;
+  return `${error.message}${details}${kind ? ` (${kind})` : ''}${wayOut(error, hasOwnHome)}`;
 }
 
 /** Codex names the kind of an error by a word, or by an object with that word alone. */
@@ -57,12 +65,12 @@ function kindOf(info: unknown): string | undefined {
   return info && typeof info === 'object' ? Object.keys(info)[0] : undefined;
 }
 
-function wayOut({ message, codexErrorInfo: info }: TurnError): string {
+function wayOut({ message, codexErrorInfo: info }: TurnError, hasOwnHome: boolean): string {
   if (
     info === 'unauthorized' ||
     /\b401\b|"httpStatusCode":401/.test(message + JSON.stringify(info))
   )
-    return ': log in with "codex login" as the user who runs cadre, or give it a key';
+    return `: ${codexHint(hasOwnHome)}`;
   if (info === 'contextWindowExceeded') return ': go on in a new session';
   return '';
 }

@@ -1,3 +1,4 @@
+import fs from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import type { Supervisor } from '../../children/supervisor.ts';
@@ -66,7 +67,7 @@ export function codexProvider(given: {
     const wrong = problem();
     if (wrong !== null)
       return { authenticated: false, mode: 'not_configured' as const, detail: wrong };
-    return readAccount(await ask('account/read', {}));
+    return readAccount(await ask('account/read', {}), home !== null);
   };
   const privateHome = () =>
     ownHome('codex', home, { login: 'codex login', logout: 'codex logout' });
@@ -125,21 +126,15 @@ export function codexProvider(given: {
         }).then((threads) => new Set(threads.flatMap(idOf))),
         signal,
       ),
-    has: ({ ref }, signal) =>
-      known.noted(
-        ask('thread/read', { threadId: ref }, signal).then(
-          () => true,
-          (error: unknown) => {
-            if (isGone(error)) return false;
-            throw error;
-          },
-        ),
-        signal,
-      ),
+    has: ({ ref, isEmpty }, signal) => {
+      const read = (more: object) => ask('thread/read', { threadId: ref, ...more }, signal);
+      return known.noted(hasThread(read, isEmpty), signal);
+    },
     open: (session, sink, signal) =>
       known.noted(
         (async () => {
-          const options = { clock, signal, models: await listed(signal), toolsFor, onUnknown };
+          const about = { hasOwnHome: home !== null, models: await listed(signal) };
+          const options = { clock, signal, ...about, toolsFor, onUnknown };
           return openCodex(session, sink, await shared.lease(signal), options);
         })(),
         signal,
@@ -147,9 +142,30 @@ export function codexProvider(given: {
   };
 }
 
-const thread = z.looseObject({ id: z.string() });
+const thread = z.looseObject({ id: z.string(), path: z.string().nullish().catch(null) });
+const answer = z.looseObject({ thread });
 
+/** The thread of an answer, unless the file that codex keeps it in is gone: its database may name it still. */
 function idOf(raw: unknown): string[] {
   const { data } = thread.safeParse(raw);
-  return data ? [data.id] : [];
+  return data && !isLost(data) ? [data.id] : [];
+}
+
+function isLost({ path: file }: z.output<typeof thread>): boolean {
+  return typeof file === 'string' && !fs.existsSync(file);
+}
+
+/** Whether codex has a thread still. Of one whose file is gone it has to give the turns: only then it looks there. */
+async function hasThread(
+  read: (more: object) => Promise<unknown>,
+  isEmpty: boolean,
+): Promise<boolean> {
+  try {
+    const found = answer.safeParse(await read({})).data?.thread;
+    if (found && isLost(found) && !isEmpty) await read({ includeTurns: true });
+    return true;
+  } catch (error) {
+    if (isGone(error)) return false;
+    throw error;
+  }
 }
