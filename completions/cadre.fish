@@ -321,12 +321,13 @@ cadre mcp help
 cadre tokens
 	list		list tokens, newest first
 	create		make a token and print its secret, this once
-	revoke		take a token back: requests with it are refused from now on
+	revoke		take a token back: its streams end, and requests with it are refused
 	help		display help for command
 cadre tokens list
 cadre tokens create
 		<name>
-	--scope	admin|read	what it may do
+	--scope	admin|read|tools	what it may do: everything, read, or call tools alone
+	--expires	<time>	how long it is good: 12h, 30d; without it, until it is revoked
 cadre tokens revoke
 		<token>
 cadre tokens help

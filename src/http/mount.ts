@@ -14,7 +14,7 @@ import {
 import type { Bearer } from './auth.ts';
 import { errorReply } from './errors.ts';
 import type { EventStreams, Frames } from './sse.ts';
-import { queryDecoder, validator } from './validate.ts';
+import { pathChecker, queryDecoder, validator } from './validate.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -147,11 +147,12 @@ function callReader<E extends Endpoint>(
   endpoint: E,
   streams: EventStreams,
 ): (request: FastifyRequest, reply: FastifyReply) => Omit<Call<E>, 'keep'> {
+  const checkPath = pathChecker(endpoint.params);
   const decodeQuery = queryDecoder(endpoint.query);
   const checkQuery = validator(z.strictObject(endpoint.query), 'query');
   const checkBody = validator(endpoint.body ?? z.strictObject({}), 'body');
   return (request, reply) => ({
-    params: request.params as ParamsOf<E>,
+    params: checkPath(request.params) as ParamsOf<E>,
     // Who watches whether the server is there adds whatever keeps caches away.
     query: (endpoint.access === 'public'
       ? {}

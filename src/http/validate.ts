@@ -14,6 +14,23 @@ export function validator<T extends z.ZodType>(
   };
 }
 
+/**
+ * Gives the parameters of a path. Throws `not_found` for a value that its description rules out: there is no such
+ * thing.
+ */
+export function pathChecker(fields: Record<string, z.ZodType>): (params: unknown) => unknown {
+  const chosen = Object.entries(fields).filter(([, schema]) => schema instanceof z.ZodEnum);
+  return (params) => {
+    for (const [name, schema] of chosen) {
+      const value = (params as Record<string, unknown>)[name];
+      if (schema.safeParse(value).success) continue;
+      const known = (schema as z.ZodEnum).options.join(', ');
+      throw new AppError('not_found', `no ${name} "${String(value)}": there are ${known}`);
+    }
+    return params;
+  };
+}
+
 /** Turns a query string into typed values, by the types the schema names: the one codec there is. */
 export function queryDecoder(
   fields: Record<string, z.ZodType>,

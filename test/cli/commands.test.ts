@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Session } from '../../src/api/sessions.ts';
@@ -205,6 +206,70 @@ describe('finding the server and the token', () => {
       expect(await code(flags)).toBe(2);
       expect(await code(['--url', url])).toBe(4);
     }));
+
+  test('the token of this machine’s server goes to its own address alone, whoever names another.', () =>
+    withServer(async (server) => {
+      const { url, directory } = server;
+      const heard: string[] = [];
+      const other = net.createServer((socket) => {
+        socket.on('data', (said) => heard.push(String(said)));
+        socket.on('error', () => undefined);
+      });
+      await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+      try {
+        const { port } = other.address() as AddressInfo;
+        const named = [
+          [['--url', `http://127.0.0.1:${port}`], {}],
+          [[], { CADRE_URL: `http://127.0.0.1:${port}` }],
+          // Another name of the same machine may lead elsewhere.
+          [['--url', url.replace('127.0.0.1', 'localhost')], {}],
+          [['--url', url.replace('127.0.0.1', '127.0.0.1.evil.example')], {}],
+        ] as const;
+        for (const [args, env] of named) {
+          const ended = await runCadre(directory, ['--data-dir', directory, ...args, 'status'], {
+            env,
+          });
+          expectFailure(ended, 4, /no token is known for .*--token-file/);
+        }
+        expect(heard).toEqual([]);
+        const same = ['--data-dir', directory, '--url', `${url}/`, 'status'];
+        expect((await runCadre(directory, same)).code).toBe(0);
+      } finally {
+        other.close();
+      }
+    }));
+
+  test.for([
+    ['an empty object', 200, '{}'],
+    ['a list', 200, '[]'],
+    ['null', 200, 'null'],
+    ['a page', 200, '<html></html>'],
+    ['nothing', 200, ''],
+    ['a page that says there is nothing', 404, '<html>not found</html>'],
+    ['a gateway without its server', 502, 'bad gateway'],
+    ['a redirect', 302, ''],
+  ] as const)(
+    'the answer of another program (%s) ends with 6 and a sentence.',
+    async ([, status, body]) => {
+      for (const headers of [[], ['X-Epoch: epoch_1']]) {
+        const lines = [`HTTP/1.1 ${status} Whatever`, ...headers, 'Connection: close', '', body];
+        const other = net.createServer((socket) => {
+          socket.on('error', () => undefined);
+          socket.once('data', () => socket.end(lines.join('\r\n')));
+        });
+        await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+        await using home = tempDirectory();
+        try {
+          const { port } = other.address() as AddressInfo;
+          const env = { CADRE_URL: `http://127.0.0.1:${port}`, CADRE_TOKEN: 'some-token-some' };
+          const ended = await runCadre(home.path, ['status'], { env });
+          expectFailure(ended, 6, /no cadre server.*: name the right one with --url/);
+        } finally {
+          other.close();
+        }
+      }
+    },
+  );
 
   test('a data directory that the configuration names is looked in, by clients as by the server.', async () => {
     await using home = tempDirectory();

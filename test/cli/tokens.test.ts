@@ -40,6 +40,7 @@ describe('cadre tokens', () => {
         name: 'ci',
         scope: 'read',
         created_at: expect.any(Number),
+        expires_at: null,
         secret: expect.stringMatching(/^cadre_[\w-]{43}$/),
       });
     }));
@@ -72,11 +73,13 @@ describe('cadre tokens', () => {
       const cadre = cadreOn(server);
       const secrets = [
         (await cadre(['tokens', 'create', 'one of all'])).stdout.trim(),
-        (await cadre(['tokens', 'create', 'two', '--scope', 'read'])).stdout.trim(),
+        (
+          await cadre(['tokens', 'create', 'two', '--scope', 'read', '--expires', '30d'])
+        ).stdout.trim(),
       ];
       const people = await cadre(['tokens', 'list']);
       expect(people.stdout).toMatch(
-        /^ID +SCOPE +AGE +NAME\n[0-9a-f]{8} +read +\d+s +two\n[0-9a-f]{8} +admin +\d+s +one of all\n$/,
+        /^ID +SCOPE +AGE +EXPIRES +NAME\n[0-9a-f]{8} +read +\d+s +in 29d +two\n[0-9a-f]{8} +admin +\d+s +never +one of all\n$/,
       );
       const json = await cadre(['tokens', 'list', '--json']);
       expect(json.json()).toMatchObject([{ name: 'two' }, { name: 'one of all' }]);
@@ -113,6 +116,7 @@ describe('cadre tokens', () => {
     withServer(async (server) => {
       const cadre = cadreOn(server);
       expectFailure(await cadre(['tokens', 'create', 'x', '--scope', 'write']), 2, /read/);
+      expectFailure(await cadre(['tokens', 'create', 'x', '--expires', 'soon']), 2, /30d/);
       expectFailure(await cadre(['tokens', 'create', 'a\nb']), 2, /body\.name: /);
       expectFailure(await cadre(['tokens', 'create', '']), 2, /body\.name: /);
     }));

@@ -298,7 +298,7 @@ describe('a POST with an Idempotency-Key', () => {
 
   it('that is refused with 409 is run once of 50 at a time, too', async () => {
     const session = await on().open();
-    await on().play(session);
+    await on().close(session.id);
     const key = newKey();
     const body = { input: { type: 'text', text: 'me too' } };
     const replies = await Promise.all(
@@ -308,21 +308,50 @@ describe('a POST with an Idempotency-Key', () => {
     expect(replies.filter((reply) => replayed(reply) === null)).toHaveLength(1);
   });
 
-  it('keeps a 409: it stays one when the session is free again', async () => {
+  it('keeps a 409: it stays one when what was in the way is gone', async () => {
+    const session = await on().open();
+    const url = `/v1/sessions/${session.id}/turns`;
+    const body = { input: { type: 'text', text: 'go' }, expected_turn_id: 'turn_of_another_time' };
+    const key = newKey();
+    const first = await on().post(url, body, key);
+    expect([first.status, first.body.code]).toEqual([409, 'turn_conflict']);
+    const again = await on().post(url, body, key);
+    expect([again.status, again.body, replayed(again)]).toEqual([409, first.body, 'true']);
+  });
+
+  it('does not keep turn_in_progress: nothing was done, and it may be sent again', async () => {
     const session = await on().open();
     const turn = await on().play(session);
     const { active_turn_id: turnId } = await on().session(session.id);
     const url = `/v1/sessions/${session.id}/turns`;
     const body = { input: { type: 'text', text: 'me too' } };
     const key = newKey();
-    const first = await on().post(url, body, key);
-    expect([first.status, first.body.code]).toEqual([409, 'turn_in_progress']);
+    for (let time = 0; time < 2; time++) {
+      const refused = await on().post(url, body, key);
+      expect([refused.status, refused.body.code]).toEqual([409, 'turn_in_progress']);
+      expect(replayed(refused)).toBeNull();
+    }
     turn.end(completed);
     await on().until(endOf(turnId ?? ''));
+    const sent = await on().post(url, body, key);
+    expect([sent.status, replayed(sent)]).toEqual([200, null]);
     const again = await on().post(url, body, key);
-    expect([again.status, again.body, replayed(again)]).toEqual([409, first.body, 'true']);
-    expect((await on().post(url, body, newKey())).status).toBe(200);
+    expect([again.status, again.body, replayed(again)]).toEqual([200, sent.body, 'true']);
     (await on().provider.nextTurn()).end(completed);
+  });
+
+  it('is the same request whatever the order of the keys in its body', async () => {
+    const key = newKey();
+    const one = '{"provider":"acp","title":"x","metadata":{"a":[1,{"b":2,"c":3}],"d":null}}';
+    const other = '{"metadata":{"d":null,"a":[1,{"c":3,"b":2}]},"title":"x","provider":"acp"}';
+    const list = '{"metadata":{"d":null,"a":[{"c":3,"b":2},1]},"title":"x","provider":"acp"}';
+    const [first, again, another] = [
+      await on().post('/v1/sessions', JSON.parse(one), key),
+      await on().post('/v1/sessions', JSON.parse(other), key),
+      await on().post('/v1/sessions', JSON.parse(list), key),
+    ];
+    expect([again.status, again.body, replayed(again)]).toEqual([200, first.body, 'true']);
+    expect([another.status, another.body.code]).toEqual([409, 'idempotency_conflict']);
   });
 
   it('does not keep a 400', async () => {

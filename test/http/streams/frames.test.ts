@@ -156,6 +156,30 @@ describe('the keepalive', () => {
   });
 });
 
+test('A client that takes every blank line for the end of an event gets no empty one.', async () => {
+  const clock = new ManualClock();
+  await withRuntime(
+    async (given) => {
+      const { client, directory } = given;
+      const stream = await openStream(given);
+      for (let i = 0; i < 5; i++) {
+        clock.advance(10_000);
+        await openSession(client, directory);
+      }
+      await stream.untilSeq(7);
+      clock.advance(10_000);
+      await stream.until(() => stream.text().endsWith(': ping 7\n'));
+      stream.close();
+      const blocks = stream.text().split('\n\n');
+      // The last one has not ended.
+      expect(blocks.pop()).toBe(': ping 7\n');
+      expect(blocks).toHaveLength(stream.events().length);
+      for (const block of blocks) expect(block).toMatch(/\ndata: \{.+\}$/);
+    },
+    { clock, providers: [scriptedProvider()] },
+  );
+});
+
 describe('what a stream shows', () => {
   test('is what an answer has promised: an event is there as soon as its cause is answered.', () =>
     withRuntime(

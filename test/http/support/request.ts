@@ -119,7 +119,8 @@ export const unauthorized = { error: 'missing or invalid bearer token' };
 
 /** The path of an endpoint with something in each parameter. */
 export function pathOf(endpoint: Endpoint, fill = 'sess_0123'): string {
-  return endpoint.path.replaceAll(/\{\w+\}/g, fill);
+  // Of providers there are those that the interface names, and no others.
+  return endpoint.path.replaceAll('{provider}', 'acp').replaceAll(/\{\w+\}/g, fill);
 }
 
 /** Whether a path is one of an endpoint's. */
