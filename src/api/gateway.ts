@@ -101,6 +101,14 @@ const invocation = z
       .describe('Where given, the one that the tool is of.'),
     args: z.record(z.string(), z.unknown()).nullish(),
   })
+  .refine((body) => (body.tool_name ?? body.toolName) != null, {
+    path: ['tool_name'],
+    error: 'is needed',
+  })
+  .refine((body) => (body.caller_agent_id ?? body.callerAgentId) != null, {
+    path: ['caller_agent_id'],
+    error: 'is needed: the id of a session',
+  })
   .meta({
     allOf: [oneOf('tool_name', 'toolName'), oneOf('caller_agent_id', 'callerAgentId')],
   });

@@ -91,13 +91,22 @@ async function runSchemathesis(
   const run = promisify(execFile)(
     pythonTool('st'),
     [
-      ...['--config-file', path.join(ours, 'schemathesis.toml'), 'run', description],
-      ...['--url', server.url, '--header', `Authorization: Bearer ${server.token}`],
-      // One worker: with more, CPython 3.11 stumbles over its own recursion counter.
-      ...['--seed', seed, ...extent, '--workers', '1', ...checks],
+      '--config-file',
+      path.join(ours, 'schemathesis.toml'),
+      'run',
+      description,
+      `--url=${server.url}`,
+      `--header=Authorization: Bearer ${server.token}`,
+      `--seed=${seed}`,
+      ...extent,
+      ...checks,
+      // With more, CPython 3.11 stumbles over its own recursion counter.
+      '--workers=1',
       // A stream does not end by itself: what reads them is streams.test.ts.
-      ...['--exclude-path-regex', '/stream$'],
-      ...['--report', 'ndjson', '--report-ndjson-path', file, '--no-color'],
+      '--exclude-path-regex=/stream$',
+      '--report=ndjson',
+      `--report-ndjson-path=${file}`,
+      '--no-color',
     ],
     {
       cwd: directory,
@@ -116,9 +125,9 @@ async function runSchemathesis(
   // It ends with 1 for findings, which the report has; with anything else it did not run.
   const ended = await run.catch((error: unknown) => error as { code: number; stdout: string });
   const code = 'code' in ended ? ended.code : 0;
-  expect([0, 1], ended.stdout.slice(-4000)).toContain(code);
-  const report = readReport(readFileSync(file, 'utf8'));
-  expect(code === 1 ? report.findings.length : 1, ended.stdout.slice(-4000)).toBeGreaterThan(0);
+  const report = code <= 1 ? readReport(readFileSync(file, 'utf8')) : null;
+  if (!report || (code === 1 && report.findings.length === 0))
+    throw new Error(`schemathesis ended with ${code}:\n${ended.stdout.slice(-4000)}`);
   return report;
 }
 
@@ -139,9 +148,7 @@ function expectAllOperations({ requests }: Report): void {
 /** What was to be harmless was: see hooks.py. */
 async function expectNoHarm(server: TestServer, work: string): Promise<void> {
   const processes = await server.client.call(endpoints.listProcesses, { query: { limit: 500 } });
-  const harmless = ['true', 'false', 'echo hello', 'sleep 0.05'];
-  expect(processes.map(({ command }) => command).filter((one) => !harmless.includes(one))).toEqual(
-    [],
-  );
+  const harmless = new Set(['true', 'false', 'echo hello', 'sleep 0.05']);
+  expect(processes.map(({ command }) => command).filter((one) => !harmless.has(one))).toEqual([]);
   expect(processes.filter(({ cwd }) => !cwd.startsWith(work))).toEqual([]);
 }

@@ -22,12 +22,12 @@ interface Reading {
 }
 
 describe('1,000 events over 20 connections that are cut off anywhere come whole, once and in order', () => {
-  test('to eventsource (npm).', () => cutOff(readWithEventSource));
-  test('to httpx-sse (PyPI).', () => cutOff(readWithHttpx));
+  test('to eventsource (npm).', () => expectWhole(readWithEventSource));
+  test('to httpx-sse (PyPI).', () => expectWhole(readWithHttpx));
 });
 
 /** Half of the events are there before they are read, the others come while they are. */
-async function cutOff(
+async function expectWhole(
   read: (proxy: SeveringProxy, token: string) => Promise<Reading>,
 ): Promise<void> {
   await withServer(async (server) => {
