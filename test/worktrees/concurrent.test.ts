@@ -33,9 +33,9 @@ describe('worktrees at once', () => {
             const repos = ['a', 'b'].map((name) =>
               makeRepository(path.join(given.directory, `repo-${program}${name}`)),
             );
-            await runProgram(given, repos, drawFrom(draw(2 ** 31))).catch((error: unknown) => {
-              throw new Error(`program ${program} of WORKTREE_SEED=${seed}`, { cause: error });
-            });
+            const run = runProgram(given, repos, drawFrom(draw(2 ** 31)));
+            const which = `program ${program} of WORKTREE_SEED=${seed}`;
+            await expect(run, which).resolves.toBeUndefined();
           }
         },
         { providers: [scriptedProvider()] },
