@@ -19,7 +19,7 @@ import {
 /** How many programs: 30 of them in the suite, 1,000 by `make worktrees`. */
 const PROGRAMS = Number(process.env.WORKTREE_PROGRAMS ?? 30);
 
-describe('worktrees at once', () => {
+describe('worktrees at once', { timeout: 180_000 }, () => {
   test(
     'whatever eight sessions do in two repositories: no commit and no file that they wrote is lost.',
     async () => {
