@@ -170,6 +170,9 @@ cadre worktrees
 	list		list worktrees, newest first
 	get		show a worktree and its claims
 	create		make a worktree for a session, or claim the one of that name; shows its path
+	trust		show the init script and the filters of a repository, and allow them by their content
+	untrust		allow content of a repository no more
+	list-trusted		list what repositories bring and may run here, newest first
 	claim		claim a worktree for a session: while it is claimed, it stays
 	release		release the claim of a session; with the last one the worktree is cleaned up
 	cleanup		remove a worktree that nobody claims, its work archived
@@ -190,6 +193,16 @@ cadre worktrees create
 	--branch-prefix	<prefix>	of its branch (default: cadre)
 	--policy	delete_on_last_claim|retain_on_last_claim|delete_if_clean	what becomes of it
 	--no-init		do not run the init script
+	--init-if-trusted		run the init script only where its content is allowed
+cadre worktrees trust
+	--repo	<directory>	the repository
+	--sha256	<digest>	allow this content, which was read elsewhere, without asking
+	--yes		allow all that is shown, without asking
+cadre worktrees untrust
+		<sha256>
+	--repo	<directory>	the repository
+cadre worktrees list-trusted
+	--repo	<directory>	only of this repository
 cadre worktrees claim
 		<worktree>
 	--session	<session>	who claims it

@@ -73,6 +73,7 @@ const tags: Record<string, string> = {
   approvals: 'What agents ask for permission for.',
   processes: 'Commands that the server runs.',
   worktrees: 'Working trees of git, and who needs them.',
+  'worktree-trust': 'What repositories bring that can be run, and what of it may.',
   teams: 'Sessions that work together, and what they say to each other.',
   events: 'Everything that happens, in order: as replays and as streams.',
   tokens: 'Tokens beside the API token.',

@@ -1,6 +1,6 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { openBench } from './bench.ts';
+import { openBench, ownSettings } from './bench.ts';
 import type { Git } from './git.ts';
 import { commitOf, refsOf, type Repository } from './repository.ts';
 import { CONFLICTS, lines, type Snapshot, type Sparse } from './snapshot.ts';
@@ -138,8 +138,8 @@ export async function fillFromArchive(
 ): Promise<void> {
   const { adminDir, scratch } = about;
   if (sparse?.patterns !== null && sparse !== null) await makeSparse(git, adminDir, sparse);
-  const head = null;
-  const bench = await openBench(git, { ...about, head, name: 'restore', asTheyAre: true });
+  const settings = await ownSettings(git, about.repository, adminDir);
+  const bench = await openBench({ ...about, settings, head: null, asTheyAre: true });
   const index = { ...bench, index: path.join(adminDir, 'index') };
   const absent = sparse?.absent ?? [];
   const entries = (await git.bytes(index, ['ls-tree', '-r', '-z', '--full-tree', staged]))

@@ -40,7 +40,13 @@ export async function ownSettings(
 
 /** Those settings of a repository that name commands as filters of files. */
 export function filtersIn(settings: readonly Setting[]): Setting[] {
-  return settings.filter(([name]) => /^filter\./.test(name));
+  return settings.filter(([name]) => name.startsWith('filter.'));
+}
+
+/** Whether a setting that is on or off is on, by what comes last. */
+export function isOn(settings: readonly Setting[], name: string): boolean {
+  const value = settings.findLast(([one]) => one === name)?.[1].toLowerCase();
+  return value === 'true' || value === 'yes' || value === 'on' || value === '1';
 }
 
 /**
@@ -49,27 +55,23 @@ export function filtersIn(settings: readonly Setting[]): Setting[] {
  * change meanwhile. Only `filters`, which somebody trusts, are added. With `asTheyAre`, git takes and writes each byte
  * as it is. `scratch` is a directory of ours; the index is `index` there.
  */
-export async function openBench(
-  git: Git,
-  about: {
-    repository: Repository;
-    adminDir: string | null;
-    files: string | null;
-    head: string | null;
-    scratch: string;
-    name?: string;
-    filters?: readonly Setting[];
-    asTheyAre?: boolean;
-  },
-): Promise<Place> {
+export async function openBench(about: {
+  repository: Repository;
+  adminDir: string | null;
+  files: string | null;
+  head: string | null;
+  scratch: string;
+  /** Those of the repository, of which some are taken over. */
+  settings: readonly Setting[];
+  filters?: readonly Setting[];
+  asTheyAre?: boolean;
+}): Promise<Place> {
   const { repository, adminDir, files, head, scratch, filters = [], asTheyAre = false } = about;
   const { commonDir } = repository;
-  const bench = path.join(scratch, about.name ?? 'bench');
+  const bench = path.join(scratch, 'bench');
   for (const directory of ['refs', 'info'])
     await fs.mkdir(path.join(bench, directory), { recursive: true, mode: 0o700 });
-  const settings = (await ownSettings(git, repository, adminDir)).filter(
-    ([name, value]) => COPIED.test(name) && WORD.test(value),
-  );
+  const settings = about.settings.filter(([name, value]) => COPIED.test(name) && WORD.test(value));
   const config = asTheyAre ? [...settings, ['core.autocrlf', 'false'] as const] : settings;
   await fs.writeFile(path.join(bench, 'config'), configText([...config, ...filters]));
   await fs.writeFile(path.join(bench, 'HEAD'), `${head ?? 'ref: refs/heads/none'}\n`);
@@ -104,7 +106,10 @@ export async function openBench(
 /** The file of these settings, as git reads it. */
 function configText(settings: readonly Setting[]): string {
   const own: Setting[] = [
-    ['core.repositoryformatversion', settings.some(([name]) => /^ext/.test(name)) ? '1' : '0'],
+    [
+      'core.repositoryformatversion',
+      settings.some(([name]) => name.startsWith('extensions.')) ? '1' : '0',
+    ],
     ['core.bare', 'false'],
   ];
   return [...own, ...settings]

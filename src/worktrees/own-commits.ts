@@ -66,10 +66,7 @@ async function commitsOf(
   const named = [...now, ...log];
   if (adminDir !== null) {
     named.push(...remembered(await readLog(adminDir, 'logs/HEAD')), ...(await putAside(adminDir)));
-    const refs = ['for-each-ref', '--format=%(objectname)'];
-    refs.push('refs/worktree', 'refs/bisect', 'refs/rewritten');
-    const place = { ...refsOf(repository), gitDir: adminDir };
-    named.push(...(await git.text(place, refs)).split('\n'));
+    named.push(...(await ownRefs(git, repository, adminDir)));
   }
   const shas = [...new Set(named)].filter((sha) => sha && !/^0+$/.test(sha));
   if (shas.length === 0) return [];
@@ -79,6 +76,16 @@ async function commitsOf(
     .split('\n')
     .filter((line) => / commit /.test(line))
     .map((line) => line.split(' ')[0] ?? '');
+}
+
+/** What the refs of the worktree alone stand for; git keeps each in a file. */
+async function ownRefs(git: Git, repository: Repository, adminDir: string): Promise<string[]> {
+  const refs = ['refs/worktree', 'refs/bisect', 'refs/rewritten'];
+  const kinds = await Promise.all(refs.map((one) => kindOf(path.join(adminDir, one))));
+  if (kinds.every((kind) => kind === null)) return [];
+  const place = { ...refsOf(repository), gitDir: adminDir };
+  const listed = await git.text(place, ['for-each-ref', '--format=%(objectname)', ...refs]);
+  return listed.split('\n');
 }
 
 /** The commits of a log of a ref. What else somebody wrote there is none. */

@@ -33,12 +33,14 @@ export async function findRepository(
     const real = await fs.realpath(directory);
     await assertOpenable(real);
     const place: Place = { directory: real, mayBeBare: isNamed && (await looksBare(real)) };
-    const ask = async (what: string) =>
-      withoutLineEnd(await git.bytes(place, ['rev-parse', '--path-format=absolute', what]));
-    const commonDir = await fs.realpath(fromGit(await ask('--git-common-dir')));
+    const ask = async (...what: string[]) =>
+      withoutLineEnd(await git.bytes(place, ['rev-parse', '--path-format=absolute', ...what]));
+    // The path may have line breaks; what comes after it has none.
+    const said = await ask('--git-common-dir', '--is-bare-repository');
+    const end = said.lastIndexOf('\n');
+    const commonDir = await fs.realpath(fromGit(said.slice(0, end)));
     await assertGitDirectory(commonDir);
-    const isBare = (await ask('--is-bare-repository')) === 'true';
-    if (isBare && !place.mayBeBare) throw new GitFailure(128, BARE);
+    if (said.slice(end + 1) === 'true' && !place.mayBeBare) throw new GitFailure(128, BARE);
     const root = await rootOf(commonDir, ask);
     return { root: await fs.realpath(root), commonDir };
   } catch (error) {
@@ -111,8 +113,8 @@ export async function adminDirectory(
   const linked = await linkOf(files).catch(() => null);
   if (linked !== null && path.dirname(linked) === all && (await isOf(path.basename(linked))))
     return linked;
-  if ((await kindOf(all)) !== 'directory') return null;
-  for (const name of await fs.readdir(all)) if (await isOf(name)) return path.join(all, name);
+  for (const directory of await adminDirectories({ root: '', commonDir }))
+    if (await isOf(path.basename(directory))) return directory;
   return null;
 }
 
@@ -133,13 +135,35 @@ export async function linkOf(directory: string): Promise<string | null> {
 }
 
 /** What has a branch checked out: the directories in which git notes that, of worktrees and of the repository. */
-export async function checkoutsOf({ commonDir }: Repository, branch: string): Promise<string[]> {
-  const all = path.join(commonDir, 'worktrees');
-  const names = (await kindOf(all)) === 'directory' ? await fs.readdir(all) : [];
+export async function checkoutsOf(repository: Repository, branch: string): Promise<string[]> {
   const found: string[] = [];
-  for (const directory of [commonDir, ...names.map((name) => path.join(all, name))])
+  for (const directory of [repository.commonDir, ...(await adminDirectories(repository))])
     if ((await refIn(directory)) === `refs/heads/${branch}`) found.push(directory);
   return found;
+}
+
+/**
+ * The branches that are checked out in worktrees which lie as the one at `place` does: those that this server, or
+ * another one with a root of its own, has made of the repository.
+ */
+export async function branchesAlike(repository: Repository, place: string): Promise<string[]> {
+  const group = path.basename(path.dirname(place));
+  const found: string[] = [];
+  for (const directory of await adminDirectories(repository)) {
+    const link = withoutLineEnd((await readNote(directory, 'gitdir').catch(() => null)) ?? '');
+    const worktree = path.dirname(link);
+    if (worktree === place || path.basename(path.dirname(worktree)) !== group) continue;
+    const ref = await refIn(directory).catch(() => null);
+    if (ref?.startsWith('refs/heads/')) found.push(ref.slice('refs/heads/'.length));
+  }
+  return found;
+}
+
+/** What git keeps for each worktree beside the main one. */
+async function adminDirectories({ commonDir }: Repository): Promise<string[]> {
+  const all = path.join(commonDir, 'worktrees');
+  const names = (await kindOf(all)) === 'directory' ? await fs.readdir(all) : [];
+  return names.map((name) => path.join(all, name));
 }
 
 /** The branch that is checked out by the note in a git directory; null: none. Throws `conflict` where it is no file. */
@@ -177,4 +201,9 @@ function withoutLineEnd(text: string): string {
 /** A path that git printed, which has a character a byte. */
 function fromGit(name: string): string {
   return Buffer.from(name, 'latin1').toString('utf8');
+}
+
+/** The real path of a directory; where it is gone, its absolute one. */
+export function realPath(directory: string): Promise<string> {
+  return fs.realpath(directory).catch(() => path.resolve(directory));
 }

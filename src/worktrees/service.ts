@@ -1,4 +1,3 @@
-import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { BodyOf, QueryOf, ResponseOf } from '../api/endpoint.ts';
 import type {
@@ -14,71 +13,23 @@ import type {
   Worktree,
   WorktreeDiagnostics,
 } from '../api/worktrees.ts';
-import type { Supervisor } from '../children/supervisor.ts';
-import { AppError } from '../errors.ts';
 import { type Keep, keepNothing } from '../idempotency/kept-answers.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Failpoint } from '../lib/failpoint.ts';
-import type { Ids } from '../lib/ids.ts';
-import type { Logger } from '../lib/log.ts';
+import { AppError } from '../errors.ts';
 import { OneAtATime } from '../lib/one-at-a-time.ts';
 import { treeBytes } from '../lib/directory-size.ts';
 import type { ProcessStore } from '../processes/store.ts';
 import { assertOpen } from '../sessions/session.ts';
-import type { SessionStore } from '../sessions/store.ts';
-import type { Database } from '../store/database.ts';
 import type { RecordPage } from '../store/records.ts';
-import { archiveRef } from './archive.ts';
-import type { Claims } from './claims.ts';
-import { runInitScript, skippedScript } from './init-script.ts';
-import type { InitScripts } from './init-scripts.ts';
-import { isThere } from './foreign.ts';
-import {
-  commitOf,
-  findRepository,
-  gitDirOf,
-  knownRepository,
-  type Repository,
-} from './repository.ts';
-import type { Beside } from './own-commits.ts';
-import { holdsWork, isClean } from './snapshot.ts';
-import type { WorktreeStore } from './store.ts';
-import { reasonOf, saidOfInner } from './words.ts';
-import type { Workshop } from './workshop.ts';
-import { assertAsWanted, newWorktree, noScript, renamed, type Wanted } from './worktree.ts';
+import { Making, type MakingDependencies } from './making.ts';
+import { Removal } from './removal.ts';
+import { findRepository, realPath, type Repository } from './repository.ts';
+import { assertAsWanted, type Wanted } from './worktree.ts';
 
-interface Dependencies {
-  db: Database;
-  store: WorktreeStore;
-  claims: Claims;
-  sessions: SessionStore;
+interface Dependencies extends MakingDependencies {
   processes: ProcessStore;
-  workshop: Workshop;
-  supervisor: Supervisor;
-  clock: Clock;
-  ids: Ids;
-  failpoint: Failpoint;
-  logger: Logger;
-  settings: () => {
-    init_script_path: string;
-    deletion_policy_default: Worktree['deletion_policy'];
-  };
-  initScripts: InitScripts;
   /** Throws `storage_full` where there is no room for new work. */
   assertRoom: () => void;
-  /** Aborts when the server stops and nothing may go on. */
-  stopping: AbortSignal;
 }
-
-interface How {
-  /** Whoever claims it: nothing is there any more for them. */
-  anyway?: boolean;
-  /** That it had claims until now: where it stays, that is told. */
-  wasActive?: boolean;
-}
-
-/** How a cleanup ended, of the worktree as it is then. */
-type Outcome = Partial<CleanupResult> & Pick<CleanupResult, 'status'>;
 
 /**
  * What can be done with worktrees. What is done with one name of a repository is done one after the other; git is
@@ -87,14 +38,17 @@ type Outcome = Partial<CleanupResult> & Pick<CleanupResult, 'status'>;
 export class WorktreeService {
   readonly #given: Dependencies;
   readonly #turns = new OneAtATime();
-  /** The ids of those whose cleanup was begun, or waits for its turn. */
-  readonly #leaving = new Set<string>();
+  readonly #making: Making;
+  readonly #removal: Removal;
 
   constructor(given: Dependencies) {
     this.#given = given;
+    this.#making = new Making(given);
+    this.#removal = new Removal(given);
   }
 
   /** Makes a worktree and claims it; the one of that name, where there is one, is claimed. */
+<<<<<<< HEAD
   create(wanted: Wanted, keep: Keep = keepNothing): Promise<ResponseOf<typeof createWorktree>> {
     const { claims } = this.#given;
     return this.#atPlace(wanted, async (repository, directory) => {
@@ -125,6 +79,23 @@ export class WorktreeService {
         return unclaimed;
       });
       return use(made, true);
+=======
+  async create(
+    wanted: Wanted,
+    keep: Keep = keepNothing,
+  ): Promise<ResponseOf<typeof createWorktree>> {
+    const { db, sessions, workshop, assertRoom } = this.#given;
+    assertRoom();
+    const session = await db.read(() => sessions.session(wanted.source_session_id));
+    assertOpen(session);
+    const directory = path.resolve(session.cwd, wanted.repo_root ?? '.');
+    const isNamed = (wanted.repo_root ?? null) !== null;
+    const repository = await findRepository(workshop.git, directory, { isNamed });
+    const turn = turnOf(repository.root, wanted.worktree_name);
+    return this.#inTurn([turn], async () => {
+      const there = await this.#claimExisting(repository, wanted, keep);
+      return there ?? this.#making.make(repository, directory, wanted, keep);
+>>>>>>> b-trees
     });
   }
 
@@ -148,7 +119,7 @@ export class WorktreeService {
   async claim(id: string, body: BodyOf<typeof claimWorktree>, keep: Keep): Promise<Claim> {
     const { db, claims } = this.#given;
     return this.#inTurnOf(id, async (worktree) => {
-      await this.#noteIfMissing(worktree);
+      await this.#removal.noteIfMissing(worktree);
       return db.transact(() => {
         const claim = claims.make(id, body.session_id, body.claim_role ?? undefined);
         keep(claim);
@@ -174,13 +145,15 @@ export class WorktreeService {
       });
       const { isLast, ...answer } = released;
       if (!isLast || !mayClean) return { ...answer, cleanup: null };
-      const cleanup = await this.#cleanUp(id, 'the last claim was released', { wasActive: true });
+      const cleanup = await this.#removal.cleanUp(id, 'the last claim was released', {
+        wasActive: true,
+      });
       return { ...answer, worktree: cleanup.worktree, cleanup };
     });
   }
 
   cleanUp(id: string, reason: string | null): Promise<CleanupResult> {
-    return this.#inTurnOf(id, () => this.#cleanUp(id, reason));
+    return this.#inTurnOf(id, () => this.#removal.cleanUp(id, reason));
   }
 
   /** Cleans up what was made for nothing, whatever its deletion_policy is; work in it is archived all the same. */
@@ -213,7 +186,7 @@ export class WorktreeService {
     for (const { id, path: place, status } of retained) {
       const bytes = await treeBytes(place);
       if (dry_run ?? true) {
-        const why = await db.read(() => this.#fateOf(store.worktree(id)));
+        const why = await db.read(() => this.#removal.fateOf(store.worktree(id)));
         worktrees.push({ id, status, bytes, reason: why });
         continue;
       }
@@ -294,8 +267,13 @@ export class WorktreeService {
     const { db, store } = this.#given;
     const newest = () => store.named(root, wanted.worktree_name).at(-1);
     const found = await db.read(newest);
+<<<<<<< HEAD
     if (found) await this.#noteIfMissing(found);
     const taken = await db.transact(() => {
+=======
+    if (found) await this.#removal.noteIfMissing(found);
+    const claimed = await db.transact(() => {
+>>>>>>> b-trees
       const worktree = newest();
       if (worktree?.status !== 'active' && worktree?.status !== 'retained') return null;
       assertAsWanted(worktree, wanted);
@@ -321,17 +299,18 @@ export class WorktreeService {
     const { db, store } = this.#given;
     const worktree = await db.read(() => store.worktree(id));
     if (worktree.status === 'missing')
-      await this.#cleanUp(id, 'its name was taken again', { anyway: true });
+      await this.#removal.cleanUp(id, 'its name was taken again', { anyway: true });
     await this.#assertNothingLeft(worktree);
   }
 
   /** Throws `conflict` where the branch of a worktree that was removed is there still, and cannot be deleted. */
   async #assertNothingLeft(worktree: Worktree): Promise<void> {
-    const left = await this.#finishLeft(worktree);
+    const left = await this.#removal.finishLeft(worktree);
     if (left !== null)
       throw new AppError('conflict', `of the worktree of that name, the ${left}: try again`);
   }
 
+<<<<<<< HEAD
   /** Makes a worktree. `finish` is part of the transaction that stores it, and gives the answer. */
   async #make<T>(
     repository: Repository,
@@ -450,12 +429,14 @@ export class WorktreeService {
     this.#given.store.operations.deleteWhere('id = ?', id);
   }
 
+=======
+>>>>>>> b-trees
   async #restore(id: string, name: string, keep: Keep): Promise<Worktree> {
-    const { db, store, workshop, clock, failpoint } = this.#given;
+    const { db, store } = this.#given;
     const found = await db.read(() => store.worktree(id));
-    await this.#noteIfMissing(found);
+    await this.#removal.noteIfMissing(found);
     if ((await db.read(() => store.worktree(id))).status === 'missing')
-      await this.#cleanUp(id, 'it is to be restored', { anyway: true });
+      await this.#removal.cleanUp(id, 'it is to be restored', { anyway: true });
     const old = await db.read(() => store.worktree(id));
     if (old.status !== 'cleaned')
       throw new AppError(
@@ -463,224 +444,7 @@ export class WorktreeService {
         `worktree ${id} is ${old.status}: there is nothing to restore`,
       );
     await this.#assertNothingLeft(old);
-    const repository = await knownRepository(workshop.git, old.repo_root);
-    if (!repository)
-      throw new AppError(
-        'conflict',
-        `the repository ${old.repo_root} is gone: bring it back first`,
-      );
-    const planned = renamed(old, name, workshop.root);
-    const tip = await workshop.alone(repository, async () => {
-      await workshop.assertFree(planned, repository);
-      return workshop.restorable(planned, repository);
-    });
-    await db.transact(() => store.operations.insert({ kind: 'restore', worktree: planned, tip }));
-    failpoint('worktree.restoring');
-    return this.#orUndo(planned, 'the worktree could not be restored', async () => {
-      await workshop.restore(planned, repository);
-      failpoint('worktree.restored');
-      return db.transact(() => {
-        const now: Worktree = { ...planned, status: 'retained', updated_at: clock.now() };
-        store.move(now, 'worktree.restored');
-        this.#forgetOperation(planned);
-        keep(now);
-        return now;
-      });
-    });
-  }
-
-  /** Cleans up, or says why not. A missing one goes whatever its policy is: only its branch is left of it. */
-  async #cleanUp(
-    id: string,
-    reason: string | null,
-    { anyway = false, wasActive = false }: How = {},
-  ): Promise<CleanupResult> {
-    const { db, store, workshop } = this.#given;
-    const found = await db.read(() => store.worktree(id));
-    if (found.status === 'cleaned') {
-      const left = await this.#finishLeft(found);
-      const diagnostics = ['it had been cleaned up', ...(left === null ? [] : [left])];
-      return this.#result(id, { status: 'cleaned', diagnostics });
-    }
-    await this.#noteIfMissing(found);
-    const { worktree, users } = await db.read(() => ({
-      worktree: store.worktree(id),
-      users: this.#usersOf(found),
-    }));
-    if (users.length > 0 && !anyway)
-      return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
-    if (worktree.deletion_policy === 'retain_on_last_claim' && worktree.status !== 'missing')
-      return this.#retain(id, wasActive, 'its deletion_policy is retain_on_last_claim');
-    this.#leaving.add(id);
-    try {
-      const repository = await knownRepository(workshop.git, worktree.repo_root);
-      if (!repository)
-        return await this.#fail(id, reason, `its repository ${worktree.repo_root} is gone`);
-      const result = await workshop.alone(repository, async () => {
-        const obstacle = await workshop.obstacle(worktree, repository);
-        if (obstacle !== null) return this.#fail(id, reason, obstacle);
-        return this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
-      });
-      // Files take a while, and concern no ref.
-      const left = result.status === 'cleaned' ? await workshop.sweepOf(worktree) : [];
-      return { ...result, diagnostics: [...result.diagnostics, ...left] };
-    } catch (error) {
-      const said = reasonOf(error);
-      if (said === null) throw error;
-      // What lies aside is for the next start.
-      if ((await workshop.aside(found)) === null)
-        await db.transact(() => this.#forgetOperation(found));
-      await this.#noteIfMissing(found);
-      return this.#fail(id, reason, said);
-    } finally {
-      this.#leaving.delete(id);
-    }
-  }
-
-  /**
-   * Deletes the branch of a cleaned worktree that could not be deleted with it, because of a lock for one; answers why
-   * it still cannot be, null where nothing is left. Its operation stays until then, so that a start tries it, too.
-   */
-  async #finishLeft(worktree: Worktree): Promise<string | null> {
-    const { db, store, workshop } = this.#given;
-    const operation = await db.read(() => store.operations.get(worktree.id));
-    if (operation?.kind !== 'remove') return null;
-    const { tip } = operation;
-    const repository = await knownRepository(workshop.git, worktree.repo_root);
-    const left =
-      repository === null || tip === null
-        ? null
-        : await workshop.alone(repository, () => workshop.removeBranch(worktree, repository, tip));
-    if (left === null) await db.transact(() => this.#forgetOperation(worktree));
-    return left;
-  }
-
-  /** The branches of the worktrees beside one, as they are just now. */
-  #beside(worktree: Worktree): Promise<Beside> {
-    const { db, store } = this.#given;
-    return db.read(() => {
-      const others = store.beside(worktree);
-      const leaving = others.filter(({ id }) => this.#leaving.has(id));
-      return {
-        branches: others.map(({ branch }) => branch),
-        leaving: leaving.map(({ branch }) => branch),
-      };
-    });
-  }
-
-  async #archiveAndRemove(
-    worktree: Worktree,
-    repository: Repository,
-    reason: string | null,
-    { anyway, wasActive }: Required<How>,
-  ): Promise<CleanupResult> {
-    const { db, store, claims, workshop, clock } = this.#given;
-    const { id } = worktree;
-    const beside = await this.#beside(worktree);
-    const snapshot = await workshop.look(worktree, repository, beside);
-    if (snapshot.nested.length > 0) return this.#fail(id, reason, saidOfInner(snapshot.nested));
-    const isNeeded = holdsWork(snapshot);
-    const { deletion_policy: policy, status } = worktree;
-    if (!isClean(snapshot) && policy === 'delete_if_clean' && status !== 'missing')
-      return this.#retain(
-        id,
-        wasActive,
-        'it holds work, and its deletion_policy is delete_if_clean',
-      );
-    const { tip } = snapshot;
-    await db.transact(() => store.operations.insert({ kind: 'remove', worktree, tip }));
-    if (isNeeded) await workshop.archive(worktree, repository, snapshot);
-    const users = await db.transact(() => {
-      const archive_ref = archiveRef(id);
-      const now: Worktree = { ...store.worktree(id), archive_ref, updated_at: clock.now() };
-      if (isNeeded) store.move(now, 'worktree.archived');
-      const left = anyway ? [] : this.#usersOf(now);
-      if (left.length > 0) this.#forgetOperation(now);
-      return left;
-    });
-    if (users.length > 0)
-      return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
-    const removed = await workshop.remove(worktree, repository, { tip, beside });
-    const archive_ref = await workshop.archiveOf(worktree);
-    await db.transact(() => {
-      for (const { session_id } of store.activeClaimsOn(id)) claims.release(id, session_id);
-      const cleaned: Worktree = {
-        ...store.worktree(id),
-        status: 'cleaned',
-        archive_ref,
-        updated_at: clock.now(),
-      };
-      store.move(cleaned, 'worktree.cleaned', { reason });
-      if (removed.left === null) this.#forgetOperation(cleaned);
-    });
-    return this.#result(id, {
-      status: 'cleaned',
-      deleted_path: removed.path,
-      deleted_branch: removed.branch,
-      diagnostics: removed.diagnostics,
-    });
-  }
-
-  async #retain(id: string, wasActive: boolean, why: string): Promise<CleanupResult> {
-    const { db, store } = this.#given;
-    if (wasActive) await db.transact(() => store.move(store.worktree(id), 'worktree.retained'));
-    return this.#result(id, { status: 'retained_by_policy', diagnostics: [why] });
-  }
-
-  async #fail(id: string, reason: string | null, why: string): Promise<CleanupResult> {
-    const { db, store } = this.#given;
-    const diagnostics = [why];
-    await db.transact(() =>
-      store.move(store.worktree(id), 'worktree.cleanup_failed', { reason, diagnostics }),
-    );
-    return this.#result(id, { status: 'failed', diagnostics });
-  }
-
-  #result(id: string, outcome: Outcome): Promise<CleanupResult> {
-    const { db, store } = this.#given;
-    return db.read(() => {
-      const worktree = store.worktree(id);
-      return {
-        worktree,
-        deleted_path: false,
-        deleted_branch: false,
-        archive_ref: worktree.archive_ref,
-        active_claims: store.activeClaimsOn(id).length,
-        diagnostics: [],
-        ...outcome,
-      };
-    });
-  }
-
-  /** Who needs a worktree, in words: whoever claims it, and whoever works in it. */
-  #usersOf({ id, path: place }: Worktree): string[] {
-    const { store, sessions, processes } = this.#given;
-    return [
-      ...store.activeClaimsOn(id).map(({ session_id }) => `session ${session_id} claims it`),
-      ...sessions.openIn(place).map((one) => `session ${one.id} works in it`),
-      ...processes.unfinishedIn(place).map((one) => `process ${one.process_id} works in it`),
-    ];
-  }
-
-  /** What a cleanup would do, as far as that is known without a look at the files. */
-  #fateOf(worktree: Worktree): string {
-    const { deletion_policy: policy } = worktree;
-    const users = this.#usersOf(worktree);
-    if (users.length > 0) return `it would stay: ${users.join(', ')}`;
-    if (policy === 'retain_on_last_claim') return `it would stay: its deletion_policy is ${policy}`;
-    if (policy === 'delete_if_clean') return 'nobody claims it: it would go if it is clean';
-    return 'nobody claims it: it would go, its work archived';
-  }
-
-  /** Writes that a worktree is missing, where its path is gone. */
-  async #noteIfMissing({ id, path: place }: Worktree): Promise<void> {
-    const { db, store, clock } = this.#given;
-    if (await isThere(place)) return;
-    await db.transact(() => {
-      const now = store.worktree(id);
-      if (now.status !== 'active' && now.status !== 'retained') return;
-      store.move({ ...now, status: 'missing', updated_at: clock.now() }, 'worktree.missing');
-    });
+    return this.#making.restore(old, name, keep);
   }
 }
 
@@ -690,8 +454,4 @@ function turnOf(repoRoot: string, name: string): string {
 
 function activeRole(claim: Claim | undefined): Claim['claim_role'] | undefined {
   return claim?.released_at === null ? claim.claim_role : undefined;
-}
-
-function realPath(directory: string): Promise<string> {
-  return fs.realpath(directory).catch(() => path.resolve(directory));
 }

@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { readForeignFile } from '../lib/foreign-file.ts';
-import { INDEX_BYTES, openBench, type Setting } from './bench.ts';
+import { INDEX_BYTES, isOn, openBench, type Setting } from './bench.ts';
 import { kindOf, readNote } from './foreign.ts';
 import type { Git, Place } from './git.ts';
 import { type Beside, ownCommits } from './own-commits.ts';
@@ -19,6 +19,7 @@ interface Held {
   adminDir: string | null;
   /** Where its files are; null where they are gone. */
   files: string | null;
+  settings: readonly Setting[];
   /** The filters of the repository that somebody trusts: by them git tells which files are as they were committed. */
   filters: readonly Setting[];
 }
@@ -77,11 +78,14 @@ export async function takeSnapshot(git: Git, held: Held, scratch: string): Promi
   const place = { directory: commonDir, gitDir: adminDir ?? commonDir };
   const head = adminDir === null ? tip : await commitOf(git, place, 'HEAD');
   const headRef = adminDir === null ? `refs/heads/${branch}` : await refIn(adminDir);
-  const bench = await openBench(git, { ...held, head, scratch });
+  const bench = await openBench({ ...held, head, scratch });
   const absent = await copyIndex(git, bench, { adminDir, head });
   const changes = files === null ? noChanges : await changesIn(git, bench, files);
   const staged = await stagedTree(git, bench, changes.conflicts);
-  const asGitSees = files === null ? null : await filesTree(git, bench, files, changes.changed);
+  const asGitSees =
+    files === null || changes.changed.length > 0 || changes.conflicts.length > 0
+      ? files && (await filesTree(git, bench, files, changes.changed))
+      : staged;
   const committed = await headTree(git, bench, head);
   const { own, isAlone } = await ownCommits(git, held, [head, tip]);
   const isCommitted = staged === committed && (asGitSees ?? committed) === committed;
@@ -92,7 +96,7 @@ export async function takeSnapshot(git: Git, held: Held, scratch: string): Promi
     tip,
     staged,
     files: mustBeKept ? await rawTree(git, bench, files ?? '', { changes, absent }) : asGitSees,
-    sparse: adminDir === null ? null : await sparseOf(git, bench, adminDir, absent),
+    sparse: adminDir === null ? null : await sparseOf(held.settings, adminDir, absent),
     own,
     isAlone,
     isCommitted,
@@ -306,18 +310,15 @@ async function headTree(git: Git, place: Place, head: string | null): Promise<st
 
 /** Which files are to be there, where not all of them are. */
 async function sparseOf(
-  git: Git,
-  place: Place,
+  settings: readonly Setting[],
   adminDir: string,
   absent: string[],
 ): Promise<Sparse | null> {
-  const isOn = async (name: string) =>
-    (await git.maybe(place, ['config', '--type=bool', name])) === 'true';
-  const isSparse = await isOn('core.sparseCheckout');
+  const isSparse = isOn(settings, 'core.sparsecheckout');
   if (!isSparse && absent.length === 0) return null;
   return {
     patterns: isSparse ? ((await readNote(adminDir, 'info/sparse-checkout')) ?? '') : null,
-    isCone: await isOn('core.sparseCheckoutCone'),
+    isCone: isOn(settings, 'core.sparsecheckoutcone'),
     absent,
   };
 }

@@ -1,6 +1,6 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { openBench } from './bench.ts';
+import { openBench, ownSettings } from './bench.ts';
 import { assertGitDirectory, kindOf } from './foreign.ts';
 import type { Git } from './git.ts';
 import { commitOf, linkOf, type Repository } from './repository.ts';
@@ -42,9 +42,9 @@ export async function unsavedSubmodules(
       await look(changes.inner, inner);
     }
   };
-  const bench = await openBench(git, { ...about, head: null, name: 'outer' });
-  const index = path.join(adminDir ?? repository.commonDir, 'index');
-  if ((await kindOf(index)) === 'file') await look(await linksIn(git, { ...bench, index }), files);
+  // To list an index, git runs nothing.
+  const place = { directory: repository.commonDir, gitDir: adminDir ?? repository.commonDir };
+  await look(await linksIn(git, place), files);
   return [...found];
 }
 
@@ -97,7 +97,9 @@ async function changesIn(
   await fs.mkdir(scratch, { recursive: true });
   const repository: Repository = { root: files, commonDir: module };
   const head = await commitOf(git, { directory: module, gitDir: module }, 'HEAD');
-  const bench = await openBench(git, { repository, adminDir: module, files, head, scratch });
+  const settings = await ownSettings(git, repository, null);
+  const about = { repository, adminDir: module, files, head, scratch, settings };
+  const bench = await openBench(about);
   const place = { ...bench, index: path.join(module, 'index') };
   const status = ['status', '--porcelain', '--untracked-files=all', '--ignore-submodules=all'];
   const changes = await git.maybe(place, status);

@@ -19,6 +19,7 @@ import type { Beside } from './own-commits.ts';
 import { removeTree } from './remove-tree.ts';
 import {
   adminDirectory,
+  branchesAlike,
   checkoutsOf,
   commitOf,
   knownRepository,
@@ -107,9 +108,10 @@ export class Workshop {
     const { base_commit: head, path: files } = worktree;
     await this.#make(worktree, repository, { commit: head, what: [worktree.branch] }, (adminDir) =>
       this.withScratch(worktree, async (scratch) => {
-        const filters = await this.trustedFilters(repository);
-        const about = { repository, adminDir, files, head, scratch, filters };
-        const place = await openBench(this.git, about);
+        const settings = await ownSettings(this.git, repository, adminDir);
+        const filters = await this.#trustedFilters(repository, settings);
+        const about = { repository, adminDir, files, head, scratch, settings, filters };
+        const place = await openBench(about);
         const index = path.join(adminDir, 'index');
         await this.git.text({ ...place, index }, ['read-tree', '-m', '-u', head]);
       }),
@@ -132,8 +134,11 @@ export class Workshop {
   }
 
   /** The filters of a repository, where somebody has allowed them; else none. */
-  async trustedFilters(repository: Repository): Promise<readonly Setting[]> {
-    const filters = filtersIn(await ownSettings(this.git, repository, null));
+  async #trustedFilters(
+    repository: Repository,
+    settings: readonly Setting[],
+  ): Promise<readonly Setting[]> {
+    const filters = filtersIn(settings);
     if (filters.length === 0) return [];
     const isTrusted = await this.#isTrusted(repository.root, sha256Of(filtersText(filters)));
     return isTrusted ? filters : [];
@@ -267,9 +272,15 @@ export class Workshop {
     const adminDir = await adminDirectory(repository, worktree.path, files);
     const there = (await isThere(files)) ? files : null;
     await this.#assertReadable(there, adminDir);
-    const filters = await this.trustedFilters(repository);
+    const settings = await ownSettings(this.git, repository, adminDir);
+    const filters = await this.#trustedFilters(repository, settings);
     const { branch } = worktree;
-    const held = { repository, branch, beside, adminDir, files: there, filters };
+    const alike = await branchesAlike(repository, worktree.path);
+    const passing = {
+      ...beside,
+      branches: [...beside.branches, ...alike.filter((one) => one !== branch)],
+    };
+    const held = { repository, branch, beside: passing, adminDir, files: there, settings, filters };
     return this.withScratch(worktree, (scratch) => takeSnapshot(this.git, held, scratch));
   }
 

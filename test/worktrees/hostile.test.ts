@@ -19,6 +19,9 @@ import {
   write,
 } from './support/work.ts';
 
+/** Each test runs git some hundred times: a busy machine takes its time. */
+const LIMIT_MS = 180_000;
+
 /** A command that leaves a mark where it is run, and passes on what it reads. */
 function tripwire(stage: Stage, name: string): string {
   const file = path.join(stage.directory, `trip-${name}`);
@@ -100,7 +103,7 @@ function sectionOf(name: string, value: string): string {
   return `[${section}]\n\t${key} = ${JSON.stringify(value)}\n`;
 }
 
-describe('what a repository names as a command', () => {
+describe('what a repository names as a command', { timeout: LIMIT_MS }, () => {
   test('is run by nothing that is done with a worktree.', () =>
     onStage(async (stage) => {
       plant(stage);
@@ -207,7 +210,7 @@ const PLACES: Record<string, (tree: string, admin: string, repo: string) => stri
     path.join(repo, '.git/info/exclude'),
 };
 
-describe('no file that an agent can write stops the server', () => {
+describe('no file that an agent can write stops the server', { timeout: LIMIT_MS }, () => {
   const rows = Object.keys(PLACES).flatMap((place) => Object.keys(ODD).map((odd) => [place, odd]));
   test.for(rows)('%s is %s.', ([place = '', odd = '']) =>
     onStage(async (stage) => {

@@ -18,6 +18,7 @@ import {
   release,
   restore,
   type Stage,
+  trustAll,
   write,
 } from './support/work.ts';
 
@@ -162,6 +163,7 @@ describe('what a worktree holds comes back', () => {
         'new.up': 'MiXeD\n',
         'x.id': '$Id$ $Id: mine $\n',
       };
+      await trustAll(stage, stage.repo);
       const tree = await create(stage);
       expect(read(tree.path, 'kept.up')).toBe('kept\n');
       write(tree.path, bytes);

@@ -129,6 +129,13 @@ export function restore({ client }: Server, { id }: { id: string }, name?: strin
   return client.call(endpoints.restoreWorktree, { params: { worktree_id: id }, body: { name } });
 }
 
+/** Allows everything that a repository brings. */
+export async function trustAll({ client }: Server, repo_root: string): Promise<void> {
+  const { brings } = await client.call(endpoints.lookAtBrought, { body: { repo_root } });
+  for (const { sha256 } of brings)
+    await client.call(endpoints.trustContent, { body: { repo_root, sha256 } });
+}
+
 export function close({ client }: Server, session_id: string) {
   return client.call(endpoints.closeSession, { params: { session_id }, body: {} });
 }

@@ -1,0 +1,203 @@
+import type { ResponseOf } from '../api/endpoint.ts';
+import type { createWorktree, Worktree } from '../api/worktrees.ts';
+import type { Supervisor } from '../children/supervisor.ts';
+import { AppError } from '../errors.ts';
+import type { Keep } from '../idempotency/kept-answers.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Failpoint } from '../lib/failpoint.ts';
+import type { Ids } from '../lib/ids.ts';
+import type { Logger } from '../lib/log.ts';
+import { assertOpen } from '../sessions/session.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import type { Database } from '../store/database.ts';
+import type { Claims } from './claims.ts';
+import { isThere } from './foreign.ts';
+import { runInitScript, skippedScript } from './init-script.ts';
+import type { InitScripts } from './init-scripts.ts';
+import { commitOf, gitDirOf, knownRepository, realPath, type Repository } from './repository.ts';
+import type { WorktreeStore } from './store.ts';
+import { reasonOf } from './words.ts';
+import type { Workshop } from './workshop.ts';
+import { newWorktree, noScript, renamed, type Wanted } from './worktree.ts';
+
+/** What worktrees are made with. */
+export interface MakingDependencies {
+  db: Database;
+  store: WorktreeStore;
+  claims: Claims;
+  sessions: SessionStore;
+  workshop: Workshop;
+  supervisor: Supervisor;
+  initScripts: InitScripts;
+  clock: Clock;
+  ids: Ids;
+  failpoint: Failpoint;
+  logger: Logger;
+  settings: () => {
+    init_script_path: string;
+    deletion_policy_default: Worktree['deletion_policy'];
+  };
+  /** Aborts when the server stops and nothing may go on. */
+  stopping: AbortSignal;
+}
+
+/**
+ * How worktrees come to be, and come back. Whoever calls it has seen to it that nothing else is done with the name
+ * meanwhile.
+ */
+export class Making {
+  readonly #given: MakingDependencies;
+
+  constructor(given: MakingDependencies) {
+    this.#given = given;
+  }
+
+  /** Makes a worktree that is not there, and claims it for the session that wants it. */
+  async make(
+    repository: Repository,
+    directory: string,
+    wanted: Wanted,
+    keep: Keep,
+  ): Promise<ResponseOf<typeof createWorktree>> {
+    const { db, store, claims, workshop, ids, clock, settings, failpoint } = this.#given;
+    const planned = await workshop.alone(repository, async () => {
+      const found = newWorktree(wanted, {
+        id: ids.next('wt'),
+        root: workshop.root,
+        repoRoot: repository.root,
+        policy: settings().deletion_policy_default,
+        now: clock.now(),
+        ...(await this.#base(repository, directory, wanted.base_ref ?? null)),
+      });
+      await workshop.assertFree(found, repository);
+      return found;
+    });
+    await db.transact(() =>
+      store.operations.insert({ kind: 'create', worktree: planned, tip: planned.base_commit }),
+    );
+    failpoint('worktree.creating');
+    return this.#orUndo(planned, 'the worktree could not be made', async () => {
+      await workshop.add(planned, repository);
+      const init_script = await this.#initialise(planned, repository, wanted);
+      return db.transact(() => {
+        assertOpen(this.#given.sessions.session(wanted.source_session_id));
+        store.create({ ...planned, init_script });
+        const claim = claims.make(planned.id, wanted.source_session_id, 'owner');
+        this.#forgetOperation(planned);
+        const answer = { ...store.worktree(planned.id), claim, created: true };
+        keep(answer);
+        return answer;
+      });
+    });
+  }
+
+  /** What a worktree begins from, by the name that was given, else by what is checked out where it was asked for. */
+  async #base(
+    repository: Repository,
+    directory: string,
+    named: string | null,
+  ): Promise<{ baseRef: string; baseCommit: string }> {
+    const { git } = this.#given.workshop;
+    // Each worktree has a HEAD of its own; a bare repository was named itself.
+    const { commonDir } = repository;
+    const isBare = (await realPath(directory)) === commonDir;
+    const gitDir = isBare ? commonDir : ((await gitDirOf(directory)) ?? commonDir);
+    const place = { directory, gitDir };
+    const commit = await commitOf(git, place, named ?? 'HEAD');
+    if (commit === null && named !== null)
+      throw new AppError('invalid', `base_ref "${named}" is no commit of ${directory}`);
+    if (commit === null)
+      throw new AppError('invalid', `${directory} has no commit yet: make one, or name a base_ref`);
+    const branch = await git.maybe(place, ['symbolic-ref', '--quiet', '--short', 'HEAD']);
+    return { baseRef: named ?? branch ?? commit, baseCommit: commit };
+  }
+
+  /** Runs the init script: where a person says so, or its content is allowed. */
+  async #initialise(
+    worktree: Worktree,
+    repository: Repository,
+    { run_init_script }: Wanted,
+  ): Promise<Worktree['init_script']> {
+    const { settings, initScripts, workshop, stopping, supervisor, clock } = this.#given;
+    if (run_init_script === false) return worktree.init_script;
+    const script = await initScripts.scriptOf(repository);
+    if (script === null) return noScript('not_found');
+    const mayRun =
+      run_init_script === true || (await initScripts.isTrusted(repository.root, script.sha256));
+    if (!mayRun) return skippedScript(script, repository.root);
+    return workshop.withScratch(worktree, (scratch) =>
+      runInitScript(worktree, script, {
+        supervisor,
+        clock,
+        scratch,
+        name: settings().init_script_path,
+        signal: stopping,
+      }),
+    );
+  }
+
+  /**
+   * Runs the steps of an operation that was written. Where they fail, they have left nothing, and so it is forgotten;
+   * where it is the row that could not be written, what they made is taken away. When the server stops, the next
+   * start does it.
+   */
+  async #orUndo<T>(worktree: Worktree, what: string, steps: () => Promise<T>): Promise<T> {
+    const { db, store, workshop, stopping, logger } = this.#given;
+    try {
+      return await steps();
+    } catch (error) {
+      if (stopping.aborted)
+        throw new AppError('shutting_down', 'the server is stopping: try again when it is back', {
+          cause: error,
+        });
+      try {
+        const operation = await db.read(() => store.operations.get(worktree.id));
+        const repository = await knownRepository(workshop.git, worktree.repo_root);
+        if ((await isThere(worktree.path)) && operation)
+          await workshop.discard(worktree, repository, operation.tip ?? '');
+        await db.transact(() => this.#forgetOperation(worktree));
+      } catch (undoing) {
+        logger.warn(
+          { err: undoing, worktree_id: worktree.id },
+          'a half-made worktree could not be taken away: the next start tries again',
+        );
+      }
+      const reason = reasonOf(error);
+      if (reason === null || error instanceof AppError) throw error;
+      throw new AppError('conflict', `${what}: ${reason}`, { cause: error });
+    }
+  }
+
+  #forgetOperation({ id }: Worktree): void {
+    this.#given.store.operations.deleteWhere('id = ?', id);
+  }
+
+  /** Brings back what was archived of a cleaned worktree, as one of that name. */
+  async restore(old: Worktree, name: string, keep: Keep): Promise<Worktree> {
+    const { db, store, workshop, clock, failpoint } = this.#given;
+    const repository = await knownRepository(workshop.git, old.repo_root);
+    if (!repository)
+      throw new AppError(
+        'conflict',
+        `the repository ${old.repo_root} is gone: bring it back first`,
+      );
+    const planned = renamed(old, name, workshop.root);
+    const tip = await workshop.alone(repository, async () => {
+      await workshop.assertFree(planned, repository);
+      return workshop.restorable(planned, repository);
+    });
+    await db.transact(() => store.operations.insert({ kind: 'restore', worktree: planned, tip }));
+    failpoint('worktree.restoring');
+    return this.#orUndo(planned, 'the worktree could not be restored', async () => {
+      await workshop.restore(planned, repository);
+      failpoint('worktree.restored');
+      return db.transact(() => {
+        const now: Worktree = { ...planned, status: 'retained', updated_at: clock.now() };
+        store.move(now, 'worktree.restored');
+        this.#forgetOperation(planned);
+        keep(now);
+        return now;
+      });
+    });
+  }
+}
