@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { BodyOf, Endpoint, ParamsOf, QueryOf, ResponseOf } from '../api/endpoint.ts';
@@ -131,6 +131,9 @@ function send(reply: FastifyReply, endpoint: Endpoint, result: unknown): Fastify
   if (endpoint.status === 204) return reply.code(204).send();
   if (endpoint.answers === 'text') return reply.send(result);
   if (endpoint.answers === 'bytes') return reply.type('application/octet-stream').send(result);
+  // JSON in pieces, of a handler that serves others in between.
+  if (result instanceof Readable)
+    return reply.code(endpoint.status).type('application/json; charset=utf-8').send(result);
   return sendJson(
     reply,
     endpoint.status,

@@ -2,6 +2,7 @@ import type { Session, StoredInputItem, Turn } from '../api/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
+import { othersServed, slice } from '../lib/slices.ts';
 import type { Database } from '../store/database.ts';
 import { InboxStore, type InboxEntry, type NewEntry } from './inbox-store.ts';
 import { beginTurn } from './session.ts';
@@ -55,6 +56,9 @@ export class Inbox {
   readonly #owners = new Map<string, InboxOwner>();
   /** Until the server listens, and from when it stops, nothing becomes a turn. */
   #isOpen = false;
+  /** Sessions whose inbox is to be looked into again, and the work on them. */
+  #due: string[] = [];
+  #looking: Promise<void> | undefined;
 
   constructor(given: Dependencies) {
     this.#given = given;
@@ -109,8 +113,9 @@ export class Inbox {
     this.#isOpen = true;
     await this.#given.db.transact(() => {
       this.#store.endBackOffs();
-      for (const sessionId of this.#store.waitedFor()) this.look(sessionId);
+      this.#due.push(...this.#store.waitedFor());
     });
+    await this.#lookIntoDue();
   }
 
   /** A turn is about to be seen by its agent. */
@@ -218,11 +223,25 @@ export class Inbox {
   }
 
   #lookAgain(sessionId: string): void {
-    if (!this.#isOpen) return;
-    const { db, logger } = this.#given;
-    db.transact(() => this.look(sessionId)).catch((error: unknown) =>
-      logger.error({ err: error, session_id: sessionId }, 'an inbox could not be looked into'),
-    );
+    this.#due.push(sessionId);
+    this.#looking ??= this.#lookIntoDue()
+      .catch((error: unknown) =>
+        this.#given.logger.error({ err: error }, 'an inbox could not be looked into'),
+      )
+      .finally(() => (this.#looking = undefined));
+  }
+
+  /** There may be many: each slice is a transaction, and others are served in between. */
+  async #lookIntoDue(): Promise<void> {
+    const { db, clock } = this.#given;
+    while (this.#isOpen && this.#due.length > 0) {
+      const due = this.#due.splice(0);
+      for (let at = 0; at < due.length && this.#isOpen; ) {
+        const from = at;
+        at = await db.transact(() => slice(clock, due, from, (id) => this.look(id)));
+        if (at < due.length) await othersServed();
+      }
+    }
   }
 
   #ownerOf({ owner }: InboxEntry): InboxOwner {
