@@ -209,6 +209,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     gateway: () => gateway,
     tokens: sessionTokens,
     url: () => config.public_base_url ?? url,
+    clock,
   });
   const providers = new ProviderRegistry(
     options.providers ?? configuredProviders(config, { supervisor, clock, toolsFor }),

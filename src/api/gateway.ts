@@ -29,8 +29,21 @@ export type ToolEnvelope = z.output<typeof toolEnvelope>;
 
 const toolInfo = z.looseObject({
   name: z.string(),
+  title: z.string(),
   description: z.string(),
   input_schema: z.record(z.string(), z.unknown()).describe('JSON Schema of its args.'),
+  output_schema: z
+    .record(z.string(), z.unknown())
+    .describe('JSON Schema of the envelope where it succeeds.'),
+  annotations: z
+    .looseObject({
+      title: z.string(),
+      readOnlyHint: z.boolean(),
+      destructiveHint: z.boolean(),
+      idempotentHint: z.boolean(),
+      openWorldHint: z.boolean(),
+    })
+    .describe('As in MCP: what a client may tell its user before it calls the tool.'),
 });
 export type ToolInfo = z.output<typeof toolInfo>;
 

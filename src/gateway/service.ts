@@ -9,6 +9,7 @@ import type { Logger } from '../lib/log.ts';
 import { explain } from '../lib/explain.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
+import { ANSWER_BYTES, fitted } from './bounded.ts';
 import { failure, failureOf, ToolError } from './envelope.ts';
 import type { Toolkit } from './toolkit.ts';
 
@@ -119,7 +120,7 @@ export class ToolGateway {
       if (!description || !run) throw noTool(call.tool);
       const args = checked(description.args, call.args);
       const result = await run(args as never, { session, gone });
-      return { ok: true, result };
+      return { ok: true, result: fitted(result, roomFor(call.args)) as Record<string, unknown> };
     } catch (error) {
       return this.#told(error);
     }
@@ -139,6 +140,12 @@ export class ToolGateway {
     this.#logger.error({ err: error }, 'a tool failed on a bug');
     return failure('internal', 'internal error: the server log has the details');
   }
+}
+
+/** The room of an answer: tools bound their own; this holds for one that forgets. JSON writes a byte in six at most. */
+function roomFor({ max_bytes }: Record<string, unknown>): number {
+  const asked = typeof max_bytes === 'number' ? 2 * 6 * max_bytes : 0;
+  return ANSWER_BYTES + asked;
 }
 
 const CUT_OFF = failure(

@@ -236,7 +236,7 @@ export class Inbox {
     const { db, clock } = this.#given;
     while (this.#isOpen && this.#due.length > 0) {
       const due = this.#due.splice(0);
-      for (let at = 0; at < due.length && this.#isOpen; ) {
+      for (let at = 0; at < due.length && this.#isOpen;) {
         const from = at;
         at = await db.transact(() => slice(clock, due, from, (id) => this.look(id)));
         if (at < due.length) await othersServed();

@@ -158,7 +158,7 @@ export class Broadcasts {
     step: (item: string) => void,
     run: (work: () => void) => Promise<void>,
   ): Promise<void> {
-    for (let at = 0; at < items.length; ) {
+    for (let at = 0; at < items.length;) {
       const from = at;
       await run(() => {
         at = slice(this.#clock, items, from, step);

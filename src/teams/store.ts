@@ -53,7 +53,9 @@ export class TeamStore {
       `SELECT DISTINCT message_id FROM team_deliveries
        WHERE id IN (SELECT ref FROM inbox WHERE owner = 'team' AND held = 1)`,
     );
-    this.#deliveryIds = db.prepare('SELECT id FROM team_deliveries WHERE message_id = ? ORDER BY n');
+    this.#deliveryIds = db.prepare(
+      'SELECT id FROM team_deliveries WHERE message_id = ? ORDER BY n',
+    );
     this.#waiting = db.prepare(
       "SELECT count(*) FROM team_deliveries WHERE status IN ('pending', 'deferred')",
     );

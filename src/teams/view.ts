@@ -6,8 +6,10 @@ import type {
   Member,
   MemberRow,
   Message,
+  Team,
   TeamView,
 } from '../api/teams.ts';
+import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { shorten } from '../lib/shorten.ts';
 import { jsonInSlices, othersServed, slice } from '../lib/slices.ts';
@@ -24,6 +26,22 @@ const EXCERPT_CHARACTERS = 200;
 const MESSAGES_AT_ONCE = 8;
 /** So many deliveries of a message are read at once. */
 const DELIVERIES_AT_ONCE = 200;
+/** A part of a view has so many members at most, and the newest so many deliveries of each message. */
+const PART_MEMBERS = 200;
+const PART_DELIVERIES = 20;
+
+/** A part of a team, at most as much as was asked for. */
+export interface TeamPart {
+  team: Team;
+  member_count: number;
+  /** How many members come before those of this part. */
+  from: number;
+  members: MemberRow[];
+  /** Newest first, each with the cursor of what was said before; null: nothing was. */
+  messages: { message: Message; next: string | null }[];
+  deliveries: [messageId: string, deliveries: Delivery[]][];
+  latest_seq: number;
+}
 
 /**
  * A team as people and agents look at it. A large one is read in slices of the event loop: what changes meanwhile may
@@ -54,12 +72,7 @@ export class TeamViews {
     teamId: string,
     { include_delivery_map, message_limit }: QueryOf<typeof getTeamView>,
   ): Promise<TeamView> {
-    const { team, agents, latest_seq } = await this.#db.read(() => ({
-      team: this.#store.team(teamId),
-      agents: this.#store.agents(teamId),
-      // What the open group holds may be seen below: it is told of again, never missed.
-      latest_seq: this.#db.durableSeq,
-    }));
+    const { team, agents, latest_seq } = await this.#start(teamId);
     const members = await this.#members(teamId, agents);
     const messages = await this.#messages(teamId, message_limit);
     const deliveries: Record<string, Delivery[]> = {};
@@ -69,15 +82,69 @@ export class TeamViews {
     return { team, members, messages, deliveries_by_message_id, latest_seq };
   }
 
+  /** A part of that, for who can take in only so much. Throws `invalid` for a member cursor that is no member. */
+  async part(
+    teamId: string,
+    wanted: {
+      /** The members after this one; null: from the first. */
+      afterMember: string | null;
+      messageLimit: number;
+      messageCursor: string | undefined;
+    },
+  ): Promise<TeamPart> {
+    const { team, agents, latest_seq } = await this.#start(teamId);
+    const { afterMember } = wanted;
+    const from = afterMember === null ? 0 : agents.indexOf(afterMember) + 1;
+    if (afterMember !== null && from === 0)
+      throw new AppError('invalid', `"${afterMember}" is no member any more: begin without cursor`);
+    const messages = await this.#messagesFrom(teamId, wanted);
+    const deliveries: TeamPart['deliveries'] = [];
+    for (const { message } of messages) {
+      const page = await this.#db.read(() =>
+        this.#store.deliveries.page({ message_id: message.id }, PART_DELIVERIES),
+      );
+      deliveries.push([message.id, page.records.toReversed()]);
+    }
+    const members = await this.#members(teamId, agents.slice(from, from + PART_MEMBERS));
+    return { team, member_count: agents.length, from, members, messages, deliveries, latest_seq };
+  }
+
+  async #messagesFrom(
+    teamId: string,
+    { messageLimit, messageCursor }: { messageLimit: number; messageCursor: string | undefined },
+  ): Promise<TeamPart['messages']> {
+    const messages: TeamPart['messages'] = [];
+    let cursor: string | undefined = messageCursor;
+    for (let left = messageLimit; left > 0; left--) {
+      const from = cursor;
+      const { records, nextCursor } = await this.#db.read(() =>
+        this.#store.messages.page({ team_id: teamId }, 1, from),
+      );
+      for (const message of records) messages.push({ message, next: nextCursor });
+      if (nextCursor === null) break;
+      cursor = nextCursor;
+    }
+    return messages;
+  }
+
   /** A view as JSON, in pieces. */
   textInSlices(view: TeamView): AsyncIterable<string> {
     return jsonInSlices(this.#clock, view);
   }
 
+  #start(teamId: string): Promise<{ team: Team; agents: string[]; latest_seq: number }> {
+    return this.#db.read(() => ({
+      team: this.#store.team(teamId),
+      agents: this.#store.agents(teamId),
+      // What the open group holds may be seen below: it is told of again, never missed.
+      latest_seq: this.#db.durableSeq,
+    }));
+  }
+
   async #members(teamId: string, agents: readonly string[]): Promise<MemberRow[]> {
     const rows: MemberRow[] = [];
     const said = new Map<string, Message>();
-    for (let at = 0; at < agents.length; ) {
+    for (let at = 0; at < agents.length;) {
       const from = at;
       at = await this.#db.read(() =>
         slice(this.#clock, agents, from, (agent) => {

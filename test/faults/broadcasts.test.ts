@@ -7,31 +7,39 @@ import { tempDirectory } from '../support/temp.ts';
 const config = '[providers.acp]\ncommand = "sleep"\nargs = ["infinity"]\n';
 const MEMBERS = 24;
 
-test('A broadcast that a crash cuts off before its answer is taken back by the next start, and its key sends it anew.', {
-  timeout: 60_000,
-}, () =>
-  afterCrashAt('broadcast.slice', async (server, { params, say }) => {
-    const [cut] = await server.client.call(endpoints.listMessages, { params });
-    await expect
-      .poll(async () => statuses(await deliveries(server, params)), { timeout: 15_000 })
-      .toEqual(['cancelled']);
-    const [taken] = await server.client.call(endpoints.listMessages, { params });
-    expect(taken).toMatchObject({ id: cut?.id, cancelled_at: expect.any(Number) });
-    const sent = await say(server);
-    expect(sent.message.id).not.toBe(cut?.id);
-    expect(sent.deliveries).toHaveLength(MEMBERS - 1);
-    await expectAllTold(server, params, sent.message.id);
-  }));
+test(
+  'A broadcast that a crash cuts off before its answer is taken back by the next start, and its key sends it anew.',
+  {
+    timeout: 60_000,
+  },
+  () =>
+    afterCrashAt('broadcast.slice', async (server, { params, say }) => {
+      const [cut] = await server.client.call(endpoints.listMessages, { params });
+      await expect
+        .poll(async () => statuses(await deliveries(server, params)), { timeout: 15_000 })
+        .toEqual(['cancelled']);
+      const [taken] = await server.client.call(endpoints.listMessages, { params });
+      expect(taken).toMatchObject({ id: cut?.id, cancelled_at: expect.any(Number) });
+      const sent = await say(server);
+      expect(sent.message.id).not.toBe(cut?.id);
+      expect(sent.deliveries).toHaveLength(MEMBERS - 1);
+      await expectAllTold(server, params, sent.message.id);
+    }),
+);
 
-test('A broadcast that was stored when the server died is sent by the next start, once to each, and its key gives the same answer.', {
-  timeout: 60_000,
-}, () =>
-  afterCrashAt('broadcast.stored', async (server, { params, say }) => {
-    const sent = await say(server);
-    await expectAllTold(server, params, sent.message.id);
-    expect(await server.client.call(endpoints.listMessages, { params })).toHaveLength(1);
-    expect(await deliveries(server, params)).toHaveLength(MEMBERS - 1);
-  }));
+test(
+  'A broadcast that was stored when the server died is sent by the next start, once to each, and its key gives the same answer.',
+  {
+    timeout: 60_000,
+  },
+  () =>
+    afterCrashAt('broadcast.stored', async (server, { params, say }) => {
+      const sent = await say(server);
+      await expectAllTold(server, params, sent.message.id);
+      expect(await server.client.call(endpoints.listMessages, { params })).toHaveLength(1);
+      expect(await deliveries(server, params)).toHaveLength(MEMBERS - 1);
+    }),
+);
 
 interface Team {
   params: { team_id: string };
@@ -103,9 +111,12 @@ async function expectAllTold(
 ): Promise<void> {
   const query = { limit: 500, message_id };
   await expect
-    .poll(async () => statuses(await server.client.call(endpoints.listDeliveries, { params, query })), {
-      timeout: 15_000,
-    })
+    .poll(
+      async () => statuses(await server.client.call(endpoints.listDeliveries, { params, query })),
+      {
+        timeout: 15_000,
+      },
+    )
     .toEqual(['injecting']);
   const told = await server.client.call(endpoints.listDeliveries, { params, query });
   expect(new Set(told.map(({ injected_turn_id }) => injected_turn_id)).size).toBe(MEMBERS - 1);

@@ -12,7 +12,7 @@ test('A slice of work ends when its time is up, takes at least one item, and say
   const done: number[] = [];
   const stops: number[] = [];
   const clock = ticking();
-  for (let at = 0; at < items.length; ) {
+  for (let at = 0; at < items.length;) {
     at = slice(clock, items, at, (item) => done.push(item));
     stops.push(at);
   }
