@@ -193,5 +193,6 @@ function checked<T extends z.ZodType>(schema: T, args: unknown): z.output<T> {
 }
 
 function noTool(name: string): ToolError {
-  return new ToolError('not_found', `no tool "${name}"; see /v1/mcp/capabilities`);
+  const known = Object.values(toolNamespaces).flatMap((tools) => Object.keys(tools));
+  return new ToolError('not_found', `no tool "${name}"; there are: ${known.join(', ')}`);
 }

@@ -83,7 +83,13 @@ export class Inbox {
   /** Whether something for the session would be its turn at once. */
   isFree(sessionId: string): boolean {
     const session = this.#given.sessions.sessions.get(sessionId);
-    return session?.status === 'ready' && !this.#isPaused(sessionId);
+    return session?.status === 'ready' && !this.isPaused(sessionId);
+  }
+
+  /** Whether a session is left alone: it was stopped, or no agent could be had for it just now. */
+  isPaused(sessionId: string): boolean {
+    const pause = this.#store.pause(sessionId);
+    return pause !== undefined && (pause.until === null || pause.until > this.#given.clock.now());
   }
 
   /** What waits for a session becomes its turn, if it is idle and nothing says to leave it alone. */
@@ -207,11 +213,6 @@ export class Inbox {
     const { db, requestInterrupt, interrupt } = this.#given;
     const asked = requestInterrupt(turn);
     db.whenDurable(() => interrupt(asked));
-  }
-
-  #isPaused(sessionId: string): boolean {
-    const pause = this.#store.pause(sessionId);
-    return pause !== undefined && (pause.until === null || pause.until > this.#given.clock.now());
   }
 
   #backOff(sessionId: string): void {

@@ -3,7 +3,17 @@ import type { Delivery, Message } from '../api/teams.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Inbox, InboxOwner } from '../sessions/inbox.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import { cancel, defer, endOf, fail, type Failure, finish, inject, injected } from './delivery.ts';
+import {
+  cancel,
+  defer,
+  endOf,
+  fail,
+  type Failure,
+  finish,
+  inject,
+  injected,
+  retry,
+} from './delivery.ts';
 import type { TeamStore } from './store.ts';
 import { wordsOf } from './words.ts';
 
@@ -62,10 +72,20 @@ export class Dispatcher {
     this.#inbox.look(delivery.recipient_agent_id);
   }
 
-  /** A delivery is tried again: its recipient is spoken to. */
-  retry(delivery: Delivery): void {
+  /**
+   * A delivery is tried again: its recipient is spoken to. For one that waits because its recipient is left alone,
+   * that is all it takes. Throws `delivery_state` where there is nothing to try again.
+   */
+  retry(waiting: Delivery): void {
+    const { recipient_agent_id: recipient } = waiting;
+    if (waiting.status === 'pending' && this.#inbox.isPaused(recipient)) {
+      this.#inbox.wake(recipient);
+      this.#inbox.look(recipient);
+      return;
+    }
+    const delivery = retry(waiting, this.#clock.now());
     this.#store.moveDelivery(delivery);
-    this.#inbox.wake(delivery.recipient_agent_id);
+    this.#inbox.wake(recipient);
     this.dispatch(delivery, this.#store.message(delivery.team_id, delivery.message_id));
   }
 

@@ -19,7 +19,7 @@ import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import type { RecordPage } from '../store/records.ts';
 import { AT_ONCE, type Broadcasts } from './broadcasts.ts';
-import { type Failure, newDelivery, retry, waits } from './delivery.ts';
+import { type Failure, newDelivery, waits } from './delivery.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { TeamStore } from './store.ts';
 import { assertIn } from './team.ts';
@@ -152,7 +152,7 @@ export class MessageService {
     return this.#db.transact(() => {
       this.#store.openTeam(teamId);
       const delivery = this.#store.delivery(teamId, deliveryId);
-      this.#dispatcher.retry(retry(delivery, this.#clock.now()));
+      this.#dispatcher.retry(delivery);
       const now = this.#store.delivery(teamId, deliveryId);
       keep(now);
       return now;

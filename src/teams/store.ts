@@ -132,9 +132,10 @@ export class TeamStore {
     this.#append(kind, team.id, { team });
   }
 
-  addMember(member: Member): void {
+  /** `operationId`: the spawn that made it a member; null: it was there before. */
+  addMember(member: Member, operation_id: string | null = null): void {
     this.#members.insert(member);
-    this.#appendOf('team.member_joined', member, { member });
+    this.#appendOf('team.member_joined', member, { member, operation_id });
   }
 
   removeMember(member: Member): void {
