@@ -52,8 +52,8 @@ export const largeTeam: Workload = {
 };
 
 interface Requests {
-  broadcast(): Promise<void>;
-  view(): Promise<void>;
+  broadcast: () => Promise<void>;
+  view: () => Promise<void>;
 }
 
 async function teamOf({ client, url, token, directory }: TestServer): Promise<Requests> {

@@ -5,7 +5,7 @@ const names: readonly FrameName[] = ['team_message', 'process_exit', 'process_ou
 
 /** Invisible characters, which a reader passes over, may stand anywhere in a name. */
 const anyFrame = new RegExp(
-  `<(?=[\\s\\p{Cf}/]*(?:${names.map((name) => [...name].join('\\p{Cf}*')).join('|')}))`,
+  `<(?=[\\s\\p{Cf}/]*(?:${names.map((name) => name.split('').join('\\p{Cf}*')).join('|')}))`,
   'giu',
 );
 

@@ -58,7 +58,7 @@ export class Inbox {
   #isOpen = false;
   /** Sessions whose inbox is to be looked into again, and the work on them. */
   #due: string[] = [];
-  #looking: Promise<void> | undefined;
+  #isLooking = false;
 
   constructor(given: Dependencies) {
     this.#given = given;
@@ -225,23 +225,31 @@ export class Inbox {
 
   #lookAgain(sessionId: string): void {
     this.#due.push(sessionId);
-    this.#looking ??= this.#lookIntoDue()
-      .catch((error: unknown) =>
-        this.#given.logger.error({ err: error }, 'an inbox could not be looked into'),
-      )
-      .finally(() => (this.#looking = undefined));
+    this.#lookIntoDue().catch((error: unknown) =>
+      this.#given.logger.error({ err: error }, 'an inbox could not be looked into'),
+    );
   }
 
   /** There may be many: each slice is a transaction, and others are served in between. */
   async #lookIntoDue(): Promise<void> {
-    const { db, clock } = this.#given;
-    while (this.#isOpen && this.#due.length > 0) {
-      const due = this.#due.splice(0);
-      for (let at = 0; at < due.length && this.#isOpen;) {
-        const from = at;
-        at = await db.transact(() => slice(clock, due, from, (id) => this.look(id)));
-        if (at < due.length) await othersServed();
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      for (let due = this.#due; this.#isOpen && due.length > 0; due = this.#due) {
+        this.#due = [];
+        await this.#lookIntoAll(due);
       }
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  async #lookIntoAll(sessionIds: readonly string[]): Promise<void> {
+    const { db, clock } = this.#given;
+    for (let at = 0; at < sessionIds.length && this.#isOpen;) {
+      const from = at;
+      at = await db.transact(() => slice(clock, sessionIds, from, (id) => this.look(id)));
+      if (at < sessionIds.length) await othersServed();
     }
   }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { withServer } from '../support/server.ts';
 import { openSession } from '../support/turns.ts';
-import { cadreOn, startCadre } from './support/cadre.ts';
+import { cadreOn } from './support/cadre.ts';
 
 describe('cadre diagnostics', () => {
   test('shows each part of how the server is, as lines and as JSON.', { timeout: 60_000 }, () =>
@@ -36,10 +36,8 @@ test('One item of a turn is shown whole by cadre sessions item.', { timeout: 60_
   withServer(async (server) => {
     const cadre = cadreOn(server);
     const { id } = await openSession(server.client, server.directory);
-    const sent = startCadre(server.directory, [
-      ...['--data-dir', server.directory, 'sessions', 'send', id, 'say "hello"'],
-    ]);
-    expect((await sent.ended).code).toBe(0);
+    const sent = await cadre(['sessions', 'send', id, 'say "hello"']);
+    expect(sent.code).toBe(0);
     const session = await server.client.call(endpoints.getSession, { params: { session_id: id } });
     const params = { session_id: id, turn_id: session.last_turn_id ?? '' };
     const items = await server.client.call(endpoints.listItems, { params });

@@ -56,7 +56,7 @@ async function afterCrashAt(
   let server = await startServer(place.path, { config, env });
   try {
     const team = await teamOn(server);
-    await expect(team.say(server)).rejects.toThrow();
+    await expect(team.say(server)).rejects.toThrow('fetch failed');
     await server.exited;
     server.client.close();
     server = await startServer(place.path, { config });
