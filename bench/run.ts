@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { acknowledgedWrites } from './workloads/acknowledged-writes.ts';
 import { coldStart } from './workloads/cold-start.ts';
 import { fanOut } from './workloads/fan-out.ts';
+import { largeTeam } from './workloads/large-team.ts';
 import { shortCommands } from './workloads/short-commands.ts';
 import { turnInside } from './workloads/turn-inside.ts';
 import { warmStart } from './workloads/warm-start.ts';
@@ -11,6 +12,7 @@ const workloads: Record<string, Workload> = {
   'acknowledged-writes': acknowledgedWrites,
   'cold-start': coldStart,
   'fan-out': fanOut,
+  'large-team': largeTeam,
   'short-commands': shortCommands,
   'turn-inside': turnInside,
   'warm-start': warmStart,

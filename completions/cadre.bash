@@ -18,6 +18,8 @@ _cadre_offers() {
 	top		what goes on, as it goes on: sessions, what waits for an answer, processes
 	status		how the server is doing
 	completion		print the script that completes cadre in a shell
+	diagnostics		how the server is, part by part
+	metrics		the figures of the server, as Prometheus reads them
 	version		the version of this program
 	help		display help for command
 	-V		show the version
@@ -49,6 +51,7 @@ cadre sessions
 	send		send a turn and stream what comes of it
 	turns		list the turns of a session, newest first
 	items		show what a turn said and did, whole
+	item		show one thing that a turn said or did, whole
 	interrupt		ask for the running turn to end
 	close		close a session for good
 	resume		bring a failed session back, if its provider still has it
@@ -80,6 +83,10 @@ cadre sessions turns
 cadre sessions items
 		<session>
 		<turn>
+cadre sessions item
+		<session>
+		<item>
+	--turn	<turn>	the turn it is of (default: the most recent)
 cadre sessions interrupt
 		<session>
 		<turn>
@@ -230,13 +237,14 @@ cadre teams
 	remove		take a session out of a team
 	lead		make a member the lead
 	spawn		open a session as a member of a team
+	interrupt-all		ask for the turns of all members to end
 	message		say something to a member
 	broadcast		say something to all members
 	view		show who is in a team, what they do, and what was said last
+	messages		list what was said in a team, newest first
 	deliveries		list deliveries, newest first
 	retry		try a delivery again
 	cancel		take a message back from those who have not got it
-	interrupt-all		ask for the turns of all members to end
 	help		display help for command
 cadre teams list
 	--limit	<n>	how many at most
@@ -269,7 +277,13 @@ cadre teams spawn
 	--preset	<name>	one of teams.model_presets, instead of provider and model
 	--permission-mode	<mode>	what the agent may do
 	--worktree	<name>	let it work in a git worktree, made where there is none
+	--branch-prefix	<prefix>	what the branch of that worktree begins with
+	--base	<ref>	what that branch starts from
+	--no-init		do not run the init script of the repository
+	--metadata	<json>	any JSON, stored with the session
 	--image	<file>...	an image to show the agent
+cadre teams interrupt-all
+		<team>
 cadre teams message
 		<team>
 		<recipient>
@@ -277,6 +291,8 @@ cadre teams message
 	--from	<session>	who says it (default: the lead)
 	--priority	high|normal|low
 	--policy	non_interrupting|start_new_turn_only|interrupt_after_tool_boundary|immediate_interrupt	whether it waits for the recipient
+	--reply-to	<message>	the message that this answers
+	--correlation-id	<id>	a name for what belongs together
 	--image	<file>...	an image to show the recipient
 cadre teams broadcast
 		<team>
@@ -284,14 +300,22 @@ cadre teams broadcast
 	--from	<session>	who says it (default: the lead)
 	--priority	high|normal|low
 	--policy	non_interrupting|start_new_turn_only|interrupt_after_tool_boundary|immediate_interrupt	whether it waits for the recipient
+	--reply-to	<message>	the message that this answers
+	--correlation-id	<id>	a name for what belongs together
 	--image	<file>...	an image to show the recipient
 	--include-sender		to the sender, too
 cadre teams view
 		<team>
 	--limit	<n>	how many messages at most
+	--watch		show it again whenever something has changed, until it is interrupted
+cadre teams messages
+		<team>
+	--limit	<n>	how many at most
 cadre teams deliveries
 		<team>
 	--status	pending|deferred|injecting|injected|failed|cancelled
+	--to	<session>	only to this member
+	--message	<message>	only of this message
 	--limit	<n>	how many at most
 cadre teams retry
 		<team>
@@ -299,8 +323,6 @@ cadre teams retry
 cadre teams cancel
 		<team>
 		<message>
-cadre teams interrupt-all
-		<team>
 cadre teams help
 		<command>
 cadre events
@@ -327,7 +349,7 @@ cadre mcp tools
 cadre mcp call
 		<tool>
 	--as	<session>	the session that calls: its id, or the end of it
-	--arg	<name=value>	an argument; JSON where it is JSON, else text
+	--arg	<name=value>	an argument: text where the tool takes text, else JSON
 	--args	<json>	all arguments, as one object
 cadre mcp help
 		<command>
@@ -377,6 +399,25 @@ cadre top
 cadre status
 cadre completion
 		bash|zsh|fish
+cadre diagnostics
+	all		everything at once
+	recovery		what the last start found and mended
+	providers		how each provider is, and its agents
+	processes		how many processes run, wait and ended how
+	worktrees		how many worktrees there are, by status
+	comms		how many teams, messages and deliveries there are
+	storage		how much is stored, and how much may be
+	help		display help for command
+cadre diagnostics all
+cadre diagnostics recovery
+cadre diagnostics providers
+cadre diagnostics processes
+cadre diagnostics worktrees
+cadre diagnostics comms
+cadre diagnostics storage
+cadre diagnostics help
+		<command>
+cadre metrics
 cadre version
 cadre help
 		<command>

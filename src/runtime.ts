@@ -64,6 +64,7 @@ import type { FileSystem } from './store/host-files.ts';
 import { lockDirectory } from './store/lock.ts';
 import { readEpoch } from './store/migrate.ts';
 import { Dispatcher } from './teams/dispatcher.ts';
+import { Broadcasts } from './teams/broadcasts.ts';
 import { MessageService } from './teams/messages.ts';
 import { TeamService } from './teams/service.ts';
 import { SpawnService } from './teams/spawn.ts';
@@ -214,6 +215,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     gateway: () => gateway,
     tokens: sessionTokens,
     url: () => config.public_base_url ?? url,
+    clock,
   });
   const providers = new ProviderRegistry(
     options.providers ?? configuredProviders(config, { supervisor, clock, toolsFor }),
@@ -403,11 +405,21 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     ids,
     assertRoom: () => budget.assertRoom(),
   });
+  const broadcasts = new Broadcasts({
+    db,
+    store: teamStore,
+    dispatcher,
+    clock,
+    ids,
+    failpoint,
+    logger,
+  });
   const messages = new MessageService({
     db,
     store: teamStore,
     sessions: sessionStore,
     dispatcher,
+    broadcasts,
     blobs,
     clock,
     ids,
@@ -439,6 +451,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     store: teamStore,
     sessions: sessionStore,
     worktrees: worktreeStore,
+    clock,
   });
   const teamwork = { teams, messages, spawns, views };
   const keptAnswers = new KeptAnswers({ db, clock });
@@ -525,6 +538,9 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const undone = spawns
     .undoLeft()
     .catch((error: unknown) => logger.error({ err: error }, 'spawns could not be undone'));
+  const takenUp = broadcasts
+    .takeUp()
+    .catch((error: unknown) => logger.error({ err: error }, 'broadcasts could not be taken up'));
   for (const approval of sessionStore.allPendingApprovals()) desk.watchExpiry(approval);
   const verifying = new AbortController();
   const verified = verifySessions({
@@ -592,6 +608,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     await processesEnded;
     await endWorktrees(hurry);
     await undone;
+    await takenUp;
+    await broadcasts.stop();
     await spawns.idle();
     await verified;
     await supervisor.endAll(hurry.aborted ? 0 : CHILD_GRACE_MS);

@@ -37,13 +37,31 @@ export type ToolEnvelope = z.output<typeof toolEnvelope>;
 /** The first part of the name of each tool. */
 export const toolNamespaceNames = ['cadre_process', 'cadre_team'] as const;
 
+const toolAnnotations = z
+  .looseObject({
+    title: z.string(),
+    readOnlyHint: z.boolean(),
+    destructiveHint: z.boolean(),
+    idempotentHint: z.boolean(),
+    openWorldHint: z.boolean(),
+  })
+  .meta({
+    id: 'ToolAnnotations',
+    description: 'As in MCP: what a client may tell its user before it calls the tool.',
+  });
+
 const toolInfo = z
   .looseObject({
     name: z.string(),
+    title: z.string(),
     description: z.string(),
     input_schema: z.record(z.string(), z.unknown()).describe('JSON Schema of its args.'),
+    output_schema: z
+      .record(z.string(), z.unknown())
+      .describe('JSON Schema of the envelope where it succeeds.'),
+    annotations: toolAnnotations,
   })
-  .meta({ id: 'ToolInfo', description: 'A tool, and what it takes.' });
+  .meta({ id: 'ToolInfo', description: 'A tool, what it takes, and what it gives.' });
 export type ToolInfo = z.output<typeof toolInfo>;
 
 const toolNamespace = z

@@ -43,6 +43,7 @@ const envelope = z.looseObject({ process: processRecord });
 const logPart = z
   .looseObject({
     content: z.string(),
+    offset: z.int().describe('Which byte of all that was printed the content begins with.'),
     bytes: z.int(),
     total_bytes: z.int().describe('All that was printed.'),
     truncated: z.boolean().describe('The content is not all that was printed.'),

@@ -101,6 +101,13 @@ const imageInline = z
   .meta({ id: 'ImageInline', description: 'An image in the request.' });
 
 /** One piece of what is said to an agent, as a client sends it. */
+/** The same, of which no text is blank. */
+export const saidItem = z.union([
+  textInput.extend({ text: z.string().regex(/\S/, 'is blank: say something') }),
+  imageByPath,
+  imageInline,
+]);
+
 export const inputItem = z.union([textInput, imageByPath, imageInline]).meta({
   id: 'InputItem',
   description: 'One piece of what is said to an agent.',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { failure, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { reference, worktree, worktreeName } from './worktrees.ts';
-import { inputItem, providerId, session, storedImage, storedInputItem } from './sessions.ts';
+import { providerId, saidItem, session, storedImage, storedInputItem } from './sessions.ts';
 
 export const priority = z.enum(['high', 'normal', 'low']);
 export const policy = z
@@ -142,10 +142,11 @@ export const imagePaths = z
   .nullish()
   .describe('Images on the machine of the server; they are copied.');
 
-const said = {
+/** Fields of messages. */
+export const said = {
   sender_agent_id: z.string(),
   input: z
-    .union([inputItem, z.array(inputItem).min(1)])
+    .union([saidItem, z.array(saidItem).min(1)])
     .describe('One object, or an array of them: a single object stands for an array of one.'),
   image_paths: imagePaths,
   priority: priority.nullish().describe('Default: normal.'),
@@ -269,7 +270,11 @@ export const spawnMember = endpoint({
     permission_mode: z.string().min(1).nullish(),
     metadata: z.unknown().optional(),
     title: memberTitle,
-    prompt: z.string().min(1).nullish().describe('Its first message.'),
+    prompt: z
+      .string()
+      .regex(/\S/, 'is empty: say something, or leave it out')
+      .nullish()
+      .describe('Its first message.'),
     image_paths: imagePaths,
     worktree: worktreeWish.nullish(),
   }),
@@ -348,6 +353,7 @@ export const listDeliveries = endpoint({
   query: {
     status: deliveryStatus.optional().describe('Only deliveries with this status.'),
     message_id: z.string().optional().describe('Only of this message.'),
+    recipient_agent_id: z.string().optional().describe('Only to this session.'),
     ...pageQuery,
   },
   response: z.array(delivery),

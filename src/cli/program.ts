@@ -27,6 +27,8 @@ const commands: Record<string, () => Promise<Register>> = {
   status: async () => (await import('./commands/status.ts')).statusCommand,
   completion: async () =>
     (await import('./commands/completion.ts')).completionCommand(createProgram),
+  diagnostics: async () => (await import('./commands/diagnostics.ts')).diagnosticsCommands,
+  metrics: async () => (await import('./commands/diagnostics.ts')).metricsCommand,
   version: async () => (await import('./commands/version.ts')).versionCommand,
   'demo-agent': async () => (await import('./commands/demo-agent.ts')).demoAgentCommand,
 };

@@ -1,6 +1,8 @@
 import type { ToolEnvelope } from '../api/gateway.ts';
+import type { Clock } from '../lib/clock.ts';
 import { selfCommand } from '../lib/self.ts';
 import type { AgentTools, ToolChannel } from '../providers/provider.ts';
+import type { ToolBackend } from '../sidecar/tool-server.ts';
 import { failureOf } from './envelope.ts';
 import type { ToolGateway } from './service.ts';
 import type { SessionTokens } from './session-tokens.ts';
@@ -10,6 +12,7 @@ export function agentTools(given: {
   gateway: () => ToolGateway;
   tokens: SessionTokens;
   url: () => string;
+  clock: Clock;
 }): (sessionId: string) => AgentTools {
   return (sessionId) => {
     const { file: command, args } = selfCommand();
@@ -23,23 +26,28 @@ export function agentTools(given: {
           CADRE_SESSION_ID: sessionId,
         },
       },
-      connect: (send) => connectDirectly(given.gateway(), sessionId, send),
+      connect: (send) =>
+        connectDirectly({ gateway: given.gateway(), clock: given.clock }, sessionId, send),
     };
   };
 }
 
 /** An MCP server in this process. What implements it is loaded with the first of them. */
 function connectDirectly(
-  gateway: ToolGateway,
+  { gateway, clock }: { gateway: ToolGateway; clock: Clock },
   sessionId: string,
   send: (message: object) => void,
 ): ToolChannel {
-  const serving = import('../sidecar/tool-server.ts').then(({ DirectTransport, serveTools }) => {
+  const serving = Promise.all([
+    import('../sidecar/tool-server.ts'),
+    import('../sidecar/transports.ts'),
+  ]).then(([{ serveTools }, { DirectTransport }]) => {
     const transport = new DirectTransport(send);
-    void serveTools(transport, {
+    const backend: ToolBackend = {
       list: () => Promise.resolve(gateway.capabilities().namespaces.flatMap(({ tools }) => tools)),
       call: (tool, args, gone) => callAs(gateway, sessionId, { tool, args }, gone),
-    });
+    };
+    void serveTools(transport, backend, clock);
     return transport;
   });
   return {

@@ -52,9 +52,24 @@ const codes: Record<ErrorCode, ToolErrorCode> = {
 /** Why a tool failed; null for a bug, of which callers are told nothing but that it was one. */
 export function failureOf(error: unknown): (ToolEnvelope & { ok: false }) | null {
   if (error instanceof ToolError) return failure(error.code, error.message);
-  if (error instanceof AppError) return failure(codes[error.code], error.message);
+  if (error instanceof AppError) return failure(codes[error.code], forAgents(error.message));
   return null;
 }
+
+/** Where a person is sent to a command, an agent is sent to the tool that shows the same, if there is one. */
+function forAgents(message: string): string {
+  return message.replaceAll(commandHint, (_hint, noun: string) => {
+    const tool = toolOf[noun];
+    return tool === undefined ? '' : `; see ${tool}`;
+  });
+}
+
+const commandHint = /[;:,]?\s+(?:or\s+)?(?:see|try)\s+cadre\s+([a-z]+)(?:\s+-{0,2}[a-z]+)*/g;
+
+const toolOf: Readonly<Record<string, string>> = {
+  teams: 'cadre_team_status',
+  processes: 'cadre_process_status',
+};
 
 export function failure(code: ToolErrorCode, message: string): ToolEnvelope & { ok: false } {
   return { ok: false, error: { code, message } };

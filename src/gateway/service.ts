@@ -2,13 +2,14 @@ import type { z } from 'zod';
 import type { BodyOf, ResponseOf } from '../api/endpoint.ts';
 import type { getCapabilities, invokeTool, ToolEnvelope } from '../api/gateway.ts';
 import type { Session } from '../api/sessions.ts';
-import { listed } from '../api/tools.ts';
+import { listed, toolNamespaces } from '../api/tools.ts';
 import { AppError } from '../errors.ts';
 import { digestOf, type KeptAnswers } from '../idempotency/kept-answers.ts';
 import type { Logger } from '../lib/log.ts';
 import { explain, inWords } from '../lib/explain.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
+import { ANSWER_BYTES, fitted } from './bounded.ts';
 import { failure, failureOf, ToolError } from './envelope.ts';
 import type { Caller, Toolkit } from './toolkit.ts';
 
@@ -123,7 +124,7 @@ export class ToolGateway {
       if (!description || !run) throw noTool(call.tool);
       const args = checked(description.args, call.args);
       const result = await run(args as never, caller);
-      return { ok: true, result };
+      return { ok: true, result: fitted(result, roomFor(call.args)) as Record<string, unknown> };
     } catch (error) {
       return this.#told(error);
     }
@@ -143,6 +144,12 @@ export class ToolGateway {
     this.#logger.error({ err: error }, 'a tool failed on a bug');
     return failure('internal', 'internal error: the server log has the details');
   }
+}
+
+/** The room of an answer: tools bound their own; this holds for one that forgets. JSON writes a byte in six at most. */
+function roomFor({ max_bytes }: Record<string, unknown>): number {
+  const asked = typeof max_bytes === 'number' ? 2 * 6 * max_bytes : 0;
+  return ANSWER_BYTES + asked;
 }
 
 const CUT_OFF = failure(
@@ -187,5 +194,6 @@ function checked<T extends z.ZodType>(schema: T, args: unknown): z.output<T> {
 }
 
 function noTool(name: string): ToolError {
-  return new ToolError('not_found', `no tool "${name}"; see /v1/mcp/capabilities`);
+  const known = Object.values(toolNamespaces).flatMap((tools) => Object.keys(tools));
+  return new ToolError('not_found', `no tool "${name}"; there are: ${known.join(', ')}`);
 }

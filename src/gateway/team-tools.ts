@@ -7,14 +7,17 @@ import type { Clock } from '../lib/clock.ts';
 import type { MessageService } from '../teams/messages.ts';
 import type { TeamService } from '../teams/service.ts';
 import type { SpawnService } from '../teams/spawn.ts';
-import type { TeamViews } from '../teams/view.ts';
+import type { TeamPart, TeamViews } from '../teams/view.ts';
 import { failureOf, ToolError } from './envelope.ts';
+import { ANSWER_BYTES, bounded, type LeftOut } from './bounded.ts';
 import type { Gatekeeper } from './gatekeeper.ts';
 import type { TeamGate } from './team-gate.ts';
-import { type Caller, type Toolkit, toolkit } from './toolkit.ts';
+import { type Answer, type Caller, type Toolkit, toolkit } from './toolkit.ts';
 
-/** So many messages are shown at once. */
-const SHOWN = 50;
+/** So many messages are shown at once, where the caller names no other number. */
+const SHOWN = 20;
+/** The most that members take of an answer that shows messages, too. */
+const MEMBERS_SHARE = 0.6;
 /** A caller waits for a spawn so long; its end is told by an event. */
 const SPAWN_WAIT_MS = 50_000;
 const EVERYONE = 'broadcast';
@@ -43,9 +46,14 @@ export function teamToolkit(given: {
       settings().enabled ? null : 'the team tools are switched off: see teams.enabled',
     descriptions: toolNamespaces.cadre_team,
     runs: {
-      async cadre_team_status({ team_id }, { session }) {
-        const { id } = await teamOf(team_id, session);
-        return views.view(id, { include_delivery_map: true, message_limit: SHOWN });
+      async cadre_team_status(args, { session }) {
+        const { id } = await teamOf(args.team_id, session);
+        const part = await views.part(id, {
+          afterMember: args.member_cursor ?? null,
+          messageLimit: args.message_limit ?? SHOWN,
+          messageCursor: args.message_cursor ?? undefined,
+        });
+        return statusOf(part, args.max_bytes ?? ANSWER_BYTES);
       },
 
       async cadre_team_message({ team_id, ...args }, caller) {
@@ -59,7 +67,9 @@ export function teamToolkit(given: {
           input: { type: 'text' as const, text: message },
           image_paths: absolute(image_paths, session),
         };
-        return messages.sayAsAgent(id, draft, () => gate.message(caller, { ...args, team_id: id }));
+        const admit = () => gate.message(caller, { ...args, team_id: id });
+        const sent = await messages.sayAsAgent(id, draft, admit);
+        return bounded({ message: sent.message }, { deliveries: { items: sent.deliveries } });
       },
 
       async cadre_team_manage({ team_id, remove_agent_ids: leaving, ...adding }, caller) {
@@ -75,7 +85,7 @@ export function teamToolkit(given: {
         assertMayRemove(team, leaving, session);
         const results = [];
         for (const agent_id of leaving) results.push(await remove(team, agent_id));
-        return { results };
+        return bounded({}, { results: { items: results } });
       },
     },
   });
@@ -123,7 +133,7 @@ export function teamToolkit(given: {
       () => ({}),
     );
     try {
-      return await Promise.race([done, limit]);
+      return bounded(await Promise.race([done, limit]), {});
     } finally {
       late.abort();
     }
@@ -150,6 +160,46 @@ export function teamToolkit(given: {
       return { agent_id, ok: false, error: failed.error };
     }
   }
+}
+
+/** Members first, then what was said, newest first, then what became of it. */
+function statusOf(part: TeamPart, bytes: number): Answer {
+  const { team, member_count, latest_seq, from, members, messages, deliveries } = part;
+  const more = messages.at(-1)?.next ?? null;
+  const answer = bounded(
+    { team, member_count, latest_seq },
+    {
+      members: {
+        items: members,
+        total: member_count - from,
+        share: messages.length > 0 ? MEMBERS_SHARE : 1,
+        next: (shown) => ({
+          member_cursor: members[shown - 1]?.agent_id ?? null,
+          message_limit: 0,
+        }),
+      },
+      messages: {
+        items: messages.map(({ message }) => message),
+        total: more === null ? messages.length : null,
+        next: (shown) => ({ message_cursor: messages[shown - 1]?.next ?? null }),
+      },
+      deliveries_by_message_id: { items: deliveries, isMap: true },
+    },
+    bytes,
+  );
+  const told = new Map(deliveries);
+  const untold = messages.reduce(
+    (sum, { message: { id, recipient_agent_ids: all } }) =>
+      sum + Math.max(0, all.length - (told.get(id)?.length ?? 0)),
+    0,
+  );
+  const { left_out } = answer as { left_out: LeftOut[] | null };
+  if (untold > 0)
+    answer.left_out = [
+      ...(left_out ?? []),
+      { what: 'older deliveries of broadcasts', count: untold, next: null },
+    ];
+  return answer;
 }
 
 interface AddArgs {

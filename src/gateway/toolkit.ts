@@ -10,10 +10,13 @@ export interface Caller {
   gone: AbortSignal;
 }
 
+/** What a tool gives. */
+export type Answer = Record<string, unknown>;
+
 /** A tool as it runs. Its arguments have been checked. Throws ToolError or AppError. */
 type Run<Description> =
   Description extends ToolDescription<infer Args>
-    ? (args: z.output<Args>, caller: Caller) => Promise<Record<string, unknown>>
+    ? (args: z.output<Args>, caller: Caller) => Promise<Answer>
     : never;
 
 /** What the tools of a namespace do. */
@@ -25,7 +28,7 @@ export interface Toolkit {
   /** Why none of them may be called just now; null: they may. */
   disabled(): string | null;
   descriptions: Readonly<Record<string, ToolDescription>>;
-  runs: Readonly<Record<string, (args: never, caller: Caller) => Promise<Record<string, unknown>>>>;
+  runs: Readonly<Record<string, (args: never, caller: Caller) => Promise<Answer>>>;
 }
 
 /** Every description with what it does: the compiler keeps the two complete. */

@@ -185,6 +185,9 @@ function send(reply: FastifyReply, endpoint: Endpoint, result: unknown): Fastify
   if (endpoint.status === 204) return reply.code(204).send();
   if (endpoint.answers === 'text') return reply.send(result);
   if (endpoint.answers === 'bytes') return reply.type('application/octet-stream').send(result);
+  // JSON in pieces, of a handler that serves others in between.
+  if (result instanceof Readable)
+    return reply.code(endpoint.status).type('application/json; charset=utf-8').send(result);
   return sendJson(
     reply,
     endpoint.status,

@@ -5,6 +5,8 @@ export type FailpointName =
   | 'sync.after'
   | 'checkpoint.before'
   | 'checkpoint.after'
+  | 'broadcast.slice'
+  | 'broadcast.stored'
   | 'child.gated'
   | 'child.registered'
   | 'spawn.begun'

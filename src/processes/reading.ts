@@ -39,16 +39,20 @@ export async function readPrinted(
   };
 }
 
-/** The end of a log within both bounds, in whole characters. Reads no more of the file than that. */
+/**
+ * The end of a log, or of what was printed before a byte of it, within both bounds and in whole characters. Reads no
+ * more of the file than that.
+ */
 export async function readTail(
   path: string,
-  bounds: { lines: number; bytes: number },
-): Promise<LogPart> {
+  bounds: { lines: number; bytes: number; before?: number | undefined },
+): Promise<LogPart & { offset: number }> {
   const { total, truncated } = await measureLog(path);
+  const end = Math.min(bounds.before ?? total, total);
   const { from, bytes } =
     bounds.lines === 0
-      ? { from: total, bytes: Buffer.alloc(0) }
-      : await readLogEnd(path, bounds.bytes);
+      ? { from: end, bytes: Buffer.alloc(0) }
+      : await readBefore(path, end, bounds.bytes, end === total);
   const begin = from === 0 ? 0 : continuationBytes(bytes);
   const whole = bytes.subarray(begin, bytes.length - incompleteBytes(bytes));
   const tail = lastLines(whole, bounds.lines);
@@ -57,7 +61,20 @@ export async function readTail(
     bytes: tail.length,
     total_bytes: total,
     truncated: truncated || tail.length < total,
+    offset: from + begin + whole.length - tail.length,
   };
+}
+
+async function readBefore(
+  path: string,
+  end: number,
+  limit: number,
+  isEnd: boolean,
+): Promise<LogRange> {
+  if (isEnd) return readLogEnd(path, limit);
+  const range = await readLog(path, Math.max(0, end - limit), Math.min(limit, end));
+  // What lay there may have been dropped, so that only what follows is left.
+  return { from: range.from, bytes: range.bytes.subarray(0, Math.max(0, end - range.from)) };
 }
 
 /** Whether a log has a line with that text in it. */

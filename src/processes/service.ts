@@ -152,11 +152,12 @@ export class ProcessService {
 
   async logs(
     id: string,
-    query: QueryOf<typeof getProcessLogs>,
+    query: QueryOf<typeof getProcessLogs> & { before_byte?: number | undefined },
   ): Promise<ResponseOf<typeof getProcessLogs>> {
     const process = await this.get(id, query.session_id);
     const { process_id } = process;
-    const bounds = { lines: query.tail_lines, bytes: query.max_bytes };
+    const { tail_lines: lines, max_bytes: bytes, before_byte: before } = query;
+    const bounds = { lines, bytes, before };
     const part = async (stream: StreamName) => {
       if (query.stream !== 'both' && query.stream !== stream) return null;
       const tail = await readTail(this.#runner.logPath(process_id, stream), bounds);

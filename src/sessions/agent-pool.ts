@@ -1,5 +1,6 @@
 import type { Session } from '../api/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
+import { othersServed } from '../lib/slices.ts';
 import type { Agent, AgentSink, Provider } from '../providers/provider.ts';
 import type { TurnOutput } from './output.ts';
 
@@ -44,6 +45,8 @@ export class AgentPool {
   #moving = 0;
   /** Those of them that end to make room. */
   #leaving = 0;
+  /** To start a process holds the event loop for milliseconds: of many starts, each has a turn of it to itself. */
+  #lastStart = Promise.resolve();
 
   constructor(given: {
     clock: Clock;
@@ -90,7 +93,9 @@ export class AgentPool {
     const provider = this.#providerOf(session);
     await this.#barred.get(session.id);
     await this.#room(signal);
+    this.#lastStart = this.#lastStart.then(othersServed);
     try {
+      await this.#lastStart;
       return await this.#open(session, provider, sinkFor, signal);
     } finally {
       this.#moving--;

@@ -2,6 +2,7 @@ import type { Session, StoredInputItem, Turn } from '../api/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
+import { othersServed, slice } from '../lib/slices.ts';
 import type { Database } from '../store/database.ts';
 import { InboxStore, type InboxEntry, type NewEntry } from './inbox-store.ts';
 import { beginTurn } from './session.ts';
@@ -55,6 +56,9 @@ export class Inbox {
   readonly #owners = new Map<string, InboxOwner>();
   /** Until the server listens, and from when it stops, nothing becomes a turn. */
   #isOpen = false;
+  /** Sessions whose inbox is to be looked into again, and the work on them. */
+  #due: string[] = [];
+  #isLooking = false;
 
   constructor(given: Dependencies) {
     this.#given = given;
@@ -79,7 +83,13 @@ export class Inbox {
   /** Whether something for the session would be its turn at once. */
   isFree(sessionId: string): boolean {
     const session = this.#given.sessions.sessions.get(sessionId);
-    return session?.status === 'ready' && !this.#isPaused(sessionId);
+    return session?.status === 'ready' && !this.isPaused(sessionId);
+  }
+
+  /** Whether a session is left alone: it was stopped, or no agent could be had for it just now. */
+  isPaused(sessionId: string): boolean {
+    const pause = this.#store.pause(sessionId);
+    return pause !== undefined && (pause.until === null || pause.until > this.#given.clock.now());
   }
 
   /** What waits for a session becomes its turn, if it is idle and nothing says to leave it alone. */
@@ -109,8 +119,9 @@ export class Inbox {
     this.#isOpen = true;
     await this.#given.db.transact(() => {
       this.#store.endBackOffs();
-      for (const sessionId of this.#store.waitedFor()) this.look(sessionId);
+      this.#due.push(...this.#store.waitedFor());
     });
+    await this.#lookIntoDue();
   }
 
   /** A turn is about to be seen by its agent. */
@@ -204,11 +215,6 @@ export class Inbox {
     db.whenDurable(() => interrupt(asked));
   }
 
-  #isPaused(sessionId: string): boolean {
-    const pause = this.#store.pause(sessionId);
-    return pause !== undefined && (pause.until === null || pause.until > this.#given.clock.now());
-  }
-
   #backOff(sessionId: string): void {
     const { db, clock } = this.#given;
     const failures = (this.#store.pause(sessionId)?.failures ?? 0) + 1;
@@ -218,11 +224,33 @@ export class Inbox {
   }
 
   #lookAgain(sessionId: string): void {
-    if (!this.#isOpen) return;
-    const { db, logger } = this.#given;
-    db.transact(() => this.look(sessionId)).catch((error: unknown) =>
-      logger.error({ err: error, session_id: sessionId }, 'an inbox could not be looked into'),
+    this.#due.push(sessionId);
+    this.#lookIntoDue().catch((error: unknown) =>
+      this.#given.logger.error({ err: error }, 'an inbox could not be looked into'),
     );
+  }
+
+  /** There may be many: each slice is a transaction, and others are served in between. */
+  async #lookIntoDue(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      for (let due = this.#due; this.#isOpen && due.length > 0; due = this.#due) {
+        this.#due = [];
+        await this.#lookIntoAll(due);
+      }
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  async #lookIntoAll(sessionIds: readonly string[]): Promise<void> {
+    const { db, clock } = this.#given;
+    for (let at = 0; at < sessionIds.length && this.#isOpen;) {
+      const from = at;
+      at = await db.transact(() => slice(clock, sessionIds, from, (id) => this.look(id)));
+      if (at < sessionIds.length) await othersServed();
+    }
   }
 
   #ownerOf({ owner }: InboxEntry): InboxOwner {

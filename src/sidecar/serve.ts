@@ -1,11 +1,12 @@
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import type { ToolEnvelope, ToolInfo } from '../api/gateway.ts';
 import { endpoints } from '../api/index.ts';
 import { listed, toolNamespaces } from '../api/tools.ts';
 import { Client } from '../client/client.ts';
 import { AppError } from '../errors.ts';
+import { systemClock } from '../lib/clock.ts';
 import { newUuid } from '../lib/ids.ts';
 import { serveTools, type ToolBackend } from './tool-server.ts';
+import { LineTransport } from './transports.ts';
 
 /** The MCP server that an agent starts: on stdin and stdout, until its input ends. */
 export async function runSidecar(given: {
@@ -15,9 +16,8 @@ export async function runSidecar(given: {
 }): Promise<void> {
   const { CADRE_GATEWAY_URL: url, CADRE_GATEWAY_TOKEN: token, CADRE_SESSION_ID: id } = given.env;
   const client = url && token && id ? new Client({ url, token }) : null;
-  const transport = new StdioServerTransport(given.stdin, given.stdout);
-  given.stdin.once('end', () => void transport.close());
-  await serveTools(transport, client && id ? backendOf(client, id) : nowhere);
+  const transport = new LineTransport(given.stdin, given.stdout);
+  await serveTools(transport, client && id ? backendOf(client, id) : nowhere, systemClock);
   client?.close();
 }
 
@@ -60,7 +60,8 @@ function everyTool(): ToolInfo[] {
 }
 
 function refused(error: unknown): ToolEnvelope {
-  if (!(error instanceof AppError)) throw error;
+  if (!(error instanceof AppError))
+    return { ok: false, error: { code: 'internal', message: 'the tool could not be called' } };
   const { code, message } = error;
   if (code === 'unreachable' || code === 'unauthorized' || code === 'shutting_down')
     return unavailable(`the tools are unavailable: ${message}`);

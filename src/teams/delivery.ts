@@ -2,7 +2,8 @@ import type { Turn } from '../api/sessions.ts';
 import type { Delivery, Message } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
 
-type Failure = NonNullable<Delivery['error']>;
+/** Why a delivery failed, or was put off. */
+export type Failure = NonNullable<Delivery['error']>;
 
 /** A delivery that nobody has tried yet. */
 export function newDelivery(

@@ -3,14 +3,22 @@ import type { Delivery, Message } from '../api/teams.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Inbox, InboxOwner } from '../sessions/inbox.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import { cancel, defer, endOf, fail, finish, inject, injected } from './delivery.ts';
+import {
+  cancel,
+  defer,
+  endOf,
+  fail,
+  type Failure,
+  finish,
+  inject,
+  injected,
+  retry,
+} from './delivery.ts';
 import type { TeamStore } from './store.ts';
 import { wordsOf } from './words.ts';
 
 const OWNER = 'team';
 const ranks: Record<Message['priority'], number> = { high: 0, normal: 1, low: 2 };
-
-type Failure = NonNullable<Delivery['error']>;
 
 /** Brings deliveries to their recipients, by way of the inbox. Everything here runs inside a transaction. */
 export class Dispatcher {
@@ -18,6 +26,8 @@ export class Dispatcher {
   readonly #sessions: SessionStore;
   readonly #inbox: Inbox;
   readonly #clock: Clock;
+  /** The message that was told last: a large team is told the same one, and what it says never changes. */
+  #said: Message | undefined;
 
   constructor(given: { store: TeamStore; sessions: SessionStore; inbox: Inbox; clock: Clock }) {
     this.#store = given.store;
@@ -46,10 +56,13 @@ export class Dispatcher {
     this.#inbox.look(recipient);
   }
 
-  /** Puts a delivery off until somebody speaks to the team. */
-  hold(delivery: Delivery, message: Message, error: Failure): void {
+  /** Holds a delivery back until it is dispatched or released; `error`, where given, is why it is deferred. */
+  hold(delivery: Delivery, message: Message, error: Failure | null): Delivery {
     this.#put(delivery, message, { held: true });
-    this.#store.moveDelivery(defer(delivery, error, this.#clock.now()));
+    if (!error) return delivery;
+    const deferred = defer(delivery, error, this.#clock.now());
+    this.#store.moveDelivery(deferred);
+    return deferred;
   }
 
   /** A delivery that was held waits like any other. */
@@ -59,10 +72,20 @@ export class Dispatcher {
     this.#inbox.look(delivery.recipient_agent_id);
   }
 
-  /** A delivery is tried again: its recipient is spoken to. */
-  retry(delivery: Delivery): void {
+  /**
+   * A delivery is tried again: its recipient is spoken to. For one that waits because its recipient is left alone,
+   * that is all it takes. Throws `delivery_state` where there is nothing to try again.
+   */
+  retry(waiting: Delivery): void {
+    const { recipient_agent_id: recipient } = waiting;
+    if (waiting.status === 'pending' && this.#inbox.isPaused(recipient)) {
+      this.#inbox.wake(recipient);
+      this.#inbox.look(recipient);
+      return;
+    }
+    const delivery = retry(waiting, this.#clock.now());
     this.#store.moveDelivery(delivery);
-    this.#inbox.wake(delivery.recipient_agent_id);
+    this.#inbox.wake(recipient);
     this.dispatch(delivery, this.#store.message(delivery.team_id, delivery.message_id));
   }
 
@@ -89,7 +112,7 @@ export class Dispatcher {
   #answers(): InboxOwner {
     return {
       words: ({ ref }) => {
-        const message = this.#messageOf(this.#delivery(ref));
+        const message = this.#saidIn(this.#delivery(ref));
         const title = this.#store.member(message.team_id, message.sender_agent_id)?.title ?? null;
         const source = message.onboarding ? 'onboarding' : 'team_message';
         return { source, input: wordsOf(message, title) };
@@ -143,6 +166,11 @@ export class Dispatcher {
     const delivery = this.#store.deliveries.get(id);
     if (!delivery) throw new Error(`an entry of the inbox names no delivery: ${id}`);
     return delivery;
+  }
+
+  #saidIn(delivery: Delivery): Message {
+    if (this.#said?.id !== delivery.message_id) this.#said = this.#messageOf(delivery);
+    return this.#said;
   }
 
   #messageOf({ team_id, message_id }: Delivery): Message {

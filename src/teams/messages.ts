@@ -5,7 +5,6 @@ import type {
   Delivery,
   listDeliveries,
   listMessages,
-  Member,
   Message,
   sendMessage,
   Team,
@@ -19,10 +18,11 @@ import type { Session } from '../api/sessions.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import type { RecordPage } from '../store/records.ts';
-import { newDelivery, retry, waits } from './delivery.ts';
+import { AT_ONCE, type Broadcasts } from './broadcasts.ts';
+import { type Failure, newDelivery, waits } from './delivery.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { TeamStore } from './store.ts';
-import { memberIn } from './team.ts';
+import { assertIn } from './team.ts';
 
 type Sent = ResponseOf<typeof sendMessage>;
 
@@ -32,6 +32,13 @@ type Draft = Omit<BodyOf<typeof sendMessage>, 'recipient_agent_id'> & {
   include_sender?: boolean;
   /** An agent says it of its own accord. */
   isHop?: boolean;
+};
+
+/** What is to be stored of it. */
+type Stored = Omit<Draft, 'input'> & {
+  recipients: string[];
+  saying: Saying;
+  onboarding?: boolean;
 };
 
 /** What is said, once its images are kept. */
@@ -46,6 +53,7 @@ export class MessageService {
   readonly #store: TeamStore;
   readonly #sessions: SessionStore;
   readonly #dispatcher: Dispatcher;
+  readonly #broadcasts: Broadcasts;
   readonly #blobs: Blobs;
   readonly #clock: Clock;
   readonly #ids: Ids;
@@ -58,6 +66,7 @@ export class MessageService {
     store: TeamStore;
     sessions: SessionStore;
     dispatcher: Dispatcher;
+    broadcasts: Broadcasts;
     blobs: Blobs;
     clock: Clock;
     ids: Ids;
@@ -72,6 +81,7 @@ export class MessageService {
     this.#store = given.store;
     this.#sessions = given.sessions;
     this.#dispatcher = given.dispatcher;
+    this.#broadcasts = given.broadcasts;
     this.#blobs = given.blobs;
     this.#clock = given.clock;
     this.#ids = given.ids;
@@ -143,7 +153,7 @@ export class MessageService {
     return this.#db.transact(() => {
       this.#store.openTeam(teamId);
       const delivery = this.#store.delivery(teamId, deliveryId);
-      this.#dispatcher.retry(retry(delivery, this.#clock.now()));
+      this.#dispatcher.retry(delivery);
       const now = this.#store.delivery(teamId, deliveryId);
       keep(now);
       return now;
@@ -182,19 +192,31 @@ export class MessageService {
     return { input: Array.isArray(given) ? input : (input[0] as StoredInputItem), images };
   }
 
-  /** Stores a message and sends it on its way, inside a transaction. */
-  store(
-    team: Team,
-    {
-      recipients,
-      saying,
-      ...said
-    }: Omit<Draft, 'input'> & { recipients: string[]; saying: Saying } & {
-      onboarding?: boolean;
-    },
-  ): Sent {
-    const now = this.#clock.now();
-    const message: Message = {
+  /** Stores a message to a few and sends it on its way, inside a transaction. */
+  store(team: Team, said: Stored): Sent {
+    const message = this.#message(team, said);
+    this.#store.createMessage(message);
+    const deliveries = said.recipients.map((recipient) =>
+      newDelivery(this.#ids.next('dlv'), message, recipient, message.created_at),
+    );
+    for (const delivery of deliveries) this.#store.createDelivery(delivery);
+    const limit = said.isHop ? this.#countHop(team) : null;
+    for (const delivery of deliveries) {
+      if (limit) this.#dispatcher.hold(delivery, message, limit);
+      else this.#dispatcher.dispatch(delivery, message);
+    }
+    return { message, deliveries: this.#store.deliveriesOf(message.id) };
+  }
+
+  /** Stores a message to many, inside a transaction: its deliveries are still to be stored. */
+  #begin(team: Team, said: Stored): { message: Message; limit: Failure | null } {
+    const message = this.#message(team, said);
+    this.#store.createMessage(message);
+    return { message, limit: said.isHop ? this.#countHop(team) : null };
+  }
+
+  #message(team: Team, { recipients, saying, ...said }: Stored): Message {
+    return {
       id: this.#ids.next('msg'),
       team_id: team.id,
       scope: said.recipient_agent_id === null ? 'broadcast' : 'direct',
@@ -208,20 +230,9 @@ export class MessageService {
       correlation_id: said.correlation_id ?? null,
       reply_to_message_id: said.reply_to_message_id ?? null,
       onboarding: said.onboarding ?? false,
-      created_at: now,
+      created_at: this.#clock.now(),
       cancelled_at: null,
     };
-    this.#store.createMessage(message);
-    const deliveries = recipients.map((recipient) =>
-      newDelivery(this.#ids.next('dlv'), message, recipient, now),
-    );
-    for (const delivery of deliveries) this.#store.createDelivery(delivery);
-    const tooMany = said.isHop ? this.#countHop(team) : null;
-    for (const delivery of deliveries) {
-      if (tooMany) this.#dispatcher.hold(delivery, message, tooMany);
-      else this.#dispatcher.dispatch(delivery, message);
-    }
-    return { message, deliveries: this.#store.deliveriesOf(message.id) };
   }
 
   async #say(
@@ -233,20 +244,22 @@ export class MessageService {
     this.#assertRoom();
     await this.#db.read(() => this.#check(teamId, draft));
     const saying = await this.keepImages(draft.input, await admit());
-    return this.#db.transact(() => {
+    const stored = await this.#db.transact(() => {
       const { team, recipients } = this.#check(teamId, draft);
-      const sent = this.store(team, { ...draft, recipients, saying });
+      const said = { ...draft, recipients, saying };
+      if (recipients.length > AT_ONCE) return this.#begin(team, said);
+      const sent = this.store(team, said);
       keep(sent);
       return sent;
     });
+    if ('deliveries' in stored) return stored;
+    return this.#broadcasts.send(stored.message, stored.limit, keep);
   }
 
   /** Throws where it may not be said just now; answers to whom it goes. */
   #check(teamId: string, draft: Draft): { team: Team; recipients: string[] } {
     const team = this.#store.openTeam(teamId);
-    const members = this.#store.members(teamId);
-    memberIn(members, team, draft.sender_agent_id);
-    const recipients = recipientsOf(draft, team, members);
+    const recipients = recipientsOf(draft, team, this.#store.agents(teamId));
     const { reply_to_message_id: reply } = draft;
     if (reply !== undefined && reply !== null) this.#store.message(teamId, reply);
     if (hasImages(draft)) this.assertTakeImages(recipients.map((id) => this.#sessions.session(id)));
@@ -254,7 +267,7 @@ export class MessageService {
   }
 
   /** Counts a message that an agent sends by itself; why it is put off where it is one too many. */
-  #countHop({ id }: Team): { code: string; message: string } | null {
+  #countHop({ id }: Team): Failure | null {
     const max = this.#maxHops();
     const hops = this.#store.hops(id) + 1;
     this.#store.setHops(id, hops);
@@ -271,12 +284,12 @@ export function imagesAt(paths: readonly string[] | null | undefined): InputItem
   return (paths ?? []).map((path) => ({ type: 'image', path }));
 }
 
-function recipientsOf(draft: Draft, team: Team, members: readonly Member[]): string[] {
+function recipientsOf(draft: Draft, team: Team, agents: readonly string[]): string[] {
   const { recipient_agent_id: one, sender_agent_id: sender } = draft;
-  if (one !== null) return [memberIn(members, team, one).agent_id];
-  return members
-    .map(({ agent_id }) => agent_id)
-    .filter((id) => draft.include_sender === true || id !== sender);
+  assertIn(agents, team, sender);
+  if (one === null) return agents.filter((id) => draft.include_sender === true || id !== sender);
+  assertIn(agents, team, one);
+  return [one];
 }
 
 function hasImages({ input, image_paths }: Draft): boolean {

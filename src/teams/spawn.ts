@@ -222,7 +222,7 @@ export class SpawnService {
       added_by: source.id,
       worktree_id: worktree?.id ?? null,
     };
-    this.#store.addMember(member);
+    this.#store.addMember(member, spawn.id);
     const { message, deliveries } = this.#messages.store(team, {
       sender_agent_id: source.id,
       recipient_agent_id: id,

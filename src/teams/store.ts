@@ -30,6 +30,10 @@ export class TeamStore {
   readonly #setRoot: Statement;
   readonly #liveOf: Statement<[number]>;
   readonly #pendingOf: Statement<[number]>;
+  readonly #agents: Statement<[id: string]>;
+  readonly #waitingOf: Statement<[number]>;
+  readonly #unfinished: Statement<[messageId: string]>;
+  readonly #deliveryIds: Statement<[id: string]>;
   readonly #waiting: Statement<[number]>;
   readonly #counts: Statement<[status: string, count: number]>;
   readonly #totals: Statement<[teams: number, messages: number, spawns: number]>;
@@ -52,6 +56,21 @@ export class TeamStore {
     this.#pendingOf = db.prepare(
       `SELECT count(*) FROM team_deliveries INDEXED BY team_deliveries_waiting
        WHERE team_id = ? AND recipient_agent_id = ? AND status IN ('pending', 'deferred')`,
+    );
+    this.#agents = db.prepare('SELECT id FROM team_members WHERE team_id = ? ORDER BY n');
+    // What waits for a session is few beside what waits in a large team.
+    this.#waitingOf = db.prepare(
+      `SELECT count(*) FROM inbox INDEXED BY inbox_waiting
+       CROSS JOIN team_deliveries ON team_deliveries.id = inbox.ref
+       WHERE inbox.session_id = ? AND inbox.turn_id IS NULL AND inbox.owner = 'team'
+       AND team_deliveries.team_id = ?`,
+    );
+    this.#unfinished = db.prepare(
+      `SELECT DISTINCT message_id FROM team_deliveries
+       WHERE id IN (SELECT ref FROM inbox WHERE owner = 'team' AND held = 1)`,
+    );
+    this.#deliveryIds = db.prepare(
+      'SELECT id FROM team_deliveries WHERE message_id = ? ORDER BY n',
     );
     this.#waiting = db.prepare(
       "SELECT count(*) FROM team_deliveries WHERE status IN ('pending', 'deferred')",
@@ -98,6 +117,11 @@ export class TeamStore {
     return this.#members.where('team_id = ?', teamId);
   }
 
+  /** The sessions that are in a team, in the order in which they joined. */
+  agents(teamId: string): string[] {
+    return this.#agents.all(teamId).map(([id]) => id.slice(teamId.length + 1));
+  }
+
   /** What a session is in a team, if it is in it. */
   member(teamId: string, agentId: string): Member | undefined {
     return this.#members.get(memberId({ team_id: teamId, agent_id: agentId }));
@@ -121,9 +145,10 @@ export class TeamStore {
     this.#append(kind, team.id, { team });
   }
 
-  addMember(member: Member): void {
+  /** `operationId`: the spawn that made it a member; null: it was there before. */
+  addMember(member: Member, operation_id: string | null = null): void {
     this.#members.insert(member);
-    this.#appendOf('team.member_joined', member, { member });
+    this.#appendOf('team.member_joined', member, { member, operation_id });
   }
 
   removeMember(member: Member): void {
@@ -157,13 +182,26 @@ export class TeamStore {
     return this.deliveries.where('message_id = ?', messageId);
   }
 
+  /** The same by their ids alone. */
+  deliveryIdsOf(messageId: string): string[] {
+    return this.#deliveryIds.all(messageId).map(([id]) => id);
+  }
+
+  /** Messages some of whose deliveries are held back: a broadcast under way, or a limit of hops. */
+  heldMessages(): Message[] {
+    return this.#unfinished
+      .all()
+      .map(([id]) => this.messages.get(id))
+      .filter((message) => message !== undefined);
+  }
+
   /** What waits in a team, oldest first. */
   waitingIn(teamId: string): Delivery[] {
     return this.deliveries.where("team_id = ? AND status IN ('pending', 'deferred')", teamId);
   }
 
   waitingCount(teamId: string, agentId: string): number {
-    return this.#pendingOf.get(teamId, agentId)?.[0] ?? 0;
+    return this.#waitingOf.get(agentId, teamId)?.[0] ?? 0;
   }
 
   /** What a member last said in a team. */
@@ -173,12 +211,12 @@ export class TeamStore {
     return this.messages.first(order, 1, teamId, agentId)[0];
   }
 
-  /** What was last said to a member in a team. */
-  lastReceived(teamId: string, agentId: string): Message | undefined {
+  /** The message that was last sent to a member in a team. */
+  lastReceivedId(teamId: string, agentId: string): string | undefined {
     const where = 'team_id = ? AND recipient_agent_id = ?';
     const order = { index: 'team_deliveries_recipient', where, order: 'n DESC' };
     const [delivery] = this.deliveries.first(order, 1, teamId, agentId);
-    return delivery && this.messages.get(delivery.message_id);
+    return delivery?.message_id;
   }
 
   allWaitingCount(): number {

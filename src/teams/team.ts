@@ -15,7 +15,16 @@ export function assertNotDeleted(team: Team): void {
 export function memberIn(members: readonly Member[], team: Team, agentId: string): Member {
   const found = members.find(({ agent_id }) => agent_id === agentId);
   if (found) return found;
-  throw new AppError('not_found', `session "${agentId}" is no member of team ${team.id}`);
+  throw noMember(team, agentId);
+}
+
+/** Throws `not_found` where a session is not among those of a team. */
+export function assertIn(agents: readonly string[], team: Team, agentId: string): void {
+  if (!agents.includes(agentId)) throw noMember(team, agentId);
+}
+
+function noMember(team: Team, agentId: string): AppError {
+  return new AppError('not_found', `session "${agentId}" is no member of team ${team.id}`);
 }
 
 /** The team without a member. Who has been there for longest leads on. Throws `conflict` for the last one. */

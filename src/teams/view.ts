@@ -1,7 +1,18 @@
 import type { QueryOf } from '../api/endpoint.ts';
 import type { StoredInputItem } from '../api/sessions.ts';
-import type { getTeamView, Member, MemberRow, Message, TeamView } from '../api/teams.ts';
+import type {
+  Delivery,
+  getTeamView,
+  Member,
+  MemberRow,
+  Message,
+  Team,
+  TeamView,
+} from '../api/teams.ts';
+import { AppError } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
 import { shorten } from '../lib/shorten.ts';
+import { jsonInSlices, othersServed, slice } from '../lib/slices.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
@@ -11,48 +22,174 @@ import { contextRemaining, stateOf } from './team.ts';
 /** So many characters of a message are shown beside its sender or recipient. */
 const EXCERPT_CHARACTERS = 200;
 
-/** A team as people and agents look at it, at one moment. */
+/** So many messages are read at once: one to a large team names all its recipients. */
+const MESSAGES_AT_ONCE = 8;
+/** So many deliveries of a message are read at once. */
+const DELIVERIES_AT_ONCE = 200;
+/** A part of a view has so many members at most, and the newest so many deliveries of each message. */
+const PART_MEMBERS = 200;
+const PART_DELIVERIES = 20;
+
+/** A part of a team, at most as much as was asked for. */
+export interface TeamPart {
+  team: Team;
+  member_count: number;
+  /** How many members come before those of this part. */
+  from: number;
+  members: MemberRow[];
+  /** Newest first, each with the cursor of what was said before; null: nothing was. */
+  messages: { message: Message; next: string | null }[];
+  deliveries: [messageId: string, deliveries: Delivery[]][];
+  latest_seq: number;
+}
+
+/**
+ * A team as people and agents look at it. A large one is read in slices of the event loop: what changes meanwhile may
+ * be seen or not, and is told of by an event after `latest_seq`.
+ */
 export class TeamViews {
   readonly #db: Database;
   readonly #store: TeamStore;
   readonly #sessions: SessionStore;
   readonly #worktrees: WorktreeStore;
+  readonly #clock: Clock;
 
   constructor(given: {
     db: Database;
     store: TeamStore;
     sessions: SessionStore;
     worktrees: WorktreeStore;
+    clock: Clock;
   }) {
     this.#db = given.db;
     this.#store = given.store;
     this.#sessions = given.sessions;
     this.#worktrees = given.worktrees;
+    this.#clock = given.clock;
   }
 
-  view(
+  async view(
     teamId: string,
     { include_delivery_map, message_limit }: QueryOf<typeof getTeamView>,
   ): Promise<TeamView> {
-    return this.#db.read(() => {
-      const team = this.#store.team(teamId);
-      const messages =
-        message_limit === 0
-          ? []
-          : this.#store.messages.page({ team_id: teamId }, message_limit).records;
-      const deliveries = messages.map(({ id }) => [id, this.#store.deliveriesOf(id)] as const);
-      return {
-        team,
-        members: this.#store.members(teamId).map((member) => this.#row(member)),
-        messages,
-        deliveries_by_message_id: include_delivery_map ? Object.fromEntries(deliveries) : null,
-        // What the open group holds may be seen above: it is told of again, never missed.
-        latest_seq: this.#db.durableSeq,
-      };
-    });
+    const { team, agents, latest_seq } = await this.#start(teamId);
+    const members = await this.#members(teamId, agents);
+    const messages = await this.#messages(teamId, message_limit);
+    const deliveries: Record<string, Delivery[]> = {};
+    if (include_delivery_map)
+      for (const { id } of messages) deliveries[id] = await this.#deliveries(id);
+    const deliveries_by_message_id = include_delivery_map ? deliveries : null;
+    return { team, members, messages, deliveries_by_message_id, latest_seq };
   }
 
-  #row(member: Member): MemberRow {
+  /** A part of that, for who can take in only so much. Throws `invalid` for a member cursor that is no member. */
+  async part(
+    teamId: string,
+    wanted: {
+      /** The members after this one; null: from the first. */
+      afterMember: string | null;
+      messageLimit: number;
+      messageCursor: string | undefined;
+    },
+  ): Promise<TeamPart> {
+    const { team, agents, latest_seq } = await this.#start(teamId);
+    const { afterMember } = wanted;
+    const from = afterMember === null ? 0 : agents.indexOf(afterMember) + 1;
+    if (afterMember !== null && from === 0)
+      throw new AppError('invalid', `"${afterMember}" is no member any more: begin without cursor`);
+    const messages = await this.#messagesFrom(teamId, wanted);
+    const deliveries: TeamPart['deliveries'] = [];
+    for (const { message } of messages) {
+      const page = await this.#db.read(() =>
+        this.#store.deliveries.page({ message_id: message.id }, PART_DELIVERIES),
+      );
+      deliveries.push([message.id, page.records.toReversed()]);
+    }
+    const members = await this.#members(teamId, agents.slice(from, from + PART_MEMBERS));
+    return { team, member_count: agents.length, from, members, messages, deliveries, latest_seq };
+  }
+
+  async #messagesFrom(
+    teamId: string,
+    { messageLimit, messageCursor }: { messageLimit: number; messageCursor: string | undefined },
+  ): Promise<TeamPart['messages']> {
+    const messages: TeamPart['messages'] = [];
+    let cursor: string | undefined = messageCursor;
+    for (let left = messageLimit; left > 0; left--) {
+      const from = cursor;
+      const { records, nextCursor } = await this.#db.read(() =>
+        this.#store.messages.page({ team_id: teamId }, 1, from),
+      );
+      for (const message of records) messages.push({ message, next: nextCursor });
+      if (nextCursor === null) break;
+      cursor = nextCursor;
+    }
+    return messages;
+  }
+
+  /** A view as JSON, in pieces. */
+  textInSlices(view: TeamView): AsyncIterable<string> {
+    return jsonInSlices(this.#clock, view);
+  }
+
+  #start(teamId: string): Promise<{ team: Team; agents: string[]; latest_seq: number }> {
+    return this.#db.read(() => ({
+      team: this.#store.team(teamId),
+      agents: this.#store.agents(teamId),
+      // What the open group holds may be seen below: it is told of again, never missed.
+      latest_seq: this.#db.durableSeq,
+    }));
+  }
+
+  async #members(teamId: string, agents: readonly string[]): Promise<MemberRow[]> {
+    const rows: MemberRow[] = [];
+    const said = new Map<string, Message>();
+    for (let at = 0; at < agents.length;) {
+      const from = at;
+      at = await this.#db.read(() =>
+        slice(this.#clock, agents, from, (agent) => {
+          const member = this.#store.member(teamId, agent);
+          if (member) rows.push(this.#row(member, said));
+        }),
+      );
+      await othersServed();
+    }
+    return rows;
+  }
+
+  /** The newest messages, newest first. */
+  async #messages(teamId: string, limit: number): Promise<Message[]> {
+    const messages: Message[] = [];
+    let cursor: string | null | undefined;
+    while (messages.length < limit && cursor !== null) {
+      const [from, count] = [cursor, Math.min(MESSAGES_AT_ONCE, limit - messages.length)];
+      const page = await this.#db.read(() =>
+        this.#store.messages.page({ team_id: teamId }, count, from),
+      );
+      messages.push(...page.records);
+      cursor = page.nextCursor;
+      if (cursor !== null) await othersServed();
+    }
+    return messages;
+  }
+
+  /** The deliveries of a message, in the order of its recipients. */
+  async #deliveries(messageId: string): Promise<Delivery[]> {
+    const newestFirst: Delivery[] = [];
+    let cursor: string | null | undefined;
+    while (cursor !== null) {
+      const from = cursor;
+      const page = await this.#db.read(() =>
+        this.#store.deliveries.page({ message_id: messageId }, DELIVERIES_AT_ONCE, from),
+      );
+      newestFirst.push(...page.records);
+      cursor = page.nextCursor;
+      if (cursor !== null) await othersServed();
+    }
+    return newestFirst.toReversed();
+  }
+
+  #row(member: Member, said: Map<string, Message>): MemberRow {
     const { team_id, agent_id } = member;
     const session = this.#sessions.session(agent_id);
     const worktreeId = member.worktree_id ?? session.worktree_id;
@@ -60,7 +197,7 @@ export class TeamViews {
       ...member,
       state: stateOf(session),
       worktree: worktreeId === null ? null : this.#worktrees.worktree(worktreeId),
-      last_message: this.#lastMessage(member),
+      last_message: this.#lastMessage(member, said),
       context_window_remaining_percentage: contextRemaining(
         this.#sessions.newestWithContext(agent_id),
       ),
@@ -68,9 +205,18 @@ export class TeamViews {
     };
   }
 
-  #lastMessage({ team_id, agent_id }: Member): MemberRow['last_message'] {
+  /** `said`: the messages that were read before, since a broadcast is the last one of many. */
+  #lastMessage(
+    { team_id, agent_id }: Member,
+    said: Map<string, Message>,
+  ): MemberRow['last_message'] {
     const sent = this.#store.lastSent(team_id, agent_id);
-    const received = this.#store.lastReceived(team_id, agent_id);
+    const receivedId = this.#store.lastReceivedId(team_id, agent_id);
+    const received =
+      receivedId === undefined
+        ? undefined
+        : (said.get(receivedId) ?? this.#store.messages.get(receivedId));
+    if (received) said.set(received.id, received);
     const isSent = sent !== undefined && (!received || sent.id >= received.id);
     const last = isSent ? sent : received;
     if (!last) return null;

@@ -52,14 +52,14 @@ export class Making {
     this.#given = given;
   }
 
-  /** Makes a worktree that is not there, and claims it for the session that wants it. */
-  async make(
+  /** Makes a worktree that is not there. `finish` is part of the transaction that stores it, and gives the answer. */
+  async make<T>(
     repository: Repository,
     directory: string,
     wanted: Wanted,
-    keep: Keep,
-  ): Promise<ResponseOf<typeof createWorktree>> {
-    const { db, store, claims, workshop, ids, clock, settings, failpoint } = this.#given;
+    finish: (made: Worktree) => T,
+  ): Promise<T> {
+    const { db, store, workshop, ids, clock, settings, failpoint } = this.#given;
     const planned = await workshop.alone(repository, async () => {
       const found = newWorktree(wanted, {
         id: ids.next('wt'),
@@ -81,12 +81,10 @@ export class Making {
       const init_script = await this.#initialise(planned, repository, wanted);
       return db.transact(() => {
         assertOpen(this.#given.sessions.session(wanted.source_session_id));
-        store.create({ ...planned, init_script });
-        const claim = claims.make(planned.id, wanted.source_session_id, 'owner');
+        const made: Worktree = { ...planned, init_script };
+        store.create(made);
         this.#forgetOperation(planned);
-        const answer = { ...store.worktree(planned.id), claim, created: true };
-        keep(answer);
-        return answer;
+        return finish(made);
       });
     });
   }

@@ -48,7 +48,6 @@ export class WorktreeService {
   }
 
   /** Makes a worktree and claims it; the one of that name, where there is one, is claimed. */
-<<<<<<< HEAD
   create(wanted: Wanted, keep: Keep = keepNothing): Promise<ResponseOf<typeof createWorktree>> {
     const { claims } = this.#given;
     return this.#atPlace(wanted, async (repository, directory) => {
@@ -58,7 +57,7 @@ export class WorktreeService {
         return this.#answer(worktree.id, claim, { created: false }, keep);
       });
       if (there) return there;
-      return this.#make(repository, directory, wanted, ({ id }) => {
+      return this.#making.make(repository, directory, wanted, ({ id }) => {
         const claim = claims.make(id, wanted.source_session_id, 'owner');
         return this.#answer(id, claim, { created: true }, keep);
       });
@@ -73,29 +72,12 @@ export class WorktreeService {
     return this.#atPlace(wanted, async (repository, directory) => {
       const there = await this.#findExisting(repository, wanted, (worktree) => worktree);
       if (there) return use(there, false);
-      const made = await this.#make(repository, directory, wanted, (worktree) => {
+      const made = await this.#making.make(repository, directory, wanted, (worktree) => {
         const unclaimed: Worktree = { ...worktree, status: 'retained' };
         this.#given.store.worktrees.update(unclaimed);
         return unclaimed;
       });
       return use(made, true);
-=======
-  async create(
-    wanted: Wanted,
-    keep: Keep = keepNothing,
-  ): Promise<ResponseOf<typeof createWorktree>> {
-    const { db, sessions, workshop, assertRoom } = this.#given;
-    assertRoom();
-    const session = await db.read(() => sessions.session(wanted.source_session_id));
-    assertOpen(session);
-    const directory = path.resolve(session.cwd, wanted.repo_root ?? '.');
-    const isNamed = (wanted.repo_root ?? null) !== null;
-    const repository = await findRepository(workshop.git, directory, { isNamed });
-    const turn = turnOf(repository.root, wanted.worktree_name);
-    return this.#inTurn([turn], async () => {
-      const there = await this.#claimExisting(repository, wanted, keep);
-      return there ?? this.#making.make(repository, directory, wanted, keep);
->>>>>>> b-trees
     });
   }
 
@@ -162,7 +144,7 @@ export class WorktreeService {
     return this.#inTurnOf(id, async (worktree) => {
       const going: Worktree = { ...worktree, deletion_policy: 'delete_on_last_claim' };
       await db.transact(() => store.worktrees.update(going));
-      return this.#cleanUp(id, reason);
+      return this.#removal.cleanUp(id, reason);
     });
   }
 
@@ -267,13 +249,8 @@ export class WorktreeService {
     const { db, store } = this.#given;
     const newest = () => store.named(root, wanted.worktree_name).at(-1);
     const found = await db.read(newest);
-<<<<<<< HEAD
-    if (found) await this.#noteIfMissing(found);
-    const taken = await db.transact(() => {
-=======
     if (found) await this.#removal.noteIfMissing(found);
-    const claimed = await db.transact(() => {
->>>>>>> b-trees
+    const taken = await db.transact(() => {
       const worktree = newest();
       if (worktree?.status !== 'active' && worktree?.status !== 'retained') return null;
       assertAsWanted(worktree, wanted);
@@ -310,127 +287,6 @@ export class WorktreeService {
       throw new AppError('conflict', `of the worktree of that name, the ${left}: try again`);
   }
 
-<<<<<<< HEAD
-  /** Makes a worktree. `finish` is part of the transaction that stores it, and gives the answer. */
-  async #make<T>(
-    repository: Repository,
-    directory: string,
-    wanted: Wanted,
-    finish: (made: Worktree) => T,
-  ): Promise<T> {
-    const { db, store, workshop, ids, clock, settings, failpoint } = this.#given;
-    const planned = await workshop.alone(repository, async () => {
-      const found = newWorktree(wanted, {
-        id: ids.next('wt'),
-        root: workshop.root,
-        repoRoot: repository.root,
-        policy: settings().deletion_policy_default,
-        now: clock.now(),
-        ...(await this.#base(repository, directory, wanted.base_ref ?? null)),
-      });
-      await workshop.assertFree(found, repository);
-      return found;
-    });
-    await db.transact(() =>
-      store.operations.insert({ kind: 'create', worktree: planned, tip: planned.base_commit }),
-    );
-    failpoint('worktree.creating');
-    return this.#orUndo(planned, 'the worktree could not be made', async () => {
-      await workshop.add(planned, repository);
-      const init_script = await this.#initialise(planned, repository, wanted);
-      return db.transact(() => {
-        assertOpen(this.#given.sessions.session(wanted.source_session_id));
-        const made: Worktree = { ...planned, init_script };
-        store.create(made);
-        this.#forgetOperation(planned);
-        return finish(made);
-      });
-    });
-  }
-
-  /** What a worktree begins from, by the name that was given, else by what is checked out where it was asked for. */
-  async #base(
-    repository: Repository,
-    directory: string,
-    named: string | null,
-  ): Promise<{ baseRef: string; baseCommit: string }> {
-    const { git } = this.#given.workshop;
-    // Each worktree has a HEAD of its own; a bare repository was named itself.
-    const { commonDir } = repository;
-    const isBare = (await realPath(directory)) === commonDir;
-    const gitDir = isBare ? commonDir : ((await gitDirOf(directory)) ?? commonDir);
-    const place = { directory, gitDir };
-    const commit = await commitOf(git, place, named ?? 'HEAD');
-    if (commit === null && named !== null)
-      throw new AppError('invalid', `base_ref "${named}" is no commit of ${directory}`);
-    if (commit === null)
-      throw new AppError('invalid', `${directory} has no commit yet: make one, or name a base_ref`);
-    const branch = await git.maybe(place, ['symbolic-ref', '--quiet', '--short', 'HEAD']);
-    return { baseRef: named ?? branch ?? commit, baseCommit: commit };
-  }
-
-  /** Runs the init script: where a person says so, or its content is allowed. */
-  async #initialise(
-    worktree: Worktree,
-    repository: Repository,
-    { run_init_script }: Wanted,
-  ): Promise<Worktree['init_script']> {
-    const { settings, initScripts, workshop, stopping, supervisor, clock } = this.#given;
-    if (run_init_script === false) return worktree.init_script;
-    const script = await initScripts.scriptOf(repository);
-    if (script === null) return noScript('not_found');
-    const mayRun =
-      run_init_script === true || (await initScripts.isTrusted(repository.root, script.sha256));
-    if (!mayRun) return skippedScript(script, repository.root);
-    return workshop.withScratch(worktree, (scratch) =>
-      runInitScript(worktree, script, {
-        supervisor,
-        clock,
-        scratch,
-        name: settings().init_script_path,
-        signal: stopping,
-      }),
-    );
-  }
-
-  /**
-   * Runs the steps of an operation that was written. Where they fail, they have left nothing, and so it is forgotten;
-   * where it is the row that could not be written, what they made is taken away. When the server stops, the next
-   * start does it.
-   */
-  async #orUndo<T>(worktree: Worktree, what: string, steps: () => Promise<T>): Promise<T> {
-    const { db, store, workshop, stopping, logger } = this.#given;
-    try {
-      return await steps();
-    } catch (error) {
-      if (stopping.aborted)
-        throw new AppError('shutting_down', 'the server is stopping: try again when it is back', {
-          cause: error,
-        });
-      try {
-        const operation = await db.read(() => store.operations.get(worktree.id));
-        const repository = await knownRepository(workshop.git, worktree.repo_root);
-        if ((await isThere(worktree.path)) && operation)
-          await workshop.discard(worktree, repository, operation.tip ?? '');
-        await db.transact(() => this.#forgetOperation(worktree));
-      } catch (undoing) {
-        logger.warn(
-          { err: undoing, worktree_id: worktree.id },
-          'a half-made worktree could not be taken away: the next start tries again',
-        );
-      }
-      const reason = reasonOf(error);
-      if (reason === null || error instanceof AppError) throw error;
-      throw new AppError('conflict', `${what}: ${reason}`, { cause: error });
-    }
-  }
-
-  #forgetOperation({ id }: Worktree): void {
-    this.#given.store.operations.deleteWhere('id = ?', id);
-  }
-
-=======
->>>>>>> b-trees
   async #restore(id: string, name: string, keep: Keep): Promise<Worktree> {
     const { db, store } = this.#given;
     const found = await db.read(() => store.worktree(id));

@@ -30,6 +30,29 @@ describe('cadre mcp', () => {
       });
     }));
 
+  test('leaves an argument that is a text as it is typed, whatever it looks like.', () =>
+    withServer(async (server) => {
+      const cadre = cadreOn(server);
+      const open = async () =>
+        (
+          await server.client.call(endpoints.createSession, {
+            body: { provider: 'acp', cwd: server.directory },
+          })
+        ).id;
+      const [lead, member] = [await open(), await open()];
+      await server.client.call(endpoints.createTeam, {
+        body: { name: 'two', lead_agent_id: lead, member_agent_ids: [member] },
+      });
+      for (const text of ['42', 'true', '{"a": 1}', '"quoted"']) {
+        const to = ['--arg', `recipient_agent_id=${member}`, '--arg', `message=${text}`];
+        const sent = await cadre(['mcp', 'call', 'cadre_team_message', '--as', lead, ...to]);
+        expect(sent.json()).toMatchObject({ result: { message: { input: { text } } } });
+      }
+      const limit = ['--arg', 'message_limit=1'];
+      const seen = await cadre(['mcp', 'call', 'cadre_team_status', '--as', lead, ...limit]);
+      expect((seen.json() as { result: { messages: [] } }).result.messages).toHaveLength(1);
+    }));
+
   test('says what is wrong with arguments that are none.', () =>
     withServer(async (server) => {
       const cadre = cadreOn(server);

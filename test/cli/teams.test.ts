@@ -1,64 +1,138 @@
+import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { withServer } from '../support/server.ts';
-import { cadreOn } from './support/cadre.ts';
+import { streamEvents } from '../../src/client/stream.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { type TestServer, withServer } from '../support/server.ts';
+import { openSession } from '../support/turns.ts';
+import { makeRepository } from '../worktrees/support/work.ts';
+import { cadreOn, startCadre } from './support/cadre.ts';
 
 describe('cadre teams', () => {
-  test('makes a team, changes it, and shows what is said in it, by ends of ids.', () =>
+  test(
+    'makes a team, changes it, and shows what is said in it, by ends of ids.',
+    { timeout: 60_000 },
+    () =>
+      withServer(async (server) => {
+        const cadre = cadreOn(server);
+        const open = async () => {
+          const body = { provider: 'acp' as const, cwd: server.directory };
+          return (await server.client.call(endpoints.createSession, { body })).id;
+        };
+        const [lead, member, third] = [await open(), await open(), await open()];
+        const end = (id: string) => id.slice(-8);
+        const ok = async (...words: string[]) => {
+          const { code, stdout, stderr } = await cadre(['teams', ...words]);
+          expect([words, code, stderr]).toEqual([words, 0, '']);
+          return stdout;
+        };
+        const id = (
+          await ok('create', 'shop', '--lead', end(lead), '--member', end(member))
+        ).trim();
+        expect(id).toMatch(/^team_[0-9a-f]{32}$/);
+        const team = end(id);
+        expect(await ok('list')).toMatch(new RegExp(`^${team} +${end(lead)} +\\d+s +shop$`, 'm'));
+        expect(await ok('add', team, end(third), '--title', 'tester')).toMatch(
+          new RegExp(`^${third} +- +tester$`, 'm'),
+        );
+        expect(await ok('lead', team, end(member))).toMatch(new RegExp(`^${member} +lead`, 'm'));
+        expect(await ok('remove', team, end(third))).not.toContain(third);
+        expect(await ok('get', team)).toContain('shop');
+
+        const sent = await ok('message', team, end(lead), 'say "hello"', '--priority', 'high');
+        const message = /^msg_[0-9a-f]{32}/.exec(sent)?.[0] ?? '';
+        await consumed(server, id);
+        const row = new RegExp(`${end(message)} +${end(lead)} +consumed`);
+        expect(await ok('deliveries', team)).toMatch(row);
+        expect(await ok('deliveries', team, '--to', end(lead))).toMatch(row);
+        expect(await ok('deliveries', team, '--to', end(member))).not.toMatch(row);
+        expect(await ok('messages', team)).toMatch(
+          new RegExp(`^${end(message)} .* high +- +say "hello"$`, 'm'),
+        );
+        expect(await ok('view', team)).toMatch(/1 consumed +say "hello"$/m);
+        const [delivery] = await server.client.call(endpoints.listDeliveries, {
+          params: { team_id: id },
+        });
+        const late = await cadre(['teams', 'retry', team, end(delivery?.id ?? '')]);
+        expect([late.code, late.stderr]).toEqual([7, expect.stringContaining('is tried again')]);
+        const reply = ['--reply-to', end(message), '--correlation-id', 'one'];
+        const answered = await ok('message', team, end(lead), 'say "yes"', ...reply, '--json');
+        expect(JSON.parse(answered)).toMatchObject({
+          message: { reply_to_message_id: message, correlation_id: 'one' },
+        });
+        const gone = await cadre(['teams', 'cancel', team, end(message)]);
+        expect(gone.code).toBe(7);
+        expect(await ok('interrupt-all', team)).toBe('no member is at a turn\n');
+
+        const spawned = (await ok('spawn', team, 'say "hi"', '--source', end(member))).trim();
+        expect(await ok('view', team)).toContain(end(spawned));
+        const events = await cadre(['events', 'tail', '--team', team, '--no-follow', '--json']);
+        const records = events.stdout.trim().split('\n');
+        const kinds = records.map((line) => (JSON.parse(line) as { kind: string }).kind);
+        expect(kinds[0]).toBe('team.created');
+        expect(kinds).toContain('team.message_created');
+
+        expect(await ok('delete', team)).toBe(`${id} is deleted\n`);
+        expect(await ok('list')).not.toContain(team);
+        expect(await ok('list', '--all')).toContain('shop (deleted)');
+        const refused = await cadre(['teams', 'broadcast', team, 'anyone?', '--json']);
+        expect(refused.code).toBe(7);
+        expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'team_deleted' } });
+      }),
+  );
+
+  test(
+    'spawns members with a worktree of their own making, and with metadata.',
+    { timeout: 60_000 },
+    () =>
+      withServer(async (server) => {
+        const cadre = cadreOn(server);
+        const { id } = await openSession(server.client, server.directory);
+        const { team } = await server.client.call(endpoints.createTeam, {
+          body: { name: 'one', lead_agent_id: id },
+        });
+        const spawn = (...more: string[]) =>
+          cadre(['teams', 'spawn', team.id, '--source', id, '--json', ...more]);
+        const made = await spawn('--metadata', '{"for":"tests"}');
+        expect(JSON.parse(made.stdout)).toMatchObject({ session: { metadata: { for: 'tests' } } });
+        const wrong = [
+          ['--base', 'main'],
+          ['--no-init'],
+          ['--branch-prefix', 'x'],
+          ['--metadata', '{'],
+        ];
+        const codes = await Promise.all(wrong.map(async (one) => (await spawn(...one)).code));
+        expect(codes).toEqual([2, 2, 2, 2]);
+        const repository = makeRepository(path.join(server.directory, 'repository'));
+        const source = await openSession(server.client, repository);
+        await cadre(['teams', 'add', team.id, source.id]);
+        const how = ['--branch-prefix', 'mine', '--base', 'HEAD', '--no-init', '--worktree', 'w'];
+        const of = ['teams', 'spawn', team.id, '--source', source.id, '--json', ...how];
+        const spawned = await cadre(of);
+        expect(JSON.parse(spawned.stdout)).toMatchObject({
+          worktree: { branch: expect.stringMatching(/^mine/), base_ref: 'HEAD' },
+        });
+      }),
+  );
+
+  test('watches a view, until it is interrupted.', { timeout: 60_000 }, () =>
     withServer(async (server) => {
-      const cadre = cadreOn(server);
-      const open = async () => {
-        const body = { provider: 'acp' as const, cwd: server.directory };
-        return (await server.client.call(endpoints.createSession, { body })).id;
-      };
-      const [lead, member, third] = [await open(), await open(), await open()];
-      const end = (id: string) => id.slice(-8);
-      const ok = async (...words: string[]) => {
-        const { code, stdout, stderr } = await cadre(['teams', ...words]);
-        expect([words, code, stderr]).toEqual([words, 0, '']);
-        return stdout;
-      };
-      const id = (await ok('create', 'shop', '--lead', end(lead), '--member', end(member))).trim();
-      expect(id).toMatch(/^team_[0-9a-f]{32}$/);
-      const team = end(id);
-      expect(await ok('list')).toMatch(new RegExp(`^${team} +${end(lead)} +\\d+s +shop$`, 'm'));
-      expect(await ok('add', team, end(third), '--title', 'tester')).toMatch(
-        new RegExp(`^${third} +- +tester$`, 'm'),
-      );
-      expect(await ok('lead', team, end(member))).toMatch(new RegExp(`^${member} +lead`, 'm'));
-      expect(await ok('remove', team, end(third))).not.toContain(third);
-      expect(await ok('get', team)).toContain('shop');
-
-      const sent = await ok('message', team, end(lead), 'say "hello"', '--priority', 'high');
-      const message = /^msg_[0-9a-f]{32}/.exec(sent)?.[0] ?? '';
-      await expect
-        .poll(async () => ok('deliveries', team))
-        .toMatch(new RegExp(`${end(message)} +${end(lead)} +consumed`));
-      expect(await ok('view', team)).toMatch(/1 consumed +say "hello"$/m);
-      const [delivery] = await server.client.call(endpoints.listDeliveries, {
-        params: { team_id: id },
-      });
-      const late = await cadre(['teams', 'retry', team, end(delivery?.id ?? '')]);
-      expect([late.code, late.stderr]).toEqual([7, expect.stringContaining('is tried again')]);
-      const gone = await cadre(['teams', 'cancel', team, end(message)]);
-      expect(gone.code).toBe(7);
-      expect(await ok('interrupt-all', team)).toBe('no member is at a turn\n');
-
-      const spawned = (await ok('spawn', team, 'say "hi"', '--source', end(member))).trim();
-      expect(await ok('view', team)).toContain(end(spawned));
-      const events = await cadre(['events', 'tail', '--team', team, '--no-follow', '--json']);
-      const records = events.stdout.trim().split('\n');
-      const kinds = records.map((line) => (JSON.parse(line) as { kind: string }).kind);
-      expect(kinds[0]).toBe('team.created');
-      expect(kinds).toContain('team.message_created');
-
-      expect(await ok('delete', team)).toBe(`${id} is deleted\n`);
-      expect(await ok('list')).not.toContain(team);
-      expect(await ok('list', '--all')).toContain('shop (deleted)');
-      const refused = await cadre(['teams', 'broadcast', team, 'anyone?', '--json']);
-      expect(refused.code).toBe(7);
-      expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'team_deleted' } });
-    }));
+      const { id } = await openSession(server.client, server.directory);
+      const body = { name: 'seen', lead_agent_id: id };
+      const { team } = await server.client.call(endpoints.createTeam, { body });
+      const view = ['--data-dir', server.directory, '--json', 'teams', 'view', team.id, '--watch'];
+      const watching = startCadre(server.directory, view);
+      await watching.until('\n');
+      const said = { sender_agent_id: id, input: { type: 'text' as const, text: 'hello' } };
+      await server.client.call(endpoints.broadcast, { params: { team_id: team.id }, body: said });
+      await watching.until('"text":"hello"');
+      watching.child.kill('SIGINT');
+      const { code, lines } = await watching.ended;
+      expect(code).toBe(130);
+      const texts = lines().map((one) => JSON.stringify(one.messages).includes('hello'));
+      expect([texts[0], texts.at(-1)]).toEqual([false, true]);
+    }),
+  );
 
   test('says what it does not know, and where to look.', () =>
     withServer(async (server) => {
@@ -73,3 +147,10 @@ describe('cadre teams', () => {
       expect([spawn.code, spawn.stderr]).toEqual([2, expect.stringContaining('not both')]);
     }));
 });
+
+/** Resolves once a delivery of a team was consumed. */
+async function consumed(server: TestServer, teamId: string): Promise<void> {
+  const kinds = ['delivery.consumed'];
+  for await (const _ of streamEvents({ client: server.client, clock: systemClock, teamId, kinds }))
+    return;
+}

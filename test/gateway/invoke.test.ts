@@ -18,7 +18,7 @@ describe('a call of a tool', () => {
     const { id } = await given().open({ permission_mode: null });
     const { status: code, body } = await invoke({ tool_name: status, caller_agent_id: id });
     expect(code).toBe(200);
-    expect(body).toEqual({ ok: true, result: { processes: [] } });
+    expect(body).toEqual({ ok: true, result: { processes: [], left_out: null } });
   });
 
   it('may be said in either spelling, and in both where they are equal', async () => {

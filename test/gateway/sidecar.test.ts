@@ -54,7 +54,10 @@ describe('the MCP server that an agent is given with its session', () => {
           expect(result.process.session_id).toBe(session.id);
           expect(result.stdout_tail).toBe('hi\n');
           expect((await callTool(client, 'cadre_process_run', {})).error.code).toBe('bad_request');
-          expect((await callTool(client, 'nonsense')).error.code).toBe('not_found');
+          await expect(client.callTool({ name: 'nonsense' })).rejects.toMatchObject({
+            code: -32602,
+            message: expect.stringContaining('unknown tool "nonsense"'),
+          });
         });
       },
       { gateway: { free: ['cadre_process_run'] } },

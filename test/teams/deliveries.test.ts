@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Delivery } from '../../src/api/teams.ts';
 import { ProviderError } from '../../src/providers/provider.ts';
 import { kinds, onStage, type Stage } from '../sessions/support/stage.ts';
 import { type Cast, completed, failed, interrupted, makeTeam, toldIn } from './support/team.ts';
@@ -137,7 +138,9 @@ describe('messages to a member that is at work', () => {
       work.end(completed);
       const turn = await stage.provider.nextTurn();
       expect(toldIn(turn.text)).toEqual([message.id]);
-      expect(turn.text).toMatch(/<\/team_message>\nProcess proc_[0-9a-f]+ has ended: completed/);
+      expect(turn.text).toMatch(
+        /<\/team_message>\n<process_exit id="proc_[0-9a-f]+" status="completed">\nProcess proc_[0-9a-f]+ has ended: completed/,
+      );
       turn.end(completed);
       await stage.until(({ kind }) => kind === 'delivery.consumed');
     }));
@@ -212,6 +215,53 @@ describe('messages to a member that is at work', () => {
     }));
 });
 
+describe('the frame of a message', () => {
+  it('says what it answers, and by which name things belong together', () =>
+    withTeam(async (cast) => {
+      const { stage, team, agents } = cast;
+      const first = await cast.say('a question', { correlation_id: 'the "one" <x>' });
+      const asked = await stage.provider.nextTurn();
+      expect(asked.text).toContain(' correlation_id="the &quot;one&quot; &lt;x&gt;">');
+      asked.end(completed);
+      await cast.moved(first.delivery, 'consumed');
+      await cast.say('an answer', { reply_to_message_id: first.message.id });
+      const answered = await stage.provider.nextTurn();
+      expect(answered.text).toContain(
+        ` sender="${agents[0].id}" title="" scope="direct" team="${team.id}" reply_to_message_id="${first.message.id}">`,
+      );
+      answered.end(completed);
+    }));
+});
+
+describe('a message that says nothing', () => {
+  it.each([
+    { type: 'text', text: '' },
+    { type: 'text', text: ' \n\t' },
+    [{ type: 'text', text: '' }],
+  ])('is refused: %j', (input) =>
+    withTeam(async (cast) => {
+      const body = { sender_agent_id: cast.agents[0].id, input };
+      const direct = await cast.trySay({ ...body, recipient_agent_id: cast.agents[1]?.id });
+      expect(direct).toMatchObject({ status: 400, body: { code: 'invalid' } });
+      const all = await cast.stage.post(`${cast.path}/broadcasts`, body);
+      expect(all.status).toBe(400);
+      const spawn = { source_session_id: cast.agents[0].id, prompt: ' ' };
+      expect((await cast.stage.post(`${cast.path}/members/spawn`, spawn)).status).toBe(400);
+    }),
+  );
+});
+
+it('Deliveries are listed by their recipient.', () =>
+  withTeam(async (cast) => {
+    const { body } = await cast.broadcast('hello', { include_sender: true });
+    const [, one] = cast.agents;
+    const found = await cast.stage.get<Delivery[]>(
+      `${cast.path}/deliveries?recipient_agent_id=${one?.id}`,
+    );
+    expect(found.body.map(({ recipient_agent_id }) => recipient_agent_id)).toEqual([one?.id]);
+    for (const _ of body.deliveries) (await cast.stage.provider.nextTurn()).end(completed);
+  }, 3));
+
 describe('after a turn that was interrupted over HTTP', () => {
   const stopped = async (cast: Cast) => {
     const { stage, agents } = cast;
@@ -226,6 +276,18 @@ describe('after a turn that was interrupted over HTTP', () => {
     expect(await cast.delivery(delivery.id)).toMatchObject({ status: 'pending' });
     return delivery;
   };
+
+  it('what waits is not tried again where nothing holds it back but the turn of its recipient', () =>
+    withTeam(async (cast) => {
+      const turn = await atWork(cast);
+      const { delivery } = await cast.say('later');
+      expect(await cast.retry(delivery)).toMatchObject({
+        status: 409,
+        body: { code: 'delivery_state' },
+      });
+      turn.end(completed);
+      (await cast.stage.provider.nextTurn()).end(completed);
+    }));
 
   it('what waits rests, and so does what comes', () =>
     withTeam(async (cast) => {
@@ -243,6 +305,10 @@ describe('after a turn that was interrupted over HTTP', () => {
     'a retry of something that failed': async (cast) => {
       const busy = await cast.say('now', { policy: 'start_new_turn_only' });
       await cast.retry(busy.delivery);
+    },
+    'a retry of what waits': async (cast, delivery) => {
+      const { status, body } = await cast.retry(delivery);
+      expect([status, body.status]).toEqual([200, 'injecting']);
     },
     'an interrupting message': (cast) => cast.say('now', { policy: 'immediate_interrupt' }),
   };

@@ -78,6 +78,12 @@ describe('spawning a member', () => {
         'delivery.injected',
         'delivery.consumed',
       ]);
+      const joined = told.filter(({ kind }) => kind === 'team.member_joined');
+      expect(joined.map(({ payload }) => payload.operation_id)).toEqual([
+        null,
+        null,
+        body.operation_id,
+      ]);
     }));
 
   it('is refused, with nothing changed, where it cannot be done', () =>

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import type { ResponseOf } from '../../api/endpoint.ts';
 import { endpoints } from '../../api/index.ts';
 import { AppError } from '../../errors.ts';
 import { newUuid } from '../../lib/ids.ts';
@@ -43,15 +44,24 @@ export function mcpCommands(program: Command, world: World): void {
     .description('call a tool as a session, and print the envelope')
     .argument('<tool>', 'its name; see cadre mcp tools')
     .requiredOption('--as <session>', 'the session that calls: its id, or the end of it')
-    .option('--arg <name=value>', 'an argument; JSON where it is JSON, else text', collect, [])
+    .option(
+      '--arg <name=value>',
+      'an argument: text where the tool takes text, else JSON',
+      collect,
+      [],
+    )
     .addOption(new Option('--args <json>', 'all arguments, as one object').conflicts('arg'))
     .action(
       clientAction(world, async ({ client }, tool: string, given: Given) => {
+        const properties =
+          given.arg.length === 0
+            ? {}
+            : propertiesOf(await client.call(endpoints.getCapabilities, {}), tool);
         const body = {
           tool_name: tool,
           caller_agent_id: await sessionId(client, given.as),
           invocation_id: newUuid(),
-          args: given.args === undefined ? fromPairs(given.arg) : fromJson(given.args),
+          args: given.args === undefined ? fromPairs(given.arg, properties) : fromJson(given.args),
         };
         const envelope = await client.call(endpoints.invokeTool, { body }, world.interrupted());
         world.stdout.write(`${JSON.stringify(envelope, null, 2)}\n`);
@@ -70,14 +80,34 @@ function collect(one: string, all: string[]): string[] {
   return [...all, one];
 }
 
-function fromPairs(pairs: readonly string[]): Record<string, unknown> {
+type Properties = Readonly<Record<string, unknown>>;
+
+/** The JSON Schemas of a tool's arguments; of an unknown tool there are none, and the server says so. */
+function propertiesOf(
+  { namespaces }: ResponseOf<typeof endpoints.getCapabilities>,
+  tool: string,
+): Properties {
+  const found = namespaces.flatMap(({ tools }) => tools).find(({ name }) => name === tool);
+  return (found?.input_schema.properties ?? {}) as Properties;
+}
+
+function fromPairs(pairs: readonly string[], properties: Properties): Record<string, unknown> {
   return Object.fromEntries(
     pairs.map((pair) => {
       const at = pair.indexOf('=');
       if (at < 1) throw new AppError('usage', `--arg "${pair}" is no name=value`);
-      return [pair.slice(0, at), readValue(pair.slice(at + 1))];
+      const [name, text] = [pair.slice(0, at), pair.slice(at + 1)];
+      return [name, takesText(properties[name]) ? text : readValue(text)];
     }),
   );
+}
+
+/** Whether a JSON Schema takes texts. */
+function takesText(schema: unknown): boolean {
+  if (typeof schema !== 'object' || schema === null) return false;
+  if ('type' in schema && [schema.type].flat().includes('string')) return true;
+  const others = 'anyOf' in schema && Array.isArray(schema.anyOf) ? schema.anyOf : [];
+  return others.some(takesText);
 }
 
 /** Numbers, booleans, lists and objects are JSON; anything else is text, and so is JSON in quotes. */

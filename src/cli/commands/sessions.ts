@@ -1,13 +1,13 @@
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { endpoints } from '../../api/index.ts';
-import { providerId, type Session, type Turn } from '../../api/sessions.ts';
-import { AppError } from '../../errors.ts';
+import { type Item, providerId, type Session, type Turn } from '../../api/sessions.ts';
 import { shorten } from '../../lib/shorten.ts';
 import { sessionArgument, sessionId, turnParams } from '../find.ts';
 import { followTurn } from '../follow-turn.ts';
 import { type OpenOptions, openBody, withOpenOptions } from '../open-session.ts';
 import { ago, details, plain, shortId, table } from '../output.ts';
+import { parseMetadata } from '../metadata.ts';
 import { readPrompt } from '../prompt.ts';
 import { clientAction, type World } from '../world.ts';
 
@@ -25,7 +25,7 @@ export function sessionCommands(program: Command, world: World): void {
         world,
         async ({ client, show }, options: OpenOptions & { metadata?: string }) => {
           const metadata =
-            options.metadata === undefined ? {} : { metadata: parseJson(options.metadata) };
+            options.metadata === undefined ? {} : { metadata: parseMetadata(options.metadata) };
           const session = await client.call(endpoints.createSession, {
             body: { ...openBody(options), ...metadata },
           });
@@ -146,12 +146,25 @@ export function sessionCommands(program: Command, world: World): void {
         const found = await client.call(endpoints.listItems, {
           params: await turnParams(client, id, turn),
         });
-        const texts = found.map(
-          ({ kind, status, tool, text }) =>
-            `[${kind}, ${status}] ${plain(tool?.title ?? '')}\n${plain(text)}\n`,
-        );
-        show(found, () => texts.join('\n'));
+        show(found, () => found.map(itemText).join('\n'));
       }),
+    );
+
+  sessions
+    .command('item')
+    .description('show one thing that a turn said or did, whole')
+    .argument(...sessionArgument)
+    .argument('<item>', 'its id; see cadre sessions items --json')
+    .option('--turn <turn>', 'the turn it is of (default: the most recent)')
+    .action(
+      clientAction(
+        world,
+        async ({ client, show }, id: string, item_id: string, { turn }: { turn?: string }) => {
+          const of = await turnParams(client, id, turn);
+          const item = await client.call(endpoints.getItem, { params: { ...of, item_id } });
+          show(item, () => itemText(item));
+        },
+      ),
     );
 
   sessions
@@ -210,16 +223,12 @@ function imageInput(file: string): { type: 'image'; path: string } {
   return { type: 'image', path: path.resolve(file) };
 }
 
+function itemText({ kind, status, tool, text }: Item): string {
+  return `[${kind}, ${status}] ${plain(tool?.title ?? '')}\n${plain(text)}\n`;
+}
+
 /** What a turn was about, short enough for a table. */
 function oneLine({ text, error }: Turn): string {
   const said = (text ?? error?.message ?? '').replaceAll(/\s+/g, ' ');
   return shorten(said, 60);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new AppError('usage', `--metadata is not valid JSON: ${(error as Error).message}`);
-  }
 }

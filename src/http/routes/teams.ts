@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { endpoints } from '../../api/index.ts';
 import type { MessageService } from '../../teams/messages.ts';
 import type { TeamService } from '../../teams/service.ts';
@@ -24,7 +25,9 @@ export function teamRoutes(mount: Mount, { teams, messages, spawns, views }: Tea
     await teams.delete(params.team_id);
     return undefined;
   });
-  mount(endpoints.getTeamView, ({ params, query }) => views.view(params.team_id, query));
+  mount(endpoints.getTeamView, async ({ params, query }) =>
+    Readable.from(views.textInSlices(await views.view(params.team_id, query))),
+  );
   mount(endpoints.getCommsDiagnostics, () => teams.diagnostics());
 
   mount(endpoints.addMember, ({ params, body, keep }) =>

@@ -1,0 +1,72 @@
+import type { Delivery, Message, TeamView } from '../api/teams.ts';
+import { shorten } from '../lib/shorten.ts';
+import { ago, plain, shortId, table } from './output.ts';
+
+/** What became of a message just now. */
+export function sentText({
+  message,
+  deliveries,
+}: {
+  message: Message;
+  deliveries: Delivery[];
+}): string {
+  const rows = deliveries.map((one) => [
+    shortId(one.id),
+    shortId(one.recipient_agent_id),
+    one.status,
+    one.error?.message ?? '-',
+  ]);
+  const heading = `${message.id}\n`;
+  return rows.length === 0 ? heading : heading + table(['DELIVERY', 'TO', 'STATUS', 'ERROR'], rows);
+}
+
+/** A team, its members and what they said last. */
+export function viewText(
+  { team, members, messages, deliveries_by_message_id }: TeamView,
+  now: number,
+) {
+  const memberRows = members.map((one) => [
+    shortId(one.agent_id),
+    one.agent_id === team.lead_agent_id ? 'lead' : '-',
+    one.state,
+    one.context_window_remaining_percentage === null
+      ? '-'
+      : `${one.context_window_remaining_percentage}%`,
+    String(one.pending_deliveries),
+    one.worktree?.worktree_name ?? '-',
+    one.title ?? '-',
+  ]);
+  const messageRows = messages.map((one) => [
+    shortId(one.id),
+    shortId(one.sender_agent_id),
+    one.recipient_agent_id === null ? 'all' : shortId(one.recipient_agent_id),
+    ago(one.created_at, now),
+    statesOf(deliveries_by_message_id?.[one.id] ?? []),
+    textOf(one),
+  ]);
+  return [
+    `${plain(team.name)}${team.deleted_at === null ? '' : ' (deleted)'}\n\n`,
+    table(['SESSION', 'ROLE', 'STATE', 'CONTEXT', 'WAITING', 'WORKTREE', 'TITLE'], memberRows),
+    messageRows.length === 0 ? '' : '\n',
+    messageRows.length === 0
+      ? ''
+      : table(['MESSAGE', 'FROM', 'TO', 'AGE', 'DELIVERIES', 'TEXT'], messageRows),
+  ].join('');
+}
+
+/** How the deliveries of a message are: `2 consumed, 1 pending`. */
+function statesOf(deliveries: readonly Delivery[]): string {
+  const states = Map.groupBy(deliveries, (one) =>
+    one.consumed_at === null ? one.status : 'consumed',
+  );
+  return [...states].map(([state, ones]) => `${ones.length} ${state}`).join(', ') || '-';
+}
+
+const TEXT_CHARACTERS = 60;
+
+/** The beginning of what a message says. */
+export function textOf({ input }: Message): string {
+  const items = Array.isArray(input) ? input : [input];
+  const text = items.map((item) => ('text' in item ? String(item.text) : '[image]')).join(' ');
+  return shorten(text, TEXT_CHARACTERS);
+}

@@ -1,0 +1,138 @@
+import type { RecordPage } from '../store/records.ts';
+import { beginningOf, jsonBytes } from '../lib/cut.ts';
+
+/** So much an answer of a tool holds, in bytes of its JSON, where its caller names no other number. */
+export const ANSWER_BYTES = 16 * 1024;
+/** What the envelope around it and the notes on what was left out take. */
+const RESERVED_BYTES = 1024;
+
+/** A list in an answer, what matters most first; what does not fit is left out from its end. */
+export interface BoundedList {
+  items: readonly unknown[];
+  /** How many there are, where that is more than `items` and known; null: more than that, nobody counted. */
+  total?: number | null;
+  /** The most of the room that is left that it may take; default: all. */
+  share?: number;
+  /** The arguments that show what follows after so many of the items; null: none do. */
+  next?: (shown: number) => Record<string, unknown> | null;
+  /** Items are pairs of key and value, shown as an object. */
+  isMap?: boolean;
+}
+
+/** Something that an answer does not show. */
+export interface LeftOut {
+  what: string;
+  /** How many; null: not counted. */
+  count: number | null;
+  /** With these arguments the tool shows what follows. */
+  next: Record<string, unknown> | null;
+}
+
+/**
+ * An answer of at most `bytes`: `fixed`, its long texts cut, and of each list as much as fits, in their order. A cut
+ * text ends with a mark that says how many bytes are missing; `left_out` says what else is, null where nothing is.
+ */
+export function bounded(
+  fixed: Record<string, unknown>,
+  lists: Readonly<Record<string, BoundedList>>,
+  bytes = ANSWER_BYTES,
+): Record<string, unknown> {
+  const names = Object.keys(lists);
+  const whole = Math.max(0, bytes - RESERVED_BYTES);
+  const answer = fitted(fixed, names.length === 0 ? whole : whole / 2) as Record<string, unknown>;
+  const left_out: LeftOut[] = [];
+  let room = whole - jsonBytes(answer);
+  for (const [name, list] of Object.entries(lists)) {
+    const shown = shownOf(list, Math.floor(room * (list.share ?? 1)) - name.length - 6);
+    answer[name] = list.isMap ? Object.fromEntries(shown as [string, unknown][]) : shown;
+    room -= jsonBytes(answer[name]) + name.length + 6;
+    const count = list.total === null ? null : (list.total ?? list.items.length) - shown.length;
+    if (count !== 0) left_out.push({ what: name, count, next: list.next?.(shown.length) ?? null });
+  }
+  answer.left_out = left_out.length === 0 ? null : left_out;
+  return answer;
+}
+
+/** A page of records, newest first, as far as it fits; `left_out` tells the cursor of what follows. */
+export async function boundedPage(
+  name: string,
+  read: (limit: number) => Promise<RecordPage<object>>,
+  limit: number,
+  bytes: number,
+): Promise<Record<string, unknown>> {
+  const page = await read(limit);
+  const answer = bounded({}, { [name]: { items: page.records } }, bytes);
+  const shown = (answer[name] as unknown[]).length;
+  if (shown === page.records.length && page.nextCursor === null) return answer;
+  const isWhole = shown === page.records.length || shown === 0;
+  const cursor = isWhole ? page.nextCursor : (await read(shown)).nextCursor;
+  const next = cursor === null ? null : { cursor };
+  return { ...answer, left_out: [{ what: name, count: null, next }] };
+}
+
+/** A value as it is where that is at most `bytes` of JSON; else its long texts and lists are cut, as far as needed. */
+export function fitted(value: unknown, bytes: number): unknown {
+  if (jsonBytes(value) <= bytes) return value;
+  for (const step of STEPS) {
+    const cut = cutDeep(value, step, 0);
+    if (jsonBytes(cut) <= bytes) return cut;
+  }
+  return Array.isArray(value) ? [] : {};
+}
+
+/** What is kept of each text (bytes), of each list and object (parts), and how deep. */
+interface Step {
+  text: number;
+  parts: number;
+  depth: number;
+}
+
+const STEPS: readonly Step[] = [
+  { text: 4096, parts: 100, depth: 20 },
+  { text: 1024, parts: 50, depth: 8 },
+  { text: 512, parts: 40, depth: 6 },
+  { text: 200, parts: 40, depth: 4 },
+  { text: 80, parts: 30, depth: 3 },
+];
+
+/** What one item of a list may take, so that no single one fills the answer. */
+const ITEM_BYTES = 4096;
+
+function shownOf({ items }: BoundedList, room: number): unknown[] {
+  const shown: unknown[] = [];
+  let left = room - 2;
+  for (const item of items) {
+    const cut = fitted(item, Math.min(ITEM_BYTES, Math.max(left, 0)));
+    const size = jsonBytes(cut) + 1;
+    // What is nothing but a shell says less than that it was left out.
+    if (size > left || (size <= 3 && jsonBytes(item) > 2)) break;
+    shown.push(cut);
+    left -= size;
+  }
+  return shown;
+}
+
+function cutDeep(value: unknown, step: Step, depth: number): unknown {
+  if (typeof value === 'string') return cutText(value, step.text);
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth === step.depth) return Array.isArray(value) ? [] : {};
+  if (Array.isArray(value))
+    return value.slice(0, step.parts).map((one) => cutDeep(one, step, depth + 1));
+  const entries = Object.entries(value);
+  const cut: Record<string, unknown> = {};
+  for (const [key, one] of entries.slice(0, step.parts)) {
+    cut[beginningOf(key, step.text)] = cutDeep(one, step, depth + 1);
+    if (Array.isArray(one) && one.length > step.parts)
+      cut[`${key}_left_out`] = one.length - step.parts;
+  }
+  if (entries.length > step.parts) cut.fields_left_out = entries.length - step.parts;
+  return cut;
+}
+
+/** The beginning of a text that is too long, and a mark that says how much is missing. */
+function cutText(text: string, bytes: number): string {
+  const all = Buffer.byteLength(text);
+  if (all <= bytes) return text;
+  const kept = beginningOf(text, bytes);
+  return `${kept}… [${all - Buffer.byteLength(kept)} more bytes left out]`;
+}

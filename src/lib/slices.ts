@@ -1,0 +1,62 @@
+import type { Clock } from './clock.ts';
+
+/** So long a slice of a large piece of work holds the event loop, in milliseconds; what commits it takes some more. */
+const SLICE_MS = 4;
+
+/** Takes `step` with items from index `from` on, at least one, until the slice's time is up; answers where to go on. */
+export function slice<T>(
+  clock: Pick<Clock, 'monotonic'>,
+  items: readonly T[],
+  from: number,
+  step: (item: T) => void,
+): number {
+  const end = clock.monotonic() + SLICE_MS;
+  for (let at = from; at < items.length; at++) {
+    if (at > from && clock.monotonic() >= end) return at;
+    step(items[at] as T);
+  }
+  return items.length;
+}
+
+/** Resolves once the event loop has served whoever waits. */
+export function othersServed(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** The JSON text of a value in pieces, with others served between them: for answers of megabytes. */
+export async function* jsonInSlices(
+  clock: Pick<Clock, 'monotonic'>,
+  value: object,
+): AsyncGenerator<string, void> {
+  let text = '';
+  let end = clock.monotonic() + SLICE_MS;
+  for (const part of jsonParts(value, 0)) {
+    text += part;
+    if (text.length < PIECE_CHARACTERS && clock.monotonic() < end) continue;
+    yield text;
+    text = '';
+    await othersServed();
+    end = clock.monotonic() + SLICE_MS;
+  }
+  yield text;
+}
+
+const PIECE_CHARACTERS = 64 * 1024;
+/** What lies deeper is small enough for one call. */
+const DEPTH = 2;
+
+function* jsonParts(value: unknown, depth: number): Generator<string, void> {
+  if (typeof value !== 'object' || value === null || depth === DEPTH)
+    return yield JSON.stringify(value);
+  const isList = Array.isArray(value);
+  const entries = isList
+    ? value.map((one, index) => [index, one] as const)
+    : Object.entries(value).filter(([, one]) => one !== undefined);
+  yield isList ? '[' : '{';
+  for (const [index, [key, one]] of entries.entries()) {
+    if (index > 0) yield ',';
+    if (!isList) yield `${JSON.stringify(key)}:`;
+    yield* jsonParts(one === undefined ? null : one, depth + 1);
+  }
+  yield isList ? ']' : '}';
+}
