@@ -38,11 +38,17 @@ export function processToolkit({
           stderr_tail: stderr?.content ?? '',
         };
       },
-      async cadre_process_status({ process_id }, { session: { id } }) {
+      async cadre_process_status({ process_id }, caller) {
+        const { id } = caller.session;
+        const tool = 'cadre_process_status';
+        await gatekeeper.passOne(caller, { tool, action: 'read' }, { process_id });
         if (process_id) return { process: await processes.get(process_id, id) };
         return { processes: (await processes.list({ session_id: id, limit: SHOWN })).records };
       },
-      cadre_process_logs({ process_id, stream, tail_lines, max_bytes }, { session: { id } }) {
+      async cadre_process_logs({ process_id, stream, tail_lines, max_bytes }, caller) {
+        const { id } = caller.session;
+        const tool = 'cadre_process_logs';
+        await gatekeeper.passOne(caller, { tool, action: 'read' }, { process_id });
         return processes.logs(process_id, {
           session_id: id,
           stream: stream ?? 'both',
@@ -50,7 +56,10 @@ export function processToolkit({
           max_bytes: max_bytes ?? 65_536,
         });
       },
-      async cadre_process_kill({ process_id, reason }, { session: { id } }) {
+      async cadre_process_kill({ process_id, reason }, caller) {
+        const { id } = caller.session;
+        const tool = 'cadre_process_kill';
+        await gatekeeper.passOne(caller, { tool, action: 'kill' }, { process_id, reason });
         return { process: await processes.kill(process_id, id, reason ?? null) };
       },
     },

@@ -43,8 +43,10 @@ export function teamToolkit(given: {
       settings().enabled ? null : 'the team tools are switched off: see teams.enabled',
     descriptions: toolNamespaces.cadre_team,
     runs: {
-      async cadre_team_status({ team_id }, { session }) {
-        const { id } = await teamOf(team_id, session);
+      async cadre_team_status({ team_id }, caller) {
+        const { id } = await teamOf(team_id, caller.session);
+        const effect = { tool: 'cadre_team_status', action: 'read' } as const;
+        await gatekeeper.passOne(caller, effect, { team_id: id });
         return views.view(id, { include_delivery_map: true, message_limit: SHOWN });
       },
 
@@ -73,6 +75,8 @@ export function teamToolkit(given: {
             `args.${given}: says who is added, remove_agent_ids who leaves: one of them at a time`,
           );
         assertMayRemove(team, leaving, session);
+        const effect = { tool: 'cadre_team_manage', action: 'remove_member' } as const;
+        await gatekeeper.passOne(caller, effect, { team_id: team.id, remove_agent_ids: leaving });
         const results = [];
         for (const agent_id of leaving) results.push(await remove(team, agent_id));
         return { results };
