@@ -64,6 +64,12 @@ export class Gatekeeper {
     return verdict;
   }
 
+  /** Like `pass`, for one effect that its arguments tell all about. */
+  passOne(caller: Caller, effect: Effect, args: Record<string, unknown>): Promise<Verdict> {
+    const title = `${effect.action.replaceAll('_', ' ')}: ${JSON.stringify(args)}`;
+    return this.pass(caller, [effect], () => ({ kind: 'tool', title, request: args }));
+  }
+
   async #ask(
     { session, gone }: Caller,
     effect: Effect,
@@ -85,13 +91,13 @@ export class Gatekeeper {
   }
 }
 
-function refusal(effect: Effect, { mode, asked }: Circumstances): ToolError {
+function refusal(effect: Effect, { mode }: Circumstances): ToolError {
   const what = `${effect.tool} (${effect.action.replaceAll('_', ' ')})`;
   const said = mode ?? 'default';
   const why =
     verdictOf(effect, { mode, asked: 'person', freed: [] }) === 'refuse'
       ? `is not allowed in the permission_mode ${said}`
-      : `needs an approval in the permission_mode ${said}, and the session is at ${asked === 'nobody' ? 'no turn' : 'a turn'} in which anybody could be asked`;
+      : `needs an approval in the permission_mode ${said}, and the session is at no turn in which anybody could be asked`;
   return new ToolError('unauthorized', `${what} ${why}: ${wayOut(effect, mode)}`);
 }
 

@@ -42,20 +42,26 @@ export function processToolkit({
         const logs = await processes.logs(process_id, TAIL);
         return withTails(waited.process, logs);
       },
-      async cadre_process_status({ process_id, limit, cursor, max_bytes }, { session: { id } }) {
+      async cadre_process_status({ process_id, limit, cursor, max_bytes }, caller) {
+        const { id } = caller.session;
+        const tool = 'cadre_process_status';
+        await gatekeeper.passOne(caller, { tool, action: 'read' }, { process_id });
         const bytes = max_bytes ?? ANSWER_BYTES;
         if (process_id) return bounded({ process: await processes.get(process_id, id) }, {}, bytes);
         const from = { session_id: id, cursor: cursor ?? undefined };
         const read = (count: number) => processes.list({ ...from, limit: count });
         return boundedPage('processes', read, limit ?? SHOWN, bytes);
       },
-      async cadre_process_logs(args, { session: { id } }) {
+      async cadre_process_logs(args, caller) {
+        const { id } = caller.session;
         const { process_id, stream, tail_lines, max_bytes, before_byte } = args;
         if (typeof before_byte === 'number' && stream !== 'stdout' && stream !== 'stderr')
           throw new ToolError(
             'bad_request',
             'args.stream: is needed beside before_byte: which one',
           );
+        const tool = 'cadre_process_logs';
+        await gatekeeper.passOne(caller, { tool, action: 'read' }, { process_id });
         const logs = await processes.logs(process_id, {
           session_id: id,
           stream: stream ?? 'both',
@@ -65,7 +71,10 @@ export function processToolkit({
         });
         return printed(logs, max_bytes ? Number.POSITIVE_INFINITY : ANSWER_BYTES);
       },
-      async cadre_process_kill({ process_id, reason }, { session: { id } }) {
+      async cadre_process_kill({ process_id, reason }, caller) {
+        const { id } = caller.session;
+        const tool = 'cadre_process_kill';
+        await gatekeeper.passOne(caller, { tool, action: 'kill' }, { process_id, reason });
         const process = await processes.kill(process_id, id, reason ?? null);
         return bounded({ process }, {});
       },

@@ -46,8 +46,10 @@ export function teamToolkit(given: {
       settings().enabled ? null : 'the team tools are switched off: see teams.enabled',
     descriptions: toolNamespaces.cadre_team,
     runs: {
-      async cadre_team_status(args, { session }) {
-        const { id } = await teamOf(args.team_id, session);
+      async cadre_team_status(args, caller) {
+        const { id } = await teamOf(args.team_id, caller.session);
+        const effect = { tool: 'cadre_team_status', action: 'read' } as const;
+        await gatekeeper.passOne(caller, effect, { team_id: id });
         const part = await views.part(id, {
           afterMember: args.member_cursor ?? null,
           messageLimit: args.message_limit ?? SHOWN,
@@ -83,6 +85,8 @@ export function teamToolkit(given: {
             `args.${given}: says who is added, remove_agent_ids who leaves: one of them at a time`,
           );
         assertMayRemove(team, leaving, session);
+        const effect = { tool: 'cadre_team_manage', action: 'remove_member' } as const;
+        await gatekeeper.passOne(caller, effect, { team_id: team.id, remove_agent_ids: leaving });
         const results = [];
         for (const agent_id of leaving) results.push(await remove(team, agent_id));
         return bounded({}, { results: { items: results } });

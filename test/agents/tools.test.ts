@@ -32,9 +32,9 @@ describe.for(['codex', 'claude', 'acp'] as const)(
         expect(processes).toMatchObject([{ status: 'completed', stdout_bytes: 13 }]);
       }));
 
-    test.for([null, 'require_approval'])(
-      'a process in a session that is %s is asked for, once, by cadre and not by the agent',
-      (permission_mode) =>
+    test.for([{ permission_mode: null }, { permission_mode: 'require_approval' }])(
+      'a process in a session with %j is asked for, once, by cadre and not by the agent',
+      ({ permission_mode }) =>
         onServer(configs[provider], async (server) => {
           const given = { server, provider };
           const { turn, processes } = await runTool(given, { permission_mode });
