@@ -660,7 +660,11 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       processes: processes.diagnostics(),
       worktrees: worktrees.diagnostics(),
       comms: teams.diagnostics(),
-      children: { live: supervisor.live, keeper_pid: keeper.pid },
+      children: {
+        live: supervisor.live,
+        keeper_pid: keeper.pid,
+        out_of_reach: supervisor.outOfReach,
+      },
       event_loop: { delay_us: loop.delayMicroseconds() },
       memory: { rss_bytes: rss, heap_used_bytes: heapUsed },
     };

@@ -16,7 +16,11 @@ export const processRecord = z
     signal: z.string().nullable(),
     timeout_ms: z.int().describe('From its start; 0: none.'),
     kill_reason: z.string().nullable(),
-    failure: failure.nullable(),
+    failure: failure
+      .nullable()
+      .describe(
+        'start_failed: it could not be started. not_ended: its end is as its status says, but processes of another user are left of it.',
+      ),
     stdout_bytes: z.int().describe('All it has printed, kept or not.'),
     stderr_bytes: z.int(),
     stdout_truncated: z.boolean().describe('Its middle was dropped.'),

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
-import { bootId, identify, isAlive } from '../children/identity.ts';
+import { bootId, identify, isAlive, signal } from '../children/identity.ts';
 
 /** How a client on this machine finds the running server. The file has no secret in it, only where one is. */
 const registration = z.looseObject({
@@ -50,10 +50,5 @@ export function findRegistration(
 
 function runs({ pid, started_ticks: startedTicks, boot_id }: Registration): boolean {
   if (startedTicks !== null) return boot_id === bootId() && isAlive({ pid, startedTicks });
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
+  return signal(pid, 0) !== 'gone';
 }

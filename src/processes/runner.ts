@@ -49,8 +49,8 @@ interface Running {
   child: Child | undefined;
   /** Why it is ended before its time; the first holds. */
   cause: Cause | null;
-  /** Resolves when nothing of it is left that we can reach, once it is being ended. */
-  ending: Promise<void> | undefined;
+  /** Once it is being ended: resolves when nothing of it is left that we can reach, with the pids that are left. */
+  ending: Promise<readonly number[]> | undefined;
 }
 
 /**
@@ -193,7 +193,8 @@ export class ProcessRunner {
       exit = await child.exited;
       // Whoever wants to end it from here on comes too late.
       cause = running.cause;
-      await (running.ending ?? child.end(0));
+      const left = await (running.ending ?? child.end(0));
+      if (left.length > 0) failure = notEnded(left);
       await output.finish();
     } catch (error) {
       this.#given.logger.warn(
@@ -201,8 +202,9 @@ export class ProcessRunner {
         'a process could not be started',
       );
       failure = { code: 'start_failed', message: messageOf(error) };
+      cause = null;
     }
-    await this.#finish(running, { exit, failure, cause: failure ? null : cause });
+    await this.#finish(running, { exit, failure, cause });
   }
 
   async #startChild({ process }: Running): Promise<Child> {
@@ -236,9 +238,10 @@ export class ProcessRunner {
   /** Ends the group, then what has left it and still says by its environment whose it is. */
   #end(running: Running, child: Child): void {
     const { process_id } = running.process;
-    running.ending ??= child
-      .end(this.#given.settings().kill_grace_ms)
-      .then(() => void killCarriers(`CADRE_PROCESS_ID=${process_id}`));
+    running.ending ??= child.end(this.#given.settings().kill_grace_ms).then((left) => {
+      killCarriers(`CADRE_PROCESS_ID=${process_id}`);
+      return left;
+    });
   }
 
   async #finish(
@@ -265,6 +268,15 @@ export class ProcessRunner {
     this.#all.delete(process_id);
     running.done.resolve();
   }
+}
+
+/** What is said of a process that left others running which take no signal of ours. */
+function notEnded(left: readonly number[]): Process['failure'] {
+  const those = left.length === 1 ? `process ${left[0]}` : `the processes ${left.join(', ')}`;
+  return {
+    code: 'not_ended',
+    message: `${those} of its group could not be ended, running as another user: only that user or root can`,
+  };
 }
 
 function messageOf(error: unknown): string {
