@@ -25,6 +25,7 @@ import { type AccessRules, admit } from './auth.ts';
 import { errorReply } from './errors.ts';
 import { FailedAuthentications } from './failed-auth.ts';
 import { RequestCounts } from './metrics.ts';
+import { readJson } from './json-body.ts';
 import { mounter } from './mount.ts';
 import { eventRoutes } from './routes/events.ts';
 import { gatewayRoutes } from './routes/gateway.ts';
@@ -40,8 +41,6 @@ import { EventStreams } from './sse.ts';
 const BODY_BYTES = 256 * 1024;
 /** A longer path is refused by Node itself. */
 const MAX_PARAM_LENGTH = 16 * 1024;
-/** Bodies may be nested so deep: what is deeper could not be written again. */
-const MAX_DEPTH = 1000;
 
 export interface HttpServer {
   /** Answers the address it listens on, `http://HOST:PORT`. Throws AppError where it cannot listen. */
@@ -226,29 +225,13 @@ function readJsonBodies(app: FastifyInstance): void {
     /^application\/json(?:;|$)/i,
     { parseAs: 'string' },
     (_request, body, done) => {
-      if (body === '') return done(null, {});
       try {
-        assertShallow(body as string);
-        done(null, JSON.parse(body as string));
+        done(null, body === '' ? {} : readJson(body as string));
       } catch (error) {
-        done(
-          error instanceof AppError
-            ? error
-            : new AppError('invalid', `the body is not valid JSON: ${(error as Error).message}`),
-        );
+        done(error as Error);
       }
     },
   );
-}
-
-function assertShallow(json: string): void {
-  let depth = 0;
-  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
-    if (token === '[' || token === '{') depth++;
-    else if (token === ']' || token === '}') depth--;
-    if (depth > MAX_DEPTH)
-      throw new AppError('invalid', `the body is nested deeper than ${MAX_DEPTH} levels`);
-  }
 }
 
 /** Throws `not_found`, or `method_not_allowed` for a path that has other methods. */

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { nearest } from './nearest.ts';
+import { shorten } from './shorten.ts';
 
 /** What is wrong with a value, and what it may be, in a line that names the field under `part`. */
 export function explain(error: z.ZodError, part: string, schema: z.ZodType): string {
@@ -15,7 +16,7 @@ function describe(issue: z.core.$ZodIssue, place: string, schema: z.ZodType): st
     const [meant] = nearest(allowed, issue.keys[0] ?? '', (name) => name);
     const hint = allowed.length > 0 ? `it takes: ${allowed.join(', ')}` : 'it takes none';
     const guess = meant === undefined ? '' : `; did you mean "${meant}"?`;
-    return `${here}: unknown field "${issue.keys.join('", "')}"${guess}${guess ? ' ' : '; '}${hint}`;
+    return `${here}: unknown field ${named(issue.keys)}${guess}${guess ? ' ' : '; '}${hint}`;
   }
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
     // The alternative that was meant is the one that got furthest.
@@ -31,6 +32,16 @@ function describe(issue: z.core.$ZodIssue, place: string, schema: z.ZodType): st
   }
   return `${here}: ${lower(issue.message)}`;
 }
+
+/** The names of fields that a caller gave, as many and as much of them as one line takes. */
+function named(keys: readonly string[]): string {
+  const names = keys.slice(0, MAX_NAMED).map((key) => `"${shorten(key, MAX_NAME_CHARACTERS)}"`);
+  const more = keys.length - names.length;
+  return more > 0 ? `${names.join(', ')} and ${more} more` : names.join(', ');
+}
+
+const MAX_NAMED = 10;
+const MAX_NAME_CHARACTERS = 100;
 
 /** How far into the value the first complaint lies; a wrong kind of value at once is no distance at all. */
 function depthOf(issues: readonly z.core.$ZodIssue[]): number {
