@@ -82,7 +82,12 @@ export type Session = z.output<typeof session>;
 const textInput = z.strictObject({ type: z.literal('text'), text: z.string() });
 const imageByPath = z.strictObject({
   type: z.literal('image'),
-  path: z.string().min(1).describe('A file on the machine of the server; it is copied.'),
+  path: z
+    .string()
+    .min(1)
+    .describe(
+      'A file on the machine of the server, relative to the directory of the session; it is copied.',
+    ),
 });
 const imageInline = z.strictObject({
   type: z.literal('image'),

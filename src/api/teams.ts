@@ -137,7 +137,9 @@ export const imagePaths = z
   .array(z.string().min(1))
   .max(8)
   .nullish()
-  .describe('Images on the machine of the server; they are copied.');
+  .describe(
+    'Images on the machine of the server, relative to the directory of the sender; they are copied.',
+  );
 
 const said = {
   sender_agent_id: z.string(),

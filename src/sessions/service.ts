@@ -184,7 +184,8 @@ export class SessionService {
   ): Promise<Turn> {
     this.#checkWishes(sessionId, body);
     const given: InputItem[] = Array.isArray(body.input) ? body.input : [body.input];
-    const input = await this.#blobs.keep(given);
+    const { cwd } = await this.#db.read(() => this.#store.session(sessionId));
+    const input = await this.#blobs.keep(given, cwd);
     const turn = await this.#db.transact(() => {
       const session = this.#store.session(sessionId);
       assertTakesTurn(session, body.expected_turn_id);

@@ -169,11 +169,16 @@ export class MessageService {
     );
   }
 
-  /** Keeps what is said: each image is copied before anything names it. */
-  async keepImages(given: InputItem | InputItem[], paths: readonly string[] = []): Promise<Saying> {
+  /** Keeps what is said: each image is copied before anything names it. Relative paths are of the sender's directory. */
+  async keepImages(
+    sender: string,
+    given: InputItem | InputItem[],
+    paths: readonly string[] = [],
+  ): Promise<Saying> {
     const said = Array.isArray(given) ? given : [given];
     const shown: InputItem[] = paths.map((path) => ({ type: 'image', path }));
-    const kept = await this.#blobs.keep([...said, ...shown]);
+    const { cwd } = await this.#db.read(() => this.#sessions.session(sender));
+    const kept = await this.#blobs.keep([...said, ...shown], cwd);
     const input = kept.slice(0, said.length);
     const images = kept.slice(said.length) as StoredImage[];
     return { input: Array.isArray(given) ? input : (input[0] as StoredInputItem), images };
@@ -224,7 +229,11 @@ export class MessageService {
   async #say(teamId: string, draft: Draft, keep: Keep): Promise<Sent> {
     this.#assertRoom();
     await this.#db.read(() => this.#check(teamId, draft));
-    const saying = await this.keepImages(draft.input, draft.image_paths ?? []);
+    const saying = await this.keepImages(
+      draft.sender_agent_id,
+      draft.input,
+      draft.image_paths ?? [],
+    );
     return this.#db.transact(() => {
       const { team, recipients } = this.#check(teamId, draft);
       const sent = this.store(team, { ...draft, recipients, saying });

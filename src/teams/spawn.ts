@@ -94,7 +94,11 @@ export class SpawnService {
     if (image_paths.length > 0) this.#messages.assertTakeImages([session]);
     assertNamed(wanted);
     const words = wanted.prompt ?? `You are now a member of team "${team.name}".`;
-    const saying = await this.#messages.keepImages({ type: 'text', text: words }, image_paths);
+    const saying = await this.#messages.keepImages(
+      source.id,
+      { type: 'text', text: words },
+      image_paths,
+    );
     const operation_id = this.#ids.next('op');
     const spawn: Spawn = { id: operation_id, team_id: teamId, source_session_id: source.id };
     // What is one transaction leaves nothing to be undone.

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { assertBounded, readJson, type Scanned } from '../../../src/http/json-body.ts';
 
