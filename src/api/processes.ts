@@ -190,6 +190,8 @@ export const processDiagnostics = z
     running: z.int(),
     max_concurrent: z.int(),
     max_queued: z.int(),
+    max_per_session: z.int(),
+    max_queued_per_session: z.int(),
     ended: z.record(z.string(), z.int()),
   })
   .meta({ id: 'ProcessDiagnostics', description: 'Processes by what they do or did.' });

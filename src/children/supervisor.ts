@@ -92,7 +92,7 @@ export class Supervisor {
     onRegister?: (pid: number) => void;
   }): Promise<Child> {
     const stdin = given.stdin === 'none' ? 'ignore' : 'pipe';
-    const subprocess = execa('/bin/sh', ['-c', GATE, 'gate', given.command, ...given.args], {
+    const subprocess = execa('/bin/sh', ['-c', GATE, 'cadre', given.command, ...given.args], {
       cwd: given.cwd,
       env: { ...given.env, [MARKER_VARIABLE]: this.#marker },
       extendEnv: false,

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { Client } from '../../src/client/client.ts';
 import { readToken } from '../../src/config/token.ts';
 import { selfCommand } from '../../src/lib/self.ts';
-import { tempDirectory } from './temp.ts';
+import { asDataDirectory, tempDirectory } from './temp.ts';
 
 /** A real server in a process of its own. */
 export interface TestServer {
@@ -37,6 +37,7 @@ export async function startServer(
   directory: string,
   { args = [], config, env = {}, user }: ServerOptions = {},
 ): Promise<TestServer> {
+  asDataDirectory(directory);
   const { file, args: self } = selfCommand();
   const agent = config === undefined ? ['--demo'] : ['--config', writeConfig(directory, config)];
   const flags = ['--json', '--data-dir', directory, 'serve', '--port', '0', ...agent, ...args];
