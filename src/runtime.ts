@@ -453,6 +453,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     log,
     feed,
     maxStreams: () => live.now.server.max_streams,
+    maxConnections: config.server.max_connections,
+    requestTimeoutMs: config.server.request_timeout_ms,
     sessions,
     processes,
     worktrees,

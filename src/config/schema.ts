@@ -19,6 +19,10 @@ export const configSchema = z.strictObject({
       allowed_origins: z.array(z.string()).default([]),
       drain_ms: milliseconds.default(10_000),
       max_streams: z.int().min(1).max(1_000_000).default(4096),
+      /** Of all kinds. One that is not used makes way for a new one; fewer where descriptors are scarce. */
+      max_connections: z.int().min(1).max(1_000_000).default(8192),
+      /** A request has to have arrived as a whole after so long. */
+      request_timeout_ms: milliseconds.min(100).default(60_000),
     })
     .prefault({}),
   log: z

@@ -22,6 +22,7 @@ import type { SessionService } from '../sessions/service.ts';
 import type { TokenService } from '../tokens/service.ts';
 import type { WorktreeService } from '../worktrees/service.ts';
 import { type AccessRules, admit } from './auth.ts';
+import { connectionLimit, limitConnections } from './connections.ts';
 import { errorReply } from './errors.ts';
 import { FailedAuthentications } from './failed-auth.ts';
 import { RequestCounts } from './metrics.ts';
@@ -39,6 +40,10 @@ import { worktreeRoutes } from './routes/worktrees.ts';
 import { EventStreams } from './sse.ts';
 
 const BODY_BYTES = 256 * 1024;
+/** The head of a request has to be there after so long, or when the whole of it has to be. */
+const HEADERS_TIMEOUT_MS = 15_000;
+/** How often it is looked for requests that are late. */
+const LATE_EVERY_MS = 1000;
 /** A longer path is refused by Node itself. */
 const MAX_PARAM_LENGTH = 16 * 1024;
 
@@ -59,6 +64,10 @@ export function createHttpServer(given: {
   feed: Feed;
   /** So many streams may be open at once. */
   maxStreams: () => number;
+  /** So many connections may be open at once, where there are file descriptors for them. */
+  maxConnections: number;
+  /** A request has to have arrived as a whole after so long. What answers it may take days. */
+  requestTimeoutMs: number;
   sessions: SessionService;
   processes: ProcessService;
   worktrees: WorktreeService;
@@ -85,7 +94,12 @@ export function createHttpServer(given: {
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     return503OnClosing: false,
     // A request without one is refused like one for a foreign host.
-    http: { requireHostHeader: false },
+    http: {
+      requireHostHeader: false,
+      headersTimeout: Math.min(HEADERS_TIMEOUT_MS, given.requestTimeoutMs),
+      connectionsCheckingInterval: Math.min(LATE_EVERY_MS, given.requestTimeoutMs),
+    },
+    requestTimeout: given.requestTimeoutMs,
     clientErrorHandler: refuseGarbage,
     // What is not even a path never reaches the hooks.
     async frameworkErrors(error, request, reply) {
@@ -99,6 +113,7 @@ export function createHttpServer(given: {
       }
     },
   }) as unknown as FastifyInstance;
+  limitConnections(app.server, connectionLimit(given.maxConnections));
   app.decorateRequest('bearer', null);
   let changes = true;
   // Whoever may not enter is not told to go on with a body.
@@ -260,6 +275,8 @@ function routesOf(path: string): typeof routes {
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, body, isBug } = errorReply(error);
+  // Nobody reads what is still to come of it.
+  if (isOnItsWay(request.raw)) reply.header('connection', 'close');
   if (isBug) request.log.error({ err: error }, 'a request failed on a bug');
   else if (status >= 500) request.log.error({ err: error }, 'a request failed');
   return reply
@@ -268,13 +285,26 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
     .send(JSON.stringify(body));
 }
 
+/** Whether a body is announced that was not read to its end. */
+function isOnItsWay({ complete, headers }: IncomingMessage): boolean {
+  const announced = headers['content-length'] ?? (headers['transfer-encoding'] ? '1' : '0');
+  return !complete && announced !== '0';
+}
+
+/** Status and message of what Node gives up on; all else is no HTTP. */
+const garbage: Record<string, [status: string, message: string]> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the headers are too large'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request did not arrive in time'],
+};
+
 /** What is no HTTP: there is no request to answer, only a socket. */
 function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
-  const message = tooLarge ? 'the headers are too large' : 'this is no HTTP request';
+  const [status, message] = garbage[error.code ?? ''] ?? [
+    '400 Bad Request',
+    'this is no HTTP request',
+  ];
   const body = JSON.stringify({ error: message, code: 'invalid' });
-  const status = tooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request';
   socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,

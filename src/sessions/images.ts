@@ -31,13 +31,18 @@ export class Blobs {
 
   /**
    * The input as it is kept: each image copied and on disk before the row that names it. At most 8 images of
-   * 5 MiB, PNG, JPEG, GIF or WebP by their bytes. Relative paths are of `directory`, that of the session which is
-   * shown them. Throws `invalid`, with nothing changed but copies.
+   * 5 MiB, PNG, JPEG, GIF or WebP by their bytes. `directoryOf` gives the directory that relative paths start from; it
+   * is asked only where there is one. Throws `invalid`, with nothing changed but copies.
    */
-  async keep(input: readonly InputItem[], directory: string): Promise<StoredInputItem[]> {
+  async keep(
+    input: readonly InputItem[],
+    directoryOf: () => Promise<string>,
+  ): Promise<StoredInputItem[]> {
     const count = input.filter(({ type }) => type === 'image').length;
     if (count > MAX_IMAGES)
       throw new AppError('invalid', `input has ${count} images: at most ${MAX_IMAGES} are taken`);
+    const isRelative = input.some((item) => 'path' in item && !path.isAbsolute(item.path));
+    const directory = isRelative ? await directoryOf() : '/';
     return Promise.all(
       input.map(async (item) => (item.type === 'text' ? item : this.#keepImage(item, directory))),
     );

@@ -177,8 +177,9 @@ export class MessageService {
   ): Promise<Saying> {
     const said = Array.isArray(given) ? given : [given];
     const shown: InputItem[] = paths.map((path) => ({ type: 'image', path }));
-    const { cwd } = await this.#db.read(() => this.#sessions.session(sender));
-    const kept = await this.#blobs.keep([...said, ...shown], cwd);
+    const kept = await this.#blobs.keep([...said, ...shown], () =>
+      this.#db.read(() => this.#sessions.session(sender).cwd),
+    );
     const input = kept.slice(0, said.length);
     const images = kept.slice(said.length) as StoredImage[];
     return { input: Array.isArray(given) ? input : (input[0] as StoredInputItem), images };

@@ -28,6 +28,8 @@ export interface ServerOptions {
   /** The configuration as TOML, instead of the demo agent. */
   config?: string;
   env?: Record<string, string>;
+  /** A program, with its words, that starts it. */
+  wrap?: readonly string[];
   /** The user who runs it, instead of the one of the tests; the directory becomes theirs. */
   user?: { uid: number; gid: number } | undefined;
 }
@@ -35,14 +37,15 @@ export interface ServerOptions {
 /** Starts `cadre serve` on a directory and a free port; resolves when it is ready. Rejects with its log. */
 export async function startServer(
   directory: string,
-  { args = [], config, env = {}, user }: ServerOptions = {},
+  { args = [], config, env = {}, wrap = [], user }: ServerOptions = {},
 ): Promise<TestServer> {
   asDataDirectory(directory);
   const { file, args: self } = selfCommand();
   const agent = config === undefined ? ['--demo'] : ['--config', writeConfig(directory, config)];
   const flags = ['--json', '--data-dir', directory, 'serve', '--port', '0', ...agent, ...args];
   if (user) giveTo(user, directory);
-  const child = spawn(file, [...self, ...flags], {
+  const [program = file, ...words] = [...wrap, file, ...self, ...flags];
+  const child = spawn(program, words, {
     ...user,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {

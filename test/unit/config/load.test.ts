@@ -42,6 +42,8 @@ describe('the defaults', () => {
         allowed_origins: [],
         drain_ms: 10_000,
         max_streams: 4096,
+        max_connections: 8192,
+        request_timeout_ms: 60_000,
       },
       log: { level: 'info' },
       auth: { token: null, token_file: null },
