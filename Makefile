@@ -71,6 +71,10 @@ processes: install ## 10,000 short commands, a command that prints 10 GB, 1,000 
 	COMMANDS=10000 PRINT_MB=10000 TEST_LIMIT_MS=7200000 vitest run test/faults/processes
 	RACES=1000 SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/processes/kill
 
+.PHONY: hostile
+hostile: install ## Hostile files, children, requests and connections against a server of another user (ROUNDS=20)
+	HOSTILE_ROUNDS=$(or $(ROUNDS),20) TEST_LIMIT_MS=7200000 vitest run test/faults/hostile
+
 .PHONY: million
 million: install ## Starts and first pages with 1,000,000 events beside those with 10,000
 	MILLION=1 TEST_LIMIT_MS=3600000 vitest run test/faults/million

@@ -21,43 +21,53 @@ function descriptorLimit(): number {
   }
 }
 
-/** What is under way on a connection. */
+/** What a connection is at: `used` once a whole request came, with its answer under way as long as `isBusy`. */
 interface Traffic {
-  request: IncomingMessage | null;
+  used: boolean;
+  isBusy: () => boolean;
 }
 
 /**
- * Keeps a server from running out of connections. Where one more than `limit` comes, the oldest that the server waits
- * for is ended: one that says nothing, one that is kept for later, or one whose request has not arrived as a whole. So
- * whoever holds connections open without using them keeps nobody else out. Where each has an answer under way, the new
- * one is ended.
+ * Keeps a server from running out of connections. Where more than `limit` are open, the oldest of which nothing whole
+ * has come is ended, else the oldest that is kept for later: so whoever holds connections open without using them keeps
+ * nobody else out. One with an answer under way, as a stream, is never ended. A new one is first given the chance to
+ * say what it wants, unless so many come at once that descriptors run short: half as many again, then each is ended.
  */
 export function limitConnections(server: Server, limit: number): void {
   const open = new Map<Socket, Traffic>();
+  let isTrimming = false;
+  const trim = () => {
+    isTrimming = false;
+    while (open.size > limit && endOne(open));
+  };
   server.on('connection', (socket: Socket) => {
-    if (open.size >= limit) endOne(open, socket);
-    if (socket.destroyed) return;
-    open.set(socket, { request: null });
+    if (open.size >= limit + Math.ceil(limit / 2)) return void socket.destroy();
+    open.set(socket, { used: false, isBusy: () => false });
     socket.once('close', () => open.delete(socket));
+    if (open.size <= limit || isTrimming) return;
+    isTrimming = true;
+    // What has arrived by now is read in the next turn of the event loop.
+    setImmediate(() => setImmediate(trim));
   });
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request;
-    if (!open.has(socket)) return;
+    const traffic = {
+      get used() {
+        return request.complete;
+      },
+      isBusy: () => request.complete && !response.closed,
+    };
     // Those that were used last are the last to be ended.
-    open.delete(socket);
-    open.set(socket, { request });
-    response.once('close', () => {
-      if (open.get(socket)?.request === request) open.set(socket, { request: null });
-    });
+    if (open.delete(socket)) open.set(socket, traffic);
   });
 }
 
-function endOne(open: Map<Socket, Traffic>, newest: Socket): void {
-  for (const [socket, { request }] of open) {
-    if (request?.complete) continue;
-    open.delete(socket);
-    socket.destroy();
-    return;
-  }
-  newest.destroy();
+/** Ends the one that is missed least; false where all are at work. */
+function endOne(open: Map<Socket, Traffic>): boolean {
+  const idle = [...open].filter(([, { isBusy }]) => !isBusy());
+  const [socket] = idle.find(([, { used }]) => !used) ?? idle[0] ?? [];
+  if (!socket) return false;
+  open.delete(socket);
+  socket.destroy();
+  return true;
 }
