@@ -71,7 +71,6 @@ describe('a request that does not arrive', () => {
       for (let i = 0; i < 4; i++) await (await connect(given)).ended;
       const before = follower.said().length;
       const { client } = given;
-      await client;
       await client.call(endpoints.createProcess, { body: { command: 'true' } });
       await expect.poll(() => follower.said().length, SOON).toBeGreaterThan(before);
       expect(follower.socket.readyState).toBe('open');

@@ -188,7 +188,9 @@ async function slowClients({ server }: Target): Promise<void> {
     if (n % 4 === 3) socket.write('GET /hea');
     if (n % 20 === 0) await once(socket, 'connect');
   }
-  const closed = clients.map((socket) => socket.closed || once(socket, 'close'));
+  const closed = clients.map((socket) =>
+    socket.closed ? Promise.resolve([]) : once(socket, 'close'),
+  );
   await Promise.allSettled(closed);
 }
 

@@ -20,19 +20,19 @@ const forms: [name: string, file: string, args: string[]][] = [
 
 /** The ports that a process listens on. */
 function listening(pid: number): number[] {
-  const links = fs.readdirSync(`/proc/${pid}/fd`).map((fd) => {
-    try {
-      return fs.readlinkSync(`/proc/${pid}/fd/${fd}`);
-    } catch {
-      return '';
-    }
-  });
+  const links = new Set(
+    fs.readdirSync(`/proc/${pid}/fd`).map((fd) => {
+      try {
+        return fs.readlinkSync(`/proc/${pid}/fd/${fd}`);
+      } catch {
+        return '';
+      }
+    }),
+  );
   const lines = fs.readFileSync(`/proc/${pid}/net/tcp`, 'utf8').trim().split('\n').slice(1);
   return lines
     .map((line) => line.trim().split(/\s+/))
-    .filter(
-      ([, , , state, , , , , , inode]) => state === '0A' && links.includes(`socket:[${inode}]`),
-    )
+    .filter(([, , , state, , , , , , inode]) => state === '0A' && links.has(`socket:[${inode}]`))
     .map(([, address = '']) => Number.parseInt(address.split(':')[1] ?? '', 16));
 }
 
