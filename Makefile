@@ -79,6 +79,10 @@ processes: install ## 10,000 short commands, a command that prints 10 GB, 1,000 
 worktrees: install ## 1,000 programs of eight sessions at once in worktrees of two repositories (PROGRAMS=, SEED=...)
 	WORKTREE_PROGRAMS=$(or $(PROGRAMS),1000) $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 vitest run test/worktrees/concurrent
 
+.PHONY: hostile
+hostile: install ## Hostile files, children, requests and connections against a server of another user (ROUNDS=20)
+	HOSTILE_ROUNDS=$(or $(ROUNDS),20) TEST_LIMIT_MS=7200000 vitest run test/faults/hostile
+
 .PHONY: million
 million: install ## Starts and first pages with 1,000,000 events beside those with 10,000
 	MILLION=1 TEST_LIMIT_MS=3600000 vitest run test/faults/million

@@ -83,6 +83,7 @@ export default defineConfig({
     {
       files: ['src/**'],
       rules: {
+        'cadre/foreign-files': 'error',
         'cadre/import-map': 'error',
         'cadre/no-bare-date': 'error',
         'eslint/no-restricted-globals': ['error', { globals: timers, checkGlobalObject: true }],

@@ -7,6 +7,9 @@ import { join } from 'path';
 import { isatty } from 'tty';
 import { fileURLToPath } from 'url';
 
+// Before all else: on this signal Node would open its debugger to whoever reaches the loopback (src/lib/self.ts).
+if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
+
 const require = Module.createRequire(import.meta.url);
 const [major, minor] = process.versions.node.split('.').map(Number);
 
@@ -32,7 +35,8 @@ function pinnedNode() {
 
 // As near as an old Node comes to exec: same arguments, files and signals, same end.
 function startAgain(node) {
-  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+  const self = ['--disable-sigusr1', fileURLToPath(import.meta.url)];
+  const child = spawn(node, [...self, ...process.argv.slice(2)], {
     stdio: 'inherit',
   });
   // A terminal sends Ctrl-C to the child as well, and a second one would mean "stop without draining".

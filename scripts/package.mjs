@@ -209,6 +209,8 @@ function seaConfig(target, dist) {
     // NODE_OPTIONS is for the user's own Node programs. A V8 flag in it would also void the code
     // cache, with a warning on every start.
     execArgvExtension: 'none',
+    // On SIGUSR1 Node would open its debugger to whoever reaches the loopback.
+    execArgv: ['--disable-sigusr1'],
     assets: assetsOf(join(dist, 'assets')),
   };
 }

@@ -1,4 +1,3 @@
-import fs from 'node:fs';
 import path from 'node:path';
 import type { Approval } from './api/approvals.ts';
 import type { ProviderRecord } from './api/providers.ts';
@@ -6,6 +5,7 @@ import type { Diagnostics, Health, RecoverySummary } from './api/runtime.ts';
 import { Keeper } from './children/keeper.ts';
 import { Ledger } from './children/ledger.ts';
 import { Supervisor } from './children/supervisor.ts';
+import { prepareDirectory } from './config/data-directory.ts';
 import { LiveConfig } from './config/live.ts';
 import type { Config } from './config/schema.ts';
 import { register, unregister } from './config/registration.ts';
@@ -86,10 +86,6 @@ const COMPACT_EVERY_MS = 5000;
 const RETAIN_EVERY_MS = 10_000;
 /** How long agents have after TERM when the server stops. */
 const CHILD_GRACE_MS = 2000;
-
-const DATA_README = `This directory belongs to cadre. While a server runs, open events.cadre with nothing else,
-and never for writing: another program would delete the log under it.
-`;
 
 export interface RuntimeOptions {
   config: Config;
@@ -507,6 +503,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       all: live.now.server.max_streams,
       ofOneToken: live.now.server.max_streams_per_token,
     }),
+    maxConnections: config.server.max_connections,
+    requestTimeoutMs: config.server.request_timeout_ms,
     sessions,
     processes,
     worktrees,
@@ -694,7 +692,11 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       processes: processes.diagnostics(),
       worktrees: worktrees.diagnostics(),
       comms: teams.diagnostics(),
-      children: { live: supervisor.live, keeper_pid: keeper.pid },
+      children: {
+        live: supervisor.live,
+        keeper_pid: keeper.pid,
+        out_of_reach: supervisor.outOfReach,
+      },
       event_loop: { delay_us: loop.delayMicroseconds() },
       memory: { rss_bytes: rss, heap_used_bytes: heapUsed },
     };
@@ -773,14 +775,6 @@ function usable<T>(directory: string, work: () => T): T {
       { cause: error },
     );
   }
-}
-
-function prepareDirectory(directory: string): void {
-  fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
-  // It may have been there before, open to others.
-  fs.chmodSync(directory, 0o700);
-  const readme = path.join(directory, 'README');
-  if (!fs.existsSync(readme)) fs.writeFileSync(readme, DATA_README, { mode: 0o600 });
 }
 
 function allowedHosts({ server, public_base_url: base }: Config): string[] {

@@ -1,7 +1,9 @@
-// Our own lint rules, loaded by oxlint.config.ts: the import map, and the dates that no native rule sees.
+// Our own lint rules, loaded by oxlint.config.ts: the import map, the files of others, and the dates that no native
+// rule sees.
 import { isBuiltin } from 'node:module';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import * as foreign from '../foreign-files.mjs';
 import { doors, places } from '../import-map.mjs';
 
 const src = fileURLToPath(new URL('../../src', import.meta.url));
@@ -95,6 +97,61 @@ function refuseLibrary(file, from, library) {
   return `${library} comes in only through ${door.in.map((name) => `src/${name}`).join(' and ')}: ${door.because} (${table})`;
 }
 
+const FS = new Set(['fs', 'node:fs', 'fs/promises', 'node:fs/promises']);
+
+/** Keeps what opens a file by its path out of the rooms that meet files of others. */
+const foreignFiles = {
+  create(context) {
+    const file = place(context.filename);
+    if (!within(file, foreign.rooms)) return {};
+    const excepted = Object.entries(foreign.exceptions).filter(([name]) => within(file, [name]));
+    const allowed = new Set([...foreign.harmless, ...excepted.flatMap(([, { may }]) => may)]);
+    /** The names under which this file knows the whole of `fs`. */
+    const modules = new Set();
+    const check = (node, name) => {
+      if (!/^(read|open|createReadStream)/.test(name ?? '')) return;
+      if (allowed.has(name)) return;
+      context.report({
+        node,
+        message: `src/${file} may not call fs.${name}: ${foreign.because} (scripts/foreign-files.mjs)`,
+      });
+    };
+    const isModule = (node) =>
+      node?.type === 'Identifier'
+        ? modules.has(node.name)
+        : node?.type === 'MemberExpression' && isModule(node.object) && nameOf(node) === 'promises';
+    return {
+      ImportDeclaration(node) {
+        if (!FS.has(node.source.value) || node.importKind === 'type') return;
+        for (const specifier of node.specifiers) {
+          const { imported, local } = specifier;
+          if (!imported || ['default', 'promises'].includes(imported.name)) modules.add(local.name);
+          else check(specifier, imported.name);
+        }
+      },
+      MemberExpression(node) {
+        if (isModule(node.object)) check(node, nameOf(node));
+      },
+      VariableDeclarator(node) {
+        if (!isModule(node.init) || node.id.type !== 'ObjectPattern') return;
+        for (const property of node.id.properties) check(property, property.key?.name);
+      },
+      ImportExpression(node) {
+        if (FS.has(literal(node.source)))
+          context.report({
+            node,
+            message: `fs is imported by name here, not by import(): ${foreign.because}`,
+          });
+      },
+    };
+  },
+};
+
+/** The name of a member that is asked for, as far as it is written down. */
+function nameOf({ computed, property }) {
+  return computed ? literal(property) : property.name;
+}
+
 const noBareDate = {
   create(context) {
     const message =
@@ -134,5 +191,5 @@ function literal(node) {
 
 export default {
   meta: { name: 'cadre' },
-  rules: { 'import-map': importMap, 'no-bare-date': noBareDate },
+  rules: { 'import-map': importMap, 'foreign-files': foreignFiles, 'no-bare-date': noBareDate },
 };

@@ -16,7 +16,11 @@ export const processRecord = z
     signal: z.string().nullable(),
     timeout_ms: z.int().describe('From its start; 0: none.'),
     kill_reason: z.string().nullable(),
-    failure: failure.nullable(),
+    failure: failure
+      .nullable()
+      .describe(
+        'start_failed: it could not be started. not_ended: its end is as its status says, but processes of another user are left of it.',
+      ),
     stdout_bytes: z.int().describe('All it has printed, kept or not.'),
     stderr_bytes: z.int(),
     stdout_truncated: z.boolean().describe('Its middle was dropped.'),
@@ -188,6 +192,8 @@ export const processDiagnostics = z
     running: z.int(),
     max_concurrent: z.int(),
     max_queued: z.int(),
+    max_per_session: z.int(),
+    max_queued_per_session: z.int(),
     ended: z.record(z.string(), z.int()),
   })
   .meta({ id: 'ProcessDiagnostics', description: 'Processes by what they do or did.' });

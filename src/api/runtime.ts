@@ -112,7 +112,13 @@ export const diagnostics = z
     processes: processDiagnostics,
     worktrees: worktreeDiagnostics,
     comms: commsDiagnostics,
-    children: z.looseObject({ live: z.int(), keeper_pid: z.int().nullable() }),
+    children: z.looseObject({
+      live: z.int(),
+      keeper_pid: z.int().nullable(),
+      out_of_reach: z
+        .int()
+        .describe('Processes of another user that were left in groups of ours, since the start.'),
+    }),
     event_loop: z.looseObject({ delay_us: spread }),
     memory: z.looseObject({ rss_bytes: z.int(), heap_used_bytes: z.int() }),
   })

@@ -86,7 +86,12 @@ const textInput = z
 const imageByPath = z
   .strictObject({
     type: z.literal('image'),
-    path: z.string().min(1).describe('A file on the machine of the server; it is copied.'),
+    path: z
+      .string()
+      .min(1)
+      .describe(
+        'A file on the machine of the server, relative to the directory of the session; it is copied.',
+      ),
   })
   .meta({ id: 'ImageByPath', description: 'An image in a file.' });
 const imageInline = z

@@ -140,7 +140,9 @@ export const imagePaths = z
   .array(z.string().min(1))
   .max(8)
   .nullish()
-  .describe('Images on the machine of the server; they are copied.');
+  .describe(
+    'Images on the machine of the server, relative to the directory of the sender; they are copied.',
+  );
 
 /** Fields of messages. */
 export const said = {

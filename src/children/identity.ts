@@ -20,10 +20,16 @@ export function identify(pid: number): Identity | undefined {
 
 /** Whether a group has a member that still runs. Zombies, which some machines never reap, do not count. */
 export function groupRuns(group: number): boolean {
-  if (!signal(-group, 0)) return false;
-  return fs.readdirSync('/proc').some((name) => {
-    const stat = /^\d+$/.test(name) ? readStat(Number(name)) : undefined;
-    return stat !== undefined && stat.group === group && !stat.isDead;
+  return membersOf(group).length > 0;
+}
+
+/** The members of a group that still run, zombies left out. */
+export function membersOf(group: number): number[] {
+  if (signal(-group, 0) === 'gone') return [];
+  return fs.readdirSync('/proc').flatMap((name) => {
+    const pid = /^\d+$/.test(name) ? Number(name) : undefined;
+    const stat = pid === undefined ? undefined : readStat(pid);
+    return pid !== undefined && stat?.group === group && !stat.isDead ? [pid] : [];
   });
 }
 
@@ -44,25 +50,38 @@ export function carriersOf(marker: string): number[] {
   return found;
 }
 
-/** Kills what carries `marker`, until a look around finds nothing that was not killed already; a killed one may take a moment to go. */
+/**
+ * Kills what carries `marker`, until a look around finds nothing that was not signalled already; a killed one may take
+ * a moment to go. Gives the pids that took the signal: those of another user do not.
+ */
 export function killCarriers(marker: string): number[] {
-  const killed = new Set<number>();
+  const seen = new Set<number>();
+  const killed: number[] = [];
   for (;;) {
-    const fresh = carriersOf(marker).filter((pid) => !killed.has(pid));
-    if (fresh.length === 0) return [...killed];
+    const fresh = carriersOf(marker).filter((pid) => !seen.has(pid));
+    if (fresh.length === 0) return killed;
     for (const pid of fresh) {
-      signal(pid, 'SIGKILL');
-      killed.add(pid);
+      seen.add(pid);
+      if (signal(pid, 'SIGKILL') !== 'refused') killed.push(pid);
     }
   }
 }
 
-/** Signals a process or, with a negative number, a group; false when there is none. 0 only asks. */
-export function signal(pid: number, name: NodeJS.Signals | 0): boolean {
+/**
+ * What the kernel says to a signal. `sent`: at least one process took it. `gone`: there is none. `refused` (EPERM): it
+ * lives, but belongs to another user, as a child does that has changed its user (a setuid program such as sudo).
+ */
+export type SignalAnswer = 'sent' | 'gone' | 'refused';
+
+/** Signals a process or, with a negative number, a group. 0 only asks. Nothing that the kernel answers is thrown. */
+export function signal(pid: number, name: NodeJS.Signals | 0): SignalAnswer {
   try {
-    return process.kill(pid, name);
+    process.kill(pid, name);
+    return 'sent';
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ESRCH') return 'gone';
+    if (code === 'EPERM') return 'refused';
     throw error;
   }
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
-import { bootId, type Identity, isAlive, killCarriers, signal } from './identity.ts';
+import { bootId, type Identity, isAlive, killCarriers, membersOf, signal } from './identity.ts';
 import { MARKER_VARIABLE } from './marker.ts';
 
 type RunRow = [
@@ -91,7 +91,8 @@ export class Ledger {
 
   /**
    * Kills what earlier runs left alive: listed children whose identity still matches, with their groups, then
-   * whatever carries the marker of a run that was not swept. Nothing else is signalled. Answers the pids.
+   * whatever carries the marker of a run that was not swept. Nothing else is signalled. Answers the pids that took
+   * the signal; a child that has changed its user does not, is named in the log, and is forgotten.
    */
   async sweep(log: Logger): Promise<number[]> {
     const listed = this.#db
@@ -103,16 +104,21 @@ export class Ledger {
       )
       .all(this.#run, this.#bootId);
     const killed = new Set<number>();
+    const left: number[] = [];
     for (const [pid, startedTicks, boot] of listed) {
       if (boot !== this.#bootId || !isAlive({ pid, startedTicks })) continue;
-      killed.add(pid);
       // Each listed child leads a group of its own.
       signal(-pid, 'SIGKILL');
+      const refusing = membersOf(pid).filter((member) => signal(member, 0) === 'refused');
+      left.push(...refusing);
+      if (!refusing.includes(pid)) killed.add(pid);
     }
     for (const [, marker] of runs) {
       for (const pid of killCarriers(`${MARKER_VARIABLE}=${marker}`)) killed.add(pid);
     }
     if (killed.size > 0) log.warn({ pids: [...killed] }, 'killed what an earlier run left alive');
+    if (left.length > 0)
+      log.warn({ pids: left }, 'an earlier run left processes of another user: end them yourself');
     const clear = this.#db.prepare('DELETE FROM children');
     const swept = this.#db.prepare('UPDATE runs SET swept_at = ? WHERE swept_at IS NULL AND n < ?');
     await this.#db.transact(() => {

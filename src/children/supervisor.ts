@@ -3,7 +3,7 @@ import { type Readable, Writable } from 'node:stream';
 import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Logger } from '../lib/log.ts';
-import { groupRuns, type Identity, identify, signal } from './identity.ts';
+import { groupRuns, type Identity, identify, isAlive, membersOf, signal } from './identity.ts';
 import type { Keeper } from './keeper.ts';
 import type { Ledger } from './ledger.ts';
 import { MARKER_VARIABLE } from './marker.ts';
@@ -14,7 +14,10 @@ import { MARKER_VARIABLE } from './marker.ts';
  */
 const GATE = 'IFS= read -r go <&3 || exit 125; exec 3<&-; exec "$@"';
 
-/** How a child ended. */
+/** A killed process may take a moment to go; then the signal is sent again. */
+const KILLED_MS = 1000;
+
+/** How a child ended. Both are null where it could not be ended, since it had become another user's, and was let go. */
 export interface ChildExit {
   code: number | null;
   signal: NodeJS.Signals | null;
@@ -26,10 +29,13 @@ export interface Child {
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Resolves when the leader has exited; what it started may still run. */
+  /** Resolves when the leader has exited, or was let go; what it started may still run. */
   readonly exited: Promise<ChildExit>;
-  /** Ends the whole group: TERM, after `graceMs` KILL. Resolves when no member is left. */
-  end(graceMs: number): Promise<void>;
+  /**
+   * Ends the whole group: TERM, after `graceMs` KILL. Resolves when no member is left that takes our signals, with
+   * the pids of those that do not: they run as another user.
+   */
+  end(graceMs: number): Promise<readonly number[]>;
 }
 
 /** The one door through which processes are started. */
@@ -41,6 +47,7 @@ export class Supervisor {
   readonly #log: Logger;
   readonly #marker: string;
   readonly #live = new Set<Child>();
+  #outOfReach = 0;
 
   constructor(given: {
     keeper: Keeper;
@@ -62,6 +69,11 @@ export class Supervisor {
     return this.#live.size;
   }
 
+  /** How many processes of another user were left running in groups of ours, since the start. */
+  get outOfReach(): number {
+    return this.#outOfReach;
+  }
+
   /**
    * Starts a command in a group of its own. It runs only once it is on the keeper's list and on disk.
    * Rejects where it cannot be started; a command that does not exist exits with 127.
@@ -80,7 +92,7 @@ export class Supervisor {
     onRegister?: (pid: number) => void;
   }): Promise<Child> {
     const stdin = given.stdin === 'none' ? 'ignore' : 'pipe';
-    const subprocess = execa('/bin/sh', ['-c', GATE, 'gate', given.command, ...given.args], {
+    const subprocess = execa('/bin/sh', ['-c', GATE, 'cadre', given.command, ...given.args], {
       cwd: given.cwd,
       env: { ...given.env, [MARKER_VARIABLE]: this.#marker },
       extendEnv: false,
@@ -93,10 +105,9 @@ export class Supervisor {
     // Not the promise of execa, which also waits for whoever holds the pipes open.
     subprocess.catch(() => undefined);
     const process = subprocess.nodeChildProcess;
-    const exited = new Promise<ChildExit>((resolve, reject) => {
-      process.once('exit', (code, name) => resolve({ code, signal: name }));
-      process.once('error', reject);
-    });
+    const { promise: exited, resolve, reject } = Promise.withResolvers<ChildExit>();
+    process.once('exit', (code, name) => resolve({ code, signal: name }));
+    process.once('error', reject);
     exited.catch(() => undefined);
     const leader = process.pid === undefined ? undefined : identify(process.pid);
     if (!leader)
@@ -107,6 +118,13 @@ export class Supervisor {
           subprocess.then(({ cause }) => cause),
         ]),
       });
+    /** Stops waiting for a leader that nobody but another user can end. */
+    const letGo = () => {
+      if (!isAlive(leader) || signal(leader.pid, 0) !== 'refused') return;
+      for (const stream of process.stdio) stream?.destroy();
+      process.unref();
+      resolve({ code: null, signal: null });
+    };
     this.#failpoint('child.gated');
     this.#keeper.add(leader);
     try {
@@ -117,8 +135,12 @@ export class Supervisor {
       throw error;
     }
     this.#failpoint('child.registered');
-    const endGroup = (graceMs: number) => this.#endGroup(leader, graceMs);
-    let ending: Promise<void> | undefined;
+    const endGroup = async (graceMs: number) => {
+      const left = await this.#endGroup(leader, graceMs);
+      letGo();
+      return left;
+    };
+    let ending: Promise<readonly number[]> | undefined;
     const child: Child = {
       pid: leader.pid,
       stdin: process.stdin ?? new Writable().end(),
@@ -141,7 +163,13 @@ export class Supervisor {
       .catch(() => undefined)
       .then(async () => {
         // What the leader left behind in its group goes with it, or has the grace that the group was given.
-        await (ending ?? endGroup(0));
+        const left = await (ending ?? endGroup(0));
+        this.#outOfReach += left.length;
+        if (left.length > 0)
+          this.#log.warn(
+            { pid: child.pid, what: given.what, left },
+            'processes of another user are left in the group of a child: they take no signal of ours',
+          );
         this.#live.delete(child);
         this.#keeper.remove(leader.pid);
         await this.#ledger.remove(leader).catch(() => undefined);
@@ -154,23 +182,25 @@ export class Supervisor {
     await Promise.all([...this.#live].map((child) => child.end(graceMs)));
   }
 
-  async #endGroup({ pid }: Identity, graceMs: number): Promise<void> {
-    if (graceMs > 0 && signal(-pid, 'SIGTERM')) await this.#untilGone(pid, graceMs);
-    while (groupRuns(pid)) {
+  async #endGroup({ pid }: Identity, graceMs: number): Promise<readonly number[]> {
+    if (graceMs > 0 && signal(-pid, 'SIGTERM') !== 'gone')
+      await this.#while(() => groupRuns(pid), graceMs);
+    while (reachable(pid).length > 0) {
       signal(-pid, 'SIGKILL');
-      await this.#untilGone(pid, 1000);
+      await this.#while(() => reachable(pid).length > 0, KILLED_MS);
     }
+    return membersOf(pid);
   }
 
-  /** Waits until no member of the group runs, or for `ms`. The kernel tells nobody, so it is asked. */
-  async #untilGone(group: number, ms: number): Promise<void> {
+  /** Waits as long as something is so, or for `ms`. The kernel tells nobody, so it is asked. */
+  async #while(isSo: () => boolean, ms: number): Promise<void> {
     const deadline = this.#clock.monotonic() + ms;
-    for (
-      let pause = 2;
-      groupRuns(group) && this.#clock.monotonic() < deadline;
-      pause = Math.min(pause * 2, 50)
-    ) {
-      await this.#clock.sleep(pause);
-    }
+    for (let pause = 2; isSo() && this.#clock.monotonic() < deadline; pause *= 2)
+      await this.#clock.sleep(Math.min(pause, 50));
   }
+}
+
+/** The members of a group that still run and take our signals. */
+function reachable(group: number): number[] {
+  return membersOf(group).filter((pid) => signal(pid, 0) !== 'refused');
 }

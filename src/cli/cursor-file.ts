@@ -2,6 +2,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { AppError } from '../errors.ts';
+import { readSmallFile } from '../lib/foreign-file.ts';
+import { newUuid } from '../lib/ids.ts';
 
 const content = z.object({
   epoch: z.string(),
@@ -63,16 +65,28 @@ export class CursorFile {
     this.#saved = undefined;
     if (!this.#state) return;
     const bytes = this.#output === null ? null : fs.fstatSync(this.#output).size;
-    const draft = path.join(path.dirname(this.#file), `.${path.basename(this.#file)}.part`);
-    fs.writeFileSync(draft, `${JSON.stringify({ ...this.#state, bytes })}\n`, { mode: 0o600 });
-    fs.renameSync(draft, this.#file);
+    // A name that nobody can foresee, made exclusively: in a shared directory another user could lay a link there.
+    const draft = path.join(
+      path.dirname(this.#file),
+      `.${path.basename(this.#file)}.${newUuid()}.part`,
+    );
+    try {
+      const text = `${JSON.stringify({ ...this.#state, bytes })}\n`;
+      fs.writeFileSync(draft, text, { mode: 0o600, flag: 'wx' });
+      fs.renameSync(draft, this.#file);
+    } catch (error) {
+      fs.rmSync(draft, { force: true });
+      throw error;
+    }
   }
 }
+
+const MAX_BYTES = 64 * 1024;
 
 function readCursor(file: string): z.output<typeof content> | null {
   let text: string;
   try {
-    text = fs.readFileSync(file, 'utf8');
+    text = readSmallFile(file, { maxBytes: MAX_BYTES }).text;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw new AppError('usage', `cannot read ${file}: ${(error as Error).message}`);

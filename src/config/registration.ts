@@ -1,7 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
-import { bootId, identify, isAlive } from '../children/identity.ts';
+import { bootId, identify, isAlive, signal } from '../children/identity.ts';
+import { readSmallFile } from '../lib/foreign-file.ts';
 
 /** How a client on this machine finds the running server. The file has no secret in it, only where one is. */
 const registration = z.looseObject({
@@ -19,6 +20,7 @@ type Registration = z.output<typeof registration>;
 export type Registered = Pick<Registration, 'url' | 'version' | 'token_file'>;
 
 const NAME = 'server.json';
+const MAX_BYTES = 64 * 1024;
 
 /** Registers this process as the server of a directory, once it listens: whole or not at all. */
 export function register(directory: string, server: Registered): void {
@@ -40,7 +42,7 @@ export function findRegistration(
   directory: string,
 ): { server: Registration; runs: boolean } | null {
   try {
-    const text = fs.readFileSync(path.join(directory, NAME), 'utf8');
+    const { text } = readSmallFile(path.join(directory, NAME), { maxBytes: MAX_BYTES });
     const server = registration.parse(JSON.parse(text));
     return { server, runs: runs(server) };
   } catch {
@@ -50,10 +52,5 @@ export function findRegistration(
 
 function runs({ pid, started_ticks: startedTicks, boot_id }: Registration): boolean {
   if (startedTicks !== null) return boot_id === bootId() && isAlive({ pid, startedTicks });
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
+  return signal(pid, 0) !== 'gone';
 }

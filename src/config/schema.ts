@@ -23,6 +23,10 @@ export const configSchema = z.strictObject({
       max_streams: z.int().min(1).max(1_000_000).default(4096),
       /** Of one token; null: a quarter of `max_streams`. The API token has no limit of its own. */
       max_streams_per_token: z.int().min(1).max(1_000_000).nullable().default(null),
+      /** Of all kinds. One that is not used makes way for a new one; fewer where descriptors are scarce. */
+      max_connections: z.int().min(1).max(1_000_000).default(8192),
+      /** A request has to have arrived as a whole after so long. */
+      request_timeout_ms: milliseconds.min(100).default(60_000),
     })
     .prefault({}),
   log: z
@@ -62,12 +66,18 @@ export const configSchema = z.strictObject({
       allow_shell: z.boolean().default(true),
       max_concurrent: z.int().min(1).max(10_000).default(32),
       max_queued: z.int().min(0).max(1_000_000).default(1000),
+      /** So many of one session run at once; its others wait, and those of other owners do not wait for them. */
+      max_per_session: z.int().min(1).max(10_000).default(16),
+      /** So many more of one session may wait: a further one is refused. */
+      max_queued_per_session: z.int().min(0).max(1_000_000).default(100),
       default_timeout_ms: milliseconds.default(600_000),
       kill_grace_ms: milliseconds.default(5000),
       /** Of each stream: the first and the last half of it are kept. */
       max_output_bytes_per_process: z.int().min(1024).default(20_000_000),
       /** Variables of the server that processes do not get, beside those that no process gets. */
       env_remove: z.array(z.string()).default([]),
+      /** Variables of the server that processes of sessions get beside those that agents do. */
+      env_pass: z.array(z.string()).default([]),
     })
     .prefault({}),
   worktrees: z

@@ -1,6 +1,6 @@
-import fs from 'node:fs';
 import { parse, TomlError } from 'smol-toml';
 import { AppError } from '../errors.ts';
+import { readSmallFile } from '../lib/foreign-file.ts';
 import { defaultConfigFile } from './paths.ts';
 import { isTree, type Key, keys, type Tree, valueAt } from './keys.ts';
 
@@ -73,9 +73,12 @@ export function fromFlags(flags: ConfigFlags): Setting[] {
   });
 }
 
+/** A configuration is written by hand. */
+const MAX_BYTES = 8 * 1024 * 1024;
+
 function readText(file: string, required: boolean): string {
   try {
-    return fs.readFileSync(file, 'utf8');
+    return readSmallFile(file, { maxBytes: MAX_BYTES }).text;
   } catch (error) {
     if (!required && (error as NodeJS.ErrnoException).code === 'ENOENT') return '';
     throw new AppError('invalid', `cannot read ${file}: ${(error as Error).message}`);

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
+import { readSmallFile } from '../lib/foreign-file.ts';
 import { newSecret } from '../lib/ids.ts';
 import type { Config } from './schema.ts';
 
@@ -36,9 +37,12 @@ export function loadOrCreateToken(given: { token: string | null; tokenFile: stri
   }
 }
 
+const MAX_TOKEN_BYTES = 64 * 1024;
+
 /** The token in a file. Throws `invalid` for a file that others may read, or that holds no token. */
 export function readToken(tokenFile: string): string {
-  const { mode, uid } = fs.statSync(tokenFile);
+  const { text, stat } = readSmallFile(tokenFile, { maxBytes: MAX_TOKEN_BYTES });
+  const { mode, uid } = stat;
   if ((mode & 0o077) !== 0) {
     throw new AppError(
       'invalid',
@@ -48,7 +52,7 @@ export function readToken(tokenFile: string): string {
   if (process.getuid && uid !== process.getuid()) {
     throw new AppError('invalid', `the token file ${tokenFile} belongs to another user`);
   }
-  const token = fs.readFileSync(tokenFile, 'utf8').trim();
+  const token = text.trim();
   if (token.length >= 16) return token;
   throw new AppError(
     'invalid',

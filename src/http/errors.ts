@@ -23,7 +23,11 @@ export function errorReply(
 
 /** The framework's own refusals, in our words. */
 function frameworkError(error: unknown): AppError | null {
-  switch ((error as { code?: string }).code) {
+  const { code, statusCode } = error as { code?: string; statusCode?: number };
+  switch (code) {
+    case 'ECONNRESET':
+      // The framework gives it this status; nobody is left to hear it, and it is no bug of ours.
+      return statusCode === 400 ? new AppError('invalid', 'the body did not arrive') : null;
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new AppError('payload_too_large', 'the body is larger than this route takes');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':

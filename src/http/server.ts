@@ -23,11 +23,13 @@ import type { TokenService } from '../tokens/service.ts';
 import type { InitScripts } from '../worktrees/init-scripts.ts';
 import type { WorktreeService } from '../worktrees/service.ts';
 import { type AccessRules, assertAddressed, assertScope, identify } from './auth.ts';
+import { connectionLimit, limitConnections } from './connections.ts';
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts';
 import { errorReply } from './errors.ts';
 import { FailedAuthentications } from './failed-auth.ts';
 import { whenOver } from './leaving.ts';
 import { RequestCounts } from './metrics.ts';
+import { readJson } from './json-body.ts';
 import { mounter } from './mount.ts';
 import { UnderWay } from './under-way.ts';
 import { accessOfPath, isShadowed, methodsOf } from './route-table.ts';
@@ -44,10 +46,12 @@ import { EventStreams } from './sse.ts';
 import type { StreamSettings } from './stream-limits.ts';
 
 const BODY_BYTES = 256 * 1024;
+/** The head of a request has to be there after so long, or when the whole of it has to be. */
+const HEADERS_TIMEOUT_MS = 15_000;
+/** How often it is looked for requests that are late. */
+const LATE_EVERY_MS = 1000;
 /** A longer path is refused by Node itself. */
 const MAX_PARAM_LENGTH = 16 * 1024;
-/** Bodies may be nested so deep: what is deeper could not be written again. */
-const MAX_DEPTH = 1000;
 /** How long the last answers may take when the server ends, in milliseconds. */
 const LAST_ANSWERS_MS = 2000;
 
@@ -68,6 +72,10 @@ export function createHttpServer(given: {
   feed: Feed;
   /** So many streams may be open at once. */
   streamLimits: () => StreamSettings;
+  /** So many connections may be open at once, where there are file descriptors for them. */
+  maxConnections: number;
+  /** A request has to have arrived as a whole after so long. What answers it may take days. */
+  requestTimeoutMs: number;
   sessions: SessionService;
   processes: ProcessService;
   worktrees: WorktreeService;
@@ -95,7 +103,12 @@ export function createHttpServer(given: {
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     return503OnClosing: false,
     // A request without one is refused like one for a foreign host.
-    http: { requireHostHeader: false },
+    http: {
+      requireHostHeader: false,
+      headersTimeout: Math.min(HEADERS_TIMEOUT_MS, given.requestTimeoutMs),
+      connectionsCheckingInterval: Math.min(LATE_EVERY_MS, given.requestTimeoutMs),
+    },
+    requestTimeout: given.requestTimeoutMs,
     clientErrorHandler: refuseGarbage,
     // What is not even a path never reaches the hooks.
     async frameworkErrors(error, request, reply) {
@@ -107,6 +120,7 @@ export function createHttpServer(given: {
       }
     },
   }) as unknown as FastifyInstance;
+  limitConnections(app.server, connectionLimit(given.maxConnections));
   app.decorateRequest('bearer', null);
   app.decorateRequest('over');
   const underWay = new UnderWay(clock);
@@ -264,41 +278,12 @@ function readJsonBodies(app: FastifyInstance): void {
     /^application\/json(?:;|$)/i,
     { parseAs: 'string' },
     (_request, body, done) => {
-      if (body === '') return done(null, {});
       try {
-        assertShallow(body as string);
-        const value: unknown = JSON.parse(body as string);
-        assertExact(body as string);
-        done(null, value);
+        done(null, body === '' ? {} : readJson(body as string));
       } catch (error) {
-        done(
-          error instanceof AppError
-            ? error
-            : new AppError('invalid', `the body is not valid JSON: ${(error as Error).message}`),
-        );
+        done(error as Error);
       }
     },
-  );
-}
-
-function assertShallow(json: string): void {
-  let depth = 0;
-  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
-    if (token === '[' || token === '{') depth++;
-    else if (token === ']' || token === '}') depth--;
-    if (depth > MAX_DEPTH)
-      throw new AppError('invalid', `the body is nested deeper than ${MAX_DEPTH} levels`);
-  }
-}
-
-/** Throws `invalid`, naming the numbers that would be changed by being stored. */
-function assertExact(json: string): void {
-  const inexact = inexactNumbers(json, 3);
-  if (inexact.length === 0) return;
-  const named = inexact.map((one) => (one.length > 40 ? `${one.slice(0, 40)}…` : one)).join(', ');
-  throw new AppError(
-    'invalid',
-    `the body holds numbers that cannot be kept to the last digit (${named}): send them as strings`,
   );
 }
 
@@ -328,6 +313,8 @@ function refuseUnknown(request: FastifyRequest, reply: FastifyReply): never {
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, body, isBug } = errorReply(error, request.routeOptions.config.statuses);
+  // Nobody reads what is still to come of it.
+  if (isOnItsWay(request.raw)) reply.header('connection', 'close');
   if (isBug) request.log.error({ err: error }, 'a request failed on a bug');
   else if (status >= 500) request.log.error({ err: error }, 'a request failed');
   return reply
@@ -336,13 +323,26 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
     .send(JSON.stringify(body));
 }
 
+/** Whether a body is announced that was not read to its end. */
+function isOnItsWay({ complete, headers }: IncomingMessage): boolean {
+  const announced = headers['content-length'] ?? (headers['transfer-encoding'] ? '1' : '0');
+  return !complete && announced !== '0';
+}
+
+/** Status and message of what Node gives up on; all else is no HTTP. */
+const garbage: Record<string, [status: string, message: string]> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the headers are too large'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request did not arrive in time'],
+};
+
 /** What is no HTTP: there is no request to answer, only a socket. */
 function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
-  const message = tooLarge ? 'the headers are too large' : 'this is no HTTP request';
+  const [status, message] = garbage[error.code ?? ''] ?? [
+    '400 Bad Request',
+    'this is no HTTP request',
+  ];
   const body = JSON.stringify({ error: message, code: 'invalid' });
-  const status = tooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request';
   socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { nearest } from './nearest.ts';
+import { shorten } from './shorten.ts';
 
 /**
  * What a value has to be, in words for who sent it: handed to zod as `error`, so that it says no "expected record".
@@ -78,7 +79,7 @@ function describe(issue: z.core.$ZodIssue, place: string, schema: z.ZodType): st
     const [meant] = nearest(allowed, issue.keys[0] ?? '', (name) => name);
     const hint = allowed.length > 0 ? `it takes: ${allowed.join(', ')}` : 'it takes none';
     const guess = meant === undefined ? '' : `; did you mean "${meant}"?`;
-    return `${here}: unknown field "${issue.keys.join('", "')}"${guess}${guess ? ' ' : '; '}${hint}`;
+    return `${here}: unknown field ${named(issue.keys)}${guess}${guess ? ' ' : '; '}${hint}`;
   }
   const kinds = kindsIn(issue);
   if (kinds) return `${here}: has to be ${[...new Set(kinds)].join(' or ')}`;
@@ -107,6 +108,16 @@ function kindsIn(issue: z.core.$ZodIssue): string[] | null {
   });
   return kinds.every((one) => one !== null) ? kinds.flat() : null;
 }
+
+/** The names of fields that a caller gave, as many and as much of them as one line takes. */
+function named(keys: readonly string[]): string {
+  const names = keys.slice(0, MAX_NAMED).map((key) => `"${shorten(key, MAX_NAME_CHARACTERS)}"`);
+  const more = keys.length - names.length;
+  return more > 0 ? `${names.join(', ')} and ${more} more` : names.join(', ');
+}
+
+const MAX_NAMED = 10;
+const MAX_NAME_CHARACTERS = 100;
 
 /** How far into the value the first complaint lies; a wrong kind of value at once is no distance at all. */
 function depthOf(issues: readonly z.core.$ZodIssue[]): number {

@@ -1,4 +1,4 @@
-import { constants } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 
@@ -20,6 +20,22 @@ export async function readForeignFile(
   name: string,
   { maxBytes }: { maxBytes: number },
 ): Promise<Buffer | null> {
+  const opened = await openForeignFile(directory, name);
+  if (opened === null) return null;
+  const { handle, file, size } = opened;
+  try {
+    if (size > maxBytes) throw tooLarge(file, size, maxBytes);
+    return await readAtMost(handle, file, maxBytes);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Opens such a file under the same rules, for whoever reads a part of it. The caller closes `handle`. */
+export async function openForeignFile(
+  directory: string,
+  name: string,
+): Promise<{ handle: fs.FileHandle; file: string; size: number } | null> {
   const root = await orNull(fs.realpath(directory));
   if (root === null) return null;
   const file = path.join(root, name);
@@ -34,10 +50,31 @@ export async function readForeignFile(
     if (!opened.isFile()) throw new ForeignFileError(`${file} is not a regular file`);
     if ((await placeOf(handle, file)) !== file)
       throw new ForeignFileError(`${file} is reached over a symbolic link`);
-    if (opened.size > maxBytes) throw tooLarge(file, opened.size, maxBytes);
-    return await readAtMost(handle, file, maxBytes);
-  } finally {
+    return { handle, file, size: opened.size };
+  } catch (error) {
     await handle.close();
+    throw error;
+  }
+}
+
+/**
+ * Reads a small file of our own or of the operator's at once, for the few that are needed before anything runs: the
+ * configuration, the token, who serves a directory. Links are followed, but nothing is waited for: what is no regular
+ * file, or has more than `maxBytes`, is a ForeignFileError. Other errors are those of the system, ENOENT too.
+ */
+export function readSmallFile(
+  file: string,
+  { maxBytes }: { maxBytes: number },
+): { text: string; stat: Stats } {
+  const { O_RDONLY, O_NONBLOCK, O_NOCTTY } = constants;
+  const fd = openSync(file, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  try {
+    const stat = fstatSync(fd);
+    if (!stat.isFile()) throw new ForeignFileError(`${file} is not a regular file`);
+    if (stat.size > maxBytes) throw tooLarge(file, stat.size, maxBytes);
+    return { text: readFileSync(fd, 'utf8'), stat };
+  } finally {
+    closeSync(fd);
   }
 }
 

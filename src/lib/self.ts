@@ -35,7 +35,33 @@ export function isPackaged(): boolean {
  */
 export function selfCommand(): { file: string; args: string[] } {
   if (isPackaged()) return { file: process.execPath, args: [] };
-  return { file: process.execPath, args: [bundlePath()] };
+  return { file: process.execPath, args: [...withoutDebugger(), bundlePath()] };
+}
+
+/**
+ * On SIGUSR1 Node opens its debugger, on a port of the loopback that asks nobody for a name: whoever reaches it runs
+ * code in this process. The executable, and whatever we start ourselves, is told not to by a flag, from its first
+ * instruction on. In a process that the user's own Node runs, a handler that does nothing takes the signal from Node
+ * (bin/cadre.js sets it before all else), and a debugger that a signal opened before that is closed. Starting Node
+ * again for the sake of the flag would double the start of each command.
+ */
+export function refuseDebugger(): void {
+  if (process.execArgv.includes(NO_DEBUGGER)) return;
+  if (process.listenerCount('SIGUSR1') === 0) process.on('SIGUSR1', () => undefined);
+  const isWanted = /--inspect/.test(`${process.execArgv.join(' ')} ${process.env.NODE_OPTIONS}`);
+  if (isWanted) return;
+  // A signal that came before is answered by Node in the first turn of the event loop, at the latest.
+  setImmediate(() => {
+    const inspector = process.getBuiltinModule('node:inspector');
+    if (inspector.url() !== undefined) inspector.close();
+  });
+}
+
+const NO_DEBUGGER = '--disable-sigusr1';
+
+/** The flag, where this Node knows it. */
+function withoutDebugger(): string[] {
+  return process.allowedNodeEnvironmentFlags.has(NO_DEBUGGER) ? [NO_DEBUGGER] : [];
 }
 
 /**

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import { openForeignFile, readForeignFile } from '../lib/foreign-file.ts';
 
 /** Where the output of a stream of a process is. */
 export function logPath(directory: string, processId: string, stream: 'stdout' | 'stderr'): string {
@@ -69,7 +70,7 @@ export class LogFile {
 
   /** Adds what was printed. One call at a time. */
   async append(chunk: Buffer): Promise<void> {
-    const file = (this.#file ??= await fs.open(this.#path, 'w', 0o600));
+    const file = (this.#file ??= await fs.open(this.#path, 'wx', 0o600));
     const total = this.#total + chunk.length;
     const isNoted = total > this.#cap;
     if (isNoted) await this.#noteDown(this.#total, total);
@@ -87,7 +88,7 @@ export class LogFile {
   }
 
   async #noteDown(total: number, coming: number): Promise<void> {
-    this.#note ??= await fs.open(notePath(this.#path), 'w', 0o600);
+    this.#note ??= await fs.open(notePath(this.#path), 'wx', 0o600);
     const numbers = [this.#cap, total, coming].map((number) => String(number).padStart(16));
     await writeAll(this.#note, Buffer.from(`${numbers.join(' ')}\n`), 0);
   }
@@ -131,9 +132,14 @@ function notePath(file: string): string {
   return `${file}.printed`;
 }
 
+/** What the small file says is three numbers. */
+const NOTE_BYTES = 1024;
+
 async function layoutOf(file: string): Promise<Layout> {
-  const note = await fs.readFile(notePath(file), 'utf8').catch(() => null);
-  const [cap, total, coming] = (note ?? '').trim().split(/\s+/).map(Number);
+  const note = await readForeignFile(path.dirname(file), path.basename(notePath(file)), {
+    maxBytes: NOTE_BYTES,
+  }).catch(() => null);
+  const [cap, total, coming] = (note?.toString('utf8') ?? '').trim().split(/\s+/).map(Number);
   if (cap && total !== undefined && coming) return { cap, total, coming };
   const size = await fs.stat(file).then(
     (found) => found.size,
@@ -192,7 +198,9 @@ async function readBytes(
   const bytes = Buffer.alloc(end - start);
   if (end === start) return bytes;
   const head = headOf(cap);
-  const handle = await fs.open(file, 'r');
+  const opened = await openForeignFile(path.dirname(file), path.basename(file));
+  if (opened === null) return bytes.subarray(0, 0);
+  const { handle } = opened;
   try {
     for (let from = start; from < end;) {
       const at = from < head ? from : head + ((from - head) % (cap - head));

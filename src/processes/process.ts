@@ -32,7 +32,7 @@ export function endProcess(process: Process, end: ProcessEnd, now: number): Proc
   return {
     ...process,
     ...output,
-    status: cause?.status ?? (failure === null && exit?.code === 0 ? 'completed' : 'failed'),
+    status: cause?.status ?? (exit?.code === 0 ? 'completed' : 'failed'),
     exit_code: exit?.code ?? null,
     signal: exit?.signal ?? null,
     kill_reason: cause?.reason ?? null,

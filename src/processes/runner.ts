@@ -7,6 +7,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Database } from '../store/database.ts';
 import { persist } from '../store/persist.ts';
+import { whyNotStarted } from './command.ts';
 import { processEnvironment } from './environment.ts';
 import { ProcessOutput, type StreamName } from './output.ts';
 import { type Cause, endProcess, hasEnded, startProcess } from './process.ts';
@@ -23,6 +24,9 @@ export interface ProcessSettings {
   kill_grace_ms: number;
   max_output_bytes_per_process: number;
   env_remove: readonly string[];
+  env_pass: readonly string[];
+  max_per_session: number;
+  max_queued_per_session: number;
 }
 
 interface Dependencies {
@@ -49,8 +53,8 @@ interface Running {
   child: Child | undefined;
   /** Why it is ended before its time; the first holds. */
   cause: Cause | null;
-  /** Resolves when nothing of it is left that we can reach, once it is being ended. */
-  ending: Promise<void> | undefined;
+  /** Once it is being ended: resolves when nothing of it is left that we can reach, with the pids that are left. */
+  ending: Promise<readonly number[]> | undefined;
 }
 
 /**
@@ -64,28 +68,55 @@ export class ProcessRunner {
   readonly #stopping = new AbortController();
   readonly ended: Record<string, number> = {};
   /** Places in the queue that are promised to requests under way. */
-  #promised = 0;
-  #running = 0;
+  readonly #promised: { owner: string | null }[] = [];
+  readonly #running = new Set<Running>();
 
   constructor(given: Dependencies) {
     this.#given = given;
   }
 
   get counts(): { queued: number; running: number } {
-    return { queued: this.#queue.length, running: this.#running };
+    return { queued: this.#queue.length, running: this.#running.size };
   }
 
-  /** Keeps a place for one more until it is given back. Throws `too_many` where there is none. */
-  reserve(): Disposable {
+  /**
+   * Keeps a place for one more, of that owner (null: of nobody), until it is given back. Throws `too_many` where there
+   * is none, or where the owner has as many as one session may have.
+   */
+  reserve(owner: string | null): Disposable {
     const { max_concurrent, max_queued } = this.#given.settings();
-    if (this.#queue.length + this.#promised + this.#running >= max_concurrent + max_queued) {
+    if (
+      this.#queue.length + this.#promised.length + this.#running.size >=
+      max_concurrent + max_queued
+    ) {
       throw new AppError(
         'too_many',
         `${max_queued} processes wait already: try again later, or raise processes.max_queued`,
       );
     }
-    this.#promised++;
-    return { [Symbol.dispose]: () => void this.#promised-- };
+    if (owner !== null) this.#assertWithinQuota(owner);
+    const promise = { owner };
+    this.#promised.push(promise);
+    return {
+      [Symbol.dispose]: () => void this.#promised.splice(this.#promised.indexOf(promise), 1),
+    };
+  }
+
+  #assertWithinQuota(owner: string): void {
+    const { max_per_session, max_queued_per_session } = this.#given.settings();
+    const waiting = this.#queue.filter((one) => ownerOf(one) === owner).length;
+    const promised = this.#promised.filter((one) => one.owner === owner).length;
+    if (waiting + promised + this.#runningOf(owner) < max_per_session + max_queued_per_session)
+      return;
+    throw new AppError(
+      'too_many',
+      `session ${owner} has ${max_per_session + max_queued_per_session} processes that run or wait already: ` +
+        'end some or wait for them, or raise processes.max_queued_per_session or processes.max_per_session',
+    );
+  }
+
+  #runningOf(owner: string): number {
+    return [...this.#running].filter((one) => ownerOf(one) === owner).length;
   }
 
   /** Runs a process that is stored as queued, as soon as there is a place for it. */
@@ -166,14 +197,24 @@ export class ProcessRunner {
     return logPath(this.#given.directory, processId, stream);
   }
 
-  /** Starts those there are places for: where one ended, or the limit was raised. */
+  /** Starts those there are places for: where one ended, or a limit was raised. */
   admit(): void {
-    while (this.#running < this.#given.settings().max_concurrent) {
-      const next = this.#queue.shift();
-      if (!next) return;
-      this.#running++;
+    const { max_concurrent, max_per_session } = this.#given.settings();
+    const counts = new Map<string, number>();
+    for (const one of this.#running) count(counts, one);
+    for (let at = 0; at < this.#queue.length && this.#running.size < max_concurrent;) {
+      const next = this.#queue[at] as Running;
+      const owner = ownerOf(next);
+      // Who has its share waits; those behind it do not wait for it.
+      if (owner !== null && (counts.get(owner) ?? 0) >= max_per_session) {
+        at++;
+        continue;
+      }
+      this.#queue.splice(at, 1);
+      this.#running.add(next);
+      count(counts, next);
       void this.#run(next).finally(() => {
-        this.#running--;
+        this.#running.delete(next);
         this.admit();
       });
     }
@@ -193,22 +234,24 @@ export class ProcessRunner {
       exit = await child.exited;
       // Whoever wants to end it from here on comes too late.
       cause = running.cause;
-      await (running.ending ?? child.end(0));
+      const left = await (running.ending ?? child.end(0));
+      if (left.length > 0) failure = notEnded(left);
       await output.finish();
     } catch (error) {
       this.#given.logger.warn(
         { err: error, process_id: process.process_id },
         'a process could not be started',
       );
-      failure = { code: 'start_failed', message: messageOf(error) };
+      failure = { code: 'start_failed', message: whyNotStarted(error, process.cwd) };
+      cause = null;
     }
-    await this.#finish(running, { exit, failure, cause: failure ? null : cause });
+    await this.#finish(running, { exit, failure, cause });
   }
 
   async #startChild({ process }: Running): Promise<Child> {
     const { supervisor, store, clock, settings, secretVariables } = this.#given;
     const { process_id: processId, session_id: sessionId, command, cwd } = process;
-    const { allow_shell, env_remove } = settings();
+    const { allow_shell, env_remove, env_pass: pass } = settings();
     const [program, ...args] = allow_shell
       ? (['/bin/sh', '-c', command] as const)
       : splitWords(command);
@@ -217,7 +260,12 @@ export class ProcessRunner {
       command: program,
       args,
       cwd,
-      env: processEnvironment(globalThis.process.env, { processId, sessionId, remove }),
+      env: processEnvironment(globalThis.process.env, {
+        processId,
+        sessionId,
+        remove,
+        pass,
+      }),
       what: `process ${processId}`,
       stdin: 'none',
       onRegister: (pid) => store.move(startProcess(process, pid, clock.now()), 'process.started'),
@@ -236,9 +284,10 @@ export class ProcessRunner {
   /** Ends the group, then what has left it and still says by its environment whose it is. */
   #end(running: Running, child: Child): void {
     const { process_id } = running.process;
-    running.ending ??= child
-      .end(this.#given.settings().kill_grace_ms)
-      .then(() => void killCarriers(`CADRE_PROCESS_ID=${process_id}`));
+    running.ending ??= child.end(this.#given.settings().kill_grace_ms).then((left) => {
+      killCarriers(`CADRE_PROCESS_ID=${process_id}`);
+      return left;
+    });
   }
 
   async #finish(
@@ -267,7 +316,20 @@ export class ProcessRunner {
   }
 }
 
-function messageOf(error: unknown): string {
-  const { message, cause } = error as Error;
-  return cause instanceof Error ? `${message}: ${cause.message}` : message;
+function ownerOf({ process }: Running): string | null {
+  return process.session_id;
+}
+
+function count(counts: Map<string, number>, one: Running): void {
+  const owner = ownerOf(one);
+  if (owner !== null) counts.set(owner, (counts.get(owner) ?? 0) + 1);
+}
+
+/** What is said of a process that left others running which take no signal of ours. */
+function notEnded(left: readonly number[]): Process['failure'] {
+  const those = left.length === 1 ? `process ${left[0]}` : `the processes ${left.join(', ')}`;
+  return {
+    code: 'not_ended',
+    message: `${those} of its group could not be ended, running as another user: only that user or root can`,
+  };
 }

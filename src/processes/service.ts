@@ -18,12 +18,12 @@ import type { SessionStore } from '../sessions/store.ts';
 import { workingDirectory } from '../sessions/working-directory.ts';
 import type { Database } from '../store/database.ts';
 import type { RecordPage } from '../store/records.ts';
+import { assertCommand, assertProgram } from './command.ts';
 import type { StreamName } from './output.ts';
 import { hasEnded } from './process.ts';
 import { hasText, readPiece, readTail } from './reading.ts';
 import type { ProcessRunner, ProcessSettings } from './runner.ts';
 import type { ProcessStore } from './store.ts';
-import { splitWords } from './words.ts';
 
 /** A port is tried again this often. */
 const PORT_AGAIN_MS = 50;
@@ -67,22 +67,22 @@ export class ProcessService {
     this.#assertRoom();
     const { command, session_id, on_exit } = body;
     const settings = this.#settings();
-    if (command.includes('\0')) throw new AppError('invalid', 'command holds a NUL character');
-    if (command.trim() === '') throw new AppError('invalid', 'command is empty');
-    if (!settings.allow_shell) splitWords(command);
+    assertCommand(command, settings.allow_shell);
     if (on_exit && !session_id)
       throw new AppError(
         'invalid',
         'on_exit: there is nobody to notify: name the owner as session_id',
       );
-    using _place = this.#runner.reserve();
+    using _place = this.#runner.reserve(session_id ?? null);
     const process = await this.#db.transact(() => {
       const owner = session_id ? this.#owner(session_id) : null;
+      const cwd = workingDirectory(path.resolve(owner?.cwd ?? '.', body.cwd ?? '.'));
+      if (!settings.allow_shell) assertProgram(command, cwd, globalThis.process.env.PATH);
       const queued: Process = {
         process_id: this.#ids.next('proc'),
         session_id: owner?.id ?? null,
         command,
-        cwd: workingDirectory(path.resolve(owner?.cwd ?? '.', body.cwd ?? '.')),
+        cwd,
         status: 'queued',
         pid: null,
         exit_code: null,
@@ -230,8 +230,10 @@ export class ProcessService {
   }
 
   diagnostics(): ProcessDiagnostics {
-    const { max_concurrent, max_queued } = this.#settings();
-    return { ...this.#runner.counts, max_concurrent, max_queued, ended: { ...this.#runner.ended } };
+    const settings = this.#settings();
+    const { max_concurrent, max_queued, max_per_session, max_queued_per_session } = settings;
+    const limits = { max_concurrent, max_queued, max_per_session, max_queued_per_session };
+    return { ...this.#runner.counts, ...limits, ended: { ...this.#runner.ended } };
   }
 
   #owner(id: string) {

@@ -22,7 +22,12 @@ export function tailOf(stderr: Readable): () => string {
 /** How an agent went, in words. */
 function saidOfExit(exited: Promise<ChildExit>): Promise<string> {
   return exited.then(
-    ({ code, signal }) => (signal ? `was killed by ${signal}` : `exited with ${code}`),
+    ({ code, signal }) => {
+      if (signal) return `was killed by ${signal}`;
+      return code === null
+        ? 'runs as another user, took no signal, and was let go'
+        : `exited with ${code}`;
+    },
     (error: unknown) => `could not be started: ${String(error)}`,
   );
 }

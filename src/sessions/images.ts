@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
+import { constants, type Stats } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { InputItem, StoredInputItem } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
+import { ForeignFileError, readForeignFile } from '../lib/foreign-file.ts';
 
 const MAX_IMAGES = 8;
 /** The most bytes that one image may have. */
@@ -30,20 +32,29 @@ export class Blobs {
 
   /**
    * The input as it is kept: each image copied and on disk before the row that names it. At most 8 images of
-   * 5 MiB, PNG, JPEG, GIF or WebP by their bytes. Throws `invalid`, with nothing changed but copies.
+   * 5 MiB, PNG, JPEG, GIF or WebP by their bytes. `directoryOf` gives the directory that relative paths start from; it
+   * is asked only where there is one. Throws `invalid`, with nothing changed but copies.
    */
-  async keep(input: readonly InputItem[]): Promise<StoredInputItem[]> {
+  async keep(
+    input: readonly InputItem[],
+    directoryOf: () => Promise<string>,
+  ): Promise<StoredInputItem[]> {
     const count = input.filter(({ type }) => type === 'image').length;
     if (count > MAX_IMAGES)
       throw new AppError('invalid', `input has ${count} images: at most ${MAX_IMAGES} are taken`);
+    const isRelative = input.some((item) => 'path' in item && !path.isAbsolute(item.path));
+    const directory = isRelative ? await directoryOf() : '/';
     return Promise.all(
-      input.map(async (item) => (item.type === 'text' ? item : this.#keepImage(item))),
+      input.map(async (item) => (item.type === 'text' ? item : this.#keepImage(item, directory))),
     );
   }
 
-  async #keepImage(item: Exclude<InputItem, { type: 'text' }>): Promise<StoredInputItem> {
-    const name = 'path' in item ? item.path : 'inline image';
-    const bytes = 'path' in item ? await readImage(item.path) : Buffer.from(item.data, 'base64');
+  async #keepImage(
+    item: Exclude<InputItem, { type: 'text' }>,
+    directory: string,
+  ): Promise<StoredInputItem> {
+    const name = 'path' in item ? path.resolve(directory, item.path) : 'inline image';
+    const bytes = 'path' in item ? await readImage(name) : Buffer.from(item.data, 'base64');
     const mediaType = signatures.find(([, matches]) => matches(bytes))?.[0];
     if (bytes.length > MAX_IMAGE_BYTES) {
       throw new AppError(
@@ -68,7 +79,7 @@ export class Blobs {
   async #write(file: string, bytes: Buffer): Promise<void> {
     await fs.mkdir(this.#directory, { recursive: true, mode: 0o700 });
     try {
-      if ((await fs.stat(file)).size === bytes.length) return;
+      if (isCopy(await fs.lstat(file), bytes)) return;
     } catch {
       // Not there yet.
     }
@@ -84,27 +95,26 @@ export class Blobs {
   }
 }
 
+/** Whether a file can be the copy of those bytes that its name says it is. */
+function isCopy(found: Stats, bytes: Buffer): boolean {
+  return found.isFile() && found.size === bytes.length;
+}
+
+/** The bytes of an image by its absolute path. It may lie behind links, but is read as what others can replace. */
 async function readImage(file: string): Promise<Buffer> {
   try {
-    const found = await fs.stat(file);
-    // A pipe or a device may never end.
-    if (!found.isFile()) throw new AppError('invalid', `${file} is not a file`);
-    const { size } = found;
-    if (size > MAX_IMAGE_BYTES) {
-      throw new AppError(
-        'invalid',
-        `${file} has ${size} bytes: at most ${MAX_IMAGE_BYTES} are taken`,
-      );
-    }
-    return await fs.readFile(file);
+    const real = await fs.realpath(file);
+    const { dir, base } = path.parse(real);
+    const bytes = await readForeignFile(dir, base, { maxBytes: MAX_IMAGE_BYTES });
+    if (bytes === null) throw new ForeignFileError(`${file} is gone`);
+    return bytes;
   } catch (error) {
-    if (error instanceof AppError) throw error;
     throw new AppError('invalid', `the image ${file} cannot be read: ${(error as Error).message}`);
   }
 }
 
 async function syncDirectory(directory: string): Promise<void> {
-  const handle = await fs.open(directory, 'r');
+  const handle = await fs.open(directory, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     await handle.sync();
   } finally {

@@ -177,6 +177,10 @@ export class SessionService {
     });
   }
 
+  #directoryOf(sessionId: string): Promise<string> {
+    return this.#db.read(() => this.#store.session(sessionId).cwd);
+  }
+
   /** Accepts a turn, in the transaction that decides whether it may: of two senders one wins. */
   async send(
     sessionId: string,
@@ -185,7 +189,7 @@ export class SessionService {
   ): Promise<Turn> {
     this.#checkWishes(sessionId, body);
     const given: InputItem[] = Array.isArray(body.input) ? body.input : [body.input];
-    const input = await this.#blobs.keep(given);
+    const input = await this.#blobs.keep(given, () => this.#directoryOf(sessionId));
     const turn = await this.#db.transact(() => {
       const session = this.#store.session(sessionId);
       assertTakesTurn(session, body.expected_turn_id);

@@ -180,13 +180,16 @@ export class MessageService {
     );
   }
 
-  /** Keeps what is said: each image is copied before anything names it. */
+  /** Keeps what is said: each image is copied before anything names it. Relative paths are of the sender's directory. */
   async keepImages(
+    sender: string,
     given: InputItem | InputItem[],
     shown: readonly InputItem[] = [],
   ): Promise<Saying> {
     const said = Array.isArray(given) ? given : [given];
-    const kept = await this.#blobs.keep([...said, ...shown]);
+    const kept = await this.#blobs.keep([...said, ...shown], () =>
+      this.#db.read(() => this.#sessions.session(sender).cwd),
+    );
     const input = kept.slice(0, said.length);
     const images = kept.slice(said.length) as StoredImage[];
     return { input: Array.isArray(given) ? input : (input[0] as StoredInputItem), images };
@@ -243,7 +246,7 @@ export class MessageService {
   ): Promise<Sent> {
     this.#assertRoom();
     await this.#db.read(() => this.#check(teamId, draft));
-    const saying = await this.keepImages(draft.input, await admit());
+    const saying = await this.keepImages(draft.sender_agent_id, draft.input, await admit());
     const stored = await this.#db.transact(() => {
       const { team, recipients } = this.#check(teamId, draft);
       const said = { ...draft, recipients, saying };

@@ -143,7 +143,11 @@ export class SpawnService {
     // A person may have thought for long.
     const session = draft();
     const words = wanted.prompt ?? `You are now a member of team "${team.name}".`;
-    const saying = await this.#messages.keepImages({ type: 'text', text: words }, images);
+    const saying = await this.#messages.keepImages(
+      source.id,
+      { type: 'text', text: words },
+      images,
+    );
     // What is one transaction leaves nothing to be undone.
     if (wantsWorktree(wanted))
       await this.#db.transact(() => {

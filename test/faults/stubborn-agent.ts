@@ -11,18 +11,19 @@ import type { AgentCommand } from '../support/campaign-server.ts';
  */
 const SCRIPT = `
 trap '' TERM
-cd "$3" || exit
+cd "$1" || exit
+shift
 env -i sleep 300 </dev/null >/dev/null 2>&1 & echo $! > hidden.pid
 setsid sleep 300 </dev/null >/dev/null 2>&1 & echo $! > away.pid
 echo $$ > leader.pid
-"$1" "$2" demo-agent
+"$@" demo-agent
 while :; do sleep 1; done
 `;
 
 /** The command that starts it; it notes its process ids in the directory. */
 export function stubbornAgent(directory: string): AgentCommand {
   const { file, args } = selfCommand();
-  return { command: '/bin/sh', args: ['-c', SCRIPT, 'agent', file, ...args, directory] };
+  return { command: '/bin/sh', args: ['-c', SCRIPT, 'agent', directory, file, ...args] };
 }
 
 /** Its processes, once it has said its first word. Throws unless all of them run. */

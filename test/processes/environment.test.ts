@@ -66,6 +66,38 @@ describe('the environment of a process', () => {
       { config, env: { ...secrets, ...kept } },
     ));
 
+  test('of a session is the one that agents get, with what the operator passes on by name.', () =>
+    withServer(
+      async (server) => {
+        const { id: session_id } = await openSession(server.client, server.directory);
+        const { over, seen } = await environmentSeen(server, { session_id });
+        const { CADRE_RUN: _marker, PWD: _pwd, ...rest } = seen;
+        expect(rest).toEqual({
+          PATH: process.env.PATH,
+          TMPDIR: process.env.TMPDIR,
+          HOME: server.directory,
+          LANG: 'C.UTF-8',
+          HTTP_PROXY: 'http://proxy',
+          MY_KEPT: kept.MY_KEPT,
+          CADRE_PROCESS_ID: over.process_id,
+          CADRE_SESSION_ID: session_id,
+        });
+      },
+      {
+        config: config.replace(
+          '[processes]',
+          '[processes]\nenv_pass = ["MY_KEPT", "MY_REMOVED", "NOT_THERE"]',
+        ),
+        env: {
+          ...secrets,
+          ...kept,
+          GITHUB_TOKEN: 'x',
+          AWS_SECRET_ACCESS_KEY: 'x',
+          DATABASE_URL: 'x',
+        },
+      },
+    ));
+
   test('names the session that it belongs to.', () =>
     withServer(async (server) => {
       const { id: session_id } = await openSession(server.client, server.directory);

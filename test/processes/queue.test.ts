@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { Client } from '../../src/client/client.ts';
+import { scriptedProvider } from '../support/scripted-provider.ts';
+import { openSession } from '../support/turns.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { AppError } from '../../src/errors.ts';
@@ -153,6 +156,8 @@ test('How many run, wait, and ended how is told in the diagnostics.', () =>
         running: 0,
         max_concurrent: 32,
         max_queued: 1000,
+        max_per_session: 16,
+        max_queued_per_session: 100,
         ended: { completed: 2, failed: 1, timed_out: 1, killed: 1 },
       });
   }));
@@ -168,3 +173,64 @@ test('Three hundred processes at once all run, each once, with their own output.
       expect(endingsIn(await eventsOf(given, one))).toHaveLength(1);
     }
   }));
+
+describe('the processes of one session', () => {
+  const quota = (processes: object): TestRuntimeOptions => ({
+    config: { processes },
+    providers: [scriptedProvider()],
+  });
+  const owner = async (given: { client: Client; directory: string }) =>
+    (await openSession(given.client, given.directory)).id;
+
+  test('leave places for those of others, however many of them wait.', () =>
+    withRuntime(
+      async (given) => {
+        using gate = new Gate(given.directory);
+        const [session_id, other] = [await owner(given), await owner(given)];
+        const greedy = [];
+        for (let i = 0; i < 6; i++) greedy.push(await run(given, gate.wait, { session_id }));
+        const admin = await run(given, gate.wait);
+        const neighbour = await run(given, gate.wait, { session_id: other });
+        const states = async (all: readonly { process_id: string }[]) =>
+          (await Promise.all(all.map((one) => get(given, one)))).map(({ status }) => status);
+        await expect
+          .poll(() => states([admin, neighbour]), { timeout: 15_000 })
+          .toEqual(['running', 'running']);
+        expect(await states(greedy)).toEqual([
+          ...Array<string>(2).fill('running'),
+          ...Array<string>(4).fill('queued'),
+        ]);
+        expect(await counts(given)).toMatchObject({ running: 4, queued: 4, max_per_session: 2 });
+        gate.open(8);
+        for (const one of [...greedy, admin, neighbour])
+          expect((await ended(given, one)).status).toBe('completed');
+      },
+      quota({ max_concurrent: 4, max_per_session: 2 }),
+    ));
+
+  test('are so many at most: a further one is refused, and says which keys allow more.', () =>
+    withRuntime(
+      async (given) => {
+        using gate = new Gate(given.directory);
+        const session_id = await owner(given);
+        const asked = await Promise.allSettled(
+          Array.from({ length: 9 }, () => run(given, gate.wait, { session_id })),
+        );
+        const refused = asked.filter(({ status }) => status === 'rejected');
+        expect(refused).toHaveLength(6);
+        for (const one of refused)
+          expect(one).toMatchObject({
+            reason: {
+              code: 'too_many',
+              message: expect.stringMatching(
+                /processes\.max_queued_per_session.*processes\.max_per_session/,
+              ),
+            },
+          });
+        gate.open(3);
+        for (const one of asked) if (one.status === 'fulfilled') await ended(given, one.value);
+        expect((await ranTo(given, 'true', { session_id })).status).toBe('completed');
+      },
+      quota({ max_per_session: 1, max_queued_per_session: 2 }),
+    ));
+});

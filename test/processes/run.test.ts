@@ -121,7 +121,7 @@ describe('a process', () => {
       }
     }, providers()));
 
-  test('that cannot be started fails and says why: its directory is gone, its command too long.', () =>
+  test('that cannot be started, since its directory is gone, fails and names that.', () =>
     withRuntime(
       async (given) => {
         const gone = path.join(given.directory, 'gone');
@@ -129,26 +129,38 @@ describe('a process', () => {
         using gate = new Gate(given.directory);
         const first = await run(given, gate.wait);
         const waiting = await run(given, 'true', { cwd: gone });
-        const tooLong = await run(given, `: ${'x'.repeat(200_000)}`);
         fs.rmdirSync(gone);
         gate.open();
         await ended(given, first);
-        for (const [one, why] of [
-          [waiting, /ENOENT/],
-          [tooLong, /E2BIG/],
-        ] as const) {
-          const over = await ended(given, one);
-          expect(over).toMatchObject({ status: 'failed', exit_code: null, started_at: null });
-          expect(over.failure).toEqual({
-            code: 'start_failed',
-            message: expect.stringMatching(why),
-          });
-          expect(kindsOf(await eventsOf(given, one))).toEqual(['process.queued', 'process.failed']);
-        }
+        const over = await ended(given, waiting);
+        expect(over).toMatchObject({ status: 'failed', exit_code: null, started_at: null });
+        expect(over.failure).toEqual({
+          code: 'start_failed',
+          message: `its directory ${gone} does not exist any more`,
+        });
+        const kinds = kindsOf(await eventsOf(given, waiting));
+        expect(kinds).toEqual(['process.queued', 'process.failed']);
         expect((await ranTo(given, 'true')).status).toBe('completed');
       },
       { config: { processes: { max_concurrent: 1 } } },
     ));
+
+  test.for([true, false])(
+    'that is longer than the system starts is refused, with the limit; allow_shell: %s',
+    (allow_shell) =>
+      withRuntime(
+        async (given) => {
+          const most = `true ${'x'.repeat(131_071 - (allow_shell ? 5 : 0))}`;
+          expect((await ranTo(given, most)).status).toBe('completed');
+          await expect(run(given, `${most}x`)).rejects.toMatchObject({
+            code: 'invalid',
+            message: expect.stringMatching(/^command: .*131072 bytes.*131071/),
+          });
+          expect(await given.client.call(endpoints.listProcesses, {})).toHaveLength(1);
+        },
+        { config: { processes: { allow_shell } } },
+      ),
+  );
 
   test('is over with its leader: a grandchild that holds the pipe open does not keep it running.', () =>
     withRuntime(async (given) => {
@@ -252,9 +264,13 @@ describe('without a shell', () => {
       const over = await ranTo(given, `printf '%s;' "a b" 'c|d $HOME' e\\ f`);
       expect(over).toMatchObject({ status: 'completed', exit_code: 0 });
       expect(await stdout(given, over)).toBe('a b;c|d $HOME;e f;');
-      expect(await ranTo(given, 'no-such-program')).toMatchObject({
-        status: 'failed',
-        exit_code: 127,
+      await expect(run(given, 'no-such-program -v')).rejects.toMatchObject({
+        code: 'invalid',
+        message: 'command: there is no program "no-such-program" on the PATH of the server',
+      });
+      await expect(run(given, './no-such-program')).rejects.toMatchObject({
+        code: 'invalid',
+        message: `command: ${path.join(process.cwd(), 'no-such-program')} is no program that can be run`,
       });
     }, noShell));
 

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import fsPromises from 'node:fs/promises';
@@ -190,6 +191,60 @@ describe('an image of a turn', () => {
       await answer;
     }
   });
+
+  it('by a relative path is one of the directory of its session, not of the server', async () => {
+    const bytes = image('gif', 300, 'relative');
+    fileWith('near.gif', bytes);
+    const session = await on().open({ cwd: files.path });
+    const reply = await on().send(session, { input: [{ type: 'image', path: 'near.gif' }] });
+    expect(reply.status).toBe(200);
+    (await on().provider.nextTurn()).end(completed);
+    await on().until(endOf(reply.body.turn_id));
+    const turn = await on().turn(session.id, reply.body.turn_id);
+    expect(turn.input).toMatchObject([{ sha256: sha256(bytes) }]);
+    const missing = await on().send(session, { input: [{ type: 'image', path: 'far.gif' }] });
+    expect(missing.body.error).toContain(path.join(files.path, 'far.gif'));
+  });
+
+  it('may lie behind a link; what the link leads to is looked at', async () => {
+    const target = fileWith('target.gif', image('gif', 300, 'linked'));
+    const link = path.join(files.path, 'link.gif');
+    fs.symlinkSync(target, link);
+    expect((await give({ type: 'image', path: link })).reply.status).toBe(200);
+    fs.rmSync(link);
+    fs.symlinkSync('/dev/zero', link);
+    expect(await expectRefused({ type: 'image', path: link })).toContain('not a regular file');
+  });
+
+  it(
+    'whose path turns into a pipe while it is read holds up nothing else',
+    { timeout: 60_000 },
+    async () => {
+      const swapped = path.join(files.path, 'swapped.gif');
+      const pipe = path.join(files.path, 'pipe.gif');
+      const regular = fileWith('regular.gif', image('gif', 300, 'swapped'));
+      execFileSync('mkfifo', [pipe]);
+      const session = await on().open();
+      let swapping = true;
+      const swaps = (async () => {
+        for (let at = 0; swapping; at++) {
+          await fsPromises.symlink(at % 2 === 0 ? pipe : regular, `${swapped}.next`);
+          await fsPromises.rename(`${swapped}.next`, swapped);
+        }
+      })();
+      const replies = Array.from({ length: 200 }, () =>
+        on().send(session, {
+          expected_turn_id: 'turn_none',
+          input: [{ type: 'image', path: swapped }],
+        }),
+      );
+      // Each is answered, one way or the other: nobody waits at the pipe.
+      const statuses = (await Promise.all(replies)).map(({ status }) => status);
+      swapping = false;
+      await swaps;
+      expect(statuses.filter((status) => status !== 400 && status !== 409)).toEqual([]);
+    },
+  );
 
   it('that is not base64, or nothing at all, is refused', async () => {
     await expectRefused({ type: 'image', data: '***' });

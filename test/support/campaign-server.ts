@@ -7,6 +7,7 @@ import { Client } from '../../src/client/client.ts';
 import { readToken } from '../../src/config/token.ts';
 import { selfCommand } from '../../src/lib/self.ts';
 import type { TestServer } from './server.ts';
+import { asDataDirectory } from './temp.ts';
 
 /** What `[providers.acp]` is to start. */
 export interface AgentCommand {
@@ -20,6 +21,7 @@ export async function startServerWithAgent(
   agent: AgentCommand,
   env: Record<string, string> = {},
 ): Promise<TestServer> {
+  asDataDirectory(directory);
   const config = path.join(directory, 'config.toml');
   // A JSON string, and an array of them, is TOML too.
   const values = Object.entries(agent).map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`);

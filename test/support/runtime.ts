@@ -4,7 +4,7 @@ import type { Config } from '../../src/config/schema.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { type Runtime, type RuntimeOptions, startRuntime } from '../../src/runtime.ts';
 import { afterAll, beforeAll } from 'vitest';
-import { tempDirectory } from './temp.ts';
+import { asDataDirectory, tempDirectory } from './temp.ts';
 
 /** A runtime in this process, with a real store, a real port and a client. */
 export interface TestRuntime {
@@ -28,6 +28,7 @@ export async function openRuntime(
   options: TestRuntimeOptions = {},
 ): Promise<TestRuntime> {
   const { config: given = {}, ...rest } = options;
+  asDataDirectory(directory);
   const sink = new PassThrough();
   let text = '';
   sink.setEncoding('utf8').on('data', (part: string) => (text += part));

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { chmodSync, lchownSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { Client } from '../../src/client/client.ts';
 import { readToken } from '../../src/config/token.ts';
 import { selfCommand } from '../../src/lib/self.ts';
-import { tempDirectory } from './temp.ts';
+import { asDataDirectory, tempDirectory } from './temp.ts';
 
 /** A real server in a process of its own. */
 export interface TestServer {
@@ -30,17 +30,25 @@ export interface ServerOptions {
   env?: Record<string, string>;
   /** Where it is started; this process's own directory by default. */
   cwd?: string;
+  /** A program, with its words, that starts it. */
+  wrap?: readonly string[];
+  /** The user who runs it, instead of the one of the tests; the directory becomes theirs. */
+  user?: { uid: number; gid: number } | undefined;
 }
 
 /** Starts `cadre serve` on a directory and a free port; resolves when it is ready. Rejects with its log. */
 export async function startServer(
   directory: string,
-  { args = [], config, env = {}, cwd }: ServerOptions = {},
+  { args = [], config, env = {}, cwd, wrap = [], user }: ServerOptions = {},
 ): Promise<TestServer> {
+  asDataDirectory(directory);
   const { file, args: self } = selfCommand();
   const agent = config === undefined ? ['--demo'] : ['--config', writeConfig(directory, config)];
   const flags = ['--json', '--data-dir', directory, 'serve', '--port', '0', ...agent, ...args];
-  const child = spawn(file, [...self, ...flags], {
+  if (user) giveTo(user, directory);
+  const [program = file, ...words] = [...wrap, file, ...self, ...flags];
+  const child = spawn(program, words, {
+    ...user,
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd,
     env: {
@@ -48,7 +56,8 @@ export async function startServer(
       TMPDIR: process.env.TMPDIR ?? '/tmp',
       HOME: directory,
       CADRE_DEMO_STATE: path.join(directory, 'demo-agent'),
-      ...checkedServer(),
+      // What checks answers writes to files that are not of that user.
+      ...(user ? {} : checkedServer()),
       ...env,
     },
   });
@@ -65,7 +74,7 @@ export async function startServer(
     ),
   ]);
   const { url, token_file: tokenFile } = JSON.parse(ready) as { url: string; token_file: string };
-  const token = readToken(tokenFile);
+  const token = user ? readFileSync(tokenFile, 'utf8').trim() : readToken(tokenFile);
   const client = new Client({ url, token });
   return {
     url,
@@ -101,6 +110,14 @@ export async function withServer<T>(
     await server.end('SIGKILL');
     await untilNothingCarries(directory.path);
   }
+}
+
+/** Makes a test's directory, with what lies directly in it, one of that user. */
+function giveTo({ uid, gid }: { uid: number; gid: number }, directory: string): void {
+  // The root of all temporary directories belongs to who runs the tests.
+  chmodSync(path.dirname(directory), 0o711);
+  for (const name of ['.', ...readdirSync(directory)])
+    lchownSync(path.join(directory, name), uid, gid);
 }
 
 function writeConfig(directory: string, toml: string): string {

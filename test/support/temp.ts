@@ -16,3 +16,11 @@ export function tempDirectory(
     },
   };
 }
+
+/** Makes a directory in which a test has put something one that a server takes for its own. */
+export function asDataDirectory(directory: string): void {
+  fs.mkdirSync(directory, { recursive: true });
+  fs.writeFileSync(path.join(directory, 'README'), 'This directory belongs to cadre.\n', {
+    mode: 0o600,
+  });
+}

@@ -1,4 +1,3 @@
-import fs from 'node:fs/promises';
 import { z } from 'zod';
 import type { Session, StoredInputItem } from '../../api/sessions.ts';
 import type { Child, Supervisor } from '../../children/supervisor.ts';
@@ -14,6 +13,7 @@ import {
   type TurnSettings,
 } from '../provider.ts';
 import { answered, endOf, exitsWithin, tailOf } from '../agent-process.ts';
+import { imageData } from '../image-data.ts';
 import { type AcpConnection, agentError, connectAcp } from './connection.ts';
 import {
   type Choice,
@@ -371,7 +371,7 @@ class AcpAgent implements Agent {
     if (item.type === 'text') return { type: 'text', text: item.text };
     if (!this.#can.image)
       throw new ProviderError('unsupported_images', 'acp: this agent takes no images');
-    const data = (await fs.readFile(item.path)).toString('base64');
+    const data = await imageData('acp', item);
     return { type: 'image', data, mimeType: item.media_type };
   }
 

@@ -1,4 +1,3 @@
-import fs from 'node:fs/promises';
 import type { Model } from '../../api/providers.ts';
 import type { Session, StoredInputItem } from '../../api/sessions.ts';
 import type { Supervisor } from '../../children/supervisor.ts';
@@ -13,6 +12,7 @@ import {
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
+import { imageData } from '../image-data.ts';
 import { type Connection, type Handlers, type Message, Refusal } from './connection.ts';
 import { outcomeOf, textOf } from './outcome.ts';
 import {
@@ -411,6 +411,6 @@ function isBeginning({ type, subtype }: Message): boolean {
 
 async function contentOf(item: StoredInputItem): Promise<object> {
   if (item.type === 'text') return { type: 'text', text: item.text };
-  const data = (await fs.readFile(item.path)).toString('base64');
+  const data = await imageData('claude', item);
   return { type: 'image', source: { type: 'base64', media_type: item.media_type, data } };
 }

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { AuthStatus } from '../../api/providers.ts';
 import type { Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { readForeignFile } from '../../lib/foreign-file.ts';
 import { parsed } from '../json-lines.ts';
 import { loginHint, writePrivately } from '../own-home.ts';
 import { ProviderError } from '../provider.ts';
@@ -18,14 +19,12 @@ export function claudeHint(hasOwnHome: boolean): string {
 }
 
 /** The key that was given to cadre, or null. Read anew for each process, so that a new one is taken up. */
-export function readKey(home: string): string | null {
-  try {
-    return fs.readFileSync(path.join(home, KEY_FILE), 'utf8').trim() || null;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
+export async function readKey(home: string): Promise<string | null> {
+  const key = await readForeignFile(home, KEY_FILE, { maxBytes: MAX_KEY_BYTES });
+  return key?.toString('utf8').trim() || null;
 }
+
+const MAX_KEY_BYTES = 64 * 1024;
 
 export function writeKey(home: string, key: string): void {
   fs.mkdirSync(home, { recursive: true, mode: 0o700 });

@@ -41,20 +41,21 @@ export function claudeProvider(given: {
   const known = new Known();
   let models: { list: Model[]; at: number } | undefined;
 
-  /** A key of cadre's own is read for each process, and given to claude alone. */
-  const environment = (): Record<string, string> => {
-    const key = home === null ? null : readKey(home);
-    return agentEnvironment(process.env, {
+  const withoutKey = (): Record<string, string> =>
+    agentEnvironment(process.env, {
       ...env,
       ...(home === null ? {} : { CLAUDE_CONFIG_DIR: home }),
-      ...(key === null ? {} : { ANTHROPIC_API_KEY: key }),
     });
+  /** A key of cadre's own is read for each process, and given to claude alone. */
+  const environment = async (): Promise<Record<string, string>> => {
+    const key = home === null ? null : await readKey(home);
+    return { ...withoutKey(), ...(key === null ? {} : { ANTHROPIC_API_KEY: key }) };
   };
-  const options = (signal: AbortSignal): ClaudeOptions => ({
+  const options = async (signal: AbortSignal): Promise<ClaudeOptions> => ({
     ...given,
     command,
     args,
-    env: environment(),
+    env: await environment(),
     hasOwnHome: home !== null,
     signal,
     onUnknown: () => known.unknownMessages++,
@@ -64,13 +65,13 @@ export function claudeProvider(given: {
       models = { list: said.models, at: clock.monotonic() };
     },
   });
-  const asked = () => ({ ...given, command, args, env: environment() });
-  const transcripts = () => listTranscripts(configDirectory(environment()));
+  const asked = async () => ({ ...given, command, args, env: await environment() });
+  const transcripts = () => listTranscripts(configDirectory(withoutKey()));
   const authStatus = async () => {
     const wrong = problem();
     if (wrong !== null)
       return { authenticated: false, mode: 'not_configured' as const, detail: wrong };
-    return askStatus(asked(), home !== null);
+    return askStatus(await asked(), home !== null);
   };
   const privateHome = () =>
     ownHome('claude', home, { login: 'claude auth login', logout: 'claude auth logout' });
@@ -91,7 +92,7 @@ export function claudeProvider(given: {
     },
     problem,
     startFailure: () => known.startFailure,
-    objection: (wanted) => objectionTo(wanted, models?.list ?? [], environment()),
+    objection: (wanted) => objectionTo(wanted, models?.list ?? [], withoutKey()),
     stats: () => known.stats(command),
     authStatus,
     login: {
@@ -101,19 +102,19 @@ export function claudeProvider(given: {
       },
       async end() {
         removeKey(privateHome());
-        if (problem() === null) await endLogin(asked());
+        if (problem() === null) await endLogin(await asked());
         return authStatus();
       },
     },
     async models() {
       if (!models || clock.monotonic() - models.at > MODELS_MS)
-        await known.noted(askClaude(process.cwd(), options(new AbortController().signal)));
+        await known.noted(askClaude(process.cwd(), await options(new AbortController().signal)));
       return models?.list ?? [];
     },
     listed: () => transcripts(),
     has: async ({ ref, isEmpty }) => isEmpty || ((await transcripts())?.has(ref) ?? true),
-    open: (session, sink, signal) =>
-      known.noted(openClaude(session, sink, options(signal)), signal),
+    open: async (session, sink, signal) =>
+      known.noted(openClaude(session, sink, await options(signal)), signal),
   };
 }
 

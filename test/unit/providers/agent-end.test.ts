@@ -20,6 +20,7 @@ function child(): Child & { exit: (code: number) => void; endings: number[] } {
     async end(graceMs) {
       endings.push(graceMs);
       resolve({ code: null, signal: 'SIGKILL' });
+      return [];
     },
   };
 }
