@@ -40,6 +40,7 @@ export function claudeProvider(given: {
   const problem = () => problemOf('claude', 'Claude Code', settings);
   const known = new Known();
   let models: { list: Model[]; at: number } | undefined;
+  let modes: readonly string[] | null = null;
 
   /** A key of cadre's own is read for each process, and given to claude alone. */
   const environment = (): Record<string, string> => {
@@ -59,7 +60,11 @@ export function claudeProvider(given: {
     signal,
     onUnknown: () => known.unknownMessages++,
     starting: (start) => known.started(start, signal),
+    modes: () => modes,
+    onModes: (told) => (modes = told),
     onInitialized: (said) => {
+      // Another version may have others.
+      if (known.version !== said.version) modes = null;
       known.version = said.version;
       models = { list: said.models, at: clock.monotonic() };
     },
@@ -91,7 +96,7 @@ export function claudeProvider(given: {
     },
     problem,
     startFailure: () => known.startFailure,
-    objection: (wanted) => objectionTo(wanted, models?.list ?? [], environment()),
+    objection: (wanted) => objectionTo(wanted, models?.list ?? [], environment(), modes),
     stats: () => known.stats(command),
     authStatus,
     login: {
