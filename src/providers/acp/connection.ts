@@ -40,13 +40,11 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
   const strays = new StrayLines();
   const send = (one: object) => {
     const sent = Promise.withResolvers<void>();
-    child.stdin.write(`${JSON.stringify(one)}\n`, (error) =>
-      error ? sent.reject(error) : sent.resolve(),
-    );
+    child.stdin.write(lineOf(one), (error) => (error ? sent.reject(error) : sent.resolve()));
     return sent.promise;
   };
   const refuse = (error: object) => {
-    send({ jsonrpc: '2.0', id: null, error }).catch(() => undefined);
+    child.stdin.write(lineOf({ jsonrpc: '2.0', id: null, error }));
   };
   let messages: ReadableStreamDefaultController<AnyMessage>;
   const readable = new ReadableStream<AnyMessage>({
@@ -94,6 +92,10 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
     heard,
     strays,
   };
+}
+
+function lineOf(one: object): string {
+  return `${JSON.stringify(one)}\n`;
 }
 
 /** The agent's own error of a request, or null when the failure was not an answer of the agent. */
