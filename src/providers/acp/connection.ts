@@ -38,12 +38,13 @@ const INVALID_REQUEST = { code: -32_600, message: 'Invalid request' };
  */
 export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
   const strays = new StrayLines();
-  const send = (one: object) =>
-    new Promise<void>((resolve, reject) => {
-      child.stdin.write(`${JSON.stringify(one)}\n`, (error) => (error ? reject(error) : resolve()));
-    });
+  const send = (one: object) => {
+    const sent = Promise.withResolvers<void>();
+    child.stdin.write(lineOf(one), (error) => (error ? sent.reject(error) : sent.resolve()));
+    return sent.promise;
+  };
   const refuse = (error: object) => {
-    send({ jsonrpc: '2.0', id: null, error }).catch(() => undefined);
+    child.stdin.write(lineOf({ jsonrpc: '2.0', id: null, error }));
   };
   let messages: ReadableStreamDefaultController<AnyMessage>;
   const readable = new ReadableStream<AnyMessage>({
@@ -61,7 +62,8 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
     strays.reset();
     const { method } = data;
     if (method === 'session/update' && !('id' in data)) return handlers.onUpdate(data.params);
-    if (method !== undefined && !KNOWN_METHODS.has(String(method))) handlers.onUnknown();
+    if (method !== undefined && !(typeof method === 'string' && KNOWN_METHODS.has(method)))
+      handlers.onUnknown();
     messages.enqueue(data as unknown as AnyMessage);
     if (method !== undefined) return undefined;
     // Whoever waits for an answer acts on it before what comes after it is read.
@@ -90,6 +92,10 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
     heard,
     strays,
   };
+}
+
+function lineOf(one: object): string {
+  return `${JSON.stringify(one)}\n`;
 }
 
 /** The agent's own error of a request, or null when the failure was not an answer of the agent. */

@@ -31,6 +31,7 @@ import {
   objectionTo,
   readInitialized,
   readModel,
+  readModes,
 } from './settings.ts';
 import { kindOf, titleOf } from './tools.ts';
 import { TOOL_SERVER, ToolsChannel } from './tools-channel.ts';
@@ -56,6 +57,9 @@ export interface ClaudeOptions {
   onUnknown: () => void;
   /** Has a process come up, and notes whether it did. */
   starting: <T>(start: () => Promise<T>) => Promise<T>;
+  /** The modes that claude has told of; null: it has not yet. */
+  modes: () => readonly string[] | null;
+  onModes: (modes: readonly string[]) => void;
   /** Told what claude says of itself. */
   onInitialized: (said: { version: string | null; models: Model[] }) => void;
 }
@@ -198,7 +202,7 @@ class ClaudeAgent implements Agent {
   }
 
   objection(settings: TurnSettings): ProviderError | null {
-    return objectionTo(settings, this.#models, this.#options.env);
+    return objectionTo(settings, this.#models, this.#options.env, this.#options.modes());
   }
 
   async prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome> {
@@ -267,6 +271,8 @@ class ClaudeAgent implements Agent {
       await this.#process?.ask(subtype, wish);
     } catch (error) {
       const { cause, message } = error as Error;
+      const modes = code === 'invalid_permission_mode' ? readModes(message) : null;
+      if (modes) this.#options.onModes(modes);
       throw cause instanceof Refusal ? new ProviderError(code, message, { cause: error }) : error;
     }
   }

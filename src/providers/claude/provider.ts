@@ -40,6 +40,7 @@ export function claudeProvider(given: {
   const problem = () => problemOf('claude', 'Claude Code', settings);
   const known = new Known();
   let models: { list: Model[]; at: number } | undefined;
+  let modes: readonly string[] | null = null;
 
   const withoutKey = (): Record<string, string> =>
     agentEnvironment(process.env, {
@@ -60,7 +61,11 @@ export function claudeProvider(given: {
     signal,
     onUnknown: () => known.unknownMessages++,
     starting: (start) => known.started(start, signal),
+    modes: () => modes,
+    onModes: (told) => (modes = told),
     onInitialized: (said) => {
+      // Another version may have others.
+      if (known.version !== said.version) modes = null;
       known.version = said.version;
       models = { list: said.models, at: clock.monotonic() };
     },
@@ -92,7 +97,7 @@ export function claudeProvider(given: {
     },
     problem,
     startFailure: () => known.startFailure,
-    objection: (wanted) => objectionTo(wanted, models?.list ?? [], withoutKey()),
+    objection: (wanted) => objectionTo(wanted, models?.list ?? [], withoutKey(), modes),
     stats: () => known.stats(command),
     authStatus,
     login: {

@@ -33,13 +33,31 @@ export const bypassRefused = () =>
       'set IS_SANDBOX = "1" in providers.claude.env',
   );
 
-/** Why the settings cannot be had, or null. What is not known here claude is asked. */
+/** The modes that claude has, as it tells when it refuses another one; null where it does not. */
+export function readModes(refusal: string): string[] | null {
+  const list = /must be one of ([\w, ]+)$/.exec(refusal)?.[1];
+  return list?.split(',').map((mode) => mode.trim()) ?? null;
+}
+
+/**
+ * Why the settings cannot be had, or null. What is not known here claude is asked. `known`: the modes that it has told
+ * of; null where it has not yet.
+ */
 export function objectionTo(
   settings: TurnSettings,
   models: readonly Model[],
   env: Readonly<Record<string, string>>,
+  known: readonly string[] | null,
 ): ProviderError | null {
-  if (modeOf(settings.permissionMode) === BYPASS && !mayBypass(env)) return bypassRefused();
+  const mode = modeOf(settings.permissionMode);
+  if (mode === BYPASS && !mayBypass(env)) return bypassRefused();
+  if (known && !known.includes(mode)) {
+    const all = [...Object.keys(modes), ...known.filter((one) => !(one in modes))];
+    return new ProviderError(
+      'invalid_permission_mode',
+      `claude: it has no permission_mode "${mode}"; it has: ${all.join(', ')}`,
+    );
+  }
   // Claude passes over an effort that it does not know.
   const levels = [...new Set(models.flatMap(({ reasoning_levels }) => reasoning_levels))];
   const { thinkingEffort: effort } = settings;

@@ -31,6 +31,15 @@ describe('a mode', () => {
       );
     }));
 
+  test('may be named by either of its two words, whichever the agent knows', () =>
+    withRawAgent({ methods: withModes }, async ({ open, agents }) => {
+      const session = await open();
+      expect((await session.run('one', { permission_mode: 'bypass' })).status).toBe('completed');
+      expect(wanted(agents[0])).toEqual(['full_access', 'prompt']);
+      const refused = session.send('two', { permission_mode: 'accept_edits' });
+      await expect(refused).rejects.toMatchObject({ code: 'invalid' });
+    }));
+
   test('is set again by an agent that resumes', () =>
     withRawAgent({ methods: withModes }, async ({ open, agents }) => {
       const session = await open({ permission_mode: 'read_only' });

@@ -184,15 +184,28 @@ test('a mode that it changed by itself is set back for the next turn', () =>
     },
   ));
 
-test('a mode that it refuses fails the turn, with what it says', () => {
-  const refuses = () => {
-    throw new Error('must be one of plan, default');
+test('a mode that it refuses fails the turn, with what it says; from then on such a mode is refused at once', () => {
+  const refuses = ({ mode }: Record<string, unknown>) => {
+    if (!['plan', 'default', 'acceptEdits'].includes(String(mode)))
+      throw new Error('Cannot set permission mode: must be one of plan, default, acceptEdits');
   };
   const role = { requests: { set_permission_mode: refuses } };
   return withRawClaude(role, async ({ open }) => {
-    const { error } = await (await open({ permission_mode: 'bogus' })).run('x');
+    const session = await open({ permission_mode: 'bogus' });
+    const { error } = await session.run('x');
     expect(error?.code).toBe('invalid_permission_mode');
     expect(error?.message).toContain('must be one of plan, default');
+
+    const refusal = {
+      code: 'invalid',
+      message: expect.stringMatching(
+        /no permission_mode "other"; it has: .*read_only.*plan/,
+      ) as string,
+    };
+    await expect(session.send('x', { permission_mode: 'other' })).rejects.toMatchObject(refusal);
+    await expect(open({ permission_mode: 'other' })).rejects.toMatchObject(refusal);
+    for (const permission_mode of ['plan', 'read_only', 'workspace_write', 'require_approval'])
+      expect((await session.run('x', { permission_mode })).status).toBe('completed');
   });
 });
 

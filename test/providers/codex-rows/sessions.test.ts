@@ -1,3 +1,5 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Client } from '../../../src/client/client.ts';
@@ -211,6 +213,34 @@ test('after a restart one app-server is asked for each session, and no other is 
       expect.arrayContaining(refs),
     );
   }));
+
+test('a thread whose file is gone is lost, though codex still lists it', () => {
+  const files = new Map<string, string>();
+  const threadOf = (id: string) => ({ id, path: files.get(id) });
+  const role: CodexRole = {
+    requests: {
+      'thread/list': () => ({ data: [...files.keys()].map(threadOf), nextCursor: null }),
+      'thread/read'({ threadId, includeTurns }) {
+        const id = String(threadId);
+        if (includeTurns && !existsSync(files.get(id) ?? ''))
+          throw new Refusal('invalid paginated history lineage: missing source rollout');
+        return { thread: threadOf(id) };
+      },
+    },
+  };
+  return withRawCodex(role, async (stage) => {
+    const [kept, lost] = [await stage.open(), await stage.open()];
+    for (const session of [kept, lost]) {
+      await session.run('x');
+      const id = (await session.record()).provider_session_ref ?? '';
+      files.set(id, join(stage.directory, id));
+    }
+    writeFileSync([...files.values()][0] ?? '', '');
+    await stage.restart();
+    const { sessions_failed } = await stage.recovered();
+    expect(sessions_failed).toMatchObject([{ session_id: lost.id, code: 'resume_failed' }]);
+  });
+});
 
 test.for<[string, CodexRole, RegExp]>([
   [

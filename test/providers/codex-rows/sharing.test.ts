@@ -60,7 +60,7 @@ test('its death fails the turn of each session, and the next turns share a new o
       await session.watch.end(turns[at] ?? '');
       expect((await session.turn(turns[at] ?? '')).error).toEqual({
         code: 'provider_exited',
-        message: 'the agent exited with 3; it said: out of luck',
+        message: 'the agent exited with 3',
       });
     }
     const again = await Promise.all(sessions.map((session) => session.run('again')));

@@ -33,7 +33,7 @@ describe('the answers to a question', () => {
     ['by their texts', { 'colour?': ['red'], 'sizes?': ['s'] }],
     ['with what is not required, by its heading', { ...good, 'How many': ['3'] }],
   ] as const)('are taken %s', ([, answers]) => {
-    accept(answers as unknown as Record<string, string[]>);
+    expect(() => accept(answers as unknown as Record<string, string[]>)).not.toThrow();
   });
 
   test.for([
