@@ -42,6 +42,7 @@ describe('the defaults', () => {
         allowed_origins: [],
         drain_ms: 10_000,
         max_streams: 4096,
+        max_streams_per_token: null,
       },
       log: { level: 'info' },
       auth: { token: null, token_file: null },
