@@ -13,7 +13,12 @@ describe('a configuration that is loaded again', () => {
     const live = new LiveConfig(config({}));
     const next = config(
       {
-        server: { allowed_hosts: ['a'], allowed_origins: ['http://a'], max_streams: 1 },
+        server: {
+          allowed_hosts: ['a'],
+          allowed_origins: ['http://a'],
+          max_streams: 1,
+          max_streams_per_token: 1,
+        },
         log: { level: 'debug' },
         processes: {
           allow_shell: false,
@@ -71,6 +76,7 @@ describe('a configuration that is loaded again', () => {
       'server.allowed_hosts',
       'server.allowed_origins',
       'server.max_streams',
+      'server.max_streams_per_token',
       'sessions.turn_timeout_ms',
       'teams.enabled',
       'teams.max_hops',

@@ -44,6 +44,7 @@ describe('the defaults', () => {
         max_streams: 4096,
         max_connections: 8192,
         request_timeout_ms: 60_000,
+        max_streams_per_token: null,
       },
       log: { level: 'info' },
       auth: { token: null, token_file: null },
