@@ -304,7 +304,9 @@ function allSchemas(): Schema[] {
       Object.values(one.content ?? {}).map((part) => part.schema),
     ),
   ]);
-  return [...Object.values(document.components.schemas), ...own];
+  const all = [...Object.values(document.components.schemas), ...own];
+  // Many are a reference to the same component.
+  return [...new Map(all.map((schema) => [JSON.stringify(schema), schema])).values()];
 }
 
 function resolved<T extends object>(part: T): T {
