@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts';
 
 /** So long a slice of a large piece of work holds the event loop, in milliseconds; what commits it takes some more. */
-const SLICE_MS = 4;
+const SLICE_MS = 2;
 
 /** Takes `step` with items from index `from` on, at least one, until the slice's time is up; answers where to go on. */
 export function slice<T>(
