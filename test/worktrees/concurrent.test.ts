@@ -33,9 +33,12 @@ describe('worktrees at once', { timeout: 180_000 }, () => {
             const repos = ['a', 'b'].map((name) =>
               makeRepository(path.join(given.directory, `repo-${program}${name}`)),
             );
-            const run = runProgram(given, repos, drawFrom(draw(2 ** 31)));
-            const which = `program ${program} of WORKTREE_SEED=${seed}`;
-            await expect(run, which).resolves.toBeUndefined();
+            const run = runProgram(given, repos, drawFrom(draw(2 ** 31))).catch(
+              (error: unknown) => {
+                throw new Error(`program ${program} of WORKTREE_SEED=${seed}`, { cause: error });
+              },
+            );
+            await expect(run).resolves.toBeUndefined();
           }
         },
         { providers: [scriptedProvider()] },
