@@ -14,7 +14,6 @@ import type { EventLog } from '../events/log.ts';
 import type { ToolGateway } from '../gateway/service.ts';
 import type { KeptAnswers } from '../idempotency/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
-import { inexactNumbers } from '../lib/exact-numbers.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import type { ProcessService } from '../processes/service.ts';

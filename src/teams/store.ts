@@ -29,7 +29,6 @@ export class TeamStore {
   readonly #rootOf: Statement<[string]>;
   readonly #setRoot: Statement;
   readonly #liveOf: Statement<[number]>;
-  readonly #pendingOf: Statement<[number]>;
   readonly #agents: Statement<[id: string]>;
   readonly #waitingOf: Statement<[number]>;
   readonly #unfinished: Statement<[messageId: string]>;
@@ -52,10 +51,6 @@ export class TeamStore {
     this.#liveOf = db.prepare(
       `SELECT count(*) FROM spawned_sessions JOIN sessions ON sessions.id = spawned_sessions.session_id
        WHERE root_id = ? AND sessions.status NOT IN ('closed', 'failed')`,
-    );
-    this.#pendingOf = db.prepare(
-      `SELECT count(*) FROM team_deliveries INDEXED BY team_deliveries_waiting
-       WHERE team_id = ? AND recipient_agent_id = ? AND status IN ('pending', 'deferred')`,
     );
     this.#agents = db.prepare('SELECT id FROM team_members WHERE team_id = ? ORDER BY n');
     // What waits for a session is few beside what waits in a large team.

@@ -1,5 +1,4 @@
-import type { ResponseOf } from '../api/endpoint.ts';
-import type { createWorktree, Worktree } from '../api/worktrees.ts';
+import type { Worktree } from '../api/worktrees.ts';
 import type { Supervisor } from '../children/supervisor.ts';
 import { AppError } from '../errors.ts';
 import type { Keep } from '../idempotency/kept-answers.ts';
@@ -10,7 +9,6 @@ import type { Logger } from '../lib/log.ts';
 import { assertOpen } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
-import type { Claims } from './claims.ts';
 import { isThere } from './foreign.ts';
 import { runInitScript, skippedScript } from './init-script.ts';
 import type { InitScripts } from './init-scripts.ts';
@@ -24,7 +22,6 @@ import { newWorktree, noScript, renamed, type Wanted } from './worktree.ts';
 export interface MakingDependencies {
   db: Database;
   store: WorktreeStore;
-  claims: Claims;
   sessions: SessionStore;
   workshop: Workshop;
   supervisor: Supervisor;
