@@ -20,12 +20,14 @@ import { treeBytes } from '../lib/directory-size.ts';
 import type { ProcessStore } from '../processes/store.ts';
 import { assertOpen } from '../sessions/session.ts';
 import type { RecordPage } from '../store/records.ts';
+import type { Claims } from './claims.ts';
 import { Making, type MakingDependencies } from './making.ts';
 import { Removal } from './removal.ts';
 import { findRepository, realPath, type Repository } from './repository.ts';
 import { assertAsWanted, type Wanted } from './worktree.ts';
 
 interface Dependencies extends MakingDependencies {
+  claims: Claims;
   processes: ProcessStore;
   /** Throws `storage_full` where there is no room for new work. */
   assertRoom: () => void;
