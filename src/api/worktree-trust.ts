@@ -47,7 +47,9 @@ export const lookAtBrought = endpoint({
   summary: 'Show what a repository brings that can be run, and whether it may',
   access: 'admin',
   body: z.strictObject({ repo_root: repository }),
-  response: z.looseObject({ repo_root: z.string(), brings: z.array(brought) }),
+  response: z
+    .looseObject({ repo_root: z.string(), brings: z.array(brought) })
+    .meta({ id: 'BroughtContents', description: 'All that a repository brings that can be run.' }),
   errors: ['conflict'],
 });
 
@@ -70,6 +72,8 @@ export const untrustContent = endpoint({
     repo_root: repository,
     sha256: sha256.nullish().describe('Absent: all.'),
   }),
-  response: z.looseObject({ repo_root: z.string(), withdrawn: z.array(trusted) }),
+  response: z
+    .looseObject({ repo_root: z.string(), withdrawn: z.array(trusted) })
+    .meta({ id: 'WithdrawnTrust', description: 'What is no longer allowed.' }),
   errors: ['not_found', 'conflict'],
 });

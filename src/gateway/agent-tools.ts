@@ -64,7 +64,7 @@ async function callAs(
 ): Promise<ToolEnvelope> {
   try {
     const call = { tool_name: tool, caller_agent_id: sessionId, args };
-    return await gateway.invoke(call, sessionId, gone);
+    return await gateway.invoke(call, { sessionId, isOperator: false }, gone);
   } catch (error) {
     const refused = failureOf(error);
     if (refused) return refused;

@@ -18,6 +18,14 @@ type Capabilities = ResponseOf<typeof getCapabilities>;
 /** What the gateway tells of how teams are configured. */
 export type TeamFacts = Pick<Capabilities, 'cadreTeamManagePermissions' | 'cadreTeamModelPresets'>;
 
+/** Whose token came with a call. */
+export interface GatewayBearer {
+  /** The session that may be called as; null: any. */
+  sessionId: string | null;
+  /** Whether the call is the operator's own, which the gate lets through. */
+  isOperator: boolean;
+}
+
 /** A call, however it came: what is called as whom. */
 interface Invocation {
   tool: string;
@@ -51,9 +59,9 @@ export class ToolGateway {
     this.#logger = given.logger;
   }
 
-  /** Like `capabilities`, for the bearer of a session's token. Throws as `invoke` does for that session. */
-  async capabilitiesFor(bearer: string | null): Promise<Capabilities> {
-    if (bearer !== null) await this.#live(bearer);
+  /** Like `capabilities`, for the bearer of a token. Throws as `invoke` does for a session whose token it is. */
+  async capabilitiesFor({ sessionId }: GatewayBearer): Promise<Capabilities> {
+    if (sessionId !== null) await this.#live(sessionId);
     return this.capabilities();
   }
 
@@ -67,19 +75,19 @@ export class ToolGateway {
   }
 
   /**
-   * Calls a tool. `bearer` is the session whose token came with the call; null: a token that may call as any.
+   * Calls a tool for the bearer of a token.
    * Throws `invalid` for what is no call, and for a caller that is closed or has failed; `not_found` for no caller.
    */
   async invoke(
     body: BodyOf<typeof invokeTool>,
-    bearer: string | null,
+    { sessionId, isOperator }: GatewayBearer,
     gone: AbortSignal,
   ): Promise<ToolEnvelope> {
     const call = readCall(body);
     const session = await this.#live(call.callerId);
-    if (bearer !== null && bearer !== session.id)
+    if (sessionId !== null && sessionId !== session.id)
       return failure('unauthorized', 'this token is of another session than caller_agent_id');
-    const caller: Caller = { session, isOperator: bearer === null, gone };
+    const caller: Caller = { session, isOperator, gone };
     if (call.invocationId === null) return this.#run(call, caller);
     return this.#once(call.invocationId, call, caller);
   }

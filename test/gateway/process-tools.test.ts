@@ -40,6 +40,22 @@ describe('the process tools', () => {
     });
   });
 
+  it('ask for a token of the scope tools as for the agent of the session: only an admin is the operator', async () => {
+    const { post, given: runtime } = given();
+    const session = await given().open(free);
+    const { body } = await post<{ secret: string }>('/v1/tokens', { name: 'mcp', scope: 'tools' });
+    const response = await fetch(new URL('/v1/mcp/invoke', runtime.url), {
+      method: 'POST',
+      headers: { authorization: `Bearer ${body.secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        tool_name: 'cadre_process_run',
+        caller_agent_id: session.id,
+        args: { command: 'true' },
+      }),
+    });
+    expect(await response.json()).toMatchObject({ ok: false, error: { code: 'unauthorized' } });
+  });
+
   it('wait for a short one, and give what it printed', async () => {
     const session = await given().open(free);
     const command = 'echo out; echo err >&2; exit 3';
