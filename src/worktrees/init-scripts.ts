@@ -83,6 +83,7 @@ export class InitScripts {
   async untrust(
     directory: string,
     sha256: string | null,
+    keep: Keep,
   ): Promise<{ repo_root: string; withdrawn: Trusted[] }> {
     // It may be gone: then it is named as it was.
     const repo_root = await this.#named(directory).then(
@@ -95,7 +96,9 @@ export class InitScripts {
       if (withdrawn.length === 0 && sha256 !== null)
         throw new AppError('not_found', `${sha256} is not allowed for ${repo_root}`);
       for (const one of withdrawn) this.#trusted.deleteWhere('id = ?', trustId(one));
-      return { repo_root, withdrawn };
+      const answer = { repo_root, withdrawn };
+      keep(answer);
+      return answer;
     });
   }
 

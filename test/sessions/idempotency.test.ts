@@ -125,6 +125,22 @@ const requests: Record<string, (stage: Stage) => Promise<Keyed>> = {
     body: {},
     otherBody: { dry_run: false },
   }),
+  '/v1/worktree-trust': async (stage) => {
+    const { repo_root } = await repository(stage);
+    const body = { repo_root, sha256: 'a'.repeat(64) };
+    return { path: '/v1/worktree-trust', body, otherBody: { ...body, sha256: 'b'.repeat(64) } };
+  },
+  '/v1/worktree-trust/look': async (stage) => {
+    const [one, other] = [await repository(stage), await repository(stage)];
+    const path = '/v1/worktree-trust/look';
+    return { path, body: { repo_root: one.repo_root }, otherBody: { repo_root: other.repo_root } };
+  },
+  '/v1/worktree-trust/withdraw': async (stage) => {
+    const { repo_root } = await repository(stage);
+    const body = { repo_root, sha256: 'a'.repeat(64) };
+    await stage.post('/v1/worktree-trust', body);
+    return { path: '/v1/worktree-trust/withdraw', body, otherBody: { repo_root } };
+  },
   '/v1/teams': async (stage) => {
     const { id } = await stage.open();
     const body = { name: 'one', lead_agent_id: id };

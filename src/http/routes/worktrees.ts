@@ -1,7 +1,7 @@
 import { endpoints } from '../../api/index.ts';
 import type { WorktreeService } from '../../worktrees/service.ts';
 import type { InitScripts } from '../../worktrees/init-scripts.ts';
-import { type Mount, onePage } from '../mount.ts';
+import { type Mount, onePage, senderOf } from '../mount.ts';
 
 /** Worktrees and the claims on them. */
 export function worktreeRoutes(
@@ -33,10 +33,10 @@ export function worktreeRoutes(
     onePage(await initScripts.list(query), setHeader),
   );
   mount(endpoints.lookAtBrought, ({ body }) => initScripts.brings(body.repo_root));
-  mount(endpoints.trustContent, ({ body, keep }) =>
-    initScripts.trust(body.repo_root, body.sha256, 'api', keep),
+  mount(endpoints.trustContent, ({ body, bearer, keep }) =>
+    initScripts.trust(body.repo_root, body.sha256, senderOf({ bearer }), keep),
   );
-  mount(endpoints.untrustContent, ({ body }) =>
-    initScripts.untrust(body.repo_root, body.sha256 ?? null),
+  mount(endpoints.untrustContent, ({ body, keep }) =>
+    initScripts.untrust(body.repo_root, body.sha256 ?? null, keep),
   );
 }
