@@ -127,9 +127,11 @@ export class Git {
         },
       });
       git.env(this.#environment(place, call));
-      git.outputHandler((_command, stdout) =>
-        stdout.on('data', (chunk: Buffer) => chunks.push(chunk)),
-      );
+      git.outputHandler((_command, stdout) => {
+        stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+        // simple-git waits another 50 ms for a command that printed nothing: half the time of a worktree's cleanup.
+        stdout.once('end', () => stdout.emit('data', Buffer.alloc(0)));
+      });
       await git.raw([...args]);
       return Buffer.concat(chunks).toString('latin1');
     } catch (error) {
