@@ -105,14 +105,14 @@ const imageInline = z
   })
   .meta({ id: 'ImageInline', description: 'An image in the request.' });
 
-/** One piece of what is said to an agent, as a client sends it. */
-/** The same, of which no text is blank. */
-export const saidItem = z.union([
-  textInput.extend({ text: z.string().regex(/\S/, 'is blank: say something') }),
-  imageByPath,
-  imageInline,
-]);
+const saidText = textInput
+  .extend({ text: z.string().regex(/\S/, 'is blank: say something') })
+  .meta({ id: 'SaidText', description: 'Text that is said to an agent, and is not blank.' });
 
+/** One piece of a message to an agent: its text is not blank. */
+export const saidItem = z.union([saidText, imageByPath, imageInline]);
+
+/** One piece of what is said to an agent, as a client sends it. */
 export const inputItem = z.union([textInput, imageByPath, imageInline]).meta({
   id: 'InputItem',
   description: 'One piece of what is said to an agent.',

@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import net from 'node:net';
+import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { onStage, sharedStage, type Stage, type StageOptions } from '../sessions/support/stage.ts';
+import { makeRepository } from '../worktrees/support/work.ts';
 import { table, unauthorized } from './support/request.ts';
 
 /** Everything there is to attack: each endpoint, and what there is not. */
@@ -262,11 +264,14 @@ describe('who has the token and the right address', () => {
   test.for(table)('is let in by $request: the attacks would have done something.', ({ endpoint }) =>
     onStage(async (stage) => {
       const { raw } = await victimOf(stage);
-      const { method, path } = endpoint;
+      const { method, path: place } = endpoint;
       const headers = [`Authorization: Bearer ${stage.given.token}`];
-      const body = JSON.stringify(goodBodyOf(endpoint));
+      const body = JSON.stringify(
+        goodBodyOf(endpoint, () => path.join(stage.directory, '..', 'repo')),
+      );
       if (endpoint.body) headers.push('Content-Type: application/json');
-      const reply = await raw({ method, path, headers, ...(endpoint.body ? { body } : {}) });
+      const request = { method, path: place, headers };
+      const reply = await raw({ ...request, ...(endpoint.body ? { body } : {}) });
       // A provider that this server does not have says so, to those who are in.
       const { code = null } = (reply.body ?? {}) as { code?: string | null };
       const done = [200, 202, 204, 404, 409].includes(reply.status);
@@ -367,7 +372,7 @@ async function something(stage: Stage): Promise<Record<string, string>> {
   };
 }
 
-function goodBodyOf({ body }: (typeof table)[number]['endpoint']): object {
+function goodBodyOf({ body }: (typeof table)[number]['endpoint'], place: () => string): object {
   const good = {
     tool_name: 'cadre_process_status',
     caller_agent_id: `sess_${'0'.repeat(32)}`,
@@ -386,9 +391,11 @@ function goodBodyOf({ body }: (typeof table)[number]['endpoint']): object {
     agent_id: '0123',
     sender_agent_id: '0123',
     recipient_agent_id: '0123',
+    sha256: '0'.repeat(64),
   };
   const fields = Object.keys((body as { shape?: object } | null)?.shape ?? {});
-  return Object.fromEntries(Object.entries(good).filter(([name]) => fields.includes(name)));
+  const known = Object.fromEntries(Object.entries(good).filter(([name]) => fields.includes(name)));
+  return fields.includes('repo_root') ? { ...known, repo_root: makeRepository(place()) } : known;
 }
 
 /** Sends a request that no client library has put right; resolves with its answer, of a stream with its head. */
@@ -412,11 +419,21 @@ async function sendRaw(url: string, request: Raw): Promise<RawReply> {
   }
   const end = text.indexOf('\r\n\r\n');
   const head = text.slice(0, end);
+  const isChunked = /^transfer-encoding: chunked$/im.test(head.replaceAll('\r', ''));
+  const given = isChunked ? unchunked(text.slice(end + 4)) : text.slice(end);
   return {
     status: Number(/^HTTP\/1\.1 (\d+)/.exec(head)?.[1]),
-    body: /content-type: application\/json/i.test(head) ? JSON.parse(text.slice(end)) : null,
+    body: /content-type: application\/json/i.test(head) ? JSON.parse(given) : null,
     cors: head.match(/^access-control-[\w-]+/gim) ?? [],
   };
+}
+
+/** What came in chunks, of ASCII alone, as one. */
+function unchunked(text: string): string {
+  const [, size = '0'] = /^([0-9a-f]+)\r\n/i.exec(text) ?? [];
+  const [from, length] = [size.length + 2, Number.parseInt(size, 16)];
+  if (length === 0) return '';
+  return text.slice(from, from + length) + unchunked(text.slice(from + length + 2));
 }
 
 describe('an expectation', () => {

@@ -160,6 +160,8 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
         agent_id: 'sess_0123',
         sender_agent_id: 'sess_0123',
         recipient_agent_id: 'sess_0123',
+        repo_root: '/',
+        sha256: '0'.repeat(64),
       };
       const known = Object.fromEntries(
         Object.entries(good).filter(([name]) => fields.includes(name)),

@@ -191,7 +191,9 @@ describe('retention', () => {
   test('removes each event by its key.', async () => {
     const plans = await plansOfTrim(/^DELETE/);
     const table = (name: string) => [`SEARCH ${name} USING INTEGER PRIMARY KEY (rowid=?)`];
-    expect(plans).toEqual([table('events'), table('deltas')]);
+    // The event that closes an item takes the item's deltas along.
+    const ofItem = ['SEARCH deltas USING INDEX deltas_item (item_id=?)'];
+    expect(plans).toEqual([table('events'), table('deltas'), ofItem]);
   });
 
   // sessions_status is taken instead: it has every closed session, however long ago each was trimmed.

@@ -3,6 +3,7 @@ import type { ProviderRecord } from '../../api/providers.ts';
 import type { Client } from '../../client/client.ts';
 import { AppError } from '../../errors.ts';
 import { version } from '../../lib/self.ts';
+import { commandFor } from '../hints.ts';
 import { type Check, fail, type Given, ok, warn } from './given.ts';
 
 /** A server that answers nothing for so long is stuck. */
@@ -35,12 +36,18 @@ export const providers: Check = async (given) => {
     (await asking.catch(() => null)) ??
     (await import('../../runtime.ts')).describeProviders(given.config);
   const say = (some: ProviderRecord[]) =>
-    some.map(({ id, detail }) => `${id}: ${detail}`).join('; ');
+    some.map(({ id, detail }) => withCommand(`${id}: ${detail}`)).join('; ');
   const broken = found.filter(({ enabled, healthy }) => enabled && !healthy);
   if (broken.length > 0) return fail(say(broken));
   const usable = found.filter(({ enabled }) => enabled);
   return usable.length > 0 ? ok(say(usable)) : warn(say(found));
 };
+
+/** What is wrong, and the command that helps. */
+function withCommand(message: string): string {
+  const command = commandFor(message);
+  return command === null ? message : `${message}, ${command}`;
+}
 
 /** The server's answer; null where none is known of. Throws what it refuses with, or that it does not answer. */
 async function asked<T>(

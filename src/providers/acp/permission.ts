@@ -119,11 +119,18 @@ function detailOf({ rawInput, content, locations }: ToldCall): string | null {
   if (paths.length > 0) return paths.join(', ');
   const texts = parts.flatMap((part) => text.safeParse(part).data?.content.text ?? []);
   if (texts.length > 0) return texts.join('\n');
-  if (!isBlank(rawInput)) return JSON.stringify(rawInput);
+  if (!isBlank(rawInput)) return wordsOf(rawInput);
   const places = list
     .parse(locations)
     .flatMap((place) => z.looseObject({ path: z.string() }).safeParse(place).data?.path ?? []);
   return places.length > 0 ? places.join(', ') : null;
+}
+
+/** An input in one line: its only value where it has one that is a text, else as JSON. */
+function wordsOf(rawInput: unknown): string {
+  const values = typeof rawInput === 'object' && rawInput !== null ? Object.values(rawInput) : [];
+  const [only, ...others] = values as unknown[];
+  return typeof only === 'string' && others.length === 0 ? only : JSON.stringify(rawInput);
 }
 
 /** The outcome to send for an answer; null where the agent offers none that means it, for this once. */

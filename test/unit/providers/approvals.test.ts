@@ -84,7 +84,7 @@ describe('people see what would be done', () => {
       'Bash: /a, /b',
     ],
     ['places', { locations: [{ path: '/a' }] }, 'Bash: /a'],
-    ['another input', { rawInput: { url: 'http://x' } }, 'Bash: {"url":"http://x"}'],
+    ['another input', { rawInput: { url: 'http://x' } }, 'Bash: http://x'],
     [
       'a title that says it',
       { title: 'run `rm -rf x`', rawInput: { command: 'rm -rf x' } },
