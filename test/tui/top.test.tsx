@@ -80,9 +80,10 @@ describe('cadre top', () => {
         await press('q');
         await expectShows('WAITS FOR AN ANSWER 1');
         await press('a');
-        await expectShows('accept "push it"?');
+        // The title tells what the request would do, beside the agent's own word for it.
+        await expectShows('accept "push it: {"title":"push it"}"? Enter, or why:');
         await press(keys.enter);
-        await expectShows('"push it" was accepted by api');
+        await expectShows('"push it: {"title":"push it"}" was accepted by api');
         await expectHides('WAITS');
       });
     }));
