@@ -80,10 +80,9 @@ describe('cadre top', () => {
         await press('q');
         await expectShows('WAITS FOR AN ANSWER 1');
         await press('a');
-        // The title tells what the request would do, beside the agent's own word for it.
-        await expectShows('accept "push it: {"title":"push it"}"? Enter, or why:');
+        await expectShows('accept "push it"?');
         await press(keys.enter);
-        await expectShows('"push it: {"title":"push it"}" was accepted by api');
+        await expectShows('"push it" was accepted by api');
         await expectHides('WAITS');
       });
     }));
