@@ -75,6 +75,10 @@ processes: install ## 10,000 short commands, a command that prints 10 GB, 1,000 
 	COMMANDS=10000 PRINT_MB=10000 TEST_LIMIT_MS=7200000 vitest run test/faults/processes
 	RACES=1000 SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/processes/kill
 
+.PHONY: races
+races: install ## 10,000 races of two deciders for an approval, and of two senders for a session (RACES=)
+	RACES=$(or $(RACES),10000) TEST_LIMIT_MS=3600000 vitest run test/sessions/races
+
 .PHONY: worktrees
 worktrees: install ## 1,000 programs of eight sessions at once in worktrees of two repositories (PROGRAMS=, SEED=...)
 	WORKTREE_PROGRAMS=$(or $(PROGRAMS),1000) $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 vitest run test/worktrees/concurrent

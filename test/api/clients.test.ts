@@ -17,7 +17,7 @@ const told = {
   provider: 'acp',
   turn: 'accepted',
   kinds: ['turn.accepted'],
-  tool: ['processes'],
+  tool: ['processes', 'left_out'],
   refusal: 'not_found',
 };
 

@@ -12,6 +12,8 @@ import { type SeveringProxy, severingProxy } from './severing-proxy.ts';
 /** So many sessions, each opened and closed, are two events each. */
 const SESSIONS = 520;
 const WANTED = 1000;
+/** So many sessions are made at once; they share the writes to the disk. */
+const AT_ONCE = 10;
 const CUTS = 20;
 
 /** What a client has read. */
@@ -46,10 +48,12 @@ async function expectWhole(
 }
 
 async function makeEvents({ client }: TestServer, sessions: number): Promise<void> {
-  for (let made = 0; made < sessions; made++) {
+  const make = async () => {
     const { id } = await client.call(endpoints.createSession, { body: { provider: 'acp' } });
     await client.call(endpoints.closeSession, { params: { session_id: id }, body: {} });
-  }
+  };
+  for (let made = 0; made < sessions; made += AT_ONCE)
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, sessions - made) }, make));
 }
 
 /** All of them together are less than the events take. */

@@ -90,6 +90,8 @@ def before_call(context, case, kwargs):
         given = query.get("timeout_ms", 60_000)
         if isinstance(given, int) and LONGEST_WAIT_MS < given <= 60_000:
             query["timeout_ms"] = LONGEST_WAIT_MS
+    if isinstance(query, dict) and "repo_root" in query:
+        query["repo_root"] = harmless(query["repo_root"], "repo_root")
 
 
 def harmless_body(body):

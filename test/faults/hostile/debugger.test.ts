@@ -41,9 +41,18 @@ async function ready(child: ChildProcess): Promise<string> {
   const lines = createInterface({ input: child.stdout });
   const [line] = (await Promise.race([
     once(lines, 'line'),
-    once(child, 'exit').then(() => ['']),
+    once(child, 'exit').then(([code, signal]) => {
+      throw new Error(`the server ended with ${code ?? signal} before it was ready`);
+    }),
   ])) as [string];
   return (JSON.parse(line) as { url: string }).url;
+}
+
+/** Ends a child, which may have ended by itself. */
+async function killed(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill('SIGKILL');
+  await once(child, 'exit');
 }
 
 describe.skipIf(process.platform !== 'linux')('SIGUSR1 opens no debugger and ends nothing', () => {
@@ -52,7 +61,7 @@ describe.skipIf(process.platform !== 'linux')('SIGUSR1 opens no debugger and end
     const { path: place } = directory;
     const child = spawn(
       file,
-      [...args, '--json', '--data-dir', place, 'serve', '--demo', '--port', '0'],
+      [...args, '--json', '--data-dir', path.join(place, 'data'), 'serve', '--demo', '--port', '0'],
       {
         stdio: ['ignore', 'pipe', 'pipe'],
         env: { PATH: process.env.PATH ?? '', TMPDIR: process.env.TMPDIR ?? '/tmp', HOME: place },
@@ -70,8 +79,7 @@ describe.skipIf(process.platform !== 'linux')('SIGUSR1 opens no debugger and end
       }
       expect(said).not.toContain('Debugger');
     } finally {
-      child.kill('SIGKILL');
-      await once(child, 'exit');
+      await killed(child);
     }
   });
 
@@ -94,8 +102,7 @@ describe.skipIf(process.platform !== 'linux')('SIGUSR1 opens no debugger and end
       const own = Number(new URL(await ready(child)).port);
       expect(listening(child.pid ?? 0)).toEqual([own]);
     } finally {
-      child.kill('SIGKILL');
-      await once(child, 'exit');
+      await killed(child);
     }
   });
 });

@@ -37,6 +37,8 @@ describe('the command that helps after a refusal', () => {
       readFileSync(file, 'utf8')
         .split('\n')
         .filter((line) => command.test(line) && !/^\s*(\/?\*|\/\/)/.test(line))
+        // What allows an init script is done by a person, who has a terminal: the record names the command.
+        .filter((line) => !line.trimStart().startsWith('how_to_allow: '))
         .map((line) => `${file}: ${line.trim()}`),
     );
     expect(naming).toEqual([]);
