@@ -24,6 +24,7 @@ import {
   commitOf,
   knownRepository,
   linkOf,
+  refIn,
   refsOf,
   type Repository,
 } from './repository.ts';
@@ -285,7 +286,11 @@ export class Workshop {
   }
 
   async #assertReadable(files: string | null, adminDir: string | null): Promise<void> {
-    if (adminDir !== null) await assertGitDirectory(adminDir);
+    if (adminDir !== null) {
+      await assertGitDirectory(adminDir);
+      // Of a HEAD that is no file, git says only that there is no repository.
+      await refIn(adminDir);
+    }
     if (files !== null) await assertFiles(files);
   }
 
