@@ -76,8 +76,10 @@ processes: install ## 10,000 short commands, a command that prints 10 GB, 1,000 
 	RACES=1000 SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/processes/kill
 
 .PHONY: worktrees
-worktrees: install ## 1,000 programs of eight sessions at once in worktrees of two repositories (PROGRAMS=, SEED=...)
+worktrees: install ## Worktrees at length: 1,000 programs of eight sessions at once (PROGRAMS=, SEED=...), random steps, odd files
 	WORKTREE_PROGRAMS=$(or $(PROGRAMS),1000) $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 vitest run test/worktrees/concurrent
+	WORKTREE_RUNS=100 $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 vitest run test/worktrees/property
+	WORKTREE_PLACES=all vitest run test/worktrees/hostile
 
 .PHONY: hostile
 hostile: install ## Hostile files, children, requests and connections against a server of another user (ROUNDS=20)

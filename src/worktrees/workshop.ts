@@ -22,7 +22,6 @@ import {
   branchesAlike,
   checkoutsOf,
   commitOf,
-  knownRepository,
   linkOf,
   refIn,
   refsOf,
@@ -369,10 +368,8 @@ export class Workshop {
       if (name.endsWith('.archived')) await removeTree(path.join(this.#removed, name));
   }
 
-  /** The archive that a worktree has in its repository. */
-  async archiveOf({ id, repo_root }: Worktree): Promise<string | null> {
-    const repository = await knownRepository(this.git, repo_root);
-    if (!repository) return null;
+  /** The archive that a worktree has in its repository; null where it has none. */
+  async archiveOf({ id }: Worktree, repository: Repository): Promise<string | null> {
     const commit = await commitOf(this.git, refsOf(repository), archiveRef(id));
     return commit === null ? null : archiveRef(id);
   }
