@@ -80,8 +80,10 @@ races: install ## 10,000 races of two deciders for an approval, and of two sende
 	RACES=$(or $(RACES),10000) TEST_LIMIT_MS=3600000 vitest run test/sessions/races
 
 .PHONY: worktrees
-worktrees: install ## 1,000 programs of eight sessions at once in worktrees of two repositories (PROGRAMS=, SEED=...)
+worktrees: install ## Worktrees at length: 1,000 programs of eight sessions at once (PROGRAMS=, SEED=...), random steps, odd files
 	WORKTREE_PROGRAMS=$(or $(PROGRAMS),1000) $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 vitest run test/worktrees/concurrent
+	WORKTREE_RUNS=100 $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 vitest run test/worktrees/property
+	WORKTREE_PLACES=all vitest run test/worktrees/hostile
 
 .PHONY: hostile
 hostile: install ## Hostile files, children, requests and connections against a server of another user (ROUNDS=20)

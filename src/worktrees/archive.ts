@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { openBench, ownSettings } from './bench.ts';
-import type { Git } from './git.ts';
+import type { Git, Place } from './git.ts';
 import { commitOf, refsOf, type Repository } from './repository.ts';
 import { CONFLICTS, lines, type Snapshot, type Sparse } from './snapshot.ts';
 
@@ -75,9 +75,8 @@ export async function readArchive(
   worktreeId: string,
 ): Promise<Archived | null> {
   const place = refsOf(repository);
-  const commit = await commitOf(git, place, archiveRef(worktreeId));
-  if (commit === null) return null;
-  const said = await git.text(place, ['cat-file', 'commit', commit]);
+  const said = await git.maybe(place, ['cat-file', 'commit', `${archiveRef(worktreeId)}^{commit}`]);
+  if (said === null) return null;
   const field = (name: string) => {
     const value = new RegExp(`^Cadre-${name}: (.+)$`, 'm').exec(said)?.[1] ?? '-';
     return value === '-' ? null : value;
@@ -148,16 +147,22 @@ export async function fillFromArchive(
   await git.text(index, ['read-tree', '--empty']);
   if (entries.length > 0)
     await git.text(index, ['update-index', '-z', '--index-info'], lines(entries.map(indexEntry)));
-  const skip = ['update-index', '--skip-worktree', '-z', '--stdin'];
-  const inIndex = new Set((await git.bytes(index, ['ls-files', '-z'])).split('\0'));
-  const skipped = absent.filter((name) => inIndex.has(name));
-  if (skipped.length > 0) await git.text(index, skip, lines(skipped));
+  await skipIn(git, index, absent);
   const own = { ...bench, index: path.join(scratch, 'files') };
   if (files === null) await fs.copyFile(index.index, own.index);
   else await git.text(own, ['read-tree', files]);
   const gone = ['update-index', '--force-remove', '-z', '--stdin'];
   if (absent.length > 0) await git.text(own, gone, lines(absent));
   await git.text(own, ['checkout-index', '--all', '--force', '--quiet']);
+}
+
+/** Marks those of the files that an index has as not to be there. */
+async function skipIn(git: Git, index: Place, absent: readonly string[]): Promise<void> {
+  if (absent.length === 0) return;
+  const inIndex = new Set((await git.bytes(index, ['ls-files', '-z'])).split('\0'));
+  const skipped = absent.filter((name) => inIndex.has(name));
+  const skip = ['update-index', '--skip-worktree', '-z', '--stdin'];
+  if (skipped.length > 0) await git.text(index, skip, lines(skipped));
 }
 
 /** Has git leave out again what was left out. */

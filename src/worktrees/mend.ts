@@ -92,7 +92,7 @@ export class WorktreeMender {
       if (left !== null) throw new Error(left);
       await this.#workshop.sweepOf(worktree);
     }
-    const archive_ref = await this.#workshop.archiveOf(worktree);
+    const archive_ref = repository && (await this.#workshop.archiveOf(worktree, repository));
     return () => {
       const updated_at = this.#clock.now();
       const now = { ...this.#store.worktree(worktree.id), archive_ref, updated_at };

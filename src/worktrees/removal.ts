@@ -155,7 +155,7 @@ export class Removal {
     if (users.length > 0)
       return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
     const removed = await workshop.remove(worktree, repository, { tip, beside });
-    const archive_ref = await workshop.archiveOf(worktree);
+    const archive_ref = await workshop.archiveOf(worktree, repository);
     await db.transact(() => {
       for (const { session_id } of store.activeClaimsOn(id)) claims.release(id, session_id);
       const cleaned: Worktree = {

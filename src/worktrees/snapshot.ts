@@ -95,7 +95,9 @@ export async function takeSnapshot(git: Git, held: Held, scratch: string): Promi
     headRef,
     tip,
     staged,
-    files: mustBeKept ? await rawTree(git, bench, files ?? '', { changes, absent }) : asGitSees,
+    files: mustBeKept
+      ? await rawTree(git, bench, files ?? '', { changes, absent, asGitSees })
+      : asGitSees,
     sparse: adminDir === null ? null : await sparseOf(held.settings, adminDir, absent),
     own,
     isAlone,
@@ -263,13 +265,17 @@ async function entriesOf(
 
 /**
  * The tree of all files as they are. Git calls a file unchanged that filters or line endings made of what was
- * committed: of those, too, the bytes that are there are kept.
+ * committed: of those, too, the bytes that are there are kept. Without any, it is the tree that git sees.
  */
 async function rawTree(
   git: Git,
   place: Place,
   files: string,
-  { changes, absent }: { changes: Changes; absent: readonly string[] },
+  {
+    changes,
+    absent,
+    asGitSees,
+  }: { changes: Changes; absent: readonly string[]; asGitSees: string },
 ): Promise<string> {
   const left = new Set([...changes.changed.map(({ name }) => name), ...absent]);
   const entries = (await git.bytes(place, ['ls-files', '-s', '-z']))
@@ -286,6 +292,7 @@ async function rawTree(
   const converted = entries
     .filter(({ sha }, at) => sha !== shas[at])
     .map(({ name }) => ({ name, isThere: true }));
+  if (converted.length === 0) return asGitSees;
   return filesTree(git, place, files, [...changes.changed, ...converted]);
 }
 

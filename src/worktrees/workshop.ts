@@ -22,8 +22,8 @@ import {
   branchesAlike,
   checkoutsOf,
   commitOf,
-  knownRepository,
   linkOf,
+  refIn,
   refsOf,
   type Repository,
 } from './repository.ts';
@@ -285,7 +285,11 @@ export class Workshop {
   }
 
   async #assertReadable(files: string | null, adminDir: string | null): Promise<void> {
-    if (adminDir !== null) await assertGitDirectory(adminDir);
+    if (adminDir !== null) {
+      await assertGitDirectory(adminDir);
+      // Of a HEAD that is no file, git says only that there is no repository.
+      await refIn(adminDir);
+    }
     if (files !== null) await assertFiles(files);
   }
 
@@ -364,10 +368,8 @@ export class Workshop {
       if (name.endsWith('.archived')) await removeTree(path.join(this.#removed, name));
   }
 
-  /** The archive that a worktree has in its repository. */
-  async archiveOf({ id, repo_root }: Worktree): Promise<string | null> {
-    const repository = await knownRepository(this.git, repo_root);
-    if (!repository) return null;
+  /** The archive that a worktree has in its repository; null where it has none. */
+  async archiveOf({ id }: Worktree, repository: Repository): Promise<string | null> {
     const commit = await commitOf(this.git, refsOf(repository), archiveRef(id));
     return commit === null ? null : archiveRef(id);
   }

@@ -103,7 +103,8 @@ export class Follower {
     for (const look of this.#looks) look();
   }
 
-  #frame(frame: Buffer): void {
+  #frame(lines: Buffer): void {
+    const frame = withoutHeartbeats(lines);
     if (frame[0] === E) this.gaps++;
     if (frame[0] !== I) return;
     const seq = seqOf(frame);
@@ -139,6 +140,17 @@ export async function settledReplay(client: Client): Promise<string[]> {
 const E = 'e'.charCodeAt(0);
 const I = 'i'.charCodeAt(0);
 const ZERO = '0'.charCodeAt(0);
+const LINE_END = '\n'.charCodeAt(0);
+
+/** A frame from its `id` or `event` on: the `retry` of the stream and its pings are single lines before a frame. */
+function withoutHeartbeats(lines: Buffer): Buffer {
+  let frame = lines;
+  while (frame.length > 0 && frame[0] !== I && frame[0] !== E) {
+    const end = frame.indexOf(LINE_END);
+    frame = end < 0 ? frame.subarray(frame.length) : frame.subarray(end + 1);
+  }
+  return frame;
+}
 
 /** The number of a frame that begins with `id: `. */
 function seqOf(frame: Buffer): number {

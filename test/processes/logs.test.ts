@@ -45,6 +45,7 @@ describe('the logs of a process', () => {
                 bytes: Buffer.byteLength(content),
                 total_bytes: Buffer.byteLength(whole),
                 truncated: content !== whole,
+                offset: Buffer.byteLength(whole) - Buffer.byteLength(content),
               };
             };
             for (const [tail_lines, max_bytes] of pairs)
@@ -105,6 +106,7 @@ describe('the logs of a process', () => {
         bytes: 5,
         total_bytes: 7,
         truncated: true,
+        offset: 0,
       });
       gate.open();
       await ended(given, started);

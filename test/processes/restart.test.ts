@@ -134,7 +134,9 @@ describe('after a SIGKILL of the server', () => {
       async (server, session_id) => {
         const [turn] = await server.client.call(endpoints.listTurns, { params: { session_id } });
         expect(turn?.source).toBe('process_exit');
-        expect(JSON.stringify(turn?.input)).toContain('stdout, its end:\\nlast words');
+        expect(JSON.stringify(turn?.input)).toContain(
+          String.raw`<process_output stream=\"stdout\" untrusted=\"true\">\nlast words\n</process_output>`,
+        );
       },
     ));
 

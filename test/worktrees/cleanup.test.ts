@@ -14,14 +14,17 @@ import {
   events,
   get,
   git,
-  known,
   kindsOf,
+  known,
   letGo,
   onStage,
   read,
   release,
+  sharedStages,
   write,
 } from './support/work.ts';
+
+const onShared = sharedStages();
 
 describe('claims', () => {
   test('are one a session: again in the same role gives it back, in the other is a conflict.', () =>
@@ -43,7 +46,7 @@ describe('claims', () => {
     }));
 
   test('by unknown, closed or of unknown, cleaned are refused.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       const { id } = await openSession(stage.client, stage.repo);
       await expect(claim(stage, tree, 'sess_x')).rejects.toMatchObject({ code: 'not_found' });
@@ -59,7 +62,7 @@ describe('claims', () => {
     }));
 
   test('of a worktree whose path is gone are refused, and that is told.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       fs.rmSync(tree.path, { recursive: true });
       const { id } = await openSession(stage.client, stage.repo);
@@ -68,7 +71,7 @@ describe('claims', () => {
     }));
 
   test("are what a session's worktree_id follows: the newest that it holds.", () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const one = await create(stage, { worktree_name: 'one' });
       const two = await create(stage, { worktree_name: 'two' });
       const params = { session_id: stage.session };
@@ -122,7 +125,7 @@ describe('the last release', () => {
     }));
 
   test('removes one whose commits were merged, without an archive.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       write(tree.path, { 'c.txt': 'c\n' });
       commit(tree.path, 'mine');
@@ -162,7 +165,7 @@ describe('the last release', () => {
     ['a file that was removed', (place) => fs.rmSync(path.join(place, 'a.txt'))],
   ];
   test.for(works)('leaves one that has %s where its policy is to delete if clean.', ([, work]) =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const clean = await create(stage, { deletion_policy: 'delete_if_clean' });
       expect((await letGo(stage, clean)).status).toBe('cleaned');
       const tree = await create(stage, { deletion_policy: 'delete_if_clean' });
@@ -187,7 +190,7 @@ describe('the last release', () => {
 
 describe('a cleanup', () => {
   test('is skipped while somebody claims it, and says who.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       expect(await cleanUp(stage, tree)).toMatchObject({
         status: 'skipped_active_claims',
@@ -198,7 +201,7 @@ describe('a cleanup', () => {
     }));
 
   test('is skipped while a session that is not closed works in it, or below.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       const { id } = await openSession(stage.client, path.join(tree.path, 'sub'));
       expect(await letGo(stage, tree)).toMatchObject({
@@ -211,7 +214,7 @@ describe('a cleanup', () => {
     }));
 
   test('is skipped while a process works in it; one beside it is no hindrance.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       using gate = new Gate(stage.directory);
       const beside = await create(stage, { worktree_name: 'tree2' });
@@ -244,7 +247,7 @@ describe('a cleanup', () => {
     }));
 
   test('of a missing one archives what its branch has, and removes that.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       const tip = commit(tree.path, 'mine');
       fs.rmSync(tree.path, { recursive: true });
@@ -274,7 +277,7 @@ describe('a cleanup', () => {
     }));
 
   test('fails where the repository is gone, and keeps the files.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       fs.renameSync(stage.repo, `${stage.repo}.away`);
       expect(await letGo(stage, tree)).toMatchObject({
@@ -285,7 +288,7 @@ describe('a cleanup', () => {
     }));
 
   test('fails where another repository lies inside, or has taken its place.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       const inner = path.join(tree.path, 'vendor/inner');
       fs.mkdirSync(inner, { recursive: true });
@@ -307,7 +310,7 @@ describe('a cleanup', () => {
     }));
 
   test('fails where a submodule has what no remote has, and goes on where it has not.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const library = path.join(stage.directory, 'library');
       git(stage.directory, 'clone', '--quiet', stage.repo, library);
       const allow = ['-c', 'protocol.file.allow=always'];
@@ -325,7 +328,7 @@ describe('a cleanup', () => {
     }));
 
   test('leaves a branch that somebody has checked out elsewhere.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       git(tree.path, 'checkout', '--quiet', '--detach');
       git(stage.repo, 'checkout', '--quiet', 'cadre/tree');
@@ -338,7 +341,7 @@ describe('a cleanup', () => {
     }));
 
   test('is not held up by a lock that a dead git has left, nor by files that may not be removed.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       const admin = git(tree.path, 'rev-parse', '--absolute-git-dir');
       write(tree.path, { 'closed/x': 'x', new: 'new' });

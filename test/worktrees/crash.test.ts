@@ -27,29 +27,37 @@ interface Life extends TestServer {
   session: string;
 }
 
-/** Runs `before`, then `dying` on a server that dies at a place, and `after` on the next one. */
+/**
+ * Runs `before`, then `dying` on a server that dies at a place, and `after` on the next one. Where `before` passes that
+ * place, too, it has a server of its own.
+ */
 async function expectMended<T>(
   point: string,
   {
     before,
     dying,
     after,
+    isPassedBefore = false,
   }: {
     before: (life: Life) => Promise<T>;
     dying: (life: Life, left: T) => Promise<unknown>;
     after: (life: Life, left: T) => Promise<void>;
+    isPassedBefore?: boolean;
   },
 ): Promise<void> {
   await using place = tempDirectory('death');
   const data = path.join(place.path, 'data');
   fs.mkdirSync(data);
   const repo = makeRepository(path.join(place.path, 'repo'));
-  let server = await startServer(data);
+  const deadly = { env: { CADRE_FAILPOINTS: `${point}=kill` } };
+  let server = await startServer(data, isPassedBefore ? {} : deadly);
   try {
     const { id: session } = await openSession(server.client, repo);
     const left = await before({ ...server, repo, session });
-    await server.end('SIGTERM');
-    server = await startServer(data, { env: { CADRE_FAILPOINTS: `${point}=kill` } });
+    if (isPassedBefore) {
+      await server.end('SIGTERM');
+      server = await startServer(data, deadly);
+    }
     await expect(dying({ ...server, repo, session }, left)).rejects.toMatchObject({
       code: 'unreachable',
     });
@@ -171,6 +179,7 @@ describe('a server that is killed while it restores a worktree', () => {
     (point) =>
       expectMended(point, {
         before: cleaned,
+        isPassedBefore: point === 'worktree.added',
         dying: restore,
         async after(life, tree) {
           const now = await get(life, tree);
@@ -185,6 +194,7 @@ describe('a server that is killed while it restores a worktree', () => {
 describe('a start', () => {
   test('notes which worktrees are gone, and keeps the claims of sessions that are not closed.', () =>
     expectMended('worktree.creating', {
+      isPassedBefore: true,
       async before(life) {
         const gone = await create(life, { worktree_name: 'gone' });
         const kept = await create(life, { worktree_name: 'kept' });

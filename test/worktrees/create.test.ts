@@ -14,13 +14,16 @@ import {
   events,
   get,
   git,
-  known,
   kindsOf,
+  known,
   makeRepository,
   onStage,
   read,
+  sharedStages,
   write,
 } from './support/work.ts';
+
+const onShared = sharedStages();
 
 describe('a worktree that is made', () => {
   test('lies below the data, on a branch of its own, at what is checked out, owned by its session.', () =>
@@ -76,7 +79,7 @@ describe('a worktree that is made', () => {
     }));
 
   test('has the branch prefix, the base and the policy that were asked for.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const first = git(stage.repo, 'rev-parse', 'HEAD');
       write(stage.repo, { 'a.txt': 'later\n' });
       commit(stage.repo, 'second');
@@ -95,7 +98,7 @@ describe('a worktree that is made', () => {
     }));
 
   test('is of the main repository where the session works in a worktree, and begins from what that has.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const first = await create(stage);
       write(first.path, { 'c.txt': 'c\n' });
       const tip = commit(first.path, 'in the first');
@@ -123,7 +126,7 @@ describe('a worktree that is made', () => {
     }));
 
   test('runs none of the hooks of its repository.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const hook = path.join(stage.repo, '.git/hooks/post-checkout');
       fs.writeFileSync(hook, '#!/bin/sh\ntouch hooked; exit 1\n', { mode: 0o755 });
       const { path: place } = await create(stage);
@@ -133,7 +136,7 @@ describe('a worktree that is made', () => {
 
 describe('a name that is taken', () => {
   test('gives the worktree that is there, claimed for whoever asks.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const made = await create(stage);
       const { id } = await openSession(stage.client, stage.repo);
       const again = await create({ ...stage, session: id });
@@ -144,7 +147,7 @@ describe('a name that is taken', () => {
     }));
 
   test('gives it with the claim that a consumer has.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const made = await create(stage);
       const { id } = await openSession(stage.client, stage.repo);
       const held = await claim(stage, made, id);
@@ -152,7 +155,7 @@ describe('a name that is taken', () => {
     }));
 
   test('brings a retained one back.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const made = await create(stage);
       await close(stage, stage.session);
       expect((await get(stage, made)).status).toBe('retained');
@@ -166,7 +169,7 @@ describe('a name that is taken', () => {
     { branch_prefix: 'other' },
     { deletion_policy: 'delete_if_clean' as const },
   ])('is refused where %j was asked for, which it has not.', (wish) =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       await create(stage);
       await expect(create(stage, wish)).rejects.toMatchObject({ code: 'conflict' });
       const same = { base_ref: 'main', branch_prefix: 'cadre' };
@@ -176,7 +179,7 @@ describe('a name that is taken', () => {
   );
 
   test('by twenty at once makes one worktree, with a claim for each.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const sessions = await Promise.all(
         Array.from({ length: 20 }, () => openSession(stage.client, stage.repo)),
       );
@@ -193,7 +196,7 @@ describe('a name that is taken', () => {
     }));
 
   test('is free in another repository, and twenty names of one are made at once.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const other = makeRepository(path.join(stage.directory, 'elsewhere/repo'));
       const one = await create(stage);
       const two = await create(stage, { repo_root: other });
@@ -206,7 +209,7 @@ describe('a name that is taken', () => {
     }));
 
   test('is free again once its worktree is cleaned.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const first = await create(stage);
       await close(stage, stage.session);
       await cleanUp(stage, first);
@@ -254,7 +257,7 @@ describe('a worktree that cannot be made', () => {
     ['/', 'repo_root'],
     ['a\0b', 'repo_root'],
   ] as const)('because of %j as %s is refused with 400, and nothing is left.', ([value, field]) =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const refused = create(stage, { [field]: value });
       await expect(refused).rejects.toMatchObject({ code: 'invalid' });
       expect(branches(stage.repo)).toEqual(['main']);
@@ -263,7 +266,7 @@ describe('a worktree that cannot be made', () => {
   );
 
   test('because the repository has no commit is refused with what to do.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const empty = path.join(stage.directory, 'empty');
       fs.mkdirSync(empty);
       git(empty, 'init', '--quiet');
@@ -274,7 +277,7 @@ describe('a worktree that cannot be made', () => {
     }));
 
   test('because the branch is there already leaves the branch as it was.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       git(stage.repo, 'branch', 'cadre/tree');
       await expect(create(stage)).rejects.toMatchObject({ code: 'conflict' });
       expect(branches(stage.repo)).toEqual(['cadre/tree', 'main']);
@@ -285,7 +288,7 @@ describe('a worktree that cannot be made', () => {
     }));
 
   test('because the path is taken leaves what is there.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const { path: place } = await create(stage, { worktree_name: 'other' });
       const taken = path.join(path.dirname(place), 'tree');
       write(taken, { 'mine.txt': 'mine' });
@@ -295,7 +298,7 @@ describe('a worktree that cannot be made', () => {
     }));
 
   test('because its place leads out of the root leaves nothing there.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       using outside = tempDirectory('outside');
       const { path: place } = await create(stage, { worktree_name: 'other' });
       const parent = path.dirname(place);
@@ -307,7 +310,7 @@ describe('a worktree that cannot be made', () => {
     }));
 
   test('because its session is unknown or closed is refused.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const unknown = create({ ...stage, session: 'sess_none' });
       await expect(unknown).rejects.toMatchObject({ code: 'not_found' });
       await close(stage, stage.session);

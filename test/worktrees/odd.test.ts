@@ -9,18 +9,20 @@ import {
   git,
   letGo,
   makeRepository,
-  onStage,
   read,
   restore,
+  sharedStages,
   write,
 } from './support/work.ts';
+
+const onShared = sharedStages();
 
 /** Each test runs git some hundred times: a busy machine takes its time. */
 const LIMIT_MS = 180_000;
 
 describe('a cleanup', { timeout: LIMIT_MS }, () => {
   test('fails where a submodule was taken away whose commits no remote has.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const library = makeRepository(path.join(stage.directory, 'library'));
       const allow = ['-c', 'protocol.file.allow=always'];
       git(stage.repo, ...allow, 'submodule', '--quiet', 'add', library, 'lib');
@@ -42,7 +44,7 @@ describe('a cleanup', { timeout: LIMIT_MS }, () => {
   test(
     'says why the branch stays where refs are locked, and its name is free once they are not.',
     () =>
-      onStage(async (stage) => {
+      onShared(async (stage) => {
         const tree = await create(stage);
         const lock = path.join(stage.repo, '.git/packed-refs.lock');
         git(stage.repo, 'pack-refs', '--all');
@@ -66,7 +68,7 @@ describe('a cleanup', { timeout: LIMIT_MS }, () => {
 
 describe('a worktree of a repository whose path has a line break', { timeout: LIMIT_MS }, () => {
   test('is made, cleaned up and restored as any other.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const repo = makeRepository(path.join(stage.directory, 'two\nlines'));
       const tree = await create(stage, { repo_root: repo });
       expect(tree.repo_root).toBe(repo);
@@ -80,7 +82,7 @@ describe('a worktree of a repository whose path has a line break', { timeout: LI
 
 describe('a restore', { timeout: LIMIT_MS }, () => {
   test('writes the bytes that were there, and asks no filter for them.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const mark = path.join(stage.directory, 'smudged');
       write(stage.repo, {
         '.gitattributes': '*.up filter=upper\n*.txt text eol=crlf\n',
@@ -104,7 +106,7 @@ describe('a restore', { timeout: LIMIT_MS }, () => {
     }));
 
   test('of a sparse checkout brings back a sparse checkout.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       write(stage.repo, { 'in/x': 'x\n', 'out/y': 'y\n' });
       commit(stage.repo, 'more directories');
       const tree = await create(stage);

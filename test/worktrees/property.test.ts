@@ -193,42 +193,46 @@ function blobOf(content: string): string {
   return createHash('sha1').update(`blob ${bytes.length}\0`).update(bytes).digest('hex');
 }
 
-test('whatever is done with a worktree: what was committed or written in it is in its path, a branch or an archive.', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 30 }), (steps) =>
-      onStage(async (stage) => {
-        const state = { tree: await create(stage), session: stage.session };
-        const memory = new Memory();
-        for (const wish of steps as Step[]) {
-          if (fs.existsSync(state.tree.path)) memory.note(state.tree);
-          const before = memory.files;
-          await take(stage, state, wish);
-          const { tree } = state;
-          const now = await get(stage, tree);
-          const isThere = now.status === 'active' || now.status === 'retained';
-          expect([now.status, fs.existsSync(tree.path)]).toEqual([now.status, isThere]);
-          if (isThere) memory.note(tree);
-          // What only a log leads to goes with time.
-          if (now.status === 'cleaned')
-            git(stage.repo, 'reflog', 'expire', '--expire=now', '--all');
-          const objects = kept(stage.repo);
-          if (!isThere)
-            for (const [name, content] of before)
-              expect([name, objects.has(blobOf(content))]).toEqual([name, true]);
-          for (const commit of memory.commits)
-            expect([commit, objects.has(commit)]).toEqual([commit, true]);
-          if (now.status === 'cleaned') {
-            await orRefused(restore(stage, tree));
-            const back = await get(stage, tree);
-            if (back.status === 'retained' && now.archive_ref !== null)
-              expect(contentsOf(tree.path)).toEqual(before);
+test(
+  'whatever is done with a worktree: what was committed or written in it is in its path, a branch or an archive.',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 30 }), (steps) =>
+        onStage(async (stage) => {
+          const state = { tree: await create(stage), session: stage.session };
+          const memory = new Memory();
+          for (const wish of steps as Step[]) {
+            if (fs.existsSync(state.tree.path)) memory.note(state.tree);
+            const before = memory.files;
+            await take(stage, state, wish);
+            const { tree } = state;
+            const now = await get(stage, tree);
+            const isThere = now.status === 'active' || now.status === 'retained';
+            expect([now.status, fs.existsSync(tree.path)]).toEqual([now.status, isThere]);
+            if (isThere) memory.note(tree);
+            // What only a log leads to goes with time.
+            if (now.status === 'cleaned')
+              git(stage.repo, 'reflog', 'expire', '--expire=now', '--all');
+            const objects = kept(stage.repo);
+            if (!isThere)
+              for (const [name, content] of before)
+                expect([name, objects.has(blobOf(content))]).toEqual([name, true]);
+            for (const commit of memory.commits)
+              expect([commit, objects.has(commit)]).toEqual([commit, true]);
+            if (now.status === 'cleaned') {
+              await orRefused(restore(stage, tree));
+              const back = await get(stage, tree);
+              if (back.status === 'retained' && now.archive_ref !== null)
+                expect(contentsOf(tree.path)).toEqual(before);
+            }
           }
-        }
-      }),
-    ),
-    { numRuns: Number(process.env.WORKTREE_RUNS ?? 5), seed: seedOf(process.env.WORKTREE_SEED) },
-  );
-}, 240_000);
+        }),
+      ),
+      { numRuns: Number(process.env.WORKTREE_RUNS || 2), seed: seedOf(process.env.WORKTREE_SEED) },
+    );
+  },
+  Math.max(240_000, Number(process.env.WORKTREE_RUNS || 2) * 60_000),
+);
 
 function seedOf(given: string | undefined): number {
   const seed = given === undefined ? Date.now() % 2 ** 31 : Number(given);

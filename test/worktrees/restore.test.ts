@@ -17,10 +17,13 @@ import {
   read,
   release,
   restore,
+  sharedStages,
   type Stage,
   trustAll,
   write,
 } from './support/work.ts';
+
+const onShared = sharedStages();
 
 /** What git says of the files, and every byte of them. */
 function stateOf(directory: string): Record<string, string> {
@@ -121,13 +124,13 @@ const works: Record<string, (place: string) => void> = {
 
 describe('what a worktree holds comes back', () => {
   test.for(Object.keys(works))('%s.', (name) =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       await expectBack(stage, works[name] ?? (() => undefined));
     }),
   );
 
   test('with a name that is not UTF-8.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const odd = (place: string) =>
         Buffer.concat([Buffer.from(`${place}/`), Buffer.from([0x66, 0xff, 0xfe])]);
       const tree = await create(stage);
@@ -138,7 +141,7 @@ describe('what a worktree holds comes back', () => {
     }));
 
   test('on a detached HEAD, with the commits that no branch has.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       await expectBack(stage, (place) => {
         git(place, 'checkout', '--quiet', '--detach');
         write(place, { 'c.txt': 'c\n' });
@@ -147,7 +150,7 @@ describe('what a worktree holds comes back', () => {
     }));
 
   test('to the byte, whatever line endings and filters do.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       write(stage.repo, {
         '.gitattributes': '*.txt text=auto eol=crlf\n*.up -text filter=upper\n*.id ident\n',
         'kept.up': 'KEPT\n',
@@ -175,7 +178,7 @@ describe('what a worktree holds comes back', () => {
     }));
 
   test('where a filter that has to work does not.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       write(tree.path, { '.git-attributes': '', '.gitattributes': '*.big filter=gone\n' });
       git(stage.repo, 'config', 'filter.gone.clean', 'exit 1');
@@ -187,7 +190,7 @@ describe('what a worktree holds comes back', () => {
     }));
 
   test('also of files that git was told not to look at.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       git(tree.path, 'update-index', '--assume-unchanged', 'a.txt');
       git(tree.path, 'update-index', '--skip-worktree', 'sub/b.txt');
@@ -201,7 +204,7 @@ describe('what a worktree holds comes back', () => {
     }));
 
   test('also of a change that leaves size and time of a file as they were.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       const file = path.join(tree.path, 'a.txt');
       const { atime, mtime } = fs.statSync(file);
@@ -213,7 +216,7 @@ describe('what a worktree holds comes back', () => {
     }));
 
   test('of files too big for one batch.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const big = Buffer.alloc(33 * 1024 * 1024, 'big');
       const tree = await create(stage);
       write(tree.path, { big, small: 'small' });
@@ -231,7 +234,7 @@ describe('the archive', () => {
     git(repo, 'rev-list', '--objects', ref ?? '').includes(sha);
 
   test('has commits that were amended, reset or left on the way.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       write(tree.path, { 'c.txt': 'first try\n' });
       const amended = commit(tree.path, 'mine');
@@ -245,7 +248,7 @@ describe('the archive', () => {
     }));
 
   test('has what a rebase under way has put aside, and restores where it stood.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       write(tree.path, { 'a.txt': 'mine\n' });
       const mine = commit(tree.path, 'mine');
@@ -264,7 +267,7 @@ describe('the archive', () => {
     }));
 
   test('survives a garbage collection, and a clone that asks for it.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       write(tree.path, { 'c.txt': 'staged\n' });
       git(tree.path, 'add', 'c.txt');
@@ -278,7 +281,7 @@ describe('the archive', () => {
     }));
 
   test('leaves out what git ignores, and the cleanup names it.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       write(stage.repo, { '.gitignore': 'build/\n*.log\n' });
       commit(stage.repo, 'ignoring');
       const tree = await create(stage);
@@ -292,7 +295,7 @@ describe('the archive', () => {
     }));
 
   test('of an earlier cleanup is kept by the later one.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       write(tree.path, { first: 'first' });
       await letGo(stage, tree);
@@ -307,7 +310,7 @@ describe('the archive', () => {
     }));
 
   test('is made where the worktree has lost its link, and where git has forgotten it.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const one = await create(stage, { worktree_name: 'one' });
       const two = await create(stage, { worktree_name: 'two' });
       for (const { path: place } of [one, two]) {
@@ -348,7 +351,7 @@ describe('a restore', () => {
     }));
 
   test("of two that take each other's names at once waits for nobody for ever.", () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const one = await create(stage, { worktree_name: 'one' });
       const two = await create(stage, { worktree_name: 'two' });
       for (const tree of [one, two]) {
@@ -360,7 +363,7 @@ describe('a restore', () => {
     }));
 
   test('of a missing one brings back what its branch and its index have.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       write(tree.path, { 'c.txt': 'c\n' });
       const tip = commit(tree.path, 'mine');
@@ -374,7 +377,7 @@ describe('a restore', () => {
     }));
 
   test('of what is there, or of what held nothing, is a conflict.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       await expect(restore(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
       await release(stage, tree, stage.session);
@@ -386,7 +389,7 @@ describe('a restore', () => {
     }));
 
   test('that fails leaves no half of it, and can be tried again.', () =>
-    onStage(async (stage) => {
+    onShared(async (stage) => {
       const tree = await create(stage);
       write(tree.path, { mine: 'mine' });
       await letGo(stage, tree);

@@ -43,6 +43,7 @@ describe('the tail of a log', () => {
             bytes: Buffer.byteLength(content),
             total_bytes,
             truncated: content !== whole,
+            offset: total_bytes - Buffer.byteLength(content),
           });
         }),
       ),
@@ -69,6 +70,7 @@ describe('the tail of a log', () => {
         bytes: 2,
         total_bytes: 4,
         truncated: true,
+        offset: 0,
       });
     }));
 

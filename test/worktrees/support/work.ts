@@ -6,8 +6,14 @@ import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { createWorktree, Worktree } from '../../../src/api/worktrees.ts';
 import type { Client } from '../../../src/client/client.ts';
-import { type TestRuntime, type TestRuntimeOptions, withRuntime } from '../../support/runtime.ts';
+import {
+  sharedRuntime,
+  type TestRuntime,
+  type TestRuntimeOptions,
+  withRuntime,
+} from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
+import { tempDirectory } from '../../support/temp.ts';
 import { openSession } from '../../support/turns.ts';
 
 /** What makes worktrees in a test. */
@@ -43,13 +49,36 @@ export function git(directory: string, ...args: string[]): string {
   }).trimEnd();
 }
 
-/** A repository on branch main with one commit. */
+/** The files of the first repository that was made, by their names; null: a directory. */
+let firstRepository: ReadonlyMap<string, Buffer | null> | undefined;
+
+/** A repository on branch main with one commit. Git makes the first one; the others are copies of it. */
 export function makeRepository(directory: string): string {
   fs.mkdirSync(directory, { recursive: true });
-  git(directory, 'init', '--quiet', '--initial-branch=main');
-  write(directory, { 'a.txt': 'one\n', 'sub/b.txt': 'two\n' });
-  commit(directory, 'first');
+  if (firstRepository) {
+    for (const [name, content] of firstRepository) {
+      const file = path.join(directory, name);
+      if (content === null) fs.mkdirSync(file, { recursive: true });
+      else fs.writeFileSync(file, content);
+    }
+  } else {
+    git(directory, 'init', '--quiet', '--initial-branch=main');
+    write(directory, { 'a.txt': 'one\n', 'sub/b.txt': 'two\n' });
+    commit(directory, 'first');
+    firstRepository = contentsOf(directory);
+  }
   return fs.realpathSync(directory);
+}
+
+/** All that lies below a directory, a directory before what lies in it. */
+function contentsOf(directory: string): Map<string, Buffer | null> {
+  const names = fs.readdirSync(directory, { recursive: true, encoding: 'utf8' }).toSorted();
+  return new Map(
+    names.map((name) => {
+      const file = path.join(directory, name);
+      return [name, fs.statSync(file).isDirectory() ? null : fs.readFileSync(file)];
+    }),
+  );
 }
 
 export function write(directory: string, files: Record<string, string | Buffer>): void {
@@ -84,6 +113,21 @@ export function onStage(
     },
     { providers: [scriptedProvider()], ...options },
   );
+}
+
+/**
+ * Stages on one runtime, each with a directory, a repository and a session of its own: for tests that look at neither
+ * the log nor the other records of the runtime.
+ */
+export function sharedStages() {
+  const onRuntime = sharedRuntime({ providers: [scriptedProvider()] });
+  return (test: (stage: Stage) => Promise<void>): Promise<void> =>
+    onRuntime(async (given) => {
+      await using own = tempDirectory('stage');
+      const repo = makeRepository(path.join(own.path, 'repo'));
+      const { id } = await openSession(given.client, repo);
+      await test({ ...given, directory: own.path, repo, session: id });
+    });
 }
 
 /** Makes a worktree of the stage's session. */
