@@ -120,11 +120,11 @@ describe('the screen of cadre events tail', () => {
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
         await expectShows(/waits .*push it/);
         await press('a');
-        await expectShows('accept "push it: {"title":"push it"}"?');
+        await expectShows('accept "push it"?');
         const [{ id: approval_id } = { id: '' }] = await client.call(endpoints.listApprovals, {});
         const params = { session_id: id, approval_id };
         await client.call(endpoints.decideApproval, { params, body: { decision: 'decline' } });
-        await expectShows('"push it: {"title":"push it"}" was declined by api');
+        await expectShows('"push it" was declined by api');
         await expectHides('accept "push it');
         await press(keys.enter);
         await expectHides('waits');
