@@ -158,6 +158,12 @@ describe('the last release', () => {
       expect((await kindsOf(stage)).slice(2)).toEqual(['worktree.released', 'worktree.retained']);
     }));
 
+  test('removes one without work where its policy is to delete if clean.', () =>
+    onShared(async (stage) => {
+      const clean = await create(stage, { deletion_policy: 'delete_if_clean' });
+      expect((await letGo(stage, clean)).status).toBe('cleaned');
+    }));
+
   const works: [string, (place: string) => void][] = [
     ['an untracked file', (place) => write(place, { new: 'x' })],
     ['a changed file', (place) => write(place, { 'a.txt': 'x' })],
@@ -166,8 +172,6 @@ describe('the last release', () => {
   ];
   test.for(works)('leaves one that has %s where its policy is to delete if clean.', ([, work]) =>
     onShared(async (stage) => {
-      const clean = await create(stage, { deletion_policy: 'delete_if_clean' });
-      expect((await letGo(stage, clean)).status).toBe('cleaned');
       const tree = await create(stage, { deletion_policy: 'delete_if_clean' });
       work(tree.path);
       expect(await letGo(stage, tree)).toMatchObject({

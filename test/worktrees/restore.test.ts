@@ -122,12 +122,28 @@ const works: Record<string, (place: string) => void> = {
   },
 };
 
+/** Those that do not touch the same files are done in one worktree. */
+const together = [
+  ['commits on the branch', 'names of odd characters', 'modes and links'],
+  ['a changed, a removed, a moved and an untracked file', 'empty and binary files'],
+  ['what is staged, and something else beneath it'],
+  ['a directory where a file was, and a link where a directory was'],
+  ['no file at all'],
+  ['a merge with conflicts'],
+];
+
 describe('what a worktree holds comes back', () => {
-  test.for(Object.keys(works))('%s.', (name) =>
+  test.for(together.map((names) => ({ names, title: names.join('; ') })))('$title.', ({ names }) =>
     onShared(async (stage) => {
-      await expectBack(stage, works[name] ?? (() => undefined));
+      await expectBack(stage, (place) => {
+        for (const name of names) works[name]?.(place);
+      });
     }),
   );
+
+  test('of every kind of work above.', () => {
+    expect(together.flat().toSorted()).toEqual(Object.keys(works).toSorted());
+  });
 
   test('with a name that is not UTF-8.', () =>
     onShared(async (stage) => {
