@@ -103,9 +103,9 @@ describe('the screen of cadre events tail', () => {
         await send(client, id, 'ask rm -rf build');
         await expectShows(/waits .*rm -rf build/);
         await press('d');
-        await expectShows('decline "rm -rf build: {"title":"rm -rf"? Enter, or why:');
+        await expectShows('decline "rm -rf build"? Enter, or why:');
         await press('not mine', keys.enter);
-        await expectShows('"rm -rf build: {"title":"rm -rf build"}" was declined by api: not mine');
+        await expectShows('"rm -rf build" was declined by api: not mine');
         const [approval] = await client.call(endpoints.listApprovals, {
           query: { status: 'declined' },
         });

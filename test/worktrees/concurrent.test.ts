@@ -17,7 +17,7 @@ import {
 } from './support/work.ts';
 
 /** How many programs: 4 of them in the suite, 1,000 by `make worktrees`. */
-const PROGRAMS = Number(process.env.WORKTREE_PROGRAMS ?? 4);
+const PROGRAMS = Number(process.env.WORKTREE_PROGRAMS ?? 10);
 
 describe('worktrees at once', { timeout: 180_000 }, () => {
   test(
