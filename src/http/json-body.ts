@@ -1,14 +1,12 @@
 import { AppError } from '../errors.ts';
 import { inexactNumbers } from '../lib/exact-numbers.ts';
+import { endOfString, type Scanned } from '../lib/json-string.ts';
 import { shorten } from '../lib/shorten.ts';
 
 /** Bodies may be nested so deep: what is deeper could not be written again. */
 const MAX_DEPTH = 1000;
 /** So many values a body may hold: each is checked, and each that is wrong costs some hundred bytes to say so. */
 const MAX_VALUES = 20_000;
-
-/** What the scan reads of a text. */
-export type Scanned = Pick<string, 'length' | 'charCodeAt'>;
 
 /**
  * A JSON body. Throws `invalid` for what is no JSON, for what is nested too deep or holds too many values, and for
@@ -76,17 +74,6 @@ export function assertBounded(text: Scanned): void {
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const OPEN_BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
 const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
-
-/** Where the string that begins at `start` ends; the end of the text where it does not. */
-function endOfString(text: Scanned, start: number): number {
-  for (let at = start + 1; at < text.length; at++) {
-    const character = text.charCodeAt(at);
-    if (character === QUOTE) return at;
-    if (character === BACKSLASH) at++;
-  }
-  return text.length;
-}

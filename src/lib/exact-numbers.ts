@@ -1,3 +1,5 @@
+import { endOfString } from './json-string.ts';
+
 /** A number that is written with more digits than these is not told apart from its neighbours. */
 const DOUBLE_DIGITS = 17;
 const NUMBER = /-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?/y;
@@ -13,7 +15,7 @@ export function inexactNumbers(json: string, limit: number): string[] {
   for (let at = 0; at < json.length && found.length < limit;) {
     const character = json.charCodeAt(at);
     if (character === QUOTE) {
-      at = endOfString(json, at);
+      at = endOfString(json, at) + 1;
     } else if (character === MINUS || (character >= ZERO && character <= NINE)) {
       NUMBER.lastIndex = at;
       const literal = NUMBER.exec(json)?.[0] ?? json.charAt(at);
@@ -24,19 +26,7 @@ export function inexactNumbers(json: string, limit: number): string[] {
   return found;
 }
 
-const [QUOTE, BACKSLASH, MINUS, ZERO, NINE] = [34, 92, 45, 48, 57];
-
-/** The place after a string that begins at `start`. */
-function endOfString(json: string, start: number): number {
-  for (let at = start + 1; ;) {
-    const end = json.indexOf('"', at);
-    if (end < 0) return json.length;
-    let before = end;
-    while (json.charCodeAt(before - 1) === BACKSLASH) before--;
-    if ((end - before) % 2 === 0) return end + 1;
-    at = end + 1;
-  }
-}
+const [QUOTE, MINUS, ZERO, NINE] = [34, 45, 48, 57];
 
 function isKept(literal: string): boolean {
   // Shorter integers are all below 2^53, by far the most of what there is.
