@@ -24,7 +24,7 @@ build: install ## Build the bundle, dist/cadre.cjs
 
 .PHONY: openapi
 openapi: install ## Write src/api/openapi.yaml from the endpoint table
-	node scripts/openapi.mjs
+	node scripts/openapi/write.mjs
 
 .PHONY: completions
 completions: build ## Write completions/ from the command tree
@@ -47,11 +47,11 @@ test: install ## All tests that need nothing but this machine
 
 .PHONY: crash
 crash: build ## N SIGKILLs under load (N=200, SEED=...)
-	N=$(N) SEED=$(SEED) node test/faults/crash.main.ts
+	N=$(N) SEED=$(SEED) node test/campaigns/crash/crash.main.ts
 
 .PHONY: tail
 tail: install ## Kill `events tail` KILLS times and its server SERVERS times under load
-	TAIL_KILLS=$(or $(KILLS),100) SERVER_KILLS=$(or $(SERVERS),20) SEED=$(SEED) vitest run test/faults/tail
+	TAIL_KILLS=$(or $(KILLS),100) SERVER_KILLS=$(or $(SERVERS),20) SEED=$(SEED) vitest run test/campaigns/tail
 
 .PHONY: power
 power: install ## The power-loss simulation at length
@@ -59,20 +59,20 @@ power: install ## The power-loss simulation at length
 
 .PHONY: fanout
 fanout: install ## 500 followers for 60 s, then 200 MB of events, with one follower that does not read
-	FANOUT_FOLLOWERS=500 FANOUT_SECONDS=60 FANOUT_MEGABYTES=200 vitest run test/faults/fanout
+	FANOUT_FOLLOWERS=500 FANOUT_SECONDS=60 FANOUT_MEGABYTES=200 vitest run test/campaigns/fanout
 
 .PHONY: leavers
 leavers: install ## 10,000 clients that leave streams at random moments, then a stop in order (SEED=...)
-	LEAVERS=10000 SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/faults/leavers
+	LEAVERS=10000 SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/campaigns/leavers
 
 .PHONY: orphans
 orphans: N = 1000
 orphans: install ## Kill the server N times under process trees (N=1000, SEED=...)
-	ORPHAN_KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 vitest run test/faults/orphans
+	ORPHAN_KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 vitest run test/campaigns/orphans
 
 .PHONY: processes
 processes: install ## 10,000 short commands, a command that prints 10 GB, 1,000 races of kill, time limit and exit
-	COMMANDS=10000 PRINT_MB=10000 TEST_LIMIT_MS=7200000 vitest run test/faults/processes
+	COMMANDS=10000 PRINT_MB=10000 TEST_LIMIT_MS=7200000 vitest run test/campaigns/processes
 	RACES=1000 SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/processes/kill
 
 .PHONY: races
@@ -87,11 +87,11 @@ worktrees: install ## Worktrees at length: 1,000 programs of eight sessions at o
 
 .PHONY: hostile
 hostile: install ## Hostile files, children, requests and connections against a server of another user (ROUNDS=20)
-	HOSTILE_ROUNDS=$(or $(ROUNDS),20) TEST_LIMIT_MS=7200000 vitest run test/faults/hostile
+	HOSTILE_ROUNDS=$(or $(ROUNDS),20) TEST_LIMIT_MS=7200000 vitest run test/campaigns/hostile
 
 .PHONY: million
 million: install ## Starts and first pages with 1,000,000 events beside those with 10,000
-	MILLION=1 TEST_LIMIT_MS=3600000 vitest run test/faults/million
+	MILLION=1 TEST_LIMIT_MS=3600000 vitest run test/campaigns/million
 
 .PHONY: test-agents
 test-agents: build ## Drive real agents (installs them into a test-only directory), with loopback alone
@@ -106,14 +106,14 @@ test-agents-part: build ## A part of that, in a minute: the main things with Cla
 
 .PHONY: test-api
 test-api: install ## Drive the server from openapi.yaml for 10 minutes, and with generated clients (SEED=...)
-	node test/api/install.main.ts
-	SEED=$(SEED) TEST_LIMIT_MS=1500000 sh test/agents/loopback.sh vitest run --config test/api/vitest.config.ts
+	node test/campaigns/api/install.main.ts
+	SEED=$(SEED) TEST_LIMIT_MS=1500000 sh test/agents/loopback.sh vitest run --config test/campaigns/api/vitest.config.ts
 
 .PHONY: test-api-part
 test-api-part: export API = part
 test-api-part: install ## A part of that, in a minute, the same each time
-	node test/api/install.main.ts
-	sh test/agents/loopback.sh vitest run --config test/api/vitest.config.ts
+	node test/campaigns/api/install.main.ts
+	sh test/agents/loopback.sh vitest run --config test/campaigns/api/vitest.config.ts
 
 .PHONY: bench
 bench: build ## Measure, each workload beside a bare baseline

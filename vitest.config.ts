@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.{ts,tsx}'],
-    exclude: ['test/{agents,api}/**'],
+    exclude: ['test/agents/**', 'test/campaigns/api/**'],
     globalSetup: ['test/support/global-setup.ts'],
     setupFiles: ['test/support/check-answers.ts'],
     reporters: ['default', './test/support/watchdog.ts'],

@@ -9,12 +9,12 @@ export const because =
 export const rooms = [
   'gateway',
   'http',
+  'mcp',
   'processes',
   'providers',
   'recovery',
   'retention',
   'sessions',
-  'sidecar',
   'teams',
   'worktrees',
 ];
@@ -36,7 +36,7 @@ export const exceptions = {
     because:
       'it makes its files exclusively (wx), which follows no link and opens nothing that is there',
   },
-  'sessions/images': {
+  'sessions/blobs': {
     may: ['open'],
     because: 'it opens a directory to sync it, with O_DIRECTORY, which refuses everything else',
   },

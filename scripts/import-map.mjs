@@ -20,7 +20,7 @@ export const places = {
   },
   api: {
     may: ['errors'],
-    only: ['zod', 'yaml'],
+    only: ['zod'],
     because:
       'api is what we promise, read by server and client alike: zod, errors and nothing that runs',
   },
@@ -43,44 +43,42 @@ export const places = {
     because:
       'children is the one door to child processes: who starts one calls it, it calls no one back',
   },
-  idempotency: {
-    may: ['store', ...base],
-    because: 'idempotency keeps answers; what is answered is not its business',
-  },
   providers: {
     may: ['children', ...base],
     types: ['api'],
     because:
       'a provider translates an agent to our interface and back: it decides nothing and writes no row',
   },
+  access: {
+    may: ['store', 'api', ...base],
+    because:
+      'access says whose a token is and what its bearer may do; who asks for what is the business of http',
+  },
   sessions: {
-    may: ['providers/provider', 'idempotency', ...records],
+    may: ['providers/provider', 'children/environment', ...records],
+    types: ['children/supervisor'],
     because:
       'sessions is the lowest noun: it knows a provider by its one interface, and starts no child itself',
   },
-  tokens: {
-    may: ['store', 'api', ...base],
-    because: 'tokens says what the bearer of one may do; who asks for what is the business of http',
-  },
   processes: {
-    may: ['sessions', 'children', 'idempotency', ...records],
+    may: ['sessions', 'children', ...records],
     because:
-      'a lower noun never imports a higher one: runtime.ts wires the higher service to its hook',
+      'a lower noun never imports a higher one: runtime/ wires the higher service to its hook',
   },
   worktrees: {
-    may: ['sessions', 'processes', 'children', 'idempotency', ...records],
+    may: ['sessions', 'processes', 'children', ...records],
     because:
-      'a lower noun never imports a higher one: runtime.ts wires the higher service to its hook',
+      'a lower noun never imports a higher one: runtime/ wires the higher service to its hook',
   },
   teams: {
-    may: ['sessions', 'processes', 'worktrees', 'idempotency', ...records],
+    may: ['sessions', 'processes', 'worktrees', ...records],
     because:
-      'teams act through the services of the nouns below them; runtime.ts wires what lies above',
+      'teams act through the services of the nouns below them; runtime/ wires what lies above',
   },
   gateway: {
-    may: ['sessions', 'processes', 'worktrees', 'teams', 'idempotency', ...records],
-    types: ['providers/provider'],
-    lazily: ['sidecar'],
+    may: ['sessions', 'processes', 'worktrees', 'teams', ...records],
+    types: ['providers/provider', 'access/session-tokens'],
+    lazily: ['mcp'],
     because:
       'a tool call is a use-case of a noun: the gateway calls its service and reaches no edge',
   },
@@ -92,8 +90,21 @@ export const places = {
     may: ['sessions', 'processes', ...records],
     because: 'retention lets go what is stored of every noun, and is called by none',
   },
+  diagnostics: {
+    may: ['retention/budget', ...records],
+    because: 'diagnostics counts what the nouns did, and changes nothing',
+  },
   http: {
-    may: [...features, 'tokens', 'idempotency', 'events', 'api', 'config', ...base],
+    may: [
+      ...features,
+      'access',
+      'diagnostics',
+      'store/kept-answers',
+      'events',
+      'api',
+      'config',
+      ...base,
+    ],
     because:
       'http turns a request into a call of a service: rows, children and providers lie behind services',
   },
@@ -103,7 +114,7 @@ export const places = {
   },
   cli: {
     may: ['client', 'api', 'config', ...base],
-    lazily: ['runtime', 'store', 'sidecar', 'demo-agent', 'tui'],
+    lazily: ['runtime', 'store', 'mcp', 'demo-agent', 'tui'],
     because:
       'a command is a client of the server; what a subcommand starts in its own process it loads on demand',
   },
@@ -111,7 +122,7 @@ export const places = {
     may: ['client', 'api', ...base],
     because: 'the screen shows what the client reads, so that it works against any server',
   },
-  sidecar: {
+  mcp: {
     may: ['client', 'api', ...base],
     because: 'every provider session starts a sidecar: it loads neither fastify, ink nor sql.js',
   },
@@ -119,23 +130,17 @@ export const places = {
     may: ['lib'],
     because: 'the demo agent stands for a foreign program: it knows ACP and nothing of ours',
   },
-  notify: {
-    may: ['children', ...base],
-    types: ['api'],
-    because: 'notify runs a command for each approval: what an approval means is not its business',
-  },
   runtime: {
     may: [
       'config',
-      'notify',
       'children',
-      'idempotency',
       'providers',
       'recovery',
       'http',
-      'sidecar',
+      'mcp',
       'demo-agent',
-      'tokens',
+      'access',
+      'diagnostics',
       'retention',
       ...features,
       ...records,
@@ -197,7 +202,7 @@ export const doors = {
     because: 'ACP is the word of one provider; its types would become ours',
   },
   '@modelcontextprotocol/sdk': {
-    in: ['sidecar'],
+    in: ['mcp'],
     because: 'MCP is how agents reach the tools; what a tool does knows nothing of it',
   },
   pino: {
@@ -213,7 +218,6 @@ export const doors = {
     in: ['lib'],
     because: 'ids are handed in from lib, so that a test can say which comes next',
   },
-  yaml: { in: ['api/openapi'], because: 'YAML is the format of openapi.yaml only' },
 
   'node:child_process': {
     in: ['children', 'store/lock'],
@@ -221,7 +225,7 @@ export const doors = {
       'every child goes through gate, keeper, ledger and marker, or nobody ends it (flock is the one exception)',
   },
   'node:http': {
-    in: ['client', 'http'],
+    in: ['client', 'http', 'access/admit'],
     because: 'the wire is spoken by the client and the server only',
   },
   'node:https': {

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { Follower } from '../../test/faults/fanout-follower.ts';
+import { Follower } from '../../test/campaigns/fanout-follower.ts';
 import {
   forkFanOut,
   sharedNow,

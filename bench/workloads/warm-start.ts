@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { writeHistory } from '../../test/faults/million-log.ts';
-import { type Times, timedStart } from '../../test/faults/million-start.ts';
+import { writeHistory } from '../../test/campaigns/million-log.ts';
+import { type Times, timedStart } from '../../test/campaigns/million-start.ts';
 import { pair, type Workload } from '../workload.ts';
 
 const FEW = 10_000;

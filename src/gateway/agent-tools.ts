@@ -2,10 +2,10 @@ import type { ToolEnvelope } from '../api/gateway.ts';
 import type { Clock } from '../lib/clock.ts';
 import { selfCommand } from '../lib/self.ts';
 import type { AgentTools, ToolChannel } from '../providers/provider.ts';
-import type { ToolBackend } from '../sidecar/tool-server.ts';
+import type { ToolBackend } from '../mcp/tool-server.ts';
 import { failureOf } from './envelope.ts';
 import type { ToolGateway } from './service.ts';
-import type { SessionTokens } from './session-tokens.ts';
+import type { SessionTokens } from '../access/session-tokens.ts';
 
 /** The ways in which the agents of sessions reach the tools. `url` is where a sidecar finds this server. */
 export function agentTools(given: {
@@ -39,8 +39,8 @@ function connectDirectly(
   send: (message: object) => void,
 ): ToolChannel {
   const serving = Promise.all([
-    import('../sidecar/tool-server.ts'),
-    import('../sidecar/transports.ts'),
+    import('../mcp/tool-server.ts'),
+    import('../mcp/transports.ts'),
   ]).then(([{ serveTools }, { DirectTransport }]) => {
     const transport = new DirectTransport(send);
     const backend: ToolBackend = {

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { InputItem } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
 import { ForeignFileError, readForeignFile } from '../lib/foreign-file.ts';
-import { MAX_IMAGE_BYTES } from '../sessions/images.ts';
+import { MAX_IMAGE_BYTES } from '../sessions/blobs.ts';
 
 /** An image file that an agent has named. */
 export interface ImageFile {

@@ -4,7 +4,7 @@ import type { getCapabilities, invokeTool, ToolEnvelope } from '../api/gateway.t
 import type { Session } from '../api/sessions.ts';
 import { listed, toolNamespaces } from '../api/tools.ts';
 import { AppError } from '../errors.ts';
-import { digestOf, type KeptAnswers } from '../idempotency/kept-answers.ts';
+import { digestOf, type KeptAnswers } from '../store/kept-answers.ts';
 import type { Logger } from '../lib/log.ts';
 import { explain, inWords } from '../lib/explain.ts';
 import type { SessionStore } from '../sessions/store.ts';

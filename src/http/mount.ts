@@ -10,8 +10,8 @@ import {
   type KeptAnswer,
   type KeptAnswers,
   type KeyedRequest,
-} from '../idempotency/kept-answers.ts';
-import type { Bearer } from './auth.ts';
+} from '../store/kept-answers.ts';
+import type { Bearer } from '../access/admit.ts';
 import { errorReply } from './errors.ts';
 import type { EventStreams, Frames } from './sse.ts';
 import { pathChecker, queryDecoder, validator } from './validate.ts';

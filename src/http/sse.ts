@@ -4,7 +4,7 @@ import type { Scope } from '../events/event.ts';
 import type { Feed } from '../events/feed.ts';
 import type { LogEntry } from '../events/log.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { TokenHolder } from '../tokens/service.ts';
+import type { TokenHolder } from '../access/tokens.ts';
 import { StreamLimits, type StreamSettings } from './stream-limits.ts';
 
 /** The interface, Limits. */

@@ -1,6 +1,6 @@
 import { API_TOKEN_ID } from '../api/tokens.ts';
 import { AppError } from '../errors.ts';
-import type { TokenHolder } from '../tokens/service.ts';
+import type { TokenHolder } from '../access/tokens.ts';
 
 /** How many streams may be open at once: of all, and of one token; null: a quarter of all. */
 export interface StreamSettings {

@@ -8,7 +8,7 @@ import type { Logger } from '../lib/log.ts';
 import type { Database } from '../store/database.ts';
 import { persist } from '../store/persist.ts';
 import { whyNotStarted } from './command.ts';
-import { processEnvironment } from './environment.ts';
+import { processEnvironment } from '../children/process-environment.ts';
 import { ProcessOutput, type StreamName } from './output.ts';
 import { type Cause, endProcess, hasEnded, startProcess } from './process.ts';
 import { logPath } from './log-file.ts';

@@ -10,7 +10,7 @@ import type {
   waitForProcess,
 } from '../api/processes.ts';
 import { AppError } from '../errors.ts';
-import { type Keep, keepNothing } from '../idempotency/kept-answers.ts';
+import { type Keep, keepNothing } from '../store/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import { assertOpen } from '../sessions/session.ts';

@@ -1,7 +1,7 @@
 import type { Process } from '../api/processes.ts';
 import type { Session } from '../api/sessions.ts';
 import type { EventLog } from '../events/log.ts';
-import { EventTrim, type Trimmed } from '../events/trim.ts';
+import { EventTrim, type Trimmed } from './trim.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { ProcessStore } from '../processes/store.ts';
 import type { SessionStore } from '../sessions/store.ts';

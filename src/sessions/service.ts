@@ -11,7 +11,7 @@ import type {
   Turn,
 } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
-import { type Keep, keepNothing } from '../idempotency/kept-answers.ts';
+import { type Keep, keepNothing } from '../store/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import {
@@ -28,7 +28,7 @@ import type { AgentPool } from './agent-pool.ts';
 import { assertAnswers } from './answers.ts';
 import { decisionOf, type Resolution } from './approval.ts';
 import type { ApprovalDesk } from './approval-desk.ts';
-import type { Blobs } from './images.ts';
+import type { Blobs } from './blobs.ts';
 import type { Inbox } from './inbox.ts';
 import {
   assertNotClosed,

@@ -1,6 +1,6 @@
 import type { Delivery, Message } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
-import type { Keep } from '../idempotency/kept-answers.ts';
+import type { Keep } from '../store/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Ids } from '../lib/ids.ts';

@@ -10,10 +10,10 @@ import type {
   Team,
 } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
-import { type Keep, keepNothing } from '../idempotency/kept-answers.ts';
+import { type Keep, keepNothing } from '../store/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
-import type { Blobs } from '../sessions/images.ts';
+import type { Blobs } from '../sessions/blobs.ts';
 import type { Session } from '../api/sessions.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';

@@ -2,7 +2,7 @@ import type { BodyOf } from '../api/endpoint.ts';
 import type { InputItem, ProviderId, Session } from '../api/sessions.ts';
 import type { Member, SpawnedMember, spawnMember, Team } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
-import { type Keep, keepNothing } from '../idempotency/kept-answers.ts';
+import { type Keep, keepNothing } from '../store/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { NewSession, SessionService } from '../sessions/service.ts';

@@ -2,7 +2,7 @@ import { GitPluginError, simpleGit } from 'simple-git';
 import { killCarriers } from '../children/identity.ts';
 import { MARKER_VARIABLE } from '../children/marker.ts';
 import { newUuid } from '../lib/ids.ts';
-import { cleanEnvironment } from '../processes/environment.ts';
+import { cleanEnvironment } from '../children/process-environment.ts';
 
 /** A git that says nothing for so long hangs: on a lock, a filter, a disk that is gone. */
 const SILENT_MS = 10 * 60_000;

@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { QueryOf } from '../api/endpoint.ts';
 import type { Brought, listTrusted, Trusted } from '../api/worktree-trust.ts';
 import { AppError } from '../errors.ts';
-import { type Keep, keepNothing } from '../idempotency/kept-answers.ts';
+import { type Keep, keepNothing } from '../store/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';

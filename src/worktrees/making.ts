@@ -1,7 +1,7 @@
 import type { Worktree } from '../api/worktrees.ts';
 import type { Supervisor } from '../children/supervisor.ts';
 import { AppError } from '../errors.ts';
-import type { Keep } from '../idempotency/kept-answers.ts';
+import type { Keep } from '../store/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Ids } from '../lib/ids.ts';

@@ -13,7 +13,7 @@ import type {
   Worktree,
   WorktreeDiagnostics,
 } from '../api/worktrees.ts';
-import { type Keep, keepNothing } from '../idempotency/kept-answers.ts';
+import { type Keep, keepNothing } from '../store/kept-answers.ts';
 import { AppError } from '../errors.ts';
 import { OneAtATime } from '../lib/one-at-a-time.ts';
 import { treeBytes } from '../lib/directory-size.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ProviderFixture, ProviderWorld } from '../providers/support/fixture.ts';
+import type { ProviderFixture, ProviderWorld } from '../support/providers/fixture.ts';
 import { startServer } from '../support/server.ts';
 import { claudeConfig } from './claude-env.ts';
 import type { AgentName } from './install.ts';

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'smol-toml';
-import { describeProvider } from '../providers/describe-provider.ts';
-import type { ProviderFixture, ProviderWorld } from '../providers/support/fixture.ts';
+import { describeProvider } from '../support/providers/describe-provider.ts';
+import type { ProviderFixture, ProviderWorld } from '../support/providers/fixture.ts';
 import { startServer } from '../support/server.ts';
 import { agentStart } from './install.ts';
 import { startModelServer } from './model-server.ts';

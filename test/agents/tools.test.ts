@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { ProviderId } from '../../src/api/sessions.ts';
-import { asked, decide } from '../providers/support/calls.ts';
-import { WatchedSession } from '../providers/support/contract-stage.ts';
+import { asked, decide } from '../support/providers/calls.ts';
+import { WatchedSession } from '../support/providers/contract-stage.ts';
 import { openSession } from '../support/turns.ts';
 import { claudeConfig } from './claude-env.ts';
 import { codexConfig } from './codex-env.ts';

@@ -6,7 +6,7 @@ import type { Session } from '../../src/api/sessions.ts';
 import { version } from '../../src/lib/self.ts';
 import { startServer, withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { cadreOn, runCadre } from './support/cadre.ts';
+import { cadreOn, runCadre } from '../support/cli/cadre.ts';
 
 /** One line on stderr, and nothing on stdout. */
 function expectFailure(

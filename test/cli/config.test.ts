@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { tempDirectory } from '../support/temp.ts';
-import { runCadre } from './support/cadre.ts';
+import { runCadre } from '../support/cli/cadre.ts';
 
 /** Writes a configuration to the usual place of somebody at home in `home`. */
 function configure(home: string, toml: string): string {

@@ -6,8 +6,8 @@ import { settle } from '../../src/client/settle.ts';
 import { startServer, type TestServer, withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn } from '../support/turns.ts';
-import { makeRepository } from '../worktrees/support/work.ts';
-import { cadreOn, type Ended, runCadre } from './support/cadre.ts';
+import { makeRepository } from '../support/worktrees/work.ts';
+import { cadreOn, type Ended, runCadre } from '../support/cli/cadre.ts';
 
 interface Copied {
   path: string;

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { withServer } from '../support/server.ts';
 import { openSession } from '../support/turns.ts';
-import { cadreOn } from './support/cadre.ts';
+import { cadreOn } from '../support/cli/cadre.ts';
 
 describe('cadre diagnostics', () => {
   test('shows each part of how the server is, as lines and as JSON.', { timeout: 60_000 }, () =>

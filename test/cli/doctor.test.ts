@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { cadreOn, type Ended, runCadre } from './support/cadre.ts';
+import { cadreOn, type Ended, runCadre } from '../support/cli/cadre.ts';
 
 type Found = { ok: boolean; checks: { check: string; status: string; detail: string }[] };
 

@@ -10,8 +10,8 @@ import {
 } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
-import { cadreOn, startCadre } from './support/cadre.ts';
-import { expectEventually } from '../unit/support/expect-eventually.ts';
+import { cadreOn, startCadre } from '../support/cli/cadre.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
 
 describe('cadre events tail', () => {
   test('--no-follow shows what is stored, and ends with 0.', () =>

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { cadreOn } from './support/cadre.ts';
+import { cadreOn } from '../support/cli/cadre.ts';
 
 const KEY = 'sk-ant-of-a-test';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { withServer } from '../support/server.ts';
-import { cadreOn } from './support/cadre.ts';
+import { cadreOn } from '../support/cli/cadre.ts';
 
 describe('cadre mcp', () => {
   test('lists the tools, calls one as a session, and exits with 1 where it failed.', () =>

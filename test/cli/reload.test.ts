@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { send } from '../http/support/request.ts';
+import { send } from '../support/http/request.ts';
 import { type TestServer, untilNothingCarries, withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { expectEventually } from '../unit/support/expect-eventually.ts';
-import { cadreOn, startCadre } from './support/cadre.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
+import { cadreOn, startCadre } from '../support/cli/cadre.ts';
 
 interface Line {
   level: string;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { type TestServer, withServer } from '../support/server.ts';
-import { cadreOn, shell, startCadre } from './support/cadre.ts';
-import { expectEventually } from '../unit/support/expect-eventually.ts';
+import { cadreOn, shell, startCadre } from '../support/cli/cadre.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
 
 describe('cadre run', () => {
   test('streams what the agent says to stdout, what it does to stderr, and ends with 0.', () =>

@@ -5,9 +5,9 @@ import { endpoints } from '../../src/api/index.ts';
 import { untilNothingCarries, withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, send as sendTurn } from '../support/turns.ts';
-import { send } from '../http/support/request.ts';
-import { runCadre, startCadre } from './support/cadre.ts';
-import { expectEventually } from '../unit/support/expect-eventually.ts';
+import { send } from '../support/http/request.ts';
+import { runCadre, startCadre } from '../support/cli/cadre.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
 
 describe('cadre serve', () => {
   test('says where it listens on stdout, and nothing else there; its log goes to stderr as JSON lines.', async () => {

@@ -5,8 +5,8 @@ import { streamEvents } from '../../src/client/stream.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { type TestServer, withServer } from '../support/server.ts';
 import { openSession } from '../support/turns.ts';
-import { makeRepository } from '../worktrees/support/work.ts';
-import { cadreOn, startCadre } from './support/cadre.ts';
+import { makeRepository } from '../support/worktrees/work.ts';
+import { cadreOn, startCadre } from '../support/cli/cadre.ts';
 
 describe('cadre teams', () => {
   test(

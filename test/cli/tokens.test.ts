@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { withServer } from '../support/server.ts';
-import { cadreOn, type Ended } from './support/cadre.ts';
+import { cadreOn, type Ended } from '../support/cli/cadre.ts';
 
 const hint = 'cadre: the secret is shown this once: keep it in a safe place\n';
 

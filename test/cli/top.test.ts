@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { withServer } from '../support/server.ts';
 import { openSession } from '../support/turns.ts';
-import { cadreOn } from './support/cadre.ts';
+import { cadreOn } from '../support/cli/cadre.ts';
 
 describe('cadre top without a terminal', () => {
   test('is one document: the server, open sessions, what waits, and processes that run.', () =>

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { withServer } from '../support/server.ts';
 import { openSession } from '../support/turns.ts';
-import { branches, commit, makeRepository, read, write } from '../worktrees/support/work.ts';
-import { cadreOn } from './support/cadre.ts';
+import { branches, commit, makeRepository, read, write } from '../support/worktrees/work.ts';
+import { cadreOn } from '../support/cli/cadre.ts';
 
 describe('cadre worktrees', () => {
   test('makes, lists, claims, releases, cleans and restores by the last characters of an id.', () =>

@@ -2,8 +2,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { LeftOut } from '../../src/gateway/bounded.ts';
-import { onStage, type Stage } from '../sessions/support/stage.ts';
-import { type Cast, completed, makeTeam } from '../teams/support/team.ts';
+import { onStage, type Stage } from '../support/sessions/stage.ts';
+import { type Cast, completed, makeTeam } from '../support/teams/team.ts';
 
 const LIMIT = 16 * 1024;
 

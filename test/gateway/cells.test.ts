@@ -8,10 +8,10 @@ import type { Session } from '../../src/api/sessions.ts';
 import type { Message, TeamWithMembers } from '../../src/api/teams.ts';
 import type { Worktree } from '../../src/api/worktrees.ts';
 import type { gateTable, Verdict } from '../../src/gateway/gate.ts';
-import { sharedStage, type Stage } from '../sessions/support/stage.ts';
-import { completed, interrupted } from '../teams/support/team.ts';
-import { commit, makeRepository, write } from '../worktrees/support/work.ts';
-import { columns, rows } from './support/gate-table.ts';
+import { sharedStage, type Stage } from '../support/sessions/stage.ts';
+import { completed, interrupted } from '../support/teams/team.ts';
+import { commit, makeRepository, write } from '../support/worktrees/work.ts';
+import { columns, rows } from '../support/gateway/gate-table.ts';
 
 /** An agent at a turn, which leads a team with one more member, and works in a repository. */
 interface Cell {

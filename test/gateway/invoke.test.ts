@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { sharedStage } from '../sessions/support/stage.ts';
+import { sharedStage } from '../support/sessions/stage.ts';
 
 type Envelope = {
   ok: boolean;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Process } from '../../src/api/processes.ts';
 import type { Session } from '../../src/api/sessions.ts';
-import { acrossCrash, onStage, sharedStage, type Stage } from '../sessions/support/stage.ts';
+import { acrossCrash, onStage, sharedStage, type Stage } from '../support/sessions/stage.ts';
 
 type Result = { process: Process; processes: Process[]; stdout_tail: string; stderr_tail: string };
 type Envelope = { ok: boolean; result: Result; error: { code: string; message: string } };

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { SpawnedMember, TeamWithMembers } from '../../src/api/teams.ts';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
-import { kinds, onStage, type Stage, type StageOptions } from '../sessions/support/stage.ts';
-import { type Cast, castOf, completed, makeTeam } from '../teams/support/team.ts';
-import { makeRepository } from '../worktrees/support/work.ts';
+import { kinds, onStage, type Stage, type StageOptions } from '../support/sessions/stage.ts';
+import { type Cast, castOf, completed, makeTeam } from '../support/teams/team.ts';
+import { makeRepository } from '../support/worktrees/work.ts';
 import path from 'node:path';
 
 /** Members end their first turn at once. */

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { until } from '../providers/support/calls.ts';
+import { until } from '../support/providers/calls.ts';
 
 it('an invocation that a restart cut off says so when it is made again, and does not run twice', async () => {
   await using own = tempDirectory('gateway');

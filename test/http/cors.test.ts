@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { sharedRuntime } from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
-import { pathOf, type Reply, send, table } from './support/request.ts';
-import { openStream } from './support/stream.ts';
+import { pathOf, type Reply, send, table } from '../support/http/request.ts';
+import { openStream } from '../support/http/stream.ts';
 
 const origin = 'https://app.example';
 const on = sharedRuntime({

@@ -4,7 +4,14 @@ import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { sharedRuntime, withRuntime } from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
-import { expectRefusal, matches, pathOf, send, table, unauthorized } from './support/request.ts';
+import {
+  expectRefusal,
+  matches,
+  pathOf,
+  send,
+  table,
+  unauthorized,
+} from '../support/http/request.ts';
 
 const guarded = table.filter(({ endpoint }) => endpoint.access !== 'public');
 const open = table.filter(({ endpoint }) => endpoint.access === 'public');

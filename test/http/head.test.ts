@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { sharedRuntime } from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
-import { pathOf, send, table } from './support/request.ts';
+import { pathOf, send, table } from '../support/http/request.ts';
 
 const on = sharedRuntime({ providers: [scriptedProvider()] });
 const gets = table.filter(({ endpoint }) => endpoint.method === 'GET');

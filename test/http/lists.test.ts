@@ -4,7 +4,7 @@ import type { Session, Turn } from '../../src/api/sessions.ts';
 import { withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession, runTurn } from '../support/turns.ts';
-import { type Api, apiOf } from './support/request.ts';
+import { type Api, apiOf } from '../support/http/request.ts';
 
 const MIB = 1024 * 1024;
 

@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { withRuntime } from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
-import { type Asked, expectRefusal, send, sendBytes, unauthorized } from './support/request.ts';
+import {
+  type Asked,
+  expectRefusal,
+  send,
+  sendBytes,
+  unauthorized,
+} from '../support/http/request.ts';
 
 /** What can be wrong with a request, in the order in which it is looked at. */
 const faults: {

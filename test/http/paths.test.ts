@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { withRuntime } from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession } from '../support/turns.ts';
-import { expectEventually } from '../unit/support/expect-eventually.ts';
-import { expectRefusal, send, unauthorized } from './support/request.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
+import { expectRefusal, send, unauthorized } from '../support/http/request.ts';
 
 const unknown = ['/v1', '/v1/', '/v1/nope', '/v1/sessions/x/y/z', '/v1?x=/health', '/v1/%20'];
 

@@ -5,9 +5,9 @@ import { openRuntime, withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, send as sendTurn } from '../support/turns.ts';
-import { expectEventually } from '../unit/support/expect-eventually.ts';
-import { apiOf, expectRefusal, send } from './support/request.ts';
-import { openStream } from './support/stream.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
+import { apiOf, expectRefusal, send } from '../support/http/request.ts';
+import { openStream } from '../support/http/stream.ts';
 
 const options = () => ({ providers: [scriptedProvider()] });
 

@@ -7,9 +7,9 @@ import { openRuntime, withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn } from '../support/turns.ts';
-import { apiOf, send } from './support/request.ts';
-import { openStream } from './support/stream.ts';
-import { expectEventually } from '../unit/support/expect-eventually.ts';
+import { apiOf, send } from '../support/http/request.ts';
+import { openStream } from '../support/http/stream.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
 
 function scripted() {
   return { providers: [scriptedProvider((turn) => turn.end(completed))] };

@@ -8,8 +8,8 @@ import {
   type ScriptedProvider,
   scriptedProvider,
 } from '../support/scripted-provider.ts';
-import { type Api, apiOf } from './support/request.ts';
-import { expectEventually } from '../unit/support/expect-eventually.ts';
+import { type Api, apiOf } from '../support/http/request.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
 
 type Given = TestRuntime & { api: Api; provider: ScriptedProvider };
 

@@ -2,9 +2,18 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { type Ids, systemIds } from '../../src/lib/ids.ts';
-import { FullDisk } from '../sessions/support/faults.ts';
+import { FullDisk } from '../support/sessions/faults.ts';
 import { withRuntime } from '../support/runtime.ts';
-import { ended, endingsIn, eventsOf, Gate, logs, printed, ranTo, run } from './support/work.ts';
+import {
+  ended,
+  endingsIn,
+  eventsOf,
+  Gate,
+  logs,
+  printed,
+  ranTo,
+  run,
+} from '../support/processes/work.ts';
 
 /** The next process has this id, so that its files can be there before it. */
 class KnownIds implements Ids {

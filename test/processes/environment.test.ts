@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { type TestServer, withServer } from '../support/server.ts';
 import { openSession } from '../support/turns.ts';
-import { ranTo, stdout } from './support/work.ts';
+import { ranTo, stdout } from '../support/processes/work.ts';
 
 /** The environment that a process of this server really has. */
 async function environmentSeen(server: TestServer, more: { session_id?: string } = {}) {

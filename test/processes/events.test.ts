@@ -4,11 +4,11 @@ import { endpoints } from '../../src/api/index.ts';
 import { settle } from '../../src/client/settle.ts';
 import { streamEvents } from '../../src/client/stream.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { openStream } from '../http/support/stream.ts';
+import { openStream } from '../support/http/stream.ts';
 import { withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession } from '../support/turns.ts';
-import { ManualClock } from '../unit/support/manual-clock.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import {
   ended,
   endingsIn,
@@ -18,7 +18,7 @@ import {
   ranTo,
   run,
   type Server,
-} from './support/work.ts';
+} from '../support/processes/work.ts';
 
 function outputIn(events: readonly RuntimeEventRecord[]) {
   return events

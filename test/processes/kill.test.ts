@@ -7,8 +7,8 @@ import { openRuntime, type TestRuntimeOptions, withRuntime } from '../support/ru
 import { scriptedProvider } from '../support/scripted-provider.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession } from '../support/turns.ts';
-import { expectEventually } from '../unit/support/expect-eventually.ts';
-import { seeded } from '../faults/campaign/random.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
+import { seeded } from '../campaigns/crash/random.ts';
 import {
   ended,
   endingsIn,
@@ -21,7 +21,7 @@ import {
   ranTo,
   run,
   stdout,
-} from './support/work.ts';
+} from '../support/processes/work.ts';
 
 const grace = (kill_grace_ms: number): TestRuntimeOptions => ({
   config: { processes: { kill_grace_ms } },

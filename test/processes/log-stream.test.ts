@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { apiOf } from '../http/support/request.ts';
-import { openStream, type Stream, type StreamOptions } from '../http/support/stream.ts';
+import { apiOf } from '../support/http/request.ts';
+import { openStream, type Stream, type StreamOptions } from '../support/http/stream.ts';
 import { openRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { ended, Gate, kill, printed, ranTo, run } from './support/work.ts';
+import { ended, Gate, kill, printed, ranTo, run } from '../support/processes/work.ts';
 
 interface Frame {
   id: number;

@@ -3,7 +3,7 @@ import path from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { withRuntime } from '../support/runtime.ts';
-import { ended, Gate, get, logs, printed, ranTo, run } from './support/work.ts';
+import { ended, Gate, get, logs, printed, ranTo, run } from '../support/processes/work.ts';
 
 const unit = fc.constantFrom('a', 'b c', 'é', '漢', '🙂', '\n', '\n', '\r\n', 'x'.repeat(50));
 const text = fc.string({ unit, maxLength: 60 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { Turn } from '../../src/api/sessions.ts';
-import { seeded } from '../faults/campaign/random.ts';
+import { seeded } from '../campaigns/crash/random.ts';
 import { type TestRuntime, withRuntime } from '../support/runtime.ts';
 import {
   completed,
@@ -12,7 +12,7 @@ import {
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, send } from '../support/turns.ts';
-import { ended, Gate, get, kindsOf, ranTo, run, type Server } from './support/work.ts';
+import { ended, Gate, get, kindsOf, ranTo, run, type Server } from '../support/processes/work.ts';
 
 interface Cast {
   given: TestRuntime;

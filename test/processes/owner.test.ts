@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { Process } from '../../src/api/processes.ts';
-import { apiOf } from '../http/support/request.ts';
-import { openStream } from '../http/support/stream.ts';
+import { apiOf } from '../support/http/request.ts';
+import { openStream } from '../support/http/stream.ts';
 import { type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession } from '../support/turns.ts';
-import { ended, eventsOf, Gate, get, run } from './support/work.ts';
+import { ended, eventsOf, Gate, get, run } from '../support/processes/work.ts';
 
 interface Cast {
   given: TestRuntime;

@@ -18,7 +18,7 @@ import {
   run,
   type Server,
   stdout,
-} from './support/work.ts';
+} from '../support/processes/work.ts';
 
 const limits = (max_concurrent: number, max_queued: number): TestRuntimeOptions => ({
   config: { processes: { max_concurrent, max_queued } },

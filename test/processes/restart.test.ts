@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { apiOf } from '../http/support/request.ts';
-import { openStream } from '../http/support/stream.ts';
+import { apiOf } from '../support/http/request.ts';
+import { openStream } from '../support/http/stream.ts';
 import { openRuntime, withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider, type ScriptedTurn } from '../support/scripted-provider.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
@@ -21,7 +21,7 @@ import {
   printed,
   ranTo,
   run,
-} from './support/work.ts';
+} from '../support/processes/work.ts';
 
 /** Runs `before` on a server that is then killed, and `after` on the next one. */
 async function acrossKill<T>(

@@ -5,7 +5,7 @@ import { endpoints } from '../../src/api/index.ts';
 import { withRuntime } from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession } from '../support/turns.ts';
-import { apiOf } from '../http/support/request.ts';
+import { apiOf } from '../support/http/request.ts';
 import {
   ended,
   endingsIn,
@@ -17,7 +17,7 @@ import {
   ranTo,
   run,
   stdout,
-} from './support/work.ts';
+} from '../support/processes/work.ts';
 
 const providers = () => ({ providers: [scriptedProvider()] });
 

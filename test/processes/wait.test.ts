@@ -3,7 +3,7 @@ import net from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { withRuntime } from '../support/runtime.ts';
-import { Gate, kill, printed, ranTo, run, type Server } from './support/work.ts';
+import { Gate, kill, printed, ranTo, run, type Server } from '../support/processes/work.ts';
 
 function wait(
   { client }: Server,

@@ -10,13 +10,13 @@ import type { Approval } from '../../src/api/approvals.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { asked, decide, turnOf } from './support/calls.ts';
-import { type Played, receive } from './support/played-stage.ts';
-import { never, RawAgent } from './support/raw-agent.ts';
-import { RawClaude } from './support/raw-claude.ts';
-import { RawCodex, type RawTurn } from './support/raw-codex.ts';
-import { Watch } from './support/watch.ts';
-import { type WishRow, wishRows } from './support/wishes.ts';
+import { asked, decide, turnOf } from '../support/providers/calls.ts';
+import { type Played, receive } from '../support/providers/played-stage.ts';
+import { never, RawAgent } from '../support/providers/raw-agent.ts';
+import { RawClaude } from '../support/providers/raw-claude.ts';
+import { RawCodex, type RawTurn } from '../support/providers/raw-codex.ts';
+import { Watch } from '../support/providers/watch.ts';
+import { type WishRow, wishRows } from '../support/providers/wishes.ts';
 
 const PATIENCE_MS = 60_000;
 
@@ -174,7 +174,7 @@ async function acrossKill(
   );
   theatre.listen(socket);
   await once(theatre, 'listening');
-  const puppet = path.join(import.meta.dirname, 'fixtures/puppet.mjs');
+  const puppet = path.join(import.meta.dirname, '../support/providers/puppet.mjs');
   const env = { PUPPET_SOCKET: socket, HOME: own.path };
   const agent = { command: process.execPath, args: [puppet], env };
   const config = stringify({ providers: { [provider]: agent } });

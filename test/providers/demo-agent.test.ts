@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { startServer } from '../support/server.ts';
-import { describeProvider } from './describe-provider.ts';
-import type { ProviderFixture } from './support/fixture.ts';
+import { describeProvider } from '../support/providers/describe-provider.ts';
+import type { ProviderFixture } from '../support/providers/fixture.ts';
 
 /** The agent of `cadre serve --demo`, which does what its prompts say: src/demo-agent/script.ts. */
 const demoAgent: ProviderFixture = {

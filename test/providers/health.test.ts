@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { Client } from '../../src/client/client.ts';
 import { withRuntime } from '../support/runtime.ts';
-import { until } from './support/calls.ts';
-import { withRawAgent } from './support/raw-agent.ts';
-import { withRawClaude } from './support/raw-claude.ts';
-import { withRawCodex } from './support/raw-codex.ts';
+import { until } from '../support/providers/calls.ts';
+import { withRawAgent } from '../support/providers/raw-agent.ts';
+import { withRawClaude } from '../support/providers/raw-claude.ts';
+import { withRawCodex } from '../support/providers/raw-codex.ts';
 
 const health = async (client: Client, provider: string) =>
   (await client.call(endpoints.listProviders, {})).find(({ id }) => id === provider);

@@ -3,8 +3,8 @@ import type { Approval } from '../../src/api/approvals.ts';
 import type { AgentRequest } from '../../src/providers/provider.ts';
 import { ProviderError } from '../../src/providers/provider.ts';
 import { completed } from '../support/scripted-provider.ts';
-import { ManualClock } from '../sessions/support/manual-clock.ts';
-import type { PlayedOptions } from '../sessions/support/played-provider.ts';
+import { ManualClock } from '../support/sessions/manual-clock.ts';
+import type { PlayedOptions } from '../support/sessions/played-provider.ts';
 import {
   acrossCrash,
   endOf,
@@ -12,7 +12,7 @@ import {
   kinds,
   onStage,
   type Stage,
-} from '../sessions/support/stage.ts';
+} from '../support/sessions/stage.ts';
 
 const SENTENCE = 'The request below was approved while you were away; go on.';
 

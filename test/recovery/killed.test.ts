@@ -9,7 +9,7 @@ import { settle } from '../../src/client/settle.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, send } from '../support/turns.ts';
-import { endOf, kinds, Watch } from '../sessions/support/stage.ts';
+import { endOf, kinds, Watch } from '../support/sessions/stage.ts';
 
 /** What is pending when the server ends, and the server that comes after it. */
 interface After {

@@ -1,152 +1,184 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import type { Approval } from '../../src/api/approvals.ts';
+import { describe, expect, test } from 'vitest';
 import type { Session, Turn } from '../../src/api/sessions.ts';
-import { type Found, planRecovery } from '../../src/recovery/plan.ts';
-import { aSession, aTurn } from '../unit/support/records.ts';
-import { anApproval } from './records.ts';
+import { planRecovery } from '../../src/recovery/plan.ts';
+import { hasEnded } from '../../src/sessions/turn.ts';
+import { aSession, aTurn } from '../support/records.ts';
 
-const NOW = 1000;
-const open = ['accepted', 'running', 'waiting_for_approval'] as const;
-const ended = ['completed', 'interrupted', 'failed'] as const;
-
-/** An approval of some turn. */
-const approvals = fc.record({
-  status: fc.constantFrom('pending', 'accepted', 'declined', 'expired', 'cancelled'),
-  expires_at: fc.constantFrom(null, NOW - 1, NOW, NOW + 1),
-});
-
-/** A turn, its session and its approvals, in any mixture that might be found. */
-const cases = fc.record({
-  turnStatus: fc.constantFrom(...open, ...ended),
-  sessionStatus: fc.constantFrom('ready', 'running', 'waiting_for_approval', 'closed', 'failed'),
-  pointsAt: fc.constantFrom('its turn', 'nothing', 'a turn that is not there'),
-  interrupted: fc.boolean(),
-  canResume: fc.boolean(),
-  approvals: fc.array(approvals, { maxLength: 4 }),
-});
-
-type Case = typeof cases extends fc.Arbitrary<infer T> ? T : never;
-
-/** All cases at once, as a start finds them. */
-function foundOf(all: readonly Case[]): Found {
-  const turns = all.map(({ turnStatus, interrupted }, at) =>
-    aTurn({
-      turn_id: `turn_${at}`,
-      session_id: `sess_${at}`,
-      status: turnStatus,
-      interrupt_requested_at: interrupted ? NOW - 5 : null,
-    }),
-  );
-  const sessions = all.map(({ sessionStatus, pointsAt }, at) =>
-    aSession({
-      id: `sess_${at}`,
-      status: sessionStatus,
-      active_turn_id:
-        pointsAt === 'nothing' ? null : pointsAt === 'its turn' ? `turn_${at}` : 'turn_gone',
-    }),
-  );
-  const byId = new Map(turns.map((turn) => [turn.turn_id, turn]));
-  const indexOf = (turnId: string) => Number(turnId.slice('turn_'.length));
-  return {
-    unfinishedTurns: turns.filter(({ status }) => isOpen(status)),
+function plan(sessions: Session[], turns: Turn[]) {
+  return planRecovery({
+    unfinishedTurns: turns.filter((turn) => !hasEnded(turn)),
     busySessions: sessions.filter(
-      ({ active_turn_id: id, status }) => id !== null || status.match(/^(running|waiting)/),
+      ({ status, active_turn_id }) =>
+        active_turn_id !== null || status === 'running' || status === 'waiting_for_approval',
     ),
-    turn: (id) => byId.get(id),
-    approvalsOf: (turnId): Approval[] =>
-      (all[indexOf(turnId)]?.approvals ?? []).map((approval, at) =>
-        anApproval({ ...approval, id: `apr_${at}`, turn_id: turnId }),
+    turn: (id) => turns.find(({ turn_id }) => turn_id === id),
+    approvalsOf: () => [],
+    canResume: () => true,
+  });
+}
+
+const nothing = {
+  startTurns: [],
+  failTurns: [],
+  keepTurns: [],
+  orphanTurns: [],
+  clearPointers: [],
+  readySessions: [],
+};
+
+describe('what a start finds', () => {
+  test('nothing unfinished: there is nothing to do.', () => {
+    expect(plan([aSession()], [aTurn({ status: 'completed' })])).toEqual(nothing);
+  });
+
+  test('a turn that was accepted and no agent has seen: it starts.', () => {
+    const turn = aTurn();
+    const session = aSession({
+      status: 'running',
+      active_turn_id: 'turn_1',
+      last_turn_id: 'turn_1',
+    });
+    expect(plan([session], [turn])).toEqual({ ...nothing, startTurns: [turn] });
+  });
+
+  test('a turn that is running was in the hands of an agent that died: it fails.', () => {
+    const turn = aTurn({ status: 'running', started_at: 2 });
+    const session = aSession({ status: 'running', active_turn_id: 'turn_1' });
+    expect(plan([session], [turn])).toEqual({ ...nothing, failTurns: [turn] });
+  });
+
+  test('a turn that waits, and whose approvals are all gone, is an orphan.', () => {
+    const turn = aTurn({ status: 'waiting_for_approval', started_at: 2 });
+    const session = aSession({ status: 'waiting_for_approval', active_turn_id: 'turn_1' });
+    expect(plan([session], [turn])).toEqual({ ...nothing, orphanTurns: [turn] });
+  });
+
+  test.for(['completed', 'interrupted', 'failed'] as const)(
+    'a session that points at a turn that is %s: its pointer goes, and it is ready.',
+    (status) => {
+      const session = aSession({ status: 'running', active_turn_id: 'turn_1' });
+      expect(plan([session], [aTurn({ status })])).toEqual({
+        ...nothing,
+        clearPointers: [session],
+        readySessions: [session],
+      });
+    },
+  );
+
+  test('a session that points at a turn that is not there: the same.', () => {
+    const session = aSession({ status: 'running', active_turn_id: 'turn_none' });
+    expect(plan([session], [])).toEqual({
+      ...nothing,
+      clearPointers: [session],
+      readySessions: [session],
+    });
+  });
+
+  test('a closed or failed session with a stale pointer loses the pointer and keeps its state.', () => {
+    for (const status of ['closed', 'failed'] as const) {
+      const session = aSession({ status, active_turn_id: 'turn_1' });
+      expect(plan([session], [aTurn({ status: 'completed' })])).toEqual({
+        ...nothing,
+        clearPointers: [session],
+      });
+    }
+  });
+
+  test('a session that says it is at work and points at nothing is ready.', () => {
+    const session = aSession({ status: 'running' });
+    expect(plan([session], [])).toEqual({ ...nothing, readySessions: [session] });
+  });
+});
+
+describe('whatever is stored', () => {
+  const status = fc.constantFrom<Turn['status']>(
+    'accepted',
+    'running',
+    'waiting_for_approval',
+    'completed',
+    'interrupted',
+    'failed',
+  );
+  const turns = fc
+    .array(status, { maxLength: 8 })
+    .map((list) =>
+      list.map((one, i) =>
+        aTurn({ turn_id: `turn_${i}`, session_id: `sess_${i % 3}`, status: one }),
       ),
-    canResume: ({ turn_id }) => all[indexOf(turn_id)]?.canResume ?? false,
-  };
-}
-
-function isOpen(status: Turn['status']): boolean {
-  return (open as readonly string[]).includes(status);
-}
-
-describe('the plan of a recovery', () => {
-  it('gives each unfinished turn exactly one fate, and no other turn any', () => {
-    fc.assert(
-      fc.property(fc.array(cases, { maxLength: 12 }), (all) => {
-        const found = foundOf(all);
-        const { startTurns, failTurns, keepTurns, orphanTurns } = planRecovery(found);
-        const fated = [...startTurns, ...failTurns, ...keepTurns, ...orphanTurns];
-        const ids = (turns: readonly Turn[]) => turns.map(({ turn_id }) => turn_id).toSorted();
-        expect(ids(fated)).toEqual(ids(found.unfinishedTurns));
-      }),
     );
-  });
+  const sessions = fc
+    .array(
+      fc.tuple(
+        fc.constantFrom<Session['status']>(
+          'ready',
+          'running',
+          'waiting_for_approval',
+          'closed',
+          'failed',
+        ),
+        fc.option(fc.nat(9)),
+      ),
+      { maxLength: 5 },
+    )
+    .map((list) =>
+      list.map(([one, at], i) =>
+        aSession({
+          id: `sess_${i}`,
+          status: one,
+          active_turn_id: at === null ? null : `turn_${at}`,
+        }),
+      ),
+    );
 
-  it('gives the fate that the table says', () => {
+  test('every unfinished turn is in exactly one list, and no ended one in any.', () => {
     fc.assert(
-      fc.property(cases, (one) => {
-        const found = foundOf([one]);
-        if (!isOpen(one.turnStatus)) return;
-        const plan = planRecovery(found);
-        const fate = (['startTurns', 'failTurns', 'keepTurns', 'orphanTurns'] as const).find(
-          (name) => plan[name].length > 0,
+      fc.property(sessions, turns, (someSessions, someTurns) => {
+        const { startTurns, failTurns, orphanTurns } = plan(someSessions, someTurns);
+        const planned = [...startTurns, ...failTurns, ...orphanTurns]
+          .map(({ turn_id }) => turn_id)
+          .toSorted();
+        expect(planned).toEqual(
+          someTurns
+            .filter((turn) => !hasEnded(turn))
+            .map(({ turn_id }) => turn_id)
+            .toSorted(),
         );
-        expect(fate).toBe(fateByTable(one));
+        expect(startTurns.every((turn) => turn.status === 'accepted')).toBe(true);
       }),
-      { numRuns: 500 },
     );
   });
 
-  it('clears every pointer that is stale, and no other', () => {
+  test('afterwards no session points at a turn that is not there or has ended, unless that turn is planned for.', () => {
     fc.assert(
-      fc.property(fc.array(cases, { maxLength: 12 }), (all) => {
-        const found = foundOf(all);
-        const { clearPointers } = planRecovery(found);
-        const stale = all.flatMap(({ pointsAt, turnStatus }, at) =>
-          pointsAt === 'a turn that is not there' ||
-          (pointsAt === 'its turn' && !isOpen(turnStatus))
-            ? [`sess_${at}`]
-            : [],
+      fc.property(sessions, turns, (someSessions, someTurns) => {
+        const { startTurns, failTurns, orphanTurns, clearPointers, readySessions } = plan(
+          someSessions,
+          someTurns,
         );
-        expect(idsOf(clearPointers)).toEqual(stale.toSorted());
-      }),
-    );
-  });
-
-  it('makes ready what says it is at work while nothing is, and never what is closed or failed', () => {
-    fc.assert(
-      fc.property(fc.array(cases, { maxLength: 12 }), (all) => {
-        const { readySessions } = planRecovery(foundOf(all));
-        const idle = all.flatMap(({ pointsAt, turnStatus, sessionStatus }, at) =>
-          /^(running|waiting)/.test(sessionStatus) &&
-          !(pointsAt === 'its turn' && isOpen(turnStatus))
-            ? [`sess_${at}`]
-            : [],
+        const planned = new Set(
+          [...startTurns, ...failTurns, ...orphanTurns].map(({ turn_id }) => turn_id),
         );
-        expect(idsOf(readySessions)).toEqual(idle.toSorted());
+        for (const session of someSessions) {
+          const cleared = clearPointers.includes(session);
+          const { active_turn_id: active, status: is } = session;
+          expect(cleared).toBe(active !== null && !planned.has(active));
+          if (readySessions.includes(session))
+            expect(['running', 'waiting_for_approval']).toContain(is);
+          else if (is === 'running' || is === 'waiting_for_approval')
+            expect(planned).toContain(active);
+        }
       }),
     );
   });
 
-  it('changes nothing of what it was given', () => {
+  test('the plan changes nothing of what was found, and is the same when it is made again.', () => {
     fc.assert(
-      fc.property(fc.array(cases, { maxLength: 5 }), (all) => {
-        const found = foundOf(all);
-        const before = structuredClone([found.unfinishedTurns, found.busySessions]);
-        planRecovery(found);
-        expect([found.unfinishedTurns, found.busySessions]).toEqual(before);
+      fc.property(sessions, turns, (someSessions, someTurns) => {
+        const before = JSON.stringify([someSessions, someTurns]);
+        expect(plan(someSessions, someTurns)).toEqual(plan(someSessions, someTurns));
+        expect(JSON.stringify([someSessions, someTurns])).toBe(before);
       }),
     );
   });
 });
-
-function idsOf(sessions: readonly Session[]): string[] {
-  return sessions.map(({ id }) => id).toSorted();
-}
-
-/** The fates once more, as a table. */
-function fateByTable({ turnStatus, interrupted, canResume, approvals: all }: Case): string {
-  if (interrupted || turnStatus === 'running') return 'failTurns';
-  if (turnStatus === 'accepted') return 'startTurns';
-  const pending = all.filter(({ status }) => status === 'pending');
-  if (!canResume) return 'orphanTurns';
-  if (pending.length > 0) return 'keepTurns';
-  return all.some(({ status }) => status === 'accepted') ? 'startTurns' : 'orphanTurns';
-}

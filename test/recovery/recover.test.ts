@@ -13,9 +13,9 @@ import {
   kinds,
   onStage,
   type Stage,
-} from '../sessions/support/stage.ts';
-import { aSession, aTurn } from '../unit/support/records.ts';
-import { anApproval, anItem, leaveBehind } from './records.ts';
+} from '../support/sessions/stage.ts';
+import { aSession, aTurn } from '../support/records.ts';
+import { anApproval, anItem, leaveBehind } from '../support/recovery/records.ts';
 
 /** A start that finds what `write` left behind. */
 async function onLeftovers(

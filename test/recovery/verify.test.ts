@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ProviderError } from '../../src/providers/provider.ts';
 import { completed } from '../support/scripted-provider.ts';
-import { soon } from '../sessions/support/soon.ts';
-import { acrossCrash, endOf, kinds, type Stage } from '../sessions/support/stage.ts';
-import type { PlayedOptions } from '../sessions/support/played-provider.ts';
+import { soon } from '../support/sessions/soon.ts';
+import { acrossCrash, endOf, kinds, type Stage } from '../support/sessions/stage.ts';
+import type { PlayedOptions } from '../support/sessions/played-provider.ts';
 
 /** A session whose agent has seen a turn. */
 async function used(stage: Stage): Promise<string> {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ofSession, seqsOf, withArchive } from './support/archive.ts';
+import { ofSession, seqsOf, withArchive } from '../support/retention/archive.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -2,7 +2,7 @@ import { cpSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { tempDirectory } from '../support/temp.ts';
-import { type Archive, openArchive, ofSession } from './support/archive.ts';
+import { type Archive, openArchive, ofSession } from '../support/retention/archive.ts';
 
 /** Aborts before the step with that number: retention looks at its signal once a step. */
 class AbortedAt {

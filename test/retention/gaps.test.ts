@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
-import { type Stream, openStream } from '../http/support/stream.ts';
-import type { Stage } from '../sessions/support/stage.ts';
-import { expectEventually } from '../unit/support/expect-eventually.ts';
-import { type Archive, seqsOf } from './support/archive.ts';
-import { onArchive, retain } from './support/stage.ts';
+import { type Stream, openStream } from '../support/http/stream.ts';
+import type { Stage } from '../support/sessions/stage.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
+import { type Archive, seqsOf } from '../support/retention/archive.ts';
+import { onArchive, retain } from '../support/retention/stage.ts';
 
 /** Everything that is left of a scope. */
 async function replayed({ get }: Stage, scope = '/v1'): Promise<RuntimeEventRecord[]> {

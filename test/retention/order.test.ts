@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
-import { type Archive, everything, ofSession, seqsOf, withArchive } from './support/archive.ts';
+import {
+  type Archive,
+  everything,
+  ofSession,
+  seqsOf,
+  withArchive,
+} from '../support/retention/archive.ts';
 
 /** Makes the data a byte more than they may be: a tenth of them has to go. */
 async function retainTightly(archive: Archive): Promise<void> {

@@ -2,10 +2,10 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import type { Scope } from '../../src/events/event.ts';
-import { EventTrim } from '../../src/events/trim.ts';
+import { EventTrim } from '../../src/retention/trim.ts';
 import { beginTurn } from '../../src/sessions/session.ts';
-import { aSession, aTurn } from '../unit/support/records.ts';
-import { type Archive, seqsOf, withArchive } from './support/archive.ts';
+import { aSession, aTurn } from '../support/records.ts';
+import { type Archive, seqsOf, withArchive } from '../support/retention/archive.ts';
 
 const names = ['a', 'b', 'c'];
 const anyName = fc.option(fc.constantFrom(...names), { nil: null });

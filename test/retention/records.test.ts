@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Item, Session, Turn } from '../../src/api/sessions.ts';
-import { endOf, onStage, type Stage } from '../sessions/support/stage.ts';
+import { endOf, onStage, type Stage } from '../support/sessions/stage.ts';
 import { completed } from '../support/scripted-provider.ts';
-import { expectEventually } from '../unit/support/expect-eventually.ts';
-import { withArchive } from './support/archive.ts';
-import { limit, passTime, retain } from './support/stage.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
+import { withArchive } from '../support/retention/archive.ts';
+import { limit, passTime, retain } from '../support/retention/stage.ts';
 
 interface Talk {
   session: Session;

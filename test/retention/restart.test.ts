@@ -1,11 +1,11 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { ManualClock } from '../sessions/support/manual-clock.ts';
-import { onStage } from '../sessions/support/stage.ts';
+import { ManualClock } from '../support/sessions/manual-clock.ts';
+import { onStage } from '../support/sessions/stage.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { expectEventually } from '../unit/support/expect-eventually.ts';
-import { openArchive, ofSession } from './support/archive.ts';
-import { retain, writeArchive } from './support/stage.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
+import { openArchive, ofSession } from '../support/retention/archive.ts';
+import { retain, writeArchive } from '../support/retention/stage.ts';
 
 test('a server that stops in the middle of a pass ends in order, and the next one finishes it.', async () => {
   await using own = tempDirectory('restart');

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Session } from '../../src/api/sessions.ts';
-import { openStream } from '../http/support/stream.ts';
-import { endOf, onStage, type Stage } from '../sessions/support/stage.ts';
+import { openStream } from '../support/http/stream.ts';
+import { endOf, onStage, type Stage } from '../support/sessions/stage.ts';
 import { completed } from '../support/scripted-provider.ts';
-import { expectEventually } from '../unit/support/expect-eventually.ts';
-import { limit, passTime, retain } from './support/stage.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
+import { limit, passTime, retain } from '../support/retention/stage.ts';
 
 const MIB = 1024 * 1024;
 const PIECE = 'x'.repeat(10_000);

@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { Fifo } from './support/fifo.ts';
-import { ManualClock } from './support/manual-clock.ts';
-import { endOf, onStage, type Stage } from './support/stage.ts';
+import { Fifo } from '../support/sessions/fifo.ts';
+import { ManualClock } from '../support/sessions/manual-clock.ts';
+import { endOf, onStage, type Stage } from '../support/sessions/stage.ts';
 
 /** A runtime whose command is run by time that goes by itself. */
 function withCommand(command: string, test: (stage: Stage) => Promise<void>): Promise<void> {

@@ -3,7 +3,7 @@ import type { Approval } from '../../src/api/approvals.ts';
 import type { FailpointName } from '../../src/lib/failpoint.ts';
 import { systemIds } from '../../src/lib/ids.ts';
 import { completed } from '../support/scripted-provider.ts';
-import { endOf, kinds, onStage, type Stage } from './support/stage.ts';
+import { endOf, kinds, onStage, type Stage } from '../support/sessions/stage.ts';
 
 async function waiting(stage: Stage, approvals = 1) {
   const session = await stage.open();

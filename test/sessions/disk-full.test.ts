@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { completed } from '../support/scripted-provider.ts';
-import { FullDisk } from './support/faults.ts';
-import { endOf, kinds, onStage, type Stage } from './support/stage.ts';
+import { FullDisk } from '../support/sessions/faults.ts';
+import { endOf, kinds, onStage, type Stage } from '../support/sessions/stage.ts';
 
 /** A turn of a session whose agent has said something. */
 async function talking(stage: Stage) {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/index.ts';
-import { takesKey } from '../../src/api/openapi-answers.ts';
+import { takesKey } from '../../scripts/openapi/answers.ts';
 import type { Process } from '../../src/api/processes.ts';
 import type { Session } from '../../src/api/sessions.ts';
 import type { Worktree } from '../../src/api/worktrees.ts';
@@ -14,10 +14,17 @@ import { ProviderError } from '../../src/providers/provider.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { makeTeam } from '../teams/support/team.ts';
-import { makeRepository, write } from '../worktrees/support/work.ts';
-import { FullDisk } from './support/faults.ts';
-import { endOf, kinds, onStage, type Reply, sharedStage, type Stage } from './support/stage.ts';
+import { makeTeam } from '../support/teams/team.ts';
+import { makeRepository, write } from '../support/worktrees/work.ts';
+import { FullDisk } from '../support/sessions/faults.ts';
+import {
+  endOf,
+  kinds,
+  onStage,
+  type Reply,
+  sharedStage,
+  type Stage,
+} from '../support/sessions/stage.ts';
 
 const HOUR = 3_600_000;
 

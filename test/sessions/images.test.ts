@@ -8,9 +8,9 @@ import type { StoredImage, Turn } from '../../src/api/sessions.ts';
 import type { FailpointName } from '../../src/lib/failpoint.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { Fifo } from './support/fifo.ts';
-import { soon } from './support/soon.ts';
-import { acrossCrash, endOf, onStage, sharedStage } from './support/stage.ts';
+import { Fifo } from '../support/sessions/fifo.ts';
+import { soon } from '../support/sessions/soon.ts';
+import { acrossCrash, endOf, onStage, sharedStage } from '../support/sessions/stage.ts';
 
 const MIB = 1024 * 1024;
 const signatures = {

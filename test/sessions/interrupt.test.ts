@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { completed } from '../support/scripted-provider.ts';
-import { CountingIds, inOneGroup } from './support/one-group.ts';
-import { endOf, kinds, onStage, type Stage } from './support/stage.ts';
+import { CountingIds, inOneGroup } from '../support/sessions/one-group.ts';
+import { endOf, kinds, onStage, type Stage } from '../support/sessions/stage.ts';
 
 const oneAgent = { config: { providers: { max_live: 1 } } };
 

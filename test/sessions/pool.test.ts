@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { completed } from '../support/scripted-provider.ts';
-import { acrossCrash, endOf, kinds, onStage, type Stage } from './support/stage.ts';
-import type { PlayedTurn } from './support/played-provider.ts';
-import { CountingIds, inOneGroup } from './support/one-group.ts';
-import { soon } from './support/soon.ts';
+import { acrossCrash, endOf, kinds, onStage, type Stage } from '../support/sessions/stage.ts';
+import type { PlayedTurn } from '../support/sessions/played-provider.ts';
+import { CountingIds, inOneGroup } from '../support/sessions/one-group.ts';
+import { soon } from '../support/sessions/soon.ts';
 
 const limit = (max_live: number, more: object = {}) => ({
   config: { providers: { max_live, ...more } },

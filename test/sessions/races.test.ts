@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
 import { completed } from '../support/scripted-provider.ts';
-import { endOf, onStage } from './support/stage.ts';
+import { endOf, onStage } from '../support/sessions/stage.ts';
 
 /** How often each race is run; `make races` runs it 10,000 times. */
 const RACES = Number(process.env.RACES ?? 200);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { configSchema } from '../../src/config/schema.ts';
 import { completed } from '../support/scripted-provider.ts';
-import { endOf, onStage, type Stage } from './support/stage.ts';
+import { endOf, onStage, type Stage } from '../support/sessions/stage.ts';
 
 /** Loads a configuration into the running server, as a HUP does. */
 function reload(stage: Stage, given: object): void {

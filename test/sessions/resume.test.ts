@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Session } from '../../src/api/sessions.ts';
 import { ProviderError } from '../../src/providers/provider.ts';
 import { completed } from '../support/scripted-provider.ts';
-import { endOf, kinds, onStage, type Refusal, type Stage } from './support/stage.ts';
+import { endOf, kinds, onStage, type Refusal, type Stage } from '../support/sessions/stage.ts';
 
 const lost = () => new ProviderError('resume_failed', 'the agent has forgotten it');
 

@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { ProviderError, type TurnSettings } from '../../src/providers/provider.ts';
 import { completed } from '../support/scripted-provider.ts';
-import { acrossCrash, endOf, kinds, onStage, sharedStage, type Stage } from './support/stage.ts';
+import {
+  acrossCrash,
+  endOf,
+  kinds,
+  onStage,
+  sharedStage,
+  type Stage,
+} from '../support/sessions/stage.ts';
 
 const say = (text: string, more: object = {}) => ({ input: [{ type: 'text', text }], ...more });
 

@@ -1,12 +1,12 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { Scope } from '../../src/events/event.ts';
 import { EventLog } from '../../src/events/log.ts';
-import { EventTrim } from '../../src/events/trim.ts';
+import { EventTrim } from '../../src/retention/trim.ts';
 import { SessionStore } from '../../src/sessions/store.ts';
 import type { Database } from '../../src/store/database.ts';
 import { countingIds, openStore, steppingClock, type TestStore } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { aTurn } from '../unit/support/records.ts';
+import { aTurn } from '../support/records.ts';
 
 const bounds = { after: 0, upTo: 100, limit: 10, maxBytes: 1000 };
 

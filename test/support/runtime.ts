@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { Client } from '../../src/client/client.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { configSchema } from '../../src/config/schema.ts';
-import { type Runtime, type RuntimeOptions, startRuntime } from '../../src/runtime.ts';
+import { type Runtime, type RuntimeOptions, startRuntime } from '../../src/runtime/start.ts';
 import { afterAll, beforeAll } from 'vitest';
 import { asDataDirectory, tempDirectory } from './temp.ts';
 

@@ -1,8 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Delivery } from '../../src/api/teams.ts';
 import { ProviderError } from '../../src/providers/provider.ts';
-import { kinds, onStage, type Stage } from '../sessions/support/stage.ts';
-import { type Cast, completed, failed, interrupted, makeTeam, toldIn } from './support/team.ts';
+import { kinds, onStage, type Stage } from '../support/sessions/stage.ts';
+import {
+  type Cast,
+  completed,
+  failed,
+  interrupted,
+  makeTeam,
+  toldIn,
+} from '../support/teams/team.ts';
 
 const withTeam = (test: (cast: Cast) => Promise<void>, size = 2) =>
   onStage(async (stage) => test(await makeTeam(stage, size)));

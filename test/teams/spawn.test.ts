@@ -4,14 +4,14 @@ import type { Session } from '../../src/api/sessions.ts';
 import type { SpawnedMember, TeamWithMembers } from '../../src/api/teams.ts';
 import type { Claim, Worktree } from '../../src/api/worktrees.ts';
 import { AppError } from '../../src/errors.ts';
-import { kinds, onStage, type Refusal, type Stage } from '../sessions/support/stage.ts';
+import { kinds, onStage, type Refusal, type Stage } from '../support/sessions/stage.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { tempDirectory } from '../support/temp.ts';
 import path from 'node:path';
 import { openSession } from '../support/turns.ts';
-import { makeRepository } from '../worktrees/support/work.ts';
-import { type Cast, castOf, completed, makeTeam } from './support/team.ts';
+import { makeRepository } from '../support/worktrees/work.ts';
+import { type Cast, castOf, completed, makeTeam } from '../support/teams/team.ts';
 
 type Spawned = SpawnedMember & Refusal;
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import type { Session } from '../../src/api/sessions.ts';
 import type { TeamWithMembers } from '../../src/api/teams.ts';
-import { kinds, onStage, sharedStage } from '../sessions/support/stage.ts';
-import { type Cast, completed, makeTeam } from './support/team.ts';
+import { kinds, onStage, sharedStage } from '../support/sessions/stage.ts';
+import { type Cast, completed, makeTeam } from '../support/teams/team.ts';
 
 type Reply = TeamWithMembers & { code: string; error: string };
 const withTeam = (test: (cast: Cast) => Promise<void>, size = 2) =>

@@ -2,10 +2,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Delivery, Message, SpawnedMember, TeamView } from '../../src/api/teams.ts';
-import { onStage, type StageOptions } from '../sessions/support/stage.ts';
+import { onStage, type StageOptions } from '../support/sessions/stage.ts';
 import type { Worktree } from '../../src/api/worktrees.ts';
-import { makeRepository, write } from '../worktrees/support/work.ts';
-import { type Cast, completed, makeTeam } from './support/team.ts';
+import { makeRepository, write } from '../support/worktrees/work.ts';
+import { type Cast, completed, makeTeam } from '../support/teams/team.ts';
 
 type Result = TeamView &
   SpawnedMember & {

@@ -3,7 +3,7 @@ import { endpoints } from '../../src/api/index.ts';
 import { startServer, untilNothingCarries, withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
-import { keys, withScreen } from './support/stage.tsx';
+import { keys, withScreen } from '../support/tui/stage.tsx';
 
 const start = { page: 'tail', scope: {} } as const;
 

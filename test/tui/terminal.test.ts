@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
-import { expectEventually } from '../unit/support/expect-eventually.ts';
-import { hasPty, inTerminal } from './support/pty.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
+import { hasPty, inTerminal } from '../support/tui/pty.ts';
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
 describe.skipIf(!hasPty)('on a terminal', () => {

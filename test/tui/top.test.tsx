@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { withServer } from '../support/server.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
-import { keys, withScreen } from './support/stage.tsx';
+import { keys, withScreen } from '../support/tui/stage.tsx';
 
 const start = { page: 'top' } as const;
 

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { openSession } from '../support/turns.ts';
-import { Gate, kill, run } from '../processes/support/work.ts';
+import { Gate, kill, run } from '../support/processes/work.ts';
 import {
   branches,
   claim,
@@ -22,7 +22,7 @@ import {
   release,
   sharedStages,
   write,
-} from './support/work.ts';
+} from '../support/worktrees/work.ts';
 
 const onShared = sharedStages();
 

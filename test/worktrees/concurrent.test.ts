@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { withRuntime } from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession } from '../support/turns.ts';
-import { drawFrom, runProgram } from './support/programs.ts';
+import { drawFrom, runProgram } from '../support/worktrees/programs.ts';
 import {
   commit,
   create,
@@ -14,7 +14,7 @@ import {
   release,
   restore,
   write,
-} from './support/work.ts';
+} from '../support/worktrees/work.ts';
 
 /** How many programs: 4 of them in the suite, 1,000 by `make worktrees`. */
 const PROGRAMS = Number(process.env.WORKTREE_PROGRAMS ?? 10);

@@ -20,7 +20,7 @@ import {
   release,
   restore,
   write,
-} from './support/work.ts';
+} from '../support/worktrees/work.ts';
 
 interface Life extends TestServer {
   repo: string;

@@ -21,7 +21,7 @@ import {
   read,
   sharedStages,
   write,
-} from './support/work.ts';
+} from '../support/worktrees/work.ts';
 
 const onShared = sharedStages();
 

@@ -18,7 +18,7 @@ import {
   sharedStages,
   type Stage,
   write,
-} from './support/work.ts';
+} from '../support/worktrees/work.ts';
 
 /** Each test runs git some hundred times: a busy machine takes its time. */
 const LIMIT_MS = 180_000;

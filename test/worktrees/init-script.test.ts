@@ -4,8 +4,8 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { carriersOf } from '../../src/children/identity.ts';
-import { ManualClock } from '../unit/support/manual-clock.ts';
-import { expectEventually } from '../unit/support/expect-eventually.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
 import {
   branches,
   commit,
@@ -19,7 +19,7 @@ import {
   read,
   type Stage,
   write,
-} from './support/work.ts';
+} from '../support/worktrees/work.ts';
 
 const SCRIPT = '.cadre/worktree-init.sh';
 

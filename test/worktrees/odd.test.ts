@@ -13,7 +13,7 @@ import {
   restore,
   sharedStages,
   write,
-} from './support/work.ts';
+} from '../support/worktrees/work.ts';
 
 const onShared = sharedStages();
 

@@ -17,7 +17,7 @@ import {
   release,
   restore,
   type Stage,
-} from './support/work.ts';
+} from '../support/worktrees/work.ts';
 
 const file = fc.constantFrom('a.txt', 'sub/b.txt', 'sub/deep/c', 'new', 'd');
 const text = fc.constantFrom('one\n', 'two\n', 'x', '', 'a\r\nb\n', 'long\n'.repeat(100));

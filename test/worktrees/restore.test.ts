@@ -21,7 +21,7 @@ import {
   type Stage,
   trustAll,
   write,
-} from './support/work.ts';
+} from '../support/worktrees/work.ts';
 
 const onShared = sharedStages();
 

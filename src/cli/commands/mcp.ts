@@ -22,7 +22,7 @@ export function mcpCommands(program: Command, world: World): void {
       '\nCADRE_GATEWAY_URL, CADRE_GATEWAY_TOKEN and CADRE_SESSION_ID say of which server and session.',
     )
     .action(async () => {
-      const { runSidecar } = await import('../../sidecar/serve.ts');
+      const { runSidecar } = await import('../../mcp/sidecar.ts');
       await runSidecar({ env: world.env, stdin: process.stdin, stdout: process.stdout });
     });
 

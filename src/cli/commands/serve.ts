@@ -4,7 +4,7 @@ import type { Config } from '../../config/schema.ts';
 import { AppError } from '../../errors.ts';
 import { failpointsFrom } from '../../lib/failpoint.ts';
 import { selfCommand, version } from '../../lib/self.ts';
-import type { Runtime } from '../../runtime.ts';
+import type { Runtime } from '../../runtime/start.ts';
 import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import type { World } from '../world.ts';
@@ -44,7 +44,7 @@ export function serveCommand(program: Command, world: World): void {
 }
 
 async function serve(world: World, options: ServeOptions & GlobalOptions): Promise<void> {
-  const { startRuntime } = await import('../../runtime.ts');
+  const { startRuntime } = await import('../../runtime/start.ts');
   const config = configured(world, options);
   refuseRemote(config.server.bind_address, options.allowRemote === true, world);
   const directory = dataDirectory(config, world.env);

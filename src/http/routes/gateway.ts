@@ -1,6 +1,6 @@
 import { endpoints } from '../../api/index.ts';
 import type { GatewayBearer, ToolGateway } from '../../gateway/service.ts';
-import type { Bearer } from '../auth.ts';
+import type { Bearer } from '../../access/admit.ts';
 import type { Mount } from '../mount.ts';
 
 /** The tools that sessions call. */

@@ -6,8 +6,8 @@ import type {
   RecoverySummary,
   StorageDiagnostics,
 } from '../../api/runtime.ts';
-import { EXPOSITION_TYPE } from '../../lib/prometheus.ts';
-import { type Figures, metricsText, type RequestCounts } from '../metrics.ts';
+import { EXPOSITION_TYPE } from '../../diagnostics/prometheus.ts';
+import { type Figures, metricsText, type RequestCounts } from '../../diagnostics/metrics.ts';
 import type { Mount } from '../mount.ts';
 
 /** A file to be sent. */

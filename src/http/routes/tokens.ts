@@ -1,5 +1,5 @@
 import { endpoints } from '../../api/index.ts';
-import type { TokenService } from '../../tokens/service.ts';
+import type { TokenService } from '../../access/tokens.ts';
 import { type Mount, onePage } from '../mount.ts';
 
 /** Tokens beside the API token. */

@@ -3,9 +3,9 @@ import { configSchema } from '../../../src/config/schema.ts';
 import { type TestRuntime, withRuntime } from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
 import { openSession } from '../../support/turns.ts';
-import { expectEventually } from '../../unit/support/expect-eventually.ts';
-import { type Api, apiOf } from '../support/request.ts';
-import { openStream, type Stream } from '../support/stream.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { type Api, apiOf } from '../../support/http/request.ts';
+import { openStream, type Stream } from '../../support/http/stream.ts';
 
 interface Given extends TestRuntime {
   api: Api;

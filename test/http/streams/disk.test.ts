@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
 import { withRuntime } from '../../support/runtime.ts';
-import { ManualClock } from '../../unit/support/manual-clock.ts';
-import { heldDisk } from '../../unit/support/store.ts';
-import { type Api, apiOf, type Reply } from '../support/request.ts';
-import { openStream, type Stream } from '../support/stream.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { heldDisk } from '../../support/memory-store.ts';
+import { type Api, apiOf, type Reply } from '../../support/http/request.ts';
+import { openStream, type Stream } from '../../support/http/stream.ts';
 
 interface Given {
   clock: ManualClock;

@@ -8,9 +8,9 @@ import { openRuntime, withRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { openSession, send } from '../../support/turns.ts';
-import { ManualClock } from '../../unit/support/manual-clock.ts';
-import { apiOf } from '../support/request.ts';
-import { openStream } from '../support/stream.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { apiOf } from '../../support/http/request.ts';
+import { openStream } from '../../support/http/stream.ts';
 
 /** What a later server finds in the log. */
 async function stored(directory: string): Promise<RuntimeEventRecord[]> {

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { withRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { openSession, runTurn, send } from '../../support/turns.ts';
-import { ManualClock } from '../../unit/support/manual-clock.ts';
-import { openStream } from '../support/stream.ts';
-import { apiOf, send as ask } from '../support/request.ts';
-import { expectEventually } from '../../unit/support/expect-eventually.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { openStream } from '../../support/http/stream.ts';
+import { apiOf, send as ask } from '../../support/http/request.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
 
 describe('a stream', () => {
   test('is text/event-stream that nobody keeps, with the epoch and the seq it began at.', () =>

@@ -6,8 +6,8 @@ import { completed, scriptedProvider } from '../../support/scripted-provider.ts'
 import { openStore, type TestStore } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { openSession, runTurn } from '../../support/turns.ts';
-import { type Api, apiOf, type Reply, send } from '../support/request.ts';
-import { openStream, type StreamOptions } from '../support/stream.ts';
+import { type Api, apiOf, type Reply, send } from '../../support/http/request.ts';
+import { openStream, type StreamOptions } from '../../support/http/stream.ts';
 
 const MIB = 1024 * 1024;
 

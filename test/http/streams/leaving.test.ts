@@ -5,9 +5,9 @@ import { endpoints } from '../../../src/api/index.ts';
 import { withRuntime } from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
 import { openSession } from '../../support/turns.ts';
-import { expectEventually } from '../../unit/support/expect-eventually.ts';
-import { heldDisk } from '../../unit/support/store.ts';
-import { apiOf } from '../support/request.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { heldDisk } from '../../support/memory-store.ts';
+import { apiOf } from '../../support/http/request.ts';
 
 /** Every request whose answer begins only once something was read, and that then may last. */
 const lasting: [request: string, path: (ids: Ids) => string][] = [

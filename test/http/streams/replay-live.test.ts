@@ -6,9 +6,9 @@ import type { AgentSink } from '../../../src/providers/provider.ts';
 import { type TestRuntime, withRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider, type ScriptedTurn } from '../../support/scripted-provider.ts';
 import { openSession, send } from '../../support/turns.ts';
-import { openStream, type Stream } from '../support/stream.ts';
-import { apiOf } from '../support/request.ts';
-import { expectEventually } from '../../unit/support/expect-eventually.ts';
+import { openStream, type Stream } from '../../support/http/stream.ts';
+import { apiOf } from '../../support/http/request.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
 
 const WRITERS = 20;
 const ROUNDS = 40;

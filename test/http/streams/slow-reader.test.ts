@@ -8,9 +8,9 @@ import {
   scriptedProvider,
 } from '../../support/scripted-provider.ts';
 import { openSession, send } from '../../support/turns.ts';
-import { ManualClock } from '../../unit/support/manual-clock.ts';
-import { openStream } from '../support/stream.ts';
-import { expectEventually } from '../../unit/support/expect-eventually.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { openStream } from '../../support/http/stream.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
 
 const PIECE = 'x'.repeat(30 * 1024);
 

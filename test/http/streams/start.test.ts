@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { type TestRuntime, withRuntime } from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
 import { openSession } from '../../support/turns.ts';
-import { apiOf, send } from '../support/request.ts';
-import { openStream, type StreamOptions } from '../support/stream.ts';
+import { apiOf, send } from '../../support/http/request.ts';
+import { openStream, type StreamOptions } from '../../support/http/stream.ts';
 
 /** Runs `check` with ten events in the log: two of the start, eight sessions. */
 function withTenEvents(

@@ -1,6 +1,0 @@
-// Writes src/api/openapi.yaml from the endpoint table. A test fails when it was forgotten.
-import { readFileSync, writeFileSync } from 'node:fs';
-import { openApiYaml } from '../src/api/openapi.ts';
-
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-writeFileSync(new URL('../src/api/openapi.yaml', import.meta.url), openApiYaml(version));

@@ -1,0 +1,203 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '../../src/errors.ts';
+import { errorBody, unauthorizedBody } from '../../src/api/common.ts';
+import type { Endpoint } from '../../src/api/endpoint.ts';
+import { refusals, statusOf } from '../../src/api/refusals.ts';
+
+/** What operations share, by name. */
+export interface Components {
+  schemas: Record<string, Record<string, unknown>>;
+  responses: Record<string, object>;
+}
+
+type Describe = (schema: z.ZodType) => Record<string, unknown>;
+
+const text = { type: 'string' };
+const seq = { type: 'integer', minimum: 0 };
+
+/** The headers of answers. */
+export const answerHeaders = {
+  'X-Request-Id': {
+    description: 'The X-Request-Id of the request, or one that was made for it.',
+    required: true,
+    schema: text,
+  },
+  'X-Epoch': {
+    description: 'Identifies the event log: new whenever the log is.',
+    required: true,
+    schema: text,
+  },
+  'X-Seq': {
+    description: 'The seq as of which the answer is true: follow events after it to miss nothing.',
+    required: true,
+    schema: seq,
+  },
+  'X-Next-Cursor': {
+    description: 'Where the next page begins; absent on the last one.',
+    schema: text,
+  },
+  'X-Next-After-Seq': {
+    description: 'The after_seq of the next page; absent on the last one.',
+    schema: seq,
+  },
+  'X-Trimmed-Seq': {
+    description: 'Retention took events after the after_seq that was asked for, up to this one.',
+    schema: seq,
+  },
+  'Idempotency-Replayed': {
+    description: 'The request was carried out before, and this is the stored answer.',
+    schema: { const: 'true' },
+  },
+};
+
+/** Every answer of an endpoint by its status: its success, and what it may refuse with. */
+export function answersOf(
+  endpoint: Endpoint,
+  components: Components,
+  describe: Describe,
+): Record<string, object> {
+  const codes = codesOf(endpoint);
+  const ownStatus = (code: ErrorCode) => statusOf(code, endpoint.statuses);
+  const statuses = [...new Set(codes.map(ownStatus))].toSorted((a, b) => a - b);
+  return {
+    [endpoint.status]: success(endpoint, describe),
+    ...Object.fromEntries(
+      statuses.map((status) => {
+        const given = codes.filter((code) => ownStatus(code) === status);
+        return [status, shared(given, refusal(status, given, endpoint, describe), components)];
+      }),
+    ),
+  };
+}
+
+function success(endpoint: Endpoint, describe: Describe): object {
+  const { method, access, query, status, answers } = endpoint;
+  // Whoever has no token is not told how much happens here.
+  const isOpen = access === 'public';
+  const headers = [
+    'X-Request-Id',
+    ...(isOpen ? [] : ['X-Epoch']),
+    ...(!isOpen && (method === 'GET' || answers === 'bytes') ? ['X-Seq'] : []),
+    ...('cursor' in query ? ['X-Next-Cursor'] : []),
+    ...('after_seq' in query && answers === 'json' ? ['X-Next-After-Seq', 'X-Trimmed-Seq'] : []),
+    ...(takesKey(endpoint) ? ['Idempotency-Replayed'] : []),
+  ];
+  return {
+    description: { 200: 'Done.', 202: 'Accepted; it is not over yet.', 204: 'Done.' }[status],
+    headers: referred(headers),
+    ...(status === 204 ? {} : { content: contentOf(endpoint, describe) }),
+  };
+}
+
+function contentOf(endpoint: Endpoint, describe: Describe): Record<string, object> {
+  const { answers, response } = endpoint;
+  switch (answers) {
+    case 'json':
+      return { 'application/json': { schema: describe(response) } };
+    case 'stream':
+      return { 'text/event-stream': { schema: framesOf(endpoint, describe) } };
+    case 'text': {
+      const { contentType, isObject } = response.meta() ?? {};
+      return { [String(contentType)]: { schema: isObject ? { type: 'object' } : text } };
+    }
+    case 'bytes': {
+      const contentMediaType = 'application/octet-stream';
+      return { [contentMediaType]: { schema: { ...text, contentMediaType } } };
+    }
+  }
+}
+
+/** A stream is text that holds frames, whose data is text that holds a record. */
+function framesOf({ response, frames }: Endpoint, describe: Describe): object {
+  const frame = (properties: object, record: z.ZodType) => {
+    const contentSchema = describe(record);
+    const data = { ...text, contentMediaType: 'application/json', contentSchema };
+    return {
+      type: 'object',
+      properties: { ...properties, data },
+      required: [...Object.keys(properties), 'data'],
+      additionalProperties: false,
+    };
+  };
+  const id = { ...text, pattern: '^\\d+$', description: 'Where to go on: the Last-Event-ID.' };
+  const others = Object.entries(frames).map(([event, record]) =>
+    frame({ event: { const: event } }, record),
+  );
+  return {
+    ...text,
+    description:
+      'Server-Sent Events: `retry: 1000`, then frames; every 10 seconds a comment `: ping`, with the newest seq.',
+    contentMediaType: 'text/event-stream',
+    contentSchema: {
+      type: 'array',
+      items: { anyOf: [frame({ id, event: text }, response), ...others] },
+    },
+  };
+}
+
+/** What it may refuse with, the usual and its own. */
+function codesOf(endpoint: Endpoint): ErrorCode[] {
+  const { method, access, answers, errors } = endpoint;
+  const isOpen = access === 'public';
+  const changes = method !== 'GET';
+  return [
+    ...new Set<ErrorCode>([
+      'invalid',
+      ...(isOpen ? [] : (['unauthorized'] as const)),
+      'forbidden_host',
+      'forbidden_origin',
+      // Of a token that may only read, or that opens the tools alone.
+      ...(isOpen || (access === 'gateway' && !changes) ? [] : (['forbidden_scope'] as const)),
+      ...errors,
+      ...(takesKey(endpoint) ? (['idempotency_conflict'] as const) : []),
+      ...(changes ? (['payload_too_large', 'unsupported_media_type'] as const) : []),
+      ...(answers === 'stream' ? (['too_many'] as const) : []),
+      'internal',
+      ...(isOpen ? [] : (['storage_full', 'storage_damaged'] as const)),
+      ...(changes ? (['shutting_down'] as const) : []),
+    ]),
+  ];
+}
+
+function refusal(
+  status: number,
+  codes: readonly ErrorCode[],
+  endpoint: Endpoint,
+  describe: Describe,
+): object {
+  const schema =
+    status === 401
+      ? describe(unauthorizedBody)
+      : { ...describe(errorBody), type: 'object', properties: { code: { enum: codes } } };
+  return {
+    description: codes.map((code) => `\`${code}\`: ${refusals[code].when}.`).join('\n'),
+    headers: referred([
+      'X-Request-Id',
+      ...(status === 409 && takesKey(endpoint) ? ['Idempotency-Replayed'] : []),
+    ]),
+    content: { 'application/json': { schema } },
+  };
+}
+
+/** A refusal that several endpoints have is said once; one with codes of an endpoint's own, beside it. */
+function shared(codes: readonly ErrorCode[], answer: object, { responses }: Components): object {
+  if (codes.length > 3) return answer;
+  const name = codes.map(capitalised).join('Or');
+  responses[name] ??= answer;
+  return { $ref: `#/components/responses/${name}` };
+}
+
+function capitalised(code: string): string {
+  return code.replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function referred(headers: readonly string[]): Record<string, object> {
+  return Object.fromEntries(
+    headers.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+  );
+}
+
+/** Whether an endpoint keeps its answers for an Idempotency-Key. */
+export function takesKey({ method, secret, access }: Endpoint): boolean {
+  return method === 'POST' && !secret && access !== 'gateway';
+}

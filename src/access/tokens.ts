@@ -1,0 +1,184 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { BodyOf, QueryOf } from '../api/endpoint.ts';
+import {
+  API_TOKEN_ID,
+  type CreatedToken,
+  type createToken,
+  type listTokens,
+  type Token,
+  type TokenScope,
+} from '../api/tokens.ts';
+import { AppError } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
+import { type Ids, newSecret } from '../lib/ids.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Database } from '../store/database.ts';
+import type { RecordPage } from '../store/records.ts';
+import { type StoredToken, TokenStore } from './token-store.ts';
+
+/** All of them are in memory. */
+const MAX_TOKENS = 1000;
+/** Tells people, and scanners for leaked secrets, what they have found. */
+const SECRET_PREFIX = 'cadre_';
+/** What has expired is looked for at least this often: a timer does not know that the wall clock was set. */
+const LOOK_EVERY_MS = 60_000;
+
+/** A token in force. */
+interface InForce {
+  id: string;
+  scope: TokenScope;
+  /** Wall time in Unix milliseconds; null: never. */
+  expiresAt: number | null;
+  end: AbortController;
+}
+
+/** Who was given a token, under which id, and what for. */
+export interface TokenHolder {
+  /** Names the holder in the log and in `decided_by`; tells nothing of the secret. */
+  id: string;
+  scope: TokenScope;
+  /** Aborts when the token is good no more: revoked, replaced or expired. What lasts ends then. */
+  ended: AbortSignal;
+}
+
+/** The API token and the tokens beside it. Of the secrets of those only digests are kept. */
+export class TokenService implements Disposable {
+  readonly #db: Database;
+  readonly #store: TokenStore;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #logger: Logger;
+  readonly #apiToken: () => string;
+  #api: { digest: Buffer; end: AbortController };
+  /** By the digest of the secret: no request waits for the database to be let in. */
+  readonly #inForce = new Map<string, InForce>();
+  #looking: Disposable | undefined;
+
+  constructor(given: {
+    db: Database;
+    clock: Clock;
+    ids: Ids;
+    logger: Logger;
+    /** The API token just now. */
+    apiToken: () => string;
+  }) {
+    this.#db = given.db;
+    this.#store = new TokenStore(given.db);
+    this.#clock = given.clock;
+    this.#ids = given.ids;
+    this.#logger = given.logger;
+    this.#apiToken = given.apiToken;
+    this.#api = { digest: sha256(given.apiToken()), end: new AbortController() };
+    for (const token of this.#db.peek(() => this.#store.all())) this.#add(token);
+    this.#endExpired();
+  }
+
+  /** Who was given a secret; null where nobody was, or its time is up. */
+  holderOf(secret: string): TokenHolder | null {
+    const digest = sha256(secret);
+    // Digests have one length, so the comparison tells nothing of the token's.
+    if (timingSafeEqual(digest, this.#api.digest))
+      return { id: API_TOKEN_ID, scope: 'admin', ended: this.#api.end.signal };
+    // How long a look-up takes may tell of the digest, and a digest leads to no secret.
+    const found = this.#inForce.get(digest.toString('hex'));
+    if (!found || this.#hasExpired(found)) return null;
+    return { id: found.id, scope: found.scope, ended: found.end.signal };
+  }
+
+  /** Takes over the API token that the configuration has now. Another one ends what was opened with the last. */
+  apiTokenChanged(): void {
+    const digest = sha256(this.#apiToken());
+    if (timingSafeEqual(digest, this.#api.digest)) return;
+    const { end } = this.#api;
+    this.#api = { digest, end: new AbortController() };
+    end.abort();
+  }
+
+  /** Makes a token. Throws `conflict` where as many are in force as there may be. */
+  async create(body: BodyOf<typeof createToken>): Promise<CreatedToken> {
+    const { name, scope, expires_in_ms } = body;
+    const secret = SECRET_PREFIX + newSecret();
+    const secret_sha256 = sha256(secret).toString('hex');
+    const created_at = this.#clock.now();
+    const expires_at = expires_in_ms ? created_at + expires_in_ms : null;
+    const token = { id: this.#ids.next('tok'), name, scope, created_at, expires_at };
+    await this.#db.transact(() => {
+      this.#makeRoom();
+      this.#store.insert({ ...token, secret_sha256 });
+    });
+    this.#add({ ...token, secret_sha256 });
+    this.#endExpired();
+    this.#logger.info({ token_id: token.id, name, scope, expires_at }, 'a token was made');
+    return { ...token, secret };
+  }
+
+  list({ limit, cursor }: QueryOf<typeof listTokens>): Promise<RecordPage<Token>> {
+    return this.#db.read(() => {
+      const { records, nextCursor } = this.#store.page(limit, cursor);
+      return { records: records.map(withoutDigest), nextCursor };
+    });
+  }
+
+  /** Revokes a token: from the answer on it opens nothing, and its streams end. Throws `not_found`. */
+  async delete(id: string): Promise<Token> {
+    const stored = await this.#db.transact(() => this.#store.delete(id));
+    this.#end(stored.secret_sha256);
+    const { name, scope } = stored;
+    this.#logger.info({ token_id: id, name, scope }, 'a token was revoked');
+    return withoutDigest(stored);
+  }
+
+  [Symbol.dispose](): void {
+    this.#looking?.[Symbol.dispose]();
+  }
+
+  /** Tokens that have expired are listed until their place is needed. */
+  #makeRoom(): void {
+    if (this.#store.count() < MAX_TOKENS) return;
+    const now = this.#clock.now();
+    const expired = this.#store.all().filter(({ expires_at }) => (expires_at ?? now + 1) <= now);
+    for (const { id } of expired) this.#store.delete(id);
+    if (expired.length > 0) return;
+    throw new AppError(
+      'conflict',
+      `there are ${MAX_TOKENS} tokens, which is the most there may be: revoke some that are not needed`,
+    );
+  }
+
+  #add({ id, scope, expires_at: expiresAt, secret_sha256 }: StoredToken): void {
+    this.#inForce.set(secret_sha256, { id, scope, expiresAt, end: new AbortController() });
+  }
+
+  #end(digest: string): void {
+    this.#inForce.get(digest)?.end.abort();
+    this.#inForce.delete(digest);
+  }
+
+  #hasExpired({ expiresAt }: InForce): boolean {
+    return expiresAt !== null && expiresAt <= this.#clock.now();
+  }
+
+  /** Ends what has expired, and comes back when the next one does. */
+  #endExpired(): void {
+    this.#looking?.[Symbol.dispose]();
+    let next = Infinity;
+    for (const [digest, token] of this.#inForce) {
+      if (token.expiresAt === null) continue;
+      if (!this.#hasExpired(token)) next = Math.min(next, token.expiresAt);
+      else {
+        this.#end(digest);
+        this.#logger.info({ token_id: token.id }, 'a token has expired');
+      }
+    }
+    const wait = Math.min(next - this.#clock.now(), LOOK_EVERY_MS);
+    this.#looking = next < Infinity ? this.#clock.after(wait, () => this.#endExpired()) : undefined;
+  }
+}
+
+function withoutDigest({ secret_sha256: _digest, ...token }: StoredToken): Token {
+  return token;
+}
+
+function sha256(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest();
+}

@@ -1,0 +1,39 @@
+import type { Database } from '../store/database.ts';
+import type { AppendedEntry } from '../events/log.ts';
+
+/** What a kind of event tells of, by its first word; a group has the name of that word where it is not here. */
+const groups: Record<string, string> = {
+  storage: 'runtime',
+  message: 'output',
+  reasoning: 'output',
+  tool: 'output',
+  plan: 'output',
+  usage: 'output',
+  delivery: 'team',
+};
+
+/** How many events have reached the disk since the start, by kind. */
+export class EventTally {
+  readonly #counts = new Map<string, number>();
+
+  constructor(db: Database) {
+    db.onDurable((items) => {
+      for (const { kind } of items as AppendedEntry[]) this.#counts.set(kind, this.of(kind) + 1);
+    });
+  }
+
+  of(kind: string): number {
+    return this.#counts.get(kind) ?? 0;
+  }
+
+  /** By the groups of the kinds that there were. */
+  byGroup(): Record<string, number> {
+    const found: Record<string, number> = {};
+    for (const [kind, count] of this.#counts) {
+      const word = kind.split('.')[0] ?? '';
+      const group = groups[word] ?? word;
+      found[group] = (found[group] ?? 0) + count;
+    }
+    return found;
+  }
+}

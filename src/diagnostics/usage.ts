@@ -1,0 +1,84 @@
+import path from 'node:path';
+import type { StorageDiagnostics, StorageFigures } from '../api/runtime.ts';
+import type { Clock } from '../lib/clock.ts';
+import { bytesIn } from '../lib/directory-size.ts';
+import type { Database } from '../store/database.ts';
+import { TableSizes } from '../store/measure.ts';
+import type { Statement } from '../store/statement.ts';
+import type { RetentionSettings, StorageBudget } from '../retention/budget.ts';
+
+/** What was counted is told again for so long. */
+const COUNTED_FOR_MS = 60_000;
+
+type Counted = Pick<
+  StorageDiagnostics,
+  'counted_at' | 'tables' | 'blobs_bytes' | 'logs_bytes' | 'oldest_seq'
+>;
+
+/** What is stored, and how much room it takes. */
+export class StorageUsage {
+  readonly #db: Database;
+  readonly #directory: string;
+  readonly #clock: Clock;
+  readonly #budget: StorageBudget;
+  readonly #settings: () => RetentionSettings;
+  /** Made when it is first asked for: a start need not look at every table. */
+  #tables: TableSizes | undefined;
+  readonly #oldest: Statement<[number | null]>;
+  #counted: { at: number; what: Promise<Counted> } | undefined;
+
+  constructor(given: {
+    db: Database;
+    directory: string;
+    clock: Clock;
+    budget: StorageBudget;
+    settings: () => RetentionSettings;
+  }) {
+    this.#db = given.db;
+    this.#directory = given.directory;
+    this.#clock = given.clock;
+    this.#budget = given.budget;
+    this.#settings = given.settings;
+    this.#oldest = given.db.prepare(
+      `SELECT min(seq) FROM (SELECT (SELECT min(seq) FROM events) AS seq
+       UNION ALL SELECT (SELECT min(seq) FROM deltas))`,
+    );
+  }
+
+  /** What is known without counting. */
+  figures(): StorageFigures {
+    const { max_bytes, min_free_bytes } = this.#settings();
+    const { usedBytes, databaseBytes, databaseFreeBytes, diskFreeBytes } = this.#budget;
+    return {
+      latest_seq: this.#db.durableSeq,
+      database_bytes: databaseBytes,
+      free_bytes_in_database: databaseFreeBytes,
+      wal_bytes: this.#db.walBytes,
+      budget: { max_bytes, used_bytes: usedBytes },
+      disk_free_bytes: diskFreeBytes,
+      min_free_bytes,
+    };
+  }
+
+  /** All of it; what has to be counted may be a minute old. */
+  async diagnostics(): Promise<StorageDiagnostics> {
+    const now = this.#clock.monotonic();
+    if (!this.#counted || now - this.#counted.at >= COUNTED_FOR_MS) {
+      this.#counted = { at: now, what: this.#count() };
+      this.#counted.what.catch(() => (this.#counted = undefined));
+    }
+    const counted = await this.#counted.what;
+    return { ...this.figures(), ...counted };
+  }
+
+  async #count(): Promise<Counted> {
+    this.#tables ??= new TableSizes(this.#db);
+    return {
+      tables: await this.#tables.measure(),
+      blobs_bytes: await bytesIn(path.join(this.#directory, 'blobs')),
+      logs_bytes: await bytesIn(path.join(this.#directory, 'logs')),
+      oldest_seq: await this.#db.read(() => this.#oldest.get()?.[0] ?? null),
+      counted_at: this.#clock.now(),
+    };
+  }
+}

@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '../lib/clock.ts';
+import type { Database } from './database.ts';
+import type { Statement } from './statement.ts';
+import { AppError } from '../errors.ts';
+
+const KEPT_MS = 24 * 60 * 60 * 1000;
+
+/** A request that was given a key, and what it may say of itself: equal requests have equal fingerprints. */
+export interface KeyedRequest {
+  key: string;
+  fingerprint: string;
+}
+
+/** Keeps the answer of a keyed request in the transaction that makes its effect; does nothing for others. */
+export type Keep = (answer: unknown) => void;
+
+/** What a repeated request gets: the first one's answer. */
+export interface KeptAnswer {
+  status: number;
+  text: string;
+}
+
+/** Answers kept under an Idempotency-Key: the effect and its answer are one transaction, so neither is there alone. */
+export class KeptAnswers {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #get: Statement<
+    [fingerprint: string, status: number, answer: string, createdAt: number]
+  >;
+  readonly #put: Statement;
+  readonly #trim: Statement;
+  readonly #underWay = new Map<string, Promise<void>>();
+
+  constructor({ db, clock }: { db: Database; clock: Clock }) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#get = db.prepare(
+      'SELECT fingerprint, status, answer, created_at FROM idempotency WHERE key = ?',
+    );
+    this.#put = db.prepare(
+      'INSERT OR REPLACE INTO idempotency (key, fingerprint, status, answer, created_at) VALUES (?, ?, ?, ?, ?)',
+    );
+    this.#trim = db.prepare(
+      'DELETE FROM idempotency WHERE key IN (SELECT key FROM idempotency WHERE created_at < ? LIMIT 100)',
+    );
+  }
+
+  /**
+   * Runs a request once. A repeated one gets the kept answer, a simultaneous one waits for it. `work` calls
+   * `keep` in the transaction of its effect; the answer of one that has none is kept after it, and so is a
+   * refusal that `refusalOf` wants to be repeated. `cutOff` is what it gets where a crash comes between: without
+   * one the request runs again then.
+   * Throws `idempotency_conflict` where the key was used for another request.
+   */
+  async once<T>(
+    request: KeyedRequest,
+    status: number,
+    work: (keep: Keep) => Promise<T>,
+    refusalOf: (error: unknown) => KeptAnswer | null,
+    cutOff?: KeptAnswer,
+  ): Promise<{ kept: KeptAnswer } | { value: T }> {
+    while (this.#underWay.has(request.key)) await this.#underWay.get(request.key);
+    const done = Promise.withResolvers<void>();
+    this.#underWay.set(request.key, done.promise);
+    try {
+      const kept = await this.#db.read(() => this.#find(request));
+      if (kept) return { kept };
+      if (cutOff) await this.#keep(request, cutOff);
+      let isKept = false;
+      const value = await this.#orKeepRefusal(request, refusalOf, () =>
+        work((answer) => {
+          isKept = true;
+          this.#store(request, { status, text: JSON.stringify(answer) });
+        }),
+      );
+      if (!isKept) await this.#keep(request, { status, text: JSON.stringify(value) });
+      return { value };
+    } finally {
+      this.#underWay.delete(request.key);
+      done.resolve();
+    }
+  }
+
+  async #orKeepRefusal<T>(
+    request: KeyedRequest,
+    refusalOf: (error: unknown) => KeptAnswer | null,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (refusal) await this.#keep(request, refusal);
+      throw error;
+    }
+  }
+
+  async #keep(request: KeyedRequest, answer: KeptAnswer): Promise<void> {
+    await this.#db.transact(() => this.#store(request, answer));
+  }
+
+  /** Forgets what is older than a day, some at a time; answers whether there may be more. */
+  trim(): Promise<boolean> {
+    return this.#db.transact(() => this.#trim.run(this.#clock.now() - KEPT_MS) === 100);
+  }
+
+  #find({ key, fingerprint }: KeyedRequest): KeptAnswer | null {
+    const row = this.#get.get(key);
+    if (!row || row[3] < this.#clock.now() - KEPT_MS) return null;
+    if (row[0] === fingerprint) return { status: row[1], text: row[2] };
+    throw new AppError(
+      'idempotency_conflict',
+      'this Idempotency-Key was used for another request within 24 h: use a new key for each request',
+    );
+  }
+
+  #store({ key, fingerprint }: KeyedRequest, { status, text }: KeptAnswer): void {
+    this.#put.run(key, fingerprint, status, text, this.#clock.now());
+  }
+}
+
+/**
+ * What stands for some JSON values as a key or a fingerprint, without telling them. Objects that differ only in the
+ * order of their keys are the same value.
+ */
+export function digestOf(...parts: unknown[]): string {
+  return createHash('sha256').update(canonicalJson(parts)).digest('base64url');
+}
+
+/** JSON with the keys of each object in order. Values are nested no deeper than the bodies that the server reads. */
+function canonicalJson(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value ?? null);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  const entries = Object.entries(value).filter(([, part]) => part !== undefined);
+  const sorted = entries.toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return `{${sorted.map(([key, part]) => `${JSON.stringify(key)}:${canonicalJson(part)}`).join(',')}}`;
+}
+
+/** For requests without a key. */
+export const keepNothing: Keep = () => undefined;

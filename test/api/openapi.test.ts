@@ -1,0 +1,335 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { parse } from 'yaml';
+import type { Endpoint } from '../../src/api/endpoint.ts';
+import { openApiYaml } from '../../scripts/openapi/document.ts';
+import { AppError, type ErrorCode } from '../../src/errors.ts';
+import { errorReply } from '../../src/http/errors.ts';
+import { version } from '../../src/lib/self.ts';
+import { withRuntime } from '../support/runtime.ts';
+import { openApi } from '../support/http/openapi-document.ts';
+import { send, table } from '../support/http/request.ts';
+
+const file = readFileSync(new URL('../../src/api/openapi.yaml', import.meta.url), 'utf8');
+
+type Schema = Record<string, unknown>;
+interface Parameter {
+  name: string;
+  in: string;
+  required: boolean;
+  description: string;
+  schema: Schema;
+}
+interface Answer {
+  description: string;
+  headers: Record<string, { $ref: string }>;
+  content?: Record<string, { schema: Schema }>;
+}
+interface Operation {
+  operationId: string;
+  tags: string[];
+  summary: string;
+  security?: object[];
+  parameters: Parameter[];
+  requestBody?: { required: boolean; content: Record<string, { schema: Schema }> };
+  responses: Record<string, Answer>;
+}
+const document = parse(file) as {
+  openapi: string;
+  info: { title: string; version: string };
+  servers: { url: string; description: string }[];
+  tags: { name: string; description: string }[];
+  paths: Record<string, Record<string, Operation>>;
+  components: {
+    schemas: Record<string, Schema>;
+    headers: Record<string, object>;
+    securitySchemes: object;
+  };
+  security: object[];
+};
+/** Every operation, with its endpoint, and with what it refers to among parameters and answers in its place. */
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, written]) => {
+    const request = `${method.toUpperCase()} ${path}`;
+    const endpoint = table.find((one) => one.request === request)?.endpoint as Endpoint;
+    const operation: Operation = {
+      ...written,
+      parameters: written.parameters.map((one) => resolved(one)),
+      responses: Object.fromEntries(
+        Object.entries(written.responses).map(([status, answer]) => [status, resolved(answer)]),
+      ),
+    };
+    return { path, method, request, endpoint, operation };
+  }),
+);
+
+describe('openapi.yaml', () => {
+  test('is what the endpoint table says: run scripts/openapi.mjs after changing it.', () => {
+    expect(file).toBe(openApiYaml(version));
+  });
+
+  test('is what the server serves, to anybody, as YAML.', () =>
+    withRuntime(async ({ url }) => {
+      const reply = await send(url, { path: '/openapi.yaml' });
+      expect(reply.status).toBe(200);
+      expect(reply.headers['content-type']).toBe('application/yaml; charset=utf-8');
+      expect(reply.text).toBe(file);
+    }));
+
+  test('is OpenAPI 3.1 with a name, a version and the bearer scheme.', () => {
+    expect(document.openapi).toMatch(/^3\.1\.\d+$/);
+    expect(document.info).toMatchObject({ title: 'cadre', version });
+    expect(document.components.securitySchemes).toEqual({
+      token: { type: 'http', scheme: 'bearer' },
+    });
+    expect(document.security).toEqual([{ token: [] }]);
+  });
+
+  test('has every endpoint under its method and path, and nothing else.', () => {
+    expect(
+      operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`).toSorted(),
+    ).toEqual(table.map(({ request }) => request).toSorted());
+  });
+
+  test('is valid OpenAPI 3.1, with no field that there is not.', () => {
+    expect(openApi.safeParse(document).error?.issues ?? []).toEqual([]);
+  });
+
+  test('gives each operation an id of its own, a summary, and a tag that is described.', () => {
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    const tags = document.tags.map(({ name }) => name);
+    for (const { operation } of operations) {
+      expect(operation.operationId).toMatch(/^[a-z][A-Za-z]+$/);
+      expect(operation.summary).not.toBe('');
+      expect(operation.tags).toHaveLength(1);
+      expect(tags).toContain(operation.tags[0]);
+    }
+    for (const tag of tags)
+      expect(operations.map(({ operation }) => operation.tags[0])).toContain(tag);
+  });
+
+  test('describes each parameter, and names those of a path once, as required, and no other.', () => {
+    for (const { path, operation } of operations) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const named = operation.parameters.filter((one) => one.in === 'path');
+      expect(named.map(({ name }) => name)).toEqual(inPath);
+      expect(named.every(({ required }) => required)).toBe(true);
+      const places = operation.parameters.map((one) => `${one.in} ${one.name}`);
+      expect(new Set(places).size).toBe(places.length);
+      for (const { name, description } of operation.parameters)
+        expect([path, name, description]).toEqual([path, name, expect.stringMatching(/\.$/)]);
+    }
+  });
+
+  test('describes every answer: one success, with its status and body, and refusals with their codes.', () => {
+    for (const { request, endpoint, operation } of operations) {
+      const [success, ...refusals] = Object.entries(operation.responses);
+      expect([request, success?.[0]]).toEqual([request, String(endpoint.status)]);
+      expect(Object.keys(success?.[1].content ?? {})).toHaveLength(endpoint.status === 204 ? 0 : 1);
+      for (const [status, { description, content }] of refusals) {
+        const codes = codesIn(description);
+        expect(codes).not.toEqual([]);
+        for (const code of codes)
+          expect([code, statusOf(code, endpoint)]).toEqual([code, Number(status)]);
+        expect(Object.keys(content ?? {})).toEqual(['application/json']);
+      }
+      const told = refusals.flatMap(([, { description }]) => codesIn(description));
+      expect(told).toEqual(expect.arrayContaining(['invalid', 'internal', ...endpoint.errors]));
+    }
+  });
+
+  test('says which headers an answer has: of a page, of a replay, of a repeated request.', () => {
+    const headersOf = (id: string, status = '200') =>
+      Object.keys(
+        operations.find(({ operation }) => operation.operationId === id)?.operation.responses[
+          status
+        ]?.headers ?? {},
+      );
+    expect(headersOf('getVersion')).toEqual(['X-Request-Id', 'X-Epoch', 'X-Seq']);
+    expect(headersOf('listTurns')).toEqual(['X-Request-Id', 'X-Epoch', 'X-Seq', 'X-Next-Cursor']);
+    expect(headersOf('replayEvents').slice(3)).toEqual(['X-Next-After-Seq', 'X-Trimmed-Seq']);
+    expect(headersOf('createSession')).toEqual(['X-Request-Id', 'X-Epoch', 'Idempotency-Replayed']);
+    expect(headersOf('createToken')).toEqual(['X-Request-Id', 'X-Epoch']);
+    expect(headersOf('sendTurn', '409')).toEqual(['X-Request-Id', 'Idempotency-Replayed']);
+  });
+
+  test('says where an Idempotency-Key is taken: on each POST whose answer holds no secret, and that has no invocation_id.', () => {
+    for (const { request, endpoint, operation } of operations) {
+      const takes = operation.parameters.some(({ name }) => name === 'Idempotency-Key');
+      const { method, secret, access } = endpoint;
+      const should = method === 'POST' && !secret && access !== 'gateway';
+      expect([request, takes]).toEqual([request, should]);
+    }
+  });
+
+  test('says that a body may be left out exactly where {} is one.', () => {
+    for (const { request, endpoint, operation } of operations) {
+      const mayBeEmpty = endpoint.body?.safeParse({}).success;
+      const required = endpoint.body ? !mayBeEmpty : undefined;
+      expect([request, operation.requestBody?.required]).toEqual([request, required]);
+    }
+  });
+
+  test('says what the frames of a stream hold.', () => {
+    const streams = operations.filter(({ endpoint }) => endpoint.answers === 'stream');
+    expect(streams.length).toBeGreaterThan(1);
+    for (const { endpoint, operation } of streams) {
+      const { schema = {} } = operation.responses['200']?.content?.['text/event-stream'] ?? {};
+      expect(schema).toMatchObject({ type: 'string', contentMediaType: 'text/event-stream' });
+      const { items } = schema.contentSchema as { items: { anyOf: { properties: Schema }[] } };
+      const [record, ...others] = items.anyOf;
+      expect(Object.keys(record?.properties ?? {})).toEqual(['id', 'event', 'data']);
+      expect(others.map(({ properties }) => properties.event)).toEqual(
+        Object.keys(endpoint.frames).map((event) => ({ const: event })),
+      );
+      expect(operation.parameters.map(({ name }) => name)).toContain('Last-Event-ID');
+    }
+  });
+
+  test('says which routes need no token.', () => {
+    const open = operations.filter(({ operation }) => operation.security?.length === 0);
+    expect(open.map(({ path }) => path)).toEqual(['/health', '/openapi.yaml']);
+  });
+
+  test('resolves every $ref, uses every component, and leaves no $defs or $schema behind.', () => {
+    const refs = new Set<string>();
+    walk(document, ({ $ref }) => void (typeof $ref === 'string' && refs.add($ref)));
+    for (const ref of refs) expect([ref, typeof at(ref)]).toEqual([ref, 'object']);
+    const { securitySchemes: _, ...kinds } = document.components;
+    const names = Object.entries(kinds).flatMap(([kind, named]) =>
+      Object.keys(named).map((name) => `#/components/${kind}/${name}`),
+    );
+    expect(names.toSorted()).toEqual([...refs].toSorted());
+    expect(file).not.toMatch(/\$defs|\$schema/);
+  });
+
+  test('describes what each of its schemas is.', () => {
+    for (const [name, { description }] of Object.entries(document.components.schemas))
+      expect([name, description]).toEqual([name, expect.stringMatching(/\.$/)]);
+  });
+
+  test('each schema is JSON Schema of the dialect of 3.1, with no keyword that there is not.', () => {
+    const compiler = new Ajv2020({ strictSchema: true, allowUnionTypes: true, formats });
+    // The one keyword that OpenAPI adds: ajv's own reading of it takes no $ref.
+    compiler.addVocabulary(['components', 'discriminator']);
+    compiler.addSchema({ components: document.components }, 'openapi.yaml');
+    for (const schema of allSchemas()) {
+      const absolute = JSON.stringify(schema).replaceAll('"#/', '"openapi.yaml#/');
+      expect(compiler.validateSchema(schema)).toBe(true);
+      expect(compiler.compile(JSON.parse(absolute) as object)).toBeTypeOf('function');
+    }
+  });
+
+  test('says what a request may hold strictly, and what an answer holds loosely.', () => {
+    for (const { operation } of operations) {
+      const body = operation.requestBody?.content['application/json']?.schema;
+      if (body)
+        expect(resolved(body)).toMatchObject({ type: 'object', additionalProperties: false });
+    }
+    expect(document.components.schemas.Session).toMatchObject({ additionalProperties: {} });
+    expect(document.components.schemas.Error).toMatchObject({ required: ['error', 'code'] });
+  });
+
+  test('names the server that it came from first, so that a client of one does not speak to another.', () => {
+    expect(document.servers.map(({ url }) => url)).toEqual(['/', 'http://127.0.0.1:7433']);
+  });
+
+  test('gives a name to each body, each answer and each alternative that has fields, for generators to use.', () => {
+    const hasFields = (schema: Schema) => Object.keys(schema.properties ?? {}).length > 0;
+    for (const { request, operation } of operations) {
+      const body = operation.requestBody?.content['application/json']?.schema ?? {};
+      const answer = operation.responses['200']?.content?.['application/json']?.schema ?? {};
+      expect([request, hasFields(body), hasFields(answer)]).toEqual([request, false, false]);
+    }
+    walk(document.components.schemas, ({ anyOf, oneOf }) => {
+      const alternatives = [anyOf, oneOf].flatMap((one) => (Array.isArray(one) ? one : []));
+      // What only narrows the fields of the object that it stands in has no additionalProperties of its own.
+      const types = (alternatives as Schema[]).filter((one) => 'additionalProperties' in one);
+      expect(types.filter(hasFields)).toEqual([]);
+    });
+  });
+
+  test('tells the alternatives of stored input apart by a discriminator that names each of them.', () => {
+    const { oneOf, discriminator } = document.components.schemas.StoredInputItem as {
+      oneOf: { $ref: string }[];
+      discriminator: { propertyName: string; mapping: Record<string, string> };
+    };
+    const { propertyName, mapping } = discriminator;
+    expect(Object.values(mapping)).toEqual(oneOf.map(({ $ref }) => $ref));
+    for (const [value, ref] of Object.entries(mapping)) {
+      const { properties } = at(ref) as { properties: Record<string, Schema> };
+      expect(properties[propertyName]).toMatchObject({ const: value });
+    }
+  });
+
+  test('says what the server refuses of kinds of events and of a call of a tool.', () => {
+    const compiler = new Ajv2020({ strict: false, formats });
+    compiler.addSchema({ components: document.components }, 'openapi.yaml');
+    const takes = (schema: unknown, value: unknown) =>
+      compiler.validate(
+        JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi.yaml#/')) as object,
+        value,
+      );
+    const kind = operations
+      .find(({ operation }) => operation.operationId === 'replayEvents')
+      ?.operation.parameters.find(({ name }) => name === 'kind')?.schema;
+    expect(
+      [['turn.*'], ['turn.completed'], [''], ['nope'], []].map((one) => takes(kind, one)),
+    ).toEqual([true, true, false, false, false]);
+    const call = document.components.schemas.InvokeToolRequest;
+    const caller = { caller_agent_id: 'sess_1' };
+    expect(takes(call, { ...caller, tool_name: 'cadre_team_status' })).toBe(true);
+    expect(takes(call, { ...caller, tool_name: null, toolName: 'cadre_team_status' })).toBe(true);
+    for (const bad of [
+      {},
+      { tool_name: null },
+      { tool_name: ' ' },
+      { tool_name: null, toolName: null },
+    ])
+      expect([bad, takes(call, { ...caller, ...bad })]).toEqual([bad, false]);
+    expect(takes(call, { tool_name: 'cadre_team_status', callerAgentId: null })).toBe(false);
+  });
+});
+
+/** Formats that zod writes; that they are kept is its business. */
+const formats = { base64: true, uri: true } as const;
+
+function allSchemas(): Schema[] {
+  const own = operations.flatMap(({ operation: { parameters, requestBody, responses } }) => [
+    ...parameters.map((one) => one.schema),
+    ...Object.values(requestBody?.content ?? {}).map((one) => one.schema),
+    ...Object.values(responses).flatMap((one) =>
+      Object.values(one.content ?? {}).map((part) => part.schema),
+    ),
+  ]);
+  const all = [...Object.values(document.components.schemas), ...own];
+  // Many are a reference to the same component.
+  return [...new Map(all.map((schema) => [JSON.stringify(schema), schema])).values()];
+}
+
+function resolved<T extends object>(part: T): T {
+  return '$ref' in part ? (at(String(part.$ref)) as T) : part;
+}
+
+function at(ref: string): unknown {
+  return ref
+    .slice(2)
+    .split('/')
+    .reduce<unknown>((found, key) => (found as Schema | undefined)?.[key], document);
+}
+
+function codesIn(description: string): ErrorCode[] {
+  return [...description.matchAll(/^`(\w+)`: /gm)].map(([, code]) => code as ErrorCode);
+}
+
+function statusOf(code: ErrorCode, { statuses }: Endpoint): number {
+  return errorReply(new AppError(code, ''), statuses).status;
+}
+
+function walk(value: unknown, visit: (schema: Schema) => void): void {
+  if (value === null || typeof value !== 'object') return;
+  if (!Array.isArray(value)) visit(value as Schema);
+  for (const part of Object.values(value)) walk(part, visit);
+}

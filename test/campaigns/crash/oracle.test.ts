@@ -1,0 +1,280 @@
+import { describe, expect, it } from 'vitest';
+import type { RuntimeEventRecord } from '../../../src/api/events.ts';
+import type { RecoverySummary } from '../../../src/api/runtime.ts';
+import type { Session, Turn } from '../../../src/api/sessions.ts';
+import { Book } from './book.ts';
+import { judge } from './judge.ts';
+import { checkEqual, checkOrder, Seen } from './oracle.ts';
+import { Stories } from './stories.ts';
+
+const SESSION = 'sess_1';
+const TURN = 'turn_1';
+const ITEM = 'item_1';
+
+/** One turn that says "one two three", as the log has it. */
+function log(): RuntimeEventRecord[] {
+  const turn = { input: [{ type: 'text', text: 'say one two three' }] };
+  return [
+    event(1, 'session.created', { turn_id: null }),
+    event(2, 'turn.accepted', { payload: { turn } }),
+    event(3, 'turn.started'),
+    event(4, 'message.delta', { payload: { item_id: ITEM, offset: 0, text: 'one ' } }),
+    event(6, 'message.delta', { payload: { item_id: ITEM, offset: 4, text: 'two ' } }),
+    event(7, 'message.completed', {
+      payload: { item_id: ITEM, offset: 0, status: 'completed', text: 'one two three' },
+    }),
+    event(8, 'turn.completed'),
+  ];
+}
+
+function event(
+  seq: number,
+  kind: string,
+  more: Partial<RuntimeEventRecord> = {},
+): RuntimeEventRecord {
+  return {
+    seq,
+    id: `evt_${seq}`,
+    kind,
+    scope: 'session',
+    session_id: SESSION,
+    turn_id: TURN,
+    process_id: null,
+    worktree_id: null,
+    team_id: null,
+    created_at: 1,
+    v: 1,
+    payload: {},
+    ...more,
+  };
+}
+
+/** A copy with a change; `at` is an index. */
+function changed(at: number, change: Partial<RuntimeEventRecord>): RuntimeEventRecord[] {
+  return log().map((event, i) => (i === at ? { ...event, ...change } : event));
+}
+
+describe('a reading held against the log', () => {
+  it('is equal when it is the log, with or without the deltas of a closed message', () => {
+    expect(checkEqual('reader', log(), log())).toEqual([]);
+    const compacted = log().filter(({ kind }) => kind !== 'message.delta');
+    expect(checkEqual('reader', log(), compacted)).toEqual([]);
+    expect(checkEqual('reader', compacted, log())).toEqual([]);
+  });
+
+  it('is not equal when an event was lost', () => {
+    const lossy = log().filter(({ seq }) => seq !== 3);
+    expect(checkEqual('reader', lossy, log())).toEqual([
+      'reader: was never shown seq 3 turn.started (evt_3, turn_1)',
+    ]);
+  });
+
+  it('is not equal when it has an event that the log has not', () => {
+    expect(checkEqual('reader', log(), log().slice(0, -1))).toEqual([
+      'reader: was shown seq 8 turn.completed (evt_8, turn_1), the log has not',
+    ]);
+  });
+
+  it('is not equal when an event says something else', () => {
+    expect(checkEqual('reader', changed(6, { payload: { other: true } }), log())).toHaveLength(1);
+  });
+
+  it('is not equal when a delta of an open message was lost', () => {
+    const open = log().slice(0, 5);
+    expect(checkEqual('reader', open.slice(0, 4), open)).toHaveLength(1);
+  });
+
+  it('is out of order when a seq comes twice, or two are exchanged', () => {
+    const [first, second, ...rest] = log() as [RuntimeEventRecord, RuntimeEventRecord];
+    expect(checkOrder('reader', log())).toEqual([]);
+    expect(checkOrder('reader', [first, second, second, ...rest])).toHaveLength(1);
+    expect(checkOrder('reader', [second, first, ...rest])).toHaveLength(1);
+  });
+});
+
+describe('what was ever shown', () => {
+  it('may be shown again, to anybody', () => {
+    const seen = seenAll();
+    expect(log().flatMap((event) => seen.note('another', event))).toEqual([]);
+  });
+
+  it('tells of a seq that is given a second time', () => {
+    expect(seenAll().note('reader', event(8, 'turn.failed', { id: 'evt_other' }))).toHaveLength(1);
+  });
+
+  it('tells of an event that comes back with another seq', () => {
+    expect(seenAll().note('reader', event(9, 'turn.completed', { id: 'evt_8' }))).toHaveLength(1);
+  });
+
+  it('tells of an event that is gone from the log, unless it is a delta of a closed message', () => {
+    const seen = seenAll();
+    expect(seen.missingFrom(log())).toEqual([]);
+    expect(seen.missingFrom(log().filter(({ kind }) => kind !== 'message.delta'))).toEqual([]);
+    expect(seen.missingFrom(log().filter(({ seq }) => seq !== 2))).toHaveLength(1);
+    const unclosed = log().filter(
+      ({ kind }) => kind !== 'message.delta' && kind !== 'message.completed',
+    );
+    expect(seen.missingFrom(unclosed)).toHaveLength(3);
+  });
+
+  it('tells of an event that the log has changed', () => {
+    expect(seenAll().missingFrom(changed(1, { created_at: 2 }))).toHaveLength(1);
+  });
+
+  function seenAll(): Seen {
+    const seen = new Seen();
+    for (const event of log()) expect(seen.note('reader', event)).toEqual([]);
+    return seen;
+  }
+});
+
+describe('the story of a turn', () => {
+  it('is without complaint when the log is as it should be', () => {
+    expect(follow(log())).toEqual([]);
+  });
+
+  it.each([
+    ['no acceptance', log().toSpliced(1, 1)],
+    ['a second acceptance', log().toSpliced(2, 0, ...log().slice(1, 2))],
+    ['a second start', log().toSpliced(3, 0, event(3, 'turn.started'))],
+    ['no start', log().toSpliced(2, 1)],
+    ['a second end', [...log(), event(9, 'turn.failed')]],
+    [
+      'output after the end',
+      [
+        ...log(),
+        event(9, 'message.delta', { payload: { item_id: 'item_2', offset: 0, text: 'x' } }),
+      ],
+    ],
+    ['a message left open', log().toSpliced(5, 1)],
+    ['a hole in the text', log().toSpliced(3, 1)],
+    [
+      'a text that is not what its deltas said',
+      changed(5, { payload: { item_id: ITEM, text: 'one three' } }),
+    ],
+    ['words missing at the end', changed(5, { payload: { item_id: ITEM, text: 'one two ' } })],
+    ['another thing said', log().toSpliced(3, 3)],
+  ])('has a complaint about %s', (_what, events) => {
+    expect(follow(events)).not.toEqual([]);
+  });
+
+  it('lets a failed turn have said only the beginning', () => {
+    const cut = changed(5, { payload: { item_id: ITEM, text: 'one two ' } }).toSpliced(
+      6,
+      1,
+      event(8, 'turn.failed'),
+    );
+    expect(follow(cut)).toEqual([]);
+    const wrong = changed(5, { payload: { item_id: ITEM, text: 'one two two' } }).toSpliced(
+      6,
+      1,
+      event(8, 'turn.failed'),
+    );
+    expect(follow(wrong)).not.toEqual([]);
+  });
+
+  it('does not let a failed turn lose what was shown of it', () => {
+    const lost = changed(5, { payload: { item_id: ITEM, text: 'one ' } });
+    expect(follow(lost.toSpliced(6, 1, event(8, 'turn.failed')))).toEqual([
+      expect.stringContaining('its text is not what its deltas said'),
+    ]);
+  });
+
+  function follow(events: readonly RuntimeEventRecord[]): string[] {
+    const stories = new Stories();
+    return events.flatMap((event) => stories.follow(event));
+  }
+});
+
+describe('the records after a restart', () => {
+  it('are right when all that was acknowledged is there and ended as the log says', () => {
+    expect(verdict({})).toEqual([]);
+    expect(
+      verdict({
+        turn: { status: 'failed', error: { code: 'runtime_restarted', message: '' } },
+        end: 'failed',
+      }),
+    ).toEqual([]);
+  });
+
+  it.each([
+    ['a lost session', { session: null }],
+    ['a lost turn', { turn: null }],
+    ['a session that failed', { session: { status: 'failed' as const } }],
+    [
+      'a session that is at a turn which nobody started',
+      { session: { status: 'running' as const, active_turn_id: 'turn_2' } },
+    ],
+    ['a turn that ended otherwise than the log says', { turn: { status: 'failed' as const } }],
+    [
+      'a turn that failed of something else',
+      {
+        turn: { status: 'failed' as const, error: { code: 'provider_exited', message: '' } },
+        end: 'failed' as const,
+      },
+    ],
+    [
+      'a turn without an end that recovery forgot',
+      { turn: { status: 'running' as const }, end: null },
+    ],
+    ['a turn that is not in the log', { end: undefined, acknowledged: [TURN, 'turn_2'] }],
+    ['a turn that nobody was told of', { acknowledged: [] }],
+    ['the wrong kind of stop', { previousStop: 'none' }],
+  ])('are not right with %s', (_what, doctored) => {
+    expect(verdict(doctored)).not.toEqual([]);
+  });
+
+  function verdict(doctored: {
+    session?: Partial<Session> | null;
+    turn?: Partial<Turn> | null;
+    end?: 'completed' | 'failed' | null | undefined;
+    acknowledged?: string[];
+    previousStop?: string;
+  }): string[] {
+    const {
+      session,
+      turn,
+      end = 'completed',
+      acknowledged = [TURN],
+      previousStop = 'unclean',
+    } = doctored;
+    const events = log().slice(0, -1);
+    if (end) events.push(event(8, `turn.${end}`));
+    const stories = new Stories();
+    for (const one of events) stories.follow(one);
+    const book = new Book();
+    book.askForSession();
+    book.answerSession(SESSION);
+    for (const id of acknowledged) {
+      book.askForTurn(SESSION);
+      book.answerTurn(SESSION, id);
+    }
+    const sessions = new Map<string, Session>();
+    if (session !== null)
+      sessions.set(SESSION, {
+        id: SESSION,
+        status: 'ready',
+        active_turn_id: null,
+        ...session,
+      } as Session);
+    const turns = new Map<string, Turn>();
+    if (turn !== null)
+      for (const id of [TURN, 'turn_2'])
+        turns.set(id, { turn_id: id, status: 'completed', error: null, ...turn } as Turn);
+    const recovery = {
+      previous_stop: 'unclean',
+      turns_failed: [],
+      turns_reconciled: [],
+      sessions_failed: [],
+    };
+    const found = {
+      recovery: recovery as unknown as RecoverySummary,
+      log: events,
+      upTo: 8,
+      sessionLogs: new Map<string, []>(),
+      sessions,
+      turns,
+    };
+    return judge(found, { book, stories, previousStop, atRest: false });
+  }
+});

@@ -1,0 +1,161 @@
+import fs from 'node:fs';
+import type { Item, Session, Turn } from '../../src/api/sessions.ts';
+import { EventLog } from '../../src/events/log.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import { noFailpoints } from '../../src/lib/failpoint.ts';
+import { systemIds } from '../../src/lib/ids.ts';
+import { readAsset } from '../../src/lib/self.ts';
+import { beginTurn, closedSession, endTurn } from '../../src/sessions/session.ts';
+import { SessionStore } from '../../src/sessions/store.ts';
+import { finishTurn, startTurn } from '../../src/sessions/turn.ts';
+import { Database } from '../../src/store/database.ts';
+import { anItem } from '../support/recovery/records.ts';
+import { aSession, aTurn, aUsage } from '../support/records.ts';
+
+const TURNS_A_SESSION = 10;
+const TOOLS_A_TURN = 3;
+/** How many events may still have their deltas: what a minute brings. */
+const FRESH_EVENTS = 500;
+/** Sessions that are still open: as many as somebody works with, however long the log is. */
+const OPEN_SESSIONS = 20;
+
+/** A data directory that was worked in for long, and its last session. */
+export interface History {
+  directory: string;
+  session_id: string;
+}
+
+/** Writes `events` events and a few more, with all their records, as long work leaves them. */
+export async function writeHistory(directory: string, events: number): Promise<History> {
+  fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
+  let left = events;
+  const clock: Clock = {
+    ...systemClock,
+    // A second an event; those that have their deltas are new.
+    now: () => systemClock.now() - Math.max(0, left - FRESH_EVENTS) * 1000,
+  };
+  const db = await Database.open({
+    directory,
+    wasm: readAsset('sql-wasm.wasm'),
+    durability: 'normal',
+    clock,
+    failpoint: noFailpoints,
+    onFatal(error) {
+      throw error;
+    },
+    version: '0',
+    newEpoch: () => systemIds.next('epoch'),
+  });
+  const log = new EventLog({ db, clock, ids: systemIds });
+  const writer = new Writer({ store: new SessionStore({ db, log }), log, clock });
+  let last = aSession();
+  while (left > 0) {
+    last = await db.transact(() => {
+      const isFresh = () => left < FRESH_EVENTS;
+      const session = writer.session(isFresh);
+      const eventsASession = 2 + TURNS_A_SESSION * (5 + 2 * TOOLS_A_TURN);
+      return left > OPEN_SESSIONS * eventsASession ? writer.close(session) : session;
+    });
+    left = events - db.durableSeq;
+  }
+  await db.close();
+  return { directory, session_id: last.id };
+}
+
+/** Each method belongs inside a transaction. */
+class Writer {
+  readonly #store: SessionStore;
+  readonly #log: EventLog;
+  readonly #clock: Clock;
+
+  constructor(given: { store: SessionStore; log: EventLog; clock: Clock }) {
+    this.#store = given.store;
+    this.#log = given.log;
+    this.#clock = given.clock;
+  }
+
+  session(isFresh: () => boolean): Session {
+    const now = this.#clock.now();
+    const session = aSession({
+      id: systemIds.next('sess'),
+      title: 'one of many pieces of work',
+      created_at: now,
+      updated_at: now,
+    });
+    this.#store.createSession(session);
+    const taken = { ...session, provider_session_ref: systemIds.next('run') };
+    let after: Session = taken;
+    for (let i = 0; i < TURNS_A_SESSION; i++) after = this.#turn(after, isFresh());
+    return after;
+  }
+
+  close(session: Session): Session {
+    const closed = closedSession(session, 'done', this.#clock.now());
+    this.#store.updateSession(closed, 'session.closed');
+    return closed;
+  }
+
+  #turn(session: Session, isFresh: boolean): Session {
+    const now = this.#clock.now();
+    const turn = aTurn({
+      session_id: session.id,
+      turn_id: systemIds.next('turn'),
+      input: [{ type: 'text', text: 'please do the next thing, and say what you did '.repeat(4) }],
+      accepted_at: now,
+    });
+    const busy = beginTurn(session, turn, now);
+    this.#store.acceptTurn(busy, turn);
+    const started = startTurn(turn, now);
+    this.#store.moveTurn(busy, started, 'turn.started');
+    this.#say(started, 'First this has to be looked at. '.repeat(10), isFresh);
+    for (let i = 0; i < TOOLS_A_TURN; i++) this.#useTool(started, isFresh);
+    const text = 'All of it is done, and this is how. '.repeat(15);
+    this.#say(started, text, isFresh);
+    const usage = aUsage({ input_tokens: 12_000, output_tokens: 800 });
+    const end = finishTurn(started, { status: 'completed', error: null }, { text, usage }, now);
+    const after = endTurn(busy, end, now);
+    this.#store.moveTurn(after, end, 'turn.completed');
+    return after;
+  }
+
+  #say(turn: Turn, text: string, isFresh: boolean): void {
+    const item = this.#item(turn, { kind: 'message', text });
+    const { item_id } = item;
+    if (isFresh) this.#tell(turn, 'message.delta', { item_id, offset: 0, text });
+    this.#close(turn, item, isFresh);
+  }
+
+  #useTool(turn: Turn, isFresh: boolean): void {
+    const input = { command: 'npm test -- --reporter=dot', timeout: 60_000 };
+    const tool = { call_ref: systemIds.next('run'), title: 'npm test', kind: 'execute', input };
+    const item = this.#item(turn, { kind: 'tool', tool, text: 'ok 1 - it works\n'.repeat(20) });
+    const { item_id, text } = item;
+    this.#tell(turn, 'tool.started', { item_id, offset: 0, tool, status: 'pending' });
+    if (isFresh)
+      this.#tell(turn, 'tool.updated', { item_id, offset: 0, text, tool, status: 'in_progress' });
+    this.#close(turn, item, isFresh);
+  }
+
+  #item(turn: Turn, more: Partial<Item>): Item {
+    const { session_id, turn_id } = turn;
+    const now = this.#clock.now();
+    const times = { created_at: now, completed_at: now };
+    const item_id = systemIds.next('item');
+    return anItem({ item_id, session_id, turn_id, status: 'completed', ...times, ...more });
+  }
+
+  #close(turn: Turn, item: Item, isFresh: boolean): void {
+    this.#store.items.insert(item);
+    const { item_id, status, text, tool } = item;
+    this.#tell(turn, `${item.kind}.completed`, { item_id, offset: 0, status, text, tool });
+    if (isFresh) this.#log.settleItem(item_id);
+  }
+
+  #tell(
+    { session_id, turn_id }: Turn,
+    kind: Parameters<EventLog['append']>[0]['kind'],
+    payload: Record<string, unknown>,
+  ): void {
+    this.#log.append({ kind, session_id, turn_id, payload });
+  }
+}

@@ -1,0 +1,46 @@
+import { globSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { commandFor } from '../../src/cli/hints.ts';
+
+describe('the command that helps after a refusal', () => {
+  test.for<[message: string, command: string | null]>([
+    ['no session "sess_1"', 'see cadre sessions list'],
+    ['session "s" has no turn "t"', 'see cadre sessions turns'],
+    ['session "s" has no approval "a"', 'see cadre approvals list'],
+    ['session "s" is no member of team t', 'see cadre teams get'],
+    ['no team "t"', 'see cadre teams list'],
+    ['team "t" has no message "m"', 'see cadre teams view'],
+    ['team "t" has no delivery "d"', 'see cadre teams deliveries'],
+    ['nothing of message msg_1 waits any more', 'see cadre teams deliveries'],
+    ['no process "p"', 'see cadre processes list'],
+    ['no worktree "w"', 'see cadre worktrees list'],
+    ['no token "t"', 'see cadre tokens list'],
+    [
+      'acp: not configured: add a section [providers.acp] with a command',
+      'or try cadre serve --demo',
+    ],
+    ['body.input: is needed', null],
+  ])('%j is %j.', ([message, command]) => {
+    expect(commandFor(message)).toBe(command);
+  });
+
+  test('is named by the command line alone: no message of the server names a command.', () => {
+    const nouns =
+      'serve|run|status|top|doctor|sessions|approvals|events|processes|worktrees|teams|providers|mcp|tokens|db|config';
+    const command = new RegExp(`\\bcadre (${nouns})\\b`);
+    const files = globSync('src/**/*.ts', {
+      // What the first say is read at a terminal, what the last one says in the log of a repository.
+      exclude: ['src/{cli,client,config,tui}/**', 'src/worktrees/archive.ts'],
+    });
+    expect(files.length).toBeGreaterThan(100);
+    const naming = files.flatMap((file) =>
+      readFileSync(file, 'utf8')
+        .split('\n')
+        .filter((line) => command.test(line) && !/^\s*(\/?\*|\/\/)/.test(line))
+        // What allows an init script is done by a person, who has a terminal: the record names the command.
+        .filter((line) => !line.trimStart().startsWith('how_to_allow: '))
+        .map((line) => `${file}: ${line.trim()}`),
+    );
+    expect(naming).toEqual([]);
+  });
+});

@@ -1,0 +1,274 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import { setImmediate as nextLoop } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import type { RuntimeEventRecord } from '../../src/api/events.ts';
+import { endpoints } from '../../src/api/index.ts';
+import { Client } from '../../src/client/client.ts';
+import { streamEvents, type StreamOptions } from '../../src/client/stream.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import { openRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
+import { scriptedProvider } from '../support/scripted-provider.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { openSession } from '../support/turns.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
+
+/** Stands between a client and a server, and cuts. */
+interface Wire extends AsyncDisposable {
+  url: string;
+  /** How many connections there were. */
+  connections: () => number;
+  /** Cuts every connection that stands, now. */
+  cut: () => void;
+  /** Cuts each new connection after so many bytes from the server; null: none. */
+  cutAfter: (bytes: number | null) => void;
+  /** Refuses new connections, or takes them again. */
+  refuse: (refuses: boolean) => void;
+}
+
+async function wireTo(url: string): Promise<Wire> {
+  const { hostname, port } = new URL(url);
+  const sockets = new Set<net.Socket>();
+  let count = 0;
+  let limit: number | null = null;
+  let refuses = false;
+  const server = net.createServer((near) => {
+    if (refuses) return void near.destroy();
+    count++;
+    const far = net.connect({ host: hostname, port: Number(port) });
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.once('close', () => {
+        sockets.delete(socket);
+        near.destroy();
+        far.destroy();
+      });
+    }
+    near.pipe(far);
+    let left = limit ?? Infinity;
+    far.on('data', (data) => {
+      near.write(data.subarray(0, left));
+      left -= data.length;
+      if (left <= 0) near.destroySoon();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    url: `http://127.0.0.1:${(server.address() as net.AddressInfo).port}`,
+    connections: () => count,
+    cut,
+    cutAfter: (bytes) => (limit = bytes),
+    refuse: (wanted) => (refuses = wanted),
+    async [Symbol.asyncDispose]() {
+      cut();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** As the system's, but nobody waits long. */
+const hasty: Clock = {
+  ...systemClock,
+  sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 2), signal),
+};
+
+interface Reading {
+  events: RuntimeEventRecord[];
+  seqs: () => number[];
+  states: string[];
+  until: (seq: number) => Promise<void>;
+  stop: () => void;
+  done: Promise<void>;
+}
+
+function read(url: string, token: string, more: Partial<StreamOptions> = {}): Reading {
+  const client = new Client({ url, token });
+  const abort = new AbortController();
+  const events: RuntimeEventRecord[] = [];
+  const states: string[] = [];
+  const done = (async () => {
+    for await (const event of streamEvents({
+      client,
+      clock: hasty,
+      signal: abort.signal,
+      onConnection: (state) => void states.push(state.lost ? 'lost' : `after ${state.after}`),
+      ...more,
+    })) {
+      events.push(event);
+    }
+  })().finally(() => client.close());
+  done.catch(() => undefined);
+  return {
+    events,
+    seqs: () => events.map(({ seq }) => seq),
+    states,
+    until: (seq) => expectEventually(() => events.at(-1)?.seq ?? 0).toBeGreaterThanOrEqual(seq),
+    stop: () => abort.abort(),
+    done,
+  };
+}
+
+const scripted = () => ({ providers: [scriptedProvider()] });
+const numbers = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, i) => from + i);
+
+async function openMany({ client, directory }: TestRuntime, count: number): Promise<void> {
+  for (let i = 0; i < count; i++)
+    await openSession(client, directory, { metadata: 'x'.repeat((i * 97) % 1500) });
+}
+
+describe('a stream of the client', () => {
+  test('gives what is stored and what comes, as one reading.', () =>
+    withRuntime(async (given) => {
+      await openMany(given, 20);
+      const reading = read(given.url, given.token);
+      await reading.until(22);
+      await openMany(given, 20);
+      await reading.until(42);
+      reading.stop();
+      await reading.done;
+      expect(reading.seqs()).toEqual(numbers(1, 42));
+      expect(reading.states).toEqual([]);
+    }, scripted()));
+
+  test('whose connection is cut again and again, in the middle of a frame too, loses and repeats nothing.', () =>
+    withRuntime(async (given) => {
+      await using wire = await wireTo(given.url);
+      const reading = read(wire.url, given.token);
+      for (let i = 0; i < 12; i++) {
+        // Enough for the headers and a bit more, and never the same.
+        wire.cutAfter(1500 + i * 977);
+        await openMany(given, 6);
+        wire.cut();
+      }
+      wire.cutAfter(null);
+      wire.cut();
+      const last = 2 + 12 * 6;
+      await reading.until(last);
+      reading.stop();
+      await reading.done;
+      expect(reading.seqs()).toEqual(numbers(1, last));
+      expect(wire.connections()).toBeGreaterThan(12);
+    }, scripted()));
+
+  test('tells once that the connection is lost, and once that it is back, and after which event.', () =>
+    withRuntime(async (given) => {
+      await using wire = await wireTo(given.url);
+      const reading = read(wire.url, given.token);
+      await reading.until(2);
+      wire.refuse(true);
+      wire.cut();
+      await expectEventually(() => reading.states).toEqual(['lost']);
+      await openMany(given, 3);
+      for (let i = 0; i < 20; i++) await nextLoop();
+      wire.refuse(false);
+      await reading.until(5);
+      expect(reading.states).toEqual(['lost', 'after 2']);
+      reading.stop();
+      await reading.done;
+      expect(reading.seqs()).toEqual(numbers(1, 5));
+    }, scripted()));
+
+  test('of a session has its events, over cuts as well.', () =>
+    withRuntime(async (given) => {
+      await using wire = await wireTo(given.url);
+      const { id } = await openSession(given.client, given.directory);
+      const reading = read(wire.url, given.token, { sessionId: id });
+      await reading.until(3);
+      wire.cut();
+      await openMany(given, 2);
+      await expectEventually(() => reading.states.length).toBe(2);
+      reading.stop();
+      await reading.done;
+      expect(reading.seqs()).toEqual([3]);
+    }, scripted()));
+
+  test('from "latest" that is cut before its first event misses nothing that came meanwhile.', () =>
+    withRuntime(async (given) => {
+      await using wire = await wireTo(given.url);
+      const reading = read(wire.url, given.token, { after: 'latest' });
+      const followers = async () =>
+        (await given.client.call(endpoints.getDiagnostics, {})).streams.waiting;
+      await expectEventually(followers).toBe(1);
+      wire.refuse(true);
+      wire.cut();
+      await expectEventually(() => reading.states).toEqual(['lost']);
+      await openMany(given, 3);
+      wire.refuse(false);
+      await expectEventually(() => reading.states.length).toBe(2);
+      await openMany(given, 1);
+      await reading.until(6);
+      reading.stop();
+      await reading.done;
+      expect(reading.seqs()).toEqual([3, 4, 5, 6]);
+    }, scripted()));
+
+  test('goes on when the server comes back after a stop, on the same port.', async () => {
+    await using directory = tempDirectory();
+    const first = await openRuntime(directory.path, scripted());
+    const { url, token } = first;
+    const reading = read(url, token);
+    await openMany(first, 3);
+    await reading.until(5);
+    first.client.close();
+    await first.runtime.stop();
+    const config = { server: { bind_address: new URL(url).host, drain_ms: 100 } };
+    await withRuntime(
+      async (second) => {
+        await openMany(second, 2);
+        const { storage } = await second.client.call(endpoints.getDiagnostics, {});
+        await reading.until(storage.latest_seq);
+        expect(reading.seqs()).toEqual(numbers(1, storage.latest_seq));
+      },
+      { ...scripted(), directory: directory.path, config },
+    );
+    reading.stop();
+    await reading.done;
+  });
+
+  test('without anybody to tell, ends with its error when the connection is lost.', () =>
+    withRuntime(async (given) => {
+      await using wire = await wireTo(given.url);
+      const client = new Client({ url: wire.url, token: given.token });
+      const events = streamEvents({ client, clock: hasty });
+      await events.next();
+      wire.cut();
+      const rest = async () => {
+        for await (const _event of events);
+      };
+      await expect(rest()).rejects.toMatchObject({ code: 'unreachable' });
+      client.close();
+    }, scripted()));
+
+  test('is not tried again where it was refused: a wrong token, a session that is not there.', () =>
+    withRuntime(async (given) => {
+      const wrong = read(given.url, 'wrong-token-wrong-token');
+      await expect(wrong.done).rejects.toMatchObject({ code: 'unauthorized' });
+      const missing = read(given.url, given.token, { sessionId: 'sess_nope' });
+      await expect(missing.done).rejects.toMatchObject({ code: 'not_found' });
+      expect([...wrong.states, ...missing.states]).toEqual([]);
+    }, scripted()));
+
+  test('ends at once when it is told to, also while it waits to try again.', () =>
+    withRuntime(async (given) => {
+      await using wire = await wireTo(given.url);
+      const reading = read(wire.url, given.token, {
+        clock: { ...systemClock, sleep: (_ms, signal) => systemClock.sleep(60_000, signal) },
+      });
+      await reading.until(2);
+      wire.refuse(true);
+      wire.cut();
+      await expectEventually(() => reading.states).toEqual(['lost']);
+      reading.stop();
+      await reading.done;
+      const early = read(given.url, given.token, { signal: AbortSignal.abort() });
+      await early.done;
+      expect(early.events).toEqual([]);
+    }, scripted()));
+});

@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import { LiveConfig } from '../../src/config/live.ts';
+import { configSchema } from '../../src/config/schema.ts';
+import type { ConfigWithToken } from '../../src/config/token.ts';
+
+function config(given: object, token = 'first-token-first-token'): ConfigWithToken {
+  const parsed = configSchema.parse(given);
+  return { ...parsed, auth: { ...parsed.auth, token } };
+}
+
+describe('a configuration that is loaded again', () => {
+  test('gives what may change while the server runs, and tells the names of it.', () => {
+    const live = new LiveConfig(config({}));
+    const next = config(
+      {
+        server: {
+          allowed_hosts: ['a'],
+          allowed_origins: ['http://a'],
+          max_streams: 1,
+          max_streams_per_token: 1,
+        },
+        log: { level: 'debug' },
+        processes: {
+          allow_shell: false,
+          max_concurrent: 1,
+          max_queued: 1,
+          default_timeout_ms: 1,
+          kill_grace_ms: 1,
+          max_output_bytes_per_process: 1024,
+          max_per_session: 1,
+          max_queued_per_session: 1,
+          env_remove: ['A'],
+          env_pass: ['A'],
+        },
+        teams: {
+          enabled: false,
+          non_lead_can_add_members: true,
+          non_lead_can_remove_members: true,
+          max_hops: 1,
+          max_spawned_per_session: 1,
+          model_presets: [{ name: 'a', provider: 'acp' }],
+        },
+        retention: { max_bytes: 1, max_age_days: 1, min_free_bytes: 1 },
+        sessions: { turn_timeout_ms: 1 },
+        approvals: { timeout_ms: 1, notify_command: 'true', max_pending_per_session: 1 },
+        gateway: { free: ['cadre_process_run'] },
+        providers: { idle_timeout_ms: 1, max_live: 1 },
+      },
+      'second-token-second-token',
+    );
+    const { changed, needRestart } = live.reload(next);
+    expect(live.now).toEqual(next);
+    expect(needRestart).toEqual([]);
+    expect(changed.toSorted()).toEqual([
+      'approvals.max_pending_per_session',
+      'approvals.notify_command',
+      'approvals.timeout_ms',
+      'auth.token',
+      'gateway.free',
+      'log.level',
+      'processes.allow_shell',
+      'processes.default_timeout_ms',
+      'processes.env_pass',
+      'processes.env_remove',
+      'processes.kill_grace_ms',
+      'processes.max_concurrent',
+      'processes.max_output_bytes_per_process',
+      'processes.max_per_session',
+      'processes.max_queued',
+      'processes.max_queued_per_session',
+      'providers.idle_timeout_ms',
+      'providers.max_live',
+      'retention.max_age_days',
+      'retention.max_bytes',
+      'retention.min_free_bytes',
+      'server.allowed_hosts',
+      'server.allowed_origins',
+      'server.max_streams',
+      'server.max_streams_per_token',
+      'sessions.turn_timeout_ms',
+      'teams.enabled',
+      'teams.max_hops',
+      'teams.max_spawned_per_session',
+      'teams.model_presets',
+      'teams.non_lead_can_add_members',
+      'teams.non_lead_can_remove_members',
+    ]);
+  });
+
+  test('keeps what needs a restart, and names it each time, until it is as it was.', () => {
+    const before = config({ data: { durability: 'full' } });
+    const live = new LiveConfig(before);
+    const next = config({
+      data: { durability: 'normal' },
+      server: { bind_address: '127.0.0.1:1' },
+      providers: { acp: { command: 'other' } },
+    });
+    for (let time = 0; time < 2; time++) {
+      const { changed, needRestart } = live.reload(next);
+      expect(changed).toEqual([]);
+      expect(needRestart).toEqual(
+        expect.arrayContaining(['data.durability', 'server.bind_address', 'providers.acp.command']),
+      );
+      expect(live.now).toEqual(before);
+    }
+    expect(live.reload(config({}))).toEqual({ changed: [], needRestart: [] });
+  });
+});

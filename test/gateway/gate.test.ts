@@ -1,0 +1,88 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { toolNames } from '../../src/api/tool-names.ts';
+import { toolNamespaces } from '../../src/api/tools.ts';
+import { type Effect, verdictOf, verdictOfAll } from '../../src/gateway/gate.ts';
+import { modeHandedOn } from '../../src/sessions/permission-mode.ts';
+import { asMarkdown, columns, rows } from '../support/gateway/gate-table.ts';
+
+const effects = rows.map(({ tool, action, row }) => ({ effect: { tool, action } as Effect, row }));
+
+describe('the gate', () => {
+  test('gives the verdict of its table for every mode of a column, where a person can be asked.', () => {
+    for (const { effect, row } of effects)
+      for (const { kind, modes } of columns)
+        for (const mode of modes)
+          expect([effect, mode, verdictOf(effect, { mode, asked: 'person', freed: [] })]).toEqual([
+            effect,
+            mode,
+            row[kind],
+          ]);
+  });
+
+  test('refuses what it would ask for where nobody can be asked.', () => {
+    for (const { effect, row } of effects)
+      for (const { kind, modes } of columns)
+        for (const mode of modes)
+          expect(verdictOf(effect, { mode, asked: 'nobody', freed: [] })).toBe(
+            row[kind] === 'ask' ? 'refuse' : row[kind],
+          );
+  });
+
+  test('lets the operator do everything.', () => {
+    for (const { effect } of effects)
+      for (const mode of columns.flatMap(({ modes }) => [...modes]))
+        expect(verdictOf(effect, { mode, asked: 'operator', freed: [] })).toBe('free');
+  });
+
+  test('lets a freed tool do what would be asked for, but in a read_only turn, and no other tool.', () => {
+    for (const { effect, row } of effects)
+      for (const { kind, modes } of columns)
+        for (const mode of modes)
+          for (const asked of ['person', 'nobody'] as const) {
+            const freed = verdictOf(effect, { mode, asked, freed: [effect.tool] });
+            const other = verdictOf(effect, { mode, asked, freed: [] });
+            const isFreed = kind !== 'read_only' && row[kind] === 'ask';
+            expect(freed).toBe(isFreed ? 'free' : other);
+            const others = toolNames.filter((name) => name !== effect.tool);
+            expect(verdictOf(effect, { mode, asked, freed: others })).toBe(other);
+          }
+  });
+
+  test('gives a call that causes several things the strictest of their verdicts.', () => {
+    const tool = 'cadre_team_manage';
+    const all = (mode: string | null, ...actions: string[]) =>
+      verdictOfAll(
+        actions.map((action) => ({ tool, action }) as Effect),
+        { mode, asked: 'person', freed: [] },
+      );
+    expect(all('workspace_write', 'add_member', 'create_worktree')).toBe('free');
+    expect(all('workspace_write', 'add_member', 'create_worktree', 'run_init_script')).toBe('ask');
+    expect(all('read_only', 'image_outside_cwd', 'create_worktree')).toBe('refuse');
+  });
+
+  test('has a row for every tool that there is.', () => {
+    const described = Object.values(toolNamespaces).flatMap((tools) => Object.keys(tools));
+    expect(described.toSorted()).toEqual([...toolNames].toSorted());
+    expect([...new Set(rows.map(({ tool }) => tool))]).toEqual([...toolNames]);
+  });
+
+  test('is the table that docs/permissions.md shows.', () => {
+    const page = path.join(import.meta.dirname, '../../docs/permissions.md');
+    const shown = fs
+      .readFileSync(page, 'utf8')
+      .replaceAll(/ {2,}/g, ' ')
+      .replaceAll(/-{3,}/g, '---');
+    expect(shown).toContain(asMarkdown());
+  });
+});
+
+test('A mode is handed on as it is, but an agent’s own mode to another provider becomes require_approval.', () => {
+  for (const mode of [null, ...columns.flatMap(({ modes }) => [...modes])])
+    expect(modeHandedOn(mode, true)).toBe(mode);
+  for (const mode of [null, 'default', 'read_only', 'workspace_write', 'full_access'])
+    expect(modeHandedOn(mode, false)).toBe(mode);
+  for (const mode of ['plan', 'never', 'bypassPermissions', 'constructor'])
+    expect(modeHandedOn(mode, false)).toBe('require_approval');
+});

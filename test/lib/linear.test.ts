@@ -1,0 +1,100 @@
+import type { Message } from '../../src/api/teams.ts';
+import { describe, expect, test } from 'vitest';
+import { assertAddressed, hostName, identify } from '../../src/access/admit.ts';
+import { plain } from '../../src/lib/plain.ts';
+import { splitWords } from '../../src/processes/words.ts';
+import { wordsOf } from '../../src/teams/words.ts';
+
+const AGAIN = 8;
+/** Linear work grows eightfold, quadratic work sixty-four-fold; what is between is the machine. */
+const AT_MOST = 32;
+
+/** What reads texts of others, each with texts that it could stumble over. */
+const readers: [name: string, read: (text: string) => unknown, parts: string[]][] = [
+  [
+    'plain',
+    plain,
+    [
+      '\u001b]',
+      '\u001b]0;',
+      '\u001b[1',
+      '\u001b[',
+      '\u001b(',
+      '\u009b;',
+      '\u001bP',
+      ';?',
+      '\u001b',
+      'a',
+    ],
+  ],
+  ['splitWords', (text) => splitWords(`a ${text}`), ['"a" ', '\\a', "'a'", 'a ', ' ']],
+  ['the frames of messages', framed, ['<', '< ', '</', '<team_messag', ' ', '<\u200b']],
+  ['hostName', hostName, ['a.', '-', 'a:1', '[::', '1']],
+  ['bearer tokens', (text) => enter({ authorization: text }), ['Bearer ', ' ', 'a']],
+  ['full addresses', (text) => enter({}, text), ['http://', 'a', 'a+', '/']],
+];
+
+function framed(text: string): unknown {
+  const input = { type: 'text', text };
+  return wordsOf({ input, images: [], sender_agent_id: text } as unknown as Message, text);
+}
+
+function enter(headers: Record<string, string>, url = '/'): void {
+  const rules = {
+    holderOf: () => null,
+    sessionOf: () => null,
+    allowedHosts: () => [],
+    allowedOrigins: () => [],
+  };
+  assertAddressed({ headers, raw: { url, rawHeaders: ['Host', '127.0.0.1'] } }, rules);
+  identify(headers.authorization, rules);
+}
+
+/** The least time of the processor that it takes; refusals are answers like others. */
+function workOf(read: () => unknown): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < 3; i++) {
+    const before = process.cpuUsage();
+    try {
+      read();
+    } catch {
+      // Refused.
+    }
+    const { user, system } = process.cpuUsage(before);
+    least = Math.min(least, user + system);
+  }
+  return least;
+}
+
+describe.each(readers)('%s', (_name, read, parts) => {
+  test.each(parts)(
+    'does work that grows with the length of the text, and no faster: %j',
+    (part) => {
+      const text = part.repeat(60_000 / part.length);
+      const long = part.repeat((60_000 / part.length) * AGAIN);
+      // What is too quick to be measured is no danger.
+      const work = Math.max(
+        workOf(() => read(text)),
+        2000,
+      );
+      expect(workOf(() => read(long))).toBeLessThan(work * AT_MOST);
+    },
+  );
+});
+
+describe('plain', () => {
+  test.each([
+    ['\u001b[31mred\u001b[0m', 'red'],
+    ['\u001b]0;title\u0007text', 'text'],
+    ['\u001b]52;c;aGk=\u001b\\text', 'text'],
+    ['\u009b31mred', 'red'],
+    ['\u001b(Btext\u001bc', 'text'],
+    ['\u001bPq#0;2\u001b\\text', 'text'],
+    ['\u001b]0;never ended', '0;never ended'],
+    ['\u001b]0;a\u001b]0;b\u0007c', '0;ac'],
+    ['a\tb\nc\rd\u0000e\u009c', 'a\tb\ncde'],
+    ['漢字 \u{1f600}', '漢字 \u{1f600}'],
+  ])('of %j is %j', (text, wanted) => {
+    expect(plain(text)).toBe(wanted);
+  });
+});

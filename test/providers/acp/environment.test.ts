@@ -1,0 +1,50 @@
+import fs from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { withRawAgent } from '../../support/providers/raw-agent.ts';
+
+/** What the process of a session's agent was given. */
+async function environmentOf(env: Record<string, string> = {}): Promise<Map<string, string>> {
+  let found = new Map<string, string>();
+  await withRawAgent(
+    {},
+    async ({ open, agents }) => {
+      await (await open()).run('hello');
+      const lines = fs.readFileSync(`/proc/${agents[0]?.pid}/environ`, 'utf8').split('\0');
+      found = new Map(
+        lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+      );
+    },
+    { acp: { env } },
+  );
+  return found;
+}
+
+describe("an agent's environment", () => {
+  beforeEach(() => {
+    vi.stubEnv('OPENAI_API_KEY', 'sk-secret');
+    vi.stubEnv('CADRE_TOKEN', 'secret');
+    vi.stubEnv('SOMETHING_ELSE', 'x');
+    vi.stubEnv('LC_ALL', 'C.UTF-8');
+  });
+  afterEach(() => vi.unstubAllEnvs());
+
+  test("has what finds its programs and its home, and none of our keys or anybody else's", async () => {
+    const found = await environmentOf();
+    expect(found.get('PATH')).toBe(process.env.PATH);
+    expect(found.get('HOME')).toBe(process.env.HOME);
+    expect(found.get('LC_ALL')).toBe('C.UTF-8');
+    for (const name of ['OPENAI_API_KEY', 'CADRE_TOKEN', 'SOMETHING_ELSE'])
+      expect(found.has(name)).toBe(false);
+  });
+
+  test('has what the configuration names', async () => {
+    expect((await environmentOf({ SOMETHING_ELSE: 'y' })).get('SOMETHING_ELSE')).toBe('y');
+  });
+
+  test('locks the HTTP server that opencode opens, with a password of its own at each start', async () => {
+    const password = async () => (await environmentOf()).get('OPENCODE_SERVER_PASSWORD');
+    const first = await password();
+    expect(first).toMatch(/^[\w-]{43}$/);
+    expect(await password()).not.toBe(first);
+  });
+});

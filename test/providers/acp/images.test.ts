@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'vitest';
+import { initialized, withRawAgent } from '../../support/providers/raw-agent.ts';
+
+describe('an image', () => {
+  test('for an agent that takes none fails its turn, and the session lives on', () =>
+    withRawAgent(
+      { methods: { initialize: () => initialized({ agentCapabilities: { loadSession: true } }) } },
+      async ({ open, agents }) => {
+        const session = await open();
+        const data = Buffer.from('89504e470d0a1a0a00', 'hex').toString('base64');
+        const turn = await session.run([
+          { type: 'text', text: 'look' },
+          { type: 'image', data },
+        ]);
+        expect(turn).toMatchObject({ status: 'failed', error: { code: 'unsupported_images' } });
+        expect(agents[0]?.last('session/prompt')).toBeUndefined();
+        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+      },
+    ));
+
+  test('reaches the agent with its type and all its bytes, beside the text', () =>
+    withRawAgent({}, async ({ open, agents }) => {
+      const data = Buffer.from('89504e470d0a1a0a00', 'hex').toString('base64');
+      await (
+        await open()
+      ).run([
+        { type: 'text', text: 'look' },
+        { type: 'image', data },
+      ]);
+      expect(agents[0]?.last('session/prompt')?.params?.prompt).toEqual([
+        { type: 'text', text: 'look' },
+        { type: 'image', data, mimeType: 'image/png' },
+      ]);
+    }));
+});

@@ -1,0 +1,219 @@
+import { describe, expect, test } from 'vitest';
+import type { Approval } from '../../../src/api/approvals.ts';
+import { endpoints } from '../../../src/api/index.ts';
+import type { Turn } from '../../../src/api/sessions.ts';
+import type { Client } from '../../../src/client/client.ts';
+import { ofKind } from '../../support/turns.ts';
+import { asked, decide, interrupt, turnOf } from '../../support/providers/calls.ts';
+import {
+  endTurn,
+  never,
+  type RawAgent,
+  type RawSession,
+  type Role,
+  withRawAgent,
+} from '../../support/providers/raw-agent.ts';
+import { asking, goes, quick, touch } from '../../support/providers/rows.ts';
+
+describe('a permission request', () => {
+  const option = (optionId: string, kind: string) => ({ optionId, kind, name: optionId });
+
+  test.each([
+    [
+      'with "always" first',
+      [option('p', 'allow_always'), option('o', 'allow_once'), option('c', 'reject_once')],
+    ],
+    [
+      'with two kinds of "always"',
+      [
+        option('c', 'reject_once'),
+        option('s', 'allow_always'),
+        option('p', 'allow_always'),
+        option('o', 'allow_once'),
+      ],
+    ],
+  ])('%s is allowed for this once', (_name, options) =>
+    withRawAgent(askThenSay(options), async ({ client, open }) => {
+      const session = await open(asking);
+      expect(await answered(client, session, 'accept')).toMatchObject({ text: 'selected o' });
+      expect(await answered(client, session, 'decline')).toMatchObject({ text: 'selected c' });
+    }),
+  );
+
+  test('that cannot be allowed for once fails the turn, and allows nothing', () =>
+    withRawAgent(
+      askThenSay([option('p', 'allow_always'), option('c', 'reject_once')]),
+      async ({ client, open, agents }) => {
+        const session = await open(asking);
+        const turn = await answered(client, session, 'accept');
+        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_error' } });
+        expect(turn.error?.message).toContain('touch it');
+        expect(agents[0]?.last('session/cancel')).toBeDefined();
+        expect(outcomes(agents[0])).toEqual([{ outcome: 'cancelled' }]);
+        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+      },
+    ));
+
+  test.each([
+    ['no way to reject it once', [option('o', 'allow_once'), option('x', 'reject_always')]],
+    ['only a way to allow it', [option('o', 'allow_once')]],
+    ['no options at all', []],
+  ])('with %s is declined by taking the question back', (_name, options) =>
+    withRawAgent(askThenSay(options), async ({ client, open, agents }) => {
+      const session = await open(asking);
+      expect(await answered(client, session, 'decline')).toMatchObject({
+        text: 'cancelled undefined',
+      });
+      expect(outcomes(agents[0])).toEqual([{ outcome: 'cancelled' }]);
+    }),
+  );
+
+  test('beside another one is answered by itself, and the turn waits for both', () =>
+    withRawAgent(
+      goes(async (agent) => {
+        const two = await Promise.all([
+          agent.ask({ ...touch, toolCallId: 'one', title: 'the first' }),
+          agent.ask({ ...touch, toolCallId: 'two', title: 'the second' }),
+        ]);
+        agent.say(two.map(({ optionId }) => optionId).join(' '));
+        return endTurn;
+      }),
+      async ({ client, open }) => {
+        const session = await open(asking);
+        const turnId = await session.send('go');
+        const askedFor = (title: string) =>
+          session.watch
+            .until(
+              title,
+              ({ payload }) => (payload.approval as Approval | undefined)?.title === title,
+            )
+            .then(({ payload }) => payload.approval as Approval);
+        const [first, second] = [
+          await askedFor('the first: touch it'),
+          await askedFor('the second: touch it'),
+        ];
+        await decide(client, second, 'decline');
+        expect((await turnOf(client, session, turnId)).status).toBe('waiting_for_approval');
+        await decide(client, first, 'accept');
+        await session.watch.end(turnId);
+        expect((await turnOf(client, session, turnId)).text).toBe('a1 r1');
+      },
+    ));
+
+  test('that the agent takes back is cancelled, and the turn goes on', () => {
+    const takeBack = Promise.withResolvers<void>();
+    return withRawAgent(
+      goes(async (agent) => {
+        const params = { sessionId: 'raw', toolCall: touch, options: [] };
+        const answer = agent.request('session/request_permission', params, 'taken-back');
+        await takeBack.promise;
+        agent.send({ method: '$/cancel_request', params: { requestId: 'taken-back' } });
+        await answer;
+        agent.say('went on');
+        return endTurn;
+      }),
+      async ({ client, open }) => {
+        const session = await open(asking);
+        const turnId = await session.send('go');
+        const approval = await asked(session.watch, turnId);
+        takeBack.resolve();
+        await session.watch.end(turnId);
+        expect(await turnOf(client, session, turnId)).toMatchObject({
+          status: 'completed',
+          text: 'went on',
+        });
+        const resolved = session.watch.of(turnId).find(({ kind }) => kind === 'approval.resolved');
+        expect(resolved?.payload.approval).toMatchObject({ id: approval.id, status: 'cancelled' });
+        const late = decide(client, approval, 'accept');
+        await expect(late).rejects.toMatchObject({ code: 'approval_resolved' });
+      },
+    );
+  });
+
+  test('that has to be answered before the agent hears of an interrupt is answered', () =>
+    withRawAgent(
+      goes(async (agent) => {
+        const { outcome } = await agent.ask(touch);
+        await agent.hears('session/cancel');
+        return { stopReason: outcome };
+      }),
+      async ({ client, open }) => {
+        const session = await open(asking);
+        const turnId = await session.send('go');
+        await asked(session.watch, turnId);
+        expect((await interrupt(client, session, turnId)).status).toBe(202);
+        expect((await session.watch.end(turnId, 5000)).kind).toBe('turn.interrupted');
+      },
+    ));
+
+  test('of an agent that dies is cancelled with the turn', () =>
+    withRawAgent(
+      goes((agent) => agent.ask(touch)),
+      async ({ client, open, agents }) => {
+        const session = await open(asking);
+        const turnId = await session.send('go');
+        const approval = await asked(session.watch, turnId);
+        agents[0]?.exit(9);
+        await session.watch.end(turnId);
+        expect((await turnOf(client, session, turnId)).error).toMatchObject({
+          code: 'provider_exited',
+          message: 'the agent exited with 9',
+        });
+        const params = { session_id: session.id };
+        const [now] = await client.call(endpoints.listSessionApprovals, { params, query: {} });
+        expect(now).toMatchObject({ id: approval.id, status: 'cancelled' });
+        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+      },
+    ));
+
+  test.each([asking, {}])('outside of any turn is turned down at once (%o)', (more) =>
+    withRawAgent({}, async ({ open, agents }) => {
+      const session = await open(more);
+      await session.run('hello');
+      expect(await agents[0]?.ask(touch)).toEqual({ outcome: 'cancelled' });
+      expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
+      expect(await session.run('hello again')).toMatchObject({ status: 'completed' });
+    }),
+  );
+
+  test('in the default mode fails the turn also of an agent that then does nothing at all', () =>
+    withRawAgent(
+      goes((agent) => agent.ask(touch).then(() => never)),
+      async ({ open, client }) => {
+        const session = await open();
+        const turnId = await session.send('go');
+        await session.watch.end(turnId, 6000);
+        const turn = await turnOf(client, session, turnId);
+        expect(turn).toMatchObject({ status: 'failed', error: { code: 'permission_required' } });
+        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+      },
+      // Time to start an agent has to be left.
+      { clock: quick(20), acp: { request_timeout_ms: 120_000 } },
+    ));
+
+  /** Asks, and says how that was answered. */
+  function askThenSay(options: object[]): Role {
+    return goes(async (agent) => {
+      const { outcome, optionId } = await agent.ask(touch, options);
+      agent.say(`${outcome} ${optionId}`);
+      return endTurn;
+    });
+  }
+
+  async function answered(
+    client: Client,
+    session: RawSession,
+    decision: 'accept' | 'decline',
+  ): Promise<Turn> {
+    const turnId = await session.send('go');
+    await decide(client, await asked(session.watch, turnId), decision);
+    await session.watch.end(turnId);
+    return turnOf(client, session, turnId);
+  }
+
+  function outcomes(agent: RawAgent | undefined): unknown[] {
+    return (agent?.heard ?? [])
+      .filter(({ id }) => String(id).startsWith('ask-'))
+      .map(({ result }) => (result as { outcome: object }).outcome);
+  }
+});

@@ -1,0 +1,889 @@
+import { mkdirSync, rmdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test, vi } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { ofKind } from '../../support/turns.ts';
+import { interrupt, itemsOf, sessionOf, turnOf, until } from '../../support/providers/calls.ts';
+import {
+  capabilities,
+  endTurn,
+  initialized,
+  type Message,
+  never,
+  type Params,
+  type RawAgent,
+  type RawOptions,
+  RawSession,
+  type RawStage,
+  type Role,
+  usualOptions,
+  withRawAgent,
+} from '../../support/providers/raw-agent.ts';
+import { asking, dies, refuse, textContent, touch } from '../../support/providers/rows.ts';
+
+type Play = NonNullable<Role['methods']>[string];
+
+const methods = ['session/resume', 'session/load'];
+const starting = ['initialize', 'session/new'];
+const onlyLoad = { loadSession: true };
+const unavailable = { status: 'failed', text: null, error: { code: 'provider_unavailable' } };
+const lastingFailure = { status: 'failed', error: { code: 'resume_failed' } };
+const ready = { status: 'ready', failure: null, active_turn_id: null };
+
+describe('a session whose agent is lost', () => {
+  test.each([
+    ['resume', capabilities, 'session/resume'],
+    ['resume alone', { sessionCapabilities: { resume: {} } }, 'session/resume'],
+    ['load alone', onlyLoad, 'session/load'],
+    [
+      'load, and null for resume',
+      { ...onlyLoad, sessionCapabilities: { resume: null } },
+      'session/load',
+    ],
+  ])('is asked back from one that can %s', (_name, can, method) =>
+    withLost({ methods: offering(can) }, async ({ agents, cwd }, session) => {
+      await expectWorks(session);
+      const sessionId = refOf(agents);
+      expect(asked(agents[1])).toEqual(['initialize', method, 'session/prompt']);
+      expect(agents[1]?.last(method)?.params).toEqual({
+        sessionId,
+        cwd,
+        mcpServers: [expect.objectContaining({ name: 'cadre' })],
+      });
+      expect(agents[1]?.last('session/prompt')?.params).toMatchObject({ sessionId });
+    }),
+  );
+
+  test('is asked back as well as can be where one capability is not as the protocol says', () =>
+    withLost(
+      { methods: offering({ ...capabilities, promptCapabilities: ['image'] }) },
+      (_stage, session) => expectWorks(session),
+    ));
+
+  test.each([{}, { loadSession: false, sessionCapabilities: { list: {} } }, null, undefined])(
+    'is failed with its turn where the agent can do no more than %j',
+    (can) =>
+      withLost({ methods: offering(can) }, async ({ agents, noAgents }, session) => {
+        const turn = await session.run('after');
+        expect(turn).toMatchObject(lastingFailure);
+        expect(turn.error?.message).toContain('cannot resume sessions');
+        await expectFailed(session);
+        expect(asked(agents[1])).toEqual(['initialize']);
+        await noAgents();
+      }),
+  );
+
+  test.each([
+    [-32_602, 'Invalid params', { details: 'unknown session' }, /Invalid params.*unknown session/],
+    [-32_002, 'Resource not found', { uri: 'raw' }, /Resource not found/],
+    [-32_603, 'Internal error', { details: 'Session not found' }, /Session not found/],
+    [-32_601, 'Method not found', undefined, /Method not found/],
+    [404, '', { details: 'gone' }, /gone/],
+  ])(
+    'is failed with its turn where the agent refuses it by %i "%s" %j',
+    (code, words, data, says) => {
+      const role = reopened('session/load', () => refuse(code, words, data));
+      return withLost(role, async ({ noAgents, diagnostics }, session) => {
+        const turn = await session.run('after');
+        expect(turn).toMatchObject(lastingFailure);
+        expect(turn.error?.message).toMatch(says);
+        await expectFailed(session);
+        await noAgents();
+        expect((await diagnostics()).last_error).toBe(turn.error?.message);
+      });
+    },
+  );
+
+  // As the agent of OpenClaw, whose resume knows only the sessions of its own process.
+  test('is loaded where the agent cannot resume it but can load', () =>
+    withLost(
+      reopened('session/resume', () => refuse(-32_603, 'Session not found')),
+      async ({ agents }, session) => {
+        await expectWorks(session);
+        expect(agents[1]?.last('session/load')?.params?.sessionId).toBe(refOf(agents));
+      },
+    ));
+
+  test('that the agent only claims to have resumed stays, and its turns say what is wrong', () =>
+    withLost(
+      { turns: { after: () => refuse(-32_002, 'no such session') } },
+      async (_stage, session) => {
+        const turn = await session.run('after');
+        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_error' } });
+        expect(turn.error?.message).toContain('no such session');
+        expect(await session.record()).toMatchObject(ready);
+      },
+    ));
+
+  test('is not asked back while no agent has seen a turn of it', () =>
+    withRawAgent(
+      { methods: { 'session/new': onTime(1, () => refuse(-32_603, 'not now'), opened) } },
+      async (stage) => {
+        const { agents } = stage;
+        const session = await stage.open();
+        expect(await session.run('one')).toMatchObject(unavailable);
+        const objected = await session.run('two', { model: 'none' });
+        expect(objected.error?.code).toBe('invalid_model');
+        await loseAgent(stage);
+        expect((await session.record()).provider_session_ref).toBeNull();
+        await expectWorks(session, 'three');
+        for (const agent of agents) expect(asked(agent).slice(0, 2)).toEqual(starting);
+        expect((await session.record()).provider_session_ref).toBe(refOf(agents, 2));
+      },
+    ));
+
+  test('each goes on as itself', () =>
+    withRawAgent({}, async (stage) => {
+      const { open, agents } = stage;
+      const [first, second] = [await open(), await open()];
+      await first.run('one');
+      await second.run('two');
+      for (const agent of agents) await dies(agent);
+      await untilNoneLives(stage);
+      await second.run('two');
+      await first.run('one');
+      const resumed = agents.slice(2).map((agent) => agent.last('session/resume')?.params);
+      const refs = [refOf(agents, 1), refOf(agents, 0)];
+      expect(resumed.map((params) => params?.sessionId)).toEqual(refs);
+    }));
+});
+
+describe('an agent that is to resume a session', () => {
+  const silences: [string, Play][] = [
+    [
+      'initialize',
+      onTime(
+        2,
+        () => never,
+        () => initialized(),
+      ),
+    ],
+    ['session/resume', sick(() => never)],
+  ];
+  test.each(silences)('and never answers %s costs only the turn, and is ended', (method, play) =>
+    withLost(
+      { methods: { [method]: play } },
+      (stage, session) =>
+        expectAnotherAgent(stage, session, new RegExp(`${method}.*did not answer within 3 s`)),
+      { acp: { request_timeout_ms: 3000 } },
+    ),
+  );
+
+  const deaths: [string, (agent: RawAgent) => unknown, RegExp][] = [
+    ['goes without a word', (agent) => agent.exit(0), /exited with 0/],
+    ['is killed', ({ pid }) => process.kill(pid, 'SIGKILL'), /SIGKILL/],
+    ['hangs up, and lives on,', (agent) => agent.hangUp(), /ended/],
+    [
+      'dies',
+      (agent) => {
+        agent.stderr('panic: no disk\n');
+        agent.exit(3);
+      },
+      /exited with 3.*panic: no disk/,
+    ],
+  ];
+  test.each(deaths)('and %s costs only the turn', (_name, die, says) => {
+    const dying = sick((agent) => {
+      die(agent);
+      return never;
+    });
+    return withLost(reopened('session/resume', dying), (stage, session) =>
+      expectAnotherAgent(stage, session, says),
+    );
+  });
+
+  test('and has become another version costs only the turn', () => {
+    const initialize = onTime(
+      2,
+      () => initialized({ protocolVersion: 2 }),
+      () => initialized(),
+    );
+    return withLost({ methods: { initialize } }, (stage, session) =>
+      expectAnotherAgent(stage, session, /version 2/),
+    );
+  });
+
+  test('in a directory that is gone costs only the turn', () =>
+    withRawAgent({}, async (stage) => {
+      const cwd = join(stage.cwd, 'inside');
+      mkdirSync(cwd);
+      const session = await stage.open({ cwd });
+      await expectWorks(session, 'before');
+      await loseAgent(stage);
+      rmdirSync(cwd);
+      const turn = await session.run('during');
+      expect(turn).toMatchObject(unavailable);
+      expect(turn.error?.message).toContain(cwd);
+      expect(await session.record()).toMatchObject(ready);
+      mkdirSync(cwd);
+      await expectWorks(session);
+      const params = { sessionId: refOf(stage.agents), cwd };
+      expect(stage.agents.at(-1)?.last('session/resume')?.params).toMatchObject(params);
+    }));
+
+  test('and dies once it has costs only the turn', () =>
+    withLost(
+      {
+        ...reopened(
+          'session/resume',
+          sick((agent) => void setImmediate(() => agent.exit(1))),
+        ),
+        turns: { during: () => never },
+      },
+      async ({ agents }, session) => {
+        const turn = await session.run('during');
+        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_exited' } });
+        expect(await session.record()).toMatchObject(ready);
+        await expectWorks(session);
+        expect(agents[2]?.last('session/resume')?.params?.sessionId).toBe(refOf(agents));
+      },
+    ));
+
+  test.each(methods)('but has no login at %s costs only the turn, and says so', (method) => {
+    const details = { details: 'run: raw login' };
+    const locked = sick(() => refuse(-32_000, 'Authentication required', details));
+    return withLost(reopened(method, locked), (stage, session) =>
+      expectAnotherAgent(stage, session, /Authentication required.*run: raw login/, method),
+    );
+  });
+
+  test('or to open one but has no login costs only the turn, and the next one opens it', () =>
+    withRawAgent(
+      { methods: { 'session/new': onTime(1, () => refuse(-32_000, 'Please log in'), opened) } },
+      async ({ open, agents, noAgents }) => {
+        const session = await open();
+        const turn = await session.run('one');
+        expect(turn).toMatchObject(unavailable);
+        expect(turn.error?.message).toContain('Please log in');
+        expect(await session.record()).toMatchObject(ready);
+        await noAgents();
+        await expectWorks(session, 'two');
+        expect(asked(agents[1])).toEqual([...starting, 'session/prompt']);
+      },
+    ));
+
+  test('is ended when its turn is interrupted, and the next turn resumes', () =>
+    withLost(
+      reopened(
+        'session/resume',
+        sick(() => never),
+      ),
+      async ({ client, agents }, session) => {
+        const turnId = await session.send('during');
+        await until('it is asked', () => agents[1]?.last('session/resume') !== undefined);
+        const { status, turn } = await interrupt(client, session, turnId);
+        expect([status, turn.status]).toEqual([202, 'interrupted']);
+        await until('the agent is gone', () => agents[1]?.gone === true);
+        expect(await session.record()).toMatchObject(ready);
+        await expectWorks(session);
+        expect(agents[2]?.last('session/resume')?.params?.sessionId).toBe(refOf(agents));
+      },
+    ));
+
+  test('is ended when its session is closed', () =>
+    withLost(
+      reopened('session/resume', () => never),
+      async ({ client, agents, noAgents }, session) => {
+        const turnId = await session.send('during');
+        await until('it is asked', () => agents[1]?.last('session/resume') !== undefined);
+        const params = { session_id: session.id };
+        await client.call(endpoints.closeSession, { params, body: {} });
+        expect((await session.watch.end(turnId)).kind).toBe('turn.interrupted');
+        await noAgents();
+        expect(await session.record()).toMatchObject({ status: 'closed', failure: null });
+      },
+    ));
+
+  const modes = { currentModeId: 'default', availableModes: [{ id: 'default' }, { id: 'plan' }] };
+  const plan = { permission_mode: 'plan' };
+  const answers: [string, unknown, object?][] = [
+    ['null', null],
+    ['nothing', {}],
+    ['another id', { sessionId: 'another' }],
+    ['words for modes', { modes: 'plan' }],
+    ['modes without a list', { modes: { currentModeId: 'plan' } }],
+    ['junk for options', { configOptions: { id: 3 } }],
+    ['modes, and junk for options', { modes, configOptions: [{ id: 3 }] }, plan],
+    ['modes, none of them the current one', { modes: { ...modes, currentModeId: null } }, plan],
+  ];
+  test.each(answers)('and answers %s resumes, as far as can be told', expectTaken);
+
+  const harderAnswers: typeof answers = [
+    ['a number for an id', { sessionId: 7 }],
+    ['words', 'resumed'],
+    ['true', true],
+    [
+      'modes, one of them junk',
+      { modes: { ...modes, availableModes: [{ id: 'plan' }, {}] } },
+      plan,
+    ],
+    [
+      'options, one of them junk',
+      { configOptions: [{ id: 3 }, select('the-mode', 'mode', 'default', 'plan')] },
+      plan,
+    ],
+  ];
+  test.each(harderAnswers)('and answers %s resumes, as far as can be told', expectTaken);
+
+  test('and answers twice resumes once', async () => {
+    // The SDK tells the console, past our log.
+    using _console = vi.spyOn(console, 'error').mockReturnValue();
+    const twice: Play = (_params, agent) => {
+      const { id } = agent.last('session/resume') ?? {};
+      agent.send({ id, result: {} });
+      return refuse(-32_603, 'no, after all');
+    };
+    await withLost(reopened('session/resume', twice), async ({ agents }, session) => {
+      await expectWorks(session);
+      await expectWorks(session, 'again');
+      expect(agents).toHaveLength(2);
+    });
+  });
+
+  function expectTaken(_name: string, answer: unknown, wish = {}): Promise<void> {
+    const role = reopened('session/resume', () => answer);
+    return withLost(role, async ({ agents }, session) => {
+      await expectWorks(session, 'after', wish);
+      expect(agents[1]?.last('session/prompt')?.params?.sessionId).toBe(refOf(agents));
+      expect((await session.record()).provider_session_ref).toBe(refOf(agents));
+    });
+  }
+});
+
+describe('what an agent says while it resumes', () => {
+  const history = [
+    { sessionUpdate: 'user_message_chunk', content: { type: 'text', text: 'an old question' } },
+    { sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: 'an old thought' } },
+    { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'an old answer' } },
+    { sessionUpdate: 'tool_call', ...touch, title: 'an old tool', status: 'pending' },
+    {
+      sessionUpdate: 'tool_call_update',
+      toolCallId: touch.toolCallId,
+      status: 'in_progress',
+      content: [textContent('an old output')],
+    },
+    { sessionUpdate: 'plan', entries: [{ content: 'an old step', status: 'pending' }] },
+    { sessionUpdate: 'usage_update', used: 50, size: 100, cost: { amount: 1, currency: 'USD' } },
+    { sessionUpdate: 'an old kind' },
+  ];
+  const replay: Play = ({ sessionId }, agent) =>
+    agent.send(
+      ...history.map((update) => ({ method: 'session/update', params: { sessionId, update } })),
+    );
+
+  test.each(methods)('of its history by %s is of no turn', (method) =>
+    withLost(reopened(method, replay), expectNothingOld),
+  );
+
+  test('of its history may be long', () => {
+    const replayAll: Play = (params, agent) => {
+      for (let times = 0; times < 1000; times++) replay(params, agent);
+    };
+    return withLost(reopened('session/load', replayAll), expectNothingOld);
+  });
+
+  // As Gemini CLI, which answers first and replays then.
+  test('of its history once it has answered is of no turn', () => {
+    const told = Promise.withResolvers<void>();
+    const goOn = async (params: Params, agent: RawAgent) => {
+      // That cadre answers this proves that it has read what came before it.
+      await agent.request('_raw/ping', {});
+      replay(params, agent);
+      told.resolve();
+    };
+    const late: Play = (params, agent) => void setImmediate(() => void goOn(params, agent));
+    const hello = async (agent: RawAgent) => {
+      await told.promise;
+      agent.say('hello');
+      return endTurn;
+    };
+    return withLost({ ...reopened('session/load', late), turns: { hello } }, expectNothingOld);
+  });
+
+  test('of a tool is nothing that a tool of the turn with the same id has', () =>
+    withLost(
+      {
+        ...reopened('session/resume', replay),
+        turns: {
+          go(agent) {
+            agent.update({
+              sessionUpdate: 'tool_call_update',
+              toolCallId: touch.toolCallId,
+              status: 'completed',
+            });
+            return endTurn;
+          },
+        },
+      },
+      async ({ client }, session) => {
+        const tools = await itemsOf(client, await session.run('go'));
+        expect(tools).toMatchObject([{ kind: 'tool', status: 'completed', text: '' }]);
+        expect(JSON.stringify(tools)).not.toContain('an old');
+      },
+    ));
+
+  const askAtResume = (answers: Message[]): Role =>
+    reopened('session/resume', async ({ sessionId }, agent) => {
+      const toolCall = { ...touch, title: 'an old tool' };
+      const params = { sessionId, toolCall, options: usualOptions };
+      answers.push(await agent.request('session/request_permission', params));
+    });
+
+  test.each([asking, {}])('to ask for a permission is turned down at once (%o)', (more) => {
+    const answers: Message[] = [];
+    return withLost(
+      askAtResume(answers),
+      async ({ agents }, session) => {
+        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+        expect(answers.map(({ result }) => result)).toEqual([
+          { outcome: { outcome: 'cancelled' } },
+        ]);
+        expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
+        expect(agents).toHaveLength(2);
+      },
+      { open: more },
+    );
+  });
+
+  test('to ask for a permission makes no events', () =>
+    withLost(askAtResume([]), expectNothingOld));
+
+  test('in words of its own is refused or let go, and nothing comes of it', () => {
+    const answers: Message[] = [];
+    const chatter: Play = async ({ sessionId }, agent) => {
+      agent.send({ method: '_raw/status', params: { sessionId, text: 'an old status' } });
+      agent.send({ method: 'session/update', params: 'an old update' });
+      agent.send({ method: 'session/cancel', params: { sessionId } });
+      for (const method of ['_raw/ask', 'fs/read_text_file', 'terminal/create'])
+        answers.push(await agent.request(method, { sessionId, path: 'an old path' }));
+    };
+    return withLost(reopened('session/resume', chatter), async (stage, session) => {
+      await expectNothingOld(stage, session);
+      expect(answers.map(({ error }) => error?.code)).toEqual([-32_601, -32_601, -32_601]);
+    });
+  });
+
+  /** The next turn is what it would be without a history, and nothing else came to be. */
+  async function expectNothingOld({ client }: RawStage, session: RawSession): Promise<void> {
+    const before = session.watch.events.length;
+    const turn = await session.run('hello');
+    expect(turn).toMatchObject({ status: 'completed', text: 'hello', usage: null });
+    const events = session.watch.events.slice(before);
+    expect(JSON.stringify(events)).not.toContain('an old');
+    expect(events.filter(({ turn_id: id }) => id !== turn.turn_id)).toEqual([]);
+    expect(await itemsOf(client, turn)).toMatchObject([{ kind: 'message', text: 'hello' }]);
+    expect((await session.record()).usage).toBeNull();
+  }
+});
+
+describe('the settings of a session that is resumed', () => {
+  const modesOf = (currentModeId: string, ...more: string[]) => ({
+    modes: { currentModeId, availableModes: [currentModeId, ...more].map((id) => ({ id })) },
+  });
+  const offers = (first: object, then: unknown, more: Record<string, Play> = {}): Role => ({
+    methods: {
+      'session/new': (params, agent) => ({ ...opened(params, agent), ...first }),
+      'session/resume': () => then,
+      ...more,
+    },
+  });
+
+  test('are set again by the names that the new agent has for them', () =>
+    withLost(
+      offers(
+        {
+          configOptions: [
+            select('mode-1', 'mode', 'build', 'plan'),
+            select('model-1', 'model', 'm/one', 'm/two'),
+            select('effort-1', 'thought_level', 'low', 'high'),
+          ],
+        },
+        {
+          configOptions: [
+            select('effort-2', 'thought_level', 'low', 'high'),
+            select('model-2', 'model', 'm/zero', 'm/two'),
+            select('mode-2', 'mode', 'build', 'plan'),
+          ],
+        },
+      ),
+      async ({ agents }, session) => {
+        await session.run('after');
+        const [first, second] = agents.map((agent) => wanted(agent));
+        expect(first).toEqual(['mode-1=plan', 'model-1=m/two', 'effort-1=high', 'prompt']);
+        expect(second).toEqual(['mode-2=plan', 'model-2=m/two', 'effort-2=high', 'prompt']);
+      },
+      { open: { permission_mode: 'plan', model: 'm/two', thinking_effort: 'high' } },
+    ));
+
+  test('are left alone where the new agent has them already', () =>
+    withLost(
+      offers(modesOf('default', 'plan'), modesOf('plan', 'default')),
+      async ({ agents }, session) => {
+        await session.run('after');
+        expect(agents.map((agent) => wanted(agent))).toEqual([['mode=plan', 'prompt'], ['prompt']]);
+      },
+      { open: { permission_mode: 'plan' } },
+    ));
+
+  test('are those that the new agent offers, no others', () =>
+    withLost(
+      offers(modesOf('default', 'plan'), modesOf('default', 'ask')),
+      async ({ agents }, session) => {
+        const turn = await session.run('after', { permission_mode: 'plan' });
+        expect(turn).toMatchObject({
+          status: 'failed',
+          error: { code: 'invalid_permission_mode' },
+        });
+        expect(turn.error?.message).toMatch(/"plan".*default, ask/);
+        expect(await session.record()).toMatchObject(ready);
+        expect((await session.run('after', { permission_mode: 'ask' })).status).toBe('completed');
+        expect(wanted(agents[1])).toEqual(['mode=ask', 'prompt']);
+      },
+    ));
+
+  test.each([null, {}])('are not let go where the new agent offers none (%j)', (answer) =>
+    withLost(
+      offers(modesOf('default', 'plan'), answer),
+      async ({ agents }, session) => {
+        const turn = await session.run('after');
+        expect(turn).toMatchObject({
+          status: 'failed',
+          error: { code: 'invalid_permission_mode' },
+        });
+        expect(wanted(agents[1])).toEqual([]);
+        expect(await session.record()).toMatchObject(ready);
+      },
+      { open: { permission_mode: 'plan' } },
+    ),
+  );
+
+  test('are set again where the new agent leaves them right after its answer', () =>
+    withLost(
+      offers(modesOf('default', 'plan'), undefined, {
+        'session/resume'({ sessionId }, agent) {
+          const update = { sessionUpdate: 'current_mode_update', currentModeId: 'plan' };
+          agent.send(
+            { id: agent.last('session/resume')?.id, result: modesOf('default', 'plan') },
+            { method: 'session/update', params: { sessionId, update } },
+          );
+          return never;
+        },
+      }),
+      async ({ agents }, session) => {
+        await session.run('after');
+        expect(wanted(agents[1])).toEqual(['mode=default', 'prompt']);
+      },
+    ));
+
+  test('of one turn are gone with it, also where the agent keeps them with the session', () => {
+    let mode = 'default';
+    const current = () => ({
+      modes: { ...modesOf('default', 'full_access').modes, currentModeId: mode },
+    });
+    const seen: string[] = [];
+    const see = () => {
+      seen.push(mode);
+      return endTurn;
+    };
+    return withRawAgent(
+      {
+        methods: {
+          'session/new': (params, agent) => ({ ...opened(params, agent), ...current() }),
+          'session/resume': current,
+          'session/set_mode': ({ modeId }) => {
+            mode = String(modeId);
+          },
+        },
+        turns: { see },
+      },
+      async (stage) => {
+        const session = await stage.open();
+        await session.run('see', { permission_mode: 'full_access' });
+        await loseAgent(stage);
+        await session.run('see');
+        expect(seen).toEqual(['full_access', 'default']);
+      },
+    );
+  });
+
+  test('are not to blame where the agent dies of setting them', () =>
+    withLost(
+      offers(modesOf('default', 'plan'), modesOf('default', 'plan'), {
+        'session/set_mode': (_params, agent) => {
+          agent.exit(1);
+          return never;
+        },
+      }),
+      async (_stage, session) => {
+        const turn = await session.run('after', { permission_mode: 'plan' });
+        expect(turn.error?.message).toContain('exited with 1');
+        expect(await session.record()).toMatchObject(ready);
+        await expectWorks(session, 'again');
+        expect(turn.error?.code).toMatch(/^provider_/);
+      },
+    ));
+
+  function wanted(agent: RawAgent | undefined): string[] {
+    return (agent?.heard ?? []).flatMap(({ method, params }) => {
+      if (method === 'session/prompt') return ['prompt'];
+      if (method === 'session/set_mode') return [`mode=${String(params?.modeId)}`];
+      if (method !== 'session/set_config_option') return [];
+      return [`${String(params?.configId)}=${String(params?.value)}`];
+    });
+  }
+});
+
+describe('an agent that is asked after a restart which sessions it has', () => {
+  const listing = { ...capabilities, sessionCapabilities: { resume: {}, list: {} } };
+
+  test('is asked for its list, and to resume only what is not on it', () => {
+    const refs: string[] = [];
+    const forgets: Play = ({ sessionId }) =>
+      sessionId === refs[2] ? refuse(-32_002, 'unknown') : {};
+    return withRawAgent(
+      {
+        methods: {
+          ...offering(listing),
+          'session/list': ({ cursor }) =>
+            cursor === 'more'
+              ? { sessions: [{ sessionId: refs[1] }], nextCursor: null }
+              : {
+                  sessions: [{ sessionId: refs[0] }, { sessionId: 'another' }],
+                  nextCursor: 'more',
+                },
+          'session/resume': forgets,
+          'session/load': forgets,
+        },
+      },
+      async (stage) => {
+        const sessions = [];
+        for (let count = 0; count < 4; count++) sessions.push(await used(stage));
+        refs.push(...stage.agents.map(({ pid }) => `raw-${pid}`));
+        await stage.restart();
+        const { sessions_failed: failures } = await stage.recovered();
+        expect(failures).toMatchObject([{ session_id: sessions[2]?.id, code: 'resume_failed' }]);
+        const [lister, ...askers] = stage.agents.slice(4);
+        expect(asked(lister)).toEqual(['initialize', 'session/list', 'session/list']);
+        expect(askers.map((one) => one.last('session/resume')?.params?.sessionId)).toEqual([
+          refs[2],
+          refs[3],
+        ]);
+        const now = sessions.map(async ({ id }) => (await sessionOf(stage.client, { id })).status);
+        expect(await Promise.all(now)).toEqual(['ready', 'ready', 'failed', 'ready']);
+        await stage.noAgents();
+      },
+    );
+  });
+
+  const emptyList = { ...offering(listing), 'session/list': () => ({ sessions: [] }) };
+  const troubles: [string, Record<string, Play>][] = [
+    ['has no login', { ...emptyList, 'session/resume': () => refuse(-32_000, 'Please log in') }],
+    [
+      'dies',
+      {
+        ...emptyList,
+        'session/resume': (_params, agent) => {
+          agent.exit(1);
+          return never;
+        },
+      },
+    ],
+    ['does not answer', { ...emptyList, 'session/resume': () => never }],
+    ['has junk for a list', { ...offering(listing), 'session/list': () => ({ sessions: 'all' }) }],
+    [
+      'offers a list and has none',
+      { ...offering(listing), 'session/list': () => refuse(-32_601, 'no method') },
+    ],
+  ];
+  test.each(troubles)('and %s fails no session, and is ended', (_name, methods) => {
+    let isAsked = false;
+    const whileAsked = Object.entries(methods).map(([method, play]) => [
+      method,
+      (params: Params, agent: RawAgent) =>
+        isAsked || method === 'initialize' ? play(params, agent) : {},
+    ]);
+    return withRawAgent(
+      { methods: Object.fromEntries(whileAsked) as Record<string, Play> },
+      async (stage) => {
+        const { id } = await used(stage);
+        isAsked = true;
+        await stage.restart();
+        expect((await stage.recovered()).sessions_failed).toEqual([]);
+        await stage.noAgents();
+        expect(await sessionOf(stage.client, { id })).toMatchObject(ready);
+        isAsked = false;
+        await expectGoesOn(stage, id);
+      },
+      { acp: { request_timeout_ms: 3000 } },
+    );
+  });
+
+  test('and whose list never ends is not asked for ever', () => {
+    let pages = 0;
+    return withRawAgent(
+      {
+        methods: {
+          ...offering(listing),
+          'session/list'() {
+            pages++;
+            return { sessions: [], nextCursor: 'more' };
+          },
+        },
+      },
+      async (stage) => {
+        await used(stage);
+        await stage.restart();
+        const isDone = async () =>
+          (await stage.client.call(endpoints.getRecovery, {})).status === 'done';
+        await until('it is given up', async () => pages > 500 || (await isDone()));
+        expect(pages).toBeLessThanOrEqual(500);
+      },
+    );
+  });
+
+  test('and can resume none is asked for none', () =>
+    withRawAgent({ methods: offering({}) }, async (stage) => {
+      await used(stage);
+      await stage.restart();
+      await stage.recovered();
+      expect(asked(stage.agents[1])).toEqual(['initialize']);
+    }));
+
+  // As Kiro and Devin, which lock the sessions they have open.
+  test('does not keep those that it has open from the turns sent meanwhile', () => {
+    const holders = new Map<unknown, RawAgent>();
+    return withRawAgent(
+      {
+        methods: {
+          ...emptyList,
+          'session/resume'({ sessionId }, agent) {
+            const holder = holders.get(sessionId);
+            if (holder && !holder.gone) refuse(-32_603, 'already open in another process');
+            const isSecond = holders.size === 1 && !holder;
+            holders.set(sessionId, agent);
+            // Asked for the second, it takes its time.
+            return isSecond ? never : {};
+          },
+        },
+      },
+      async (stage) => {
+        const [first] = [await used(stage), await used(stage)];
+        await stage.restart();
+        await until('both are asked for', () => holders.size === 2);
+        await expectGoesOn(stage, first.id);
+      },
+    );
+  });
+
+  /** A session whose agent has seen a turn. */
+  async function used(stage: RawStage): Promise<RawSession> {
+    const session = await stage.open();
+    await expectWorks(session, 'before');
+    return session;
+  }
+
+  async function expectGoesOn({ client }: RawStage, id: string): Promise<void> {
+    const session = new RawSession(client, id);
+    await using watch = session.watch;
+    const turnId = await session.send('after');
+    await watch.end(turnId);
+    const turn = await turnOf(client, session, turnId);
+    expect(turn).toMatchObject({ status: 'completed', text: 'after' });
+  }
+});
+
+function opened(_params: Params, agent: RawAgent): { sessionId: string } {
+  return { sessionId: `raw-${agent.pid}` };
+}
+
+/** The name that the agent of a session gave it. */
+function refOf(agents: readonly RawAgent[], index = 0): string {
+  return `raw-${agents[index]?.pid}`;
+}
+
+function offering(agentCapabilities: unknown): Record<string, Play> {
+  return { initialize: () => initialized({ agentCapabilities }) };
+}
+
+function select(id: string, category: string, ...values: string[]): object {
+  const options = values.map((value) => ({ value, name: value }));
+  return { id, category, type: 'select', name: id, currentValue: values[0], options };
+}
+
+/** The role of an agent that does this when it is to resume a session. */
+function reopened(method: string, play: Play): Role {
+  const can = method === 'session/load' ? offering(onlyLoad) : {};
+  return { methods: { ...can, [method]: play } };
+}
+
+/** Does another thing at the nth time. */
+function onTime(n: number, then: (agent: RawAgent) => unknown, usually: Play): Play {
+  let times = 0;
+  return (params, agent) => (++times === n ? then(agent) : usually(params, agent));
+}
+
+/** What cadre asked of an agent, in order. */
+function asked(agent: RawAgent | undefined): string[] {
+  return (agent?.heard ?? []).flatMap(({ method }) => method ?? []);
+}
+
+/** Does another thing at first, and then what is right. */
+function sick(play: (agent: RawAgent) => unknown): Play {
+  return onTime(1, play, () => ({}));
+}
+
+/** Runs `test` with a session whose agent has seen a turn and is gone. */
+function withLost(
+  role: Role,
+  test: (stage: RawStage, session: RawSession) => Promise<void>,
+  { open = {}, ...options }: RawOptions & { open?: object } = {},
+): Promise<void> {
+  return withRawAgent(
+    role,
+    async (stage) => {
+      const session = await stage.open(open);
+      await expectWorks(session, 'before');
+      await loseAgent(stage);
+      await test(stage, session);
+    },
+    options,
+  );
+}
+
+/** Has the newest agent die; resolves when cadre knows. */
+async function loseAgent(stage: RawStage): Promise<void> {
+  await dies(stage.agents.at(-1));
+  await untilNoneLives(stage);
+}
+
+function untilNoneLives({ diagnostics }: RawStage): Promise<void> {
+  return until('cadre knows of it', async () => (await diagnostics()).sessions === 0);
+}
+
+async function expectWorks(session: RawSession, text = 'after', wish = {}): Promise<void> {
+  expect(await session.run(text, wish)).toMatchObject({ status: 'completed', text, error: null });
+}
+
+async function expectFailed(session: RawSession): Promise<void> {
+  const failure = { code: 'resume_failed' };
+  expect(await session.record()).toMatchObject({ status: 'failed', failure, active_turn_id: null });
+  await session.watch.kind('session.failed');
+  await expect(session.send('more')).rejects.toMatchObject({ code: 'session_failed' });
+}
+
+/** The second agent costs one turn, is gone after that, and a third one goes on. */
+async function expectAnotherAgent(
+  { agents, noAgents }: RawStage,
+  session: RawSession,
+  says: RegExp,
+  method = 'session/resume',
+): Promise<void> {
+  const turn = await session.run('during');
+  expect(turn).toMatchObject(unavailable);
+  expect(turn.error?.message).toMatch(says);
+  expect(await session.record()).toMatchObject(ready);
+  await noAgents();
+  await expectWorks(session);
+  expect(agents).toHaveLength(3);
+  expect(agents[2]?.last(method)?.params?.sessionId).toBe(refOf(agents));
+}

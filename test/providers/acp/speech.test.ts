@@ -1,0 +1,177 @@
+import { describe, expect, test, vi } from 'vitest';
+import { ofKind } from '../../support/turns.ts';
+import { endTurn, never, withRawAgent } from '../../support/providers/raw-agent.ts';
+import { goes } from '../../support/providers/rows.ts';
+import { isEnd } from '../../support/providers/watch.ts';
+
+describe('what an agent says', () => {
+  test('in updates of kinds that nobody knows is counted, and the turn goes on', () =>
+    withRawAgent(
+      goes((agent) => {
+        agent.update(
+          { sessionUpdate: 'hologram', url: 'x' },
+          { sessionUpdate: 'agent_message_chunk' },
+          { sessionUpdate: 'tool_call', title: 'without an id' },
+          { noKind: true },
+        );
+        agent.say('still here');
+        return endTurn;
+      }),
+      async ({ open, diagnostics }) => {
+        const session = await open();
+        expect(await session.run('go')).toMatchObject({ status: 'completed', text: 'still here' });
+        expect((await diagnostics()).unknown_messages).toBe(4);
+      },
+    ));
+
+  test('in notifications of its vendor is counted, and the turn goes on', () =>
+    withRawAgent(
+      goes((agent) => {
+        agent.send({ method: '_vendor/progress', params: { percent: 3 } });
+        agent.send({ method: 'vendor/other', params: {} });
+        agent.say('still here');
+        return endTurn;
+      }),
+      async ({ open, diagnostics }) => {
+        const session = await open();
+        expect(await session.run('go')).toMatchObject({ status: 'completed', text: 'still here' });
+        expect((await diagnostics()).unknown_messages).toBe(2);
+      },
+    ));
+
+  test('in requests that we never offered is refused and counted, and the turn goes on', () =>
+    withRawAgent(
+      goes(async (agent) => {
+        const answers = await Promise.all([
+          agent.request('fs/read_text_file', { sessionId: 'raw', path: '/etc/passwd' }),
+          agent.request('_vendor/ask', {}),
+        ]);
+        agent.say(answers.map(({ error }) => error?.code).join(' '));
+        return endTurn;
+      }),
+      async ({ open, diagnostics }) => {
+        const session = await open();
+        expect(await session.run('go')).toMatchObject({ text: '-32601 -32601' });
+        expect((await diagnostics()).unknown_messages).toBe(2);
+      },
+    ));
+
+  test('before it has answered session/new is of no turn, and does no harm', () =>
+    withRawAgent(
+      {
+        methods: {
+          'session/new': (_params, agent) => {
+            agent.say('Welcome!');
+            agent.update({ sessionUpdate: 'available_commands_update', availableCommands: [] });
+            return { sessionId: 'raw' };
+          },
+        },
+      },
+      async ({ open }) => {
+        const session = await open();
+        const turn = await session.run('hello');
+        expect(turn).toMatchObject({ status: 'completed', text: 'hello' });
+        const welcome = ofKind(session.watch.of(null), 'message.completed');
+        expect(welcome.map(({ payload }) => payload.text)).toEqual(['Welcome!']);
+      },
+    ));
+
+  // In one write with the end: it may be taken for the last words of the turn, or for words after it.
+  test('right behind the end of its turn is kept, once', () =>
+    withRawAgent(
+      goes((agent) => {
+        const { id } = agent.last('session/prompt') ?? {};
+        const content = { type: 'text', text: 'PS' };
+        const late = agent.updating({ sessionUpdate: 'agent_message_chunk', content });
+        agent.send({ id, result: endTurn }, late);
+        return never;
+      }),
+      async ({ open }) => {
+        const session = await open();
+        const turn = await session.run('go');
+        await session.watch.until('postscript', ({ kind }) => kind === 'message.delta');
+        await session.run('hello');
+        const said = ofKind(session.watch.events, 'message.completed');
+        expect(said.map(({ payload }) => payload.text)).toEqual(['PS', 'hello']);
+        expect([turn.turn_id, null]).toContain(said[0]?.turn_id);
+        expect(turn).toMatchObject({ status: 'completed', text: said[0]?.turn_id && 'PS' });
+      },
+    ));
+
+  test('twice in answer to one prompt is heard once', async () => {
+    // The SDK tells the console, past our log.
+    using _console = vi.spyOn(console, 'error').mockReturnValue();
+    await withRawAgent(
+      goes((agent) => {
+        const { id } = agent.last('session/prompt') ?? {};
+        agent.send(
+          { id, result: endTurn },
+          { id, result: { stopReason: 'refusal' } },
+          { id, error: { code: -32_603, message: 'after all' } },
+          { id: 999, result: {} },
+        );
+        return never;
+      }),
+      async ({ open }) => {
+        const session = await open();
+        const turn = await session.run('go');
+        expect(turn.status).toBe('completed');
+        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+        expect(session.watch.of(turn.turn_id).filter(isEnd)).toHaveLength(1);
+      },
+    );
+  });
+
+  test('in lines that are no messages is passed over', () =>
+    withRawAgent(
+      goes((agent) => {
+        agent.write(
+          'Debugger attached.\n\n[1, 2]\n"text"\nnull\n{"jsonrpc":"2.0"}\n{}\n{"half": \n',
+        );
+        agent.write('\u001b[31mred\u001b[0m\r\n');
+        agent.say('still here');
+        return endTurn;
+      }),
+      async ({ open }) => {
+        const session = await open();
+        expect(await session.run('go')).toMatchObject({ status: 'completed', text: 'still here' });
+        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+      },
+    ));
+
+  test('on stderr, however much, holds nothing up', () =>
+    withRawAgent(
+      goes((agent) => {
+        for (let i = 0; i < 40; i++) agent.stderr(`${'chatter '.repeat(16_000)}\n`);
+        agent.say('still here');
+        return endTurn;
+      }),
+      async ({ open }) => {
+        const session = await open();
+        expect(await session.run('go')).toMatchObject({ status: 'completed', text: 'still here' });
+      },
+    ));
+
+  test('of its plan is told as it stands', () =>
+    withRawAgent(
+      goes((agent) => {
+        const entries = [{ content: 'first', status: 'completed' }, { content: 'then' }];
+        agent.update({ sessionUpdate: 'plan', entries });
+        return endTurn;
+      }),
+      async ({ open }) => {
+        const session = await open();
+        const turn = await session.run('go');
+        expect(ofKind(session.watch.of(turn.turn_id), 'plan.updated')).toMatchObject([
+          {
+            payload: {
+              entries: [
+                { content: 'first', status: 'completed', priority: null },
+                { content: 'then', status: 'pending', priority: null },
+              ],
+            },
+          },
+        ]);
+      },
+    ));
+});

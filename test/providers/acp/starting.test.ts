@@ -1,0 +1,161 @@
+import { mkdirSync, rmdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { identify, isAlive } from '../../../src/children/identity.ts';
+import { interrupt, until } from '../../support/providers/calls.ts';
+import { initialized, never, Refusal, withRawAgent } from '../../support/providers/raw-agent.ts';
+
+describe('an agent that does not start', () => {
+  test.each([2, '1', null, undefined])('because it speaks version %j is not used', (version) =>
+    withRawAgent(
+      { methods: { initialize: () => initialized({ protocolVersion: version }) } },
+      async ({ open, diagnostics, noAgents }) => {
+        const session = await open();
+        const turn = await session.run('hello');
+        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
+        expect(turn.error?.message).toMatch(/version/);
+        await noAgents();
+        expect(await session.record()).toMatchObject({ status: 'ready', failure: null });
+        expect((await diagnostics()).last_error).toBe(turn.error?.message);
+      },
+    ),
+  );
+
+  test('because there is no such command is refused with the session', () =>
+    withRawAgent(
+      {},
+      async ({ client, open, cwd }) => {
+        const body = { provider: 'acp' as const, cwd };
+        const opening = client.call(endpoints.createSession, { body });
+        await expect(opening).rejects.toMatchObject({ code: 'provider_unavailable' });
+        await expect(open()).rejects.toThrow(/no-such-agent/);
+        const [provider] = await client.call(endpoints.listProviders, {});
+        expect(provider).toMatchObject({ enabled: true, healthy: false });
+        expect(provider?.detail).toContain('no-such-agent');
+      },
+      { acp: { command: 'no-such-agent', args: [] } },
+    ));
+
+  test.each([
+    [127, 'sh: codex: not found'],
+    [1, 'error: unknown option --acp'],
+    [0, 'usage: agent [options]'],
+  ])('because it exits with %i at once fails the turn with what it said', (code, said) =>
+    withRawAgent(
+      {},
+      async ({ open }) => {
+        const session = await open();
+        for (let attempt = 0; attempt < 5; attempt++) {
+          const turn = await session.run('hello');
+          expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
+          expect(turn.error?.message).toContain(`exited with ${code}`);
+          expect(turn.error?.message).toContain(said);
+        }
+        expect(await session.record()).toMatchObject({ status: 'ready', failure: null });
+      },
+      { acp: { command: '/bin/sh', args: ['-c', `echo "${said}" >&2; exit ${code}`] } },
+    ),
+  );
+
+  test.each(['initialize', 'session/new'])('because it never answers %s is ended', (method) =>
+    withRawAgent(
+      { methods: { [method]: () => never } },
+      async ({ open, noAgents }) => {
+        const session = await open();
+        const turn = await session.run('hello');
+        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
+        expect(turn.error?.message).toMatch(new RegExp(`${method}.*did not answer within 2 s`));
+        await noAgents();
+        expect(await session.record()).toMatchObject({ status: 'ready', active_turn_id: null });
+      },
+      { acp: { request_timeout_ms: 2000 } },
+    ),
+  );
+
+  test('because nobody is logged in says so', () =>
+    withRawAgent(
+      {
+        methods: {
+          'session/new': () => {
+            throw new Refusal(-32_000, 'Authentication required', { details: 'run: raw login' });
+          },
+        },
+      },
+      async ({ open }) => {
+        const session = await open();
+        const turn = await session.run('hello');
+        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
+        expect(turn.error?.message).toMatch(/Authentication required.*run: raw login/);
+        expect((await session.record()).status).toBe('ready');
+      },
+    ));
+
+  test.each([null, {}, 'raw', { sessionId: 7 }])(
+    'because it opens %j as a session is ended',
+    (opened) =>
+      withRawAgent({ methods: { 'session/new': () => opened } }, async ({ open, noAgents }) => {
+        const session = await open();
+        const turn = await session.run('hello');
+        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
+        expect(turn.error?.message).toMatch(/^acp: /);
+        await noAgents();
+      }),
+  );
+
+  test('because its directory is gone names the directory', () =>
+    withRawAgent({}, async ({ open, cwd }) => {
+      const inside = join(cwd, 'inside');
+      mkdirSync(inside);
+      const session = await open({ cwd: inside });
+      rmdirSync(inside);
+      const turn = await session.run('hello');
+      expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
+      expect(turn.error?.message).toContain(inside);
+      mkdirSync(inside);
+      expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+    }));
+
+  test('before the turn is interrupted is ended, and the next turn starts another', () => {
+    let starts = 0;
+    const initialize = () => (++starts === 1 ? never : initialized());
+    return withRawAgent({ methods: { initialize } }, async ({ client, open, agents }) => {
+      const session = await open();
+      const turnId = await session.send('hello');
+      await until('the agent has been asked', () => agents[0]?.last('initialize') !== undefined);
+      const { status, turn } = await interrupt(client, session, turnId);
+      expect([status, turn.status]).toEqual([202, 'interrupted']);
+      await until('the agent is gone', () => agents[0]?.gone === true);
+      expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+    });
+  });
+});
+
+describe('an agent process', () => {
+  test('that lives on after the end of its input is killed, with its children', () =>
+    withRawAgent({}, async ({ client, open, agents }) => {
+      const session = await open();
+      await session.run('hello');
+      const [agent] = agents;
+      const { child } = (await agent?.outlive()) ?? { child: 0 };
+      const sleeper = identify(child);
+      expect(sleeper).toBeDefined();
+      await client.call(endpoints.closeSession, { params: { session_id: session.id }, body: {} });
+      await until('the agent is gone', () => agent?.gone === true);
+      expect(agent?.fate).toContainEqual({ eof: true });
+      expect(agent?.fate).toContainEqual({ signal: 'SIGTERM' });
+      if (sleeper) await until('its child is gone', () => !isAlive(sleeper));
+    }));
+
+  test('is one for each session, and works where the session does', () =>
+    withRawAgent({}, async ({ open, agents, cwd }) => {
+      const inside = join(cwd, 'inside');
+      mkdirSync(inside);
+      const [first, second] = [await open(), await open({ cwd: inside })];
+      await Promise.all([first.run('hello'), second.run('hello')]);
+      const both = new Set([cwd, inside]);
+      expect(new Set(agents.map((agent) => agent.cwd))).toEqual(both);
+      const told = agents.map((agent) => agent.last('session/new')?.params?.cwd);
+      expect(new Set(told)).toEqual(both);
+    }));
+});

@@ -1,0 +1,161 @@
+import { describe, expect, test } from 'vitest';
+import { ofKind } from '../../support/turns.ts';
+import { asked, decide, itemsOf, turnOf } from '../../support/providers/calls.ts';
+import { endTurn, withRawAgent } from '../../support/providers/raw-agent.ts';
+import { asking, done, goes, textContent, touch } from '../../support/providers/rows.ts';
+
+describe('a tool', () => {
+  test('whose first mention is an update is told of from its start to its end', () =>
+    withRawAgent(
+      goes((agent) => {
+        agent.update({
+          sessionUpdate: 'tool_call_update',
+          ...touch,
+          status: 'completed',
+          content: [textContent('touched')],
+        });
+        return endTurn;
+      }),
+      async ({ client, open }) => {
+        const session = await open();
+        const turn = await session.run('go');
+        expect(turn.status).toBe('completed');
+        const events = session.watch.of(turn.turn_id);
+        expect(ofKind(events, 'tool.started')).toHaveLength(1);
+        expect(ofKind(events, 'tool.completed')).toHaveLength(1);
+        expect(await itemsOf(client, turn)).toMatchObject([
+          {
+            kind: 'tool',
+            status: 'completed',
+            text: 'touched',
+            tool: { call_ref: 't1', title: 'touch it', kind: 'execute', input: touch.rawInput },
+          },
+        ]);
+      },
+    ));
+
+  test('whose first mention is a permission request, without any tool_call, is a whole tool', () =>
+    withRawAgent(
+      goes(async (agent) => {
+        await agent.ask({ ...touch, status: 'pending' });
+        agent.update({ ...done, rawOutput: 'touched' });
+        return endTurn;
+      }),
+      async ({ client, open }) => {
+        const session = await open(asking);
+        const turnId = await session.send('go');
+        const approval = await asked(session.watch, turnId);
+        expect(approval).toMatchObject({ kind: 'command', title: 'touch it' });
+        await decide(client, approval, 'accept');
+        await session.watch.end(turnId);
+        const events = session.watch.of(turnId);
+        expect(ofKind(events, 'tool.started')).toHaveLength(1);
+        const [completed] = ofKind(events, 'tool.completed');
+        expect(completed?.payload).toMatchObject({ status: 'completed', text: 'touched' });
+      },
+    ));
+
+  test('of which a permission request shows only its id keeps what was known of it', () =>
+    withRawAgent(
+      goes(async (agent) => {
+        agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'pending' });
+        await agent.ask({ toolCallId: 't1', kind: 'execute', status: 'pending' });
+        return endTurn;
+      }),
+      async ({ open }) => {
+        const session = await open(asking);
+        const approval = await asked(session.watch, await session.send('go'));
+        expect(approval).toMatchObject({
+          kind: 'command',
+          title: 'touch it',
+          subject: { input: touch.rawInput },
+        });
+      },
+    ));
+
+  test('that was declined, and of which nothing more is heard, has failed', () =>
+    withRawAgent(
+      goes(async (agent) => {
+        const { optionId } = await agent.ask(touch);
+        agent.say(`answered ${optionId}`);
+        return endTurn;
+      }),
+      async ({ client, open }) => {
+        const session = await open(asking);
+        const turnId = await session.send('go');
+        await decide(client, await asked(session.watch, turnId), 'decline');
+        await session.watch.end(turnId);
+        const turn = await turnOf(client, session, turnId);
+        expect(turn).toMatchObject({ status: 'completed', text: 'answered r1' });
+        expect(ofKind(session.watch.of(turnId), 'tool.completed')).toMatchObject([
+          { payload: { status: 'failed' } },
+        ]);
+      },
+    ));
+
+  test('that nobody ever ends is closed with its turn', () =>
+    withRawAgent(
+      goes((agent) => {
+        agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'in_progress' });
+        return endTurn;
+      }),
+      async ({ client, open }) => {
+        const session = await open();
+        const turn = await session.run('go');
+        expect(await itemsOf(client, turn)).toMatchObject([{ kind: 'tool', status: 'completed' }]);
+      },
+    ));
+
+  test('that has ended stays as it ended', () =>
+    withRawAgent(
+      goes((agent) => {
+        agent.update(
+          { sessionUpdate: 'tool_call', ...touch },
+          { ...done, rawOutput: 'touched' },
+          { ...done, status: 'failed', rawOutput: 'no' },
+        );
+        return endTurn;
+      }),
+      async ({ client, open }) => {
+        const session = await open();
+        const turn = await session.run('go');
+        expect(await itemsOf(client, turn)).toMatchObject([
+          { kind: 'tool', status: 'completed', text: 'touched' },
+        ]);
+        expect(ofKind(session.watch.of(turn.turn_id), 'tool.completed')).toHaveLength(1);
+      },
+    ));
+
+  test.each([
+    ['a text', { rawOutput: 'out' }, 'out'],
+    ['an object with its output', { rawOutput: { output: 'out', metadata: {} } }, 'out'],
+    ['another object', { rawOutput: { exit: 0 } }, '{"exit":0}'],
+    ['an array', { rawOutput: [{ type: 'text' }] }, '[{"type":"text"}]'],
+    ['content beside raw output', { rawOutput: 'raw', content: [textContent('out')] }, 'out'],
+    [
+      'several contents',
+      { content: [textContent('one'), { type: 'terminal', terminalId: 'x' }, textContent('two')] },
+      'one\ntwo',
+    ],
+    [
+      'a diff',
+      { content: [{ type: 'diff', path: '/a', oldText: '', newText: 'new' }] },
+      '+++ /a\nnew',
+    ],
+    ['nothing', {}, ''],
+    ['fields of the wrong kind', { content: 7, status: 'done', title: [] }, ''],
+  ])('may give as its output %s', (_name, output, text) =>
+    withRawAgent(
+      goes((agent) => {
+        agent.update({ sessionUpdate: 'tool_call', ...touch }, { ...done, ...output });
+        return endTurn;
+      }),
+      async ({ client, open }) => {
+        const session = await open();
+        const turn = await session.run('go');
+        expect(turn.status).toBe('completed');
+        expect(await itemsOf(client, turn)).toMatchObject([{ text, tool: { title: 'touch it' } }]);
+      },
+    ),
+  );
+});

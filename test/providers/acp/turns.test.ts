@@ -1,0 +1,226 @@
+import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { interrupt, turnOf, until } from '../../support/providers/calls.ts';
+import { endTurn, never, Refusal, withRawAgent } from '../../support/providers/raw-agent.ts';
+import { dies, goes } from '../../support/providers/rows.ts';
+
+describe('a turn', () => {
+  test.each([
+    [-32_603, 'Internal error', { details: 'no credit left' }, /Internal error.*no credit left/],
+    [400, 'Bad Request', { details: 'model "x" not found' }, /Bad Request.*model "x" not found/],
+    [-32_002, 'Resource not found', { details: 'gone' }, /Resource not found.*gone/],
+    [-32_603, 'Internal error', { errorName: 'APIError' }, /Internal error/],
+    [-32_000, 'Authentication required', undefined, /Authentication required/],
+    [500, '', { details: 'only here' }, /only here/],
+  ])('answered with error %i "%s" %j fails with all that was said', (code, message, data, says) =>
+    withRawAgent(
+      goes((agent) => {
+        agent.say('before');
+        throw new Refusal(code, message, data);
+      }),
+      async ({ open }) => {
+        const session = await open();
+        const turn = await session.run('go');
+        expect(turn).toMatchObject({
+          status: 'failed',
+          text: 'before',
+          error: { code: 'provider_error' },
+        });
+        expect(turn.error?.message).toMatch(says);
+        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+      },
+    ),
+  );
+
+  test('whose error is only in its words has ended as the agent says', () =>
+    withRawAgent(
+      goes((agent) => {
+        agent.say('API Error: 400 model not found');
+        return endTurn;
+      }),
+      async ({ open }) => {
+        const turn = await (await open()).run('go');
+        expect(turn).toMatchObject({ status: 'completed', text: 'API Error: 400 model not found' });
+      },
+    ));
+
+  test.each([
+    [{ stopReason: 'refusal' }, 'failed', 'refused'],
+    [{ stopReason: 'max_tokens' }, 'failed', 'limit_reached'],
+    [{ stopReason: 'max_turn_requests' }, 'failed', 'limit_reached'],
+    [{ stopReason: 'cancelled' }, 'interrupted', undefined],
+    [{ stopReason: 'took_a_walk' }, 'completed', undefined],
+    [{ stopReason: 7 }, 'failed', 'provider_error'],
+    [{}, 'failed', 'provider_error'],
+    [null, 'failed', 'provider_error'],
+    ['end_turn', 'failed', 'provider_error'],
+  ])('answered with %j is %s', (answer, status, code) =>
+    withRawAgent(
+      goes(() => answer),
+      async ({ open }) => {
+        const session = await open();
+        const turn = await session.run('go');
+        expect([turn.status, turn.error?.code]).toEqual([status, code]);
+        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+      },
+    ),
+  );
+
+  const counted = { sessionUpdate: 'usage_update', used: 50, size: 100 };
+  test.each([
+    ['nothing', null, [], null],
+    ['null', { usage: null }, [], null],
+    ['words', { usage: 'much' }, [], null],
+    [
+      'only some of it',
+      { usage: { inputTokens: 3, outputTokens: null } },
+      [],
+      { input_tokens: 3, output_tokens: null, total_tokens: null, context_tokens: null },
+    ],
+    [
+      'only how full its context is',
+      { usage: null },
+      [counted],
+      { input_tokens: null, context_tokens: 50, context_window: 100, cost_usd: null },
+    ],
+    [
+      'both, and a cost',
+      { usage: { inputTokens: 3, outputTokens: 4, totalTokens: 7, cachedReadTokens: 1 } },
+      [{ ...counted, cost: { amount: 0.25, currency: 'USD' } }],
+      {
+        input_tokens: 3,
+        output_tokens: 4,
+        total_tokens: 7,
+        cached_input_tokens: 1,
+        context_tokens: 50,
+        cost_usd: 0.25,
+      },
+    ],
+    [
+      'a cost in another currency',
+      {},
+      [{ ...counted, cost: { amount: 0.25, currency: 'EUR' } }],
+      { context_tokens: 50, cost_usd: null },
+    ],
+  ])('of which is told of usage: %s', (_name, more, updates, usage) =>
+    withRawAgent(
+      goes((agent) => {
+        agent.update(...updates);
+        return { ...endTurn, ...more };
+      }),
+      async ({ open }) => {
+        const turn = await (await open()).run('go');
+        expect(turn.status).toBe('completed');
+        if (usage === null) expect(turn.usage).toBeNull();
+        else expect(turn.usage).toMatchObject(usage);
+      },
+    ),
+  );
+
+  test('costs what the session costs more after it than before', () =>
+    withRawAgent(
+      goes((agent) => {
+        const turns = agent.heard.filter(({ method }) => method === 'session/prompt').length;
+        agent.update({ ...counted, cost: { amount: turns / 4, currency: 'USD' } });
+        return endTurn;
+      }),
+      async ({ open }) => {
+        const session = await open();
+        await session.run('go');
+        expect((await session.run('go')).usage?.cost_usd).toBe(0.25);
+        expect((await session.record()).usage?.cost_usd).toBe(0.5);
+      },
+    ));
+
+  test('whose agent goes without a word has failed, and the next one resumes', () =>
+    withRawAgent(
+      goes((agent) => {
+        agent.exit(0);
+        return never;
+      }),
+      async ({ open, agents }) => {
+        const session = await open();
+        const turn = await session.run('go');
+        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_exited' } });
+        expect(turn.error?.message).toContain('exited with 0');
+        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+        const sessionId = agents[0]?.last('session/prompt')?.params?.sessionId;
+        expect(agents[1]?.last('session/resume')?.params).toMatchObject({ sessionId });
+      },
+    ));
+
+  test('whose agent says why it dies says so, too', () =>
+    withRawAgent(
+      goes((agent) => {
+        agent.stderr('thinking...\npanic: out of memory\n');
+        agent.exit(134);
+        return never;
+      }),
+      async ({ open }) => {
+        const turn = await (await open()).run('go');
+        expect(turn.error?.code).toBe('provider_exited');
+        expect(turn.error?.message).toMatch(/exited with 134.*panic: out of memory/);
+      },
+    ));
+
+  test('whose agent hangs up and lives on has failed, and the agent is killed', () =>
+    withRawAgent(
+      goes((agent) => {
+        agent.hangUp();
+        return never;
+      }),
+      async ({ open, agents }) => {
+        const session = await open();
+        const turn = await session.run('go');
+        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_exited' } });
+        await until('the agent is gone', () => agents[0]?.gone === true);
+        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+      },
+    ));
+
+  test('after an agent died at no turn finds another that resumes', () =>
+    withRawAgent({}, async ({ open, agents }) => {
+      const session = await open();
+      await session.run('hello');
+      await dies(agents[0]);
+      expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
+    }));
+
+  test('after an agent hung up at no turn finds another that resumes', () =>
+    withRawAgent({}, async ({ open, agents }) => {
+      const session = await open();
+      await session.run('hello');
+      agents[0]?.hangUp();
+      await until('the agent is gone', () => agents[0]?.gone === true, 4000);
+      expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
+    }));
+
+  test('may take longer than the agent may with anything else', () =>
+    withRawAgent(
+      goes(() => systemClock.sleep(1200).then(() => endTurn)),
+      async ({ open }) => expect((await (await open()).run('go')).status).toBe('completed'),
+      { acp: { request_timeout_ms: 600 } },
+    ));
+
+  test('that is interrupted ends so, also when the agent says something else', () =>
+    withRawAgent(
+      goes(async (agent) => {
+        agent.say('one');
+        await agent.hears('session/cancel');
+        agent.say('two');
+        throw new Refusal(-32_603, 'aborted');
+      }),
+      async ({ client, open }) => {
+        const session = await open();
+        const turnId = await session.send('go');
+        await session.watch.kind('message.delta', turnId);
+        await interrupt(client, session, turnId);
+        await session.watch.end(turnId);
+        expect(await turnOf(client, session, turnId)).toMatchObject({
+          status: 'interrupted',
+          text: 'onetwo',
+          error: null,
+        });
+      },
+    ));
+});

@@ -1,0 +1,123 @@
+import { PassThrough, Writable } from 'node:stream';
+import { describe, expect, test } from 'vitest';
+import type { Child } from '../../src/children/supervisor.ts';
+import { endOf, tailOf } from '../../src/providers/agent-process.ts';
+import { type Heard, hearLines, StrayLines } from '../../src/providers/json-lines.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+/** A child whose end the test decides. */
+function child(): Child & { exit: (code: number) => void; endings: number[] } {
+  const { promise: exited, resolve } = Promise.withResolvers<Awaited<Child['exited']>>();
+  const endings: number[] = [];
+  return {
+    pid: 1,
+    stdin: new Writable(),
+    stdout: new PassThrough(),
+    stderr: new PassThrough(),
+    exited,
+    exit: (code) => resolve({ code, signal: null }),
+    endings,
+    async end(graceMs) {
+      endings.push(graceMs);
+      resolve({ code: null, signal: 'SIGKILL' });
+      return [];
+    },
+  };
+}
+
+const soon = async () => {
+  for (let rounds = 0; rounds < 20; rounds++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+describe('why an agent ended', () => {
+  const stderr = () => '';
+
+  test('is what was wrong with its output, also where its exit was seen long before', async () => {
+    const clock = new ManualClock();
+    const given = child();
+    const ended = Promise.withResolvers<string | null>();
+    let count = 0;
+    const heard: Heard = { ended: ended.promise, progress: () => count };
+    const how = endOf(given, { heard, stderr, clock });
+    given.exit(0);
+    for (let seconds = 0; seconds < 30; seconds++) {
+      await soon();
+      count++;
+      clock.advance(1000);
+    }
+    await soon();
+    ended.resolve('a line of it is too long');
+    expect(await how).toBe('broke the protocol and was ended: a line of it is too long');
+  });
+
+  test('is its exit where nothing was wrong, with the end of its stderr', async () => {
+    const given = child();
+    const heard = { ended: Promise.resolve(null), progress: () => 0 };
+    const how = endOf(given, { heard, stderr: () => 'no key', clock: new ManualClock() });
+    given.exit(3);
+    expect(await how).toBe('exited with 3; it said: no key');
+    expect(given.endings).toEqual([]);
+  });
+
+  test('is its exit where somebody else holds its output open and says nothing', async () => {
+    const clock = new ManualClock();
+    const given = child();
+    const heard = { ended: new Promise<null>(() => undefined), progress: () => 0 };
+    const how = endOf(given, { heard, stderr, clock });
+    given.exit(3);
+    for (let seconds = 0; seconds < 3; seconds++) {
+      await soon();
+      clock.advance(1000);
+    }
+    expect(await how).toBe('exited with 3');
+  });
+
+  test('is that it closed its output, where it lives on: it is killed', async () => {
+    const clock = new ManualClock();
+    const given = child();
+    const heard = { ended: Promise.resolve(null), progress: () => 0 };
+    const how = endOf(given, { heard, stderr, clock });
+    await soon();
+    clock.advance(1000);
+    expect(await how).toBe('closed its output and was ended');
+    expect(given.endings).toEqual([0]);
+  });
+});
+
+describe('the lines of an agent', () => {
+  test('make progress as long as one is handled, and the first that cannot be is what was wrong', async () => {
+    const output = new PassThrough();
+    const handled = Promise.withResolvers<void>();
+    const heard = hearLines(output, (line) => {
+      if (line === 'bad') throw new Error('it is bad');
+      return handled.promise;
+    });
+    output.end('good\nbad\n');
+    await soon();
+    expect(heard.progress()).toBeLessThan(heard.progress());
+    handled.resolve();
+    expect(await heard.ended).toBe('it is bad');
+    expect(heard.progress()).toBe(heard.progress());
+  });
+
+  test('may be no messages now and then, but not a thousand in a row', () => {
+    const strays = new StrayLines();
+    for (let line = 1; line < 5000; line++) {
+      strays.note(`hello ${line}`);
+      if (line % 999 === 0) strays.reset();
+    }
+    strays.reset();
+    const storm = () => {
+      for (let line = 1; line <= 1000; line++) strays.note(`line ${line}`);
+    };
+    expect(storm).toThrow('1000 lines in a row that are no JSON: line 1000');
+  });
+
+  test('on stderr are told without what a terminal would obey', async () => {
+    const stderr = new PassThrough();
+    const tail = tailOf(stderr);
+    stderr.end('\u001B[31mred\u001B[0m\u0007\nlast\n');
+    await soon();
+    expect(tail()).toBe('red | last');
+  });
+});

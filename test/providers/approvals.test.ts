@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest';
+import {
+  approvalRequest as acpRequest,
+  readPermission,
+} from '../../src/providers/acp/permission.ts';
+import { cutTitle } from '../../src/providers/approval-title.ts';
+import {
+  approvalRequest as claudeRequest,
+  type Permission,
+  readPermission as readClaude,
+} from '../../src/providers/claude/permission.ts';
+import { Reader } from '../../src/providers/codex/items.ts';
+import { readRequest } from '../../src/providers/codex/requests.ts';
+import type { AgentRequest } from '../../src/providers/provider.ts';
+import { textContent } from '../support/providers/rows.ts';
+import { type WishRow, wishRows } from '../support/providers/wishes.ts';
+
+const options = [
+  { optionId: 'a1', kind: 'allow_once', name: 'Allow once' },
+  { optionId: 'r1', kind: 'reject_once', name: 'Reject' },
+];
+
+const read: Record<WishRow['provider'], (shown: object) => AgentRequest> = {
+  acp: (toolCall) => acpRequest(readPermission({ sessionId: 's', toolCall, options }), undefined),
+  claude(shown) {
+    const { tool: tool_name, input } = shown as { tool: string; input: unknown };
+    return claudeRequest(readClaude({ tool_name, input }) as Permission, '/w');
+  },
+  codex(shown) {
+    const { item, method, params } = shown as { item?: object; method: string; params: object };
+    const reader = new Reader();
+    const id = `i${Math.random()}`;
+    if (item) reader.read('item/started', { item: { ...item, id } });
+    const asked = readRequest(method, { itemId: id, threadId: id, ...params }, reader);
+    return asked?.request as AgentRequest;
+  },
+};
+
+describe('what an agent asks for', () => {
+  test.for(wishRows)('is told apart from something else ($provider: $name)', (row) => {
+    const [good, evil] = [row.good, row.evil].map(read[row.provider]);
+    if (row.isWhole) expect(good?.subject).not.toEqual(evil?.subject);
+    else expect(evil?.subject).toBeNull();
+  });
+
+  test.for(wishRows)('is the same when it is asked for again ($provider: $name)', (row) => {
+    const [first, again] = [row.good, row.good].map(read[row.provider]);
+    if (row.isWhole) expect(first?.subject).not.toBeNull();
+    expect(first?.subject).toEqual(again?.subject);
+  });
+
+  test('is the same whatever names it, how far it is, and however claude words it', () => {
+    const call = { title: 'Shell', kind: 'execute', rawInput: { command: 'touch it' } };
+    const one = read.acp({ ...call, toolCallId: 'one', status: 'pending' });
+    expect(read.acp({ ...call, toolCallId: 'two' }).subject).toEqual(one.subject);
+    const worded = (description: string) =>
+      read.claude({ tool: 'Bash', input: { command: 'touch it', description } }).subject;
+    expect(worded('makes a file')).toEqual(worded('touches it'));
+  });
+
+  test('is not the same where an acceptance would take another option', () => {
+    const toolCall = { toolCallId: 't', title: 'plan', rawInput: { plan: 'both' } };
+    const taking = (name: string) => {
+      const offered = [{ optionId: 'x', kind: 'allow_once', name }];
+      return acpRequest(readPermission({ toolCall, options: offered }), undefined).subject;
+    };
+    expect(taking('Plan A')).not.toEqual(taking('Plan B'));
+  });
+});
+
+describe('people see what would be done', () => {
+  test.for([
+    ['a command', { rawInput: { command: 'rm -rf x' } }, 'Bash: rm -rf x'],
+    ['a command in words', { rawInput: { command: ['rm', '-rf', 'x'] } }, 'Bash: rm -rf x'],
+    ['a text', { content: [textContent('Running: rm -rf x')] }, 'Bash: Running: rm -rf x'],
+    [
+      'changes of files',
+      {
+        content: [
+          { type: 'diff', path: '/a', newText: 'x' },
+          { type: 'diff', path: '/b', newText: 'y' },
+        ],
+      },
+      'Bash: /a, /b',
+    ],
+    ['places', { locations: [{ path: '/a' }] }, 'Bash: /a'],
+    ['another input', { rawInput: { url: 'http://x' } }, 'Bash: http://x'],
+    [
+      'a title that says it',
+      { title: 'run `rm -rf x`', rawInput: { command: 'rm -rf x' } },
+      'run `rm -rf x`',
+    ],
+    ['nothing', {}, 'Bash'],
+  ] as const)('in the title of an approval of an ACP agent: %s', ([, shown, title]) => {
+    expect(read.acp({ toolCallId: 't', title: 'Bash', ...shown }).title).toBe(title);
+  });
+
+  test('also where an earlier message told it, and the request names the call only', () => {
+    const known = {
+      toolCallId: 't',
+      sessionUpdate: 'tool_call',
+      title: 'Bash',
+      rawInput: { command: 'rm -rf x' },
+    };
+    const asked = readPermission({
+      sessionId: 's',
+      toolCall: { toolCallId: 't', title: null },
+      options,
+    });
+    const { title, request, subject } = acpRequest(asked, known);
+    expect(title).toBe('Bash: rm -rf x');
+    expect(request).toEqual({
+      sessionId: 's',
+      toolCall: { toolCallId: 't', title: 'Bash', rawInput: { command: 'rm -rf x' } },
+      options,
+    });
+    expect(subject).toMatchObject({ input: { command: 'rm -rf x' } });
+  });
+
+  test.for([
+    [{ tool: 'mcp__a__b', input: { what: 1 } }, 'mcp__a__b: {"what":1}'],
+    [{ tool: 'Bash', input: { command: 'rm -rf x' } }, 'rm -rf x'],
+    [{ tool: 'Write', input: { file_path: '/a', content: 'x' } }, 'Write /a'],
+    [{ tool: 'Done', input: {} }, 'Done'],
+  ] as const)('of claude: %o', ([shown, title]) => {
+    expect(read.claude(shown).title).toBe(title);
+  });
+
+  test('of a long command also the end', () => {
+    const title = cutTitle(`echo ${'x'.repeat(500)} && rm -rf /`);
+    expect(title.length).toBeLessThan(220);
+    expect(title).toMatch(/^echo x.* … .*&& rm -rf \/$/);
+    expect(cutTitle('😀'.repeat(200)).isWellFormed()).toBe(true);
+  });
+});

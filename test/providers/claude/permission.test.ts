@@ -1,0 +1,290 @@
+import { expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { ofKind } from '../../support/turns.ts';
+import { asked, decide, itemsOf, until } from '../../support/providers/calls.ts';
+import {
+  type ClaudeRole,
+  type RawClaude,
+  withRawClaude,
+} from '../../support/providers/raw-claude.ts';
+
+const asking = { permission_mode: 'require_approval' };
+const isRoot = process.getuid?.() === 0;
+
+/** Asks for a tool, and says what it was answered. */
+function asks(id: string, tool: string, input: object): ClaudeRole {
+  return {
+    turns: {
+      async go(claude) {
+        claude.call(`t_${id}`, tool, input);
+        const { response } = await claude.ask(id, tool, input);
+        claude.say(JSON.stringify(response));
+        claude.result();
+      },
+    },
+  };
+}
+
+test.for([
+  ['Bash', { command: 'make it', description: 'makes' }, 'command', 'make it'],
+  ['Write', { file_path: '/a', content: 'x' }, 'file_change', 'Write /a'],
+  ['Edit', { file_path: '/a', old_string: 'x' }, 'file_change', 'Edit /a'],
+  ['WebFetch', { url: 'http://x' }, 'tool', 'WebFetch http://x'],
+  ['mcp__a__b', { what: 1 }, 'tool', 'mcp__a__b: {"what":1}'],
+] as const)('%s is asked of people as what it is', ([tool, input, kind, title]) =>
+  withRawClaude(asks('q', tool, input), async ({ open, client }) => {
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    const approval = await asked(session.watch, turnId);
+    expect(approval).toMatchObject({ kind, title, request: { tool_name: tool, input } });
+    await decide(client, approval, 'accept');
+    await session.watch.end(turnId);
+    const { text } = await session.turn(turnId);
+    expect(JSON.parse(text ?? '')).toEqual({ behavior: 'allow', updatedInput: input });
+  }),
+);
+
+test('a question is answered with what was chosen', () => {
+  const questions = [
+    { question: 'Which one?', header: 'Pick', options: [{ label: 'A' }, { label: 'B' }] },
+    { question: 'And how?', header: 'How', multiSelect: true, options: [] },
+  ];
+  return withRawClaude(asks('q', 'AskUserQuestion', { questions }), async ({ open, client }) => {
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    const approval = await asked(session.watch, turnId);
+    expect(approval).toMatchObject({ kind: 'question', title: 'Which one? And how?' });
+    const params = { session_id: session.id, approval_id: approval.id };
+    for (const [wrong, why] of [
+      [{}, 'an answer is missing; the questions: "Which one?", "And how?"'],
+      [{ 'Which one?': ['A', 'B'], How: ['fast'] }, '"Which one?" takes one answer'],
+      [{ 'Which one?': ['B'], How: [] }, '"How" is answered by at least one text'],
+      [{ Pick: ['B'], How: ['fast'], Why: ['so'] }, 'there is no question "Why"'],
+    ] as const) {
+      const body = { decision: 'accept' as const, answers: wrong as Record<string, string[]> };
+      const refused = client.call(endpoints.decideApproval, { params, body });
+      await expect(refused).rejects.toMatchObject({
+        code: 'invalid',
+        message: expect.stringContaining(why) as string,
+      });
+    }
+    const answers = { 'Which one?': ['B'], How: ['fast', 'well'] };
+    await client.call(endpoints.decideApproval, { params, body: { decision: 'accept', answers } });
+    await session.watch.end(turnId);
+    expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual({
+      behavior: 'allow',
+      updatedInput: { questions, answers: { 'Which one?': 'B', 'And how?': 'fast, well' } },
+    });
+  });
+});
+
+test.for([null, 'read_only', 'workspace_write', 'plan'])(
+  'in permission_mode %s nobody is asked, and it is told why',
+  (permission_mode) =>
+    withRawClaude(asks('q', 'Bash', { command: 'it' }), async ({ open }) => {
+      const session = await open(permission_mode ? { permission_mode } : {});
+      const { status, text } = await session.run('go');
+      expect(status).toBe('completed');
+      const answer = JSON.parse(text ?? '') as { behavior: string; message: string };
+      expect(answer.behavior).toBe('deny');
+      expect(answer.message).toContain(`"${permission_mode ?? 'default'}"`);
+      expect(answer.message).toContain('require_approval');
+      expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
+    }),
+);
+
+test('a request that it takes back cancels the approval, and is not answered', () =>
+  withRawClaude(
+    {
+      turns: {
+        go(claude) {
+          void claude.ask('q', 'Bash', { command: 'it' }).catch(() => undefined);
+          claude.send({ type: 'control_cancel_request', request_id: 'never asked' });
+        },
+      },
+    },
+    async ({ open, agents, client }) => {
+      const session = await open(asking);
+      const turnId = await session.send('go');
+      const approval = await asked(session.watch, turnId);
+      agents[0]?.send({ type: 'control_cancel_request', request_id: 'q' });
+      const { payload } = await session.watch.kind('approval.resolved', turnId);
+      expect(payload.approval).toMatchObject({ status: 'cancelled' });
+      await expect(decide(client, approval, 'accept')).rejects.toMatchObject({
+        code: 'approval_resolved',
+      });
+      agents[0]?.result();
+      await session.watch.end(turnId);
+      expect(agents[0]?.answerTo('q')).toBeUndefined();
+    },
+  ));
+
+test('a request of a kind that nobody knows is refused, and counted', () =>
+  withRawClaude(
+    {
+      turns: {
+        async go(claude) {
+          const request = { subtype: 'hook_callback' };
+          claude.send({ type: 'control_request', request_id: 'h', request });
+          await until('it is answered', () => claude.answerTo('h') !== undefined);
+          claude.result();
+        },
+      },
+    },
+    async ({ open, agents, diagnostics }) => {
+      await (await open()).run('go');
+      expect(agents[0]?.answerTo('h')).toMatchObject({ subtype: 'error' });
+      expect((await diagnostics()).unknown_messages).toBe(1);
+    },
+  ));
+
+test('a tool of a subagent is shown when it is asked for, and runs once that is allowed', () =>
+  withRawClaude(
+    {
+      turns: {
+        async go(claude) {
+          await claude.ask('q', 'Bash', { command: 'it' });
+          claude.result();
+        },
+      },
+    },
+    async ({ open, client }) => {
+      const session = await open(asking);
+      const turnId = await session.send('go');
+      await decide(client, await asked(session.watch, turnId), 'accept');
+      await session.watch.end(turnId);
+      const [tool] = await itemsOf(client, await session.turn(turnId));
+      expect(tool).toMatchObject({ kind: 'tool', tool: { title: 'it', kind: 'execute' } });
+      const statuses = session.watch.of(turnId).flatMap(({ payload }) => payload.status ?? []);
+      expect(statuses.slice(0, 2)).toEqual(['pending', 'running']);
+    },
+  ));
+
+test('each turn has the mode that it wants, and the next one the session’s again', () =>
+  withRawClaude({}, async ({ open, agents }) => {
+    const session = await open();
+    for (const permission_mode of ['read_only', 'accept_edits', 'dontAsk', undefined, undefined])
+      await session.run('x', permission_mode ? { permission_mode } : {});
+    const modes = agents[0]?.requests('set_permission_mode').map(({ mode }) => mode);
+    expect(modes).toEqual(['plan', 'acceptEdits', 'dontAsk', 'default']);
+  }));
+
+test('a mode that it changed by itself is set back for the next turn', () =>
+  withRawClaude(
+    {
+      turns: {
+        go(claude) {
+          claude.send({ type: 'system', subtype: 'status', permissionMode: 'acceptEdits' });
+          claude.result();
+        },
+      },
+    },
+    async ({ open, agents }) => {
+      const session = await open();
+      await session.run('go');
+      await session.run('x');
+      const modes = agents[0]?.requests('set_permission_mode').map(({ mode }) => mode);
+      expect(modes).toEqual(['default']);
+    },
+  ));
+
+test('a mode that it refuses fails the turn, with what it says; from then on such a mode is refused at once', () => {
+  const refuses = ({ mode }: Record<string, unknown>) => {
+    if (!['plan', 'default', 'acceptEdits'].includes(String(mode)))
+      throw new Error('Cannot set permission mode: must be one of plan, default, acceptEdits');
+  };
+  const role = { requests: { set_permission_mode: refuses } };
+  return withRawClaude(role, async ({ open }) => {
+    const session = await open({ permission_mode: 'bogus' });
+    const { error } = await session.run('x');
+    expect(error?.code).toBe('invalid_permission_mode');
+    expect(error?.message).toContain('must be one of plan, default');
+
+    const refusal = {
+      code: 'invalid',
+      message: expect.stringMatching(
+        /no permission_mode "other"; it has: .*read_only.*plan/,
+      ) as string,
+    };
+    await expect(session.send('x', { permission_mode: 'other' })).rejects.toMatchObject(refusal);
+    await expect(open({ permission_mode: 'other' })).rejects.toMatchObject(refusal);
+    for (const permission_mode of ['plan', 'read_only', 'workspace_write', 'require_approval'])
+      expect((await session.run('x', { permission_mode })).status).toBe('completed');
+  });
+});
+
+test('full_access is another start: the session goes on in a process that may, and stays in it', () => {
+  const env = { IS_SANDBOX: '1' };
+  const body = async (agents: readonly RawClaude[]) =>
+    agents.map(({ args }) => args.includes('--allow-dangerously-skip-permissions'));
+  return withRawClaude(
+    {},
+    async ({ open, agents }) => {
+      const session = await open();
+      await session.run('one');
+      const turn = await session.run('two', { permission_mode: 'full_access' });
+      expect(turn).toMatchObject({ status: 'completed', text: 'two' });
+      expect(await body(agents)).toEqual([false, true]);
+      const { provider_session_ref: ref } = await session.record();
+      expect(agents[1]?.args).toContain(`--resume=${ref}`);
+      await until('the first is gone', () => agents[0]?.gone === true);
+      expect((await session.run('three')).text).toBe('three');
+      const modes = agents[1]?.requests('set_permission_mode').map(({ mode }) => mode);
+      expect(modes).toEqual(['bypassPermissions', 'default']);
+      expect(agents).toHaveLength(2);
+
+      const other = await open({ permission_mode: 'bypass' });
+      expect((await other.run('x')).text).toBe('x');
+      expect(await body(agents)).toEqual([false, true, true]);
+      expect(agents[2]?.args.some((one) => one.startsWith('--session-id='))).toBe(true);
+    },
+    { env },
+  );
+});
+
+test('full_access before the first turn begins the session anew, since there is nothing to resume', () =>
+  withRawClaude(
+    {},
+    async ({ open, agents }) => {
+      const session = await open();
+      const turn = await session.run('two', { permission_mode: 'full_access' });
+      expect(turn).toMatchObject({ status: 'completed', text: 'two' });
+      const { provider_session_ref: ref } = await session.record();
+      expect(agents.map(({ args }) => args.includes(`--session-id=${ref}`))).toEqual([true, true]);
+    },
+    { env: { IS_SANDBOX: '1' } },
+  ));
+
+test('a session that is closed while it starts for full_access leaves nothing behind', () => {
+  const never = new Promise<never>(() => undefined);
+  const initialize = (_: object, { args }: RawClaude) =>
+    args.includes('--allow-dangerously-skip-permissions') ? never : {};
+  return withRawClaude(
+    { requests: { initialize } },
+    async ({ open, client, agents, noAgents }) => {
+      const session = await open();
+      await session.send('x', { permission_mode: 'full_access' });
+      await until('the second starts', () => agents[1]?.requests('initialize').length === 1);
+      const params = { session_id: session.id };
+      const closed = await client.call(endpoints.closeSession, { params, body: {} });
+      expect(closed.status).toBe('closed');
+      await noAgents();
+    },
+    { env: { IS_SANDBOX: '1' } },
+  );
+});
+
+test.skipIf(!isRoot)('full_access as root is refused at once, and says what to do', () =>
+  withRawClaude({}, async ({ open, agents }) => {
+    const full_access = { permission_mode: 'full_access' };
+    const refused = {
+      code: 'invalid',
+      message: expect.stringMatching(/as root: .*IS_SANDBOX/) as string,
+    };
+    await expect(open(full_access)).rejects.toMatchObject(refused);
+    const session = await open();
+    await expect(session.run('x', full_access)).rejects.toMatchObject(refused);
+    expect(agents).toHaveLength(0);
+    expect((await session.run('still here')).text).toBe('still here');
+  }),
+);

@@ -1,0 +1,300 @@
+import { expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { ofKind } from '../../support/turns.ts';
+import { asked, decide, interrupt, itemsOf } from '../../support/providers/calls.ts';
+import { type CodexRole, type RawTurn, withRawCodex } from '../../support/providers/raw-codex.ts';
+
+const asking = { permission_mode: 'require_approval' };
+const onCommand = 'item/commandExecution/requestApproval';
+const command = { itemId: 'i', command: "/bin/bash -lc 'make it'", cwd: '/w' };
+
+/** Shows an item, asks, and says what it was answered. */
+function asks(
+  method: string,
+  params: object,
+  item: object = { type: 'commandExecution' },
+): CodexRole {
+  return {
+    turns: {
+      async go(turn) {
+        turn.begin({ ...item, id: 'i', status: 'inProgress' });
+        const { result } = await turn.ask(method, params);
+        turn.say(JSON.stringify(result));
+        turn.complete();
+      },
+    },
+  };
+}
+
+const change = { path: '/a', kind: { type: 'add' }, diff: '+x' };
+const patch = { type: 'fileChange', changes: [change] };
+const toolCall = {
+  serverName: 's',
+  mode: 'form',
+  message: 'Allow it?',
+  _meta: { codex_approval_kind: 'mcp_tool_call', tool_name: 't', tool_params: { a: 1 } },
+  requestedSchema: { type: 'object', properties: {} },
+};
+const wishes = { fileSystem: { write: ['/x'] }, network: null };
+
+interface Row {
+  method: string;
+  params: object;
+  item?: object;
+  shown: object;
+  accept: object;
+  decline: object;
+}
+
+const rows: Row[] = [
+  {
+    method: onCommand,
+    params: command,
+    shown: { kind: 'command', title: command.command, request: command },
+    accept: { decision: 'accept' },
+    decline: { decision: 'decline' },
+  },
+  {
+    method: 'item/fileChange/requestApproval',
+    params: { itemId: 'i', reason: null },
+    item: patch,
+    shown: { kind: 'file_change', title: 'edit /a', request: { changes: [change] } },
+    accept: { decision: 'accept' },
+    decline: { decision: 'decline' },
+  },
+  {
+    method: 'item/permissions/requestApproval',
+    params: { itemId: 'i', reason: 'to build', permissions: wishes },
+    shown: {
+      kind: 'tool',
+      title: 'more permissions: to build: {"fileSystem":{"write":["/x"]}}',
+      request: { permissions: wishes },
+    },
+    accept: { permissions: { fileSystem: { write: ['/x'] } }, scope: 'turn' },
+    decline: { permissions: {}, scope: 'turn' },
+  },
+  {
+    method: 'mcpServer/elicitation/request',
+    params: toolCall,
+    shown: { kind: 'tool', title: 's.t: {"a":1}' },
+    accept: { action: 'accept', content: null, _meta: null },
+    decline: { action: 'decline', content: null, _meta: null },
+  },
+  {
+    method: 'mcpServer/elicitation/request',
+    params: { serverName: 's', mode: 'url', message: 'Go there', url: 'http://x', _meta: null },
+    shown: { kind: 'tool', title: 'Go there http://x' },
+    accept: { action: 'accept', content: null, _meta: null },
+    decline: { action: 'decline', content: null, _meta: null },
+  },
+  {
+    method: 'execCommandApproval',
+    params: { callId: 'i', command: ['make', 'it'], cwd: '/w' },
+    shown: { kind: 'command', title: 'make it' },
+    accept: { decision: 'approved' },
+    decline: { decision: { denied: { rejection: 'no' } } },
+  },
+  {
+    method: 'applyPatchApproval',
+    params: { callId: 'i', fileChanges: { '/a': { add: { content: 'x' } } } },
+    shown: { kind: 'file_change', title: 'edit /a' },
+    accept: { decision: 'approved' },
+    decline: { decision: { denied: { rejection: 'no' } } },
+  },
+];
+
+for (const decision of ['accept', 'decline'] as const) {
+  test.for(rows)(`people ${decision} $method`, ({ method, params, item, shown, ...answers }) =>
+    withRawCodex(asks(method, params, item), async ({ open, client }) => {
+      const session = await open(asking);
+      const turnId = await session.send('go');
+      const approval = await asked(session.watch, turnId);
+      expect(approval).toMatchObject(shown);
+      const ids = { session_id: session.id, approval_id: approval.id };
+      const body = { decision, reason: 'no' };
+      await client.call(endpoints.decideApproval, { params: ids, body });
+      await session.watch.end(turnId);
+      const { text } = await session.turn(turnId);
+      expect(JSON.parse(text ?? '')).toEqual(answers[decision]);
+    }),
+  );
+}
+
+const questions = [
+  { id: 'q1', header: 'Pick', question: 'Which one?', options: [] },
+  { id: 'q2', header: 'How', question: 'And how?', options: [] },
+  { id: 'q3', header: 'When', question: 'When?', options: [] },
+];
+
+test('questions are answered by their id, their text or their heading', () =>
+  withRawCodex(asks('item/tool/requestUserInput', { itemId: 'i', questions }), async (stage) => {
+    const session = await stage.open(asking);
+    const turnId = await session.send('go');
+    const approval = await asked(session.watch, turnId);
+    expect(approval).toMatchObject({ kind: 'question', title: 'Which one? And how? When?' });
+    const params = { session_id: session.id, approval_id: approval.id };
+    const answers = { q1: ['B'], 'And how?': ['fast', 'well'], When: ['now'] };
+    const body = { decision: 'accept' as const, answers };
+    await stage.client.call(endpoints.decideApproval, { params, body });
+    await session.watch.end(turnId);
+    expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual({
+      answers: {
+        q1: { answers: ['B'] },
+        q2: { answers: ['fast', 'well'] },
+        q3: { answers: ['now'] },
+      },
+    });
+  }));
+
+test('what an MCP server wants to know is answered by the names of its fields', () => {
+  const properties = {
+    name: { type: 'string' },
+    age: { type: 'integer' },
+    sure: { type: 'boolean' },
+    tags: { type: 'array' },
+    more: { type: 'string' },
+  };
+  const form = {
+    serverName: 's',
+    message: 'Who?',
+    requestedSchema: { type: 'object', properties },
+  };
+  return withRawCodex(asks('mcpServer/elicitation/request', form), async ({ open, client }) => {
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    const approval = await asked(session.watch, turnId);
+    expect(approval).toMatchObject({ kind: 'question', title: 'Who?' });
+    const params = { session_id: session.id, approval_id: approval.id };
+    const answers = { name: ['Ann'], age: ['40'], sure: ['yes'], tags: ['a', 'b'] };
+    await client.call(endpoints.decideApproval, { params, body: { decision: 'accept', answers } });
+    await session.watch.end(turnId);
+    expect(JSON.parse((await session.turn(turnId)).text ?? '')).toMatchObject({
+      content: { name: 'Ann', age: 40, sure: true, tags: ['a', 'b'] },
+    });
+  });
+});
+
+test.for([null, 'default', 'read_only', 'workspace_write', 'untrusted'])(
+  'in permission_mode %s nobody is asked, and it is told why',
+  (permission_mode) =>
+    withRawCodex(
+      {
+        turns: {
+          async go(turn) {
+            const item = { type: 'commandExecution', id: 'i', command: 'it' };
+            turn.begin({ ...item, status: 'inProgress' });
+            const { result } = await turn.ask(onCommand, command);
+            turn.done({ ...item, status: 'declined', aggregatedOutput: null });
+            const answer = await turn.ask('item/tool/requestUserInput', { questions });
+            turn.say(JSON.stringify([result, answer.result]));
+            turn.complete();
+          },
+        },
+      },
+      async ({ open, client }) => {
+        const session = await open(permission_mode ? { permission_mode } : {});
+        const turn = await session.run('go');
+        const [decided, { answers }] = JSON.parse(turn.text ?? '') as [
+          object,
+          { answers: Record<string, { answers: string[] }> },
+        ];
+        expect(decided).toEqual({ decision: 'decline' });
+        expect(answers.q1?.answers[0]).toContain('decide yourself');
+        const [item] = await itemsOf(client, turn);
+        expect(item?.status).toBe('failed');
+        expect(item?.text).toContain(`"${permission_mode ?? 'default'}"`);
+        expect(item?.text).toContain('require_approval');
+        expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
+      },
+    ),
+);
+
+/** Asks, and waits for no answer. */
+function waits(turn: RawTurn): void {
+  turn.begin({ type: 'commandExecution', id: 'i', status: 'inProgress' });
+  void turn.ask(onCommand, command, 'q').catch(() => undefined);
+}
+
+test('a request that it takes back cancels the approval, and is not answered', () =>
+  withRawCodex({ turns: { go: waits } }, async ({ open, agents, client }) => {
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    const approval = await asked(session.watch, turnId);
+    const turn = agents[0]?.turns[0];
+    turn?.note('serverRequest/resolved', { requestId: 'q' });
+    const { payload } = await session.watch.kind('approval.resolved', turnId);
+    expect(payload.approval).toMatchObject({ status: 'cancelled' });
+    await expect(decide(client, approval, 'accept')).rejects.toMatchObject({
+      code: 'approval_resolved',
+    });
+    turn?.complete();
+    await session.watch.end(turnId);
+    expect(agents[0]?.answerTo('q')).toBeUndefined();
+  }));
+
+test('an interrupt while it asks ends the turn, and its approval', () =>
+  withRawCodex({ turns: { go: waits } }, async ({ open, client }) => {
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    await asked(session.watch, turnId);
+    await interrupt(client, session, turnId);
+    expect((await session.watch.end(turnId)).kind).toBe('turn.interrupted');
+    const { payload } = await session.watch.kind('approval.resolved', turnId);
+    expect(payload.approval).toMatchObject({ status: 'cancelled' });
+    expect((await session.run('next')).text).toBe('next');
+  }));
+
+test('what a subagent asks is asked for the session that it works for', () =>
+  withRawCodex(
+    {
+      turns: {
+        async go(turn) {
+          const child = { id: 'child', parentThreadId: turn.thread };
+          turn.server.note('thread/started', { thread: child });
+          turn.server.note('item/agentMessage/delta', {
+            threadId: 'child',
+            turnId: 't',
+            itemId: 'm',
+            delta: 'between us',
+          });
+          const of = { ...command, threadId: 'child', turnId: 't' };
+          const { result } = await turn.server.ask(onCommand, of);
+          turn.say(JSON.stringify(result));
+          turn.complete();
+        },
+      },
+    },
+    async ({ open, client }) => {
+      const session = await open(asking);
+      const turnId = await session.send('go');
+      await decide(client, await asked(session.watch, turnId), 'accept');
+      await session.watch.end(turnId);
+      expect((await session.turn(turnId)).text).toBe('{"decision":"accept"}');
+    },
+  ));
+
+test('the time is told; a request of a kind that nobody knows is refused, and counted', () =>
+  withRawCodex(
+    {
+      turns: {
+        async go(turn) {
+          const { result } = await turn.ask('currentTime/read', {});
+          const unknown = await turn.ask('item/tool/call', { tool: 'x' });
+          const ofNobody = await turn.server.ask(onCommand, { ...command, threadId: 'nobody' });
+          turn.say(JSON.stringify({ result, errors: [unknown.error, ofNobody.error] }));
+          turn.complete();
+        },
+      },
+    },
+    async ({ open, diagnostics }) => {
+      const { text } = await (await open(asking)).run('go');
+      expect(JSON.parse(text ?? '')).toEqual({
+        result: { currentTimeAt: expect.any(Number) as number },
+        errors: [
+          { code: -32_601, message: 'cadre knows no request item/tool/call' },
+          { code: -32_601, message: `cadre has nobody to answer ${onCommand}` },
+        ],
+      });
+      expect((await diagnostics()).unknown_messages).toBe(2);
+    },
+  ));

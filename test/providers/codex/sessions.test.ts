@@ -1,0 +1,333 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import type { Client } from '../../../src/client/client.ts';
+import type { WatchedSession } from '../../support/providers/contract-stage.ts';
+import { until } from '../../support/providers/calls.ts';
+import {
+  type CodexRole,
+  Refusal,
+  type RawCodex,
+  withRawCodex,
+} from '../../support/providers/raw-codex.ts';
+
+const never = () => new Promise<never>(() => undefined);
+
+/** Runs a turn with wishes of its own. */
+async function runWith(client: Client, session: WatchedSession, wishes: object): Promise<void> {
+  const params = { session_id: session.id };
+  const body = { input: [{ type: 'text' as const, text: 'x' }], ...wishes };
+  const { turn_id } = await client.call(endpoints.sendTurn, { params, body });
+  await session.watch.end(turn_id);
+}
+
+/** Ends a server, so that the next turn resumes. */
+async function dies(server: RawCodex | undefined): Promise<void> {
+  server?.exit(0);
+  await until('it is gone', () => server?.gone === true);
+}
+
+const readOnly = { type: 'readOnly', networkAccess: false };
+
+test('each turn is told what holds for it, and the next one goes back, also in another process', () =>
+  withRawCodex({}, async ({ open, agents, client }) => {
+    const session = await open();
+    const wishes = { permission_mode: 'full_access', model: 'other', thinking_effort: 'high' };
+    await runWith(client, session, wishes);
+    await dies(agents[0]);
+    await runWith(client, session, {});
+    const told = agents.flatMap((server) => server.requests('turn/start'));
+    expect(told).toMatchObject([
+      {
+        model: 'other',
+        effort: 'high',
+        approvalPolicy: 'never',
+        sandboxPolicy: { type: 'dangerFullAccess' },
+        approvalsReviewer: 'user',
+      },
+      {
+        model: 'usual',
+        effort: 'low',
+        approvalPolicy: 'on-request',
+        sandboxPolicy: readOnly,
+        approvalsReviewer: 'user',
+      },
+    ]);
+  }));
+
+test('the session’s own wishes hold where a turn has none', () =>
+  withRawCodex({}, async ({ open, agents, client }) => {
+    const wishes = { permission_mode: 'read_only', model: 'mine', thinking_effort: 'high' };
+    const session = await open(wishes);
+    await runWith(client, session, {});
+    await runWith(client, session, { permission_mode: 'default' });
+    expect(agents[0]?.requests('thread/start')).toMatchObject([{ model: 'mine' }]);
+    expect(agents[0]?.requests('turn/start')).toMatchObject([
+      { model: 'mine', effort: 'high', sandboxPolicy: readOnly },
+      { model: 'mine', effort: 'high', approvalPolicy: 'on-request', sandboxPolicy: readOnly },
+    ]);
+  }));
+
+test('a profile of its configuration is gone back to as such', () => {
+  const own = { model: 'usual', approvalPolicy: 'on-request', sandbox: readOnly };
+  const thread = { id: 'with-profile', status: { type: 'idle' } };
+  const profile = { ...own, activePermissionProfile: { id: ':mine' }, thread };
+  return withRawCodex(
+    { requests: { 'thread/start': () => profile } },
+    async ({ open, agents, client }) => {
+      const session = await open();
+      await runWith(client, session, { permission_mode: 'workspace_write' });
+      await runWith(client, session, { permission_mode: 'require_approval' });
+      await runWith(client, session, {});
+      const told = agents[0]?.requests('turn/start') ?? [];
+      expect(told[0]).toMatchObject({ sandboxPolicy: { type: 'workspaceWrite' } });
+      expect(told[1]).toMatchObject({ approvalPolicy: 'untrusted', permissions: ':mine' });
+      expect(told[2]).toMatchObject({ approvalPolicy: 'on-request', permissions: ':mine' });
+      expect(told.map((one) => 'sandboxPolicy' in one)).toEqual([true, false, false]);
+    },
+  );
+});
+
+test('a permission_mode that it does not have is refused at once, with those it has', () =>
+  withRawCodex({}, async ({ open, agents }) => {
+    const message = expect.stringContaining('untrusted, on-request, never') as string;
+    const refused = { code: 'invalid', message };
+    await expect(open({ permission_mode: 'yolo' })).rejects.toMatchObject(refused);
+    const turn = (await open()).run('x', { permission_mode: 'yolo' });
+    await expect(turn).rejects.toMatchObject(refused);
+    expect(agents).toEqual([]);
+  }));
+
+test('a thinking_effort that it does not have fails its turn, with those it has; once those are known it is refused', () =>
+  withRawCodex({}, async ({ open, agents }) => {
+    const enormous = { thinking_effort: 'enormous' };
+    const message = expect.stringContaining('low, high') as string;
+    const { error } = await (await open(enormous)).run('x');
+    expect(error).toMatchObject({ code: 'invalid_thinking_effort', message });
+    expect(agents[0]?.requests('turn/start')).toEqual([]);
+    await expect(open({ ...enormous, model: 'usual' })).rejects.toMatchObject({
+      code: 'invalid',
+      message,
+    });
+  }));
+
+test('a mode that it refuses itself is refused in the same way', () =>
+  withRawCodex(
+    {
+      requests: {
+        'turn/start'({ approvalPolicy }, { turns }) {
+          if (approvalPolicy === 'never')
+            throw new Refusal('unknown variant `never`, expected one of `untrusted`');
+          return { turn: { id: `t${turns.length}` } };
+        },
+      },
+    },
+    async ({ open }) => {
+      const session = await open({ permission_mode: 'never' });
+      expect((await session.run('x')).error?.code).toBe('invalid_permission_mode');
+      expect((await session.run('y', { permission_mode: 'default' })).text).toBe('y');
+    },
+  ));
+
+test('a thread is named at its start, and resumed with its place, without its turns', () =>
+  withRawCodex({}, async ({ open, agents, directory }) => {
+    const session = await open({ title: 'Plovers' });
+    await session.run('x');
+    const { provider_session_ref: threadId } = await session.record();
+    expect(agents[0]?.requests('thread/name/set')).toEqual([{ threadId, name: 'Plovers' }]);
+    await dies(agents[0]);
+    await session.run('y');
+    expect(agents[1]?.requests('thread/resume')).toEqual([
+      {
+        threadId,
+        excludeTurns: true,
+        cwd: directory,
+        model: 'usual',
+        approvalsReviewer: 'user',
+        config: expect.any(Object) as object,
+      },
+    ]);
+  }));
+
+/** Its servers forget what the ones before had. */
+const forgetful: CodexRole = { begins: ({ memory }) => memory.clear() };
+
+test('a session that it does not have any more fails with its turn, in its words', () =>
+  withRawCodex(forgetful, async ({ open, agents }) => {
+    const session = await open();
+    await session.run('first');
+    await dies(agents[0]);
+    const { error } = await session.run('second');
+    expect(error?.code).toBe('resume_failed');
+    expect(error?.message).toContain('no rollout found');
+    expect(await session.record()).toMatchObject({ status: 'failed' });
+  }));
+
+test('a session that has had no answer is started anew', () =>
+  withRawCodex(
+    { ...forgetful, turns: { go: (turn) => turn.complete() } },
+    async ({ open, agents }) => {
+      const session = await open();
+      await session.run('go');
+      const { provider_session_ref: before } = await session.record();
+      await dies(agents[0]);
+      expect((await session.run('second')).text).toBe('second');
+      expect((await session.record()).provider_session_ref).not.toBe(before);
+    },
+  ));
+
+test('a resumed thread that is at a turn ends that one first', () =>
+  withRawCodex(
+    {
+      requests: {
+        'thread/resume': ({ threadId }) => ({
+          model: 'usual',
+          thread: { id: threadId, status: { type: 'active' } },
+        }),
+        'turn/interrupt'({ threadId }, server) {
+          const turn = { id: 'nobody’s', status: 'interrupted' };
+          server.note('turn/completed', { threadId, turn });
+        },
+      },
+    },
+    async ({ open, agents }) => {
+      const session = await open();
+      await session.run('x');
+      await dies(agents[0]);
+      expect((await session.run('y')).text).toBe('y');
+      const methods = agents[1]?.heard.map(({ method }) => method);
+      expect(methods?.indexOf('turn/interrupt')).toBeLessThan(methods?.indexOf('turn/start') ?? 0);
+    },
+  ));
+
+test('after a restart one app-server is asked for each session, and no other is started', () =>
+  withRawCodex({}, async (stage) => {
+    const [kept, lost, listed] = [await stage.open(), await stage.open(), await stage.open()];
+    for (const session of [kept, lost, listed]) await session.run('x');
+    const refs = [];
+    for (const session of [kept, lost, listed])
+      refs.push((await session.record()).provider_session_ref);
+    const [first] = stage.agents;
+    first?.memory.delete(String(refs[1]));
+    await stage.restart();
+    const { sessions_failed } = await stage.recovered();
+    expect(sessions_failed).toMatchObject([{ session_id: lost.id, code: 'resume_failed' }]);
+    expect(stage.agents).toHaveLength(2);
+    expect(stage.agents[1]?.requests('thread/read').map(({ threadId }) => threadId)).toEqual(
+      expect.arrayContaining(refs),
+    );
+  }));
+
+test('a thread whose file is gone is lost, though codex still lists it', () => {
+  const files = new Map<string, string>();
+  const threadOf = (id: string) => ({ id, path: files.get(id) });
+  const role: CodexRole = {
+    requests: {
+      'thread/list': () => ({ data: [...files.keys()].map(threadOf), nextCursor: null }),
+      'thread/read'({ threadId, includeTurns }) {
+        const id = String(threadId);
+        if (includeTurns && !existsSync(files.get(id) ?? ''))
+          throw new Refusal('invalid paginated history lineage: missing source rollout');
+        return { thread: threadOf(id) };
+      },
+    },
+  };
+  return withRawCodex(role, async (stage) => {
+    const [kept, lost] = [await stage.open(), await stage.open()];
+    for (const session of [kept, lost]) {
+      await session.run('x');
+      const id = (await session.record()).provider_session_ref ?? '';
+      files.set(id, join(stage.directory, id));
+    }
+    writeFileSync([...files.values()][0] ?? '', '');
+    await stage.restart();
+    const { sessions_failed } = await stage.recovered();
+    expect(sessions_failed).toMatchObject([{ session_id: lost.id, code: 'resume_failed' }]);
+  });
+});
+
+test.for<[string, CodexRole, RegExp]>([
+  [
+    'is too old to know it',
+    {
+      begins(server) {
+        server.stderr("error: unrecognized subcommand 'app-server'\n");
+        server.exit(2);
+      },
+      requests: { initialize: never },
+    },
+    /it exited with 2; it said: error: unrecognized subcommand.*; cadre needs codex 0\.150\.0 or newer/,
+  ],
+  [
+    'refuses to be initialized',
+    {
+      requests: {
+        initialize() {
+          throw new Refusal('not today');
+        },
+      },
+    },
+    /did not come up: not today/,
+  ],
+  [
+    'opens a thread without its id',
+    { requests: { 'thread/start': () => ({}) } },
+    /opened a thread without its id/,
+  ],
+])('one that %s fails the turn with what to do, and is looked for again', ([, role, words]) =>
+  withRawCodex(role, async ({ open, diagnostics, agents }) => {
+    const session = await open();
+    const { error } = await session.run('x');
+    expect(error?.code).toBe('provider_unavailable');
+    expect(error?.message).toMatch(words);
+    expect((await diagnostics()).last_error).toMatch(words);
+    expect(await session.record()).toMatchObject({ status: 'ready' });
+    await session.run('again');
+    expect(agents.length).toBeGreaterThan(0);
+  }),
+);
+
+test('a session cannot be made where it is not installed, or disabled', async () => {
+  for (const [codex, words] of [
+    [{ command: 'no-such-codex' }, /"no-such-codex" is not installed.*providers.codex.command/],
+    [{ enabled: false }, /disabled: set providers.codex.enabled/],
+  ] as const) {
+    await withRawCodex(
+      {},
+      async ({ open, client }) => {
+        await expect(open()).rejects.toMatchObject({
+          code: 'provider_unavailable',
+          message: expect.stringMatching(words) as string,
+        });
+        const status = await client.call(endpoints.getCodexAuthStatus, {});
+        expect(status).toMatchObject({ authenticated: false, mode: 'not_configured' });
+      },
+      { codex },
+    );
+  }
+});
+
+test('a turn that is interrupted while its agent starts leaves nothing behind', () =>
+  withRawCodex(
+    { requests: { 'thread/start': never } },
+    async ({ open, client, agents, noAgents }) => {
+      const session = await open();
+      const turnId = await session.send('x');
+      await until('it starts', () => agents[0]?.requests('thread/start').length === 1);
+      const params = { session_id: session.id, turn_id: turnId };
+      await client.call(endpoints.interruptTurn, { params, body: {} });
+      expect((await session.watch.end(turnId)).kind).toBe('turn.interrupted');
+      await noAgents();
+    },
+  ));
+
+test('its models are those that it offers', () =>
+  withRawCodex({}, async ({ client, agents }) => {
+    const params = { provider: 'codex' as const };
+    for (let times = 0; times < 2; times++)
+      expect(await client.call(endpoints.listModels, { params })).toEqual([
+        { id: 'usual', display_name: 'Usual', reasoning_levels: ['low', 'high'] },
+      ]);
+    expect(agents.flatMap((server) => server.requests('model/list'))).toHaveLength(1);
+  }));

@@ -1,0 +1,239 @@
+import { expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { asked, interrupt, until } from '../../support/providers/calls.ts';
+import {
+  type CodexRole,
+  type RawCodex,
+  type RawTurn,
+  withRawCodex,
+} from '../../support/providers/raw-codex.ts';
+
+/** Says a text, and does not end. */
+const half = (turn: RawTurn) =>
+  turn.note('item/agentMessage/delta', { itemId: 'm', delta: `of ${turn.thread}` });
+
+const halves: CodexRole = { turns: { go: half } };
+
+test('all sessions share one app-server, and each hears what is its own alone', () =>
+  withRawCodex(halves, async ({ open, agents, diagnostics }) => {
+    const sessions = [await open(), await open(), await open()];
+    const turns = await Promise.all(sessions.map((session) => session.send('go')));
+    await Promise.all(
+      sessions.map((session, at) => session.watch.kind('message.delta', turns[at])),
+    );
+    for (const session of sessions) {
+      const { provider_session_ref: ref } = await session.record();
+      const said = session.watch.events.filter(({ kind }) => kind === 'message.delta');
+      expect(said.map(({ payload }) => payload.text)).toEqual([`of ${ref}`]);
+    }
+    expect(agents).toHaveLength(1);
+    expect(await diagnostics()).toMatchObject({
+      pid: agents[0]?.pid,
+      version: '9.9.9',
+      sessions: 3,
+      unknown_messages: 0,
+    });
+    for (const turn of agents[0]?.turns ?? []) turn.complete();
+    await Promise.all(sessions.map(({ watch }, at) => watch.end(turns[at] ?? '')));
+  }));
+
+test('nothing of a session is in its environment or arguments', () =>
+  withRawCodex(
+    {},
+    async ({ open, agents, directory }) => {
+      await (await open()).run('x');
+      const [server] = agents;
+      expect(server?.args.at(-1)).toBe('app-server');
+      expect(server?.env).toMatchObject({ HOME: directory, OWN: 'of the configuration' });
+      expect(Object.keys(server?.env ?? {}).filter((name) => /SESSION|TOKEN/.test(name))).toEqual(
+        [],
+      );
+    },
+    { env: { OWN: 'of the configuration' } },
+  ));
+
+test('its death fails the turn of each session, and the next turns share a new one', () =>
+  withRawCodex(halves, async ({ open, agents }) => {
+    const sessions = [await open(), await open()];
+    const turns = await Promise.all(sessions.map((session) => session.send('go')));
+    await Promise.all(
+      sessions.map((session, at) => session.watch.kind('message.delta', turns[at])),
+    );
+    agents[0]?.stderr('out of luck\n');
+    agents[0]?.exit(3);
+    for (const [at, session] of sessions.entries()) {
+      await session.watch.end(turns[at] ?? '');
+      expect((await session.turn(turns[at] ?? '')).error).toEqual({
+        code: 'provider_exited',
+        message: 'the agent exited with 3',
+      });
+    }
+    const again = await Promise.all(sessions.map((session) => session.run('again')));
+    expect(again.map(({ text }) => text)).toEqual(['again', 'again']);
+    expect(agents).toHaveLength(2);
+    expect(agents[1]?.requests('thread/resume')).toHaveLength(2);
+  }));
+
+test('its death while it takes up a turn fails that turn, too', () =>
+  withRawCodex(
+    {
+      requests: {
+        'turn/start'(_, server) {
+          server.exit(4);
+          return new Promise<never>(() => undefined);
+        },
+      },
+    },
+    async ({ open }) => {
+      const { error } = await (await open()).run('x');
+      expect(error).toEqual({ code: 'provider_exited', message: 'the agent exited with 4' });
+    },
+  ));
+
+test('an approval of a server that died is cancelled with its turn', () =>
+  withRawCodex(
+    {
+      turns: {
+        go: (turn) =>
+          turn
+            .ask('item/commandExecution/requestApproval', { itemId: 'i', command: 'it' })
+            .catch(() => undefined),
+      },
+    },
+    async ({ open, agents }) => {
+      const session = await open({ permission_mode: 'require_approval' });
+      const turnId = await session.send('go');
+      await asked(session.watch, turnId);
+      agents[0]?.exit(1);
+      expect((await session.watch.end(turnId)).kind).toBe('turn.failed');
+      const { payload } = await session.watch.kind('approval.resolved', turnId);
+      expect(payload.approval).toMatchObject({ status: 'cancelled' });
+    },
+  ));
+
+test('a line that is no JSON ends it, with a clear word', () =>
+  withRawCodex(
+    { turns: { go: ({ server }) => server.write('panicked at nothing\n') } },
+    async ({ open, noAgents }) => {
+      const session = await open();
+      const { error } = await session.run('go');
+      expect(error?.code).toBe('provider_exited');
+      expect(error?.message).toContain('broke the protocol and was ended');
+      expect(error?.message).toContain('no JSON: panicked at nothing');
+      await noAgents();
+      expect((await session.run('next')).text).toBe('next');
+    },
+  ));
+
+const LONG = 'x'.repeat(33 * 1024 * 1024);
+
+test('a message that is too long fails the turn of its session alone', () =>
+  withRawCodex(
+    {
+      turns: {
+        go: half,
+        flood: (turn) => turn.done({ type: 'agentMessage', id: 'm', text: LONG }),
+      },
+    },
+    async ({ open, agents }) => {
+      const [other, session] = [await open(), await open()];
+      const running = await other.send('go');
+      await other.watch.kind('message.delta', running);
+      const { error } = await session.run('flood');
+      expect(error?.code).toBe('provider_exited');
+      expect(error?.message).toMatch(/too long/);
+      expect(await other.record()).toMatchObject({ active_turn_id: running });
+      expect((await session.run('next')).text).toBe('next');
+      agents[0]?.turns[0]?.complete();
+      expect((await other.watch.end(running)).kind).toBe('turn.completed');
+      expect(agents).toHaveLength(1);
+    },
+  ));
+
+test('an answer that is too long fails what was asked for alone', () =>
+  withRawCodex(
+    { requests: { 'turn/start': (_, { turns }) => ({ turn: { id: `t${turns.length}`, LONG } }) } },
+    async ({ open }) => {
+      const { error } = await (await open()).run('go');
+      expect(error?.code).toBe('provider_unavailable');
+      expect(error?.message).toContain('turn/start failed: its answer is too long');
+    },
+  ));
+
+/** Hears no interrupt. */
+const deaf: CodexRole = { turns: { go: half }, requests: { 'turn/interrupt': () => ({}) } };
+
+test('closing a session ends its turn, and no other', () =>
+  withRawCodex(halves, async ({ open, agents, client }) => {
+    const [closed, other] = [await open(), await open()];
+    const turns = [await closed.send('go'), await other.send('go')] as const;
+    await closed.watch.kind('message.delta', turns[0]);
+    await other.watch.kind('message.delta', turns[1]);
+    const params = { session_id: closed.id };
+    await client.call(endpoints.closeSession, { params, body: {} });
+    const [server] = agents;
+    await until('it is left', () => server?.requests('thread/unsubscribe').length === 1);
+    const { provider_session_ref: threadId } = await closed.record();
+    expect(server?.requests('turn/interrupt')).toMatchObject([{ threadId }]);
+    expect(server?.requests('thread/backgroundTerminals/clean')).toEqual([{ threadId }]);
+    turnOf(server, (await other.record()).provider_session_ref)?.complete();
+    expect((await other.watch.end(turns[1])).kind).toBe('turn.completed');
+  }));
+
+function turnOf(server: RawCodex | undefined, threadId: unknown): RawTurn | undefined {
+  return server?.turnOf(threadId);
+}
+
+test(
+  'a turn that does not end is left behind: what it still says is dropped, and its thread waits for its end',
+  { timeout: 40_000 },
+  () =>
+    withRawCodex(deaf, async ({ open, agents, client }) => {
+      const [session, other] = [await open(), await open()];
+      const kept = await other.send('go');
+      await other.watch.kind('message.delta', kept);
+      const turnId = await session.send('go');
+      await session.watch.kind('message.delta', turnId);
+      await interrupt(client, session, turnId);
+      expect((await session.watch.end(turnId, 15_000)).kind).toBe('turn.interrupted');
+
+      const next = await session.send('next');
+      const [server] = agents;
+      const { provider_session_ref: ref } = await session.record();
+      const left = server?.turns.find(({ thread }) => thread === ref);
+      left?.say('far too late');
+      expect(server?.requests('thread/resume')).toEqual([]);
+      left?.complete('interrupted');
+      await session.watch.end(next);
+      expect(await session.turn(next)).toMatchObject({ status: 'completed', text: 'next' });
+      expect(session.watch.events.some(({ payload }) => payload.text === 'far too late')).toBe(
+        false,
+      );
+      expect(await other.record()).toMatchObject({ active_turn_id: kept });
+      expect(agents).toHaveLength(1);
+      turnOf(server, (await other.record()).provider_session_ref)?.complete();
+      await other.watch.end(kept);
+    }),
+);
+
+test('it ends when nobody needs it, and is there for whoever comes soon after', () =>
+  withRawCodex(
+    {},
+    async ({ open, agents, noAgents, client, diagnostics }) => {
+      const session = await open();
+      await session.run('x');
+      await until(
+        'the session has left',
+        () => agents[0]?.requests('thread/unsubscribe').length === 1,
+      );
+      await client.call(endpoints.listModels, { params: { provider: 'codex' } });
+      await session.run('y');
+      expect(agents).toHaveLength(1);
+      await noAgents();
+      expect(agents[0]?.fate).toContainEqual({ eof: true });
+      expect((await diagnostics()).pid).toBeNull();
+      await session.run('z');
+      expect(agents).toHaveLength(2);
+    },
+    { providers: { idle_timeout_ms: 1 } },
+  ));

@@ -1,0 +1,113 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { selfCommand } from '../../../src/lib/self.ts';
+import { checkedServer, type TestServer } from '../server.ts';
+
+/** How a command ended, and all it wrote. */
+export interface Ended {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+  /** Its stdout, read as one JSON document. */
+  json: () => unknown;
+  /** Its stdout, read as one JSON document a line. */
+  lines: () => Record<string, unknown>[];
+}
+
+export interface RunOptions {
+  env?: Record<string, string>;
+  stdin?: string;
+  cwd?: string;
+}
+
+/** A command that runs. */
+export interface Running {
+  child: ChildProcess;
+  stdout: () => string;
+  stderr: () => string;
+  ended: Promise<Ended>;
+  /** Resolves once its stdout has that text, or it has ended. */
+  until: (text: string) => Promise<void>;
+}
+
+/** An environment that knows of nothing, and of no server. */
+function environment(directory: string, env: Record<string, string>): Record<string, string> {
+  return {
+    PATH: process.env.PATH ?? '',
+    TMPDIR: process.env.TMPDIR ?? '/tmp',
+    HOME: directory,
+    ...env,
+  };
+}
+
+/** Starts the built command, as somebody at home in `directory` would. */
+export function startCadre(
+  directory: string,
+  args: readonly string[],
+  options: RunOptions = {},
+): Running {
+  const { file, args: self } = selfCommand();
+  const { env = {}, stdin = '', cwd } = options;
+  const child = spawn(file, [...self, ...args], {
+    env: environment(directory, { ...(args.includes('serve') ? checkedServer() : {}), ...env }),
+    cwd: cwd ?? directory,
+  });
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(stdin);
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  const ended = once(child, 'close').then(([code]) => ({
+    code: code as number | null,
+    stdout,
+    stderr,
+    json: () => JSON.parse(stdout) as unknown,
+    lines: () =>
+      stdout
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as Record<string, unknown>),
+  }));
+  const until = async (text: string) => {
+    const shown = new Promise<void>((resolve) => {
+      const look = () => void (stdout.includes(text) && resolve());
+      child.stdout.on('data', look);
+      look();
+    });
+    await Promise.race([shown, ended]);
+  };
+  return { child, stdout: () => stdout, stderr: () => stderr, ended, until };
+}
+
+/** Runs the built command to its end. */
+export function runCadre(
+  directory: string,
+  args: readonly string[],
+  options: RunOptions = {},
+): Promise<Ended> {
+  return startCadre(directory, args, options).ended;
+}
+
+/** Runs commands against a server, which they find by its registration. */
+export function cadreOn(server: TestServer) {
+  return (args: readonly string[], options: RunOptions = {}) =>
+    runCadre(server.directory, ['--data-dir', server.directory, ...args], options);
+}
+
+/** Runs a line of shell in which `cadre` is the built command. Answers what it wrote. */
+export async function shell(directory: string, script: string): Promise<Ended> {
+  const { file, args } = selfCommand();
+  const quoted = [file, ...args].map((word) => `'${word}'`).join(' ');
+  const child = spawn('bash', ['-c', `cadre() { ${quoted} "$@"; }\n${script}`], {
+    env: environment(directory, {}),
+    cwd: directory,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout, stderr, json: () => JSON.parse(stdout) as unknown, lines: () => [] };
+}

@@ -1,0 +1,18 @@
+import type { Command } from '../../../src/demo-agent/commands.ts';
+
+/** Writes a script that reads as these commands: the inverse of `parseScript`. */
+export function formatScript(commands: readonly Command[]): string {
+  return commands.map((command) => formatCommand(command).replaceAll(';', '\\;')).join('\n');
+}
+
+function formatCommand(command: Command): string {
+  switch (command.name) {
+    case 'tool':
+      return `tool ${command.title}${command.output ? ` => ${command.output}` : ''}`;
+    case 'plan':
+      return `plan ${command.entries.join(' | ')}`;
+    default:
+      // The other commands are written with their arguments in the order of their fields.
+      return Object.values(command).join(' ');
+  }
+}

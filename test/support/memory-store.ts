@@ -1,0 +1,70 @@
+import nodeFs from 'node:fs';
+import { EventLog } from '../../src/events/log.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import { noFailpoints } from '../../src/lib/failpoint.ts';
+import { systemIds } from '../../src/lib/ids.ts';
+import { readAsset } from '../../src/lib/self.ts';
+import { SessionStore } from '../../src/sessions/store.ts';
+import { Database, type DatabaseOptions } from '../../src/store/database.ts';
+import { tempDirectory } from './temp.ts';
+import { ManualClock } from './manual-clock.ts';
+
+/** A real store with its log, on a directory of its own. */
+export interface TestStore {
+  db: Database;
+  log: EventLog;
+  store: SessionStore;
+  clock: ManualClock;
+  directory: string;
+}
+
+/** Runs `test` with a fresh store, and closes it whatever happens. */
+export async function withStore<T>(
+  test: (given: TestStore) => Promise<T>,
+  options: Partial<Omit<DatabaseOptions, 'clock'>> = {},
+): Promise<T> {
+  await using directory = tempDirectory('store');
+  const clock = new ManualClock();
+  const db = await Database.open({
+    directory: directory.path,
+    wasm: readAsset('sql-wasm.wasm'),
+    durability: 'normal',
+    clock: clock satisfies Clock,
+    failpoint: noFailpoints,
+    onFatal(error) {
+      throw error;
+    },
+    version: 'test',
+    newEpoch: () => 'epoch_test',
+    ...options,
+  });
+  try {
+    const log = new EventLog({ db, clock, ids: systemIds });
+    const store = new SessionStore({ db, log });
+    return await test({ db, log, store, clock, directory: directory.path });
+  } finally {
+    await db.close();
+  }
+}
+
+/** A disk whose syncs wait until they are let go. */
+export function heldDisk() {
+  const held: (() => void)[] = [];
+  let isHeld = false;
+  const fs = {
+    ...nodeFs,
+    fdatasync(fd: number, done: (error: NodeJS.ErrnoException | null) => void) {
+      const sync = () => nodeFs.fdatasync(fd, done);
+      if (isHeld) held.push(sync);
+      else sync();
+    },
+  } as unknown as NonNullable<DatabaseOptions['fs']>;
+  return {
+    fs,
+    hold: () => void (isHeld = true),
+    release() {
+      isHeld = false;
+      for (const sync of held.splice(0)) sync();
+    },
+  };
+}

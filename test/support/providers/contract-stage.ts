@@ -1,0 +1,141 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { endpoints } from '../../../src/api/index.ts';
+import type { RecoverySummary } from '../../../src/api/runtime.ts';
+import type { Session, Turn } from '../../../src/api/sessions.ts';
+import { carriersOf } from '../../../src/children/identity.ts';
+import type { Client } from '../../../src/client/client.ts';
+import { type TestServer, untilNothingCarries } from '../server.ts';
+import { tempDirectory } from '../temp.ts';
+import { type Input, run, send, sessionOf, turnOf, until } from './calls.ts';
+import {
+  type ProviderFixture,
+  type ProviderWorld,
+  type StartOptions,
+  usualPatienceMs,
+} from './fixture.ts';
+import { Watch } from './watch.ts';
+
+export interface StageOptions extends StartOptions {
+  /** Of the session. */
+  permissionMode?: string;
+}
+
+/** A session of the provider, watched from its first event. */
+export class WatchedSession {
+  readonly id: string;
+  readonly client: Client;
+  readonly watch: Watch;
+
+  constructor(client: Client, id: string, patienceMs: number) {
+    this.client = client;
+    this.id = id;
+    this.watch = new Watch(client, id, patienceMs);
+  }
+
+  send(input: Input, more: { permission_mode?: string } = {}): Promise<string> {
+    return send(this.client, this, input, more);
+  }
+
+  run(input: Input, more: { permission_mode?: string } = {}): Promise<Turn> {
+    return run(this.client, this.watch, this, input, more);
+  }
+
+  turn(turnId: string): Promise<Turn> {
+    return turnOf(this.client, this, turnId);
+  }
+
+  record(): Promise<Session> {
+    return sessionOf(this.client, this);
+  }
+}
+
+/** A server in a process of its own with one session of the provider, and what a test does with them. */
+export interface Stage {
+  readonly world: ProviderWorld;
+  readonly server: TestServer;
+  readonly client: Client;
+  /** Where sessions work: a directory with nothing in it. */
+  readonly cwd: string;
+  /** The session; after a restart it is the same one, watched anew. */
+  readonly session: WatchedSession;
+  /** The processes of agents, and of what they started. */
+  agents(): number[];
+  noAgents(): Promise<void>;
+  /** One more session. */
+  another(more?: { permission_mode?: string }): Promise<WatchedSession>;
+  /** Ends the server and starts it again on its data, when nothing of the first is left. */
+  restart(signal: NodeJS.Signals): Promise<Awaited<TestServer['exited']>>;
+  /** What the last start found, once it is done with it. */
+  recovered(): Promise<RecoverySummary>;
+  /** Writes a file where no session works. */
+  file(name: string, bytes: Buffer): string;
+}
+
+/** Runs `test` on a stage of its own, and ends everything by a SIGKILL whatever happens. */
+export async function onStage(
+  fixture: ProviderFixture,
+  { permissionMode, ...options }: StageOptions,
+  test: (stage: Stage) => Promise<void>,
+): Promise<void> {
+  const { patienceMs = usualPatienceMs } = fixture;
+  await using directory = tempDirectory('contract');
+  const cwd = join(directory.path, 'work');
+  mkdirSync(cwd);
+  await using world = await fixture.open(directory.path);
+  let server = await world.start(options);
+  const watched: WatchedSession[] = [];
+  const watch = (id: string) => {
+    const session = new WatchedSession(server.client, id, patienceMs);
+    watched.push(session);
+    return session;
+  };
+  const another = async (more: { permission_mode?: string } = {}) => {
+    const body = { provider: fixture.provider, cwd, ...more };
+    return watch((await server.client.call(endpoints.createSession, { body })).id);
+  };
+  const end = async (signal: NodeJS.Signals) => {
+    const ended = await server.end(signal);
+    await Promise.all(watched.splice(0).map((session) => session.watch[Symbol.asyncDispose]()));
+    await untilNothingCarries(directory.path);
+    return ended;
+  };
+  const agents = () => carriersOf(directory.path).filter((pid) => pid !== server.pid);
+  try {
+    let session = await another(permissionMode ? { permission_mode: permissionMode } : {});
+    await test({
+      world,
+      cwd,
+      get server() {
+        return server;
+      },
+      get client() {
+        return server.client;
+      },
+      get session() {
+        return session;
+      },
+      agents,
+      noAgents: () => until('no agent is left', () => agents().length === 0, patienceMs),
+      another,
+      async restart(signal) {
+        const ended = await end(signal);
+        server = await world.start(options);
+        session = watch(session.id);
+        return ended;
+      },
+      async recovered() {
+        const read = () => server.client.call(endpoints.getRecovery, {});
+        await until('recovery is done', async () => (await read()).status === 'done', patienceMs);
+        return read();
+      },
+      file(name, bytes) {
+        const path = join(directory.path, name);
+        writeFileSync(path, bytes);
+        return path;
+      },
+    });
+  } finally {
+    await end('SIGKILL');
+  }
+}

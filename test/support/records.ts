@@ -1,0 +1,58 @@
+import type { Session, Turn, Usage } from '../../src/api/sessions.ts';
+import { noUsage } from '../../src/sessions/turn.ts';
+
+/** A session as it is after its creation. */
+export function aSession(more: Partial<Session> = {}): Session {
+  return {
+    id: 'sess_1',
+    provider: 'acp',
+    model: null,
+    cwd: '/work',
+    permission_mode: null,
+    thinking_effort: null,
+    metadata: { mine: true },
+    title: null,
+    status: 'ready',
+    active_turn_id: null,
+    last_turn_id: null,
+    provider_session_ref: null,
+    provider_defaults: null,
+    worktree_id: null,
+    usage: null,
+    close_reason: null,
+    failure: null,
+    created_at: 1,
+    updated_at: 1,
+    closed_at: null,
+    trimmed: false,
+    ...more,
+  };
+}
+
+/** A turn as it is when it was accepted. */
+export function aTurn(more: Partial<Turn> = {}): Turn {
+  return {
+    session_id: 'sess_1',
+    turn_id: 'turn_1',
+    status: 'accepted',
+    source: 'user',
+    input: [{ type: 'text', text: 'hello' }],
+    permission_mode: null,
+    model: null,
+    thinking_effort: null,
+    text: null,
+    usage: null,
+    error: null,
+    provider_turn_ref: null,
+    accepted_at: 1,
+    started_at: null,
+    ended_at: null,
+    interrupt_requested_at: null,
+    trimmed: false,
+    ...more,
+  };
+}
+
+export function aUsage(more: Partial<Usage> = {}): Usage {
+  return { ...noUsage, ...more };
+}

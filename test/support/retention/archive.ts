@@ -1,0 +1,216 @@
+import { mkdirSync } from 'node:fs';
+import type { Approval } from '../../../src/api/approvals.ts';
+import type { EventKind, RuntimeEventRecord } from '../../../src/api/events.ts';
+import type { Item, Session, Turn } from '../../../src/api/sessions.ts';
+import type { EventDraft, Scope } from '../../../src/events/event.ts';
+import { prepareLogs, removeLogs } from '../../../src/processes/log-file.ts';
+import { ProcessStore } from '../../../src/processes/store.ts';
+import { type RetentionSettings, StorageBudget } from '../../../src/retention/budget.ts';
+import { Retention } from '../../../src/retention/retention.ts';
+import { beginTurn, closedSession, endTurn } from '../../../src/sessions/session.ts';
+import { SessionStore } from '../../../src/sessions/store.ts';
+import { finishTurn, startTurn } from '../../../src/sessions/turn.ts';
+import { openStore, type TestStore } from '../store.ts';
+import { tempDirectory } from '../temp.ts';
+import { ManualClock } from '../manual-clock.ts';
+import { aSession, aTurn } from '../records.ts';
+
+const PIECE = 'x'.repeat(1000);
+
+/** A real store under retention, whose budget and clock are in the hands of a test. */
+export interface Archive extends TestStore {
+  store: SessionStore;
+  clock: ManualClock;
+  budget: StorageBudget;
+  settings: RetentionSettings;
+  /** Lets go what has to go, until it is done or `signal` aborts. */
+  retain(signal?: AbortSignal): Promise<void>;
+  /** Stores a session with what its turns said: some 1100 bytes an event. Answers its events. */
+  fill(id: string, history?: History): Promise<RuntimeEventRecord[]>;
+  closeSession(id: string): Promise<void>;
+  /** Opens an approval of a session's active turn; answers its event. */
+  ask(sessionId: string): Promise<RuntimeEventRecord | undefined>;
+  /** Every event that was ever appended, in order. */
+  readonly appended: readonly RuntimeEventRecord[];
+  /** What is left of a scope, as seqs. */
+  left(scope?: Scope): number[];
+  /** The payloads of all `storage.trimmed`, in order. */
+  told(): Told[];
+}
+
+export interface History {
+  turns?: number;
+  /** Events of each turn, beside those that every turn has. */
+  bulk?: number;
+  /** How its last turn is, and whether the session is closed. */
+  end?: 'closed' | 'ready' | 'running';
+}
+
+export interface Told {
+  reason: string;
+  events: number;
+  trimmed_seq: number;
+  /** Where it was a closed session's. */
+  closed_session_id?: string;
+  is_whole?: boolean;
+}
+
+export const everything: Scope = { name: 'runtime' };
+export const ofSession = (id: string): Scope => ({ name: 'session', id });
+export const seqsOf = (events: readonly { seq: number }[]): number[] =>
+  events.map(({ seq }) => seq);
+
+/** Runs `test` with a fresh archive that has no limits yet. */
+export async function withArchive<T>(test: (archive: Archive) => Promise<T>): Promise<T> {
+  await using directory = tempDirectory('archive');
+  await using archive = await openArchive(directory.path);
+  return await test(archive);
+}
+
+/** Opens the store of a directory; disposing closes it. */
+export async function openArchive(
+  directory: string,
+  clock: ManualClock = new ManualClock(),
+): Promise<Archive> {
+  mkdirSync(directory, { recursive: true });
+  const given = await openStore(directory, { clock, durability: 'normal' });
+  const { db, log } = given;
+  const appended: RuntimeEventRecord[] = [];
+  db.onDurable((entries) => {
+    for (const { text } of entries as { text: string }[])
+      appended.push(JSON.parse(text) as RuntimeEventRecord);
+  });
+  const store = new SessionStore({ db, log });
+  const limits: RetentionSettings = { max_bytes: 0, max_age_days: null, min_free_bytes: 0 };
+  const settings = () => limits;
+  const logs = prepareLogs(directory);
+  const processes = new ProcessStore({ db, log });
+  const budget = new StorageBudget({ db, directory, logs, clock, settings });
+  const retention = new Retention({
+    db,
+    log,
+    store,
+    processes,
+    onTrimmed: () => undefined,
+    removeLogs: (id) => removeLogs(logs, id),
+    clock,
+    budget,
+    settings,
+  });
+  return Object.assign(given, {
+    store,
+    clock,
+    budget,
+    settings: limits,
+    appended,
+    retain: (signal = new AbortController().signal) => retention.run(signal),
+    async fill(id: string, history: History = {}) {
+      const before = appended.length;
+      clock.advance(1000);
+      await db.transact(() => writeSession({ store, log, clock }, id, history));
+      return appended.slice(before);
+    },
+    async closeSession(id: string) {
+      clock.advance(1000);
+      await db.transact(() => {
+        const closed = closedSession(store.session(id), null, clock.now());
+        store.updateSession(closed, 'session.closed');
+      });
+    },
+    async ask(sessionId: string) {
+      await db.transact(() => {
+        const session = store.session(sessionId);
+        const turn = store.turn(sessionId, session.active_turn_id ?? '');
+        store.requestApproval(session, turn, anApproval(turn, clock.now()));
+      });
+      return appended.at(-1);
+    },
+    left: (scope: Scope = everything) =>
+      seqsOf(
+        log.page(scope, { after: 0, upTo: db.durableSeq, limit: 1_000_000, maxBytes: 1e9 }).entries,
+      ),
+    told: () =>
+      appended
+        .filter(({ kind }) => kind === 'storage.trimmed')
+        .map(({ payload }) => payload as unknown as Told),
+  });
+}
+
+function writeSession(
+  { store, log, clock }: Pick<Archive, 'store' | 'log' | 'clock'>,
+  id: string,
+  { turns = 1, bulk = 100, end = 'closed' }: History,
+): void {
+  const now = clock.now();
+  let session = aSession({ id, created_at: now, updated_at: now });
+  store.createSession(session);
+  for (let nth = 1; nth <= turns; nth++) {
+    const turn_id = `${id}-turn${nth}`;
+    const input = [{ type: 'text' as const, text: `do ${nth}` }];
+    const turn = aTurn({ session_id: id, turn_id, input, accepted_at: now });
+    session = beginTurn(session, turn, now);
+    store.acceptTurn(session, turn);
+    const started = startTurn(turn, now);
+    store.moveTurn(session, started, 'turn.started');
+    const append = (kind: EventKind, payload: EventDraft['payload']) =>
+      log.append({ kind, session_id: id, turn_id, payload });
+    for (let i = 0; i < bulk; i++) append('plan.updated', { entries: [PIECE] });
+    const item = said(started);
+    store.items.insert(item);
+    append('message.delta', { item_id: item.item_id, offset: 0, text: item.text });
+    if (end === 'running' && nth === turns) return;
+    append('message.completed', { item_id: item.item_id, offset: 0, text: item.text });
+    log.settleItem(item.item_id);
+    session = endStoredTurn(store, session, started, item.text, now);
+  }
+  if (end === 'closed') store.updateSession(closedSession(session, null, now), 'session.closed');
+}
+
+function endStoredTurn(
+  store: SessionStore,
+  session: Session,
+  turn: Turn,
+  text: string,
+  now: number,
+): Session {
+  const ended = finishTurn(turn, { status: 'completed', error: null }, { text, usage: null }, now);
+  const after = endTurn(session, ended, now);
+  store.moveTurn(after, ended, 'turn.completed');
+  return after;
+}
+
+function said({ session_id, turn_id, accepted_at }: Turn): Item {
+  return {
+    item_id: `${turn_id}-item`,
+    session_id,
+    turn_id,
+    kind: 'message',
+    status: 'completed',
+    text: `done in ${turn_id}`,
+    tool: null,
+    created_at: accepted_at,
+    completed_at: accepted_at,
+  };
+}
+
+function anApproval({ session_id, turn_id }: Turn, now: number): Approval {
+  return {
+    id: `${turn_id}-approval`,
+    session_id,
+    turn_id,
+    provider: 'acp',
+    kind: 'command',
+    title: 'make',
+    request: { command: 'make' },
+    subject: { command: 'make' },
+    answers: null,
+    held: false,
+    status: 'pending',
+    decision: null,
+    decided_by: null,
+    reason: null,
+    expires_at: null,
+    created_at: now,
+    resolved_at: null,
+  };
+}

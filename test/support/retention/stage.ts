@@ -1,0 +1,45 @@
+import path from 'node:path';
+import { configSchema } from '../../../src/config/schema.ts';
+import { ManualClock } from '../sessions/manual-clock.ts';
+import { onStage, type Stage, type StageOptions } from '../sessions/stage.ts';
+import { tempDirectory } from '../temp.ts';
+import { type Archive, openArchive } from './archive.ts';
+
+/** Runs `test` on a runtime whose data were there before it started: what `write` stored. */
+export async function onArchive<T>(
+  write: (archive: Archive) => Promise<T>,
+  test: (stage: Stage, written: T) => Promise<void>,
+  options: StageOptions = {},
+): Promise<void> {
+  await using own = tempDirectory('on-archive');
+  const directory = path.join(own.path, 'data');
+  const { written, now } = await writeArchive(directory, write);
+  const clock = new ManualClock(now);
+  await onStage((stage) => test(stage, written), { clock, ...options, directory });
+}
+
+/** Stores something in a new directory, and says when that was. */
+export async function writeArchive<T>(
+  directory: string,
+  write: (archive: Archive) => Promise<T>,
+): Promise<{ written: T; now: number }> {
+  await using archive = await openArchive(directory);
+  const written = await write(archive);
+  return { written, now: archive.clock.now() };
+}
+
+/** Changes what may be kept, and lets the next pass begin. */
+export function retain(stage: Stage, retention: object): void {
+  limit(stage, retention);
+  passTime(stage);
+}
+
+/** Changes what may be kept, as a HUP does. */
+export function limit(stage: Stage, retention: object): void {
+  stage.given.runtime.reload(() => configSchema.parse({ retention }));
+}
+
+/** Lets the time pass until retention is due again. */
+export function passTime({ clock }: Stage): void {
+  clock.advance(10_000);
+}

@@ -1,0 +1,390 @@
+import { cpSync } from 'node:fs';
+import path from 'node:path';
+import { PassThrough } from 'node:stream';
+import { afterAll, beforeAll } from 'vitest';
+import type { Approval } from '../../../src/api/approvals.ts';
+import type { RuntimeEventRecord } from '../../../src/api/events.ts';
+import type { RecoverySummary } from '../../../src/api/runtime.ts';
+import type { Session, Turn } from '../../../src/api/sessions.ts';
+import { settle } from '../../../src/client/settle.ts';
+import { streamEvents } from '../../../src/client/stream.ts';
+import { SessionTokens } from '../../../src/access/session-tokens.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { openRuntime, type TestRuntime, type TestRuntimeOptions } from '../runtime.ts';
+import { tempDirectory } from '../temp.ts';
+import { ManualClock } from './manual-clock.ts';
+import { soon } from './soon.ts';
+import { type PlayedOptions, type PlayedProvider, playedProvider } from './played-provider.ts';
+
+/** An answer as it came over the wire. */
+export interface Reply<T> {
+  status: number;
+  headers: Headers;
+  body: T;
+}
+
+/** The envelope of a tool: what it gave, or why it failed. */
+export interface ToolReply<T = unknown> {
+  ok: boolean;
+  result: T;
+  error: { code: string; message: string };
+}
+
+/** A refusal's body, or a record's: tests read what they know of it. */
+export type Refusal = { error: string; code?: string };
+
+export type StageOptions = Omit<TestRuntimeOptions, 'providers' | 'clock' | 'logTo'> & {
+  played?: PlayedOptions;
+  clock?: ManualClock;
+};
+
+/** A runtime in this process with played agents, and what a test does with it. */
+export interface Stage {
+  given: TestRuntime;
+  provider: PlayedProvider;
+  clock: ManualClock;
+  directory: string;
+  post<T = Refusal>(
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Reply<T>>;
+  get<T = Refusal>(path: string): Promise<Reply<T>>;
+  del<T = Refusal>(path: string): Promise<Reply<T>>;
+  /** Opens a session; anything but 200 throws. */
+  open(more?: object): Promise<Session>;
+  /** Calls a tool with the token of a session's agent. */
+  callTool<T = unknown>(
+    session: { id: string },
+    tool: string,
+    args?: object,
+    more?: object,
+  ): Promise<ToolReply<T>>;
+  /** The token of a session's agent. */
+  tokenOf(session: { id: string }): string;
+  /** Sends a text, or a whole body. */
+  send(
+    session: { id: string },
+    body: string | object,
+  ): Promise<Reply<Refusal & { turn_id: string }>>;
+  /** Sends a text, and waits until the agent has it. */
+  play(session: { id: string }, text?: string): ReturnType<PlayedProvider['nextTurn']>;
+  session(id: string): Promise<Session>;
+  turn(sessionId: string, turnId: string): Promise<Turn>;
+  approvals(query?: string): Promise<Approval[]>;
+  /** The n-th approval that was asked for in a session, once it was. */
+  asked(sessionId: string, nth?: number): Promise<Approval>;
+  decide(
+    approval: Pick<Approval, 'id' | 'session_id'>,
+    decision: string,
+    more?: object,
+  ): Promise<Reply<Approval & Refusal>>;
+  interrupt(sessionId: string, turnId: string): Promise<Reply<Turn & Refusal>>;
+  close(sessionId: string, reason?: string): Promise<Reply<Session & Refusal>>;
+  recovery(): Promise<RecoverySummary>;
+  /** The events of a session (or of all), without the deltas of closed items. */
+  events(sessionId?: string): Promise<RuntimeEventRecord[]>;
+  /** The events that the stream has told of so far. */
+  readonly seen: readonly RuntimeEventRecord[];
+  /** Resolves with an event, old or new, that matches. */
+  until(matches: (event: RuntimeEventRecord) => boolean): Promise<RuntimeEventRecord>;
+  /** Resolves once there were so many events of a kind. */
+  times(kind: string, count: number): Promise<void>;
+  /** Resolves with the first log line, old or new, with that text. */
+  logged(text: string): Promise<Record<string, unknown>>;
+}
+
+/** Runs `test` on a fresh runtime (or on one that was killed), and ends it whatever happens. */
+export async function onStage<T>(
+  test: (stage: Stage) => Promise<T>,
+  options: StageOptions = {},
+): Promise<T> {
+  const { played, clock = new ManualClock(), ...rest } = options;
+  await using own = tempDirectory('stage');
+  const provider = playedProvider(played);
+  const log = new LogLines();
+  const sessionTokens = new SessionTokens();
+  const tokenOf = ({ id }: { id: string }) => sessionTokens.of(id);
+  const given = await openRuntime(options.directory ?? path.join(own.path, 'data'), {
+    ...rest,
+    clock,
+    providers: [provider],
+    sessionTokens,
+    logTo: log.sink,
+  });
+  const events = new Watch(given);
+  const stage: Stage = {
+    given,
+    provider,
+    clock,
+    directory: given.directory,
+    ...callsOf(given, provider, events),
+    tokenOf,
+    async callTool<T>(session: { id: string }, tool: string, args = {}, more = {}) {
+      const response = await fetch(new URL('/v1/mcp/invoke', given.url), {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${tokenOf(session)}`,
+          'content-type': 'application/json',
+        },
+        body: JSON.stringify({ tool_name: tool, caller_agent_id: session.id, args, ...more }),
+      });
+      return (await response.json()) as ToolReply<T>;
+    },
+    seen: events.events,
+    until: (matches) => events.until(matches),
+    times: (kind, count) => events.times((event) => event.kind === kind, count),
+    logged: (text) => log.until(text),
+  };
+  try {
+    return await test(stage);
+  } finally {
+    await events.end();
+    given.client.close();
+    provider.drop();
+    clock.runFree();
+    await given.runtime.stop(AbortSignal.abort());
+  }
+}
+
+/** A runtime for all tests of a `describe`, each with sessions of its own. */
+export function sharedStage(options: StageOptions = {}): () => Stage {
+  const over = Promise.withResolvers<void>();
+  let stage: Stage | undefined;
+  let played: Promise<void> = Promise.resolve();
+  beforeAll(async () => {
+    const ready = Promise.withResolvers<void>();
+    played = onStage(async (opened) => {
+      stage = opened;
+      ready.resolve();
+      await over.promise;
+    }, options);
+    await Promise.race([ready.promise, played]);
+  });
+  afterAll(async () => {
+    over.resolve();
+    await played;
+  });
+  return () => {
+    if (!stage) throw new Error('no stage: call it inside a test');
+    return stage;
+  };
+}
+
+/** What is left of a runtime that was killed. */
+export interface Killed<T> extends AsyncDisposable {
+  directory: string;
+  /** What the test wants to know of it later. */
+  left: T;
+  /** When it was killed, by its own clock. */
+  at: number;
+}
+
+/** Plays on a runtime, and takes its data as a SIGKILL would leave them at the end of `test`. */
+export async function killed<T>(
+  test: (stage: Stage) => Promise<T>,
+  options: StageOptions = {},
+): Promise<Killed<T>> {
+  const kept = tempDirectory('killed');
+  const directory = path.join(kept.path, 'data');
+  try {
+    return await onStage(async (stage) => {
+      const left = await test(stage);
+      cpSync(stage.directory, directory, { recursive: true });
+      const [at, dispose] = [stage.clock.now(), () => kept[Symbol.asyncDispose]()];
+      return { directory, left, at, [Symbol.asyncDispose]: dispose };
+    }, options);
+  } catch (error) {
+    kept[Symbol.dispose]();
+    throw error;
+  }
+}
+
+/** Runs `after` on what a killed runtime left, with agents that know nothing of the old ones. */
+export async function acrossCrash<T>(
+  before: (stage: Stage) => Promise<T>,
+  after: (stage: Stage, left: T) => Promise<void>,
+  options: { before?: StageOptions; after?: StageOptions } = {},
+): Promise<void> {
+  await using dead = await killed(before, options.before);
+  await onStage((stage) => after(stage, dead.left), {
+    clock: new ManualClock(dead.at),
+    ...options.after,
+    directory: dead.directory,
+  });
+}
+
+function callsOf(given: TestRuntime, provider: PlayedProvider, watch: Watch) {
+  const call = async <T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Reply<T>> => {
+    const response = await fetch(new URL(path, given.url), {
+      method,
+      headers: {
+        authorization: `Bearer ${given.token}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined
+        ? {}
+        : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (response.status === 204 ? undefined : await response.json()) as T,
+    };
+  };
+  const get = <T = Refusal>(path: string) => call<T>('GET', path);
+  const del = <T = Refusal>(path: string) => call<T>('DELETE', path);
+  const post = <T = Refusal>(path: string, body?: unknown, headers?: Record<string, string>) =>
+    call<T>('POST', path, body, headers);
+  const send = (session: { id: string }, body: string | object) =>
+    post<Refusal & { turn_id: string }>(
+      `/v1/sessions/${session.id}/turns`,
+      typeof body === 'string' ? { input: [{ type: 'text', text: body }] } : body,
+    );
+  return {
+    get,
+    post,
+    del,
+    send,
+    async open(more: object = {}) {
+      const opened = await post<Session>('/v1/sessions', {
+        provider: 'acp',
+        permission_mode: 'require_approval',
+        ...more,
+      });
+      if (opened.status !== 200) throw new Error(JSON.stringify(opened.body));
+      return opened.body;
+    },
+    async play(session: { id: string }, text = 'go') {
+      const { status, body } = await send(session, text);
+      if (status !== 200) throw new Error(JSON.stringify(body));
+      return provider.nextTurn();
+    },
+    session: async (id: string) => (await get<Session>(`/v1/sessions/${id}`)).body,
+    turn: async (sessionId: string, turnId: string) =>
+      (await get<Turn>(`/v1/sessions/${sessionId}/turns/${turnId}`)).body,
+    approvals: async (query = '') => (await get<Approval[]>(`/v1/approvals${query}`)).body,
+    async asked(sessionId: string, nth = 1) {
+      const isOne = ({ kind, session_id }: RuntimeEventRecord) =>
+        kind === 'approval.requested' && session_id === sessionId;
+      await watch.times(isOne, nth);
+      return watch.events.filter(isOne)[nth - 1]?.payload.approval as Approval;
+    },
+    decide: (
+      { id, session_id }: Pick<Approval, 'id' | 'session_id'>,
+      decision: string,
+      more: object = {},
+    ) =>
+      post<Approval & Refusal>(`/v1/sessions/${session_id}/approvals/${id}`, { decision, ...more }),
+    interrupt: (sessionId: string, turnId: string) =>
+      post<Turn & Refusal>(`/v1/sessions/${sessionId}/turns/${turnId}/interrupt`),
+    close: (sessionId: string, reason?: string) =>
+      post<Session & Refusal>(
+        `/v1/sessions/${sessionId}/close`,
+        reason === undefined ? undefined : { reason },
+      ),
+    recovery: async () => (await get<RecoverySummary>('/v1/diagnostics/recovery')).body,
+    async events(sessionId?: string) {
+      const scope = sessionId === undefined ? '/v1/events' : `/v1/sessions/${sessionId}/events`;
+      return settle((await get<RuntimeEventRecord[]>(`${scope}?limit=10000`)).body);
+    },
+  };
+}
+
+/** The kinds of some events, in their order. */
+export function kinds(events: readonly RuntimeEventRecord[]): string[] {
+  return events.map(({ kind }) => kind);
+}
+
+/** The end of a turn, as an event. */
+export function endOf(turnId: string): (event: RuntimeEventRecord) => boolean {
+  return ({ kind, turn_id }) =>
+    turn_id === turnId && ['turn.completed', 'turn.interrupted', 'turn.failed'].includes(kind);
+}
+
+/** Everything that happens, from the start, as the stream tells it. */
+export class Watch {
+  readonly events: RuntimeEventRecord[] = [];
+  readonly #asked = new Set<(event: RuntimeEventRecord) => void>();
+  readonly #stop = new AbortController();
+  readonly #ended: Promise<void>;
+
+  constructor({ client }: Pick<TestRuntime, 'client'>) {
+    this.#ended = this.#read(client);
+    // Whoever waits for something hears that it does not come; `end` tells why.
+    this.#ended.catch(() => undefined);
+  }
+
+  /** Resolves with an event, old or new, that matches. */
+  until(matches: (event: RuntimeEventRecord) => boolean): Promise<RuntimeEventRecord> {
+    const old = this.events.findLast(matches);
+    if (old) return Promise.resolve(old);
+    const found = new Promise<RuntimeEventRecord>((resolve) => {
+      const look = (event: RuntimeEventRecord) => {
+        if (!matches(event)) return;
+        this.#asked.delete(look);
+        resolve(event);
+      };
+      this.#asked.add(look);
+    });
+    return soon(found, 'an event');
+  }
+
+  /** Resolves once so many have matched. */
+  async times(matches: (event: RuntimeEventRecord) => boolean, count: number): Promise<void> {
+    let left = count - this.events.filter(matches).length;
+    const counted = this.events.length;
+    if (left > 0)
+      await this.until((event) => this.events.length > counted && matches(event) && --left === 0);
+  }
+
+  async end(): Promise<void> {
+    this.#stop.abort();
+    await this.#ended;
+  }
+
+  async #read(client: TestRuntime['client']): Promise<void> {
+    const { signal } = this.#stop;
+    for await (const event of streamEvents({ client, clock: systemClock, signal })) {
+      this.events.push(event);
+      for (const look of this.#asked) look(event);
+    }
+  }
+}
+
+/** What a runtime logs, line by line. */
+class LogLines {
+  readonly sink = new PassThrough();
+  readonly #lines: Record<string, unknown>[] = [];
+  readonly #asked = new Set<() => void>();
+
+  constructor() {
+    let rest = '';
+    this.sink.setEncoding('utf8').on('data', (part: string) => {
+      const lines = (rest + part).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) this.#lines.push(JSON.parse(line) as Record<string, unknown>);
+      for (const look of this.#asked) look();
+    });
+  }
+
+  until(text: string): Promise<Record<string, unknown>> {
+    const found = new Promise<Record<string, unknown>>((resolve) => {
+      const look = () => {
+        const line = this.#lines.find(({ msg }) => String(msg).includes(text));
+        if (!line) return;
+        this.#asked.delete(look);
+        resolve(line);
+      };
+      this.#asked.add(look);
+      look();
+    });
+    return soon(found, `a log line "${text}"`);
+  }
+}

@@ -1,0 +1,114 @@
+import type { RuntimeEventRecord } from '../../../src/api/events.ts';
+import type { Session } from '../../../src/api/sessions.ts';
+import type {
+  Delivery,
+  Member,
+  Message,
+  Team,
+  TeamView,
+  TeamWithMembers,
+} from '../../../src/api/teams.ts';
+import type { TurnOutcome } from '../../../src/providers/provider.ts';
+import type { Refusal, Reply, Stage } from '../sessions/stage.ts';
+
+export const completed: TurnOutcome = { status: 'completed', error: null };
+export const interrupted: TurnOutcome = { status: 'interrupted', error: null };
+export const failed: TurnOutcome = {
+  status: 'failed',
+  error: { code: 'model_error', message: 'no' },
+};
+
+export type Sent = { message: Message; deliveries: Delivery[] };
+
+/** A team on a stage: the first of its agents leads. */
+export interface Cast {
+  stage: Stage;
+  team: Team;
+  members: Member[];
+  agents: [lead: Session, ...others: Session[]];
+  /** Where its routes are. */
+  path: string;
+  /** Says something, from the lead to the second where nothing else is said; anything but 200 throws. */
+  say(text: string, more?: object): Promise<{ message: Message; delivery: Delivery }>;
+  trySay(body: object): Promise<Reply<Sent & Refusal>>;
+  broadcast(text: string, more?: object): Promise<Reply<Sent & Refusal>>;
+  delivery(id: string): Promise<Delivery>;
+  retry(delivery: { id: string }): Promise<Reply<Delivery & Refusal>>;
+  cancel(message: { id: string }): Promise<Reply<Message & Refusal>>;
+  view(query?: string): Promise<TeamView>;
+  /** The kinds of the events of a delivery so far, without `delivery.`. */
+  movesOf(delivery: { id: string }): Promise<string[]>;
+  /** Resolves once a delivery has made a move. */
+  moved(delivery: { id: string }, kind: string): Promise<RuntimeEventRecord>;
+}
+
+/** Makes a team of so many sessions. */
+export async function makeTeam(stage: Stage, size = 2): Promise<Cast> {
+  const agents: Session[] = [];
+  for (let i = 0; i < size; i++) agents.push(await stage.open({ title: `agent ${i}` }));
+  const [lead, ...others] = agents.map(({ id }) => id);
+  const made = await stage.post<TeamWithMembers>('/v1/teams', {
+    name: 'the team',
+    lead_agent_id: lead,
+    member_agent_ids: others,
+  });
+  if (made.status !== 200) throw new Error(JSON.stringify(made.body));
+  return castOf(stage, made.body, agents);
+}
+
+/** The same team on another stage, after a restart. */
+export function castOf(stage: Stage, { team, members }: TeamWithMembers, agents: Session[]): Cast {
+  const path = `/v1/teams/${team.id}`;
+  const deliveries = async () => (await stage.get<Delivery[]>(`${path}/deliveries?limit=500`)).body;
+  const trySay = (body: object) => stage.post<Sent & Refusal>(`${path}/messages`, body);
+  return {
+    stage,
+    team,
+    members,
+    agents: agents as Cast['agents'],
+    path,
+    trySay,
+    async say(text, more = {}) {
+      const { status, body } = await trySay({
+        sender_agent_id: agents[0]?.id,
+        recipient_agent_id: agents[1]?.id,
+        input: { type: 'text', text },
+        ...more,
+      });
+      const [delivery] = body.deliveries ?? [];
+      if (status !== 200 || !delivery) throw new Error(JSON.stringify(body));
+      return { message: body.message, delivery };
+    },
+    broadcast: (text, more = {}) =>
+      stage.post<Sent & Refusal>(`${path}/broadcasts`, {
+        sender_agent_id: agents[0]?.id,
+        input: { type: 'text', text },
+        ...more,
+      }),
+    async delivery(id) {
+      const found = (await deliveries()).find((one) => one.id === id);
+      if (!found) throw new Error(`no delivery ${id}`);
+      return found;
+    },
+    retry: ({ id }) => stage.post<Delivery & Refusal>(`${path}/deliveries/${id}/retry`),
+    cancel: ({ id }) => stage.post<Message & Refusal>(`${path}/messages/${id}/cancel`),
+    view: async (query = '') => (await stage.get<TeamView>(`${path}/view${query}`)).body,
+    async movesOf({ id }) {
+      const { body } = await stage.get<RuntimeEventRecord[]>(`${path}/events?limit=10000`);
+      return body
+        .filter(({ payload }) => (payload.delivery as Delivery | undefined)?.id === id)
+        .map(({ kind }) => kind.replace('delivery.', ''));
+    },
+    moved: ({ id }, kind) =>
+      stage.until(
+        (event) =>
+          event.kind === `delivery.${kind}` &&
+          (event.payload.delivery as Delivery | undefined)?.id === id,
+      ),
+  };
+}
+
+/** The ids of the messages that an agent was told, in order. */
+export function toldIn(text: string): string[] {
+  return [...text.matchAll(/<team_message id="(msg_[0-9a-f]+)"/g)].map(([, id]) => id ?? '');
+}

@@ -1,0 +1,100 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { selfCommand } from '../../../src/lib/self.ts';
+import { expectEventually } from '../expect-eventually.ts';
+import { Glass } from './glass.ts';
+
+/** Whether there is something that makes terminals. */
+export const hasPty = spawnSync('python3', ['-c', 'import pty']).status === 0;
+
+// Node makes no terminals; Python, which nearly every machine has, does. Sizes come as lines on descriptor 3; how the
+// command left its terminal goes to stderr.
+const relay = `
+import fcntl, os, pty, select, struct, sys, termios
+def resize(fd, rows, columns):
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', int(rows), int(columns), 0, 0))
+pid, master = pty.fork()
+if pid == 0:
+    os.close(3)
+    resize(0, sys.argv[1], sys.argv[2])
+    os.execv(sys.argv[3], sys.argv[3:])
+before = termios.tcgetattr(master)
+sources = [master, 0, 3]
+while master in sources:
+    for fd in select.select(sources, [], [])[0]:
+        try:
+            data = os.read(fd, 65536)
+        except OSError:
+            data = b''
+        if not data:
+            sources.remove(fd)
+        elif fd == master:
+            os.write(1, data)
+        elif fd == 0:
+            os.write(master, data)
+        else:
+            resize(master, *data.split()[-2:])
+status = os.waitpid(pid, 0)[1]
+after = termios.tcgetattr(master)
+sys.stderr.write('as it was' if before == after else 'changed')
+sys.exit(os.waitstatus_to_exitcode(status) & 255)
+`;
+
+/** A command of cadre in a terminal of its own. */
+export interface InTerminal extends AsyncDisposable {
+  glass: Glass;
+  /** Sends a signal to the command itself. */
+  signal: (name: NodeJS.Signals) => void;
+  expectShows: (text: string | RegExp) => Promise<void>;
+  type: (text: string) => void;
+  resize: (rows: number, columns: number) => void;
+  /** Its exit code, once it ended, and whether it left the modes of the terminal as it found them. */
+  ended: Promise<{ code: number | null; terminal: string }>;
+}
+
+/** Starts the built command in a terminal, as somebody at home in `directory` would. */
+export function inTerminal(
+  directory: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+  size: { rows: number; columns: number } = { rows: 20, columns: 100 },
+): InTerminal {
+  const { file, args: self } = selfCommand();
+  const { rows, columns } = size;
+  const command = [file, ...self, '--data-dir', directory, ...args];
+  const child = spawn('python3', ['-c', relay, String(rows), String(columns), ...command], {
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+    cwd: directory,
+    env: {
+      PATH: process.env.PATH ?? '',
+      TMPDIR: process.env.TMPDIR ?? '/tmp',
+      HOME: directory,
+      TERM: 'xterm-256color',
+      ...env,
+    },
+  });
+  const glass = new Glass();
+  let terminal = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => glass.write(text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (terminal += text));
+  const control = child.stdio[3] as NodeJS.WritableStream;
+  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, terminal }));
+  return {
+    glass,
+    signal: (name) => process.kill(onlyChildOf(child.pid), name),
+    expectShows: (wanted) => expectEventually(() => glass.text()).toMatch(wanted),
+    type: (text) => void child.stdin.write(text),
+    resize: (to, wide) => void control.write(`${to} ${wide}\n`),
+    ended,
+    // A command whose terminal has gone goes, too.
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+function onlyChildOf(pid = 0): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim());
+}

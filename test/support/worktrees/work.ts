@@ -1,0 +1,216 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import type { BodyInputOf } from '../../../src/api/endpoint.ts';
+import type { RuntimeEventRecord } from '../../../src/api/events.ts';
+import { endpoints } from '../../../src/api/index.ts';
+import type { createWorktree, Worktree } from '../../../src/api/worktrees.ts';
+import type { Client } from '../../../src/client/client.ts';
+import {
+  sharedRuntime,
+  type TestRuntime,
+  type TestRuntimeOptions,
+  withRuntime,
+} from '../runtime.ts';
+import { scriptedProvider } from '../scripted-provider.ts';
+import { tempDirectory } from '../temp.ts';
+import { openSession } from '../turns.ts';
+
+/** What makes worktrees in a test. */
+export interface Server {
+  client: Client;
+}
+
+/** A server, a repository with one commit, and a session that works in it. */
+export interface Stage extends TestRuntime {
+  repo: string;
+  session: string;
+}
+
+export type Wish = Partial<BodyInputOf<typeof createWorktree>>;
+
+export const ENVIRONMENT = {
+  PATH: process.env.PATH ?? '',
+  HOME: '/nonexistent',
+  LC_ALL: 'C',
+  GIT_AUTHOR_NAME: 'a',
+  GIT_AUTHOR_EMAIL: 'a@example.org',
+  GIT_COMMITTER_NAME: 'a',
+  GIT_COMMITTER_EMAIL: 'a@example.org',
+};
+
+/** Runs git as a user would; answers what it prints. */
+export function git(directory: string, ...args: string[]): string {
+  return execFileSync('git', args, {
+    cwd: directory,
+    env: ENVIRONMENT,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  }).trimEnd();
+}
+
+/** The files of the first repository that was made, by their names; null: a directory. */
+let firstRepository: ReadonlyMap<string, Buffer | null> | undefined;
+
+/** A repository on branch main with one commit. Git makes the first one; the others are copies of it. */
+export function makeRepository(directory: string): string {
+  fs.mkdirSync(directory, { recursive: true });
+  if (firstRepository) {
+    for (const [name, content] of firstRepository) {
+      const file = path.join(directory, name);
+      if (content === null) fs.mkdirSync(file, { recursive: true });
+      else fs.writeFileSync(file, content);
+    }
+  } else {
+    git(directory, 'init', '--quiet', '--initial-branch=main');
+    write(directory, { 'a.txt': 'one\n', 'sub/b.txt': 'two\n' });
+    commit(directory, 'first');
+    firstRepository = contentsOf(directory);
+  }
+  return fs.realpathSync(directory);
+}
+
+/** All that lies below a directory, a directory before what lies in it. */
+function contentsOf(directory: string): Map<string, Buffer | null> {
+  const names = fs.readdirSync(directory, { recursive: true, encoding: 'utf8' }).toSorted();
+  return new Map(
+    names.map((name) => {
+      const file = path.join(directory, name);
+      return [name, fs.statSync(file).isDirectory() ? null : fs.readFileSync(file)];
+    }),
+  );
+}
+
+export function write(directory: string, files: Record<string, string | Buffer>): void {
+  for (const [name, content] of Object.entries(files)) {
+    const file = path.join(directory, name);
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, content);
+  }
+}
+
+/** Commits all there is; answers the commit. */
+export function commit(directory: string, message: string): string {
+  git(directory, 'add', '--all');
+  git(directory, 'commit', '--quiet', '--allow-empty', '--message', message);
+  return git(directory, 'rev-parse', 'HEAD');
+}
+
+export function read(directory: string, name: string): string {
+  return fs.readFileSync(path.join(directory, name), 'latin1');
+}
+
+/** Runs a test on a stage of its own. */
+export function onStage(
+  test: (stage: Stage) => Promise<void>,
+  options: TestRuntimeOptions = {},
+): Promise<void> {
+  return withRuntime(
+    async (given) => {
+      const repo = makeRepository(path.join(given.directory, 'repo'));
+      const { id } = await openSession(given.client, repo);
+      await test({ ...given, repo, session: id });
+    },
+    { providers: [scriptedProvider()], ...options },
+  );
+}
+
+/**
+ * Stages on one runtime, each with a directory, a repository and a session of its own: for tests that look at neither
+ * the log nor the other records of the runtime.
+ */
+export function sharedStages() {
+  const onRuntime = sharedRuntime({ providers: [scriptedProvider()] });
+  return (test: (stage: Stage) => Promise<void>): Promise<void> =>
+    onRuntime(async (given) => {
+      await using own = tempDirectory('stage');
+      const repo = makeRepository(path.join(own.path, 'repo'));
+      const { id } = await openSession(given.client, repo);
+      await test({ ...given, directory: own.path, repo, session: id });
+    });
+}
+
+/** Makes a worktree of the stage's session. */
+export function create({ client, session }: Server & { session: string }, wish: Wish = {}) {
+  return client.call(endpoints.createWorktree, {
+    body: { source_session_id: session, worktree_name: 'tree', ...wish },
+  });
+}
+
+export function get({ client }: Server, { id }: { id: string }) {
+  return client.call(endpoints.getWorktree, { params: { worktree_id: id } });
+}
+
+export function claim(
+  { client }: Server,
+  { id }: { id: string },
+  session_id: string,
+  claim_role?: 'owner' | 'consumer',
+) {
+  const params = { worktree_id: id };
+  return client.call(endpoints.claimWorktree, { params, body: { session_id, claim_role } });
+}
+
+export function release(
+  { client }: Server,
+  { id }: { id: string },
+  session_id: string,
+  cleanup_if_last_claim?: boolean,
+) {
+  const params = { worktree_id: id };
+  const body = { session_id, cleanup_if_last_claim };
+  return client.call(endpoints.releaseWorktree, { params, body });
+}
+
+export function cleanUp({ client }: Server, { id }: { id: string }, reason?: string) {
+  return client.call(endpoints.cleanUpWorktree, {
+    params: { worktree_id: id },
+    body: { reason },
+  });
+}
+
+export function restore({ client }: Server, { id }: { id: string }, name?: string) {
+  return client.call(endpoints.restoreWorktree, { params: { worktree_id: id }, body: { name } });
+}
+
+/** Allows everything that a repository brings. */
+export async function trustAll({ client }: Server, repo_root: string): Promise<void> {
+  const { brings } = await client.call(endpoints.lookAtBrought, { body: { repo_root } });
+  for (const { sha256 } of brings)
+    await client.call(endpoints.trustContent, { body: { repo_root, sha256 } });
+}
+
+export function close({ client }: Server, session_id: string) {
+  return client.call(endpoints.closeSession, { params: { session_id }, body: {} });
+}
+
+/** Lets the only claim go: the worktree is cleaned up. */
+export async function letGo(stage: Stage, worktree: Worktree) {
+  const { cleanup } = await release(stage, worktree, stage.session);
+  if (!cleanup) throw new Error('it was not to be cleaned up');
+  return cleanup;
+}
+
+/** The events of worktrees and sessions, oldest first, as `kind` of whatever it tells. */
+export async function events({ client }: Server): Promise<RuntimeEventRecord[]> {
+  const query = { kind: ['worktree.*', 'session.*'], limit: 10_000 };
+  return client.call(endpoints.replayEvents, { query });
+}
+
+export async function kindsOf(server: Server, group = 'worktree'): Promise<string[]> {
+  const all = await events(server);
+  return all.map(({ kind }) => kind).filter((kind) => kind.startsWith(`${group}.`));
+}
+
+export function branches(repo: string): string[] {
+  return git(repo, 'for-each-ref', '--format=%(refname:short)', 'refs/heads').split('\n');
+}
+
+/** What git knows of worktrees of a repository, without the main one. */
+export function known(repo: string): string[] {
+  return git(repo, 'worktree', 'list', '--porcelain')
+    .split('\n')
+    .filter((line) => line.startsWith('worktree '))
+    .map((line) => line.slice(9))
+    .slice(1);
+}
