@@ -41,35 +41,29 @@ export interface TokenHolder {
   ended: AbortSignal;
 }
 
+interface TokenServiceDependencies {
+  db: Database;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+  /** The API token just now. */
+  apiToken: () => string;
+}
+
 /** The API token and the tokens beside it. Of the secrets of those only digests are kept. */
 export class TokenService implements Disposable {
-  readonly #db: Database;
+  readonly #given: TokenServiceDependencies;
   readonly #store: TokenStore;
-  readonly #clock: Clock;
-  readonly #ids: Ids;
-  readonly #logger: Logger;
-  readonly #apiToken: () => string;
   #api: { digest: Buffer; end: AbortController };
   /** By the digest of the secret: no request waits for the database to be let in. */
   readonly #inForce = new Map<string, InForce>();
   #looking: Disposable | undefined;
 
-  constructor(given: {
-    db: Database;
-    clock: Clock;
-    ids: Ids;
-    logger: Logger;
-    /** The API token just now. */
-    apiToken: () => string;
-  }) {
-    this.#db = given.db;
+  constructor(given: TokenServiceDependencies) {
+    this.#given = given;
     this.#store = new TokenStore(given.db);
-    this.#clock = given.clock;
-    this.#ids = given.ids;
-    this.#logger = given.logger;
-    this.#apiToken = given.apiToken;
     this.#api = { digest: sha256(given.apiToken()), end: new AbortController() };
-    for (const token of this.#db.peek(() => this.#store.all())) this.#add(token);
+    for (const token of this.#given.db.peek(() => this.#store.all())) this.#add(token);
     this.#endExpired();
   }
 
@@ -87,7 +81,7 @@ export class TokenService implements Disposable {
 
   /** Takes over the API token that the configuration has now. Another one ends what was opened with the last. */
   apiTokenChanged(): void {
-    const digest = sha256(this.#apiToken());
+    const digest = sha256(this.#given.apiToken());
     if (timingSafeEqual(digest, this.#api.digest)) return;
     const { end } = this.#api;
     this.#api = { digest, end: new AbortController() };
@@ -99,21 +93,21 @@ export class TokenService implements Disposable {
     const { name, scope, expires_in_ms } = body;
     const secret = SECRET_PREFIX + newSecret();
     const secret_sha256 = sha256(secret).toString('hex');
-    const created_at = this.#clock.now();
+    const created_at = this.#given.clock.now();
     const expires_at = expires_in_ms ? created_at + expires_in_ms : null;
-    const token = { id: this.#ids.next('tok'), name, scope, created_at, expires_at };
-    await this.#db.transact(() => {
+    const token = { id: this.#given.ids.next('tok'), name, scope, created_at, expires_at };
+    await this.#given.db.transact(() => {
       this.#makeRoom();
       this.#store.insert({ ...token, secret_sha256 });
     });
     this.#add({ ...token, secret_sha256 });
     this.#endExpired();
-    this.#logger.info({ token_id: token.id, name, scope, expires_at }, 'a token was made');
+    this.#given.logger.info({ token_id: token.id, name, scope, expires_at }, 'a token was made');
     return { ...token, secret };
   }
 
   list({ limit, cursor }: QueryOf<typeof listTokens>): Promise<RecordPage<Token>> {
-    return this.#db.read(() => {
+    return this.#given.db.read(() => {
       const { records, nextCursor } = this.#store.page(limit, cursor);
       return { records: records.map(withoutDigest), nextCursor };
     });
@@ -121,10 +115,10 @@ export class TokenService implements Disposable {
 
   /** Revokes a token: from the answer on it opens nothing, and its streams end. Throws `not_found`. */
   async delete(id: string): Promise<Token> {
-    const stored = await this.#db.transact(() => this.#store.delete(id));
+    const stored = await this.#given.db.transact(() => this.#store.delete(id));
     this.#end(stored.secret_sha256);
     const { name, scope } = stored;
-    this.#logger.info({ token_id: id, name, scope }, 'a token was revoked');
+    this.#given.logger.info({ token_id: id, name, scope }, 'a token was revoked');
     return withoutDigest(stored);
   }
 
@@ -135,7 +129,7 @@ export class TokenService implements Disposable {
   /** Tokens that have expired are listed until their place is needed. */
   #makeRoom(): void {
     if (this.#store.count() < MAX_TOKENS) return;
-    const now = this.#clock.now();
+    const now = this.#given.clock.now();
     const expired = this.#store.all().filter(({ expires_at }) => (expires_at ?? now + 1) <= now);
     for (const { id } of expired) this.#store.delete(id);
     if (expired.length > 0) return;
@@ -155,7 +149,7 @@ export class TokenService implements Disposable {
   }
 
   #hasExpired({ expiresAt }: InForce): boolean {
-    return expiresAt !== null && expiresAt <= this.#clock.now();
+    return expiresAt !== null && expiresAt <= this.#given.clock.now();
   }
 
   /** Ends what has expired, and comes back when the next one does. */
@@ -167,11 +161,12 @@ export class TokenService implements Disposable {
       if (!this.#hasExpired(token)) next = Math.min(next, token.expiresAt);
       else {
         this.#end(digest);
-        this.#logger.info({ token_id: token.id }, 'a token has expired');
+        this.#given.logger.info({ token_id: token.id }, 'a token has expired');
       }
     }
-    const wait = Math.min(next - this.#clock.now(), LOOK_EVERY_MS);
-    this.#looking = next < Infinity ? this.#clock.after(wait, () => this.#endExpired()) : undefined;
+    const wait = Math.min(next - this.#given.clock.now(), LOOK_EVERY_MS);
+    this.#looking =
+      next < Infinity ? this.#given.clock.after(wait, () => this.#endExpired()) : undefined;
   }
 }
 

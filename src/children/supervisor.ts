@@ -38,31 +38,23 @@ export interface Child {
   end(graceMs: number): Promise<readonly number[]>;
 }
 
+interface SupervisorDependencies {
+  keeper: Keeper;
+  ledger: Ledger;
+  clock: Clock;
+  failpoint: Failpoint;
+  log: Logger;
+  marker: string;
+}
+
 /** The one door through which processes are started. */
 export class Supervisor {
-  readonly #keeper: Keeper;
-  readonly #ledger: Ledger;
-  readonly #clock: Clock;
-  readonly #failpoint: Failpoint;
-  readonly #log: Logger;
-  readonly #marker: string;
+  readonly #given: SupervisorDependencies;
   readonly #live = new Set<Child>();
   #outOfReach = 0;
 
-  constructor(given: {
-    keeper: Keeper;
-    ledger: Ledger;
-    clock: Clock;
-    failpoint: Failpoint;
-    log: Logger;
-    marker: string;
-  }) {
-    this.#keeper = given.keeper;
-    this.#ledger = given.ledger;
-    this.#clock = given.clock;
-    this.#failpoint = given.failpoint;
-    this.#log = given.log;
-    this.#marker = given.marker;
+  constructor(given: SupervisorDependencies) {
+    this.#given = given;
   }
 
   get live(): number {
@@ -94,7 +86,7 @@ export class Supervisor {
     const stdin = given.stdin === 'none' ? 'ignore' : 'pipe';
     const subprocess = execa('/bin/sh', ['-c', GATE, 'cadre', given.command, ...given.args], {
       cwd: given.cwd,
-      env: { ...given.env, [MARKER_VARIABLE]: this.#marker },
+      env: { ...given.env, [MARKER_VARIABLE]: this.#given.marker },
       extendEnv: false,
       detached: true,
       cleanup: false,
@@ -125,16 +117,16 @@ export class Supervisor {
       process.unref();
       resolve({ code: null, signal: null });
     };
-    this.#failpoint('child.gated');
-    this.#keeper.add(leader);
+    this.#given.failpoint('child.gated');
+    this.#given.keeper.add(leader);
     try {
-      await this.#ledger.add(leader, given.what, given.onRegister);
+      await this.#given.ledger.add(leader, given.what, given.onRegister);
     } catch (error) {
       signal(-leader.pid, 'SIGKILL');
-      this.#keeper.remove(leader.pid);
+      this.#given.keeper.remove(leader.pid);
       throw error;
     }
-    this.#failpoint('child.registered');
+    this.#given.failpoint('child.registered');
     const endGroup = async (graceMs: number) => {
       const left = await this.#endGroup(leader, graceMs);
       letGo();
@@ -158,7 +150,7 @@ export class Supervisor {
     for (const stream of [child.stdin, gate]) stream.on('error', () => undefined);
     gate.end('go\n');
     this.#live.add(child);
-    this.#log.debug({ pid: child.pid, what: given.what }, 'started');
+    this.#given.log.debug({ pid: child.pid, what: given.what }, 'started');
     void exited
       .catch(() => undefined)
       .then(async () => {
@@ -166,13 +158,13 @@ export class Supervisor {
         const left = await (ending ?? endGroup(0));
         this.#outOfReach += left.length;
         if (left.length > 0)
-          this.#log.warn(
+          this.#given.log.warn(
             { pid: child.pid, what: given.what, left },
             'processes of another user are left in the group of a child: they take no signal of ours',
           );
         this.#live.delete(child);
-        this.#keeper.remove(leader.pid);
-        await this.#ledger.remove(leader).catch(() => undefined);
+        this.#given.keeper.remove(leader.pid);
+        await this.#given.ledger.remove(leader).catch(() => undefined);
       });
     return child;
   }
@@ -194,9 +186,9 @@ export class Supervisor {
 
   /** Waits as long as something is so, or for `ms`. The kernel tells nobody, so it is asked. */
   async #while(isSo: () => boolean, ms: number): Promise<void> {
-    const deadline = this.#clock.monotonic() + ms;
-    for (let pause = 2; isSo() && this.#clock.monotonic() < deadline; pause *= 2)
-      await this.#clock.sleep(Math.min(pause, 50));
+    const deadline = this.#given.clock.monotonic() + ms;
+    for (let pause = 2; isSo() && this.#given.clock.monotonic() < deadline; pause *= 2)
+      await this.#given.clock.sleep(Math.min(pause, 50));
   }
 }
 

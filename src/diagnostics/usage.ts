@@ -15,30 +15,24 @@ type Counted = Pick<
   'counted_at' | 'tables' | 'blobs_bytes' | 'logs_bytes' | 'oldest_seq'
 >;
 
+interface StorageUsageDependencies {
+  db: Database;
+  directory: string;
+  clock: Clock;
+  budget: StorageBudget;
+  settings: () => RetentionSettings;
+}
+
 /** What is stored, and how much room it takes. */
 export class StorageUsage {
-  readonly #db: Database;
-  readonly #directory: string;
-  readonly #clock: Clock;
-  readonly #budget: StorageBudget;
-  readonly #settings: () => RetentionSettings;
+  readonly #given: StorageUsageDependencies;
   /** Made when it is first asked for: a start need not look at every table. */
   #tables: TableSizes | undefined;
   readonly #oldest: Statement<[number | null]>;
   #counted: { at: number; what: Promise<Counted> } | undefined;
 
-  constructor(given: {
-    db: Database;
-    directory: string;
-    clock: Clock;
-    budget: StorageBudget;
-    settings: () => RetentionSettings;
-  }) {
-    this.#db = given.db;
-    this.#directory = given.directory;
-    this.#clock = given.clock;
-    this.#budget = given.budget;
-    this.#settings = given.settings;
+  constructor(given: StorageUsageDependencies) {
+    this.#given = given;
     this.#oldest = given.db.prepare(
       `SELECT min(seq) FROM (SELECT (SELECT min(seq) FROM events) AS seq
        UNION ALL SELECT (SELECT min(seq) FROM deltas))`,
@@ -47,13 +41,13 @@ export class StorageUsage {
 
   /** What is known without counting. */
   figures(): StorageFigures {
-    const { max_bytes, min_free_bytes } = this.#settings();
-    const { usedBytes, databaseBytes, databaseFreeBytes, diskFreeBytes } = this.#budget;
+    const { max_bytes, min_free_bytes } = this.#given.settings();
+    const { usedBytes, databaseBytes, databaseFreeBytes, diskFreeBytes } = this.#given.budget;
     return {
-      latest_seq: this.#db.durableSeq,
+      latest_seq: this.#given.db.durableSeq,
       database_bytes: databaseBytes,
       free_bytes_in_database: databaseFreeBytes,
-      wal_bytes: this.#db.walBytes,
+      wal_bytes: this.#given.db.walBytes,
       budget: { max_bytes, used_bytes: usedBytes },
       disk_free_bytes: diskFreeBytes,
       min_free_bytes,
@@ -62,7 +56,7 @@ export class StorageUsage {
 
   /** All of it; what has to be counted may be a minute old. */
   async diagnostics(): Promise<StorageDiagnostics> {
-    const now = this.#clock.monotonic();
+    const now = this.#given.clock.monotonic();
     if (!this.#counted || now - this.#counted.at >= COUNTED_FOR_MS) {
       this.#counted = { at: now, what: this.#count() };
       this.#counted.what.catch(() => (this.#counted = undefined));
@@ -72,13 +66,13 @@ export class StorageUsage {
   }
 
   async #count(): Promise<Counted> {
-    this.#tables ??= new TableSizes(this.#db);
+    this.#tables ??= new TableSizes(this.#given.db);
     return {
       tables: await this.#tables.measure(),
-      blobs_bytes: await bytesIn(path.join(this.#directory, 'blobs')),
-      logs_bytes: await bytesIn(path.join(this.#directory, 'logs')),
-      oldest_seq: await this.#db.read(() => this.#oldest.get()?.[0] ?? null),
-      counted_at: this.#clock.now(),
+      blobs_bytes: await bytesIn(path.join(this.#given.directory, 'blobs')),
+      logs_bytes: await bytesIn(path.join(this.#given.directory, 'logs')),
+      oldest_seq: await this.#given.db.read(() => this.#oldest.get()?.[0] ?? null),
+      counted_at: this.#given.clock.now(),
     };
   }
 }

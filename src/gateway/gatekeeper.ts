@@ -25,25 +25,25 @@ export interface Question {
   request: Record<string, unknown>;
 }
 
+interface GatekeeperDependencies {
+  sessions: Pick<SessionService, 'permission' | 'ask'>;
+  /** The tools that the operator has freed just now. */
+  freed: () => readonly ToolName[];
+}
+
 /** Brings calls before the gate, and asks where the gate says so. */
 export class Gatekeeper {
-  readonly #sessions: Pick<SessionService, 'permission' | 'ask'>;
-  readonly #freed: () => readonly ToolName[];
+  readonly #given: GatekeeperDependencies;
 
-  constructor(given: {
-    sessions: Pick<SessionService, 'permission' | 'ask'>;
-    /** The tools that the operator has freed just now. */
-    freed: () => readonly ToolName[];
-  }) {
-    this.#sessions = given.sessions;
-    this.#freed = given.freed;
+  constructor(given: GatekeeperDependencies) {
+    this.#given = given;
   }
 
   /** Under which circumstances a call is made just now. */
   async circumstances({ session, isOperator }: Caller): Promise<Circumstances> {
-    const { mode, canAsk } = await this.#sessions.permission(session.id);
+    const { mode, canAsk } = await this.#given.sessions.permission(session.id);
     const asked = isOperator ? 'operator' : canAsk ? 'person' : 'nobody';
-    return { mode, asked, freed: this.#freed() };
+    return { mode, asked, freed: this.#given.freed() };
   }
 
   /**
@@ -78,10 +78,12 @@ export class Gatekeeper {
   ): Promise<void> {
     const shown = { tool: effect.tool, ...request };
     const asking = { kind, title: oneLine(title), request: shown, subject: shown };
-    const answer = await this.#sessions.ask(session.id, asking, gone).catch((error: unknown) => {
-      if (!(error instanceof AppError) || error.code !== 'too_many') throw error;
-      throw new ToolError('limit_reached', `${error.message}, or ${wayOut(effect, mode)}`);
-    });
+    const answer = await this.#given.sessions
+      .ask(session.id, asking, gone)
+      .catch((error: unknown) => {
+        if (!(error instanceof AppError) || error.code !== 'too_many') throw error;
+        throw new ToolError('limit_reached', `${error.message}, or ${wayOut(effect, mode)}`);
+      });
     if (answer.decision === 'accept') return;
     const why =
       answer.decision === 'decline'

@@ -34,29 +34,21 @@ interface Invocation {
   args: Record<string, unknown>;
 }
 
+interface ToolGatewayDependencies {
+  db: Database;
+  sessions: SessionStore;
+  toolkits: readonly Toolkit[];
+  keptAnswers: KeptAnswers;
+  teamFacts: () => TeamFacts;
+  logger: Logger;
+}
+
 /** Calls tools as sessions. What a tool refuses is in its envelope; what is no call at all is an AppError. */
 export class ToolGateway {
-  readonly #db: Database;
-  readonly #sessions: SessionStore;
-  readonly #toolkits: readonly Toolkit[];
-  readonly #keptAnswers: KeptAnswers;
-  readonly #teamFacts: () => TeamFacts;
-  readonly #logger: Logger;
+  readonly #given: ToolGatewayDependencies;
 
-  constructor(given: {
-    db: Database;
-    sessions: SessionStore;
-    toolkits: readonly Toolkit[];
-    keptAnswers: KeptAnswers;
-    teamFacts: () => TeamFacts;
-    logger: Logger;
-  }) {
-    this.#db = given.db;
-    this.#sessions = given.sessions;
-    this.#toolkits = given.toolkits;
-    this.#keptAnswers = given.keptAnswers;
-    this.#teamFacts = given.teamFacts;
-    this.#logger = given.logger;
+  constructor(given: ToolGatewayDependencies) {
+    this.#given = given;
   }
 
   /** Like `capabilities`, for the bearer of a token. Throws as `invoke` does for a session whose token it is. */
@@ -66,12 +58,12 @@ export class ToolGateway {
   }
 
   capabilities(): Capabilities {
-    const enabled = this.#toolkits.filter((kit) => kit.disabled() === null);
+    const enabled = this.#given.toolkits.filter((kit) => kit.disabled() === null);
     const namespaces = enabled.map(({ namespace: name, descriptions }) => ({
       name,
       tools: listed(descriptions),
     }));
-    return { namespaces, ...this.#teamFacts() };
+    return { namespaces, ...this.#given.teamFacts() };
   }
 
   /**
@@ -94,7 +86,7 @@ export class ToolGateway {
 
   /** A session that may call tools. Throws `invalid` for one that is closed or has failed, `not_found` for none. */
   async #live(id: string): Promise<Session> {
-    const session = await this.#db.read(() => this.#sessions.session(id));
+    const session = await this.#given.db.read(() => this.#given.sessions.session(id));
     if (session.status !== 'closed' && session.status !== 'failed') return session;
     throw new AppError('invalid', `session ${id} is ${session.status}: it calls no tools`);
   }
@@ -106,7 +98,7 @@ export class ToolGateway {
       fingerprint: digestOf(call.tool, call.args),
     };
     try {
-      const answer = await this.#keptAnswers.once(
+      const answer = await this.#given.keptAnswers.once(
         request,
         200,
         () => this.#run(call, caller),
@@ -139,7 +131,7 @@ export class ToolGateway {
   }
 
   #kitOf(tool: string): Toolkit {
-    const kit = this.#toolkits.find(({ namespace }) => tool.startsWith(`${namespace}_`));
+    const kit = this.#given.toolkits.find(({ namespace }) => tool.startsWith(`${namespace}_`));
     if (!kit) throw noTool(tool);
     const disabled = kit.disabled();
     if (disabled !== null) throw new ToolError('feature_disabled', disabled);
@@ -149,7 +141,7 @@ export class ToolGateway {
   #told(error: unknown): ToolEnvelope {
     const known = failureOf(error);
     if (known) return known;
-    this.#logger.error({ err: error }, 'a tool failed on a bug');
+    this.#given.logger.error({ err: error }, 'a tool failed on a bug');
     return failure('internal', 'internal error: the server log has the details');
   }
 }

@@ -38,26 +38,21 @@ interface MemberArgs {
   image_paths?: string[] | null | undefined;
 }
 
-/** Brings what the team tools cause before the gate: messages and new members, with images, worktrees, init scripts. */
-export class TeamGate {
-  readonly #gatekeeper: Gatekeeper;
-  readonly #previewWorktree: (
+interface TeamGateDependencies {
+  gatekeeper: Gatekeeper;
+  previewWorktree: (
     cwd: string,
     name: string,
   ) => Promise<{ repo_root: string; worktree_name: string; branch: string }>;
-  readonly #initScripts: InitScripts;
+  initScripts: InitScripts;
+}
 
-  constructor(given: {
-    gatekeeper: Gatekeeper;
-    previewWorktree: (
-      cwd: string,
-      name: string,
-    ) => Promise<{ repo_root: string; worktree_name: string; branch: string }>;
-    initScripts: InitScripts;
-  }) {
-    this.#gatekeeper = given.gatekeeper;
-    this.#previewWorktree = given.previewWorktree;
-    this.#initScripts = given.initScripts;
+/** Brings what the team tools cause before the gate: messages and new members, with images, worktrees, init scripts. */
+export class TeamGate {
+  readonly #given: TeamGateDependencies;
+
+  constructor(given: TeamGateDependencies) {
+    this.#given = given;
   }
 
   /** Resolves with the images of a message once it may be sent. Throws where it may not. */
@@ -79,7 +74,7 @@ export class TeamGate {
       ...(interrupts ? [{ tool, action: 'interrupt' } as const] : []),
       ...files.map(({ isInside }) => ({ tool, action: imageAction(isInside) }) as const),
     ];
-    await this.#gatekeeper.pass(caller, effects, () => ({
+    await this.#given.gatekeeper.pass(caller, effects, () => ({
       kind: 'tool',
       title: `send the image ${outside(files)} to ${args.recipient_agent_id}`,
       request: { ...args, images: files },
@@ -97,8 +92,8 @@ export class TeamGate {
     const { session } = caller;
     const { worktree_name: name } = args;
     const files = await locateImages(args.image_paths, session.cwd);
-    const worktree = name ? await this.#previewWorktree(session.cwd, name) : null;
-    const given = await this.#gatekeeper.circumstances(caller);
+    const worktree = name ? await this.#given.previewWorktree(session.cwd, name) : null;
+    const given = await this.#given.gatekeeper.circumstances(caller);
     const script = name ? await this.#scriptFor(session, name, given) : null;
     const effects: Effect[] = [
       { tool, action: 'add_member' },
@@ -106,12 +101,12 @@ export class TeamGate {
       ...(worktree ? [{ tool, action: 'create_worktree' } as const] : []),
       ...(script && !script.trusted ? [{ tool, action: 'run_init_script' } as const] : []),
     ];
-    const verdict = await this.#gatekeeper.pass(caller, effects, () =>
+    const verdict = await this.#given.gatekeeper.pass(caller, effects, () =>
       questionFor(args, { files, worktree, script }),
     );
     const needsConsent = script !== null && !script.trusted;
     if (needsConsent && verdict === 'ask')
-      await this.#initScripts.allow(script.repo_root, script.sha256, session.id);
+      await this.#given.initScripts.allow(script.repo_root, script.sha256, session.id);
     return { images: await readImages(files), runsScript: needsConsent && verdict === 'free' };
   }
 
@@ -121,7 +116,7 @@ export class TeamGate {
     worktree_name: string,
     given: Circumstances,
   ): Promise<InitScript | null> {
-    const found = await this.#initScripts.look({ source_session_id: id, worktree_name });
+    const found = await this.#given.initScripts.look({ source_session_id: id, worktree_name });
     if (!found || found.trusted) return found ?? null;
     const effect = { tool: 'cadre_team_manage', action: 'run_init_script' } as const;
     // The operator consents by a command of its own.

@@ -26,18 +26,22 @@ interface StreamRequest {
   headers: Record<string, string>;
 }
 
+interface EventStreamsDependencies {
+  feed: Feed;
+  clock: Clock;
+  limits: () => StreamSettings;
+}
+
 /** The open streams of the server. */
 export class EventStreams {
-  readonly #feed: Feed;
-  readonly #clock: Clock;
+  readonly #given: EventStreamsDependencies;
   readonly #limits: StreamLimits;
   readonly #ending = new AbortController();
   readonly #open = new Set<Promise<void>>();
   readonly #sockets = new Set<ServerResponse>();
 
-  constructor(given: { feed: Feed; clock: Clock; limits: () => StreamSettings }) {
-    this.#feed = given.feed;
-    this.#clock = given.clock;
+  constructor(given: EventStreamsDependencies) {
+    this.#given = given;
     this.#limits = new StreamLimits(given.limits);
   }
 
@@ -76,7 +80,7 @@ export class EventStreams {
   /** Gives each stream what there is up to now and ends it; one that does not read is cut after a while. */
   async end(): Promise<void> {
     this.#ending.abort();
-    using _cut = this.#clock.after(LAST_WORDS_MS, () => {
+    using _cut = this.#given.clock.after(LAST_WORDS_MS, () => {
       for (const response of this.#sockets) response.destroy();
     });
     await Promise.all(this.#open);
@@ -92,13 +96,13 @@ export class EventStreams {
       response.writeHead(200, headersOf(headers));
       // No blank line follows it, nor a ping: to some clients that is an event without anything in it.
       response.write('retry: 1000\n');
-      using _ping = this.#clock.every(PING_MS, () => {
+      using _ping = this.#given.clock.every(PING_MS, () => {
         // A reader that is behind has its sign of life in what is waiting for it.
-        if (!response.writableNeedDrain) response.write(`: ping ${this.#feed.latestSeq}\n`);
+        if (!response.writableNeedDrain) response.write(`: ping ${this.#given.feed.latestSeq}\n`);
       });
       for await (const ready of frames(gone.signal, this.#ending.signal)) {
         if (response.write(ready)) continue;
-        using _cut = this.#clock.after(STALLED_MS, () => response.destroy());
+        using _cut = this.#given.clock.after(STALLED_MS, () => response.destroy());
         await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
       }
     } finally {
@@ -112,7 +116,7 @@ export class EventStreams {
   async #close(response: ServerResponse, left: AbortSignal, ms: number): Promise<void> {
     response.end();
     if (left.aborted) return;
-    using _cut = this.#clock.after(ms, () => response.destroy());
+    using _cut = this.#given.clock.after(ms, () => response.destroy());
     await once(left, 'abort');
   }
 }

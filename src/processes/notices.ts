@@ -11,19 +11,21 @@ const OWNER = 'process';
 /** Between what is urgent and what is not. */
 const RANK = 1;
 
+interface ExitNoticesDependencies {
+  inbox: Inbox;
+  store: ProcessStore;
+  sessions: SessionStore;
+}
+
 /**
  * Tells owners of the end of processes that were started with `on_exit: notify`, as a turn: at once where the owner
  * is idle, else when its turn has ended; once, also over a restart.
  */
 export class ExitNotices {
-  readonly #inbox: Inbox;
-  readonly #store: ProcessStore;
-  readonly #sessions: SessionStore;
+  readonly #given: ExitNoticesDependencies;
 
-  constructor(given: { inbox: Inbox; store: ProcessStore; sessions: SessionStore }) {
-    this.#inbox = given.inbox;
-    this.#store = given.store;
-    this.#sessions = given.sessions;
+  constructor(given: ExitNoticesDependencies) {
+    this.#given = given;
     given.inbox.register(OWNER, this.#answers());
   }
 
@@ -31,10 +33,11 @@ export class ExitNotices {
   keep(process: Process, tails: { stdout: string; stderr: string }): void {
     const { session_id, process_id: ref, notice } = process;
     if (session_id === null || notice !== 'pending') return;
-    if (this.#sessions.session(session_id).status === 'closed') return this.#settle(ref, 'dropped');
+    if (this.#given.sessions.session(session_id).status === 'closed')
+      return this.#settle(ref, 'dropped');
     const text = noticeText(process, tails);
-    this.#inbox.put({ session_id, owner: OWNER, ref, rank: RANK, text });
-    this.#inbox.look(session_id);
+    this.#given.inbox.put({ session_id, owner: OWNER, ref, rank: RANK, text });
+    this.#given.inbox.look(session_id);
   }
 
   #answers(): InboxOwner {
@@ -56,8 +59,8 @@ export class ExitNotices {
   }
 
   #settle(processId: string, notice: 'delivered' | 'dropped'): void {
-    const process = this.#store.processes.get(processId);
-    if (process) this.#store.processes.update({ ...process, notice });
+    const process = this.#given.store.processes.get(processId);
+    if (process) this.#given.store.processes.update({ ...process, notice });
   }
 }
 

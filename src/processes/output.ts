@@ -88,14 +88,18 @@ export class ProcessOutput {
   }
 }
 
+interface StreamOutputDependencies {
+  file: LogFile;
+  capBytes: number;
+  clock: Clock;
+  budget: { text: number };
+  tell: (news: Omit<OutputNews, 'stream'>) => void;
+  onChunk: (chunk: Buffer) => void;
+  onError: (error: unknown) => void;
+}
+
 class StreamOutput {
-  readonly #file: LogFile;
-  readonly #capBytes: number;
-  readonly #clock: Clock;
-  readonly #budget: { text: number };
-  readonly #tell: (news: Omit<OutputNews, 'stream'>) => void;
-  readonly #onChunk: (chunk: Buffer) => void;
-  readonly #onError: (error: unknown) => void;
+  readonly #given: StreamOutputDependencies;
   #source: Readable | undefined;
   #read: Promise<void> = Promise.resolve();
   #chunks = 0;
@@ -108,30 +112,16 @@ class StreamOutput {
   #toldAt = Number.NEGATIVE_INFINITY;
   #timer: Disposable | undefined;
 
-  constructor(given: {
-    file: LogFile;
-    capBytes: number;
-    clock: Clock;
-    budget: { text: number };
-    tell: (news: Omit<OutputNews, 'stream'>) => void;
-    onChunk: (chunk: Buffer) => void;
-    onError: (error: unknown) => void;
-  }) {
-    this.#file = given.file;
-    this.#capBytes = given.capBytes;
-    this.#clock = given.clock;
-    this.#budget = given.budget;
-    this.#tell = given.tell;
-    this.#onChunk = given.onChunk;
-    this.#onError = given.onError;
+  constructor(given: StreamOutputDependencies) {
+    this.#given = given;
   }
 
   get total(): number {
-    return this.#file.total + this.#lost;
+    return this.#given.file.total + this.#lost;
   }
 
   get isTruncated(): boolean {
-    return this.#file.total > this.#capBytes || this.#lost > 0;
+    return this.#given.file.total > this.#given.capBytes || this.#lost > 0;
   }
 
   collect(source: Readable): void {
@@ -152,7 +142,7 @@ class StreamOutput {
       source.destroy();
     }
     await this.#read;
-    await this.#file.close().catch(this.#onError);
+    await this.#given.file.close().catch(this.#given.onError);
   }
 
   flush(): void {
@@ -165,23 +155,24 @@ class StreamOutput {
     const incomplete = isOver ? 0 : Math.min(incompleteBytes(this.#end), bytes);
     if (incomplete === bytes) return;
     const told = bytes - incomplete;
-    const room = Math.min(EVENT_TEXT_BYTES, this.#budget.text, told);
+    const room = Math.min(EVENT_TEXT_BYTES, this.#given.budget.text, told);
     let text = head.subarray(0, room);
     if (room < told || incomplete > 0) text = text.subarray(0, text.length - incompleteBytes(text));
     // What is left of it but is no whole character is spent too.
-    this.#budget.text = room === this.#budget.text ? 0 : this.#budget.text - text.length;
+    this.#given.budget.text =
+      room === this.#given.budget.text ? 0 : this.#given.budget.text - text.length;
     this.#untold = {
       offset: offset + told,
       head: this.#end.subarray(this.#end.length - incomplete),
       bytes: incomplete,
     };
-    this.#toldAt = this.#clock.monotonic();
-    this.#tell({ offset, bytes: told, text: text.toString('utf8') });
+    this.#toldAt = this.#given.clock.monotonic();
+    this.#given.tell({ offset, bytes: told, text: text.toString('utf8') });
   }
 
   /** A pause, and a turn of the event loop: the exit may be known before what was printed last could be read. */
   async #look(): Promise<false> {
-    await this.#clock.sleep(LOOK_MS);
+    await this.#given.clock.sleep(LOOK_MS);
     await new Promise((resolve) => setImmediate(resolve));
     return false;
   }
@@ -193,14 +184,14 @@ class StreamOutput {
       const before = this.total;
       try {
         if (this.#lost > 0) this.#lost += chunk.length;
-        else await this.#file.append(chunk);
+        else await this.#given.file.append(chunk);
       } catch (error) {
-        this.#lost = before - this.#file.total + chunk.length;
-        this.#onError(error);
+        this.#lost = before - this.#given.file.total + chunk.length;
+        this.#given.onError(error);
       }
       this.#isWriting = false;
-      this.#onChunk(chunk);
-      if (before < this.#capBytes) this.#note(chunk);
+      this.#given.onChunk(chunk);
+      if (before < this.#given.capBytes) this.#note(chunk);
     }
   }
 
@@ -214,7 +205,9 @@ class StreamOutput {
     };
     this.#end = Buffer.concat([this.#end, chunk.subarray(-4)]).subarray(-4);
     const pause =
-      this.#budget.text > 0 ? JOIN_MS : this.#toldAt + SELDOM_MS - this.#clock.monotonic();
-    this.#timer ??= this.#clock.after(Math.max(JOIN_MS, pause), () => this.flush());
+      this.#given.budget.text > 0
+        ? JOIN_MS
+        : this.#toldAt + SELDOM_MS - this.#given.clock.monotonic();
+    this.#timer ??= this.#given.clock.after(Math.max(JOIN_MS, pause), () => this.flush());
   }
 }

@@ -30,56 +30,44 @@ const PORT_AGAIN_MS = 50;
 /** A frame of a log stream has at most so many bytes. */
 const PIECE_BYTES = 64 * 1024;
 
+interface ProcessServiceDependencies {
+  db: Database;
+  store: ProcessStore;
+  sessions: SessionStore;
+  runner: ProcessRunner;
+  clock: Clock;
+  ids: Ids;
+  settings: () => ProcessSettings & { default_timeout_ms: number };
+  /** Throws `storage_full` where there is no room for new work. */
+  assertRoom: () => void;
+}
+
 /** What can be done with processes. Every answer is on disk. */
 export class ProcessService {
-  readonly #db: Database;
-  readonly #store: ProcessStore;
-  readonly #sessions: SessionStore;
-  readonly #runner: ProcessRunner;
-  readonly #clock: Clock;
-  readonly #ids: Ids;
-  readonly #settings: () => ProcessSettings & { default_timeout_ms: number };
-  readonly #assertRoom: () => void;
+  readonly #given: ProcessServiceDependencies;
 
-  constructor(given: {
-    db: Database;
-    store: ProcessStore;
-    sessions: SessionStore;
-    runner: ProcessRunner;
-    clock: Clock;
-    ids: Ids;
-    settings: () => ProcessSettings & { default_timeout_ms: number };
-    /** Throws `storage_full` where there is no room for new work. */
-    assertRoom: () => void;
-  }) {
-    this.#db = given.db;
-    this.#store = given.store;
-    this.#sessions = given.sessions;
-    this.#runner = given.runner;
-    this.#clock = given.clock;
-    this.#ids = given.ids;
-    this.#settings = given.settings;
-    this.#assertRoom = given.assertRoom;
+  constructor(given: ProcessServiceDependencies) {
+    this.#given = given;
   }
 
   /** Takes a command; it starts as soon as there is a place for it. */
   async run(body: BodyOf<typeof createProcess>, keep: Keep = keepNothing): Promise<Process> {
-    this.#assertRoom();
+    this.#given.assertRoom();
     const { command, session_id, on_exit } = body;
-    const settings = this.#settings();
+    const settings = this.#given.settings();
     assertCommand(command, settings.allow_shell);
     if (on_exit && !session_id)
       throw new AppError(
         'invalid',
         'on_exit: there is nobody to notify: name the owner as session_id',
       );
-    using _place = this.#runner.reserve(session_id ?? null);
-    const process = await this.#db.transact(() => {
+    using _place = this.#given.runner.reserve(session_id ?? null);
+    const process = await this.#given.db.transact(() => {
       const owner = session_id ? this.#owner(session_id) : null;
       const cwd = workingDirectory(path.resolve(owner?.cwd ?? '.', body.cwd ?? '.'));
       if (!settings.allow_shell) assertProgram(command, cwd, globalThis.process.env.PATH);
       const queued: Process = {
-        process_id: this.#ids.next('proc'),
+        process_id: this.#given.ids.next('proc'),
         session_id: owner?.id ?? null,
         command,
         cwd,
@@ -96,21 +84,21 @@ export class ProcessService {
         stderr_truncated: false,
         on_exit: on_exit ?? null,
         notice: null,
-        queued_at: this.#clock.now(),
+        queued_at: this.#given.clock.now(),
         started_at: null,
         ended_at: null,
         trimmed: false,
       };
-      this.#store.create(queued);
+      this.#given.store.create(queued);
       keep({ process: queued });
       return queued;
     });
-    this.#runner.start(process);
+    this.#given.runner.start(process);
     return process;
   }
 
   get(id: string, owner?: string): Promise<Process> {
-    return this.#db.read(() => this.#runner.now(this.#store.process(id, owner)));
+    return this.#given.db.read(() => this.#given.runner.now(this.#given.store.process(id, owner)));
   }
 
   async list({
@@ -119,10 +107,10 @@ export class ProcessService {
     limit,
     cursor,
   }: QueryOf<typeof listProcesses>): Promise<RecordPage<Process>> {
-    return this.#db.read(() => {
-      if (session_id !== undefined) this.#sessions.session(session_id);
-      const page = this.#store.processes.page({ session_id, status }, limit, cursor);
-      return { ...page, records: page.records.map((process) => this.#runner.now(process)) };
+    return this.#given.db.read(() => {
+      if (session_id !== undefined) this.#given.sessions.session(session_id);
+      const page = this.#given.store.processes.page({ session_id, status }, limit, cursor);
+      return { ...page, records: page.records.map((process) => this.#given.runner.now(process)) };
     });
   }
 
@@ -133,21 +121,22 @@ export class ProcessService {
     reason: string | null,
     keep: Keep = keepNothing,
   ): Promise<Process> {
-    const process = await this.#db.transact(() => {
-      const found = this.#store.process(id, owner);
-      if (!hasEnded(found)) this.#store.move(found, 'process.kill_requested');
-      const now = this.#runner.now(found);
+    const process = await this.#given.db.transact(() => {
+      const found = this.#given.store.process(id, owner);
+      if (!hasEnded(found)) this.#given.store.move(found, 'process.kill_requested');
+      const now = this.#given.runner.now(found);
       keep({ process: now });
       return now;
     });
-    this.#runner.kill(id, { status: 'killed', reason });
+    this.#given.runner.kill(id, { status: 'killed', reason });
     return process;
   }
 
   /** Ends what a session has left running. */
   async killAllOf(sessionId: string, reason: string): Promise<void> {
-    const left = await this.#db.read(() => this.#store.unfinishedOf(sessionId));
-    for (const { process_id } of left) this.#runner.kill(process_id, { status: 'killed', reason });
+    const left = await this.#given.db.read(() => this.#given.store.unfinishedOf(sessionId));
+    for (const { process_id } of left)
+      this.#given.runner.kill(process_id, { status: 'killed', reason });
   }
 
   async logs(
@@ -160,7 +149,7 @@ export class ProcessService {
     const bounds = { lines, bytes, before };
     const part = async (stream: StreamName) => {
       if (query.stream !== 'both' && query.stream !== stream) return null;
-      const tail = await readTail(this.#runner.logPath(process_id, stream), bounds);
+      const tail = await readTail(this.#given.runner.logPath(process_id, stream), bounds);
       // The file does not know of what the disk did not take, or retention took.
       const total_bytes = Math.max(tail.total_bytes, process[`${stream}_bytes`]);
       return { ...tail, total_bytes, truncated: tail.truncated || tail.bytes < total_bytes };
@@ -176,16 +165,16 @@ export class ProcessService {
     from: number,
     signal: AbortSignal,
   ): AsyncGenerator<{ offset: number; text: string; next: number }, void> {
-    const file = this.#runner.logPath(id, stream);
+    const file = this.#given.runner.logPath(id, stream);
     let next = from;
     let news = Promise.withResolvers<void>();
     const wake = () => news.resolve();
-    using _listening = this.#runner.listen(id, wake);
-    void this.#runner.done(id).then(wake);
+    using _listening = this.#given.runner.listen(id, wake);
+    void this.#given.runner.done(id).then(wake);
     signal.addEventListener('abort', wake, { once: true });
     for (;;) {
       news = Promise.withResolvers<void>();
-      const isOver = hasEnded(this.#store.process(id));
+      const isOver = hasEnded(this.#given.store.process(id));
       const piece = await readPiece(file, next, PIECE_BYTES, isOver);
       if (signal.aborted) return;
       if (piece.text !== '') {
@@ -209,11 +198,11 @@ export class ProcessService {
     const signal = AbortSignal.any([over.signal, left]);
     const [what = '', ...rest] = query.for.split(':');
     try {
-      const limit = this.#clock.sleep(query.timeout_ms, signal).then(
+      const limit = this.#given.clock.sleep(query.timeout_ms, signal).then(
         () => false,
         () => false,
       );
-      const ended = this.#runner.done(id).then(() => what === 'exit');
+      const ended = this.#given.runner.done(id).then(() => what === 'exit');
       const found =
         what === 'port'
           ? this.#untilPortAnswers(Number(rest[0]), signal)
@@ -230,14 +219,14 @@ export class ProcessService {
   }
 
   diagnostics(): ProcessDiagnostics {
-    const settings = this.#settings();
+    const settings = this.#given.settings();
     const { max_concurrent, max_queued, max_per_session, max_queued_per_session } = settings;
     const limits = { max_concurrent, max_queued, max_per_session, max_queued_per_session };
-    return { ...this.#runner.counts, ...limits, ended: { ...this.#runner.ended } };
+    return { ...this.#given.runner.counts, ...limits, ended: { ...this.#given.runner.ended } };
   }
 
   #owner(id: string) {
-    const owner = this.#sessions.session(id);
+    const owner = this.#given.sessions.session(id);
     assertOpen(owner);
     return owner;
   }
@@ -245,7 +234,7 @@ export class ProcessService {
   async #untilPortAnswers(port: number, signal: AbortSignal): Promise<boolean> {
     while (!signal.aborted) {
       if ((await answers(port, '127.0.0.1')) || (await answers(port, '::1'))) return true;
-      await this.#clock.sleep(PORT_AGAIN_MS, signal).catch(() => undefined);
+      await this.#given.clock.sleep(PORT_AGAIN_MS, signal).catch(() => undefined);
     }
     return false;
   }
@@ -253,7 +242,7 @@ export class ProcessService {
   async #hasPrinted(id: string, text: string): Promise<boolean> {
     const found = await Promise.all(
       (['stdout', 'stderr'] as const).map((stream) =>
-        hasText(this.#runner.logPath(id, stream), text),
+        hasText(this.#given.runner.logPath(id, stream), text),
       ),
     );
     return found.includes(true);
@@ -267,7 +256,7 @@ export class ProcessService {
       if (await this.#hasPrinted(id, text)) printed.resolve(true);
     };
     if (signal.aborted) return false;
-    using _listening = this.#runner.listen(id, (stream, chunk) => {
+    using _listening = this.#given.runner.listen(id, (stream, chunk) => {
       const seen = Buffer.concat([ends[stream], chunk]);
       if (seen.includes(wanted)) printed.resolve(true);
       // Its beginning may have been printed before we listened.

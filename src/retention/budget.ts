@@ -16,12 +16,18 @@ export interface RetentionSettings {
   min_free_bytes: number;
 }
 
+interface StorageBudgetDependencies {
+  db: Database;
+  directory: string;
+  /** Where what processes print is. */
+  logs: string;
+  clock: Clock;
+  settings: () => RetentionSettings;
+}
+
 /** Whether there is room for new work: in the budget, and on the disk. What is under way goes on in any case. */
 export class StorageBudget {
-  readonly #directory: string;
-  readonly #logs: string;
-  readonly #clock: Clock;
-  readonly #settings: () => RetentionSettings;
+  readonly #given: StorageBudgetDependencies;
   readonly #pages: Statement<[number]>;
   readonly #freePages: Statement<[number]>;
   readonly #pageSize: number;
@@ -31,18 +37,8 @@ export class StorageBudget {
   /** What the logs took when they were last measured. */
   logBytes = 0;
 
-  constructor(given: {
-    db: Database;
-    directory: string;
-    /** Where what processes print is. */
-    logs: string;
-    clock: Clock;
-    settings: () => RetentionSettings;
-  }) {
-    this.#directory = given.directory;
-    this.#logs = given.logs;
-    this.#clock = given.clock;
-    this.#settings = given.settings;
+  constructor(given: StorageBudgetDependencies) {
+    this.#given = given;
     this.#pages = given.db.prepare('PRAGMA page_count');
     this.#freePages = given.db.prepare('PRAGMA freelist_count');
     this.#pageSize = given.db.prepare<[number]>('PRAGMA page_size').get()?.[0] ?? 4096;
@@ -50,7 +46,7 @@ export class StorageBudget {
 
   /** Throws `storage_full` where new work would have no room. */
   assertRoom(): void {
-    const { max_bytes, min_free_bytes } = this.#settings();
+    const { max_bytes, min_free_bytes } = this.#given.settings();
     if (this.isSpent && max_bytes > 0 && this.usedBytes > max_bytes) {
       throw new AppError(
         'storage_full',
@@ -60,7 +56,7 @@ export class StorageBudget {
     if (this.diskFreeBytes < min_free_bytes) {
       throw new AppError(
         'storage_full',
-        `less than retention.min_free_bytes (${min_free_bytes}) is free on the disk of ${this.#directory}: free some space`,
+        `less than retention.min_free_bytes (${min_free_bytes}) is free on the disk of ${this.#given.directory}: free some space`,
       );
     }
   }
@@ -81,7 +77,7 @@ export class StorageBudget {
 
   /** Looks what the logs of processes take. */
   async measureLogs(): Promise<void> {
-    this.logBytes = await bytesIn(this.#logs);
+    this.logBytes = await bytesIn(this.#given.logs);
   }
 
   get freePages(): number {
@@ -90,9 +86,9 @@ export class StorageBudget {
 
   /** Free bytes on the disk of the data, as of a moment ago. */
   get diskFreeBytes(): number {
-    const now = this.#clock.monotonic();
+    const now = this.#given.clock.monotonic();
     if (now - this.#disk.readAt >= DISK_KNOWN_MS) {
-      const { bavail, bsize } = fs.statfsSync(this.#directory);
+      const { bavail, bsize } = fs.statfsSync(this.#given.directory);
       this.#disk = { free: bavail * bsize, readAt: now };
     }
     return this.#disk.free;

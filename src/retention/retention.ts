@@ -20,45 +20,33 @@ const KEPT_FREE_PAGES = 4000;
 
 type Reason = 'max_bytes' | 'max_age_days';
 
+interface RetentionDependencies {
+  db: Database;
+  log: EventLog;
+  store: SessionStore;
+  processes: ProcessStore;
+  /** Told the highest seq that went, once that is on disk. */
+  onTrimmed: (seq: number) => void;
+  /** Removes what a process printed; answers how much that was. */
+  removeLogs: (processId: string) => Promise<number>;
+  clock: Clock;
+  budget: StorageBudget;
+  settings: () => RetentionSettings;
+}
+
 /**
  * Keeps events and logs within their budget. What is over goes first, the oldest first: closed sessions with what
  * their turns said, ended processes with what they printed; then the oldest events of the rest, never those of an
  * unfinished turn. Records stay.
  */
 export class Retention {
-  readonly #db: Database;
-  readonly #log: EventLog;
-  readonly #store: SessionStore;
-  readonly #processes: ProcessStore;
-  readonly #removeLogs: (processId: string) => Promise<number>;
-  readonly #clock: Clock;
-  readonly #budget: StorageBudget;
-  readonly #settings: () => RetentionSettings;
+  readonly #given: RetentionDependencies;
   readonly #trim: EventTrim;
   readonly #vacuum;
   #running = false;
 
-  constructor(given: {
-    db: Database;
-    log: EventLog;
-    store: SessionStore;
-    processes: ProcessStore;
-    /** Told the highest seq that went, once that is on disk. */
-    onTrimmed: (seq: number) => void;
-    /** Removes what a process printed; answers how much that was. */
-    removeLogs: (processId: string) => Promise<number>;
-    clock: Clock;
-    budget: StorageBudget;
-    settings: () => RetentionSettings;
-  }) {
-    this.#db = given.db;
-    this.#log = given.log;
-    this.#store = given.store;
-    this.#processes = given.processes;
-    this.#removeLogs = given.removeLogs;
-    this.#clock = given.clock;
-    this.#budget = given.budget;
-    this.#settings = given.settings;
+  constructor(given: RetentionDependencies) {
+    this.#given = given;
     this.#trim = new EventTrim(given.db, given.onTrimmed);
     this.#vacuum = given.db.prepare(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
   }
@@ -68,20 +56,20 @@ export class Retention {
     if (this.#running) return;
     this.#running = true;
     try {
-      const { max_age_days: days, max_bytes: max } = this.#settings();
-      await this.#budget.measureLogs();
+      const { max_age_days: days, max_bytes: max } = this.#given.settings();
+      await this.#given.budget.measureLogs();
       if (days !== null) {
-        const before = this.#clock.now() - days * DAY_MS;
+        const before = this.#given.clock.now() - days * DAY_MS;
         await this.#pass('max_age_days', before, () => !signal.aborted);
       }
-      if (max > 0 && !signal.aborted && this.#budget.usedBytes > max) {
-        const isOver = () => !signal.aborted && this.#budget.usedBytes > max * TARGET;
+      if (max > 0 && !signal.aborted && this.#given.budget.usedBytes > max) {
+        const isOver = () => !signal.aborted && this.#given.budget.usedBytes > max * TARGET;
         await this.#pass('max_bytes', Number.MAX_SAFE_INTEGER, isOver);
       }
       if (signal.aborted) return;
-      this.#budget.isSpent = max > 0 && this.#budget.usedBytes > max;
-      while (!signal.aborted && this.#budget.freePages > KEPT_FREE_PAGES)
-        await this.#db.transact(() => void this.#vacuum.all());
+      this.#given.budget.isSpent = max > 0 && this.#given.budget.usedBytes > max;
+      while (!signal.aborted && this.#given.budget.freePages > KEPT_FREE_PAGES)
+        await this.#given.db.transact(() => void this.#vacuum.all());
     } finally {
       this.#running = false;
     }
@@ -93,7 +81,7 @@ export class Retention {
     let after: number | null = 0;
     while (after !== null && goesOn()) {
       const from: number = after;
-      after = await this.#db.transact(() => {
+      after = await this.#given.db.transact(() => {
         const { end, ...trimmed } = this.#trim.oldest(from, before, STEP_EVENTS);
         if (trimmed.events > 0) this.#tell(reason, trimmed, {});
         return end;
@@ -103,41 +91,41 @@ export class Retention {
 
   /** Something of what has been over for longest: a closed session, or an ended process. False where nothing has. */
   async #stepOfOver(reason: Reason, before: number): Promise<boolean> {
-    const { session, process } = await this.#db.read(() => ({
-      session: this.#store.oldestTrimmable(),
-      process: this.#processes.oldestTrimmable(),
+    const { session, process } = await this.#given.db.read(() => ({
+      session: this.#given.store.oldestTrimmable(),
+      process: this.#given.processes.oldestTrimmable(),
     }));
     const closed = session?.closed_at ?? Number.POSITIVE_INFINITY;
     const ended = process?.ended_at ?? Number.POSITIVE_INFINITY;
     if (Math.min(closed, ended) >= before) return false;
     if (session && closed <= ended)
-      await this.#db.transact(() => this.#takeOfSession(reason, session));
+      await this.#given.db.transact(() => this.#takeOfSession(reason, session));
     else if (process) await this.#takeOfProcess(reason, process);
     return true;
   }
 
   #takeOfSession(reason: Reason, { id }: Session): void {
     const trimmed = this.#trim.of('session_id', id, STEP_EVENTS);
-    const isWhole = !trimmed.isFull && !this.#store.trimTurns(id, STEP_TURNS);
-    if (isWhole) this.#store.markTrimmed(this.#store.session(id));
+    const isWhole = !trimmed.isFull && !this.#given.store.trimTurns(id, STEP_TURNS);
+    if (isWhole) this.#given.store.markTrimmed(this.#given.store.session(id));
     if (isWhole || trimmed.events > 0)
       this.#tell(reason, trimmed, { closed_session_id: id, is_whole: isWhole });
   }
 
   async #takeOfProcess(reason: Reason, { process_id }: Process): Promise<void> {
     // Should we die before that is told, the next pass finds no files, and tells of it.
-    this.#budget.logBytes -= await this.#removeLogs(process_id);
-    await this.#db.transact(() => {
-      const process = this.#processes.process(process_id);
+    this.#given.budget.logBytes -= await this.#given.removeLogs(process_id);
+    await this.#given.db.transact(() => {
+      const process = this.#given.processes.process(process_id);
       const trimmed = this.#trim.of('process_id', process_id, STEP_EVENTS);
       const isWhole = !trimmed.isFull;
-      if (isWhole) this.#processes.markTrimmed(process);
+      if (isWhole) this.#given.processes.markTrimmed(process);
       this.#tell(reason, trimmed, { process_id, is_whole: isWhole });
     });
   }
 
   #tell(reason: Reason, { events, seq }: Trimmed, whose: Record<string, unknown>): void {
     const payload = { reason, events, trimmed_seq: seq, ...whose };
-    this.#log.append({ kind: 'storage.trimmed', payload });
+    this.#given.log.append({ kind: 'storage.trimmed', payload });
   }
 }

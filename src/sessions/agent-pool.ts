@@ -26,16 +26,21 @@ interface Place {
   idle: { since: number; unload: Disposable } | undefined;
 }
 
+interface AgentPoolDependencies {
+  clock: Clock;
+  maxLive: () => number;
+  idleTimeoutMs: () => number;
+  providerOf: (session: Session) => Provider;
+  /** Told when an agent is gone, for whatever reason. */
+  onGone: (live: LiveAgent) => void;
+}
+
 /**
  * The agents that live: never more than `maxLive` at once. One that has been idle for a while gives its
  * memory back, and the longest idle one makes room for another, unless its session could not be resumed.
  */
 export class AgentPool {
-  readonly #clock: Clock;
-  readonly #maxLive: () => number;
-  readonly #idleTimeoutMs: () => number;
-  readonly #providerOf: (session: Session) => Provider;
-  readonly #onGone: (live: LiveAgent) => void;
+  readonly #given: AgentPoolDependencies;
   readonly #places = new Map<string, Place>();
   /** Sessions whose last agent ends just now, or that are asked for: an agent for one starts only after that. */
   readonly #barred = new Map<string, Promise<void>>();
@@ -48,19 +53,8 @@ export class AgentPool {
   /** To start a process holds the event loop for milliseconds: of many starts, each has a turn of it to itself. */
   #lastStart = Promise.resolve();
 
-  constructor(given: {
-    clock: Clock;
-    maxLive: () => number;
-    idleTimeoutMs: () => number;
-    providerOf: (session: Session) => Provider;
-    /** Told when an agent is gone, for whatever reason. */
-    onGone: (live: LiveAgent) => void;
-  }) {
-    this.#clock = given.clock;
-    this.#maxLive = given.maxLive;
-    this.#idleTimeoutMs = given.idleTimeoutMs;
-    this.#providerOf = given.providerOf;
-    this.#onGone = given.onGone;
+  constructor(given: AgentPoolDependencies) {
+    this.#given = given;
   }
 
   /** The live agent of a session, busy or not. */
@@ -90,7 +84,7 @@ export class AgentPool {
       known.leases++;
       return known.live;
     }
-    const provider = this.#providerOf(session);
+    const provider = this.#given.providerOf(session);
     await this.#barred.get(session.id);
     await this.#room(signal);
     this.#lastStart = this.#lastStart.then(othersServed);
@@ -109,8 +103,11 @@ export class AgentPool {
     if (place?.live !== live || --place.leases > 0) return;
     // Its session would be lost with it.
     if (!live.agent.canResume) return;
-    const unload = this.#clock.after(this.#idleTimeoutMs(), () => void this.end(live.session.id));
-    place.idle = { since: this.#clock.monotonic(), unload };
+    const unload = this.#given.clock.after(
+      this.#given.idleTimeoutMs(),
+      () => void this.end(live.session.id),
+    );
+    place.idle = { since: this.#given.clock.monotonic(), unload };
     this.admit();
   }
 
@@ -119,7 +116,7 @@ export class AgentPool {
    * limit was lowered. To be called when the limit has changed.
    */
   admit(): void {
-    const max = this.#maxLive();
+    const max = this.#given.maxLive();
     while (this.#waiting.length > 0 && this.#places.size + this.#moving < max) {
       this.#moving++;
       this.#waiting.shift()?.resolve();
@@ -189,7 +186,7 @@ export class AgentPool {
     void live.agent.gone.then(() => {
       this.#forget(place);
       this.admit();
-      this.#onGone(live);
+      this.#given.onGone(live);
     });
     return live;
   }

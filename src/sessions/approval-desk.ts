@@ -11,51 +11,35 @@ import { answerOf, type Resolution, resolveApproval } from './approval.ts';
 import type { SessionStore } from './store.ts';
 import { hasEnded } from './turn.ts';
 
+interface ApprovalDeskDependencies {
+  db: Database;
+  store: SessionStore;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+  /** How long an approval may wait; null: for ever. */
+  timeoutMs: () => number | null;
+  /** So many approvals of one session may be pending. */
+  maxPending: () => number;
+  /** Told of each approval that waits for a person, once it is on disk. */
+  notify: (approval: Approval) => void;
+  /** Told of one that nobody answered in time, when its time is up. */
+  onExpired: (approval: Approval) => void;
+  /** Told in the transaction in which one is resolved whose turn goes on. */
+  onResolved: (approval: Approval) => void;
+}
+
 /**
  * Where agents ask and people answer. The rows say what is pending and how it was decided; this remembers
  * only which agent of ours waits for which answer.
  */
 export class ApprovalDesk {
-  readonly #db: Database;
-  readonly #store: SessionStore;
-  readonly #clock: Clock;
-  readonly #ids: Ids;
-  readonly #logger: Logger;
-  readonly #timeoutMs: () => number | null;
-  readonly #maxPending: () => number;
-  readonly #notify: (approval: Approval) => void;
-  readonly #onExpired: (approval: Approval) => void;
-  readonly #onResolved: (approval: Approval) => void;
+  readonly #given: ApprovalDeskDependencies;
   #closed = false;
   readonly #asking = new Map<string, { turnId: string; answer: (answer: AgentAnswer) => void }>();
 
-  constructor(given: {
-    db: Database;
-    store: SessionStore;
-    clock: Clock;
-    ids: Ids;
-    logger: Logger;
-    /** How long an approval may wait; null: for ever. */
-    timeoutMs: () => number | null;
-    /** So many approvals of one session may be pending. */
-    maxPending: () => number;
-    /** Told of each approval that waits for a person, once it is on disk. */
-    notify: (approval: Approval) => void;
-    /** Told of one that nobody answered in time, when its time is up. */
-    onExpired: (approval: Approval) => void;
-    /** Told in the transaction in which one is resolved whose turn goes on. */
-    onResolved: (approval: Approval) => void;
-  }) {
-    this.#db = given.db;
-    this.#store = given.store;
-    this.#clock = given.clock;
-    this.#ids = given.ids;
-    this.#logger = given.logger;
-    this.#timeoutMs = given.timeoutMs;
-    this.#maxPending = given.maxPending;
-    this.#notify = given.notify;
-    this.#onExpired = given.onExpired;
-    this.#onResolved = given.onResolved;
+  constructor(given: ApprovalDeskDependencies) {
+    this.#given = given;
   }
 
   /** Opens an approval for a turn and waits for its decision. Throws `too_many` where too many are pending. */
@@ -65,13 +49,15 @@ export class ApprovalDesk {
     request: AgentRequest,
     withdrawn: AbortSignal,
   ): Promise<AgentAnswer> {
-    const id = this.#ids.next('apr');
+    const id = this.#given.ids.next('apr');
     const answered = Promise.withResolvers<AgentAnswer>();
     this.#asking.set(id, { turnId, answer: answered.resolve });
     try {
-      const approval = await this.#db.transact(() => this.#open(id, sessionId, turnId, request));
+      const approval = await this.#given.db.transact(() =>
+        this.#open(id, sessionId, turnId, request),
+      );
       if (!approval) return { decision: 'cancelled' };
-      this.#notify(approval);
+      this.#given.notify(approval);
       using _expiry = this.watchExpiry(approval, wholeTime(approval));
       withdrawn.addEventListener('abort', () => void this.#withdraw(approval), { once: true });
       if (withdrawn.aborted) void this.#withdraw(approval);
@@ -83,11 +69,18 @@ export class ApprovalDesk {
 
   /** Resolves an approval in the running transaction. Throws `approval_resolved`. */
   resolve(approval: Approval, resolution: Resolution): Approval {
-    const turn = this.#store.turn(approval.session_id, approval.turn_id);
+    const turn = this.#given.store.turn(approval.session_id, approval.turn_id);
     const isHeld = resolution.status === 'accepted' && turn.provider_turn_ref === null;
-    const resolved = { ...resolveApproval(approval, resolution, this.#clock.now()), held: isHeld };
-    this.#store.resolveApproval(this.#store.session(approval.session_id), turn, resolved);
-    this.#onResolved(resolved);
+    const resolved = {
+      ...resolveApproval(approval, resolution, this.#given.clock.now()),
+      held: isHeld,
+    };
+    this.#given.store.resolveApproval(
+      this.#given.store.session(approval.session_id),
+      turn,
+      resolved,
+    );
+    this.#given.onResolved(resolved);
     return resolved;
   }
 
@@ -121,21 +114,21 @@ export class ApprovalDesk {
    */
   watchExpiry(approval: Approval, leftMs = this.#timeLeft(approval)): Disposable {
     if (approval.expires_at === null) return { [Symbol.dispose]: () => undefined };
-    return this.#clock.after(leftMs, () => this.#onExpired(approval));
+    return this.#given.clock.after(leftMs, () => this.#given.onExpired(approval));
   }
 
   #timeLeft(approval: Approval): number {
-    const left = (approval.expires_at ?? 0) - this.#clock.now();
+    const left = (approval.expires_at ?? 0) - this.#given.clock.now();
     return Math.min(Math.max(0, left), wholeTime(approval));
   }
 
   #open(id: string, sessionId: string, turnId: string, request: AgentRequest): Approval | null {
-    const turn = this.#store.turn(sessionId, turnId);
+    const turn = this.#given.store.turn(sessionId, turnId);
     if (hasEnded(turn) || turn.interrupt_requested_at !== null) return null;
     this.#assertPlace(turn);
-    const session = this.#store.session(sessionId);
-    const now = this.#clock.now();
-    const timeout = this.#timeoutMs();
+    const session = this.#given.store.session(sessionId);
+    const now = this.#given.clock.now();
+    const timeout = this.#given.timeoutMs();
     const approval: Approval = {
       id,
       session_id: sessionId,
@@ -156,14 +149,14 @@ export class ApprovalDesk {
       created_at: now,
       resolved_at: null,
     };
-    this.#store.requestApproval(session, turn, approval);
+    this.#given.store.requestApproval(session, turn, approval);
     return approval;
   }
 
   /** Only the active turn of a session has pending approvals, so that those of the turn are all there are. */
   #assertPlace({ session_id, turn_id }: Turn): void {
-    const max = this.#maxPending();
-    if (this.#store.pendingApprovals(turn_id).length < max) return;
+    const max = this.#given.maxPending();
+    if (this.#given.store.pendingApprovals(turn_id).length < max) return;
     throw new AppError(
       'too_many',
       `${max} approvals of session ${session_id} are pending, as many as approvals.max_pending_per_session allows: wait until some are answered`,
@@ -173,13 +166,13 @@ export class ApprovalDesk {
   async #withdraw(approval: Approval): Promise<void> {
     if (this.#closed) return;
     try {
-      await this.#db.transact(() => {
-        const now = this.#store.approval(approval.session_id, approval.id);
+      await this.#given.db.transact(() => {
+        const now = this.#given.store.approval(approval.session_id, approval.id);
         if (now.status === 'pending')
           this.resolve(now, { status: 'cancelled', reason: 'the agent took it back' });
       });
     } catch (error) {
-      this.#logger.warn({ err: error }, 'an approval could not be taken back');
+      this.#given.logger.warn({ err: error }, 'an approval could not be taken back');
     }
     this.#asking.get(approval.id)?.answer({ decision: 'cancelled' });
   }

@@ -33,6 +33,21 @@ interface Memory {
   usage: Usage | null;
 }
 
+interface TurnOutputDependencies {
+  db: Database;
+  log: EventLog;
+  store: SessionStore;
+  clock: Clock;
+  ids: Ids;
+  place: { session_id: string; turn_id: string | null };
+  /** What the session had cost before: agents report the sum. */
+  costBefore: number | null;
+  /** A write failed: the turn cannot go on as if it had been stored. */
+  onError: (error: unknown) => void;
+  /** Told in the transaction in which a tool ends before its turn does. */
+  onToolEnded: () => void;
+}
+
 /**
  * What one turn says and does, written as it comes. The first delta of an item is stored at once, later ones
  * are joined; whatever else happens in the turn writes them first, so the log keeps the agent's order.
@@ -41,14 +56,7 @@ interface Memory {
  * `broken`, and what it had open is closed from the stored rows instead.
  */
 export class TurnOutput {
-  readonly #db: Database;
-  readonly #log: EventLog;
-  readonly #store: SessionStore;
-  readonly #clock: Clock;
-  readonly #ids: Ids;
-  readonly #place: { session_id: string; turn_id: string | null };
-  readonly #onError: (error: unknown) => void;
-  readonly #onToolEnded: () => void;
+  readonly #given: TurnOutputDependencies;
   #speech: SpeechItem | undefined;
   #tools = new Map<string, { item: Item; status: string }>();
   /** What it remembered when it was first closed. */
@@ -63,29 +71,9 @@ export class TurnOutput {
   #usage: Usage | null = null;
   #costBefore: number;
 
-  constructor(given: {
-    db: Database;
-    log: EventLog;
-    store: SessionStore;
-    clock: Clock;
-    ids: Ids;
-    place: { session_id: string; turn_id: string | null };
-    /** What the session had cost before: agents report the sum. */
-    costBefore: number | null;
-    /** A write failed: the turn cannot go on as if it had been stored. */
-    onError: (error: unknown) => void;
-    /** Told in the transaction in which a tool ends before its turn does. */
-    onToolEnded: () => void;
-  }) {
-    this.#db = given.db;
-    this.#log = given.log;
-    this.#store = given.store;
-    this.#clock = given.clock;
-    this.#ids = given.ids;
-    this.#place = given.place;
+  constructor(given: TurnOutputDependencies) {
+    this.#given = given;
     this.#costBefore = given.costBefore ?? 0;
-    this.#onError = given.onError;
-    this.#onToolEnded = given.onToolEnded;
   }
 
   /** Its end could not be stored, and the turn goes on: it takes up again where it was. */
@@ -175,7 +163,7 @@ export class TurnOutput {
       this.#write(() => {
         this.#closeSpeech('completed');
         const item = this.#newItem(kind, null);
-        this.#store.items.insert(item);
+        this.#given.store.items.insert(item);
         this.#speech = { kind, item, ref, waiting: text, bytes: 0 };
         this.#writeWaiting();
       });
@@ -183,7 +171,7 @@ export class TurnOutput {
     }
     speech.waiting += text;
     if (Buffer.byteLength(speech.waiting) >= JOIN_BYTES) this.#write(() => undefined);
-    else this.#timer ??= this.#clock.after(JOIN_MS, () => this.#write(() => undefined));
+    else this.#timer ??= this.#given.clock.after(JOIN_MS, () => this.#write(() => undefined));
   }
 
   #useTool(ref: string, change: ToolChange): void {
@@ -198,7 +186,7 @@ export class TurnOutput {
       const status = change.status ?? known?.status ?? 'pending';
       if (!known) {
         this.#closeSpeech('completed');
-        this.#store.items.insert(after);
+        this.#given.store.items.insert(after);
         this.#event('tool.started', {
           item_id: after.item_id,
           offset: 0,
@@ -210,7 +198,7 @@ export class TurnOutput {
         this.#tools.delete(ref);
         this.#closedTools.add(ref);
         this.#closeItem(after, status);
-        this.#onToolEnded();
+        this.#given.onToolEnded();
         return;
       }
       this.#tools.set(ref, { item: after, status });
@@ -250,14 +238,14 @@ export class TurnOutput {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
     this.#pending++;
-    this.#db
+    this.#given.db
       .transact(() => {
         this.#writeWaiting();
         change();
       })
       .catch((error: unknown) => {
         this.#broken = true;
-        this.#onError(error);
+        this.#given.onError(error);
       })
       .finally(() => {
         this.#pending--;
@@ -293,27 +281,27 @@ export class TurnOutput {
   }
 
   #closeItem(item: Item, status: Item['status']): void {
-    const closed = { ...item, status, completed_at: this.#clock.now() };
-    this.#store.items.update(closed);
+    const closed = { ...item, status, completed_at: this.#given.clock.now() };
+    this.#given.store.items.update(closed);
     this.#event(`${item.kind}.completed`, closedPayload(closed));
-    this.#log.settleItem(item.item_id);
+    this.#given.log.settleItem(item.item_id);
   }
 
   #newItem(kind: Item['kind'], tool: Item['tool']): Item {
     return {
-      item_id: this.#ids.next('item'),
-      ...this.#place,
+      item_id: this.#given.ids.next('item'),
+      ...this.#given.place,
       kind,
       status: 'open',
       text: '',
       tool,
-      created_at: this.#clock.now(),
+      created_at: this.#given.clock.now(),
       completed_at: null,
     };
   }
 
   #event(kind: EventKind, payload: Record<string, unknown>): void {
-    this.#log.append({ kind, ...this.#place, payload });
+    this.#given.log.append({ kind, ...this.#given.place, payload });
   }
 }
 

@@ -49,79 +49,48 @@ type ApprovalFilter = Omit<QueryOf<typeof listApprovals>, 'status'> & {
   status?: Approval['status'] | undefined;
 };
 
-/** What can be done with sessions. Every answer is on disk, and so is what a refusal was decided by. */
-export class SessionService {
-  readonly #db: Database;
-  readonly #store: SessionStore;
-  readonly #runner: TurnRunner;
-  readonly #pool: AgentPool;
-  readonly #desk: ApprovalDesk;
-  readonly #inbox: Inbox;
-  readonly #blobs: Blobs;
-  readonly #clock: Clock;
-  readonly #ids: Ids;
-  readonly #assertRoom: () => void;
-  readonly #onClosing: (session: Session) => void;
-  readonly #agentsOf: (teamId: string) => readonly string[];
-  readonly #onSpokenTo: (session: Session) => void;
-  readonly #onClosed: (session: Session) => void;
-  readonly #usableProvider: (id: Session['provider']) => Provider;
-  readonly #objectionOf: (
+interface SessionServiceDependencies {
+  db: Database;
+  store: SessionStore;
+  runner: TurnRunner;
+  pool: AgentPool;
+  desk: ApprovalDesk;
+  inbox: Inbox;
+  blobs: Blobs;
+  clock: Clock;
+  ids: Ids;
+  /** Runs in the transaction that closes a session, before it is written: what it holds is let go. */
+  onClosing: (session: Session) => void;
+  /** The sessions in a team. Throws `not_found`. */
+  agentsOf: (teamId: string) => readonly string[];
+  /** Told in the transaction that accepts a turn from outside. */
+  onSpokenTo: (session: Session) => void;
+  /** Told once a session is closed on disk: what hangs on it ends. */
+  onClosed: (session: Session) => void;
+  /** Throws `storage_full` where there is no room for new work. */
+  assertRoom: () => void;
+  /** Throws `provider_unavailable` for one that could start no agent. */
+  usableProvider: (id: Session['provider']) => Provider;
+  /** Why no agent of a provider could have the settings, as far as that is known without one. */
+  objectionOf: (
     id: Session['provider'],
     settings: TurnSettings,
   ) => ProviderError | null | undefined;
+}
 
-  constructor(given: {
-    db: Database;
-    store: SessionStore;
-    runner: TurnRunner;
-    pool: AgentPool;
-    desk: ApprovalDesk;
-    inbox: Inbox;
-    blobs: Blobs;
-    clock: Clock;
-    ids: Ids;
-    /** Runs in the transaction that closes a session, before it is written: what it holds is let go. */
-    onClosing: (session: Session) => void;
-    /** The sessions in a team. Throws `not_found`. */
-    agentsOf: (teamId: string) => readonly string[];
-    /** Told in the transaction that accepts a turn from outside. */
-    onSpokenTo: (session: Session) => void;
-    /** Told once a session is closed on disk: what hangs on it ends. */
-    onClosed: (session: Session) => void;
-    /** Throws `storage_full` where there is no room for new work. */
-    assertRoom: () => void;
-    /** Throws `provider_unavailable` for one that could start no agent. */
-    usableProvider: (id: Session['provider']) => Provider;
-    /** Why no agent of a provider could have the settings, as far as that is known without one. */
-    objectionOf: (
-      id: Session['provider'],
-      settings: TurnSettings,
-    ) => ProviderError | null | undefined;
-  }) {
-    this.#db = given.db;
-    this.#store = given.store;
-    this.#runner = given.runner;
-    this.#pool = given.pool;
-    this.#desk = given.desk;
-    this.#inbox = given.inbox;
-    this.#blobs = given.blobs;
-    this.#clock = given.clock;
-    this.#ids = given.ids;
-    this.#assertRoom = given.assertRoom;
-    this.#onClosing = given.onClosing;
-    this.#agentsOf = given.agentsOf;
-    this.#onSpokenTo = given.onSpokenTo;
-    this.#onClosed = given.onClosed;
-    this.#usableProvider = given.usableProvider;
-    this.#objectionOf = given.objectionOf;
+/** What can be done with sessions. Every answer is on disk, and so is what a refusal was decided by. */
+export class SessionService {
+  readonly #given: SessionServiceDependencies;
+
+  constructor(given: SessionServiceDependencies) {
+    this.#given = given;
   }
 
   /** Opens a session; its agent starts with the first turn. */
   async create(body: NewSession, keep: Keep = keepNothing): Promise<Session> {
     const session = this.draft(body);
-    await this.#db.transact(() => {
-      this.#store.createSession(session);
+    await this.#given.db.transact(() => {
+      this.#given.store.createSession(session);
       keep(session);
     });
     return session;
@@ -130,13 +99,13 @@ export class SessionService {
   /** A session as it will be opened. Checks what is cheap to check, and stores nothing. */
   draft(body: NewSession): Session {
     const cwd = workingDirectory(body.cwd);
-    this.#usableProvider(body.provider);
-    this.#assertRoom();
+    this.#given.usableProvider(body.provider);
+    this.#given.assertRoom();
     const wishes = wishesOf(body);
     this.#assertPossible(body.provider, settingsOf(wishes, wishes));
-    const now = this.#clock.now();
+    const now = this.#given.clock.now();
     return {
-      id: this.#ids.next('sess'),
+      id: this.#given.ids.next('sess'),
       provider: body.provider,
       model: body.model ?? null,
       cwd,
@@ -161,7 +130,7 @@ export class SessionService {
   }
 
   get(id: string): Promise<Session> {
-    return this.#db.read(() => this.#store.session(id));
+    return this.#given.db.read(() => this.#given.store.session(id));
   }
 
   list({
@@ -171,14 +140,14 @@ export class SessionService {
     limit,
     cursor,
   }: QueryOf<typeof listSessions>): Promise<RecordPage<Session>> {
-    return this.#db.read(() => {
-      const id = team_id === undefined ? undefined : this.#agentsOf(team_id);
-      return this.#store.sessions.page({ status, provider, id }, limit, cursor);
+    return this.#given.db.read(() => {
+      const id = team_id === undefined ? undefined : this.#given.agentsOf(team_id);
+      return this.#given.store.sessions.page({ status, provider, id }, limit, cursor);
     });
   }
 
   #directoryOf(sessionId: string): Promise<string> {
-    return this.#db.read(() => this.#store.session(sessionId).cwd);
+    return this.#given.db.read(() => this.#given.store.session(sessionId).cwd);
   }
 
   /** Accepts a turn, in the transaction that decides whether it may: of two senders one wins. */
@@ -189,46 +158,46 @@ export class SessionService {
   ): Promise<Turn> {
     this.#checkWishes(sessionId, body);
     const given: InputItem[] = Array.isArray(body.input) ? body.input : [body.input];
-    const input = await this.#blobs.keep(given, () => this.#directoryOf(sessionId));
-    const turn = await this.#db.transact(() => {
-      const session = this.#store.session(sessionId);
+    const input = await this.#given.blobs.keep(given, () => this.#directoryOf(sessionId));
+    const turn = await this.#given.db.transact(() => {
+      const session = this.#given.store.session(sessionId);
       assertTakesTurn(session, body.expected_turn_id);
       const accepted = this.#newTurn(sessionId, input, body);
-      this.#store.acceptTurn(beginTurn(session, accepted, accepted.accepted_at), accepted);
-      this.#inbox.wake(sessionId);
-      this.#onSpokenTo(session);
+      this.#given.store.acceptTurn(beginTurn(session, accepted, accepted.accepted_at), accepted);
+      this.#given.inbox.wake(sessionId);
+      this.#given.onSpokenTo(session);
       keep(acceptance(accepted));
       return accepted;
     });
-    this.#runner.start(turn);
+    this.#given.runner.start(turn);
     return turn;
   }
 
   turn(sessionId: string, turnId: string): Promise<Turn> {
-    return this.#db.read(() => this.#store.turn(sessionId, turnId));
+    return this.#given.db.read(() => this.#given.store.turn(sessionId, turnId));
   }
 
   turns(
     sessionId: string,
     { limit, cursor }: { limit: number; cursor?: string | undefined },
   ): Promise<RecordPage<Turn>> {
-    return this.#db.read(() => {
-      this.#store.session(sessionId);
-      return this.#store.turns.page({ session_id: sessionId }, limit, cursor);
+    return this.#given.db.read(() => {
+      this.#given.store.session(sessionId);
+      return this.#given.store.turns.page({ session_id: sessionId }, limit, cursor);
     });
   }
 
   items(sessionId: string, turnId: string): Promise<Item[]> {
-    return this.#db.read(() => {
-      this.#store.turn(sessionId, turnId);
-      return this.#store.itemsOf(turnId);
+    return this.#given.db.read(() => {
+      this.#given.store.turn(sessionId, turnId);
+      return this.#given.store.itemsOf(turnId);
     });
   }
 
   item(sessionId: string, turnId: string, itemId: string): Promise<Item> {
-    return this.#db.read(() => {
-      this.#store.turn(sessionId, turnId);
-      const item = this.#store.items.get(itemId);
+    return this.#given.db.read(() => {
+      this.#given.store.turn(sessionId, turnId);
+      const item = this.#given.store.items.get(itemId);
       if (item?.turn_id === turnId) return item;
       throw new AppError('not_found', `turn "${turnId}" has no item "${itemId}"`);
     });
@@ -239,16 +208,16 @@ export class SessionService {
     const turn = await this.#guard(
       () => turnId,
       () => {
-        const found = this.#store.turn(sessionId, turnId);
+        const found = this.#given.store.turn(sessionId, turnId);
         if (hasEnded(found))
           throw new AppError('turn_not_active', `turn ${turnId} has ended: it is ${found.status}`);
-        this.#inbox.rest(sessionId);
-        const asked = this.#runner.requestInterrupt(found);
+        this.#given.inbox.rest(sessionId);
+        const asked = this.#given.runner.requestInterrupt(found);
         keep(asked);
         return asked;
       },
     );
-    this.#runner.interrupt(turn);
+    this.#given.runner.interrupt(turn);
     return turn;
   }
 
@@ -262,20 +231,20 @@ export class SessionService {
   ): Promise<void> {
     const asked: Turn[] = [];
     try {
-      await this.#db.transact(() => {
+      await this.#given.db.transact(() => {
         for (const id of which()) {
-          const { active_turn_id: active } = this.#store.session(id);
+          const { active_turn_id: active } = this.#given.store.session(id);
           if (active === null) continue;
-          this.#inbox.rest(id);
-          asked.push(this.#runner.requestInterrupt(this.#store.turn(id, active)));
+          this.#given.inbox.rest(id);
+          asked.push(this.#given.runner.requestInterrupt(this.#given.store.turn(id, active)));
         }
         stored(asked.map(({ session_id }) => session_id));
       });
     } catch (error) {
-      for (const { turn_id } of asked) this.#runner.goOn(turn_id);
+      for (const { turn_id } of asked) this.#given.runner.goOn(turn_id);
       throw error;
     }
-    for (const turn of asked) this.#runner.interrupt(turn);
+    for (const turn of asked) this.#given.runner.interrupt(turn);
   }
 
   /** Closes a session with all that hangs on it, in one transaction; its agent is ended after that. */
@@ -288,28 +257,32 @@ export class SessionService {
     const closed = await this.#guard(
       () => ended?.turn_id,
       () => {
-        const session = this.#store.session(sessionId);
+        const session = this.#given.store.session(sessionId);
         if (session.status === 'closed') {
           keep(session);
           return session;
         }
         const turn = session.active_turn_id
-          ? this.#store.turns.get(session.active_turn_id)
+          ? this.#given.store.turns.get(session.active_turn_id)
           : undefined;
         ended =
           turn &&
-          this.#runner.endNow(turn, { status: 'interrupted', error: null }, { isLast: true });
-        this.#inbox.giveUp({ ...session, status: 'closed' });
-        this.#onClosing(session);
-        const now = closedSession(this.#store.session(sessionId), reason, this.#clock.now());
-        this.#store.updateSession(now, 'session.closed');
+          this.#given.runner.endNow(turn, { status: 'interrupted', error: null }, { isLast: true });
+        this.#given.inbox.giveUp({ ...session, status: 'closed' });
+        this.#given.onClosing(session);
+        const now = closedSession(
+          this.#given.store.session(sessionId),
+          reason,
+          this.#given.clock.now(),
+        );
+        this.#given.store.updateSession(now, 'session.closed');
         keep(now);
         return now;
       },
     );
-    if (ended) this.#runner.settle(ended);
-    void this.#pool.end(sessionId);
-    this.#onClosed(closed);
+    if (ended) this.#given.runner.settle(ended);
+    void this.#given.pool.end(sessionId);
+    this.#given.onClosed(closed);
     return closed;
   }
 
@@ -324,30 +297,30 @@ export class SessionService {
         `${session.provider} does not have session ${sessionId} any more: open a new one`,
       );
     }
-    return this.#db.transact(() => {
-      const now = this.#store.session(sessionId);
+    return this.#given.db.transact(() => {
+      const now = this.#given.store.session(sessionId);
       if (now.status !== 'failed') return now;
       const ready: Session = {
         ...now,
         status: 'ready',
         failure: null,
-        updated_at: this.#clock.now(),
+        updated_at: this.#given.clock.now(),
       };
-      this.#store.updateSession(ready, 'session.resumed');
-      this.#inbox.look(sessionId);
+      this.#given.store.updateSession(ready, 'session.resumed');
+      this.#given.inbox.look(sessionId);
       keep(ready);
       return ready;
     });
   }
 
   async #providerHas(session: Session): Promise<boolean> {
-    const provider = this.#usableProvider(session.provider);
+    const provider = this.#given.usableProvider(session.provider);
     const known = knownSession(session);
     if (known === null) return true;
     if (!provider.capabilities.resume) return false;
     try {
       const asking = () => provider.has(known, new AbortController().signal);
-      return (await this.#pool.whileIdle(session.id, asking)) ?? true;
+      return (await this.#given.pool.whileIdle(session.id, asking)) ?? true;
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       throw new AppError('provider_unavailable', error.message, { cause: error });
@@ -359,10 +332,10 @@ export class SessionService {
    * which a person can be asked.
    */
   permission(sessionId: string): Promise<{ mode: string | null; canAsk: boolean }> {
-    return this.#db.read(() => {
-      const session = this.#store.session(sessionId);
+    return this.#given.db.read(() => {
+      const session = this.#given.store.session(sessionId);
       const { active_turn_id: active } = session;
-      const turn = active === null ? undefined : this.#store.turns.get(active);
+      const turn = active === null ? undefined : this.#given.store.turns.get(active);
       return {
         mode: turn?.permission_mode ?? session.permission_mode,
         canAsk: turn !== undefined && turn.interrupt_requested_at === null,
@@ -375,14 +348,14 @@ export class SessionService {
    * `too_many` where too many approvals of the session are pending.
    */
   ask(sessionId: string, request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer> {
-    return this.#runner.ask(sessionId, request, withdrawn);
+    return this.#given.runner.ask(sessionId, request, withdrawn);
   }
 
   /** The approvals of one session, or of all. */
   approvals({ status, session_id, limit, cursor }: ApprovalFilter): Promise<RecordPage<Approval>> {
-    return this.#db.read(() => {
-      if (session_id !== undefined) this.#store.session(session_id);
-      return this.#store.approvals.page({ status, session_id }, limit, cursor);
+    return this.#given.db.read(() => {
+      if (session_id !== undefined) this.#given.store.session(session_id);
+      return this.#given.store.approvals.page({ status, session_id }, limit, cursor);
     });
   }
 
@@ -424,19 +397,19 @@ export class SessionService {
     const resolved = await this.#guard(
       () => turnId,
       () => {
-        const approval = this.#store.approval(sessionId, approvalId);
+        const approval = this.#given.store.approval(sessionId, approvalId);
         turnId = approval.turn_id;
         const resolution = by(approval);
         if (!resolution) return approval;
-        const done = this.#desk.resolve(approval, resolution);
-        after = this.#afterResolution(this.#store.turn(sessionId, approval.turn_id), done);
+        const done = this.#given.desk.resolve(approval, resolution);
+        after = this.#afterResolution(this.#given.store.turn(sessionId, approval.turn_id), done);
         keep(done);
         return done;
       },
     );
-    this.#desk.tell(resolved);
-    if (after && hasEnded(after)) this.#runner.settle(after);
-    else if (after) this.#runner.start(after);
+    this.#given.desk.tell(resolved);
+    if (after && hasEnded(after)) this.#given.runner.settle(after);
+    else if (after) this.#given.runner.start(after);
     return resolved;
   }
 
@@ -447,18 +420,18 @@ export class SessionService {
   #afterResolution(turn: Turn, resolved: Approval): Turn | undefined {
     if (turn.provider_turn_ref !== null || hasEnded(turn)) return undefined;
     if (resolved.status !== 'accepted')
-      return this.#runner.endNow(turn, { status: 'interrupted', error: null });
-    return this.#store.pendingApprovals(turn.turn_id).length === 0 ? turn : undefined;
+      return this.#given.runner.endNow(turn, { status: 'interrupted', error: null });
+    return this.#given.store.pendingApprovals(turn.turn_id).length === 0 ? turn : undefined;
   }
 
   /** A transaction that may end a turn: if the disk refuses it, the turn goes on. */
   async #guard<T>(turnId: () => string | undefined, fn: () => T): Promise<T> {
     try {
-      return await this.#db.transact(fn);
+      return await this.#given.db.transact(fn);
     } catch (error) {
       const isRefusal = error instanceof AppError && !error.code.startsWith('storage');
       const id = turnId();
-      if (id !== undefined && !isRefusal) this.#runner.goOn(id);
+      if (id !== undefined && !isRefusal) this.#given.runner.goOn(id);
       throw error;
     }
   }
@@ -466,33 +439,33 @@ export class SessionService {
   /** Refuses what there is no room for, or what the provider is known not to have, before anything is stored. */
   #checkWishes(sessionId: string, body: BodyOf<typeof sendTurn>): void {
     // What is looked at of a session never changes, so nothing is waited for; one that is not there is refused later.
-    const session = this.#db.peek(() => this.#store.sessions.get(sessionId));
+    const session = this.#given.db.peek(() => this.#given.store.sessions.get(sessionId));
     if (!session) return;
-    this.#assertRoom();
+    this.#given.assertRoom();
     const hasImages = Array.isArray(body.input) ? body.input.some(isImage) : isImage(body.input);
-    if (hasImages && !this.#usableProvider(session.provider).capabilities.images) {
+    if (hasImages && !this.#given.usableProvider(session.provider).capabilities.images) {
       throw new AppError('invalid', `${session.provider} takes no images`);
     }
-    const agent = this.#pool.find(sessionId)?.agent;
+    const agent = this.#given.pool.find(sessionId)?.agent;
     this.#assertPossible(session.provider, settingsOf(session, wishesOf(body)), agent);
   }
 
   /** Throws `invalid` for settings that are known not to be had. */
   #assertPossible(provider: Session['provider'], settings: TurnSettings, agent?: Agent): void {
-    const objection = agent?.objection(settings) ?? this.#objectionOf(provider, settings);
+    const objection = agent?.objection(settings) ?? this.#given.objectionOf(provider, settings);
     if (objection) throw new AppError('invalid', objection.message);
   }
 
   #newTurn(sessionId: string, input: StoredInputItem[], body: BodyOf<typeof sendTurn>): Turn {
     return newTurn({
       session_id: sessionId,
-      turn_id: this.#ids.next('turn'),
+      turn_id: this.#given.ids.next('turn'),
       source: 'user',
       input,
       permission_mode: body.permission_mode ?? null,
       model: body.model ?? null,
       thinking_effort: body.thinking_effort ?? null,
-      accepted_at: this.#clock.now(),
+      accepted_at: this.#given.clock.now(),
     });
   }
 }

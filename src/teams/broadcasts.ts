@@ -15,6 +15,16 @@ import type { TeamStore } from './store.ts';
 /** A message to at most so many is stored and sent in one transaction. */
 export const AT_ONCE = 16;
 
+interface BroadcastsDependencies {
+  db: Database;
+  store: TeamStore;
+  dispatcher: Dispatcher;
+  clock: Clock;
+  ids: Ids;
+  failpoint: Failpoint;
+  logger: Logger;
+}
+
 /**
  * Messages to many recipients, in slices of the event loop, each a transaction. First every delivery is stored and
  * held back; with the last of them the answer is kept. Only then are they sent on their way. The rows say how far
@@ -22,32 +32,12 @@ export const AT_ONCE = 16;
  * start too; of a complete one, deliveries that are pending and held are still to be sent.
  */
 export class Broadcasts {
-  readonly #db: Database;
-  readonly #store: TeamStore;
-  readonly #dispatcher: Dispatcher;
-  readonly #clock: Clock;
-  readonly #ids: Ids;
-  readonly #failpoint: Failpoint;
-  readonly #logger: Logger;
+  readonly #given: BroadcastsDependencies;
   readonly #stopping = new AbortController();
   readonly #underWay = new Set<Promise<void>>();
 
-  constructor(given: {
-    db: Database;
-    store: TeamStore;
-    dispatcher: Dispatcher;
-    clock: Clock;
-    ids: Ids;
-    failpoint: Failpoint;
-    logger: Logger;
-  }) {
-    this.#db = given.db;
-    this.#store = given.store;
-    this.#dispatcher = given.dispatcher;
-    this.#clock = given.clock;
-    this.#ids = given.ids;
-    this.#failpoint = given.failpoint;
-    this.#logger = given.logger;
+  constructor(given: BroadcastsDependencies) {
+    this.#given = given;
   }
 
   /**
@@ -65,34 +55,36 @@ export class Broadcasts {
     const last = message.recipient_agent_ids.slice(-1);
     try {
       await this.#inSlices(message.recipient_agent_ids.slice(0, -1), hold, (work) =>
-        this.#db.transact(() => {
+        this.#given.db.transact(() => {
           this.#assertGoesOn(message);
           work();
         }),
       );
-      await this.#db.transact(() => {
+      await this.#given.db.transact(() => {
         this.#assertGoesOn(message);
         for (const one of last) hold(one);
         keep({ message, deliveries });
       });
     } catch (error) {
       await this.#takeBack(message).catch((failure: unknown) =>
-        this.#logger.error(
+        this.#given.logger.error(
           { err: failure, message_id: message.id },
           'half of a broadcast is stored: the next start takes it back',
         ),
       );
       throw error;
     }
-    this.#failpoint('broadcast.stored');
+    this.#given.failpoint('broadcast.stored');
     this.#dispatch(message);
     return { message, deliveries };
   }
 
   /** What a dead server had begun: taken back, or sent on its way. */
   async takeUp(): Promise<void> {
-    for (const message of await this.#db.read(() => this.#store.heldMessages())) {
-      const stored = await this.#db.read(() => this.#store.deliveryIdsOf(message.id).length);
+    for (const message of await this.#given.db.read(() => this.#given.store.heldMessages())) {
+      const stored = await this.#given.db.read(
+        () => this.#given.store.deliveryIdsOf(message.id).length,
+      );
       if (stored < message.recipient_agent_ids.length) await this.#takeBack(message);
       else this.#dispatch(message);
     }
@@ -106,22 +98,27 @@ export class Broadcasts {
 
   /** Stores a delivery that is not to be sent yet. */
   #hold(message: Message, recipient: string, limit: Failure | null): Delivery {
-    const delivery = newDelivery(this.#ids.next('dlv'), message, recipient, this.#clock.now());
-    this.#store.createDelivery(delivery);
+    const delivery = newDelivery(
+      this.#given.ids.next('dlv'),
+      message,
+      recipient,
+      this.#given.clock.now(),
+    );
+    this.#given.store.createDelivery(delivery);
     // A person may have spoken to the team since.
-    const isOver = this.#store.hops(message.team_id) > 0 ? limit : null;
-    return this.#dispatcher.hold(delivery, message, isOver);
+    const isOver = this.#given.store.hops(message.team_id) > 0 ? limit : null;
+    return this.#given.dispatcher.hold(delivery, message, isOver);
   }
 
   /** Sends on its way what is held, in the background; a disk that refuses is asked again. */
   #dispatch(message: Message): void {
     const { signal } = this.#stopping;
-    const given = { db: this.#db, clock: this.#clock, logger: this.#logger };
+    const given = { db: this.#given.db, clock: this.#given.clock, logger: this.#given.logger };
     const work = async () => {
-      const ids = await this.#db.read(() => this.#store.deliveryIdsOf(message.id));
+      const ids = await this.#given.db.read(() => this.#given.store.deliveryIdsOf(message.id));
       const send = (id: string) => {
-        const delivery = this.#store.deliveries.get(id);
-        if (delivery?.status === 'pending') this.#dispatcher.dispatch(delivery, message);
+        const delivery = this.#given.store.deliveries.get(id);
+        if (delivery?.status === 'pending') this.#given.dispatcher.dispatch(delivery, message);
       };
       await this.#inSlices(ids, send, async (slice) => {
         if (!signal.aborted) await persist(given, signal, { message_id: message.id }, slice);
@@ -131,7 +128,10 @@ export class Broadcasts {
     const done = work()
       .catch((error: unknown) => {
         if (!signal.aborted)
-          this.#logger.error({ err: error, message_id: message.id }, 'a broadcast was not sent');
+          this.#given.logger.error(
+            { err: error, message_id: message.id },
+            'a broadcast was not sent',
+          );
       })
       .finally(() => this.#underWay.delete(done));
     this.#underWay.add(done);
@@ -139,17 +139,17 @@ export class Broadcasts {
 
   /** Cancels a message that nobody was told of. */
   async #takeBack({ id, team_id }: Message): Promise<void> {
-    const ids = await this.#db.transact(() => {
-      const message = this.#store.message(team_id, id);
+    const ids = await this.#given.db.transact(() => {
+      const message = this.#given.store.message(team_id, id);
       if (message.cancelled_at === null)
-        this.#store.cancelMessage({ ...message, cancelled_at: this.#clock.now() });
-      return this.#store.deliveryIdsOf(id);
+        this.#given.store.cancelMessage({ ...message, cancelled_at: this.#given.clock.now() });
+      return this.#given.store.deliveryIdsOf(id);
     });
     const cancel = (one: string) => {
-      const delivery = this.#store.deliveries.get(one);
-      if (delivery && waits(delivery)) this.#dispatcher.cancel(delivery);
+      const delivery = this.#given.store.deliveries.get(one);
+      if (delivery && waits(delivery)) this.#given.dispatcher.cancel(delivery);
     };
-    await this.#inSlices(ids, cancel, (work) => this.#db.transact(work));
+    await this.#inSlices(ids, cancel, (work) => this.#given.db.transact(work));
   }
 
   /** Does something with each of many, a slice in each call of `run`; others are served in between. */
@@ -161,16 +161,16 @@ export class Broadcasts {
     for (let at = 0; at < items.length;) {
       const from = at;
       await run(() => {
-        at = slice(this.#clock, items, from, step);
+        at = slice(this.#given.clock, items, from, step);
       });
-      this.#failpoint('broadcast.slice');
+      this.#given.failpoint('broadcast.slice');
       await othersServed();
     }
   }
 
   #assertGoesOn({ team_id, id }: Message): void {
-    this.#store.openTeam(team_id);
-    if (this.#store.message(team_id, id).cancelled_at !== null)
+    this.#given.store.openTeam(team_id);
+    if (this.#given.store.message(team_id, id).cancelled_at !== null)
       throw new AppError('delivery_state', `message ${id} was cancelled while it was sent`);
   }
 }

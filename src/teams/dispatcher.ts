@@ -20,20 +20,21 @@ import { wordsOf } from './words.ts';
 const OWNER = 'team';
 const ranks: Record<Message['priority'], number> = { high: 0, normal: 1, low: 2 };
 
+interface DispatcherDependencies {
+  store: TeamStore;
+  sessions: SessionStore;
+  inbox: Inbox;
+  clock: Clock;
+}
+
 /** Brings deliveries to their recipients, by way of the inbox. Everything here runs inside a transaction. */
 export class Dispatcher {
-  readonly #store: TeamStore;
-  readonly #sessions: SessionStore;
-  readonly #inbox: Inbox;
-  readonly #clock: Clock;
+  readonly #given: DispatcherDependencies;
   /** The message that was told last: a large team is told the same one, and what it says never changes. */
   #said: Message | undefined;
 
-  constructor(given: { store: TeamStore; sessions: SessionStore; inbox: Inbox; clock: Clock }) {
-    this.#store = given.store;
-    this.#sessions = given.sessions;
-    this.#inbox = given.inbox;
-    this.#clock = given.clock;
+  constructor(given: DispatcherDependencies) {
+    this.#given = given;
     given.inbox.register(OWNER, this.#answers());
   }
 
@@ -43,33 +44,33 @@ export class Dispatcher {
     const { policy } = message;
     const obstacle = this.#obstacle(delivery);
     if (obstacle) return this.#fail(delivery, obstacle);
-    if (policy === 'start_new_turn_only' && !this.#inbox.isFree(recipient))
+    if (policy === 'start_new_turn_only' && !this.#given.inbox.isFree(recipient))
       return this.#fail(delivery, {
         code: 'recipient_busy',
         message: `session ${recipient} is at work, or was stopped: retry when it is idle`,
       });
     const interrupts = policy === 'interrupt_after_tool_boundary';
     this.#put(delivery, message, { interrupts });
-    if (interrupts || policy === 'immediate_interrupt') this.#inbox.wake(recipient);
-    if (interrupts) this.#inbox.atBoundary(recipient);
-    else if (policy === 'immediate_interrupt') this.#inbox.interruptNow(recipient);
-    this.#inbox.look(recipient);
+    if (interrupts || policy === 'immediate_interrupt') this.#given.inbox.wake(recipient);
+    if (interrupts) this.#given.inbox.atBoundary(recipient);
+    else if (policy === 'immediate_interrupt') this.#given.inbox.interruptNow(recipient);
+    this.#given.inbox.look(recipient);
   }
 
   /** Holds a delivery back until it is dispatched or released; `error`, where given, is why it is deferred. */
   hold(delivery: Delivery, message: Message, error: Failure | null): Delivery {
     this.#put(delivery, message, { held: true });
     if (!error) return delivery;
-    const deferred = defer(delivery, error, this.#clock.now());
-    this.#store.moveDelivery(deferred);
+    const deferred = defer(delivery, error, this.#given.clock.now());
+    this.#given.store.moveDelivery(deferred);
     return deferred;
   }
 
   /** A delivery that was held waits like any other. */
   release(delivery: Delivery): void {
-    const message = this.#store.message(delivery.team_id, delivery.message_id);
+    const message = this.#given.store.message(delivery.team_id, delivery.message_id);
     this.#put(delivery, message, {});
-    this.#inbox.look(delivery.recipient_agent_id);
+    this.#given.inbox.look(delivery.recipient_agent_id);
   }
 
   /**
@@ -78,26 +79,26 @@ export class Dispatcher {
    */
   retry(waiting: Delivery): void {
     const { recipient_agent_id: recipient } = waiting;
-    if (waiting.status === 'pending' && this.#inbox.isPaused(recipient)) {
-      this.#inbox.wake(recipient);
-      this.#inbox.look(recipient);
+    if (waiting.status === 'pending' && this.#given.inbox.isPaused(recipient)) {
+      this.#given.inbox.wake(recipient);
+      this.#given.inbox.look(recipient);
       return;
     }
-    const delivery = retry(waiting, this.#clock.now());
-    this.#store.moveDelivery(delivery);
-    this.#inbox.wake(recipient);
-    this.dispatch(delivery, this.#store.message(delivery.team_id, delivery.message_id));
+    const delivery = retry(waiting, this.#given.clock.now());
+    this.#given.store.moveDelivery(delivery);
+    this.#given.inbox.wake(recipient);
+    this.dispatch(delivery, this.#given.store.message(delivery.team_id, delivery.message_id));
   }
 
   /** Takes a delivery back that waits. */
   cancel(delivery: Delivery): void {
-    this.#inbox.remove(OWNER, delivery.id);
-    this.#store.moveDelivery(cancel(delivery, this.#clock.now()));
+    this.#given.inbox.remove(OWNER, delivery.id);
+    this.#given.store.moveDelivery(cancel(delivery, this.#given.clock.now()));
   }
 
   /** Fails a delivery that waits. */
   giveUp(delivery: Delivery, error: Failure): void {
-    this.#inbox.remove(OWNER, delivery.id);
+    this.#given.inbox.remove(OWNER, delivery.id);
     this.#fail(delivery, error);
   }
 
@@ -106,14 +107,15 @@ export class Dispatcher {
     { priority }: Message,
     how: { held?: boolean; interrupts?: boolean },
   ): void {
-    this.#inbox.put({ session_id, owner: OWNER, ref, rank: ranks[priority], ...how });
+    this.#given.inbox.put({ session_id, owner: OWNER, ref, rank: ranks[priority], ...how });
   }
 
   #answers(): InboxOwner {
     return {
       words: ({ ref }) => {
         const message = this.#saidIn(this.#delivery(ref));
-        const title = this.#store.member(message.team_id, message.sender_agent_id)?.title ?? null;
+        const title =
+          this.#given.store.member(message.team_id, message.sender_agent_id)?.title ?? null;
         const source = message.onboarding ? 'onboarding' : 'team_message';
         return { source, input: wordsOf(message, title) };
       },
@@ -121,8 +123,8 @@ export class Dispatcher {
       injected: (ref) => this.#move(ref, injected),
       deferred: (ref, turn) => this.#deferred(this.#delivery(ref), turn),
       over: (ref, turn) => {
-        const finished = finish(this.#delivery(ref), turn, this.#clock.now());
-        this.#store.moveDelivery(
+        const finished = finish(this.#delivery(ref), turn, this.#given.clock.now());
+        this.#given.store.moveDelivery(
           finished,
           finished.consumed_at === null ? 'delivery.injected' : 'delivery.consumed',
         );
@@ -137,33 +139,33 @@ export class Dispatcher {
 
   /** Whether what came back from a turn that did not start goes on waiting: somebody may have taken it back. */
   #deferred(delivery: Delivery, turn: Turn): boolean {
-    const now = this.#clock.now();
+    const now = this.#given.clock.now();
     const isTakenBack =
       this.#messageOf(delivery).cancelled_at !== null ||
-      this.#store.team(delivery.team_id).deleted_at !== null;
+      this.#given.store.team(delivery.team_id).deleted_at !== null;
     const obstacle = isTakenBack ? null : this.#obstacle(delivery);
-    if (isTakenBack) this.#store.moveDelivery(cancel(delivery, now));
+    if (isTakenBack) this.#given.store.moveDelivery(cancel(delivery, now));
     else if (obstacle) this.#fail(delivery, obstacle);
-    else this.#store.moveDelivery(defer(delivery, endOf(turn), now));
+    else this.#given.store.moveDelivery(defer(delivery, endOf(turn), now));
     return !isTakenBack && obstacle === null;
   }
 
   #obstacle({ team_id, recipient_agent_id: recipient }: Delivery): Failure | null {
-    if (this.#store.member(team_id, recipient))
-      return unreachable(this.#sessions.session(recipient));
+    if (this.#given.store.member(team_id, recipient))
+      return unreachable(this.#given.sessions.session(recipient));
     return recipientLeft(recipient);
   }
 
   #fail(delivery: Delivery, error: Failure): void {
-    this.#store.moveDelivery(fail(delivery, error, this.#clock.now()));
+    this.#given.store.moveDelivery(fail(delivery, error, this.#given.clock.now()));
   }
 
   #move(ref: string, change: (delivery: Delivery, now: number) => Delivery): void {
-    this.#store.moveDelivery(change(this.#delivery(ref), this.#clock.now()));
+    this.#given.store.moveDelivery(change(this.#delivery(ref), this.#given.clock.now()));
   }
 
   #delivery(id: string): Delivery {
-    const delivery = this.#store.deliveries.get(id);
+    const delivery = this.#given.store.deliveries.get(id);
     if (!delivery) throw new Error(`an entry of the inbox names no delivery: ${id}`);
     return delivery;
   }
@@ -174,7 +176,7 @@ export class Dispatcher {
   }
 
   #messageOf({ team_id, message_id }: Delivery): Message {
-    return this.#store.message(team_id, message_id);
+    return this.#given.store.message(team_id, message_id);
   }
 }
 

@@ -47,47 +47,29 @@ export interface Saying {
   images: StoredImage[];
 }
 
+interface MessageServiceDependencies {
+  db: Database;
+  store: TeamStore;
+  sessions: SessionStore;
+  dispatcher: Dispatcher;
+  broadcasts: Broadcasts;
+  blobs: Blobs;
+  clock: Clock;
+  ids: Ids;
+  /** So many messages of agents in a row; 0: no limit. */
+  maxHops: () => number;
+  /** Whether messages to sessions of a provider may have images. */
+  takesImages: (provider: Session['provider']) => boolean;
+  /** Throws `storage_full` where there is no room for new work. */
+  assertRoom: () => void;
+}
+
 /** What members say to each other. Every answer is on disk; nothing waits for a provider. */
 export class MessageService {
-  readonly #db: Database;
-  readonly #store: TeamStore;
-  readonly #sessions: SessionStore;
-  readonly #dispatcher: Dispatcher;
-  readonly #broadcasts: Broadcasts;
-  readonly #blobs: Blobs;
-  readonly #clock: Clock;
-  readonly #ids: Ids;
-  readonly #maxHops: () => number;
-  readonly #takesImages: (provider: Session['provider']) => boolean;
-  readonly #assertRoom: () => void;
+  readonly #given: MessageServiceDependencies;
 
-  constructor(given: {
-    db: Database;
-    store: TeamStore;
-    sessions: SessionStore;
-    dispatcher: Dispatcher;
-    broadcasts: Broadcasts;
-    blobs: Blobs;
-    clock: Clock;
-    ids: Ids;
-    /** So many messages of agents in a row; 0: no limit. */
-    maxHops: () => number;
-    /** Whether messages to sessions of a provider may have images. */
-    takesImages: (provider: Session['provider']) => boolean;
-    /** Throws `storage_full` where there is no room for new work. */
-    assertRoom: () => void;
-  }) {
-    this.#db = given.db;
-    this.#store = given.store;
-    this.#sessions = given.sessions;
-    this.#dispatcher = given.dispatcher;
-    this.#broadcasts = given.broadcasts;
-    this.#blobs = given.blobs;
-    this.#clock = given.clock;
-    this.#ids = given.ids;
-    this.#maxHops = given.maxHops;
-    this.#takesImages = given.takesImages;
-    this.#assertRoom = given.assertRoom;
+  constructor(given: MessageServiceDependencies) {
+    this.#given = given;
   }
 
   send(teamId: string, body: BodyOf<typeof sendMessage>, keep: Keep = keepNothing): Promise<Sent> {
@@ -115,9 +97,9 @@ export class MessageService {
     teamId: string,
     { limit, cursor }: QueryOf<typeof listMessages>,
   ): Promise<RecordPage<Message>> {
-    return this.#db.read(() => {
-      this.#store.team(teamId);
-      return this.#store.messages.page({ team_id: teamId }, limit, cursor);
+    return this.#given.db.read(() => {
+      this.#given.store.team(teamId);
+      return this.#given.store.messages.page({ team_id: teamId }, limit, cursor);
     });
   }
 
@@ -125,24 +107,27 @@ export class MessageService {
     teamId: string,
     { limit, cursor, ...filters }: QueryOf<typeof listDeliveries>,
   ): Promise<RecordPage<Delivery>> {
-    return this.#db.read(() => {
-      this.#store.team(teamId);
-      return this.#store.deliveries.page({ team_id: teamId, ...filters }, limit, cursor);
+    return this.#given.db.read(() => {
+      this.#given.store.team(teamId);
+      return this.#given.store.deliveries.page({ team_id: teamId, ...filters }, limit, cursor);
     });
   }
 
   /** Takes a message back from those who have not got it. */
   cancel(teamId: string, messageId: string, keep: Keep = keepNothing): Promise<Message> {
-    return this.#db.transact(() => {
-      this.#store.openTeam(teamId);
-      const message = this.#store.message(teamId, messageId);
-      const deliveries = this.#store.deliveriesOf(messageId);
+    return this.#given.db.transact(() => {
+      this.#given.store.openTeam(teamId);
+      const message = this.#given.store.message(teamId, messageId);
+      const deliveries = this.#given.store.deliveriesOf(messageId);
       const waiting = deliveries.filter(waits);
       if (deliveries.length > 0 && waiting.length === 0)
         throw new AppError('delivery_state', `nothing of message ${messageId} waits any more`);
-      const now: Message = { ...message, cancelled_at: message.cancelled_at ?? this.#clock.now() };
-      if (message.cancelled_at === null) this.#store.cancelMessage(now);
-      for (const delivery of waiting) this.#dispatcher.cancel(delivery);
+      const now: Message = {
+        ...message,
+        cancelled_at: message.cancelled_at ?? this.#given.clock.now(),
+      };
+      if (message.cancelled_at === null) this.#given.store.cancelMessage(now);
+      for (const delivery of waiting) this.#given.dispatcher.cancel(delivery);
       keep(now);
       return now;
     });
@@ -150,11 +135,11 @@ export class MessageService {
 
   /** Tries a delivery again. */
   retry(teamId: string, deliveryId: string, keep: Keep = keepNothing): Promise<Delivery> {
-    return this.#db.transact(() => {
-      this.#store.openTeam(teamId);
-      const delivery = this.#store.delivery(teamId, deliveryId);
-      this.#dispatcher.retry(delivery);
-      const now = this.#store.delivery(teamId, deliveryId);
+    return this.#given.db.transact(() => {
+      this.#given.store.openTeam(teamId);
+      const delivery = this.#given.store.delivery(teamId, deliveryId);
+      this.#given.dispatcher.retry(delivery);
+      const now = this.#given.store.delivery(teamId, deliveryId);
       keep(now);
       return now;
     });
@@ -162,17 +147,17 @@ export class MessageService {
 
   /** A session was spoken to by a person: the agents of its teams may talk on. Inside that transaction. */
   spokenTo(session: Session): void {
-    for (const { id } of this.#store.teamsOf(session.id)) {
-      if (this.#store.hops(id) === 0) continue;
-      this.#store.setHops(id, 0);
-      for (const delivery of this.#store.waitingIn(id))
-        if (delivery.error?.code === HOP_LIMIT) this.#dispatcher.release(delivery);
+    for (const { id } of this.#given.store.teamsOf(session.id)) {
+      if (this.#given.store.hops(id) === 0) continue;
+      this.#given.store.setHops(id, 0);
+      for (const delivery of this.#given.store.waitingIn(id))
+        if (delivery.error?.code === HOP_LIMIT) this.#given.dispatcher.release(delivery);
     }
   }
 
   /** Throws `unsupported_provider_images` where one of the sessions would be shown images that it cannot be shown. */
   assertTakeImages(sessions: readonly Pick<Session, 'id' | 'provider'>[]): void {
-    const blind = sessions.find(({ provider }) => !this.#takesImages(provider));
+    const blind = sessions.find(({ provider }) => !this.#given.takesImages(provider));
     if (!blind) return;
     throw new AppError(
       'unsupported_provider_images',
@@ -187,8 +172,8 @@ export class MessageService {
     shown: readonly InputItem[] = [],
   ): Promise<Saying> {
     const said = Array.isArray(given) ? given : [given];
-    const kept = await this.#blobs.keep([...said, ...shown], () =>
-      this.#db.read(() => this.#sessions.session(sender).cwd),
+    const kept = await this.#given.blobs.keep([...said, ...shown], () =>
+      this.#given.db.read(() => this.#given.sessions.session(sender).cwd),
     );
     const input = kept.slice(0, said.length);
     const images = kept.slice(said.length) as StoredImage[];
@@ -198,29 +183,29 @@ export class MessageService {
   /** Stores a message to a few and sends it on its way, inside a transaction. */
   store(team: Team, said: Stored): Sent {
     const message = this.#message(team, said);
-    this.#store.createMessage(message);
+    this.#given.store.createMessage(message);
     const deliveries = said.recipients.map((recipient) =>
-      newDelivery(this.#ids.next('dlv'), message, recipient, message.created_at),
+      newDelivery(this.#given.ids.next('dlv'), message, recipient, message.created_at),
     );
-    for (const delivery of deliveries) this.#store.createDelivery(delivery);
+    for (const delivery of deliveries) this.#given.store.createDelivery(delivery);
     const limit = said.isHop ? this.#countHop(team) : null;
     for (const delivery of deliveries) {
-      if (limit) this.#dispatcher.hold(delivery, message, limit);
-      else this.#dispatcher.dispatch(delivery, message);
+      if (limit) this.#given.dispatcher.hold(delivery, message, limit);
+      else this.#given.dispatcher.dispatch(delivery, message);
     }
-    return { message, deliveries: this.#store.deliveriesOf(message.id) };
+    return { message, deliveries: this.#given.store.deliveriesOf(message.id) };
   }
 
   /** Stores a message to many, inside a transaction: its deliveries are still to be stored. */
   #begin(team: Team, said: Stored): { message: Message; limit: Failure | null } {
     const message = this.#message(team, said);
-    this.#store.createMessage(message);
+    this.#given.store.createMessage(message);
     return { message, limit: said.isHop ? this.#countHop(team) : null };
   }
 
   #message(team: Team, { recipients, saying, ...said }: Stored): Message {
     return {
-      id: this.#ids.next('msg'),
+      id: this.#given.ids.next('msg'),
       team_id: team.id,
       scope: said.recipient_agent_id === null ? 'broadcast' : 'direct',
       sender_agent_id: said.sender_agent_id,
@@ -233,7 +218,7 @@ export class MessageService {
       correlation_id: said.correlation_id ?? null,
       reply_to_message_id: said.reply_to_message_id ?? null,
       onboarding: said.onboarding ?? false,
-      created_at: this.#clock.now(),
+      created_at: this.#given.clock.now(),
       cancelled_at: null,
     };
   }
@@ -244,10 +229,10 @@ export class MessageService {
     keep: Keep,
     admit: () => InputItem[] | Promise<InputItem[]>,
   ): Promise<Sent> {
-    this.#assertRoom();
-    await this.#db.read(() => this.#check(teamId, draft));
+    this.#given.assertRoom();
+    await this.#given.db.read(() => this.#check(teamId, draft));
     const saying = await this.keepImages(draft.sender_agent_id, draft.input, await admit());
-    const stored = await this.#db.transact(() => {
+    const stored = await this.#given.db.transact(() => {
       const { team, recipients } = this.#check(teamId, draft);
       const said = { ...draft, recipients, saying };
       if (recipients.length > AT_ONCE) return this.#begin(team, said);
@@ -256,24 +241,25 @@ export class MessageService {
       return sent;
     });
     if ('deliveries' in stored) return stored;
-    return this.#broadcasts.send(stored.message, stored.limit, keep);
+    return this.#given.broadcasts.send(stored.message, stored.limit, keep);
   }
 
   /** Throws where it may not be said just now; answers to whom it goes. */
   #check(teamId: string, draft: Draft): { team: Team; recipients: string[] } {
-    const team = this.#store.openTeam(teamId);
-    const recipients = recipientsOf(draft, team, this.#store.agents(teamId));
+    const team = this.#given.store.openTeam(teamId);
+    const recipients = recipientsOf(draft, team, this.#given.store.agents(teamId));
     const { reply_to_message_id: reply } = draft;
-    if (reply !== undefined && reply !== null) this.#store.message(teamId, reply);
-    if (hasImages(draft)) this.assertTakeImages(recipients.map((id) => this.#sessions.session(id)));
+    if (reply !== undefined && reply !== null) this.#given.store.message(teamId, reply);
+    if (hasImages(draft))
+      this.assertTakeImages(recipients.map((id) => this.#given.sessions.session(id)));
     return { team, recipients };
   }
 
   /** Counts a message that an agent sends by itself; why it is put off where it is one too many. */
   #countHop({ id }: Team): Failure | null {
-    const max = this.#maxHops();
-    const hops = this.#store.hops(id) + 1;
-    this.#store.setHops(id, hops);
+    const max = this.#given.maxHops();
+    const hops = this.#given.store.hops(id) + 1;
+    this.#given.store.setHops(id, hops);
     if (max === 0 || hops <= max) return null;
     const message = `agents have sent ${max} messages in a row: it waits until somebody sends a turn to a member`;
     return { code: HOP_LIMIT, message };

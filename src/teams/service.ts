@@ -23,52 +23,38 @@ import { type Dispatcher, recipientLeft } from './dispatcher.ts';
 import type { TeamStore } from './store.ts';
 import { BY_API, memberIn, withoutMember } from './team.ts';
 
+interface TeamServiceDependencies {
+  db: Database;
+  store: TeamStore;
+  sessions: SessionStore;
+  sessionService: SessionService;
+  worktrees: WorktreeStore;
+  dispatcher: Dispatcher;
+  clock: Clock;
+  ids: Ids;
+  /** Throws `storage_full` where there is no room for new work. */
+  assertRoom: () => void;
+}
+
 /** Teams and who is in them. Every answer is on disk. */
 export class TeamService {
-  readonly #db: Database;
-  readonly #store: TeamStore;
-  readonly #sessions: SessionStore;
-  readonly #sessionService: SessionService;
-  readonly #worktrees: WorktreeStore;
-  readonly #dispatcher: Dispatcher;
-  readonly #clock: Clock;
-  readonly #ids: Ids;
-  readonly #assertRoom: () => void;
+  readonly #given: TeamServiceDependencies;
 
-  constructor(given: {
-    db: Database;
-    store: TeamStore;
-    sessions: SessionStore;
-    sessionService: SessionService;
-    worktrees: WorktreeStore;
-    dispatcher: Dispatcher;
-    clock: Clock;
-    ids: Ids;
-    /** Throws `storage_full` where there is no room for new work. */
-    assertRoom: () => void;
-  }) {
-    this.#db = given.db;
-    this.#store = given.store;
-    this.#sessions = given.sessions;
-    this.#sessionService = given.sessionService;
-    this.#worktrees = given.worktrees;
-    this.#dispatcher = given.dispatcher;
-    this.#clock = given.clock;
-    this.#ids = given.ids;
-    this.#assertRoom = given.assertRoom;
+  constructor(given: TeamServiceDependencies) {
+    this.#given = given;
   }
 
   async create(
     { name, lead_agent_id, member_agent_ids }: BodyOf<typeof createTeam>,
     keep: Keep = keepNothing,
   ): Promise<TeamWithMembers> {
-    this.#assertRoom();
-    return this.#db.transact(() => {
-      const now = this.#clock.now();
+    this.#given.assertRoom();
+    return this.#given.db.transact(() => {
+      const now = this.#given.clock.now();
       const agents = [...new Set([lead_agent_id, ...(member_agent_ids ?? [])])];
-      for (const id of agents) assertNotClosed(this.#sessions.session(id));
+      for (const id of agents) assertNotClosed(this.#given.sessions.session(id));
       const team: Team = {
-        id: this.#ids.next('team'),
+        id: this.#given.ids.next('team'),
         name,
         lead_agent_id,
         created_by: BY_API,
@@ -76,28 +62,29 @@ export class TeamService {
         updated_at: now,
         deleted_at: null,
       };
-      this.#store.createTeam(team);
+      this.#given.store.createTeam(team);
       for (const agent_id of agents) this.#join(team, { agent_id });
       return this.#answer(team.id, keep);
     });
   }
 
   list({ limit, cursor }: QueryOf<typeof listTeams>): Promise<RecordPage<Team>> {
-    return this.#db.read(() => this.#store.teams.page({}, limit, cursor));
+    return this.#given.db.read(() => this.#given.store.teams.page({}, limit, cursor));
   }
 
   get(id: string): Promise<TeamWithMembers> {
-    return this.#db.read(() => this.#answer(this.#store.team(id).id));
+    return this.#given.db.read(() => this.#answer(this.#given.store.team(id).id));
   }
 
   /** Deletes a team: what waits in it is cancelled. A second time it changes nothing. */
   delete(id: string): Promise<void> {
-    return this.#db.transact(() => {
-      const team = this.#store.team(id);
+    return this.#given.db.transact(() => {
+      const team = this.#given.store.team(id);
       if (team.deleted_at !== null) return;
-      const now = this.#clock.now();
-      for (const delivery of this.#store.waitingIn(id)) this.#dispatcher.cancel(delivery);
-      this.#store.updateTeam({ ...team, deleted_at: now, updated_at: now }, 'team.deleted');
+      const now = this.#given.clock.now();
+      for (const delivery of this.#given.store.waitingIn(id))
+        this.#given.dispatcher.cancel(delivery);
+      this.#given.store.updateTeam({ ...team, deleted_at: now, updated_at: now }, 'team.deleted');
     });
   }
 
@@ -106,11 +93,11 @@ export class TeamService {
     body: BodyOf<typeof addMember>,
     keep: Keep = keepNothing,
   ): Promise<TeamWithMembers> {
-    return this.#db.transact(() => {
-      const team = this.#store.openTeam(id);
-      assertNotClosed(this.#sessions.session(body.agent_id));
-      if (body.added_by) this.#sessions.session(body.added_by);
-      if (body.worktree_id) this.#worktrees.worktree(body.worktree_id);
+    return this.#given.db.transact(() => {
+      const team = this.#given.store.openTeam(id);
+      assertNotClosed(this.#given.sessions.session(body.agent_id));
+      if (body.added_by) this.#given.sessions.session(body.added_by);
+      if (body.worktree_id) this.#given.worktrees.worktree(body.worktree_id);
       this.#join(team, body);
       return this.#answer(id, keep);
     });
@@ -118,28 +105,28 @@ export class TeamService {
 
   /** Takes a session out of a team; what waits for it there fails. */
   removeMember(id: string, agentId: string): Promise<TeamWithMembers> {
-    return this.#db.transact(() => {
-      const team = this.#store.openTeam(id);
-      const members = this.#store.members(id);
-      const after = withoutMember(team, members, agentId, this.#clock.now());
-      for (const delivery of this.#store.waitingIn(id))
+    return this.#given.db.transact(() => {
+      const team = this.#given.store.openTeam(id);
+      const members = this.#given.store.members(id);
+      const after = withoutMember(team, members, agentId, this.#given.clock.now());
+      for (const delivery of this.#given.store.waitingIn(id))
         if (delivery.recipient_agent_id === agentId)
-          this.#dispatcher.giveUp(delivery, recipientLeft(agentId));
-      this.#store.removeMember(memberIn(members, team, agentId));
-      if (after.isNewLead) this.#store.updateTeam(after.team, 'team.lead_changed');
+          this.#given.dispatcher.giveUp(delivery, recipientLeft(agentId));
+      this.#given.store.removeMember(memberIn(members, team, agentId));
+      if (after.isNewLead) this.#given.store.updateTeam(after.team, 'team.lead_changed');
       return this.#answer(id);
     });
   }
 
   setLead(id: string, agentId: string, keep: Keep = keepNothing): Promise<TeamWithMembers> {
-    return this.#db.transact(() => {
-      const team = this.#store.openTeam(id);
-      memberIn(this.#store.members(id), team, agentId);
-      assertNotClosed(this.#sessions.session(agentId));
+    return this.#given.db.transact(() => {
+      const team = this.#given.store.openTeam(id);
+      memberIn(this.#given.store.members(id), team, agentId);
+      assertNotClosed(this.#given.sessions.session(agentId));
       if (team.lead_agent_id !== agentId) {
-        const updated_at = this.#clock.now();
+        const updated_at = this.#given.clock.now();
         const led: Team = { ...team, lead_agent_id: agentId, updated_at };
-        this.#store.updateTeam(led, 'team.lead_changed');
+        this.#given.store.updateTeam(led, 'team.lead_changed');
       }
       return this.#answer(id, keep);
     });
@@ -152,8 +139,8 @@ export class TeamService {
   ): Promise<ResponseOf<typeof interruptTeam>> {
     const answer = { interrupted_session_ids: [] as string[], skipped_session_ids: [] as string[] };
     let agents: string[] = [];
-    await this.#sessionService.interruptAll(
-      () => (agents = this.agentsOf(this.#store.openTeam(id).id)),
+    await this.#given.sessionService.interruptAll(
+      () => (agents = this.agentsOf(this.#given.store.openTeam(id).id)),
       (interrupted) => {
         answer.interrupted_session_ids = interrupted;
         answer.skipped_session_ids = agents.filter((agent) => !interrupted.includes(agent));
@@ -165,39 +152,39 @@ export class TeamService {
 
   /** The sessions in a team. Throws `not_found`. */
   agentsOf(id: string): string[] {
-    return this.#store.members(this.#store.team(id).id).map(({ agent_id }) => agent_id);
+    return this.#given.store.members(this.#given.store.team(id).id).map(({ agent_id }) => agent_id);
   }
 
   /** The teams that a session is in, without deleted ones. */
   teamsOf(agentId: string): Promise<Team[]> {
-    return this.#db.read(() => this.#store.teamsOf(agentId));
+    return this.#given.db.read(() => this.#given.store.teamsOf(agentId));
   }
 
   /** Deliveries that wait, in all teams. */
   waitingCount(): Promise<number> {
-    return this.#db.read(() => this.#store.allWaitingCount());
+    return this.#given.db.read(() => this.#given.store.allWaitingCount());
   }
 
   diagnostics(): CommsDiagnostics {
-    return this.#db.peek(() => this.#store.counts());
+    return this.#given.db.peek(() => this.#given.store.counts());
   }
 
   #join(team: Team, given: Pick<Member, 'agent_id'> & Partial<BodyOf<typeof addMember>>): void {
     const { agent_id, title, added_by, worktree_id } = given;
-    if (this.#store.member(team.id, agent_id))
+    if (this.#given.store.member(team.id, agent_id))
       throw new AppError('already_member', `session ${agent_id} is in team ${team.id} already`);
-    this.#store.addMember({
+    this.#given.store.addMember({
       team_id: team.id,
       agent_id,
       title: title ?? null,
-      joined_at: this.#clock.now(),
+      joined_at: this.#given.clock.now(),
       added_by: added_by ?? BY_API,
       worktree_id: worktree_id ?? null,
     });
   }
 
   #answer(id: string, keep: Keep = keepNothing): TeamWithMembers {
-    const answer = { team: this.#store.team(id), members: this.#store.members(id) };
+    const answer = { team: this.#given.store.team(id), members: this.#given.store.members(id) };
     keep(answer);
     return answer;
   }

@@ -49,55 +49,31 @@ export interface ModelPreset {
   thinking_effort: string | null;
 }
 
+interface SpawnServiceDependencies {
+  db: Database;
+  store: TeamStore;
+  sessions: SessionStore;
+  sessionService: SessionService;
+  messages: MessageService;
+  worktrees: WorktreeService;
+  worktreeStore: WorktreeStore;
+  claims: Claims;
+  clock: Clock;
+  ids: Ids;
+  failpoint: Failpoint;
+  logger: Logger;
+  presets: () => readonly ModelPreset[];
+  /** So many sessions of one family, spawned by agents, may live. */
+  maxSpawned: () => number;
+}
+
 /** Opens sessions for teams: all of it, or nothing, also over a restart. */
 export class SpawnService {
-  readonly #db: Database;
-  readonly #store: TeamStore;
-  readonly #sessions: SessionStore;
-  readonly #sessionService: SessionService;
-  readonly #messages: MessageService;
-  readonly #worktrees: WorktreeService;
-  readonly #worktreeStore: WorktreeStore;
-  readonly #claims: Claims;
-  readonly #clock: Clock;
-  readonly #ids: Ids;
-  readonly #failpoint: Failpoint;
-  readonly #logger: Logger;
+  readonly #given: SpawnServiceDependencies;
   readonly #underWay = new OneAtATime();
-  readonly #presets: () => readonly ModelPreset[];
-  readonly #maxSpawned: () => number;
 
-  constructor(given: {
-    db: Database;
-    store: TeamStore;
-    sessions: SessionStore;
-    sessionService: SessionService;
-    messages: MessageService;
-    worktrees: WorktreeService;
-    worktreeStore: WorktreeStore;
-    claims: Claims;
-    clock: Clock;
-    ids: Ids;
-    failpoint: Failpoint;
-    logger: Logger;
-    presets: () => readonly ModelPreset[];
-    /** So many sessions of one family, spawned by agents, may live. */
-    maxSpawned: () => number;
-  }) {
-    this.#db = given.db;
-    this.#store = given.store;
-    this.#sessions = given.sessions;
-    this.#sessionService = given.sessionService;
-    this.#messages = given.messages;
-    this.#worktrees = given.worktrees;
-    this.#worktreeStore = given.worktreeStore;
-    this.#claims = given.claims;
-    this.#clock = given.clock;
-    this.#ids = given.ids;
-    this.#failpoint = given.failpoint;
-    this.#logger = given.logger;
-    this.#presets = given.presets;
-    this.#maxSpawned = given.maxSpawned;
+  constructor(given: SpawnServiceDependencies) {
+    this.#given = given;
   }
 
   /** Opens a session as a member of a team, and tells it what it is there for. */
@@ -124,16 +100,16 @@ export class SpawnService {
     spawner: Spawner | null,
   ): Promise<{ operation_id: string; done: Promise<SpawnedMember> }> {
     const spawn: Spawn = {
-      id: this.#ids.next('op'),
+      id: this.#given.ids.next('op'),
       team_id: teamId,
       source_session_id: wanted.source_session_id,
       by_agent: spawner?.isLimited ?? false,
     };
-    const { team, source } = await this.#db.read(() => this.#check(spawn));
+    const { team, source } = await this.#given.db.read(() => this.#check(spawn));
     const draft = () =>
-      this.#sessionService.draft(sessionFor(wanted, source, spawner, this.#presets()));
+      this.#given.sessionService.draft(sessionFor(wanted, source, spawner, this.#given.presets()));
     const image_paths = wanted.image_paths ?? [];
-    if (image_paths.length > 0) this.#messages.assertTakeImages([draft()]);
+    if (image_paths.length > 0) this.#given.messages.assertTakeImages([draft()]);
     else draft();
     assertNamed(wanted);
     const { images, runsScript } = spawner
@@ -143,23 +119,23 @@ export class SpawnService {
     // A person may have thought for long.
     const session = draft();
     const words = wanted.prompt ?? `You are now a member of team "${team.name}".`;
-    const saying = await this.#messages.keepImages(
+    const saying = await this.#given.messages.keepImages(
       source.id,
       { type: 'text', text: words },
       images,
     );
     // What is one transaction leaves nothing to be undone.
     if (wantsWorktree(wanted))
-      await this.#db.transact(() => {
+      await this.#given.db.transact(() => {
         this.#check(spawn);
-        this.#store.spawns.insert(spawn);
+        this.#given.store.spawns.insert(spawn);
       });
-    this.#failpoint('spawn.begun');
+    this.#given.failpoint('spawn.begun');
     const done = this.#underWay.run(spawn.id, () =>
       this.#orUndo(spawn, () =>
         this.#atPlace(spawn, placed, (place) => {
-          this.#failpoint('spawn.prepared');
-          return this.#db.transact(() => {
+          this.#given.failpoint('spawn.prepared');
+          return this.#given.db.transact(() => {
             const spawned = this.#join(spawn, wanted, { session, saying, ...place });
             keep(spawned);
             return spawned;
@@ -175,7 +151,7 @@ export class SpawnService {
   /** Undoes what a dead server had begun. */
   async undoLeft(): Promise<void> {
     const error = { code: 'runtime_restarted', message: 'the server died while it was spawned' };
-    for (const spawn of await this.#db.read(() => this.#store.unfinishedSpawns()))
+    for (const spawn of await this.#given.db.read(() => this.#given.store.unfinishedSpawns()))
       await this.#underWay.run(spawn.id, () => this.#undo(spawn, error));
   }
 
@@ -195,7 +171,7 @@ export class SpawnService {
     const { mode, name, ...how } = wish;
     const worktree_name = name ?? `agent-${id.slice(-8)}`;
     const wanted = { ...how, worktree_name, source_session_id, team_id, operation_id: id };
-    return this.#worktrees.use(wanted, (worktree, created) => {
+    return this.#given.worktrees.use(wanted, (worktree, created) => {
       if (mode === 'create' && !created)
         throw new AppError(
           'conflict',
@@ -215,19 +191,19 @@ export class SpawnService {
     const { team, source } = this.#check(spawn);
     const { id } = given.session;
     const cwd = worktree ? workingDirectory(worktree.path) : given.session.cwd;
-    this.#sessions.createSession({ ...given.session, cwd });
-    if (spawn.by_agent) this.#store.noteSpawned(id, source.id);
-    if (worktree) this.#claims.make(worktree.id, id, created ? 'owner' : 'consumer');
+    this.#given.sessions.createSession({ ...given.session, cwd });
+    if (spawn.by_agent) this.#given.store.noteSpawned(id, source.id);
+    if (worktree) this.#given.claims.make(worktree.id, id, created ? 'owner' : 'consumer');
     const member: Member = {
       team_id: team.id,
       agent_id: id,
       title: wanted.title ?? null,
-      joined_at: this.#clock.now(),
+      joined_at: this.#given.clock.now(),
       added_by: source.id,
       worktree_id: worktree?.id ?? null,
     };
-    this.#store.addMember(member, spawn.id);
-    const { message, deliveries } = this.#messages.store(team, {
+    this.#given.store.addMember(member, spawn.id);
+    const { message, deliveries } = this.#given.messages.store(team, {
       sender_agent_id: source.id,
       recipient_agent_id: id,
       recipients: [id],
@@ -235,13 +211,13 @@ export class SpawnService {
       saying,
       onboarding: true,
     });
-    this.#store.endSpawn(spawn);
+    this.#given.store.endSpawn(spawn);
     return {
       operation_id: spawn.id,
       team,
-      session: this.#sessions.session(id),
+      session: this.#given.sessions.session(id),
       member,
-      worktree: worktree && this.#worktreeStore.worktree(worktree.id),
+      worktree: worktree && this.#given.worktreeStore.worktree(worktree.id),
       onboarding: { message_id: message.id, delivery_ids: deliveries.map((one) => one.id) },
     };
   }
@@ -255,7 +231,10 @@ export class SpawnService {
           ? { code: error.code, message: error.message }
           : { code: 'internal', message: 'the server log has the details' };
       await this.#undo(spawn, said).catch((failure: unknown) =>
-        this.#logger.error({ err: failure, operation_id: spawn.id }, 'a spawn could not be undone'),
+        this.#given.logger.error(
+          { err: failure, operation_id: spawn.id },
+          'a spawn could not be undone',
+        ),
       );
       throw error;
     }
@@ -263,16 +242,16 @@ export class SpawnService {
 
   /** Takes back the worktree that was made for a spawn, and tells of its end. */
   async #undo(spawn: Spawn, error: { code: string; message: string }): Promise<void> {
-    const made = await this.#db.read(() => this.#madeFor(spawn));
-    for (const { id } of made) await this.#worktrees.undo(id, `spawn ${spawn.id} failed`);
-    await this.#db.transact(() => {
-      this.#store.endSpawn(spawn);
-      this.#store.tellSpawnFailed(spawn, error);
+    const made = await this.#given.db.read(() => this.#madeFor(spawn));
+    for (const { id } of made) await this.#given.worktrees.undo(id, `spawn ${spawn.id} failed`);
+    await this.#given.db.transact(() => {
+      this.#given.store.endSpawn(spawn);
+      this.#given.store.tellSpawnFailed(spawn, error);
     });
   }
 
   #madeFor({ id, team_id }: Spawn): Worktree[] {
-    return this.#worktreeStore.worktrees.where(
+    return this.#given.worktreeStore.worktrees.where(
       "team_id = ? AND record ->> '$.operation_id' = ? AND status <> 'cleaned'",
       team_id,
       id,
@@ -284,18 +263,18 @@ export class SpawnService {
     team: Team;
     source: Session;
   } {
-    const team = this.#store.openTeam(team_id);
-    const source = this.#sessions.session(sourceId);
-    memberIn(this.#store.members(team_id), team, sourceId);
+    const team = this.#given.store.openTeam(team_id);
+    const source = this.#given.sessions.session(sourceId);
+    memberIn(this.#given.store.members(team_id), team, sourceId);
     assertOpen(source);
     if (by_agent) this.#assertPlaceInFamily(sourceId, id);
     return { team, source };
   }
 
   #assertPlaceInFamily(sourceId: string, spawnId: string): void {
-    const max = this.#maxSpawned();
-    const root = this.#store.rootOf(sourceId);
-    if (this.#store.familySize(root, spawnId) < max) return;
+    const max = this.#given.maxSpawned();
+    const root = this.#given.store.rootOf(sourceId);
+    if (this.#given.store.familySize(root, spawnId) < max) return;
     throw new AppError(
       'too_many',
       `session ${root} and those it has spawned have ${max} members that live, as many as teams.max_spawned_per_session allows: let the operator close some`,

@@ -43,29 +43,23 @@ export interface TeamPart {
   latest_seq: number;
 }
 
+interface TeamViewsDependencies {
+  db: Database;
+  store: TeamStore;
+  sessions: SessionStore;
+  worktrees: WorktreeStore;
+  clock: Clock;
+}
+
 /**
  * A team as people and agents look at it. A large one is read in slices of the event loop: what changes meanwhile may
  * be seen or not, and is told of by an event after `latest_seq`.
  */
 export class TeamViews {
-  readonly #db: Database;
-  readonly #store: TeamStore;
-  readonly #sessions: SessionStore;
-  readonly #worktrees: WorktreeStore;
-  readonly #clock: Clock;
+  readonly #given: TeamViewsDependencies;
 
-  constructor(given: {
-    db: Database;
-    store: TeamStore;
-    sessions: SessionStore;
-    worktrees: WorktreeStore;
-    clock: Clock;
-  }) {
-    this.#db = given.db;
-    this.#store = given.store;
-    this.#sessions = given.sessions;
-    this.#worktrees = given.worktrees;
-    this.#clock = given.clock;
+  constructor(given: TeamViewsDependencies) {
+    this.#given = given;
   }
 
   async view(
@@ -100,8 +94,8 @@ export class TeamViews {
     const messages = await this.#messagesFrom(teamId, wanted);
     const deliveries: TeamPart['deliveries'] = [];
     for (const { message } of messages) {
-      const page = await this.#db.read(() =>
-        this.#store.deliveries.page({ message_id: message.id }, PART_DELIVERIES),
+      const page = await this.#given.db.read(() =>
+        this.#given.store.deliveries.page({ message_id: message.id }, PART_DELIVERIES),
       );
       deliveries.push([message.id, page.records.toReversed()]);
     }
@@ -117,8 +111,8 @@ export class TeamViews {
     let cursor: string | undefined = messageCursor;
     for (let left = messageLimit; left > 0; left--) {
       const from = cursor;
-      const { records, nextCursor } = await this.#db.read(() =>
-        this.#store.messages.page({ team_id: teamId }, 1, from),
+      const { records, nextCursor } = await this.#given.db.read(() =>
+        this.#given.store.messages.page({ team_id: teamId }, 1, from),
       );
       for (const message of records) messages.push({ message, next: nextCursor });
       if (nextCursor === null) break;
@@ -129,15 +123,15 @@ export class TeamViews {
 
   /** A view as JSON, in pieces. */
   textInSlices(view: TeamView): AsyncIterable<string> {
-    return jsonInSlices(this.#clock, view);
+    return jsonInSlices(this.#given.clock, view);
   }
 
   #start(teamId: string): Promise<{ team: Team; agents: string[]; latest_seq: number }> {
-    return this.#db.read(() => ({
-      team: this.#store.team(teamId),
-      agents: this.#store.agents(teamId),
+    return this.#given.db.read(() => ({
+      team: this.#given.store.team(teamId),
+      agents: this.#given.store.agents(teamId),
       // What the open group holds may be seen below: it is told of again, never missed.
-      latest_seq: this.#db.durableSeq,
+      latest_seq: this.#given.db.durableSeq,
     }));
   }
 
@@ -146,9 +140,9 @@ export class TeamViews {
     const said = new Map<string, Message>();
     for (let at = 0; at < agents.length;) {
       const from = at;
-      at = await this.#db.read(() =>
-        slice(this.#clock, agents, from, (agent) => {
-          const member = this.#store.member(teamId, agent);
+      at = await this.#given.db.read(() =>
+        slice(this.#given.clock, agents, from, (agent) => {
+          const member = this.#given.store.member(teamId, agent);
           if (member) rows.push(this.#row(member, said));
         }),
       );
@@ -163,8 +157,8 @@ export class TeamViews {
     let cursor: string | null | undefined;
     while (messages.length < limit && cursor !== null) {
       const [from, count] = [cursor, Math.min(MESSAGES_AT_ONCE, limit - messages.length)];
-      const page = await this.#db.read(() =>
-        this.#store.messages.page({ team_id: teamId }, count, from),
+      const page = await this.#given.db.read(() =>
+        this.#given.store.messages.page({ team_id: teamId }, count, from),
       );
       messages.push(...page.records);
       cursor = page.nextCursor;
@@ -179,8 +173,8 @@ export class TeamViews {
     let cursor: string | null | undefined;
     while (cursor !== null) {
       const from = cursor;
-      const page = await this.#db.read(() =>
-        this.#store.deliveries.page({ message_id: messageId }, DELIVERIES_AT_ONCE, from),
+      const page = await this.#given.db.read(() =>
+        this.#given.store.deliveries.page({ message_id: messageId }, DELIVERIES_AT_ONCE, from),
       );
       newestFirst.push(...page.records);
       cursor = page.nextCursor;
@@ -191,17 +185,17 @@ export class TeamViews {
 
   #row(member: Member, said: Map<string, Message>): MemberRow {
     const { team_id, agent_id } = member;
-    const session = this.#sessions.session(agent_id);
+    const session = this.#given.sessions.session(agent_id);
     const worktreeId = member.worktree_id ?? session.worktree_id;
     return {
       ...member,
       state: stateOf(session),
-      worktree: worktreeId === null ? null : this.#worktrees.worktree(worktreeId),
+      worktree: worktreeId === null ? null : this.#given.worktrees.worktree(worktreeId),
       last_message: this.#lastMessage(member, said),
       context_window_remaining_percentage: contextRemaining(
-        this.#sessions.newestWithContext(agent_id),
+        this.#given.sessions.newestWithContext(agent_id),
       ),
-      pending_deliveries: this.#store.waitingCount(team_id, agent_id),
+      pending_deliveries: this.#given.store.waitingCount(team_id, agent_id),
     };
   }
 
@@ -210,12 +204,12 @@ export class TeamViews {
     { team_id, agent_id }: Member,
     said: Map<string, Message>,
   ): MemberRow['last_message'] {
-    const sent = this.#store.lastSent(team_id, agent_id);
-    const receivedId = this.#store.lastReceivedId(team_id, agent_id);
+    const sent = this.#given.store.lastSent(team_id, agent_id);
+    const receivedId = this.#given.store.lastReceivedId(team_id, agent_id);
     const received =
       receivedId === undefined
         ? undefined
-        : (said.get(receivedId) ?? this.#store.messages.get(receivedId));
+        : (said.get(receivedId) ?? this.#given.store.messages.get(receivedId));
     if (received) said.set(received.id, received);
     const isSent = sent !== undefined && (!received || sent.id >= received.id);
     const last = isSent ? sent : received;

@@ -22,35 +22,37 @@ const LAST_EVENTS = 20;
 /** How the server is, is no event: it is asked again after so long. */
 const SERVER_MS = 10_000;
 
+interface DeskDependencies {
+  client: Client;
+  clock: Clock;
+  watches: 'everything' | 'approvals';
+}
+
 /** Keeps the overview, lists once and then follows, and does what a person decides about what is in it. */
 export class Desk {
   readonly overview = new Source<Overview>(emptyOverview);
   readonly connection = new Source<Connection>({ state: 'reading' });
-  readonly #client: Client;
-  readonly #clock: Clock;
-  readonly #watches: 'everything' | 'approvals';
+  readonly #given: DeskDependencies;
   readonly #stopped = new AbortController();
   #looks: Disposable | undefined;
 
   /** Who reads events needs no more than the approvals. */
-  constructor(given: { client: Client; clock: Clock; watches: 'everything' | 'approvals' }) {
-    this.#client = given.client;
-    this.#clock = given.clock;
-    this.#watches = given.watches;
+  constructor(given: DeskDependencies) {
+    this.#given = given;
   }
 
   start(): void {
-    const all = this.#watches === 'everything';
+    const all = this.#given.watches === 'everything';
     void follow({
-      client: this.#client,
-      clock: this.#clock,
+      client: this.#given.client,
+      clock: this.#given.clock,
       scope: { kinds: all ? overviewKinds : ['approval.*'] },
       signal: this.#stopped.signal,
       begin: () => (all ? this.#listAll() : this.#listApprovals()),
       take: (events) => this.overview.change((overview) => events.reduce(withEvent, overview)),
       onConnection: (connection) => this.connection.set(connection),
     });
-    if (all) this.#looks = this.#clock.every(SERVER_MS, () => void this.#lookAtServer());
+    if (all) this.#looks = this.#given.clock.every(SERVER_MS, () => void this.#lookAtServer());
   }
 
   stop(): void {
@@ -64,7 +66,7 @@ export class Desk {
     body: { decision: 'accept' | 'decline'; reason: string | null },
   ): Promise<void> {
     try {
-      await this.#client.call(endpoints.decideApproval, {
+      await this.#given.client.call(endpoints.decideApproval, {
         params: { session_id, approval_id },
         body,
       });
@@ -76,15 +78,18 @@ export class Desk {
   /** Interrupts what a session is at. */
   async interrupt({ id: session_id, active_turn_id: turn_id }: Session): Promise<void> {
     if (turn_id === null) return;
-    await this.#client.call(endpoints.interruptTurn, { params: { session_id, turn_id }, body: {} });
+    await this.#given.client.call(endpoints.interruptTurn, {
+      params: { session_id, turn_id },
+      body: {},
+    });
   }
 
   async kill({ process_id }: Process): Promise<void> {
-    await this.#client.call(endpoints.killProcess, { params: { process_id }, body: {} });
+    await this.#given.client.call(endpoints.killProcess, { params: { process_id }, body: {} });
   }
 
   async #listApprovals(): Promise<number> {
-    const { value, headers } = await this.#client.ask(endpoints.listApprovals, {
+    const { value, headers } = await this.#given.client.ask(endpoints.listApprovals, {
       query: { limit: 500 },
     });
     this.overview.set({ ...emptyOverview, approvals: oldestFirst(value) });
@@ -92,7 +97,7 @@ export class Desk {
   }
 
   async #listAll(): Promise<number> {
-    const { seq, server, sessions, approvals, processes } = await listAll(this.#client);
+    const { seq, server, sessions, approvals, processes } = await listAll(this.#given.client);
     const listed: Overview = {
       ...emptyOverview,
       server,
@@ -114,10 +119,10 @@ export class Desk {
 
   async #whatItIsAt(session: Session, turn_id: string, seq: number): Promise<SessionNow> {
     const params = { session_id: session.id, turn_id };
-    const { accepted_at } = await this.#client.call(endpoints.getTurn, { params });
+    const { accepted_at } = await this.#given.client.call(endpoints.getTurn, { params });
     const kinds = ['message.*', 'tool.*'];
     const scope = { sessionId: session.id, kinds };
-    const last = await replayBefore(this.#client, scope, seq + 1, LAST_EVENTS);
+    const last = await replayBefore(this.#given.client, scope, seq + 1, LAST_EVENTS);
     const now = { ...emptyOverview, sessions: new Map([[session.id, idle(session)]]) };
     const known = last.reduce(withEvent, now).sessions.get(session.id);
     return { ...(known ?? idle(session)), since: accepted_at };
@@ -125,7 +130,7 @@ export class Desk {
 
   async #lookAtServer(): Promise<void> {
     try {
-      const server = await this.#client.call(endpoints.getDiagnostics, {});
+      const server = await this.#given.client.call(endpoints.getDiagnostics, {});
       this.overview.change((overview) => ({ ...overview, server }));
     } catch {
       // That it is away is told by the stream.

@@ -7,39 +7,41 @@ import type { SessionStore } from '../sessions/store.ts';
 import type { WorktreeStore } from './store.ts';
 import { assertThere, claimedBy } from './worktree.ts';
 
+interface ClaimsDependencies {
+  store: WorktreeStore;
+  sessions: SessionStore;
+  clock: Clock;
+}
+
 /** Who needs which worktree. Everything here runs inside a transaction of the caller. */
 export class Claims {
-  readonly #store: WorktreeStore;
-  readonly #sessions: SessionStore;
-  readonly #clock: Clock;
+  readonly #given: ClaimsDependencies;
 
-  constructor(given: { store: WorktreeStore; sessions: SessionStore; clock: Clock }) {
-    this.#store = given.store;
-    this.#sessions = given.sessions;
-    this.#clock = given.clock;
+  constructor(given: ClaimsDependencies) {
+    this.#given = given;
   }
 
   /** Claims a worktree for a session; a claim in the same role is given back. */
   make(worktreeId: string, sessionId: string, role?: Claim['claim_role']): Claim {
-    const worktree = this.#store.worktree(worktreeId);
-    const session = this.#sessions.session(sessionId);
+    const worktree = this.#given.store.worktree(worktreeId);
+    const session = this.#given.sessions.session(sessionId);
     assertOpen(session);
     assertThere(worktree);
-    const held = this.#store.claim(worktreeId, sessionId);
-    const now = this.#clock.now();
+    const held = this.#given.store.claim(worktreeId, sessionId);
+    const now = this.#given.clock.now();
     const claim = claimedBy(sessionId, role ?? 'consumer', { worktree, held, now });
     if (claim === held) return claim;
     const active: Worktree = { ...worktree, status: 'active', updated_at: now };
-    this.#store.moveClaim(active, claim, 'worktree.claimed');
+    this.#given.store.moveClaim(active, claim, 'worktree.claimed');
     this.#point(session, worktreeId);
     return claim;
   }
 
   /** Releases a claim; with its last one the worktree is retained. Throws `not_found` where there is none. */
   release(worktreeId: string, sessionId: string): { worktree: Worktree; claim: Claim } {
-    const worktree = this.#store.worktree(worktreeId);
-    const session = this.#sessions.session(sessionId);
-    const held = this.#store.claim(worktreeId, sessionId);
+    const worktree = this.#given.store.worktree(worktreeId);
+    const session = this.#given.sessions.session(sessionId);
+    const held = this.#given.store.claim(worktreeId, sessionId);
     if (!held || held.released_at !== null)
       throw new AppError('not_found', `session "${sessionId}" does not claim "${worktreeId}"`);
     const released = this.#release(worktree, held);
@@ -49,39 +51,39 @@ export class Claims {
 
   /** Releases all that a session claims that is being closed, or was; answers which worktrees that were. */
   releaseAllOf(sessionId: string): string[] {
-    const claims = this.#store.activeClaimsOf(sessionId);
+    const claims = this.#given.store.activeClaimsOf(sessionId);
     for (const claim of claims) {
-      const { worktree } = this.#release(this.#store.worktree(claim.worktree_id), claim);
-      if (worktree.status === 'retained') this.#store.move(worktree, 'worktree.retained');
+      const { worktree } = this.#release(this.#given.store.worktree(claim.worktree_id), claim);
+      if (worktree.status === 'retained') this.#given.store.move(worktree, 'worktree.retained');
     }
-    const session = this.#sessions.session(sessionId);
+    const session = this.#given.sessions.session(sessionId);
     // It is told of with the end of the session.
     if (session.worktree_id !== null)
-      this.#sessions.sessions.update({ ...session, worktree_id: null });
+      this.#given.sessions.sessions.update({ ...session, worktree_id: null });
     return claims.map(({ worktree_id }) => worktree_id);
   }
 
   #release(worktree: Worktree, held: Claim): { worktree: Worktree; claim: Claim } {
-    const now = this.#clock.now();
+    const now = this.#given.clock.now();
     const claim: Claim = { ...held, released_at: now };
-    const others = this.#store.activeClaimsOn(worktree.id).length - 1;
+    const others = this.#given.store.activeClaimsOn(worktree.id).length - 1;
     const isLast = others === 0 && worktree.status === 'active';
     const after: Worktree = {
       ...worktree,
       status: isLast ? 'retained' : worktree.status,
       updated_at: now,
     };
-    this.#store.moveClaim(after, claim, 'worktree.released');
+    this.#given.store.moveClaim(after, claim, 'worktree.released');
     return { worktree: after, claim };
   }
 
   #newestOf(sessionId: string): string | null {
-    const claims = this.#store.activeClaimsOf(sessionId);
+    const claims = this.#given.store.activeClaimsOf(sessionId);
     return claims.toSorted((a, b) => a.created_at - b.created_at).at(-1)?.worktree_id ?? null;
   }
 
   #point(session: Session, worktree_id: string | null): void {
-    const updated_at = this.#clock.now();
-    this.#sessions.updateSession({ ...session, worktree_id, updated_at }, 'session.updated');
+    const updated_at = this.#given.clock.now();
+    this.#given.sessions.updateSession({ ...session, worktree_id, updated_at }, 'session.updated');
   }
 }

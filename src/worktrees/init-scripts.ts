@@ -13,34 +13,26 @@ import type { Git } from './git.ts';
 import { findRepository, type Repository } from './repository.ts';
 import type { WorktreeStore } from './store.ts';
 
+interface InitScriptsDependencies {
+  db: Database;
+  git: Git;
+  sessions: SessionStore;
+  worktrees: WorktreeStore;
+  clock: Clock;
+  /** Where repositories have their init script. */
+  script: () => string;
+}
+
 /**
  * What repositories bring that can be run here, init scripts and filters, and which of it somebody has allowed: by its
  * content, for one repository each.
  */
 export class InitScripts {
-  readonly #db: Database;
-  readonly #git: Git;
-  readonly #sessions: SessionStore;
-  readonly #worktrees: WorktreeStore;
-  readonly #clock: Clock;
-  readonly #script: () => string;
+  readonly #given: InitScriptsDependencies;
   readonly #trusted: RecordTable<Trusted>;
 
-  constructor(given: {
-    db: Database;
-    git: Git;
-    sessions: SessionStore;
-    worktrees: WorktreeStore;
-    clock: Clock;
-    /** Where repositories have their init script. */
-    script: () => string;
-  }) {
-    this.#db = given.db;
-    this.#git = given.git;
-    this.#sessions = given.sessions;
-    this.#worktrees = given.worktrees;
-    this.#clock = given.clock;
-    this.#script = given.script;
+  constructor(given: InitScriptsDependencies) {
+    this.#given = given;
     this.#trusted = new RecordTable<Trusted>(given.db, 'worktree_trust', trustId);
   }
 
@@ -52,10 +44,14 @@ export class InitScripts {
     source_session_id: string;
     worktree_name: string;
   }): Promise<{ repo_root: string; sha256: string; text: string; trusted: boolean } | null> {
-    const session = await this.#db.read(() => this.#sessions.session(wanted.source_session_id));
-    const repository = await findRepository(this.#git, path.resolve(session.cwd));
+    const session = await this.#given.db.read(() =>
+      this.#given.sessions.session(wanted.source_session_id),
+    );
+    const repository = await findRepository(this.#given.git, path.resolve(session.cwd));
     const { root } = repository;
-    const named = await this.#db.read(() => this.#worktrees.named(root, wanted.worktree_name));
+    const named = await this.#given.db.read(() =>
+      this.#given.worktrees.named(root, wanted.worktree_name),
+    );
     if (named.some(({ status }) => status === 'active' || status === 'retained')) return null;
     const script = await this.scriptOf(repository);
     if (script === null) return null;
@@ -69,13 +65,13 @@ export class InitScripts {
 
   /** Allows content of a repository, from now on. `by` says who did; allowing it again changes nothing. */
   async allow(repo_root: string, sha256: string, by: string): Promise<void> {
-    await this.#allow({ repo_root, sha256, trusted_by: by, trusted_at: this.#clock.now() });
+    await this.#allow({ repo_root, sha256, trusted_by: by, trusted_at: this.#given.clock.now() });
   }
 
   /** The same for a repository that a person names. Throws `invalid` where it is none. */
   async trust(directory: string, sha256: string, by: string, keep: Keep): Promise<Trusted> {
     const { root: repo_root } = await this.#named(directory);
-    const trusted_at = this.#clock.now();
+    const trusted_at = this.#given.clock.now();
     return this.#allow({ repo_root, sha256, trusted_by: by, trusted_at }, keep);
   }
 
@@ -90,7 +86,7 @@ export class InitScripts {
       ({ root }) => root,
       () => path.resolve(directory),
     );
-    return this.#db.transact(() => {
+    return this.#given.db.transact(() => {
       const all = this.#trusted.where('repo_root = ?', repo_root);
       const withdrawn = all.filter((one) => sha256 === null || one.sha256 === sha256);
       if (withdrawn.length === 0 && sha256 !== null)
@@ -103,7 +99,7 @@ export class InitScripts {
   }
 
   list({ limit, cursor, repo_root }: QueryOf<typeof listTrusted>): Promise<RecordPage<Trusted>> {
-    return this.#db.read(() => this.#trusted.page({ repo_root }, limit, cursor));
+    return this.#given.db.read(() => this.#trusted.page({ repo_root }, limit, cursor));
   }
 
   /** All that a repository brings which can be run. Throws `invalid` where there is none in that directory. */
@@ -117,28 +113,30 @@ export class InitScripts {
       brings.push({ kind, name, sha256, text: content.toString(), trusted });
     };
     const script = await this.scriptOf(repository);
-    if (script !== null) await add('init_script', this.#script(), script.content);
-    const filters = filtersIn(await ownSettings(this.#git, repository, null));
+    if (script !== null) await add('init_script', this.#given.script(), script.content);
+    const filters = filtersIn(await ownSettings(this.#given.git, repository, null));
     if (filters.length > 0) await add('filters', 'git config', filtersText(filters));
     return { repo_root, brings };
   }
 
   /** The init script as it is committed in the main worktree. */
   scriptOf(repository: Repository): Promise<Script | null> {
-    return committedScript(this.#git, repository, this.#script());
+    return committedScript(this.#given.git, repository, this.#given.script());
   }
 
   /** Whether somebody has allowed this content for a repository. */
   isTrusted(repo_root: string, sha256: string): Promise<boolean> {
-    return this.#db.read(() => this.#trusted.get(trustId({ repo_root, sha256 })) !== undefined);
+    return this.#given.db.read(
+      () => this.#trusted.get(trustId({ repo_root, sha256 })) !== undefined,
+    );
   }
 
   #named(directory: string): Promise<Repository> {
-    return findRepository(this.#git, path.resolve(directory), { isNamed: true });
+    return findRepository(this.#given.git, path.resolve(directory), { isNamed: true });
   }
 
   #allow(trusted: Trusted, keep: Keep = keepNothing): Promise<Trusted> {
-    return this.#db.transact(() => {
+    return this.#given.db.transact(() => {
       const before = this.#trusted.get(trustId(trusted));
       if (!before) this.#trusted.insert(trusted);
       const answer = before ?? trusted;

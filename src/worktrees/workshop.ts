@@ -43,6 +43,15 @@ export interface Removed {
   diagnostics: string[];
 }
 
+interface WorkshopDependencies {
+  git: Git;
+  root: string;
+  scratch: string;
+  failpoint: Failpoint;
+  /** Whether somebody has allowed the commands of this digest for a repository. */
+  isTrusted: (repoRoot: string, sha256: string) => Promise<boolean>;
+}
+
 /**
  * What is done with files and git, without a row: every step of it may be the last before a crash, and be taken
  * again after it.
@@ -51,31 +60,19 @@ export class Workshop {
   readonly git: Git;
   /** Where all worktrees are. */
   readonly root: string;
-  /** Where only this server works. */
-  readonly #scratch: string;
-  readonly #failpoint: Failpoint;
-  readonly #isTrusted: (repoRoot: string, sha256: string) => Promise<boolean>;
+  readonly #given: WorkshopDependencies;
   /** What reads or moves the refs of a repository is done one after the other, by its directory of refs. */
   readonly #repositories = new OneAtATime();
   /** Files are written beside that, so many worktrees at once. */
   readonly #checkouts = new OneAtATime();
   #checkoutCount = 0;
 
-  constructor(given: {
-    git: Git;
-    root: string;
-    scratch: string;
-    failpoint: Failpoint;
-    /** Whether somebody has allowed the commands of this digest for a repository. */
-    isTrusted: (repoRoot: string, sha256: string) => Promise<boolean>;
-  }) {
+  constructor(given: WorkshopDependencies) {
     for (const directory of [given.root, given.scratch])
       fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
     this.git = given.git;
     this.root = fs.realpathSync(given.root);
-    this.#scratch = given.scratch;
-    this.#failpoint = given.failpoint;
-    this.#isTrusted = given.isTrusted;
+    this.#given = given;
   }
 
   /** Throws `conflict` where a place or a branch is taken, `invalid` where the branch can have no such name. */
@@ -140,7 +137,7 @@ export class Workshop {
   ): Promise<readonly Setting[]> {
     const filters = filtersIn(settings);
     if (filters.length === 0) return [];
-    const isTrusted = await this.#isTrusted(repository.root, sha256Of(filtersText(filters)));
+    const isTrusted = await this.#given.isTrusted(repository.root, sha256Of(filtersText(filters)));
     return isTrusted ? filters : [];
   }
 
@@ -177,7 +174,7 @@ export class Workshop {
     });
     try {
       if (registering !== null) throw registering.error;
-      this.#failpoint('worktree.added');
+      this.#given.failpoint('worktree.added');
       const adminDir = await adminDirectory(repository, worktree.path);
       if (adminDir === null) throw new AppError('conflict', `${worktree.path} was taken away`);
       await this.#beside(() => fill(adminDir));
@@ -206,7 +203,7 @@ export class Workshop {
 
   /** Runs what needs a directory of ours for a while. */
   async withScratch<T>({ id }: Worktree, work: (scratch: string) => Promise<T>): Promise<T> {
-    const scratch = await fs.promises.mkdtemp(path.join(this.#scratch, `${id}-`));
+    const scratch = await fs.promises.mkdtemp(path.join(this.#given.scratch, `${id}-`));
     try {
       return await work(scratch);
     } finally {
@@ -295,7 +292,7 @@ export class Workshop {
 
   async archive(worktree: Worktree, repository: Repository, snapshot: Snapshot): Promise<void> {
     await writeArchive(this.git, repository, worktree, snapshot);
-    this.#failpoint('worktree.archived');
+    this.#given.failpoint('worktree.archived');
   }
 
   /**
@@ -315,7 +312,7 @@ export class Workshop {
       await removeTree(done);
       fs.renameSync(worktree.path, aside);
     }
-    this.#failpoint('worktree.aside');
+    this.#given.failpoint('worktree.aside');
     let last = tip;
     if (!(await isThere(done))) {
       const snapshot = await this.#keepAll(worktree, repository, { aside, beside });
@@ -349,7 +346,7 @@ export class Workshop {
         `${done} could not be removed (${(error as Error).message}): the next start tries again`,
       ];
     } finally {
-      this.#failpoint('worktree.removed');
+      this.#given.failpoint('worktree.removed');
     }
   }
 
@@ -362,8 +359,8 @@ export class Workshop {
 
   /** Takes away what earlier runs were about to remove when they ended. */
   async sweep(): Promise<void> {
-    for (const name of fs.readdirSync(this.#scratch))
-      await removeTree(path.join(this.#scratch, name));
+    for (const name of fs.readdirSync(this.#given.scratch))
+      await removeTree(path.join(this.#given.scratch, name));
     for (const name of fs.readdirSync(this.#removed))
       if (name.endsWith('.archived')) await removeTree(path.join(this.#removed, name));
   }
