@@ -14,7 +14,7 @@ const RANK = 1;
 interface ExitNoticesDependencies {
   inbox: Inbox;
   store: ProcessStore;
-  sessions: SessionStore;
+  sessionStore: SessionStore;
 }
 
 /**
@@ -33,7 +33,7 @@ export class ExitNotices {
   keep(process: Process, tails: { stdout: string; stderr: string }): void {
     const { session_id, process_id: ref, notice } = process;
     if (session_id === null || notice !== 'pending') return;
-    if (this.#given.sessions.session(session_id).status === 'closed')
+    if (this.#given.sessionStore.session(session_id).status === 'closed')
       return this.#settle(ref, 'dropped');
     const text = noticeText(process, tails);
     this.#given.inbox.put({ session_id, owner: OWNER, ref, rank: RANK, text });

@@ -33,7 +33,7 @@ const PIECE_BYTES = 64 * 1024;
 interface ProcessServiceDependencies {
   db: Database;
   store: ProcessStore;
-  sessions: SessionStore;
+  sessionStore: SessionStore;
   runner: ProcessRunner;
   clock: Clock;
   ids: Ids;
@@ -108,7 +108,7 @@ export class ProcessService {
     cursor,
   }: QueryOf<typeof listProcesses>): Promise<RecordPage<Process>> {
     return this.#given.db.read(() => {
-      if (session_id !== undefined) this.#given.sessions.session(session_id);
+      if (session_id !== undefined) this.#given.sessionStore.session(session_id);
       const page = this.#given.store.processes.page({ session_id, status }, limit, cursor);
       return { ...page, records: page.records.map((process) => this.#given.runner.now(process)) };
     });
@@ -226,7 +226,7 @@ export class ProcessService {
   }
 
   #owner(id: string) {
-    const owner = this.#given.sessions.session(id);
+    const owner = this.#given.sessionStore.session(id);
     assertOpen(owner);
     return owner;
   }

@@ -30,7 +30,7 @@ export interface Recovered {
 interface RecoverOptions {
   db: Database;
   log: EventLog;
-  sessions: SessionStore;
+  sessionStore: SessionStore;
   processes: ProcessStore;
   /** What a process had printed: how much, and its end. */
   readPrinted: (processId: string) => Promise<Printed>;
@@ -51,7 +51,7 @@ interface RecoverOptions {
  * the records are put right, in one transaction with the events that tell of it.
  */
 export async function recover(given: RecoverOptions): Promise<Recovered> {
-  const { db, log, sessions: store, ledger, clock, logger } = given;
+  const { db, log, sessionStore: store, ledger, clock, logger } = given;
   const started_at = clock.now();
   const previous = await ledger.begin(given.durability);
   const orphans_killed = await ledger.sweep(logger);
@@ -141,7 +141,7 @@ class Repairs {
     code = 'runtime_restarted',
     message = 'the server died while an agent was at this turn',
   ): void {
-    const { log, sessions: store, clock } = this.#given;
+    const { log, sessionStore: store, clock } = this.#given;
     const outcome = { status: 'failed' as const, error: { code, message } };
     const { ended, cancelled } = endTurnInRows(turn, outcome, { store, log, clock });
     this.#given.inbox.turnEnded(ended);
@@ -150,7 +150,7 @@ class Repairs {
 
   /** The interface: a waiting state with no live owner fails, turn and session. */
   orphan(turn: Turn): void {
-    const { sessions: store, inbox, clock } = this.#given;
+    const { sessionStore: store, inbox, clock } = this.#given;
     const message = 'the turn waited for an approval that nobody can give any more';
     this.end(turn, 'approval_orphaned', message);
     const failure = { code: 'approval_orphaned', message };
@@ -162,7 +162,7 @@ class Repairs {
 
   /** Keeps a turn without its agent: what the agent was saying is closed, and the next one takes it from there. */
   detach(turn: Turn): void {
-    const { log, sessions: store, clock } = this.#given;
+    const { log, sessionStore: store, clock } = this.#given;
     closeStoredItems(store.openItems(turn.turn_id), 'interrupted', { log, store, clock });
     store.turns.update({ ...turn, provider_turn_ref: null });
   }

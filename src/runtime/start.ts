@@ -191,7 +191,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const processStore = new ProcessStore({ db, log });
   const inbox = new Inbox({
     db,
-    sessions: sessionStore,
+    sessionStore,
     clock,
     ids,
     logger,
@@ -199,9 +199,9 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     requestInterrupt: (turn) => runner.requestInterrupt(turn),
     interrupt: (turn) => runner.interrupt(turn),
   });
-  const notices = new ExitNotices({ inbox, store: processStore, sessions: sessionStore });
+  const notices = new ExitNotices({ inbox, store: processStore, sessionStore });
   const teamStore = new TeamStore({ db, log });
-  const dispatcher = new Dispatcher({ store: teamStore, sessions: sessionStore, inbox, clock });
+  const dispatcher = new Dispatcher({ store: teamStore, sessionStore, inbox, clock });
 
   const marker = newSecret();
   const keeper = new Keeper({ marker, log: logger });
@@ -218,13 +218,13 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   );
 
   const worktreeStore = new WorktreeStore({ db, log });
-  const claims = new Claims({ store: worktreeStore, sessions: sessionStore, clock });
+  const claims = new Claims({ store: worktreeStore, sessionStore, clock });
   const endingGit = new AbortController();
   const git = new Git({ marker, signal: endingGit.signal });
   const initScripts = new InitScripts({
     db,
     git,
-    sessions: sessionStore,
+    sessionStore,
     worktrees: worktreeStore,
     clock,
     script: () => live.now.worktrees.init_script_path,
@@ -244,12 +244,12 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const recovered = await recover({
     db,
     log,
-    sessions: sessionStore,
+    sessionStore,
     processes: processStore,
     worktrees: new WorktreeMender({
       store: worktreeStore,
       claims,
-      sessions: sessionStore,
+      sessionStore,
       workshop,
       clock,
       logger,
@@ -366,7 +366,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const processes = new ProcessService({
     db,
     store: processStore,
-    sessions: sessionStore,
+    sessionStore,
     runner: processRunner,
     clock,
     ids,
@@ -377,7 +377,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     db,
     store: worktreeStore,
     claims,
-    sessions: sessionStore,
+    sessionStore,
     processes: processStore,
     workshop,
     supervisor,
@@ -393,8 +393,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const teams = new TeamService({
     db,
     store: teamStore,
-    sessions: sessionStore,
-    sessionService: sessions,
+    sessionStore,
+    sessions,
     worktrees: worktreeStore,
     dispatcher,
     clock,
@@ -413,7 +413,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const messages = new MessageService({
     db,
     store: teamStore,
-    sessions: sessionStore,
+    sessionStore,
     dispatcher,
     broadcasts,
     blobs,
@@ -429,8 +429,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const spawns = new SpawnService({
     db,
     store: teamStore,
-    sessions: sessionStore,
-    sessionService: sessions,
+    sessionStore,
+    sessions,
     messages,
     worktrees,
     worktreeStore,
@@ -445,7 +445,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const views = new TeamViews({
     db,
     store: teamStore,
-    sessions: sessionStore,
+    sessionStore,
     worktrees: worktreeStore,
     clock,
   });
@@ -460,7 +460,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   });
   const gateway = new ToolGateway({
     db,
-    sessions: sessionStore,
+    sessionStore,
     toolkits: [
       processToolkit({ processes, gatekeeper }),
       teamToolkit({ ...teamwork, clock, gatekeeper, gate, settings: () => live.now.teams }),

@@ -33,7 +33,7 @@ export interface InboxOwner {
 
 interface Dependencies {
   db: Database;
-  sessions: SessionStore;
+  sessionStore: SessionStore;
   clock: Clock;
   ids: Ids;
   logger: Logger;
@@ -82,7 +82,7 @@ export class Inbox {
 
   /** Whether something for the session would be its turn at once. */
   isFree(sessionId: string): boolean {
-    const session = this.#given.sessions.sessions.get(sessionId);
+    const session = this.#given.sessionStore.sessions.get(sessionId);
     return session?.status === 'ready' && !this.isPaused(sessionId);
   }
 
@@ -94,7 +94,7 @@ export class Inbox {
 
   /** What waits for a session becomes its turn, if it is idle and nothing says to leave it alone. */
   look(sessionId: string): void {
-    const { db, sessions, clock, ids, start } = this.#given;
+    const { db, sessionStore, clock, ids, start } = this.#given;
     if (!this.#isOpen || !this.isFree(sessionId)) return;
     const entries = this.#next(sessionId);
     const [first] = entries;
@@ -106,7 +106,10 @@ export class Inbox {
       input: entries.flatMap(({ input }) => input),
       accepted_at: clock.now(),
     });
-    sessions.acceptTurn(beginTurn(sessions.session(sessionId), turn, turn.accepted_at), turn);
+    sessionStore.acceptTurn(
+      beginTurn(sessionStore.session(sessionId), turn, turn.accepted_at),
+      turn,
+    );
     for (const { entry } of entries) {
       this.#store.assign(entry, turn.turn_id);
       this.#ownerOf(entry).injecting(entry.ref, turn);
@@ -178,10 +181,10 @@ export class Inbox {
     if (!this.#isOpen || !this.#store.wantsInterrupt(sessionId)) return;
     const turn = this.#activeTurn(sessionId);
     if (!turn || turn.interrupt_requested_at !== null) return;
-    const { sessions } = this.#given;
+    const { sessionStore } = this.#given;
     const isHeld =
-      sessions.pendingApprovals(turn.turn_id).length > 0 ||
-      sessions.openItems(turn.turn_id).some(({ kind }) => kind === 'tool');
+      sessionStore.pendingApprovals(turn.turn_id).length > 0 ||
+      sessionStore.openItems(turn.turn_id).some(({ kind }) => kind === 'tool');
     if (!isHeld) this.#interrupt(turn);
   }
 
@@ -204,9 +207,9 @@ export class Inbox {
   }
 
   #activeTurn(sessionId: string): Turn | undefined {
-    const { sessions } = this.#given;
-    const active = sessions.sessions.get(sessionId)?.active_turn_id;
-    return active ? sessions.turns.get(active) : undefined;
+    const { sessionStore } = this.#given;
+    const active = sessionStore.sessions.get(sessionId)?.active_turn_id;
+    return active ? sessionStore.turns.get(active) : undefined;
   }
 
   #interrupt(turn: Turn): void {

@@ -22,7 +22,7 @@ const ranks: Record<Message['priority'], number> = { high: 0, normal: 1, low: 2 
 
 interface DispatcherDependencies {
   store: TeamStore;
-  sessions: SessionStore;
+  sessionStore: SessionStore;
   inbox: Inbox;
   clock: Clock;
 }
@@ -152,7 +152,7 @@ export class Dispatcher {
 
   #obstacle({ team_id, recipient_agent_id: recipient }: Delivery): Failure | null {
     if (this.#given.store.member(team_id, recipient))
-      return unreachable(this.#given.sessions.session(recipient));
+      return unreachable(this.#given.sessionStore.session(recipient));
     return recipientLeft(recipient);
   }
 

@@ -50,7 +50,7 @@ export interface Saying {
 interface MessageServiceDependencies {
   db: Database;
   store: TeamStore;
-  sessions: SessionStore;
+  sessionStore: SessionStore;
   dispatcher: Dispatcher;
   broadcasts: Broadcasts;
   blobs: Blobs;
@@ -173,7 +173,7 @@ export class MessageService {
   ): Promise<Saying> {
     const said = Array.isArray(given) ? given : [given];
     const kept = await this.#given.blobs.keep([...said, ...shown], () =>
-      this.#given.db.read(() => this.#given.sessions.session(sender).cwd),
+      this.#given.db.read(() => this.#given.sessionStore.session(sender).cwd),
     );
     const input = kept.slice(0, said.length);
     const images = kept.slice(said.length) as StoredImage[];
@@ -251,7 +251,7 @@ export class MessageService {
     const { reply_to_message_id: reply } = draft;
     if (reply !== undefined && reply !== null) this.#given.store.message(teamId, reply);
     if (hasImages(draft))
-      this.assertTakeImages(recipients.map((id) => this.#given.sessions.session(id)));
+      this.assertTakeImages(recipients.map((id) => this.#given.sessionStore.session(id)));
     return { team, recipients };
   }
 

@@ -26,8 +26,8 @@ import { BY_API, memberIn, withoutMember } from './team.ts';
 interface TeamServiceDependencies {
   db: Database;
   store: TeamStore;
-  sessions: SessionStore;
-  sessionService: SessionService;
+  sessionStore: SessionStore;
+  sessions: SessionService;
   worktrees: WorktreeStore;
   dispatcher: Dispatcher;
   clock: Clock;
@@ -52,7 +52,7 @@ export class TeamService {
     return this.#given.db.transact(() => {
       const now = this.#given.clock.now();
       const agents = [...new Set([lead_agent_id, ...(member_agent_ids ?? [])])];
-      for (const id of agents) assertNotClosed(this.#given.sessions.session(id));
+      for (const id of agents) assertNotClosed(this.#given.sessionStore.session(id));
       const team: Team = {
         id: this.#given.ids.next('team'),
         name,
@@ -95,8 +95,8 @@ export class TeamService {
   ): Promise<TeamWithMembers> {
     return this.#given.db.transact(() => {
       const team = this.#given.store.openTeam(id);
-      assertNotClosed(this.#given.sessions.session(body.agent_id));
-      if (body.added_by) this.#given.sessions.session(body.added_by);
+      assertNotClosed(this.#given.sessionStore.session(body.agent_id));
+      if (body.added_by) this.#given.sessionStore.session(body.added_by);
       if (body.worktree_id) this.#given.worktrees.worktree(body.worktree_id);
       this.#join(team, body);
       return this.#answer(id, keep);
@@ -122,7 +122,7 @@ export class TeamService {
     return this.#given.db.transact(() => {
       const team = this.#given.store.openTeam(id);
       memberIn(this.#given.store.members(id), team, agentId);
-      assertNotClosed(this.#given.sessions.session(agentId));
+      assertNotClosed(this.#given.sessionStore.session(agentId));
       if (team.lead_agent_id !== agentId) {
         const updated_at = this.#given.clock.now();
         const led: Team = { ...team, lead_agent_id: agentId, updated_at };
@@ -139,7 +139,7 @@ export class TeamService {
   ): Promise<ResponseOf<typeof interruptTeam>> {
     const answer = { interrupted_session_ids: [] as string[], skipped_session_ids: [] as string[] };
     let agents: string[] = [];
-    await this.#given.sessionService.interruptAll(
+    await this.#given.sessions.interruptAll(
       () => (agents = this.agentsOf(this.#given.store.openTeam(id).id)),
       (interrupted) => {
         answer.interrupted_session_ids = interrupted;

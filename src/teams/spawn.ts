@@ -52,8 +52,8 @@ export interface ModelPreset {
 interface SpawnServiceDependencies {
   db: Database;
   store: TeamStore;
-  sessions: SessionStore;
-  sessionService: SessionService;
+  sessionStore: SessionStore;
+  sessions: SessionService;
   messages: MessageService;
   worktrees: WorktreeService;
   worktreeStore: WorktreeStore;
@@ -107,7 +107,7 @@ export class SpawnService {
     };
     const { team, source } = await this.#given.db.read(() => this.#check(spawn));
     const draft = () =>
-      this.#given.sessionService.draft(sessionFor(wanted, source, spawner, this.#given.presets()));
+      this.#given.sessions.draft(sessionFor(wanted, source, spawner, this.#given.presets()));
     const image_paths = wanted.image_paths ?? [];
     if (image_paths.length > 0) this.#given.messages.assertTakeImages([draft()]);
     else draft();
@@ -191,7 +191,7 @@ export class SpawnService {
     const { team, source } = this.#check(spawn);
     const { id } = given.session;
     const cwd = worktree ? workingDirectory(worktree.path) : given.session.cwd;
-    this.#given.sessions.createSession({ ...given.session, cwd });
+    this.#given.sessionStore.createSession({ ...given.session, cwd });
     if (spawn.by_agent) this.#given.store.noteSpawned(id, source.id);
     if (worktree) this.#given.claims.make(worktree.id, id, created ? 'owner' : 'consumer');
     const member: Member = {
@@ -215,7 +215,7 @@ export class SpawnService {
     return {
       operation_id: spawn.id,
       team,
-      session: this.#given.sessions.session(id),
+      session: this.#given.sessionStore.session(id),
       member,
       worktree: worktree && this.#given.worktreeStore.worktree(worktree.id),
       onboarding: { message_id: message.id, delivery_ids: deliveries.map((one) => one.id) },
@@ -264,7 +264,7 @@ export class SpawnService {
     source: Session;
   } {
     const team = this.#given.store.openTeam(team_id);
-    const source = this.#given.sessions.session(sourceId);
+    const source = this.#given.sessionStore.session(sourceId);
     memberIn(this.#given.store.members(team_id), team, sourceId);
     assertOpen(source);
     if (by_agent) this.#assertPlaceInFamily(sourceId, id);

@@ -46,7 +46,7 @@ export interface TeamPart {
 interface TeamViewsDependencies {
   db: Database;
   store: TeamStore;
-  sessions: SessionStore;
+  sessionStore: SessionStore;
   worktrees: WorktreeStore;
   clock: Clock;
 }
@@ -185,7 +185,7 @@ export class TeamViews {
 
   #row(member: Member, said: Map<string, Message>): MemberRow {
     const { team_id, agent_id } = member;
-    const session = this.#given.sessions.session(agent_id);
+    const session = this.#given.sessionStore.session(agent_id);
     const worktreeId = member.worktree_id ?? session.worktree_id;
     return {
       ...member,
@@ -193,7 +193,7 @@ export class TeamViews {
       worktree: worktreeId === null ? null : this.#given.worktrees.worktree(worktreeId),
       last_message: this.#lastMessage(member, said),
       context_window_remaining_percentage: contextRemaining(
-        this.#given.sessions.newestWithContext(agent_id),
+        this.#given.sessionStore.newestWithContext(agent_id),
       ),
       pending_deliveries: this.#given.store.waitingCount(team_id, agent_id),
     };

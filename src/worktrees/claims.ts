@@ -9,7 +9,7 @@ import { assertThere, claimedBy } from './worktree.ts';
 
 interface ClaimsDependencies {
   store: WorktreeStore;
-  sessions: SessionStore;
+  sessionStore: SessionStore;
   clock: Clock;
 }
 
@@ -24,7 +24,7 @@ export class Claims {
   /** Claims a worktree for a session; a claim in the same role is given back. */
   make(worktreeId: string, sessionId: string, role?: Claim['claim_role']): Claim {
     const worktree = this.#given.store.worktree(worktreeId);
-    const session = this.#given.sessions.session(sessionId);
+    const session = this.#given.sessionStore.session(sessionId);
     assertOpen(session);
     assertThere(worktree);
     const held = this.#given.store.claim(worktreeId, sessionId);
@@ -40,7 +40,7 @@ export class Claims {
   /** Releases a claim; with its last one the worktree is retained. Throws `not_found` where there is none. */
   release(worktreeId: string, sessionId: string): { worktree: Worktree; claim: Claim } {
     const worktree = this.#given.store.worktree(worktreeId);
-    const session = this.#given.sessions.session(sessionId);
+    const session = this.#given.sessionStore.session(sessionId);
     const held = this.#given.store.claim(worktreeId, sessionId);
     if (!held || held.released_at !== null)
       throw new AppError('not_found', `session "${sessionId}" does not claim "${worktreeId}"`);
@@ -56,10 +56,10 @@ export class Claims {
       const { worktree } = this.#release(this.#given.store.worktree(claim.worktree_id), claim);
       if (worktree.status === 'retained') this.#given.store.move(worktree, 'worktree.retained');
     }
-    const session = this.#given.sessions.session(sessionId);
+    const session = this.#given.sessionStore.session(sessionId);
     // It is told of with the end of the session.
     if (session.worktree_id !== null)
-      this.#given.sessions.sessions.update({ ...session, worktree_id: null });
+      this.#given.sessionStore.sessions.update({ ...session, worktree_id: null });
     return claims.map(({ worktree_id }) => worktree_id);
   }
 
@@ -84,6 +84,9 @@ export class Claims {
 
   #point(session: Session, worktree_id: string | null): void {
     const updated_at = this.#given.clock.now();
-    this.#given.sessions.updateSession({ ...session, worktree_id, updated_at }, 'session.updated');
+    this.#given.sessionStore.updateSession(
+      { ...session, worktree_id, updated_at },
+      'session.updated',
+    );
   }
 }

@@ -16,7 +16,7 @@ import type { WorktreeStore } from './store.ts';
 interface InitScriptsDependencies {
   db: Database;
   git: Git;
-  sessions: SessionStore;
+  sessionStore: SessionStore;
   worktrees: WorktreeStore;
   clock: Clock;
   /** Where repositories have their init script. */
@@ -45,7 +45,7 @@ export class InitScripts {
     worktree_name: string;
   }): Promise<{ repo_root: string; sha256: string; text: string; trusted: boolean } | null> {
     const session = await this.#given.db.read(() =>
-      this.#given.sessions.session(wanted.source_session_id),
+      this.#given.sessionStore.session(wanted.source_session_id),
     );
     const repository = await findRepository(this.#given.git, path.resolve(session.cwd));
     const { root } = repository;

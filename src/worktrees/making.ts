@@ -22,7 +22,7 @@ import { newWorktree, noScript, renamed, type Wanted } from './worktree.ts';
 export interface MakingDependencies {
   db: Database;
   store: WorktreeStore;
-  sessions: SessionStore;
+  sessionStore: SessionStore;
   workshop: Workshop;
   supervisor: Supervisor;
   initScripts: InitScripts;
@@ -77,7 +77,7 @@ export class Making {
       await workshop.add(planned, repository);
       const init_script = await this.#initialise(planned, repository, wanted);
       return db.transact(() => {
-        assertOpen(this.#given.sessions.session(wanted.source_session_id));
+        assertOpen(this.#given.sessionStore.session(wanted.source_session_id));
         const made: Worktree = { ...planned, init_script };
         store.create(made);
         this.#forgetOperation(planned);

@@ -11,7 +11,7 @@ import type { Workshop } from './workshop.ts';
 interface WorktreeMenderDependencies {
   store: WorktreeStore;
   claims: Claims;
-  sessions: SessionStore;
+  sessionStore: SessionStore;
   workshop: Workshop;
   clock: Clock;
   logger: Logger;
@@ -54,7 +54,7 @@ export class WorktreeMender {
   reconcile(): { claims_released: string[]; worktrees_missing: string[] } {
     const claims_released = this.#given.store
       .claimants()
-      .filter((id) => this.#given.sessions.session(id).status === 'closed')
+      .filter((id) => this.#given.sessionStore.session(id).status === 'closed')
       .flatMap((id) => this.#given.claims.releaseAllOf(id));
     const missing = this.#given.store.present().filter(({ path }) => !fs.existsSync(path));
     for (const worktree of missing)

@@ -17,7 +17,7 @@ interface Dependencies {
   db: Database;
   store: WorktreeStore;
   claims: Claims;
-  sessions: SessionStore;
+  sessionStore: SessionStore;
   processes: ProcessStore;
   workshop: Workshop;
   clock: Clock;
@@ -212,10 +212,10 @@ export class Removal {
 
   /** Who needs a worktree, in words: whoever claims it, and whoever works in it. */
   #usersOf({ id, path: place }: Worktree): string[] {
-    const { store, sessions, processes } = this.#given;
+    const { store, sessionStore, processes } = this.#given;
     return [
       ...store.activeClaimsOn(id).map(({ session_id }) => `session ${session_id} claims it`),
-      ...sessions.openIn(place).map((one) => `session ${one.id} works in it`),
+      ...sessionStore.openIn(place).map((one) => `session ${one.id} works in it`),
       ...processes.unfinishedIn(place).map((one) => `process ${one.process_id} works in it`),
     ];
   }

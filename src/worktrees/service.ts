@@ -231,9 +231,9 @@ export class WorktreeService {
     wanted: Wanted,
     work: (repository: Repository, directory: string) => Promise<T>,
   ): Promise<T> {
-    const { db, sessions, workshop, assertRoom } = this.#given;
+    const { db, sessionStore, workshop, assertRoom } = this.#given;
     assertRoom();
-    const session = await db.read(() => sessions.session(wanted.source_session_id));
+    const session = await db.read(() => sessionStore.session(wanted.source_session_id));
     assertOpen(session);
     const directory = path.resolve(session.cwd, wanted.repo_root ?? '.');
     const isNamed = (wanted.repo_root ?? null) !== null;
