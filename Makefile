@@ -41,6 +41,10 @@ check: install ## Types, lint (with the import map), format, unused code
 	oxfmt --check
 	knip
 
+.PHONY: sizes
+sizes: install ## Report the sizes of files and functions, and cycles; fails over a limit
+	node scripts/sizes.mjs
+
 .PHONY: test
 test: install ## All tests that need nothing but this machine
 	vitest run
