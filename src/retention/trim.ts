@@ -1,6 +1,7 @@
 import { settlingKinds } from '../api/events.ts';
 import type { Database } from '../store/database.ts';
-import type { SqlValue, Statement } from '../store/statement.ts';
+import type { SqlValue } from '../store/raw-statement.ts';
+import type { Statement } from '../store/statement.ts';
 
 type Ids = [
   session_id: string | null,

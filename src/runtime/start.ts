@@ -62,7 +62,6 @@ import { Backups } from '../store/backup.ts';
 import { Database } from '../store/database.ts';
 import type { FileSystem } from '../store/host-files.ts';
 import { lockDirectory } from '../store/lock.ts';
-import { readEpoch } from '../store/migrate.ts';
 import { Dispatcher } from '../teams/dispatcher.ts';
 import { Broadcasts } from '../teams/broadcasts.ts';
 import { MessageService } from '../teams/messages.ts';
@@ -485,7 +484,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     self: {
       version,
       commit,
-      epoch: readEpoch(db),
+      epoch: db.epoch,
       openApi: () => Buffer.from(readAsset('openapi.yaml')).toString('utf8'),
       health,
       recovery: () => recovered.summary,
@@ -684,7 +683,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       providers: providers.diagnostics((id) => pool.count(id)),
       storage: {
         ...usage.figures(),
-        checkpoints: db.stats.checkpoints,
+        checkpoints: db.checkpoints,
         group_size: spreadOf(db.stats.groupSize),
         sync_us: spreadOf(db.stats.syncMicroseconds),
       },
@@ -720,7 +719,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       streams: feed.stats(),
       syncMicroseconds: db.stats.syncMicroseconds,
       groupSize: db.stats.groupSize,
-      checkpoints: db.stats.checkpoints,
+      checkpoints: db.checkpoints,
       walBytes: db.walBytes,
       databaseBytes: usage.figures().database_bytes,
       loopDelayMicroseconds: loop.delayMicroseconds(),

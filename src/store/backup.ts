@@ -2,15 +2,10 @@ import { readdirSync, rmSync } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
-import {
-  asStorageError,
-  type Database,
-  DATABASE_FILE,
-  openHandle,
-  type SqlTools,
-  sqlTools,
-} from './database.ts';
+import { DATABASE_FILE, openHandle, type SqlTools, sqlTools } from './connection.ts';
+import type { Database } from './database.ts';
 import { loadHostedSqlite } from './host-files.ts';
+import { asStorageError } from './storage-error.ts';
 
 /** A store in one file. The file has no name any more: it is gone when `file` is closed, or the process dies. */
 export interface Backup {

@@ -2,10 +2,10 @@ import nodeFs from 'node:fs';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
 import { checksum } from './checksum.ts';
-import { openHandle, type SqlTools, sqlTools } from './database.ts';
+import { openHandle, type SqlTools, sqlTools } from './connection.ts';
 import { type FileSystem, type HostedSqlite, loadHostedSqlite } from './host-files.ts';
 import { assertKnownFormat } from './migrate.ts';
-import { SqliteError, type SqlValue, Statement } from './statement.ts';
+import { RawStatement, SqliteError, type SqlValue } from './raw-statement.ts';
 
 /** One thing that is wrong. */
 export interface Damage {
@@ -229,8 +229,8 @@ class Check {
     }
   }
 
-  #prepare<Row extends readonly SqlValue[]>(sql: string): Statement<Row> {
-    return new Statement<Row>(this.#host, this.#handle, sql, () => undefined);
+  #prepare<Row extends readonly SqlValue[]>(sql: string): RawStatement<Row> {
+    return new RawStatement<Row>(this.#host, this.#handle, sql, () => undefined);
   }
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
 import type { Database } from './database.ts';
 import type { Statement } from './statement.ts';
+import type { Reader, Writer } from './transaction.ts';
 import { AppError } from '../errors.ts';
 
 const KEPT_MS = 24 * 60 * 60 * 1000;
@@ -13,7 +14,7 @@ export interface KeyedRequest {
 }
 
 /** Keeps the answer of a keyed request in the transaction that makes its effect; does nothing for others. */
-export type Keep = (answer: unknown) => void;
+export type Keep = (tx: Writer, answer: unknown) => void;
 
 /** What a repeated request gets: the first one's answer. */
 export interface KeptAnswer {
@@ -64,14 +65,14 @@ export class KeptAnswers {
     const done = Promise.withResolvers<void>();
     this.#underWay.set(request.key, done.promise);
     try {
-      const kept = await this.#db.read(() => this.#find(request));
+      const kept = await this.#db.read((rx) => this.#find(rx, request));
       if (kept) return { kept };
       if (cutOff) await this.#keep(request, cutOff);
       let isKept = false;
       const value = await this.#orKeepRefusal(request, refusalOf, () =>
-        work((answer) => {
+        work((tx, answer) => {
           isKept = true;
-          this.#store(request, { status, text: JSON.stringify(answer) });
+          this.#store(tx, request, { status, text: JSON.stringify(answer) });
         }),
       );
       if (!isKept) await this.#keep(request, { status, text: JSON.stringify(value) });
@@ -97,16 +98,16 @@ export class KeptAnswers {
   }
 
   async #keep(request: KeyedRequest, answer: KeptAnswer): Promise<void> {
-    await this.#db.transact(() => this.#store(request, answer));
+    await this.#db.transact((tx) => this.#store(tx, request, answer));
   }
 
   /** Forgets what is older than a day, some at a time; answers whether there may be more. */
   trim(): Promise<boolean> {
-    return this.#db.transact(() => this.#trim.run(this.#clock.now() - KEPT_MS) === 100);
+    return this.#db.transact((tx) => this.#trim.run(tx, this.#clock.now() - KEPT_MS) === 100);
   }
 
-  #find({ key, fingerprint }: KeyedRequest): KeptAnswer | null {
-    const row = this.#get.get(key);
+  #find(rx: Reader, { key, fingerprint }: KeyedRequest): KeptAnswer | null {
+    const row = this.#get.get(rx, key);
     if (!row || row[3] < this.#clock.now() - KEPT_MS) return null;
     if (row[0] === fingerprint) return { status: row[1], text: row[2] };
     throw new AppError(
@@ -115,8 +116,8 @@ export class KeptAnswers {
     );
   }
 
-  #store({ key, fingerprint }: KeyedRequest, { status, text }: KeptAnswer): void {
-    this.#put.run(key, fingerprint, status, text, this.#clock.now());
+  #store(tx: Writer, { key, fingerprint }: KeyedRequest, { status, text }: KeptAnswer): void {
+    this.#put.run(tx, key, fingerprint, status, text, this.#clock.now());
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Database } from './database.ts';
+import type { Writer } from './transaction.ts';
 
 /** What could not be stored is tried again this often. */
 const STORE_AGAIN_MS = 1000;
@@ -13,7 +14,7 @@ export async function persist(
   given: { db: Database; clock: Clock; logger: Logger },
   signal: AbortSignal,
   what: object,
-  move: () => void,
+  move: (tx: Writer) => void,
 ): Promise<boolean> {
   const { db, clock, logger } = given;
   for (;;) {
