@@ -2,7 +2,7 @@ import type { RawStatement, SqlValue } from './raw-statement.ts';
 import { assertReader, assertWriter, type Reader, type Writer } from './transaction.ts';
 
 /** What SQL that changes nothing begins with. */
-const READS = /^\s*(SELECT|WITH|PRAGMA \w+\s*$)/i;
+const READS = /^\s*(SELECT|WITH|EXPLAIN|PRAGMA (?!incremental_vacuum))/i;
 
 /**
  * A prepared statement under the transaction law: it changes rows with the {@link Writer} of a transaction that runs,
