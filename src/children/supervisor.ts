@@ -3,6 +3,7 @@ import { type Readable, Writable } from 'node:stream';
 import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Writer } from '../store/transaction.ts';
 import { groupRuns, type Identity, identify, isAlive, membersOf, signal } from './identity.ts';
 import type { Keeper } from './keeper.ts';
 import type { Ledger } from './ledger.ts';
@@ -81,7 +82,7 @@ export class Supervisor {
     /** `none`: it reads the end of the file at once. */
     stdin?: 'pipe' | 'none';
     /** Runs in the transaction that registers it, before its command does. */
-    onRegister?: (pid: number) => void;
+    onRegister?: (tx: Writer, pid: number) => void;
   }): Promise<Child> {
     const stdin = given.stdin === 'none' ? 'ignore' : 'pipe';
     const subprocess = execa('/bin/sh', ['-c', GATE, 'cadre', given.command, ...given.args], {

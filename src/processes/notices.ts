@@ -3,6 +3,7 @@ import { frame, withoutFrames } from '../lib/frame.ts';
 import type { Inbox, InboxOwner } from '../sessions/inbox.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { ProcessStore } from './store.ts';
+import type { Writer } from '../store/transaction.ts';
 
 /** The end of what a process printed that its owner is told, of each stream. */
 export const NOTICE_TAIL = { lines: 40, bytes: 4096 };
@@ -30,37 +31,37 @@ export class ExitNotices {
   }
 
   /** Keeps what the owner of a process wants to know until its turn comes. Inside the transaction of its end. */
-  keep(process: Process, tails: { stdout: string; stderr: string }): void {
+  keep(tx: Writer, process: Process, tails: { stdout: string; stderr: string }): void {
     const { session_id, process_id: ref, notice } = process;
     if (session_id === null || notice !== 'pending') return;
-    if (this.#given.sessionStore.session(session_id).status === 'closed')
-      return this.#settle(ref, 'dropped');
+    if (this.#given.sessionStore.session(tx, session_id).status === 'closed')
+      return this.#settle(tx, ref, 'dropped');
     const text = noticeText(process, tails);
-    this.#given.inbox.put({ session_id, owner: OWNER, ref, rank: RANK, text });
-    this.#given.inbox.look(session_id);
+    this.#given.inbox.put(tx, { session_id, owner: OWNER, ref, rank: RANK, text });
+    this.#given.inbox.look(tx, session_id);
   }
 
   #answers(): InboxOwner {
     return {
-      words: ({ text }) => ({
+      words: (_tx, { text }) => ({
         source: 'process_exit',
         input: [{ type: 'text', text: text ?? '' }],
       }),
       injecting: () => undefined,
-      injected: (ref) => this.#settle(ref, 'delivered'),
+      injected: (tx, ref) => this.#settle(tx, ref, 'delivered'),
       deferred: () => true,
       over: () => undefined,
-      unreachable: (ref, { status }) => {
+      unreachable: (tx, ref, { status }) => {
         // One that has failed may be resumed.
-        if (status === 'closed') this.#settle(ref, 'dropped');
+        if (status === 'closed') this.#settle(tx, ref, 'dropped');
         return status !== 'closed';
       },
     };
   }
 
-  #settle(processId: string, notice: 'delivered' | 'dropped'): void {
-    const process = this.#given.store.processes.get(processId);
-    if (process) this.#given.store.processes.update({ ...process, notice });
+  #settle(tx: Writer, processId: string, notice: 'delivered' | 'dropped'): void {
+    const process = this.#given.store.processes.get(tx, processId);
+    if (process) this.#given.store.processes.update(tx, { ...process, notice });
   }
 }
 

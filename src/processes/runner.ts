@@ -7,6 +7,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Database } from '../store/database.ts';
 import { persist } from '../store/persist.ts';
+import type { Writer } from '../store/transaction.ts';
 import { whyNotStarted } from './command.ts';
 import { processEnvironment } from '../children/process-environment.ts';
 import { ProcessOutput, type StreamName } from './output.ts';
@@ -119,9 +120,14 @@ export class ProcessRunner {
     return [...this.#running].filter((one) => ownerOf(one) === owner).length;
   }
 
-  /** Runs a process that is stored as queued, as soon as there is a place for it. */
-  start(process: Process): void {
-    // The next start tells that it never ran.
+  /** Stores a process as queued; once that is on disk, it runs as soon as there is a place for it. */
+  accept(tx: Writer, process: Process): void {
+    this.#given.store.create(tx, process);
+    tx.whenDurable(() => this.#enqueue(process));
+  }
+
+  #enqueue(process: Process): void {
+    // The next start records that it never ran.
     if (this.#stopping.signal.aborted) return;
     const { clock, settings, logger, db, store } = this.#given;
     const { process_id } = process;
@@ -138,7 +144,7 @@ export class ProcessRunner {
         clock,
         tell: (news) =>
           void db
-            .transact(() => store.tellOutput(process, news))
+            .transact((tx) => store.tellOutput(tx, process, news))
             .catch((error: unknown) =>
               logger.warn({ err: error, process_id }, 'output could not be told'),
             ),
@@ -268,7 +274,8 @@ export class ProcessRunner {
       }),
       what: `process ${processId}`,
       stdin: 'none',
-      onRegister: (pid) => store.move(startProcess(process, pid, clock.now()), 'process.started'),
+      onRegister: (tx, pid) =>
+        store.move(tx, startProcess(process, pid, clock.now()), 'process.started'),
     });
   }
 
@@ -301,16 +308,16 @@ export class ProcessRunner {
       running.process.on_exit === null
         ? null
         : (await readPrinted((stream) => this.logPath(process_id, stream), NOTICE_TAIL)).tails;
-    let status: Process['status'] | undefined;
-    await persist(this.#given, this.#stopping.signal, { process_id }, () => {
-      const now = store.process(process_id);
+    await persist(this.#given, this.#stopping.signal, { process_id }, (tx) => {
+      const now = store.process(tx, process_id);
       if (hasEnded(now)) return;
       const ended = endProcess(now, { ...how, output: running.output.totals }, clock.now());
-      store.move(ended, `process.${ended.status}` as EventKind);
-      status = ended.status;
-      if (tails) notices.keep(ended, tails);
+      store.move(tx, ended, `process.${ended.status}` as EventKind);
+      if (tails) notices.keep(tx, ended, tails);
+      tx.whenDurable(() => {
+        this.ended[ended.status] = (this.ended[ended.status] ?? 0) + 1;
+      });
     });
-    if (status) this.ended[status] = (this.ended[status] ?? 0) + 1;
     this.#all.delete(process_id);
     running.done.resolve();
   }

@@ -24,6 +24,7 @@ import { hasEnded } from './process.ts';
 import { hasText, readPiece, readTail } from './reading.ts';
 import type { ProcessRunner, ProcessSettings } from './runner.ts';
 import type { ProcessStore } from './store.ts';
+import type { Reader } from '../store/transaction.ts';
 
 /** A port is tried again this often. */
 const PORT_AGAIN_MS = 50;
@@ -62,8 +63,8 @@ export class ProcessService {
         'on_exit: there is nobody to notify: name the owner as session_id',
       );
     using _place = this.#given.runner.reserve(session_id ?? null);
-    const process = await this.#given.db.transact(() => {
-      const owner = session_id ? this.#owner(session_id) : null;
+    return await this.#given.db.transact((tx) => {
+      const owner = session_id ? this.#owner(tx, session_id) : null;
       const cwd = workingDirectory(path.resolve(owner?.cwd ?? '.', body.cwd ?? '.'));
       if (!settings.allow_shell) assertProgram(command, cwd, globalThis.process.env.PATH);
       const queued: Process = {
@@ -89,16 +90,16 @@ export class ProcessService {
         ended_at: null,
         trimmed: false,
       };
-      this.#given.store.create(queued);
-      keep({ process: queued });
+      this.#given.runner.accept(tx, queued);
+      keep(tx, { process: queued });
       return queued;
     });
-    this.#given.runner.start(process);
-    return process;
   }
 
   get(id: string, owner?: string): Promise<Process> {
-    return this.#given.db.read(() => this.#given.runner.now(this.#given.store.process(id, owner)));
+    return this.#given.db.read((rx) =>
+      this.#given.runner.now(this.#given.store.process(rx, id, owner)),
+    );
   }
 
   async list({
@@ -107,34 +108,33 @@ export class ProcessService {
     limit,
     cursor,
   }: QueryOf<typeof listProcesses>): Promise<RecordPage<Process>> {
-    return this.#given.db.read(() => {
-      if (session_id !== undefined) this.#given.sessionStore.session(session_id);
-      const page = this.#given.store.processes.page({ session_id, status }, limit, cursor);
+    return this.#given.db.read((rx) => {
+      if (session_id !== undefined) this.#given.sessionStore.session(rx, session_id);
+      const page = this.#given.store.processes.page(rx, { session_id, status }, limit, cursor);
       return { ...page, records: page.records.map((process) => this.#given.runner.now(process)) };
     });
   }
 
   /** Ends a process. Answers once the wish is on disk; one that has ended is given as it is. */
-  async kill(
+  kill(
     id: string,
     owner: string | undefined,
     reason: string | null,
     keep: Keep = keepNothing,
   ): Promise<Process> {
-    const process = await this.#given.db.transact(() => {
-      const found = this.#given.store.process(id, owner);
-      if (!hasEnded(found)) this.#given.store.move(found, 'process.kill_requested');
+    return this.#given.db.transact((tx) => {
+      const found = this.#given.store.process(tx, id, owner);
+      if (!hasEnded(found)) this.#given.store.move(tx, found, 'process.kill_requested');
       const now = this.#given.runner.now(found);
-      keep({ process: now });
+      keep(tx, { process: now });
+      tx.whenDurable(() => this.#given.runner.kill(id, { status: 'killed', reason }));
       return now;
     });
-    this.#given.runner.kill(id, { status: 'killed', reason });
-    return process;
   }
 
   /** Ends what a session has left running. */
   async killAllOf(sessionId: string, reason: string): Promise<void> {
-    const left = await this.#given.db.read(() => this.#given.store.unfinishedOf(sessionId));
+    const left = await this.#given.db.read((rx) => this.#given.store.unfinishedOf(rx, sessionId));
     for (const { process_id } of left)
       this.#given.runner.kill(process_id, { status: 'killed', reason });
   }
@@ -174,7 +174,7 @@ export class ProcessService {
     signal.addEventListener('abort', wake, { once: true });
     for (;;) {
       news = Promise.withResolvers<void>();
-      const isOver = hasEnded(this.#given.store.process(id));
+      const isOver = this.#hasEnded(id);
       const piece = await readPiece(file, next, PIECE_BYTES, isOver);
       if (signal.aborted) return;
       if (piece.text !== '') {
@@ -225,8 +225,12 @@ export class ProcessService {
     return { ...this.#given.runner.counts, ...limits, ended: { ...this.#given.runner.ended } };
   }
 
-  #owner(id: string) {
-    const owner = this.#given.sessionStore.session(id);
+  #hasEnded(id: string): boolean {
+    return this.#given.db.peek((rx) => hasEnded(this.#given.store.process(rx, id)));
+  }
+
+  #owner(rx: Reader, id: string) {
+    const owner = this.#given.sessionStore.session(rx, id);
     assertOpen(owner);
     return owner;
   }

@@ -23,6 +23,7 @@ import { type Failure, newDelivery, waits } from './delivery.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { TeamStore } from './store.ts';
 import { assertIn } from './team.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 
 type Sent = ResponseOf<typeof sendMessage>;
 
@@ -97,9 +98,9 @@ export class MessageService {
     teamId: string,
     { limit, cursor }: QueryOf<typeof listMessages>,
   ): Promise<RecordPage<Message>> {
-    return this.#given.db.read(() => {
-      this.#given.store.team(teamId);
-      return this.#given.store.messages.page({ team_id: teamId }, limit, cursor);
+    return this.#given.db.read((rx) => {
+      this.#given.store.team(rx, teamId);
+      return this.#given.store.messages.page(rx, { team_id: teamId }, limit, cursor);
     });
   }
 
@@ -107,18 +108,18 @@ export class MessageService {
     teamId: string,
     { limit, cursor, ...filters }: QueryOf<typeof listDeliveries>,
   ): Promise<RecordPage<Delivery>> {
-    return this.#given.db.read(() => {
-      this.#given.store.team(teamId);
-      return this.#given.store.deliveries.page({ team_id: teamId, ...filters }, limit, cursor);
+    return this.#given.db.read((rx) => {
+      this.#given.store.team(rx, teamId);
+      return this.#given.store.deliveries.page(rx, { team_id: teamId, ...filters }, limit, cursor);
     });
   }
 
   /** Takes a message back from those who have not got it. */
   cancel(teamId: string, messageId: string, keep: Keep = keepNothing): Promise<Message> {
-    return this.#given.db.transact(() => {
-      this.#given.store.openTeam(teamId);
-      const message = this.#given.store.message(teamId, messageId);
-      const deliveries = this.#given.store.deliveriesOf(messageId);
+    return this.#given.db.transact((tx) => {
+      this.#given.store.openTeam(tx, teamId);
+      const message = this.#given.store.message(tx, teamId, messageId);
+      const deliveries = this.#given.store.deliveriesOf(tx, messageId);
       const waiting = deliveries.filter(waits);
       if (deliveries.length > 0 && waiting.length === 0)
         throw new AppError('delivery_state', `nothing of message ${messageId} waits any more`);
@@ -126,32 +127,32 @@ export class MessageService {
         ...message,
         cancelled_at: message.cancelled_at ?? this.#given.clock.now(),
       };
-      if (message.cancelled_at === null) this.#given.store.cancelMessage(now);
-      for (const delivery of waiting) this.#given.dispatcher.cancel(delivery);
-      keep(now);
+      if (message.cancelled_at === null) this.#given.store.cancelMessage(tx, now);
+      for (const delivery of waiting) this.#given.dispatcher.cancel(tx, delivery);
+      keep(tx, now);
       return now;
     });
   }
 
   /** Tries a delivery again. */
   retry(teamId: string, deliveryId: string, keep: Keep = keepNothing): Promise<Delivery> {
-    return this.#given.db.transact(() => {
-      this.#given.store.openTeam(teamId);
-      const delivery = this.#given.store.delivery(teamId, deliveryId);
-      this.#given.dispatcher.retry(delivery);
-      const now = this.#given.store.delivery(teamId, deliveryId);
-      keep(now);
+    return this.#given.db.transact((tx) => {
+      this.#given.store.openTeam(tx, teamId);
+      const delivery = this.#given.store.delivery(tx, teamId, deliveryId);
+      this.#given.dispatcher.retry(tx, delivery);
+      const now = this.#given.store.delivery(tx, teamId, deliveryId);
+      keep(tx, now);
       return now;
     });
   }
 
   /** A session was spoken to by a person: the agents of its teams may talk on. Inside that transaction. */
-  spokenTo(session: Session): void {
-    for (const { id } of this.#given.store.teamsOf(session.id)) {
-      if (this.#given.store.hops(id) === 0) continue;
-      this.#given.store.setHops(id, 0);
-      for (const delivery of this.#given.store.waitingIn(id))
-        if (delivery.error?.code === HOP_LIMIT) this.#given.dispatcher.release(delivery);
+  spokenTo(tx: Writer, session: Session): void {
+    for (const { id } of this.#given.store.teamsOf(tx, session.id)) {
+      if (this.#given.store.hops(tx, id) === 0) continue;
+      this.#given.store.setHops(tx, id, 0);
+      for (const delivery of this.#given.store.waitingIn(tx, id))
+        if (delivery.error?.code === HOP_LIMIT) this.#given.dispatcher.release(tx, delivery);
     }
   }
 
@@ -173,7 +174,7 @@ export class MessageService {
   ): Promise<Saying> {
     const said = Array.isArray(given) ? given : [given];
     const kept = await this.#given.blobs.keep([...said, ...shown], () =>
-      this.#given.db.read(() => this.#given.sessionStore.session(sender).cwd),
+      this.#given.db.read((rx) => this.#given.sessionStore.session(rx, sender).cwd),
     );
     const input = kept.slice(0, said.length);
     const images = kept.slice(said.length) as StoredImage[];
@@ -181,26 +182,26 @@ export class MessageService {
   }
 
   /** Stores a message to a few and sends it on its way, inside a transaction. */
-  store(team: Team, said: Stored): Sent {
+  store(tx: Writer, team: Team, said: Stored): Sent {
     const message = this.#message(team, said);
-    this.#given.store.createMessage(message);
+    this.#given.store.createMessage(tx, message);
     const deliveries = said.recipients.map((recipient) =>
       newDelivery(this.#given.ids.next('dlv'), message, recipient, message.created_at),
     );
-    for (const delivery of deliveries) this.#given.store.createDelivery(delivery);
-    const limit = said.isHop ? this.#countHop(team) : null;
+    for (const delivery of deliveries) this.#given.store.createDelivery(tx, delivery);
+    const limit = said.isHop ? this.#countHop(tx, team) : null;
     for (const delivery of deliveries) {
-      if (limit) this.#given.dispatcher.hold(delivery, message, limit);
-      else this.#given.dispatcher.dispatch(delivery, message);
+      if (limit) this.#given.dispatcher.hold(tx, delivery, message, limit);
+      else this.#given.dispatcher.dispatch(tx, delivery, message);
     }
-    return { message, deliveries: this.#given.store.deliveriesOf(message.id) };
+    return { message, deliveries: this.#given.store.deliveriesOf(tx, message.id) };
   }
 
   /** Stores a message to many, inside a transaction: its deliveries are still to be stored. */
-  #begin(team: Team, said: Stored): { message: Message; limit: Failure | null } {
+  #begin(tx: Writer, team: Team, said: Stored): { message: Message; limit: Failure | null } {
     const message = this.#message(team, said);
-    this.#given.store.createMessage(message);
-    return { message, limit: said.isHop ? this.#countHop(team) : null };
+    this.#given.store.createMessage(tx, message);
+    return { message, limit: said.isHop ? this.#countHop(tx, team) : null };
   }
 
   #message(team: Team, { recipients, saying, ...said }: Stored): Message {
@@ -230,14 +231,14 @@ export class MessageService {
     admit: () => InputItem[] | Promise<InputItem[]>,
   ): Promise<Sent> {
     this.#given.assertRoom();
-    await this.#given.db.read(() => this.#check(teamId, draft));
+    await this.#given.db.read((rx) => this.#check(rx, teamId, draft));
     const saying = await this.keepImages(draft.sender_agent_id, draft.input, await admit());
-    const stored = await this.#given.db.transact(() => {
-      const { team, recipients } = this.#check(teamId, draft);
+    const stored = await this.#given.db.transact((tx) => {
+      const { team, recipients } = this.#check(tx, teamId, draft);
       const said = { ...draft, recipients, saying };
-      if (recipients.length > AT_ONCE) return this.#begin(team, said);
-      const sent = this.store(team, said);
-      keep(sent);
+      if (recipients.length > AT_ONCE) return this.#begin(tx, team, said);
+      const sent = this.store(tx, team, said);
+      keep(tx, sent);
       return sent;
     });
     if ('deliveries' in stored) return stored;
@@ -245,21 +246,21 @@ export class MessageService {
   }
 
   /** Throws where it may not be said just now; answers to whom it goes. */
-  #check(teamId: string, draft: Draft): { team: Team; recipients: string[] } {
-    const team = this.#given.store.openTeam(teamId);
-    const recipients = recipientsOf(draft, team, this.#given.store.agents(teamId));
+  #check(rx: Reader, teamId: string, draft: Draft): { team: Team; recipients: string[] } {
+    const team = this.#given.store.openTeam(rx, teamId);
+    const recipients = recipientsOf(draft, team, this.#given.store.agents(rx, teamId));
     const { reply_to_message_id: reply } = draft;
-    if (reply !== undefined && reply !== null) this.#given.store.message(teamId, reply);
+    if (reply !== undefined && reply !== null) this.#given.store.message(rx, teamId, reply);
     if (hasImages(draft))
-      this.assertTakeImages(recipients.map((id) => this.#given.sessionStore.session(id)));
+      this.assertTakeImages(recipients.map((id) => this.#given.sessionStore.session(rx, id)));
     return { team, recipients };
   }
 
   /** Counts a message that an agent sends by itself; why it is put off where it is one too many. */
-  #countHop({ id }: Team): Failure | null {
+  #countHop(tx: Writer, { id }: Team): Failure | null {
     const max = this.#given.maxHops();
-    const hops = this.#given.store.hops(id) + 1;
-    this.#given.store.setHops(id, hops);
+    const hops = this.#given.store.hops(tx, id) + 1;
+    this.#given.store.setHops(tx, id, hops);
     if (max === 0 || hops <= max) return null;
     const message = `agents have sent ${max} messages in a row: it waits until somebody sends a turn to a member`;
     return { code: HOP_LIMIT, message };

@@ -1,6 +1,6 @@
 import type { BodyOf } from '../api/endpoint.ts';
 import type { InputItem, ProviderId, Session } from '../api/sessions.ts';
-import type { Member, SpawnedMember, spawnMember, Team } from '../api/teams.ts';
+import type { SpawnedMember, spawnMember, Team } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
 import { type Keep, keepNothing } from '../store/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -20,7 +20,8 @@ import type { WorktreeService } from '../worktrees/service.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
 import { imagesAt, type MessageService, type Saying } from './messages.ts';
 import type { Spawn, TeamStore } from './store.ts';
-import { memberIn } from './team.ts';
+import { memberIn, newMember } from './team.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 
 type Wanted = BodyOf<typeof spawnMember>;
 
@@ -105,7 +106,7 @@ export class SpawnService {
       source_session_id: wanted.source_session_id,
       by_agent: spawner?.isLimited ?? false,
     };
-    const { team, source } = await this.#given.db.read(() => this.#check(spawn));
+    const { team, source } = await this.#given.db.read((rx) => this.#check(rx, spawn));
     const draft = () =>
       this.#given.sessions.draft(sessionFor(wanted, source, spawner, this.#given.presets()));
     const image_paths = wanted.image_paths ?? [];
@@ -126,18 +127,18 @@ export class SpawnService {
     );
     // What is one transaction leaves nothing to be undone.
     if (wantsWorktree(wanted))
-      await this.#given.db.transact(() => {
-        this.#check(spawn);
-        this.#given.store.spawns.insert(spawn);
+      await this.#given.db.transact((tx) => {
+        this.#check(tx, spawn);
+        this.#given.store.spawns.insert(tx, spawn);
       });
     this.#given.failpoint('spawn.begun');
     const done = this.#underWay.run(spawn.id, () =>
       this.#orUndo(spawn, () =>
         this.#atPlace(spawn, placed, (place) => {
           this.#given.failpoint('spawn.prepared');
-          return this.#given.db.transact(() => {
-            const spawned = this.#join(spawn, wanted, { session, saying, ...place });
-            keep(spawned);
+          return this.#given.db.transact((tx) => {
+            const spawned = this.#join(tx, spawn, wanted, { session, saying, ...place });
+            keep(tx, spawned);
             return spawned;
           });
         }),
@@ -151,7 +152,7 @@ export class SpawnService {
   /** Undoes what a dead server had begun. */
   async undoLeft(): Promise<void> {
     const error = { code: 'runtime_restarted', message: 'the server died while it was spawned' };
-    for (const spawn of await this.#given.db.read(() => this.#given.store.unfinishedSpawns()))
+    for (const spawn of await this.#given.db.read((rx) => this.#given.store.unfinishedSpawns(rx)))
       await this.#underWay.run(spawn.id, () => this.#undo(spawn, error));
   }
 
@@ -183,27 +184,30 @@ export class SpawnService {
 
   /** The last step: session, member and first message, inside a transaction. */
   #join(
+    tx: Writer,
     spawn: Spawn,
     wanted: Wanted,
     given: { session: Session; saying: Saying } & Place,
   ): SpawnedMember {
     const { saying, worktree, created } = given;
-    const { team, source } = this.#check(spawn);
+    const { team, source } = this.#check(tx, spawn);
     const { id } = given.session;
     const cwd = worktree ? workingDirectory(worktree.path) : given.session.cwd;
-    this.#given.sessionStore.createSession({ ...given.session, cwd });
-    if (spawn.by_agent) this.#given.store.noteSpawned(id, source.id);
-    if (worktree) this.#given.claims.make(worktree.id, id, created ? 'owner' : 'consumer');
-    const member: Member = {
-      team_id: team.id,
-      agent_id: id,
-      title: wanted.title ?? null,
-      joined_at: this.#given.clock.now(),
-      added_by: source.id,
-      worktree_id: worktree?.id ?? null,
-    };
-    this.#given.store.addMember(member, spawn.id);
-    const { message, deliveries } = this.#given.messages.store(team, {
+    this.#given.sessionStore.createSession(tx, { ...given.session, cwd });
+    if (spawn.by_agent) this.#given.store.noteSpawned(tx, id, source.id);
+    if (worktree) this.#given.claims.make(tx, worktree.id, id, created ? 'owner' : 'consumer');
+    const member = newMember(
+      team,
+      {
+        agent_id: id,
+        title: wanted.title,
+        added_by: source.id,
+        worktree_id: worktree?.id,
+      },
+      this.#given.clock.now(),
+    );
+    this.#given.store.addMember(tx, member, spawn.id);
+    const { message, deliveries } = this.#given.messages.store(tx, team, {
       sender_agent_id: source.id,
       recipient_agent_id: id,
       recipients: [id],
@@ -211,13 +215,13 @@ export class SpawnService {
       saying,
       onboarding: true,
     });
-    this.#given.store.endSpawn(spawn);
+    this.#given.store.endSpawn(tx, spawn);
     return {
       operation_id: spawn.id,
       team,
-      session: this.#given.sessionStore.session(id),
+      session: this.#given.sessionStore.session(tx, id),
       member,
-      worktree: worktree && this.#given.worktreeStore.worktree(worktree.id),
+      worktree: worktree && this.#given.worktreeStore.worktree(tx, worktree.id),
       onboarding: { message_id: message.id, delivery_ids: deliveries.map((one) => one.id) },
     };
   }
@@ -242,39 +246,36 @@ export class SpawnService {
 
   /** Takes back the worktree that was made for a spawn, and tells of its end. */
   async #undo(spawn: Spawn, error: { code: string; message: string }): Promise<void> {
-    const made = await this.#given.db.read(() => this.#madeFor(spawn));
+    const made = await this.#given.db.read((rx) =>
+      this.#given.worktreeStore.madeBy(rx, spawn.team_id, spawn.id),
+    );
     for (const { id } of made) await this.#given.worktrees.undo(id, `spawn ${spawn.id} failed`);
-    await this.#given.db.transact(() => {
-      this.#given.store.endSpawn(spawn);
-      this.#given.store.tellSpawnFailed(spawn, error);
+    await this.#given.db.transact((tx) => {
+      this.#given.store.endSpawn(tx, spawn);
+      this.#given.store.tellSpawnFailed(tx, spawn, error);
     });
   }
 
-  #madeFor({ id, team_id }: Spawn): Worktree[] {
-    return this.#given.worktreeStore.worktrees.where(
-      "team_id = ? AND record ->> '$.operation_id' = ? AND status <> 'cleaned'",
-      team_id,
-      id,
-    );
-  }
-
   /** Whether it may be done just now. Throws `too_many` where the agent has spawned as many as it may. */
-  #check({ id, team_id, source_session_id: sourceId, by_agent }: Spawn): {
+  #check(
+    rx: Reader,
+    { id, team_id, source_session_id: sourceId, by_agent }: Spawn,
+  ): {
     team: Team;
     source: Session;
   } {
-    const team = this.#given.store.openTeam(team_id);
-    const source = this.#given.sessionStore.session(sourceId);
-    memberIn(this.#given.store.members(team_id), team, sourceId);
+    const team = this.#given.store.openTeam(rx, team_id);
+    const source = this.#given.sessionStore.session(rx, sourceId);
+    memberIn(this.#given.store.members(rx, team_id), team, sourceId);
     assertOpen(source);
-    if (by_agent) this.#assertPlaceInFamily(sourceId, id);
+    if (by_agent) this.#assertPlaceInFamily(rx, sourceId, id);
     return { team, source };
   }
 
-  #assertPlaceInFamily(sourceId: string, spawnId: string): void {
+  #assertPlaceInFamily(rx: Reader, sourceId: string, spawnId: string): void {
     const max = this.#given.maxSpawned();
-    const root = this.#given.store.rootOf(sourceId);
-    if (this.#given.store.familySize(root, spawnId) < max) return;
+    const root = this.#given.store.rootOf(rx, sourceId);
+    if (this.#given.store.familySize(rx, root, spawnId) < max) return;
     throw new AppError(
       'too_many',
       `session ${root} and those it has spawned have ${max} members that live, as many as teams.max_spawned_per_session allows: let the operator close some`,

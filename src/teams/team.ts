@@ -1,5 +1,6 @@
 import type { Session, Turn } from '../api/sessions.ts';
-import type { Member, MemberRow, Team } from '../api/teams.ts';
+import type { BodyOf } from '../api/endpoint.ts';
+import type { addMember, Member, MemberRow, Team } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
 
 /** Who made or added something that no session did. */
@@ -9,6 +10,25 @@ export const BY_API = 'api';
 export function assertNotDeleted(team: Team): void {
   if (team.deleted_at === null) return;
   throw new AppError('team_deleted', `team ${team.id} was deleted: make another one`);
+}
+
+/** A session that joins a team, with what is known of it. */
+export type NewMember = Pick<Member, 'agent_id'> & Partial<BodyOf<typeof addMember>>;
+
+/** The record of a session that joins a team at `now` (Unix milliseconds). */
+export function newMember(
+  team: Team,
+  { agent_id, title, added_by, worktree_id }: NewMember,
+  now: number,
+): Member {
+  return {
+    team_id: team.id,
+    agent_id,
+    title: title ?? null,
+    joined_at: now,
+    added_by: added_by ?? BY_API,
+    worktree_id: worktree_id ?? null,
+  };
 }
 
 /** The member that a session is. Throws `not_found`. */

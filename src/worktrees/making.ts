@@ -17,6 +17,7 @@ import type { WorktreeStore } from './store.ts';
 import { reasonOf } from './words.ts';
 import type { Workshop } from './workshop.ts';
 import { newWorktree, noScript, renamed, type Wanted } from './worktree.ts';
+import type { Writer } from '../store/transaction.ts';
 
 /** What worktrees are made with. */
 export interface MakingDependencies {
@@ -54,7 +55,7 @@ export class Making {
     repository: Repository,
     directory: string,
     wanted: Wanted,
-    finish: (made: Worktree) => T,
+    finish: (tx: Writer, made: Worktree) => T,
   ): Promise<T> {
     const { db, store, workshop, ids, clock, settings, failpoint } = this.#given;
     const planned = await workshop.alone(repository, async () => {
@@ -69,19 +70,19 @@ export class Making {
       await workshop.assertFree(found, repository);
       return found;
     });
-    await db.transact(() =>
-      store.operations.insert({ kind: 'create', worktree: planned, tip: planned.base_commit }),
+    await db.transact((tx) =>
+      store.operations.insert(tx, { kind: 'create', worktree: planned, tip: planned.base_commit }),
     );
     failpoint('worktree.creating');
     return this.#orUndo(planned, 'the worktree could not be made', async () => {
       await workshop.add(planned, repository);
       const init_script = await this.#initialise(planned, repository, wanted);
-      return db.transact(() => {
-        assertOpen(this.#given.sessionStore.session(wanted.source_session_id));
+      return db.transact((tx) => {
+        assertOpen(this.#given.sessionStore.session(tx, wanted.source_session_id));
         const made: Worktree = { ...planned, init_script };
-        store.create(made);
-        this.#forgetOperation(planned);
-        return finish(made);
+        store.create(tx, made);
+        this.#forgetOperation(tx, planned);
+        return finish(tx, made);
       });
     });
   }
@@ -146,11 +147,11 @@ export class Making {
           cause: error,
         });
       try {
-        const operation = await db.read(() => store.operations.get(worktree.id));
+        const operation = await db.read((rx) => store.operations.get(rx, worktree.id));
         const repository = await knownRepository(workshop.git, worktree.repo_root);
         if ((await isThere(worktree.path)) && operation)
           await workshop.discard(worktree, repository, operation.tip ?? '');
-        await db.transact(() => this.#forgetOperation(worktree));
+        await db.transact((tx) => this.#forgetOperation(tx, worktree));
       } catch (undoing) {
         logger.warn(
           { err: undoing, worktree_id: worktree.id },
@@ -163,8 +164,8 @@ export class Making {
     }
   }
 
-  #forgetOperation({ id }: Worktree): void {
-    this.#given.store.operations.deleteWhere('id = ?', id);
+  #forgetOperation(tx: Writer, { id }: Worktree): void {
+    this.#given.store.operations.deleteWhere(tx, 'id = ?', id);
   }
 
   /** Brings back what was archived of a cleaned worktree, as one of that name. */
@@ -181,16 +182,18 @@ export class Making {
       await workshop.assertFree(planned, repository);
       return workshop.restorable(planned, repository);
     });
-    await db.transact(() => store.operations.insert({ kind: 'restore', worktree: planned, tip }));
+    await db.transact((tx) =>
+      store.operations.insert(tx, { kind: 'restore', worktree: planned, tip }),
+    );
     failpoint('worktree.restoring');
     return this.#orUndo(planned, 'the worktree could not be restored', async () => {
       await workshop.restore(planned, repository);
       failpoint('worktree.restored');
-      return db.transact(() => {
+      return db.transact((tx) => {
         const now: Worktree = { ...planned, status: 'retained', updated_at: clock.now() };
-        store.move(now, 'worktree.restored');
-        this.#forgetOperation(planned);
-        keep(now);
+        store.move(tx, now, 'worktree.restored');
+        this.#forgetOperation(tx, planned);
+        keep(tx, now);
         return now;
       });
     });

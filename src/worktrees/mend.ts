@@ -1,14 +1,17 @@
 import fs from 'node:fs';
 import type { Logger } from '../lib/log.ts';
 import type { Clock } from '../lib/clock.ts';
+import type { Database } from '../store/database.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Claims } from './claims.ts';
 import { isThere } from './foreign.ts';
 import { knownRepository } from './repository.ts';
 import type { Operation, WorktreeStore } from './store.ts';
 import type { Workshop } from './workshop.ts';
+import type { Writer } from '../store/transaction.ts';
 
 interface WorktreeMenderDependencies {
+  db: Database;
   store: WorktreeStore;
   claims: Claims;
   sessionStore: SessionStore;
@@ -26,46 +29,45 @@ export class WorktreeMender {
   }
 
   /** Finishes or takes back what was cut off; answers the changes of rows that follow. */
-  async mendFiles(): Promise<(() => void)[]> {
-    const changes: (() => void)[] = [];
-    for (const operation of this.#given.store.cutOff()) {
+  async mendFiles(): Promise<((tx: Writer) => void)[]> {
+    const { db, store, workshop, logger } = this.#given;
+    const changes: ((tx: Writer) => void)[] = [];
+    for (const operation of db.peek((rx) => store.cutOff(rx))) {
       const worktree_id = operation.worktree.id;
       try {
         const change = await this.#mend(operation);
-        changes.push(change, () => this.#given.store.operations.deleteWhere('id = ?', worktree_id));
+        changes.push(change, (tx) => store.operations.deleteWhere(tx, 'id = ?', worktree_id));
       } catch (error) {
         const message =
           'what a crash left of a worktree could not be mended: the next start tries again';
-        this.#given.logger.warn({ err: error, worktree_id }, message);
+        logger.warn({ err: error, worktree_id }, message);
       }
     }
-    await this.#given.workshop
+    await workshop
       .sweep()
       .catch((error: unknown) =>
-        this.#given.logger.warn(
-          { err: error },
-          'what was left of removed worktrees could not be removed',
-        ),
+        logger.warn({ err: error }, 'what was left of removed worktrees could not be removed'),
       );
     return changes;
   }
 
   /** Releases the claims of closed sessions, and notes which worktrees are missing. */
-  reconcile(): { claims_released: string[]; worktrees_missing: string[] } {
+  reconcile(tx: Writer): { claims_released: string[]; worktrees_missing: string[] } {
     const claims_released = this.#given.store
-      .claimants()
-      .filter((id) => this.#given.sessionStore.session(id).status === 'closed')
-      .flatMap((id) => this.#given.claims.releaseAllOf(id));
-    const missing = this.#given.store.present().filter(({ path }) => !fs.existsSync(path));
+      .claimants(tx)
+      .filter((id) => this.#given.sessionStore.session(tx, id).status === 'closed')
+      .flatMap((id) => this.#given.claims.releaseAllOf(tx, id));
+    const missing = this.#given.store.present(tx).filter(({ path }) => !fs.existsSync(path));
     for (const worktree of missing)
       this.#given.store.move(
+        tx,
         { ...worktree, status: 'missing', updated_at: this.#given.clock.now() },
         'worktree.missing',
       );
     return { claims_released, worktrees_missing: missing.map(({ id }) => id) };
   }
 
-  async #mend({ kind, worktree, tip }: Operation): Promise<() => void> {
+  async #mend({ kind, worktree, tip }: Operation): Promise<(tx: Writer) => void> {
     const repository = await knownRepository(this.#given.workshop.git, worktree.repo_root);
     if (kind !== 'remove') {
       await this.#given.workshop.discard(worktree, repository, tip ?? '');
@@ -76,7 +78,9 @@ export class WorktreeMender {
     if (hasBegun) {
       if (!repository) throw new Error(`the repository ${worktree.repo_root} is gone`);
       // Of those that were being removed beside it, nobody can say any more whether they go.
-      const branches = this.#given.store.beside(worktree).map(({ branch }) => branch);
+      const branches = this.#given.db
+        .peek((rx) => this.#given.store.beside(rx, worktree))
+        .map(({ branch }) => branch);
       const beside = { branches, leaving: branches };
       const { left } = await this.#given.workshop.alone(repository, () =>
         this.#given.workshop.remove(worktree, repository, { tip, beside }),
@@ -85,14 +89,14 @@ export class WorktreeMender {
       await this.#given.workshop.sweepOf(worktree);
     }
     const archive_ref = repository && (await this.#given.workshop.archiveOf(worktree, repository));
-    return () => {
+    return (tx) => {
       const updated_at = this.#given.clock.now();
-      const now = { ...this.#given.store.worktree(worktree.id), archive_ref, updated_at };
+      const now = { ...this.#given.store.worktree(tx, worktree.id), archive_ref, updated_at };
       if (hasBegun)
-        this.#given.store.move({ ...now, status: 'cleaned' }, 'worktree.cleaned', {
+        this.#given.store.move(tx, { ...now, status: 'cleaned' }, 'worktree.cleaned', {
           reason: 'recovery',
         });
-      else this.#given.store.worktrees.update(now);
+      else this.#given.store.worktrees.update(tx, now);
     };
   }
 }

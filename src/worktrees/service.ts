@@ -25,6 +25,7 @@ import { Making, type MakingDependencies } from './making.ts';
 import { Removal } from './removal.ts';
 import { findRepository, realPath, type Repository } from './repository.ts';
 import { assertAsWanted, type Wanted } from './worktree.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 
 interface Dependencies extends MakingDependencies {
   claims: Claims;
@@ -53,15 +54,15 @@ export class WorktreeService {
   create(wanted: Wanted, keep: Keep = keepNothing): Promise<ResponseOf<typeof createWorktree>> {
     const { claims } = this.#given;
     return this.#atPlace(wanted, async (repository, directory) => {
-      const there = await this.#findExisting(repository, wanted, (worktree, held) => {
+      const there = await this.#findExisting(repository, wanted, (tx, worktree, held) => {
         const role = activeRole(held) ?? 'owner';
-        const claim = claims.make(worktree.id, wanted.source_session_id, role);
-        return this.#answer(worktree.id, claim, { created: false }, keep);
+        const claim = claims.make(tx, worktree.id, wanted.source_session_id, role);
+        return this.#answer(tx, worktree.id, claim, { created: false }, keep);
       });
       if (there) return there;
-      return this.#making.make(repository, directory, wanted, ({ id }) => {
-        const claim = claims.make(id, wanted.source_session_id, 'owner');
-        return this.#answer(id, claim, { created: true }, keep);
+      return this.#making.make(repository, directory, wanted, (tx, { id }) => {
+        const claim = claims.make(tx, id, wanted.source_session_id, 'owner');
+        return this.#answer(tx, id, claim, { created: true }, keep);
       });
     });
   }
@@ -72,11 +73,11 @@ export class WorktreeService {
    */
   use<T>(wanted: Wanted, use: (worktree: Worktree, created: boolean) => Promise<T>): Promise<T> {
     return this.#atPlace(wanted, async (repository, directory) => {
-      const there = await this.#findExisting(repository, wanted, (worktree) => worktree);
+      const there = await this.#findExisting(repository, wanted, (_tx, worktree) => worktree);
       if (there) return use(there, false);
-      const made = await this.#making.make(repository, directory, wanted, (worktree) => {
+      const made = await this.#making.make(repository, directory, wanted, (tx, worktree) => {
         const unclaimed: Worktree = { ...worktree, status: 'retained' };
-        this.#given.store.worktrees.update(unclaimed);
+        this.#given.store.worktrees.update(tx, unclaimed);
         return unclaimed;
       });
       return use(made, true);
@@ -85,7 +86,7 @@ export class WorktreeService {
 
   async get(id: string): Promise<ResponseOf<typeof getWorktree>> {
     const { db, store } = this.#given;
-    return db.read(() => ({ ...store.worktree(id), claims: store.claimsOn(id) }));
+    return db.read((rx) => ({ ...store.worktree(rx, id), claims: store.claimsOn(rx, id) }));
   }
 
   async list({
@@ -96,7 +97,9 @@ export class WorktreeService {
   }: QueryOf<typeof listWorktrees>): Promise<RecordPage<Worktree>> {
     const { db, store } = this.#given;
     const root = repo_root === undefined ? undefined : await realPath(repo_root);
-    return db.read(() => store.worktrees.page({ ...filters, repo_root: root }, limit, cursor));
+    return db.read((rx) =>
+      store.worktrees.page(rx, { ...filters, repo_root: root }, limit, cursor),
+    );
   }
 
   /** Claims a worktree that is there. */
@@ -104,9 +107,9 @@ export class WorktreeService {
     const { db, claims } = this.#given;
     return this.#inTurnOf(id, async (worktree) => {
       await this.#removal.noteIfMissing(worktree);
-      return db.transact(() => {
-        const claim = claims.make(id, body.session_id, body.claim_role ?? undefined);
-        keep(claim);
+      return db.transact((tx) => {
+        const claim = claims.make(tx, id, body.session_id, body.claim_role ?? undefined);
+        keep(tx, claim);
         return claim;
       });
     });
@@ -120,11 +123,11 @@ export class WorktreeService {
     const { db, store, claims } = this.#given;
     return this.#inTurnOf(id, async () => {
       const mayClean = body.cleanup_if_last_claim ?? true;
-      const released = await db.transact(() => {
-        const { worktree, claim } = claims.release(id, body.session_id);
-        const active_claims = store.activeClaimsOn(id).length;
+      const released = await db.transact((tx) => {
+        const { worktree, claim } = claims.release(tx, id, body.session_id);
+        const active_claims = store.activeClaimsOn(tx, id).length;
         const isLast = active_claims === 0 && worktree.status === 'retained';
-        if (isLast && !mayClean) store.move(worktree, 'worktree.retained');
+        if (isLast && !mayClean) store.move(tx, worktree, 'worktree.retained');
         return { worktree, claim, active_claims, isLast };
       });
       const { isLast, ...answer } = released;
@@ -145,7 +148,7 @@ export class WorktreeService {
     const { db, store } = this.#given;
     return this.#inTurnOf(id, async (worktree) => {
       const going: Worktree = { ...worktree, deletion_policy: 'delete_on_last_claim' };
-      await db.transact(() => store.worktrees.update(going));
+      await db.transact((tx) => store.worktrees.update(tx, going));
       return this.#removal.cleanUp(id, reason);
     });
   }
@@ -165,12 +168,12 @@ export class WorktreeService {
     dry_run,
   }: BodyOf<typeof collectWorktrees>): Promise<ResponseOf<typeof collectWorktrees>> {
     const { db, store } = this.#given;
-    const retained = await db.read(() => store.retained());
+    const retained = await db.read((rx) => store.retained(rx));
     const worktrees = [];
     for (const { id, path: place, status } of retained) {
       const bytes = await treeBytes(place);
       if (dry_run ?? true) {
-        const why = await db.read(() => this.#removal.fateOf(store.worktree(id)));
+        const why = await db.read((rx) => this.#removal.fateOf(rx, store.worktree(rx, id)));
         worktrees.push({ id, status, bytes, reason: why });
         continue;
       }
@@ -183,7 +186,7 @@ export class WorktreeService {
 
   diagnostics(): WorktreeDiagnostics {
     const { db, store } = this.#given;
-    const { byStatus, activeClaims, underWay } = db.peek(() => store.counts());
+    const { byStatus, activeClaims, underWay } = db.peek((rx) => store.counts(rx));
     const count = (status: Worktree['status']) => byStatus.get(status) ?? 0;
     return {
       active: count('active'),
@@ -214,7 +217,7 @@ export class WorktreeService {
     name?: string | null,
   ): Promise<T> {
     const { db, store } = this.#given;
-    const now = () => db.read(() => store.worktree(id));
+    const now = () => db.read((rx) => store.worktree(rx, id));
     const { repo_root, worktree_name } = await now();
     const names = [worktree_name, name ?? worktree_name].map((one) => turnOf(repo_root, one));
     return this.#inTurn([id, ...names], async () => {
@@ -233,7 +236,7 @@ export class WorktreeService {
   ): Promise<T> {
     const { db, sessionStore, workshop, assertRoom } = this.#given;
     assertRoom();
-    const session = await db.read(() => sessionStore.session(wanted.source_session_id));
+    const session = await db.read((rx) => sessionStore.session(rx, wanted.source_session_id));
     assertOpen(session);
     const directory = path.resolve(session.cwd, wanted.repo_root ?? '.');
     const isNamed = (wanted.repo_root ?? null) !== null;
@@ -246,17 +249,17 @@ export class WorktreeService {
   async #findExisting<T>(
     { root }: Repository,
     wanted: Wanted,
-    take: (worktree: Worktree, held: Claim | undefined) => T,
+    take: (tx: Writer, worktree: Worktree, claim: Claim | undefined) => T,
   ): Promise<T | null> {
     const { db, store } = this.#given;
-    const newest = () => store.named(root, wanted.worktree_name).at(-1);
+    const newest = (rx: Reader) => store.named(rx, root, wanted.worktree_name).at(-1);
     const found = await db.read(newest);
     if (found) await this.#removal.noteIfMissing(found);
-    const taken = await db.transact(() => {
-      const worktree = newest();
+    const taken = await db.transact((tx) => {
+      const worktree = newest(tx);
       if (worktree?.status !== 'active' && worktree?.status !== 'retained') return null;
       assertAsWanted(worktree, wanted);
-      return take(worktree, store.claim(worktree.id, wanted.source_session_id));
+      return take(tx, worktree, store.claim(tx, worktree.id, wanted.source_session_id));
     });
     // A name is free once what is left under it is archived.
     if (taken === null && found) await this.#clearName(found.id);
@@ -264,19 +267,20 @@ export class WorktreeService {
   }
 
   #answer(
+    tx: Writer,
     id: string,
     claim: Claim,
     { created }: { created: boolean },
     keep: Keep,
   ): ResponseOf<typeof createWorktree> {
-    const answer = { ...this.#given.store.worktree(id), claim, created };
-    keep(answer);
+    const answer = { ...this.#given.store.worktree(tx, id), claim, created };
+    keep(tx, answer);
     return answer;
   }
 
   async #clearName(id: string): Promise<void> {
     const { db, store } = this.#given;
-    const worktree = await db.read(() => store.worktree(id));
+    const worktree = await db.read((rx) => store.worktree(rx, id));
     if (worktree.status === 'missing')
       await this.#removal.cleanUp(id, 'its name was taken again', { anyway: true });
     await this.#assertNothingLeft(worktree);
@@ -291,11 +295,11 @@ export class WorktreeService {
 
   async #restore(id: string, name: string, keep: Keep): Promise<Worktree> {
     const { db, store } = this.#given;
-    const found = await db.read(() => store.worktree(id));
+    const found = await db.read((rx) => store.worktree(rx, id));
     await this.#removal.noteIfMissing(found);
-    if ((await db.read(() => store.worktree(id))).status === 'missing')
+    if ((await db.read((rx) => store.worktree(rx, id))).status === 'missing')
       await this.#removal.cleanUp(id, 'it is to be restored', { anyway: true });
-    const old = await db.read(() => store.worktree(id));
+    const old = await db.read((rx) => store.worktree(rx, id));
     if (old.status !== 'cleaned')
       throw new AppError(
         'conflict',
