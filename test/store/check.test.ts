@@ -78,9 +78,9 @@ describe('checking a store', () => {
   });
 
   test('finds a checksum that has changed, and a right record in a wrong row.', async () => {
-    const report = await checked((store) => {
-      run('UPDATE events SET sum = sum + 1 WHERE seq = 9')(store);
-      run("UPDATE sessions SET id = 'another' WHERE n = 5")(store);
+    const report = await checked((store, tx) => {
+      run('UPDATE events SET sum = sum + 1 WHERE seq = 9')(store, tx);
+      run("UPDATE sessions SET id = 'another' WHERE n = 5")(store, tx);
     });
     expect(report.told).toEqual([
       expect.stringMatching(/^events 9: it is not what was written/),
@@ -171,9 +171,9 @@ describe('checking a store', () => {
   });
 
   test('refuses a file of a newer version, by the name of that version.', async () => {
-    const newer = (store: TestStore) => {
-      run("UPDATE meta SET value = '9.9.9' WHERE key = 'written_by'")(store);
-      run('PRAGMA user_version = 99')(store);
+    const newer = (store: TestStore, tx: Writer) => {
+      run("UPDATE meta SET value = '9.9.9' WHERE key = 'written_by'")(store, tx);
+      run('PRAGMA user_version = 99')(store, tx);
     };
     await expect(checked(newer)).rejects.toMatchObject({
       message: expect.stringMatching(/written by cadre 9\.9\.9 \(format 99\).*use the newer one/),

@@ -212,7 +212,7 @@ describe('retention', () => {
   test('finds the oldest closed session with something left by an index of those alone.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
-    const read = () => sessionStore(store).oldestTrimmable();
+    const read = () => store.db.peek((rx) => sessionStore(store).oldestTrimmable(rx));
     const [sql] = await sqlsOf(store.db, read, /trimmed IS NOT 1/);
     const plan = planOf(store.db, sql ?? '');
     expect(plan).toEqual([expect.stringMatching(/ USING INDEX sessions_trimmable\b/)]);
@@ -225,7 +225,7 @@ describe('retention', () => {
     await store.db.transact((tx) => sessions.turns.insert(tx, aTurn({ session_id: 'a' })));
     const sqls = await sqlsOf(
       store.db,
-      () => store.db.transact(() => sessions.trimTurns('a', 10)),
+      () => store.db.transact((tx) => sessions.trimTurns(tx, 'a', 10)),
       /FROM (turns|items) (INDEXED|WHERE)/,
     );
     expect(sqls.map((sql) => planOf(store.db, sql).map(rowidAsColumn))).toEqual([
