@@ -60,7 +60,7 @@ import { SessionStore } from '../sessions/store.ts';
 import { TurnRunner } from '../sessions/turn-runner.ts';
 import { Backups } from '../store/backup.ts';
 import { Database } from '../store/database.ts';
-import type { FileSystem } from '../store/host-files.ts';
+import type { FileSystem } from '../store/host/file-system.ts';
 import { lockDirectory } from '../store/lock.ts';
 import { Dispatcher } from '../teams/dispatcher.ts';
 import { Broadcasts } from '../teams/broadcasts.ts';
@@ -195,8 +195,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     ids,
     logger,
     start: (turn) => runner.start(turn),
-    requestInterrupt: (turn) => runner.requestInterrupt(turn),
-    interrupt: (turn) => runner.interrupt(turn),
+    requestInterrupt: (tx, turn) => runner.requestInterrupt(tx, turn),
   });
   const notices = new ExitNotices({ inbox, store: processStore, sessionStore });
   const teamStore = new TeamStore({ db, log });
@@ -246,6 +245,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     sessionStore,
     processes: processStore,
     worktrees: new WorktreeMender({
+      db,
       store: worktreeStore,
       claims,
       sessionStore,
@@ -304,7 +304,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     logger,
     directory,
     command: () => live.now.approvals.notify_command,
-    isPending: ({ id }) => sessionStore.approvals.get(id)?.status === 'pending',
+    isPending: ({ id }) =>
+      db.peek((rx) => sessionStore.approvals.get(rx, id)?.status === 'pending'),
   });
   const desk = new ApprovalDesk({
     db,
@@ -316,7 +317,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     maxPending: () => live.now.approvals.max_pending_per_session,
     notify: (approval) => notifier.tell(approval),
     onExpired: (approval) => void expire(approval),
-    onResolved: ({ session_id }) => inbox.atBoundary(session_id),
+    onResolved: (tx, { session_id }) => inbox.atBoundary(tx, session_id),
   });
   const runner = new TurnRunner({
     db,
@@ -343,9 +344,9 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     blobs,
     clock,
     ids,
-    onClosing: ({ id }) => void claims.releaseAllOf(id),
-    agentsOf: (teamId) => teams.agentsOf(teamId),
-    onSpokenTo: (session) => messages.spokenTo(session),
+    onClosing: (tx, { id }) => void claims.releaseAllOf(tx, id),
+    agentsOf: (rx, teamId) => teams.agentsOf(rx, teamId),
+    onSpokenTo: (tx, session) => messages.spokenTo(tx, session),
     onClosed: ({ id }) => void processes.killAllOf(id, 'session_closed'),
     assertRoom: () => budget.assertRoom(),
     usableProvider: (id) => providers.usable(id),
@@ -538,7 +539,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const takenUp = broadcasts
     .takeUp()
     .catch((error: unknown) => logger.error({ err: error }, 'broadcasts could not be taken up'));
-  for (const approval of sessionStore.allPendingApprovals()) desk.watchExpiry(approval);
+  for (const approval of db.peek((rx) => sessionStore.allPendingApprovals(rx)))
+    desk.watchExpiry(approval);
   const verifying = new AbortController();
   const verified = verifySessions({
     db,
@@ -598,7 +600,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     trimming.abort();
     verifying.abort();
     await db
-      .transact(() => log.append({ kind: 'runtime.stopping', payload: {} }))
+      .transact((tx) => log.append(tx, { kind: 'runtime.stopping', payload: {} }))
       .catch(() => undefined);
     const processesEnded = processRunner.stop();
     await runner.stop(config.server.drain_ms, hurry);

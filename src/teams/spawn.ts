@@ -23,7 +23,7 @@ import type { Spawn, TeamStore } from './store.ts';
 import { memberIn, newMember } from './team.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
-type Wanted = BodyOf<typeof spawnMember>;
+type SpawnRequest = BodyOf<typeof spawnMember>;
 
 /** An agent that wants a member. */
 export interface Spawner {
@@ -78,8 +78,12 @@ export class SpawnService {
   }
 
   /** Opens a session as a member of a team, and tells it what it is there for. */
-  async spawn(teamId: string, wanted: Wanted, keep: Keep = keepNothing): Promise<SpawnedMember> {
-    return (await this.#begin(teamId, wanted, keep, null)).done;
+  async spawn(
+    teamId: string,
+    request: SpawnRequest,
+    keep: Keep = keepNothing,
+  ): Promise<SpawnedMember> {
+    return (await this.#begin(teamId, request, keep, null)).done;
   }
 
   /**
@@ -88,45 +92,45 @@ export class SpawnService {
    */
   beginAsAgent(
     teamId: string,
-    wanted: Wanted,
+    request: SpawnRequest,
     spawner: Spawner,
   ): Promise<{ operation_id: string; done: Promise<SpawnedMember> }> {
-    return this.#begin(teamId, wanted, keepNothing, spawner);
+    return this.#begin(teamId, request, keepNothing, spawner);
   }
 
   async #begin(
     teamId: string,
-    wanted: Wanted,
+    request: SpawnRequest,
     keep: Keep,
     spawner: Spawner | null,
   ): Promise<{ operation_id: string; done: Promise<SpawnedMember> }> {
     const spawn: Spawn = {
       id: this.#given.ids.next('op'),
       team_id: teamId,
-      source_session_id: wanted.source_session_id,
+      source_session_id: request.source_session_id,
       by_agent: spawner?.isLimited ?? false,
     };
     const { team, source } = await this.#given.db.read((rx) => this.#check(rx, spawn));
     const draft = () =>
-      this.#given.sessions.draft(sessionFor(wanted, source, spawner, this.#given.presets()));
-    const image_paths = wanted.image_paths ?? [];
+      this.#given.sessions.draft(sessionFor(request, source, spawner, this.#given.presets()));
+    const image_paths = request.image_paths ?? [];
     if (image_paths.length > 0) this.#given.messages.assertTakeImages([draft()]);
     else draft();
-    assertNamed(wanted);
+    assertNamed(request);
     const { images, runsScript } = spawner
       ? await spawner.admit()
       : { images: imagesAt(image_paths), runsScript: false };
-    const placed = runsScript ? withScript(wanted) : wanted;
+    const placed = runsScript ? withScript(request) : request;
     // A person may have thought for long.
     const session = draft();
-    const words = wanted.prompt ?? `You are now a member of team "${team.name}".`;
+    const words = request.prompt ?? `You are now a member of team "${team.name}".`;
     const saying = await this.#given.messages.keepImages(
       source.id,
       { type: 'text', text: words },
       images,
     );
     // What is one transaction leaves nothing to be undone.
-    if (wantsWorktree(wanted))
+    if (wantsWorktree(request))
       await this.#given.db.transact((tx) => {
         this.#check(tx, spawn);
         this.#given.store.spawns.insert(tx, spawn);
@@ -137,7 +141,7 @@ export class SpawnService {
         this.#atPlace(spawn, placed, (place) => {
           this.#given.failpoint('spawn.prepared');
           return this.#given.db.transact((tx) => {
-            const spawned = this.#join(tx, spawn, wanted, { session, saying, ...place });
+            const spawned = this.#join(tx, spawn, request, { session, saying, ...place });
             keep(tx, spawned);
             return spawned;
           });
@@ -164,15 +168,21 @@ export class SpawnService {
   /** Has `join` done where the member is to work. The worktree is claimed by nobody until then. */
   async #atPlace<T>(
     { id, team_id, source_session_id }: Spawn,
-    { worktree: wish }: Wanted,
-    join: (place: Place) => Promise<T>,
+    { worktree: wish }: SpawnRequest,
+    join: (place: Workplace) => Promise<T>,
   ): Promise<T> {
     if (!wish || !wantsWorktree({ worktree: wish }))
       return join({ worktree: null, created: false });
-    const { mode, name, ...how } = wish;
+    const { mode, name, ...settings } = wish;
     const worktree_name = name ?? `agent-${id.slice(-8)}`;
-    const wanted = { ...how, worktree_name, source_session_id, team_id, operation_id: id };
-    return this.#given.worktrees.use(wanted, (worktree, created) => {
+    const worktreeRequest = {
+      ...settings,
+      worktree_name,
+      source_session_id,
+      team_id,
+      operation_id: id,
+    };
+    return this.#given.worktrees.use(worktreeRequest, (worktree, created) => {
       if (mode === 'create' && !created)
         throw new AppError(
           'conflict',
@@ -186,8 +196,8 @@ export class SpawnService {
   #join(
     tx: Writer,
     spawn: Spawn,
-    wanted: Wanted,
-    given: { session: Session; saying: Saying } & Place,
+    request: SpawnRequest,
+    given: { session: Session; saying: Saying } & Workplace,
   ): SpawnedMember {
     const { saying, worktree, created } = given;
     const { team, source } = this.#check(tx, spawn);
@@ -200,7 +210,7 @@ export class SpawnService {
       team,
       {
         agent_id: id,
-        title: wanted.title,
+        title: request.title,
         added_by: source.id,
         worktree_id: worktree?.id,
       },
@@ -211,7 +221,7 @@ export class SpawnService {
       sender_agent_id: source.id,
       recipient_agent_id: id,
       recipients: [id],
-      image_paths: wanted.image_paths,
+      image_paths: request.image_paths,
       saying,
       onboarding: true,
     });
@@ -284,54 +294,54 @@ export class SpawnService {
 }
 
 /** Where a member is to work; null: where whoever wants it works. */
-interface Place {
+interface Workplace {
   worktree: Worktree | null;
   /** It was made for the member. */
   created: boolean;
 }
 
-function withScript(wanted: Wanted): Wanted {
-  const { worktree } = wanted;
-  return worktree ? { ...wanted, worktree: { ...worktree, run_init_script: true } } : wanted;
+function withScript(request: SpawnRequest): SpawnRequest {
+  const { worktree } = request;
+  return worktree ? { ...request, worktree: { ...worktree, run_init_script: true } } : request;
 }
 
-function wantsWorktree({ worktree }: Pick<Wanted, 'worktree'>): boolean {
+function wantsWorktree({ worktree }: Pick<SpawnRequest, 'worktree'>): boolean {
   return worktree !== undefined && worktree !== null && worktree.mode !== 'none';
 }
 
 /** Throws `invalid` where a worktree is to be used again that is not named. */
-function assertNamed({ worktree }: Wanted): void {
+function assertNamed({ worktree }: SpawnRequest): void {
   if (worktree?.mode === 'reuse' && !worktree.name)
     throw new AppError('invalid', 'body.worktree.name: is needed: which one is to be reused');
 }
 
 /** The session that is wanted; what is not said is as in the session that wants it, or in the turn of its agent. */
 function sessionFor(
-  wanted: Wanted,
+  request: SpawnRequest,
   source: Session,
   spawner: Spawner | null,
   presets: readonly ModelPreset[],
 ): NewSession {
-  const preset = presetOf(wanted, presets);
-  const provider = preset?.provider ?? wanted.provider ?? source.provider;
+  const preset = presetOf(request, presets);
+  const provider = preset?.provider ?? request.provider ?? source.provider;
   // What one provider calls its models, another does not know.
   const like = provider === source.provider ? source : { model: null, thinking_effort: null };
   return {
     provider,
-    model: preset ? preset.model : (wanted.model ?? like.model),
+    model: preset ? preset.model : (request.model ?? like.model),
     thinking_effort: preset ? preset.thinking_effort : like.thinking_effort,
     cwd: source.cwd,
     permission_mode: spawner
       ? modeHandedOn(spawner.mode, provider === source.provider)
-      : (wanted.permission_mode ?? source.permission_mode),
-    metadata: preset ? withPreset(wanted.metadata, preset) : wanted.metadata,
-    title: wanted.title ?? null,
+      : (request.permission_mode ?? source.permission_mode),
+    metadata: preset ? withPreset(request.metadata, preset) : request.metadata,
+    title: request.title ?? null,
   };
 }
 
 /** Throws `unknown_model_preset`, and `invalid` where it is said twice what a preset says. */
 function presetOf(
-  { model_preset: name, provider, model }: Wanted,
+  { model_preset: name, provider, model }: SpawnRequest,
   presets: readonly ModelPreset[],
 ): ModelPreset | null {
   if (name === undefined || name === null) return null;

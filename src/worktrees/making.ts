@@ -16,7 +16,7 @@ import { commitOf, gitDirOf, knownRepository, realPath, type Repository } from '
 import type { WorktreeStore } from './store.ts';
 import { reasonOf } from './words.ts';
 import type { Workshop } from './workshop.ts';
-import { newWorktree, noScript, renamed, type Wanted } from './worktree.ts';
+import { newWorktree, noScript, renamed, type WorktreeRequest } from './worktree.ts';
 import type { Writer } from '../store/transaction.ts';
 
 /** What worktrees are made with. */
@@ -54,18 +54,18 @@ export class Making {
   async make<T>(
     repository: Repository,
     directory: string,
-    wanted: Wanted,
+    request: WorktreeRequest,
     finish: (tx: Writer, made: Worktree) => T,
   ): Promise<T> {
     const { db, store, workshop, ids, clock, settings, failpoint } = this.#given;
     const planned = await workshop.alone(repository, async () => {
-      const found = newWorktree(wanted, {
+      const found = newWorktree(request, {
         id: ids.next('wt'),
         root: workshop.root,
         repoRoot: repository.root,
         policy: settings().deletion_policy_default,
         now: clock.now(),
-        ...(await this.#base(repository, directory, wanted.base_ref ?? null)),
+        ...(await this.#base(repository, directory, request.base_ref ?? null)),
       });
       await workshop.assertFree(found, repository);
       return found;
@@ -76,9 +76,9 @@ export class Making {
     failpoint('worktree.creating');
     return this.#orUndo(planned, 'the worktree could not be made', async () => {
       await workshop.add(planned, repository);
-      const init_script = await this.#initialise(planned, repository, wanted);
+      const init_script = await this.#initialise(planned, repository, request);
       return db.transact((tx) => {
-        assertOpen(this.#given.sessionStore.session(tx, wanted.source_session_id));
+        assertOpen(this.#given.sessionStore.session(tx, request.source_session_id));
         const made: Worktree = { ...planned, init_script };
         store.create(tx, made);
         this.#forgetOperation(tx, planned);
@@ -112,7 +112,7 @@ export class Making {
   async #initialise(
     worktree: Worktree,
     repository: Repository,
-    { run_init_script }: Wanted,
+    { run_init_script }: WorktreeRequest,
   ): Promise<Worktree['init_script']> {
     const { settings, initScripts, workshop, stopping, supervisor, clock } = this.#given;
     if (run_init_script === false) return worktree.init_script;

@@ -24,7 +24,7 @@ interface Dependencies {
   clock: Clock;
 }
 
-interface How {
+interface CleanupOptions {
   /** Whoever claims it: nothing is there any more for them. */
   anyway?: boolean;
   /** That it had claims until now: where it stays, that is told. */
@@ -48,7 +48,7 @@ export class Removal {
   async cleanUp(
     id: string,
     reason: string | null,
-    { anyway = false, wasActive = false }: How = {},
+    { anyway = false, wasActive = false }: CleanupOptions = {},
   ): Promise<CleanupResult> {
     const { db, store, workshop } = this.#given;
     const found = await db.read((rx) => store.worktree(rx, id));
@@ -127,7 +127,7 @@ export class Removal {
     worktree: Worktree,
     repository: Repository,
     reason: string | null,
-    { anyway, wasActive }: Required<How>,
+    { anyway, wasActive }: Required<CleanupOptions>,
   ): Promise<CleanupResult> {
     const { db, store, claims, workshop, clock } = this.#given;
     const { id } = worktree;

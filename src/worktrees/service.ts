@@ -24,7 +24,7 @@ import type { Claims } from './claims.ts';
 import { Making, type MakingDependencies } from './making.ts';
 import { Removal } from './removal.ts';
 import { findRepository, realPath, type Repository } from './repository.ts';
-import { assertAsWanted, type Wanted } from './worktree.ts';
+import { assertMatches, type WorktreeRequest } from './worktree.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
 interface Dependencies extends MakingDependencies {
@@ -51,17 +51,20 @@ export class WorktreeService {
   }
 
   /** Makes a worktree and claims it; the one of that name, where there is one, is claimed. */
-  create(wanted: Wanted, keep: Keep = keepNothing): Promise<ResponseOf<typeof createWorktree>> {
+  create(
+    request: WorktreeRequest,
+    keep: Keep = keepNothing,
+  ): Promise<ResponseOf<typeof createWorktree>> {
     const { claims } = this.#given;
-    return this.#atPlace(wanted, async (repository, directory) => {
-      const there = await this.#findExisting(repository, wanted, (tx, worktree, held) => {
+    return this.#atPlace(request, async (repository, directory) => {
+      const there = await this.#findExisting(repository, request, (tx, worktree, held) => {
         const role = activeRole(held) ?? 'owner';
-        const claim = claims.make(tx, worktree.id, wanted.source_session_id, role);
+        const claim = claims.make(tx, worktree.id, request.source_session_id, role);
         return this.#answer(tx, worktree.id, claim, { created: false }, keep);
       });
       if (there) return there;
-      return this.#making.make(repository, directory, wanted, (tx, { id }) => {
-        const claim = claims.make(tx, id, wanted.source_session_id, 'owner');
+      return this.#making.make(repository, directory, request, (tx, { id }) => {
+        const claim = claims.make(tx, id, request.source_session_id, 'owner');
         return this.#answer(tx, id, claim, { created: true }, keep);
       });
     });
@@ -71,11 +74,14 @@ export class WorktreeService {
    * Makes a worktree, or finds the one of that name, and claims it for nobody: whoever it is for does that in `use`.
    * Until `use` has ended, nothing else happens to the worktree. One that was made stays where `use` fails.
    */
-  use<T>(wanted: Wanted, use: (worktree: Worktree, created: boolean) => Promise<T>): Promise<T> {
-    return this.#atPlace(wanted, async (repository, directory) => {
-      const there = await this.#findExisting(repository, wanted, (_tx, worktree) => worktree);
+  use<T>(
+    request: WorktreeRequest,
+    use: (worktree: Worktree, created: boolean) => Promise<T>,
+  ): Promise<T> {
+    return this.#atPlace(request, async (repository, directory) => {
+      const there = await this.#findExisting(repository, request, (_tx, worktree) => worktree);
       if (there) return use(there, false);
-      const made = await this.#making.make(repository, directory, wanted, (tx, worktree) => {
+      const made = await this.#making.make(repository, directory, request, (tx, worktree) => {
         const unclaimed: Worktree = { ...worktree, status: 'retained' };
         this.#given.store.worktrees.update(tx, unclaimed);
         return unclaimed;
@@ -231,35 +237,35 @@ export class WorktreeService {
 
   /** Runs `work` while nothing else happens to the worktree that is wanted. */
   async #atPlace<T>(
-    wanted: Wanted,
+    request: WorktreeRequest,
     work: (repository: Repository, directory: string) => Promise<T>,
   ): Promise<T> {
     const { db, sessionStore, workshop, assertRoom } = this.#given;
     assertRoom();
-    const session = await db.read((rx) => sessionStore.session(rx, wanted.source_session_id));
+    const session = await db.read((rx) => sessionStore.session(rx, request.source_session_id));
     assertOpen(session);
-    const directory = path.resolve(session.cwd, wanted.repo_root ?? '.');
-    const isNamed = (wanted.repo_root ?? null) !== null;
+    const directory = path.resolve(session.cwd, request.repo_root ?? '.');
+    const isNamed = (request.repo_root ?? null) !== null;
     const repository = await findRepository(workshop.git, directory, { isNamed });
-    const turn = turnOf(repository.root, wanted.worktree_name);
+    const turn = turnOf(repository.root, request.worktree_name);
     return this.#inTurn([turn], () => work(repository, directory));
   }
 
   /** The worktree of that name, as `take` answers it in a transaction; null where there is none. */
   async #findExisting<T>(
     { root }: Repository,
-    wanted: Wanted,
+    request: WorktreeRequest,
     take: (tx: Writer, worktree: Worktree, claim: Claim | undefined) => T,
   ): Promise<T | null> {
     const { db, store } = this.#given;
-    const newest = (rx: Reader) => store.named(rx, root, wanted.worktree_name).at(-1);
+    const newest = (rx: Reader) => store.named(rx, root, request.worktree_name).at(-1);
     const found = await db.read(newest);
     if (found) await this.#removal.noteIfMissing(found);
     const taken = await db.transact((tx) => {
       const worktree = newest(tx);
       if (worktree?.status !== 'active' && worktree?.status !== 'retained') return null;
-      assertAsWanted(worktree, wanted);
-      return take(tx, worktree, store.claim(tx, worktree.id, wanted.source_session_id));
+      assertMatches(worktree, request);
+      return take(tx, worktree, store.claim(tx, worktree.id, request.source_session_id));
     });
     // A name is free once what is left under it is archived.
     if (taken === null && found) await this.#clearName(found.id);

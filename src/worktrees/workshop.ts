@@ -277,8 +277,16 @@ export class Workshop {
       ...beside,
       branches: [...beside.branches, ...alike.filter((one) => one !== branch)],
     };
-    const held = { repository, branch, beside: passing, adminDir, files: there, settings, filters };
-    return this.withScratch(worktree, (scratch) => takeSnapshot(this.git, held, scratch));
+    const state = {
+      repository,
+      branch,
+      beside: passing,
+      adminDir,
+      files: there,
+      settings,
+      filters,
+    };
+    return this.withScratch(worktree, (scratch) => takeSnapshot(this.git, state, scratch));
   }
 
   async #assertReadable(files: string | null, adminDir: string | null): Promise<void> {
