@@ -4,7 +4,7 @@ import path from 'node:path';
 import { AppError } from '../errors.ts';
 import { DATABASE_FILE, openHandle, type SqlTools, sqlTools } from './connection.ts';
 import type { Database } from './database.ts';
-import { loadHostedSqlite } from './host-files.ts';
+import { loadHostedSqlite } from './host/sqlite.ts';
 import { asStorageError } from './storage-error.ts';
 
 /** A store in one file. The file has no name any more: it is gone when `file` is closed, or the process dies. */

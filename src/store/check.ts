@@ -3,7 +3,8 @@ import path from 'node:path';
 import { AppError } from '../errors.ts';
 import { checksum } from './checksum.ts';
 import { openHandle, type SqlTools, sqlTools } from './connection.ts';
-import { type FileSystem, type HostedSqlite, loadHostedSqlite } from './host-files.ts';
+import type { FileSystem } from './host/file-system.ts';
+import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
 import { assertKnownFormat } from './migrate.ts';
 import { RawStatement, SqliteError, type SqlValue } from './raw-statement.ts';
 

@@ -1,4 +1,5 @@
-import type { FileSystem, HostedSqlite } from './host-files.ts';
+import type { FileSystem } from './host/file-system.ts';
+import type { HostedSqlite } from './host/sqlite.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import { DATABASE_FILE } from './connection.ts';
 

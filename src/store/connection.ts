@@ -1,4 +1,4 @@
-import type { HostedSqlite } from './host-files.ts';
+import type { HostedSqlite } from './host/sqlite.ts';
 import { RawStatement, type SqlValue, sqliteError } from './raw-statement.ts';
 
 /** Not `.db` or `.sqlite`: opened for writing from outside while we run, the WAL would be deleted under us. */

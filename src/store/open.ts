@@ -2,7 +2,8 @@ import nodeFs from 'node:fs';
 import path from 'node:path';
 import type { Clock } from '../lib/clock.ts';
 import { configure, DATABASE_FILE, openHandle, sqlTools } from './connection.ts';
-import { type FileSystem, type HostedSqlite, loadHostedSqlite } from './host-files.ts';
+import type { FileSystem } from './host/file-system.ts';
+import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
 import { migrate } from './migrate.ts';
 import { asStorageError } from './storage-error.ts';
 

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { HostedSqlite } from './host-files.ts';
+import type { HostedSqlite } from './host/sqlite.ts';
 
 /** What a column may hold here. Booleans are kept as 0 and 1. */
 export type SqlValue = string | number | null;

@@ -1,7 +1,8 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Distribution } from '../lib/distribution.ts';
 import { DATABASE_FILE } from './connection.ts';
-import type { FileSystem, HostedSqlite } from './host-files.ts';
+import type { FileSystem } from './host/file-system.ts';
+import type { HostedSqlite } from './host/sqlite.ts';
 
 interface WalSyncDependencies {
   host: HostedSqlite;

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import nodeFs from 'node:fs';
+import initSqlJs from 'sql.js';
+import type { FileSystem, HostFile } from './file-system.ts';
+import { WasmMemory } from './memory.ts';
+import { OpenFiles } from './open-files.ts';
+import type { RawSqlite } from './raw-sqlite.ts';
+import { type Syscalls, routeToHost } from './syscalls.ts';
+
+/**
+ * sql.js keeps its files in memory. Its WASM, however, reaches files through a handful of imported system
+ * calls, and those can be replaced at instantiation: below `/host/` they go to real files here, so an
+ * unmodified sql.js is a durable SQLite. The imports have one-letter names that belong to one build only,
+ * hence the checksum: another build is refused.
+ */
+const PINNED_WASM_SHA256 = '43bbcdd44287e5a2db3b6b5af34b1a3485a7a441285d247976c1ebe3c61f8dbf';
+
+const VIRTUAL_ROOT = '/host';
+/** A sql.js whose files below `/host/` are real ones in one directory. */
+export interface HostedSqlite {
+  sqlite: RawSqlite;
+  /** The WASM memory as bytes; ask again after anything that may grow it. */
+  memory(): Buffer;
+  readInt32(pointer: number): number;
+  /** What SQLite is to be told to open for the file `name` in the directory. */
+  virtualPath(name: string): string;
+  /** The open file of that name, or undefined. */
+  file(name: string): HostFile | undefined;
+  /** The error of the last file operation that failed, for messages; forgotten once it was taken. */
+  takeError(): NodeJS.ErrnoException | undefined;
+  /** The last sync of a file of the directory that failed: what is on the disk is not known since. */
+  syncError(): Error | undefined;
+}
+
+/** Gives SQLite the files of `directory`. Throws for any but the pinned WASM. */
+export async function loadHostedSqlite(options: {
+  wasm: Uint8Array;
+  directory: string;
+  fs?: FileSystem;
+}): Promise<HostedSqlite> {
+  const { wasm, directory, fs = nodeFs } = options;
+  refuseOtherBuilds(wasm);
+  loading ??= instantiate(wasm);
+  const { sqlite, memory, files } = await loading;
+  const root = files.addRoot({ directory, fs });
+  return {
+    sqlite,
+    memory: () => memory.bytes(),
+    readInt32: (pointer) => memory.words()[pointer >> 2] ?? 0,
+    virtualPath: (name) => `${VIRTUAL_ROOT}/${root}/${name}`,
+    file: (name) => files.find(root, name),
+    takeError: () => files.takeError(),
+    syncError: () => files.syncErrorOf(directory),
+  };
+}
+
+interface Instance {
+  sqlite: RawSqlite;
+  memory: WasmMemory;
+  files: OpenFiles;
+}
+
+/** sql.js gives a process one instance, whoever asks; so each directory has a virtual root of its own in it. */
+let loading: Promise<Instance> | undefined;
+
+async function instantiate(wasm: Uint8Array): Promise<Instance> {
+  const memory = new WasmMemory();
+  const files = new OpenFiles(memory);
+  const module = await initSqlJs({
+    useOldExtensionFunctions: false,
+    instantiateWasm(imports: { a: Syscalls }, done: (instance: WebAssembly.Instance) => void) {
+      routeToHost(imports.a, files, memory);
+      const instance = new WebAssembly.Instance(new WebAssembly.Module(wasm), imports);
+      memory.attach(instance.exports.O as WebAssembly.Memory);
+      done(instance);
+    },
+  } as unknown as Parameters<typeof initSqlJs>[0]);
+  return { sqlite: module as unknown as RawSqlite, memory, files };
+}
+
+function refuseOtherBuilds(wasm: Uint8Array): void {
+  const found = createHash('sha256').update(wasm).digest('hex');
+  if (found === PINNED_WASM_SHA256) return;
+  throw new Error(
+    `sql-wasm.wasm has checksum ${found.slice(0, 12)}…, this store is written against ` +
+      `${PINNED_WASM_SHA256.slice(0, 12)}… of sql.js 1.16.0: reinstall, or re-derive the import names`,
+  );
+}
