@@ -7,6 +7,7 @@ import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import type { AgentAnswer, AgentRequest } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 import { answerOf, type Resolution, resolveApproval } from './approval.ts';
 import type { SessionStore } from './store.ts';
 import { hasEnded } from './turn.ts';
@@ -21,12 +22,12 @@ interface ApprovalDeskDependencies {
   timeoutMs: () => number | null;
   /** So many approvals of one session may be pending. */
   maxPending: () => number;
-  /** Told of each approval that waits for a person, once it is on disk. */
+  /** Called with each approval that waits for a person, once it is on disk. */
   notify: (approval: Approval) => void;
-  /** Told of one that nobody answered in time, when its time is up. */
+  /** Called with an approval that nobody answered in time, when its time is up. */
   onExpired: (approval: Approval) => void;
-  /** Told in the transaction in which one is resolved whose turn goes on. */
-  onResolved: (approval: Approval) => void;
+  /** Runs in the transaction in which an approval is resolved whose turn goes on. */
+  onResolved: (tx: Writer, approval: Approval) => void;
 }
 
 /**
@@ -53,8 +54,8 @@ export class ApprovalDesk {
     const answered = Promise.withResolvers<AgentAnswer>();
     this.#asking.set(id, { turnId, answer: answered.resolve });
     try {
-      const approval = await this.#given.db.transact(() =>
-        this.#open(id, sessionId, turnId, request),
+      const approval = await this.#given.db.transact((tx) =>
+        this.#open(tx, id, sessionId, turnId, request),
       );
       if (!approval) return { decision: 'cancelled' };
       this.#given.notify(approval);
@@ -67,26 +68,25 @@ export class ApprovalDesk {
     }
   }
 
-  /** Resolves an approval in the running transaction. Throws `approval_resolved`. */
-  resolve(approval: Approval, resolution: Resolution): Approval {
-    const turn = this.#given.store.turn(approval.session_id, approval.turn_id);
+  /**
+   * Resolves an approval; the agent that waits for it hears of that once it is on disk. Throws `approval_resolved`.
+   */
+  resolve(tx: Writer, approval: Approval, resolution: Resolution): Approval {
+    const turn = this.#given.store.turn(tx, approval.session_id, approval.turn_id);
     const isHeld = resolution.status === 'accepted' && turn.provider_turn_ref === null;
     const resolved = {
       ...resolveApproval(approval, resolution, this.#given.clock.now()),
       held: isHeld,
     };
     this.#given.store.resolveApproval(
-      this.#given.store.session(approval.session_id),
+      tx,
+      this.#given.store.session(tx, approval.session_id),
       turn,
       resolved,
     );
-    this.#given.onResolved(resolved);
+    this.#given.onResolved(tx, resolved);
+    tx.whenDurable(() => this.#asking.get(approval.id)?.answer(answerOf(resolved)));
     return resolved;
-  }
-
-  /** Tells the agent that waits for it, once the resolution is on disk. */
-  tell(approval: Approval): void {
-    this.#asking.get(approval.id)?.answer(answerOf(approval));
   }
 
   /** Tells the agents of a turn that their requests are cancelled, once that is on disk. */
@@ -122,11 +122,17 @@ export class ApprovalDesk {
     return Math.min(Math.max(0, left), wholeTime(approval));
   }
 
-  #open(id: string, sessionId: string, turnId: string, request: AgentRequest): Approval | null {
-    const turn = this.#given.store.turn(sessionId, turnId);
+  #open(
+    tx: Writer,
+    id: string,
+    sessionId: string,
+    turnId: string,
+    request: AgentRequest,
+  ): Approval | null {
+    const turn = this.#given.store.turn(tx, sessionId, turnId);
     if (hasEnded(turn) || turn.interrupt_requested_at !== null) return null;
-    this.#assertPlace(turn);
-    const session = this.#given.store.session(sessionId);
+    this.#assertPlace(tx, turn);
+    const session = this.#given.store.session(tx, sessionId);
     const now = this.#given.clock.now();
     const timeout = this.#given.timeoutMs();
     const approval: Approval = {
@@ -149,14 +155,14 @@ export class ApprovalDesk {
       created_at: now,
       resolved_at: null,
     };
-    this.#given.store.requestApproval(session, turn, approval);
+    this.#given.store.requestApproval(tx, session, turn, approval);
     return approval;
   }
 
   /** Only the active turn of a session has pending approvals, so that those of the turn are all there are. */
-  #assertPlace({ session_id, turn_id }: Turn): void {
+  #assertPlace(rx: Reader, { session_id, turn_id }: Turn): void {
     const max = this.#given.maxPending();
-    if (this.#given.store.pendingApprovals(turn_id).length < max) return;
+    if (this.#given.store.pendingApprovals(rx, turn_id).length < max) return;
     throw new AppError(
       'too_many',
       `${max} approvals of session ${session_id} are pending, as many as approvals.max_pending_per_session allows: wait until some are answered`,
@@ -166,10 +172,10 @@ export class ApprovalDesk {
   async #withdraw(approval: Approval): Promise<void> {
     if (this.#closed) return;
     try {
-      await this.#given.db.transact(() => {
-        const now = this.#given.store.approval(approval.session_id, approval.id);
+      await this.#given.db.transact((tx) => {
+        const now = this.#given.store.approval(tx, approval.session_id, approval.id);
         if (now.status === 'pending')
-          this.resolve(now, { status: 'cancelled', reason: 'the agent took it back' });
+          this.resolve(tx, now, { status: 'cancelled', reason: 'the agent took it back' });
       });
     } catch (error) {
       this.#given.logger.warn({ err: error }, 'an approval could not be taken back');
