@@ -15,6 +15,7 @@ import type { InitScripts } from './init-scripts.ts';
 import { commitOf, gitDirOf, knownRepository, realPath, type Repository } from './repository.ts';
 import type { WorktreeStore } from './store.ts';
 import { reasonOf } from './words.ts';
+import { Checkouts } from './checkouts.ts';
 import type { Workshop } from './workshop.ts';
 import { newWorktree, noScript, renamed, type WorktreeRequest } from './worktree.ts';
 import type { Writer } from '../store/transaction.ts';
@@ -45,9 +46,11 @@ export interface MakingDependencies {
  */
 export class Making {
   readonly #given: MakingDependencies;
+  readonly #checkouts: Checkouts;
 
   constructor(given: MakingDependencies) {
     this.#given = given;
+    this.#checkouts = new Checkouts(given.workshop);
   }
 
   /** Makes a worktree that is not there. `finish` is part of the transaction that stores it, and gives the answer. */
@@ -67,7 +70,7 @@ export class Making {
         now: clock.now(),
         ...(await this.#base(repository, directory, request.base_ref ?? null)),
       });
-      await workshop.assertFree(found, repository);
+      await this.#checkouts.assertFree(found, repository);
       return found;
     });
     await db.transact((tx) =>
@@ -75,7 +78,7 @@ export class Making {
     );
     failpoint('worktree.creating');
     return this.#orUndo(planned, 'the worktree could not be made', async () => {
-      await workshop.add(planned, repository);
+      await this.#checkouts.add(planned, repository);
       const init_script = await this.#initialise(planned, repository, request);
       return db.transact((tx) => {
         assertOpen(this.#given.sessionStore.session(tx, request.source_session_id));
@@ -150,7 +153,7 @@ export class Making {
         const operation = await db.read((rx) => store.operations.get(rx, worktree.id));
         const repository = await knownRepository(workshop.git, worktree.repo_root);
         if ((await isThere(worktree.path)) && operation)
-          await workshop.discard(worktree, repository, operation.tip ?? '');
+          await this.#checkouts.discard(worktree, repository, operation.tip ?? '');
         await db.transact((tx) => this.#forgetOperation(tx, worktree));
       } catch (undoing) {
         logger.warn(
@@ -179,15 +182,15 @@ export class Making {
       );
     const planned = renamed(old, name, workshop.root);
     const tip = await workshop.alone(repository, async () => {
-      await workshop.assertFree(planned, repository);
-      return workshop.restorable(planned, repository);
+      await this.#checkouts.assertFree(planned, repository);
+      return this.#checkouts.restorable(planned, repository);
     });
     await db.transact((tx) =>
       store.operations.insert(tx, { kind: 'restore', worktree: planned, tip }),
     );
     failpoint('worktree.restoring');
     return this.#orUndo(planned, 'the worktree could not be restored', async () => {
-      await workshop.restore(planned, repository);
+      await this.#checkouts.restore(planned, repository);
       failpoint('worktree.restored');
       return db.transact((tx) => {
         const now: Worktree = { ...planned, status: 'retained', updated_at: clock.now() };

@@ -7,6 +7,8 @@ import type { Claims } from './claims.ts';
 import { isThere } from './foreign.ts';
 import { knownRepository } from './repository.ts';
 import type { Operation, WorktreeStore } from './store.ts';
+import { Checkouts } from './checkouts.ts';
+import { Disposal } from './disposal.ts';
 import type { Workshop } from './workshop.ts';
 import type { Writer } from '../store/transaction.ts';
 
@@ -23,9 +25,11 @@ interface WorktreeMenderDependencies {
 /** Puts right what a crash left of worktrees: first the files, then, in recovery's transaction, the rows. */
 export class WorktreeMender {
   readonly #given: WorktreeMenderDependencies;
+  readonly #disposal: Disposal;
 
   constructor(given: WorktreeMenderDependencies) {
     this.#given = given;
+    this.#disposal = new Disposal(given.workshop);
   }
 
   /** Finishes or takes back what was cut off; answers the changes of rows that follow. */
@@ -70,11 +74,11 @@ export class WorktreeMender {
   async #mend({ kind, worktree, tip }: Operation): Promise<(tx: Writer) => void> {
     const repository = await knownRepository(this.#given.workshop.git, worktree.repo_root);
     if (kind !== 'remove') {
-      await this.#given.workshop.discard(worktree, repository, tip ?? '');
+      await new Checkouts(this.#given.workshop).discard(worktree, repository, tip ?? '');
       return () => undefined;
     }
     const hasBegun =
-      (await this.#given.workshop.aside(worktree)) !== null || !(await isThere(worktree.path));
+      (await this.#disposal.aside(worktree)) !== null || !(await isThere(worktree.path));
     if (hasBegun) {
       if (!repository) throw new Error(`the repository ${worktree.repo_root} is gone`);
       // Of those that were being removed beside it, nobody can say any more whether they go.
@@ -83,12 +87,12 @@ export class WorktreeMender {
         .map(({ branch }) => branch);
       const beside = { branches, leaving: branches };
       const { left } = await this.#given.workshop.alone(repository, () =>
-        this.#given.workshop.remove(worktree, repository, { tip, beside }),
+        this.#disposal.remove(worktree, repository, { tip, beside }),
       );
       if (left !== null) throw new Error(left);
-      await this.#given.workshop.sweepOf(worktree);
+      await this.#disposal.sweepOf(worktree);
     }
-    const archive_ref = repository && (await this.#given.workshop.archiveOf(worktree, repository));
+    const archive_ref = repository && (await this.#disposal.archiveOf(worktree, repository));
     return (tx) => {
       const updated_at = this.#given.clock.now();
       const now = { ...this.#given.store.worktree(tx, worktree.id), archive_ref, updated_at };

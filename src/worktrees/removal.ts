@@ -11,6 +11,7 @@ import { knownRepository, type Repository } from './repository.ts';
 import { holdsWork, isClean } from './snapshot.ts';
 import type { WorktreeStore } from './store.ts';
 import { reasonOf, saidOfInner } from './words.ts';
+import { Disposal } from './disposal.ts';
 import type { Workshop } from './workshop.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
@@ -25,9 +26,9 @@ interface Dependencies {
 }
 
 interface CleanupOptions {
-  /** Whoever claims it: nothing is there any more for them. */
+  /** Clean up even where sessions claim the worktree: its files are gone already. */
   anyway?: boolean;
-  /** That it had claims until now: where it stays, that is told. */
+  /** The worktree had claims until now: where it stays, `worktree.retained` is appended. */
   wasActive?: boolean;
 }
 
@@ -37,11 +38,13 @@ type Outcome = Partial<CleanupResult> & Pick<CleanupResult, 'status'>;
 /** How worktrees go. Whoever calls it has seen to it that nothing else is done with the name meanwhile. */
 export class Removal {
   readonly #given: Dependencies;
+  readonly #disposal: Disposal;
   /** The ids of those whose cleanup was begun, or waits for its turn. */
   readonly #leaving = new Set<string>();
 
   constructor(given: Dependencies) {
     this.#given = given;
+    this.#disposal = new Disposal(given.workshop);
   }
 
   /** Cleans up, or says why not. A missing one goes whatever its policy is: only its branch is left of it. */
@@ -72,18 +75,18 @@ export class Removal {
       if (!repository)
         return await this.#fail(id, reason, `its repository ${worktree.repo_root} is gone`);
       const result = await workshop.alone(repository, async () => {
-        const obstacle = await workshop.obstacle(worktree, repository);
+        const obstacle = await this.#disposal.obstacle(worktree, repository);
         if (obstacle !== null) return this.#fail(id, reason, obstacle);
         return this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
       });
       // Files take a while, and concern no ref.
-      const left = result.status === 'cleaned' ? await workshop.sweepOf(worktree) : [];
+      const left = result.status === 'cleaned' ? await this.#disposal.sweepOf(worktree) : [];
       return { ...result, diagnostics: [...result.diagnostics, ...left] };
     } catch (error) {
       const said = reasonOf(error);
       if (said === null) throw error;
       // What lies aside is for the next start.
-      if ((await workshop.aside(found)) === null)
+      if ((await this.#disposal.aside(found)) === null)
         await db.transact((tx) => this.#forgetOperation(tx, found));
       await this.noteIfMissing(found);
       return await this.#fail(id, reason, said);
@@ -129,10 +132,10 @@ export class Removal {
     reason: string | null,
     { anyway, wasActive }: Required<CleanupOptions>,
   ): Promise<CleanupResult> {
-    const { db, store, claims, workshop, clock } = this.#given;
+    const { db, store, claims, clock } = this.#given;
     const { id } = worktree;
     const beside = await this.#beside(worktree);
-    const snapshot = await workshop.look(worktree, repository, beside);
+    const snapshot = await this.#disposal.look(worktree, repository, beside);
     if (snapshot.nested.length > 0) return this.#fail(id, reason, saidOfInner(snapshot.nested));
     const isNeeded = holdsWork(snapshot);
     const { deletion_policy: policy, status } = worktree;
@@ -144,7 +147,7 @@ export class Removal {
       );
     const { tip } = snapshot;
     await db.transact((tx) => store.operations.insert(tx, { kind: 'remove', worktree, tip }));
-    if (isNeeded) await workshop.archive(worktree, repository, snapshot);
+    if (isNeeded) await this.#disposal.archive(worktree, repository, snapshot);
     const users = await db.transact((tx) => {
       const archive_ref = archiveRef(id);
       const now: Worktree = { ...store.worktree(tx, id), archive_ref, updated_at: clock.now() };
@@ -155,8 +158,8 @@ export class Removal {
     });
     if (users.length > 0)
       return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
-    const removed = await workshop.remove(worktree, repository, { tip, beside });
-    const archive_ref = await workshop.archiveOf(worktree, repository);
+    const removed = await this.#disposal.remove(worktree, repository, { tip, beside });
+    const archive_ref = await this.#disposal.archiveOf(worktree, repository);
     await db.transact((tx) => {
       for (const { session_id } of store.activeClaimsOn(tx, id)) claims.release(tx, id, session_id);
       const cleaned: Worktree = {
