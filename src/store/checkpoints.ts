@@ -12,10 +12,10 @@ interface CheckpointsDependencies {
   bytes: number;
   /** Has SQLite copy the log's pages into the database file. Throws where it cannot. */
   copy: () => void;
-  /** The disk refused to sync: nothing can be promised any more. */
+  /** The disk refused to sync: durability can no longer be promised. */
   onLost: (message: string, cause: unknown) => void;
   onWarning: (message: string, error: unknown) => void;
-  /** The database file is synced: what waited for that may commit. */
+  /** The database file is synced: a COMMIT that waited for it may run. */
   onSynced: () => void;
 }
 
@@ -28,9 +28,9 @@ export class Checkpoints {
   readonly #given: CheckpointsDependencies;
   #retryAt = 0;
   #isSyncing = false;
-  /** How many there were. */
+  /** The number of checkpoints since the start. */
   count = 0;
-  /** While there is one, the database file and the log up to now stay as they are. */
+  /** While one is held, the database file and the log up to its beginning do not change. */
   readonly #holds = new Set<Promise<void>>();
 
   constructor(given: CheckpointsDependencies) {
@@ -66,7 +66,7 @@ export class Checkpoints {
     if (this.#isSyncing || this.#holds.size > 0 || bytes < Math.max(limit, this.#retryAt)) return;
     if (!wal || !file) return;
     failpoint('checkpoint.before');
-    // SQLite need not sync a log on this thread that is on disk already.
+    // The log is on disk already, so SQLite need not sync it on this thread.
     wal.deferSync = durability === 'full' && isAllSynced;
     file.deferSync = true;
     try {
@@ -75,7 +75,7 @@ export class Checkpoints {
       this.#retryAt = 0;
       this.count++;
     } catch (error) {
-      // The log still has everything. It is tried again when it has grown by as much again.
+      // The log still has everything. The next attempt comes when it has grown by as much again.
       this.#retryAt = bytes + this.#given.bytes;
       const lost = host.syncError();
       if (lost) return onLost(`the disk refused to sync: ${lost.message}`, lost);

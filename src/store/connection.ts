@@ -1,7 +1,7 @@
 import type { HostedSqlite } from './host/sqlite.ts';
 import { RawStatement, type SqlValue, sqliteError } from './raw-statement.ts';
 
-/** Not `.db` or `.sqlite`: opened for writing from outside while we run, the WAL would be deleted under us. */
+/** Not `.db` or `.sqlite`: a tool that opens such a file for writing would delete the WAL of a running server. */
 export const DATABASE_FILE = 'events.cadre';
 
 /** Opens a file below the virtual root of `host`. Throws {@link SqliteError}. */
@@ -22,11 +22,11 @@ export function configure(host: HostedSqlite, handle: number): void {
   const { exec, one } = sqlTools(host, handle);
   // Before the first access to the WAL: it then needs no shared memory.
   exec('PRAGMA locking_mode = EXCLUSIVE');
-  // Has to precede the first table. Later it would only be written again, even into a file that is refused.
+  // It has to precede the first table; set later, it would only be written once more.
   if (one('PRAGMA page_count')?.[0] === 0) exec('PRAGMA auto_vacuum = INCREMENTAL');
   const [mode] = one('PRAGMA journal_mode = WAL') ?? [];
   if (mode !== 'wal') throw new Error(`SQLite chose journal mode ${mode}, not wal`);
-  // NORMAL and our own sync of the WAL are together what FULL does, off the main thread.
+  // NORMAL and our own sync of the WAL off the main thread give what FULL gives.
   exec('PRAGMA synchronous = NORMAL');
   exec('PRAGMA wal_autocheckpoint = 0');
   exec('PRAGMA cache_size = -32000');
@@ -36,7 +36,7 @@ export function configure(host: HostedSqlite, handle: number): void {
   exec('PRAGMA foreign_keys = OFF');
 }
 
-/** Plain statements, for opening, migrating and copying. */
+/** Unchecked statements, for opening, migrating and copying. */
 export interface SqlTools {
   exec: (sql: string) => void;
   one: (sql: string, ...values: SqlValue[]) => SqlValue[] | undefined;

@@ -14,7 +14,7 @@ import { asStorageError, mayHaveRolledBack } from './storage-error.ts';
 import { type Member, Reader, type Sequence, Writer } from './transaction.ts';
 import { WalSync } from './wal-sync.ts';
 
-/** By which syncs are told apart, in microseconds. */
+/** The buckets of the sync histogram, in microseconds. */
 const SYNC_BOUNDS = [
   100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000,
 ];
@@ -68,7 +68,7 @@ export class Database {
   #closed = false;
   /** Why SQLite may have rolled the whole transaction back: no statement may run until its group has failed. */
   #poison: SqliteError | undefined;
-  /** Nothing can be promised any more. */
+  /** Set once durability can no longer be promised. */
   #dead: AppError | undefined;
   #commitWaits = false;
 
@@ -122,7 +122,7 @@ export class Database {
     this.#sequence = { last: last.get()?.[0] ?? 0 };
     const epoch = this.#prepareRaw<[string]>("SELECT value FROM meta WHERE key = 'epoch'");
     this.epoch = epoch.get()?.[0] ?? '';
-    // What a dead server left in the log may be with the operating system alone: only synced it may be shown.
+    // A dead server's last writes to the log may be in the page cache alone: they are synced before anyone sees them.
     const wal = this.#wal;
     if (wal) this.#fs.fsyncSync(wal.fd);
     this.#durableSeq = this.#sequence.last;
@@ -161,10 +161,10 @@ export class Database {
   }
 
   /**
-   * Runs `fn` now, inside the open group, with what it writes with; resolves with its result once the group is on disk.
-   * Only rows may change inside it: what has to follow is left with `tx.whenDurable`, what has to be undone with
-   * `tx.whenLost`. Rejects with what `fn` threw, also only once the rows it may have seen are on disk, or with
-   * `storage_full` / `storage_damaged` when the group failed. Throws when called from inside another.
+   * Runs `fn` now, inside the open group; resolves with its result once the group is on disk. Only rows may change inside
+   * it: effects follow by `tx.whenDurable`, and changed memory is undone by `tx.whenLost`. Rejects with the error of `fn`,
+   * once the rows that it may have seen are on disk, or with `storage_full` or `storage_damaged` where the group failed.
+   * Throws when it is called inside another transaction.
    */
   transact<T>(fn: (tx: Writer) => T): Promise<T> {
     if (this.#running) throw new Error('transact inside a transaction');
@@ -193,7 +193,7 @@ export class Database {
     try {
       value = this.#reading(fn);
     } catch (error) {
-      // SQLite may have taken the open group along, and does not say: it is given up.
+      // SQLite may have rolled the open group back without saying so: the group fails.
       if (this.#group && this.#poison) this.#fail(this.#group, error);
       return settled.then(() => Promise.reject(asStorageError(error)));
     }
@@ -201,8 +201,9 @@ export class Database {
   }
 
   /**
-   * Runs `fn`, which reads, and returns its result at once: for what never changes, what is on disk already, and what
-   * no client is told. Throws `storage_damaged` where SQLite cannot read.
+   * Runs `fn`, which only reads, and returns its result at once, perhaps from rows that are not on disk yet: for fields that
+   * never change, rows known to be on disk, and results that no client sees. Throws `storage_damaged` where SQLite cannot
+   * read.
    */
   peek<T>(fn: (rx: Reader) => T): T {
     const refusal = this.#refusal();
@@ -214,7 +215,7 @@ export class Database {
     }
   }
 
-  /** Calls `listener` with what was announced, in order, each time a group has reached the disk. */
+  /** Calls `listener` with the announced items, in order, each time a group has reached the disk. */
   onDurable(listener: (items: unknown[]) => void): void {
     this.#listeners.push(listener);
   }
@@ -228,7 +229,7 @@ export class Database {
     if (refusal) throw refusal;
     const release = this.#checkpoints.hold();
     const wal = this.#wal;
-    // What an earlier server left in the log was not written by us.
+    // An earlier server wrote this log: its size is not among our counts.
     const walBytes = wal?.writes === 0 ? this.#fs.fstatSync(wal.fd).size : this.walBytes;
     try {
       await this.#unsynced.at(-1)?.done;
@@ -239,7 +240,7 @@ export class Database {
     return { walBytes, [Symbol.dispose]: release };
   }
 
-  /** Waits for what is under way, writes the WAL back, closes the file. */
+  /** Waits for groups and backups under way, writes the WAL back, closes the file. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -327,7 +328,7 @@ export class Database {
       (this.#wal?.writes ?? 0) === group.writesBefore && this.#unsynced.length === 1;
     if (wroteNothing || this.#options.durability === 'normal')
       this.#settle(this.#unsynced.splice(0));
-    // Where one group follows the next without a pause, the log must not grow for ever.
+    // Groups may follow one another without a pause: the log must not grow for ever.
     this.#checkpointIfOver(
       this.#options.durability === 'normal' ? this.#checkpointBytes : 2 * this.#checkpointBytes,
     );
@@ -376,7 +377,7 @@ export class Database {
     }
   }
 
-  /** A listener that fails is a bug of its own: the group is on disk, and its members are answered. */
+  /** A listener that throws is a bug; the group is on disk all the same, and its members are answered. */
   #tellListeners(items: unknown[]): void {
     for (const listener of this.#listeners) {
       try {
@@ -398,7 +399,7 @@ export class Database {
     this.#checkpoints.runIfOver(limit, this.#unsynced.length === 0);
   }
 
-  /** After a failed sync nobody knows what is on the disk: nothing may be answered any more. */
+  /** After a failed sync nobody knows what is on the disk: no request may be answered any more. */
   #lost(message: string, cause?: unknown): void {
     if (this.#dead) return;
     this.#dead = new AppError('storage_damaged', message, cause ? { cause } : {});

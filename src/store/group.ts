@@ -17,11 +17,11 @@ export class Group {
     this.firstSeq = seq;
     this.lastSeq = seq;
     this.writesBefore = writesBefore;
-    // Each member hears of a failure by its own promise.
+    // Each member reports the failure by its own promise.
     this.done.catch(() => undefined);
   }
 
-  /** It is on disk: hands on what was announced, answers its members, runs their effects. */
+  /** The group is on disk: passes on the announced items, answers the members, runs their effects. */
   settle(announce: (items: unknown[]) => void): void {
     const items = this.members.flatMap(({ announced }) => announced);
     if (items.length > 0) announce(items);

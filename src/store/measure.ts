@@ -7,10 +7,10 @@ export type TableSize = { name: string; rows: number; bytes: number };
 
 type Step = [rows: number, bytes: number, last: SqlValue];
 
-/** So many rows are looked at in one turn of the event loop. */
+/** Rows that are read in one turn of the event loop. */
 const STEP_ROWS = 500;
 
-/** Counts every table of the store, row by row, in steps that hold nobody up. */
+/** Counts every table of the store, row by row, in steps between which other requests are served. */
 export class TableSizes {
   readonly #db: Database;
   readonly #tables: { name: string; first: Statement<Step>; next: Statement<Step> }[];
@@ -47,7 +47,7 @@ function stepsOf(db: Database, table: string): { first: Statement<Step>; next: S
   );
   const columns = db.peek((rx) => info.all(rx));
   const key = columns.find(([, , place]) => place === 1)?.[0] ?? 'rowid';
-  // The length is in a row's head: a long text is not read for it.
+  // SQLite has the length in the row's header: a long text is not read for it.
   const lengths = columns
     .filter(([, type]) => type === 'TEXT')
     .map(([name]) => `coalesce(octet_length(${name}), 0)`);

@@ -12,7 +12,7 @@ export interface RecordPage<T> {
   nextCursor: string | null;
 }
 
-/** A list ends at this many bytes even if its limit is not reached. */
+/** A page ends at this many bytes even if its limit is not reached. */
 const PAGE_BYTES = 8 * 1024 * 1024;
 
 /**
@@ -57,14 +57,14 @@ export class RecordTable<T extends object> {
     return row && this.#parse(row);
   }
 
-  /** All records that match, oldest first. For sets that are small by nature, such as what is unfinished. */
+  /** All records that match, oldest first. For sets that are small by nature, such as unfinished turns. */
   where(rx: Reader, condition: string, ...values: SqlValue[]): T[] {
     return this.#prepared(`WHERE ${condition} ORDER BY n`)
       .all(rx, ...values)
       .map((row) => this.#parse(row));
   }
 
-  /** The first `limit` records that match, in the order of an index, which has to be of use for that. */
+  /** The first `limit` records that match, in the order of the named index. */
   first(
     rx: Reader,
     { index, where, order }: { index: string; where: string; order: string },
@@ -87,8 +87,8 @@ export class RecordTable<T extends object> {
   }
 
   /**
-   * A page of the records whose columns equal `filters` (undefined: any; of an array: one of it), newest first,
-   * from `cursor` on.
+   * A page of the records whose columns equal `filters`, newest first, from `cursor` on. A filter that is undefined matches
+   * any value, an array each of its values.
    */
   page(
     rx: Reader,

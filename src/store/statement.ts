@@ -1,7 +1,7 @@
 import type { RawStatement, SqlValue } from './raw-statement.ts';
 import { assertReader, assertWriter, type Reader, type Writer } from './transaction.ts';
 
-/** What SQL that changes nothing begins with. */
+/** How SQL begins that changes no row. */
 const READS = /^\s*(SELECT|WITH|EXPLAIN|PRAGMA (?!incremental_vacuum))/i;
 
 /**
@@ -14,7 +14,7 @@ export class Statement<Row extends readonly SqlValue[] = SqlValue[]> {
 
   constructor(raw: RawStatement<Row>, sql: string) {
     this.#raw = raw;
-    // With RETURNING a statement gives rows and changes them.
+    // A statement with RETURNING gives rows and changes them.
     this.#assertMayRead = READS.test(sql) ? assertReader : (tx) => assertWriter(tx as Writer);
   }
 

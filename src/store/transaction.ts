@@ -1,35 +1,35 @@
 /**
- * What a function of `read`, `peek` or `transact` reads rows with. It ends with that function: a row that is read
- * later could be one that is taken back.
+ * The capability to read rows. `read`, `peek` and `transact` hand one to their function, and it ends with that function: a
+ * row that is read later could be rolled back.
  */
 export class Reader {
   #hasEnded = false;
 
-  /** Throws once its function has returned. */
+  /** Throws once the function that it was handed to has returned. */
   assertRuns(): void {
     if (this.#hasEnded) throw new Error('rows were read or written after their transaction ended');
   }
 
-  /** For the store alone: its function has returned. */
+  /** For the store alone: the function has returned. */
   end(): void {
     this.#hasEnded = true;
   }
 }
 
-/** The one sequence of events, while it is counted. */
+/** The counter of the one sequence. */
 export interface Sequence {
   last: number;
 }
 
-/** What one transaction leaves with its group. */
+/** What one transaction hands to its group. */
 export interface Member {
-  /** What listeners are given once the group is on disk, in order. */
+  /** For the listeners, once the group is on disk, in order. */
   readonly announced: unknown[];
   readonly whenDurable: (() => void)[];
   readonly whenLost: (() => void)[];
 }
 
-/** What a transaction writes with: every function that changes rows asks for it. */
+/** The capability to write rows. `transact` hands one to its function; every function that changes rows asks for it. */
 export class Writer extends Reader {
   readonly #sequence: Sequence;
   readonly #member: Member;
@@ -74,13 +74,13 @@ export class Writer extends Reader {
   }
 }
 
-/** Throws unless `tx` is what a running transaction was handed. */
+/** Throws unless `tx` is the writer of a running transaction. */
 export function assertWriter(tx: Writer): void {
   if (!(tx instanceof Writer)) throw new Error('rows were written outside a transaction');
   tx.assertRuns();
 }
 
-/** Throws unless `rx` is what a running `read`, `peek` or `transact` was handed. */
+/** Throws unless `rx` is the reader or writer of a running `read`, `peek` or `transact`. */
 export function assertReader(rx: Reader): void {
   if (!(rx instanceof Reader)) throw new Error('rows were read outside read, peek and transact');
   rx.assertRuns();

@@ -8,9 +8,9 @@ interface WalSyncDependencies {
   host: HostedSqlite;
   fs: FileSystem;
   clock: Clock;
-  /** Where the microseconds of each sync are counted. */
+  /** The histogram of sync times, in microseconds. */
   took: Distribution;
-  /** The disk refused, or the log was deleted: nothing can be promised any more. */
+  /** The disk refused, or the log was deleted: durability can no longer be promised. */
   onLost: (message: string, cause?: unknown) => void;
 }
 
@@ -27,7 +27,7 @@ export class WalSync {
     return this.#isRunning;
   }
 
-  /** Calls `done` once all that is in the log now is on the disk. */
+  /** Calls `done` once the log as it is now is on the disk. */
   run(done: () => void): void {
     const { host, fs, clock, took, onLost } = this.#given;
     const wal = host.file(`${DATABASE_FILE}-wal`);

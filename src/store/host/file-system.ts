@@ -25,7 +25,7 @@ export interface HostFile {
   /** The number of its root. */
   readonly root: number;
   position: number;
-  /** Where the last write ended, in bytes from the start of the file. */
+  /** The end of the last write, in bytes from the start of the file. */
   written: number;
   /** How many writes there were. */
   writes: number;

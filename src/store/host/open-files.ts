@@ -5,11 +5,11 @@ import type { WasmMemory } from './memory.ts';
 /** sql.js numbers its own files from 0 to 4096; ours begin well above. */
 const FIRST_FD = 10_000;
 
-/** A real directory, and how its files are reached. */
+/** A real directory and its file operations. */
 interface Root {
   directory: string;
   fs: FileSystem;
-  /** Its place in the list of roots: what tells its files from those of another. */
+  /** Its index in the list of roots, by which files of several directories differ. */
   number: number;
 }
 
@@ -20,7 +20,7 @@ export interface HostPath {
   root: number;
 }
 
-/** The files that SQLite has open, by the numbers it knows them by. */
+/** The files that SQLite has open, by SQLite's own descriptors. */
 export class OpenFiles {
   readonly #memory: WasmMemory;
   readonly #roots: Root[] = [];
@@ -74,11 +74,11 @@ export class OpenFiles {
     if (!root) return null;
     return { path: path.join(root.directory, match[2] ?? ''), fs: root.fs, root: root.number };
   }
-  /** The WASI number of an error, which is also kept for the message. Errors that are not of the system are bugs. */
+  /** The WASI number of a system error, which is also kept for messages. Rethrows any other error. */
   errno(error: unknown): number {
     const code = (error as NodeJS.ErrnoException).code;
     if (!code) throw error;
-    // SQLite looks for files that need not be there; that is no failure.
+    // SQLite looks for files that need not exist.
     if (code !== 'ENOENT') this.#lastError = error as NodeJS.ErrnoException;
     return WASI_ERRNO[code] ?? WASI_EIO;
   }

@@ -8,10 +8,9 @@ import type { RawSqlite } from './raw-sqlite.ts';
 import { type Syscalls, routeToHost } from './syscalls.ts';
 
 /**
- * sql.js keeps its files in memory. Its WASM, however, reaches files through a handful of imported system
- * calls, and those can be replaced at instantiation: below `/host/` they go to real files here, so an
- * unmodified sql.js is a durable SQLite. The imports have one-letter names that belong to one build only,
- * hence the checksum: another build is refused.
+ * sql.js keeps its files in memory. Its WASM reaches files by 18 imported system calls, and these are replaced here at
+ * instantiation: below `/host/` they act on real files, which makes an unmodified sql.js a durable SQLite. The imports have
+ * one-letter names of one build, so any other build is refused by its checksum.
  */
 const PINNED_WASM_SHA256 = '43bbcdd44287e5a2db3b6b5af34b1a3485a7a441285d247976c1ebe3c61f8dbf';
 
@@ -22,17 +21,17 @@ export interface HostedSqlite {
   /** The WASM memory as bytes; ask again after anything that may grow it. */
   memory(): Buffer;
   readInt32(pointer: number): number;
-  /** What SQLite is to be told to open for the file `name` in the directory. */
+  /** The path by which SQLite opens the file `name` of the directory. */
   virtualPath(name: string): string;
   /** The open file of that name, or undefined. */
   file(name: string): HostFile | undefined;
-  /** The error of the last file operation that failed, for messages; forgotten once it was taken. */
+  /** The error of the last file operation that failed, for messages; taking it clears it. */
   takeError(): NodeJS.ErrnoException | undefined;
-  /** The last sync of a file of the directory that failed: what is on the disk is not known since. */
+  /** The last sync in the directory that failed: since then it is unknown what is on the disk. */
   syncError(): Error | undefined;
 }
 
-/** Gives SQLite the files of `directory`. Throws for any but the pinned WASM. */
+/** Opens a SQLite on the files of `directory`. Throws for any WASM but the pinned one. */
 export async function loadHostedSqlite(options: {
   wasm: Uint8Array;
   directory: string;
@@ -60,7 +59,7 @@ interface Instance {
   files: OpenFiles;
 }
 
-/** sql.js gives a process one instance, whoever asks; so each directory has a virtual root of its own in it. */
+/** sql.js has one instance a process, so each directory gets a virtual root of its own in it. */
 let loading: Promise<Instance> | undefined;
 
 async function instantiate(wasm: Uint8Array): Promise<Instance> {

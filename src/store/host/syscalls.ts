@@ -40,7 +40,7 @@ const F_UNLCK = 2;
 const ENOSYS = 52;
 const EINVAL = 28;
 
-/** A call on an open file: which of its arguments is the file, and what is done with the rest of them. */
+/** A call on an open file, with its remaining arguments. */
 type FileCall = (file: HostFile, ...rest: number[]) => number;
 /** A call that names a path in argument `at`. */
 interface PathCall {
@@ -73,7 +73,7 @@ export function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMem
       (fd = 0) =>
         files.get(fd) ? wasi(files, () => files.close(fd)) : fallback(fd),
   );
-  // No shared memory: WAL then asks for exclusive locking, which is what we have.
+  // Without shared memory a WAL needs exclusive locking, and the connection has that.
   replace(
     'mmap',
     (fallback) =>
@@ -119,7 +119,7 @@ function fileCalls(files: OpenFiles, memory: WasmMemory): Partial<Record<Name, F
       syscall(files, () => file.fs.ftruncateSync(file.fd, fromInt64(length))),
     fstat: (file, at = 0) =>
       syscall(files, () => writeStat(memory, at, file.fs.fstatSync(file.fd, { bigint: true }))),
-    // One process, one connection: the lock file of the directory keeps others out, so SQLite's own are granted.
+    // The lock of the directory keeps other servers out, so each lock of SQLite's own is granted.
     fcntl: (_file, command = 0, varargs = 0) => {
       if (command === F_GETLK) memory.bytes().writeInt16LE(F_UNLCK, memory.uint32(varargs));
       return 0;
@@ -133,7 +133,7 @@ function pathCalls(files: OpenFiles, memory: WasmMemory): Partial<Record<Name, P
   const stat = (at: number, look: () => BigIntStats) =>
     syscall(files, () => writeStat(memory, at, look()));
   return {
-    // Whatever mode SQLite would like: what is in here is for its owner alone.
+    // The data is for its owner alone, whatever mode SQLite asks for.
     openat: {
       at: 1,
       handle: (host, _dir, _path, flags = 0) =>

@@ -1,7 +1,7 @@
 import type { HostFile } from './file-system.ts';
 import type { WasmMemory } from './memory.ts';
 
-/** Runs `each` over an array of (pointer, length) pairs until one moves less than asked; returns the bytes moved. */
+/** Calls `each` for (pointer, length) pairs until one moves fewer bytes than asked; returns the bytes moved. */
 export function transfer(
   memory: WasmMemory,
   vector: number,
