@@ -24,7 +24,7 @@ import { hasEnded } from './process.ts';
 import { hasText, readPiece, readTail } from './reading.ts';
 import type { ProcessRunner, ProcessSettings } from './runner.ts';
 import type { ProcessStore } from './store.ts';
-import type { Reader } from '../store/transaction.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 
 /** A port is tried again this often. */
 const PORT_AGAIN_MS = 50;
@@ -132,11 +132,10 @@ export class ProcessService {
     });
   }
 
-  /** Ends what a session has left running. */
-  async killAllOf(sessionId: string, reason: string): Promise<void> {
-    const left = await this.#given.db.read((rx) => this.#given.store.unfinishedOf(rx, sessionId));
-    for (const { process_id } of left)
-      this.#given.runner.kill(process_id, { status: 'killed', reason });
+  /** Ends the processes of a session that wait or run, once the transaction is on disk. */
+  killAllOf(tx: Writer, sessionId: string, reason: string): void {
+    for (const { process_id } of this.#given.store.unfinishedOf(tx, sessionId))
+      tx.whenDurable(() => this.#given.runner.kill(process_id, { status: 'killed', reason }));
   }
 
   async logs(

@@ -8,6 +8,7 @@ import type { AgentPool } from '../sessions/agent-pool.ts';
 import type { Inbox } from '../sessions/inbox.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
+import type { Writer } from '../store/transaction.ts';
 
 /**
  * Asks each provider, in the background, for the sessions it should still have; one it has not any more becomes
@@ -20,8 +21,8 @@ export async function verifySessions(given: {
   store: SessionStore;
   pool: AgentPool;
   inbox: Inbox;
-  /** Called once a session has failed on disk. */
-  onSessionFailed: (sessionId: string) => void;
+  /** Runs in the transaction that fails a session: its processes end once that is on disk. */
+  onSessionFailed: (tx: Writer, sessionId: string) => void;
   clock: Clock;
   logger: Logger;
   providers: readonly Provider[];
@@ -63,10 +64,8 @@ export async function verifySessions(given: {
       // It was closed, or got to work and will find out by itself.
       if (store.session(tx, id).status !== 'ready') return;
       failSessionInRows(tx, id, failure, given);
-      tx.whenDurable(() => {
-        summary.sessions_failed.push({ session_id: id, ...failure });
-        given.onSessionFailed(id);
-      });
+      given.onSessionFailed(tx, id);
+      tx.whenDurable(() => summary.sessions_failed.push({ session_id: id, ...failure }));
     });
   }
 }

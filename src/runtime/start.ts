@@ -62,6 +62,7 @@ import { Backups } from '../store/backup.ts';
 import { Database } from '../store/database.ts';
 import type { FileSystem } from '../store/host/file-system.ts';
 import { lockDirectory } from '../store/lock.ts';
+import type { Writer } from '../store/transaction.ts';
 import { Dispatcher } from '../teams/dispatcher.ts';
 import { Broadcasts } from '../teams/broadcasts.ts';
 import { MessageService } from '../teams/messages.ts';
@@ -344,10 +345,12 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     blobs,
     clock,
     ids,
-    onClosing: (tx, { id }) => void claims.releaseAllOf(tx, id),
+    onClosing: (tx, { id }) => {
+      claims.releaseAllOf(tx, id);
+      processes.killAllOf(tx, id, 'session_closed');
+    },
     agentsOf: (rx, teamId) => teams.agentsOf(rx, teamId),
     onSpokenTo: (tx, session) => messages.spokenTo(tx, session),
-    onClosed: ({ id }) => void processes.killAllOf(id, 'session_closed'),
     assertRoom: () => budget.assertRoom(),
     usableProvider: (id) => providers.usable(id),
     objectionOf: (id, settings) => providers.find(id)?.objection?.(settings),
@@ -631,8 +634,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     await idle;
   }
 
-  function onSessionFailed(id: string): void {
-    void processes.killAllOf(id, 'session_failed');
+  function onSessionFailed(tx: Writer, id: string): void {
+    processes.killAllOf(tx, id, 'session_failed');
   }
 
   function secretVariables(): string[] {

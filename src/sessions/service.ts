@@ -51,12 +51,10 @@ interface SessionServiceDependencies extends SessionQueriesDependencies {
   blobs: Blobs;
   clock: Clock;
   ids: Ids;
-  /** Runs in the transaction that closes a session, before it is written: the session lets go of what it holds. */
+  /** Runs in the transaction that closes a session, before it is written: its claims and processes end. */
   onClosing: (tx: Writer, session: Session) => void;
   /** Runs in the transaction that accepts a turn from outside. */
   onSpokenTo: (tx: Writer, session: Session) => void;
-  /** Called once a session is closed on disk: its processes and whatever else belongs to it end. */
-  onClosed: (session: Session) => void;
   /** Throws `storage_full` where there is no room for new work. */
   assertRoom: () => void;
   /** Throws `provider_unavailable` for one that could start no agent. */
@@ -182,7 +180,7 @@ export class SessionService extends SessionQueries {
   }
 
   #close(tx: Writer, session: Session, reason: string | null): Session {
-    const { store, runner, inbox, pool, clock, onClosing, onClosed } = this.#given;
+    const { store, runner, inbox, pool, clock, onClosing } = this.#given;
     const turn = store.activeTurn(tx, session.id);
     if (turn) runner.endNow(tx, turn, { status: 'interrupted', error: null }, { isLast: true });
     inbox.giveUp(tx, { ...session, status: 'closed' });
@@ -190,7 +188,6 @@ export class SessionService extends SessionQueries {
     const closed = closedSession(store.session(tx, session.id), reason, clock.now());
     store.updateSession(tx, closed, 'session.closed');
     tx.whenDurable(() => void pool.end(session.id));
-    tx.whenDurable(() => onClosed(closed));
     return closed;
   }
 

@@ -43,8 +43,8 @@ interface Dependencies {
   ids: Ids;
   failpoint: Failpoint;
   logger: Logger;
-  /** Called once a session has failed on disk: its processes and whatever else belongs to it end. */
-  onSessionFailed: (sessionId: string) => void;
+  /** Runs in the transaction that fails a session: its processes end once that is on disk. */
+  onSessionFailed: (tx: Writer, sessionId: string) => void;
   /** A turn that runs longer is interrupted; null: it may last for days. */
   turnTimeoutMs: () => number | null;
 }
@@ -373,7 +373,7 @@ export class TurnRunner {
       this.endNow(tx, now, { status: 'failed', error: failure }, { isLast });
       if (!isLast) return;
       failSessionInRows(tx, turn.session_id, failure, this.#given);
-      tx.whenDurable(() => this.#given.onSessionFailed(turn.session_id));
+      this.#given.onSessionFailed(tx, turn.session_id);
     });
   }
 }
