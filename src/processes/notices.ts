@@ -5,11 +5,11 @@ import type { SessionStore } from '../sessions/store.ts';
 import type { ProcessStore } from './store.ts';
 import type { Writer } from '../store/transaction.ts';
 
-/** The end of what a process printed that its owner is told, of each stream. */
+/** How much of the end of each stream a notice quotes. */
 export const NOTICE_TAIL = { lines: 40, bytes: 4096 };
 
 const OWNER = 'process';
-/** Between what is urgent and what is not. */
+/** The rank of notices in the inbox, between urgent and ordinary messages. */
 const RANK = 1;
 
 interface ExitNoticesDependencies {
@@ -30,7 +30,7 @@ export class ExitNotices {
     given.inbox.register(OWNER, this.#answers());
   }
 
-  /** Keeps what the owner of a process wants to know until its turn comes. Inside the transaction of its end. */
+  /** Puts the notice of a process that ends in this transaction into its owner's inbox. */
   keep(tx: Writer, process: Process, tails: { stdout: string; stderr: string }): void {
     const { session_id, process_id: ref, notice } = process;
     if (session_id === null || notice !== 'pending') return;
@@ -52,7 +52,7 @@ export class ExitNotices {
       deferred: () => true,
       over: () => undefined,
       unreachable: (tx, ref, { status }) => {
-        // One that has failed may be resumed.
+        // A session that has failed may be resumed.
         if (status === 'closed') this.#settle(tx, ref, 'dropped');
         return status !== 'closed';
       },
@@ -65,11 +65,11 @@ export class ExitNotices {
   }
 }
 
-/** What the owner is told of the end of a process. */
+/** The text of a notice. */
 function noticeText(process: Process, tails: { stdout: string; stderr: string }): string {
   const { process_id, command, status, exit_code, signal, started_at, ended_at } = process;
   const ran = ((ended_at ?? 0) - (started_at ?? ended_at ?? 0)) / 1000;
-  const how = [
+  const facts = [
     status,
     exit_code === null ? null : `exit code ${exit_code}`,
     signal === null ? null : `signal ${signal}`,
@@ -80,9 +80,8 @@ function noticeText(process: Process, tails: { stdout: string; stderr: string })
     .map(([stream, text]) =>
       frame('process_output', { stream, untrusted: 'true' }, withoutFrames(text.trimEnd())),
     );
-  const told = how.filter((one) => one !== null).join(', ');
   const lines = [
-    `Process ${process_id} has ended: ${told}.`,
+    `Process ${process_id} has ended: ${facts.filter((one) => one !== null).join(', ')}.`,
     withoutFrames(command.slice(0, 1000)),
     ...(parts.length > 0 ? [UNTRUSTED, ...parts] : []),
   ];

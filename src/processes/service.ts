@@ -115,7 +115,7 @@ export class ProcessService {
     });
   }
 
-  /** Ends a process. Answers once the wish is on disk; one that has ended is given as it is. */
+  /** Ends a process. Answers once the request is on disk; a process that has ended is answered as it is. */
   kill(
     id: string,
     owner: string | undefined,
@@ -149,7 +149,7 @@ export class ProcessService {
     const part = async (stream: StreamName) => {
       if (query.stream !== 'both' && query.stream !== stream) return null;
       const tail = await readTail(this.#given.runner.logPath(process_id, stream), bounds);
-      // The file does not know of what the disk did not take, or retention took.
+      // The file does not count the bytes that the disk refused, or that retention removed.
       const total_bytes = Math.max(tail.total_bytes, process[`${stream}_bytes`]);
       return { ...tail, total_bytes, truncated: tail.truncated || tail.bytes < total_bytes };
     };
@@ -157,7 +157,7 @@ export class ProcessService {
     return { process_id, stdout, stderr };
   }
 
-  /** What a process prints, from a byte on, until it has ended and all was given. */
+  /** Yields what a process prints, from byte `from` on, until it has ended and all of it was yielded. */
   async *follow(
     id: string,
     stream: StreamName,
@@ -186,7 +186,7 @@ export class ProcessService {
     }
   }
 
-  /** Waits until what is waited for is so, the process has ended, or the time is up. */
+  /** Waits until the condition of the query holds, the process has ended, or the time is up. */
   async wait(
     id: string,
     query: QueryOf<typeof waitForProcess>,
@@ -208,7 +208,7 @@ export class ProcessService {
           : what === 'log'
             ? this.#untilPrinted(id, rest.join(':'), signal)
             : ended;
-      // What it printed last counts, too.
+      // A text that it printed just before its end counts, too.
       const end = what === 'log' ? ended.then(() => this.#hasPrinted(id, rest.join(':'))) : ended;
       const matched = await Promise.race([found, end, limit]);
       return { process: await this.get(id), matched };
@@ -262,7 +262,7 @@ export class ProcessService {
     using _listening = this.#given.runner.listen(id, (stream, chunk) => {
       const seen = Buffer.concat([ends[stream], chunk]);
       if (seen.includes(wanted)) printed.resolve(true);
-      // Its beginning may have been printed before we listened.
+      // The beginning of the text may have been printed before we listened.
       else if (ends[stream].length < wanted.length - 1) look().catch(printed.reject);
       ends[stream] = seen.subarray(Math.max(0, seen.length - wanted.length + 1));
     });

@@ -5,7 +5,7 @@ import type { EventLog } from '../events/log.ts';
 import type { Database } from '../store/database.ts';
 import { RecordTable } from '../store/records.ts';
 import { hasEnded, processInEvents } from './process.ts';
-import type { OutputNews } from './output.ts';
+import type { OutputPayload } from './output.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
 /** The rows of processes. Each change is written with the event that tells of it. */
@@ -30,23 +30,23 @@ export class ProcessStore {
     this.#append(tx, 'process.queued', process, { process });
   }
 
-  /** Writes a process that moved on. Once it has ended, what it printed may leave the log. */
+  /** Writes a process in its new state. Once it has ended, the events about its output may leave the log. */
   move(tx: Writer, process: Process, kind: EventKind): void {
     this.processes.update(tx, process);
     this.#append(tx, kind, process, { process: processInEvents(process) });
     if (hasEnded(process)) this.#log.settleItem(tx, process.process_id);
   }
 
-  tellOutput(tx: Writer, process: Process, news: OutputNews): void {
+  appendOutput(tx: Writer, process: Process, news: OutputPayload): void {
     this.#append(tx, 'process.output', process, { ...news });
   }
 
-  /** Processes that a dead server left as they were, oldest first. */
+  /** Processes that wait or run; after a crash, those of the dead server. Oldest first. */
   unfinished(rx: Reader): Process[] {
     return this.processes.where(rx, "status IN ('queued', 'running')");
   }
 
-  /** Processes that run in a directory, or below it, or are to. */
+  /** Processes that run, or wait to run, in a directory or below it. */
   unfinishedIn(rx: Reader, directory: string): Process[] {
     return this.processes.where(
       rx,
@@ -64,7 +64,7 @@ export class ProcessStore {
     );
   }
 
-  /** The process that ended first of those that retention has not taken everything of. */
+  /** The process that ended first, of those that retention has not trimmed. */
   oldestTrimmable(rx: Reader): Process | undefined {
     return this.processes.first(
       rx,
@@ -77,7 +77,7 @@ export class ProcessStore {
     )[0];
   }
 
-  /** Writes that nothing is left of a process but its record. */
+  /** Notes that retention has removed all of a process but its record. */
   markTrimmed(tx: Writer, process: Process): void {
     this.processes.update(tx, { ...process, trimmed: true });
   }

@@ -13,7 +13,7 @@ import type { Dispatcher } from './dispatcher.ts';
 import type { TeamStore } from './store.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
-/** A message to at most so many is stored and sent in one transaction. */
+/** A message to at most so many recipients is stored and dispatched in one transaction. */
 export const AT_ONCE = 16;
 
 interface BroadcastsDependencies {
@@ -28,9 +28,9 @@ interface BroadcastsDependencies {
 
 /**
  * Messages to many recipients, in slices of the event loop, each a transaction. First every delivery is stored and
- * held back; with the last of them the answer is kept. Only then are they sent on their way. The rows say how far
- * that came: a message with fewer deliveries than recipients was answered to nobody and is taken back, by the next
- * start too; of a complete one, deliveries that are pending and held are still to be sent.
+ * held back; with the last of them the answer is kept. Only then are they dispatched. The rows say how far a broadcast
+ * came: where a message has fewer deliveries than recipients, its sender got no answer, and the message is taken back,
+ * by the next start too; where it is complete, its pending deliveries that are held are still to be dispatched.
  */
 export class Broadcasts {
   readonly #given: BroadcastsDependencies;
@@ -42,9 +42,10 @@ export class Broadcasts {
   }
 
   /**
-   * Stores the deliveries of a message that was stored, and answers once all are on disk, each as it was then:
-   * pending, or deferred by `limit`. They are sent on their way after that. Throws what storing throws, and
-   * `team_deleted` or `delivery_state` where team or message were taken back meanwhile: then all of it is.
+   * Stores the deliveries of a stored message, and answers once all are on disk, each as it was then: pending, or
+   * deferred by `limit`. They are dispatched after that, in the background. Throws what storing throws, and
+   * `team_deleted` or `delivery_state` where the team was deleted or the message cancelled meanwhile: then the whole
+   * message is taken back.
    */
   async send(
     message: Message,
@@ -83,7 +84,7 @@ export class Broadcasts {
     return { message, deliveries };
   }
 
-  /** Takes back, or sends on its way, each broadcast that a dead server had begun. */
+  /** Takes back, or dispatches, each broadcast that a dead server had begun. */
   async takeUp(): Promise<void> {
     for (const message of await this.#given.db.read((rx) => this.#given.store.heldMessages(rx))) {
       const stored = await this.#given.db.read(
@@ -94,13 +95,13 @@ export class Broadcasts {
     }
   }
 
-  /** Leaves what is not sent yet for the next start; resolves once nothing is under way. */
+  /** Leaves the deliveries that are still held for the next start; resolves once no slice runs. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.all(this.#underWay);
   }
 
-  /** Stores a delivery that is not to be sent yet. */
+  /** Stores a delivery that is not to be dispatched yet. */
   #hold(tx: Writer, message: Message, recipient: string, limit: Failure | null): Delivery {
     const delivery = newDelivery(
       this.#given.ids.next('dlv'),
@@ -114,7 +115,7 @@ export class Broadcasts {
     return this.#given.dispatcher.hold(tx, delivery, message, isOver);
   }
 
-  /** Sends on its way what is held, in the background; a disk that refuses is asked again. */
+  /** Dispatches the held deliveries in the background; where the disk refuses, a slice is tried again. */
   #dispatch(message: Message): void {
     const { signal } = this.#stopping;
     const work = async () => {

@@ -6,7 +6,7 @@ import type { SessionStore } from '../sessions/store.ts';
 import {
   cancel,
   defer,
-  endOf,
+  errorOf,
   fail,
   type Failure,
   finish,
@@ -28,7 +28,7 @@ interface DispatcherDependencies {
   clock: Clock;
 }
 
-/** Brings deliveries to their recipients, by way of the inbox. Everything here runs inside a transaction. */
+/** Brings deliveries to their recipients, by way of the inbox. */
 export class Dispatcher {
   readonly #given: DispatcherDependencies;
   /** The message that was read last: all of a large team get the same one, and its words never change. */
@@ -39,7 +39,7 @@ export class Dispatcher {
     given.inbox.register(OWNER, this.#answers());
   }
 
-  /** Sends a pending delivery on its way, as its message wants it. */
+  /** Puts a pending delivery into the inbox of its recipient, by the policy of its message. */
   dispatch(tx: Writer, delivery: Delivery, message: Message): void {
     const { recipient_agent_id: recipient } = delivery;
     const { policy } = message;
@@ -67,7 +67,7 @@ export class Dispatcher {
     return deferred;
   }
 
-  /** A delivery that was held waits like any other. */
+  /** Stops holding a delivery back: from now on it waits like any other. */
   release(tx: Writer, delivery: Delivery): void {
     const message = this.#given.store.message(tx, delivery.team_id, delivery.message_id);
     this.#put(tx, delivery, message, {});
@@ -75,8 +75,8 @@ export class Dispatcher {
   }
 
   /**
-   * A delivery is tried again: its recipient is spoken to. For one that waits because its recipient is left alone,
-   * that is all it takes. Throws `delivery_state` where there is nothing to try again.
+   * Tries a delivery again, and ends the pause of its recipient. A delivery that waits because of that pause needs no
+   * more. Throws `delivery_state` where there is nothing to try again.
    */
   retry(tx: Writer, waiting: Delivery): void {
     const { recipient_agent_id: recipient } = waiting;
@@ -95,7 +95,7 @@ export class Dispatcher {
     );
   }
 
-  /** Takes a delivery back that waits. */
+  /** Cancels a delivery that waits. */
   cancel(tx: Writer, delivery: Delivery): void {
     this.#given.inbox.remove(tx, OWNER, delivery.id);
     this.#given.store.moveDelivery(tx, cancel(delivery, this.#given.clock.now()));
@@ -144,7 +144,7 @@ export class Dispatcher {
     };
   }
 
-  /** Whether what came back from a turn that did not start goes on waiting: somebody may have taken it back. */
+  /** Whether a delivery whose turn did not start goes on waiting: message or team may be gone by now. */
   #deferred(tx: Writer, delivery: Delivery, turn: Turn): boolean {
     const now = this.#given.clock.now();
     const isTakenBack =
@@ -153,7 +153,7 @@ export class Dispatcher {
     const obstacle = isTakenBack ? null : this.#obstacle(tx, delivery);
     if (isTakenBack) this.#given.store.moveDelivery(tx, cancel(delivery, now));
     else if (obstacle) this.#fail(tx, delivery, obstacle);
-    else this.#given.store.moveDelivery(tx, defer(delivery, endOf(turn), now));
+    else this.#given.store.moveDelivery(tx, defer(delivery, errorOf(turn), now));
     return !isTakenBack && obstacle === null;
   }
 
@@ -191,7 +191,7 @@ export function recipientLeft(recipient: string): Failure {
   return { code: 'recipient_left', message: `session ${recipient} has left the team` };
 }
 
-/** Why nothing reaches a session any more, or null. */
+/** Why no message can reach a session any more, or null. */
 function unreachable({ id, status }: Session): Failure | null {
   if (status !== 'closed' && status !== 'failed') return null;
   return { code: `recipient_${status}`, message: `session ${id} ${saidOf[status]}` };

@@ -27,22 +27,22 @@ import type { Reader, Writer } from '../store/transaction.ts';
 
 type Sent = ResponseOf<typeof sendMessage>;
 
-/** What is to be said, and to whom: a member, or (null) all, the sender too where that is wanted. */
+/** A message to be sent: to one member or, with the recipient null, to all, with `include_sender` to the sender too. */
 type Draft = Omit<BodyOf<typeof sendMessage>, 'recipient_agent_id'> & {
   recipient_agent_id: string | null;
   include_sender?: boolean;
-  /** An agent says it of its own accord. */
+  /** An agent sends it by itself: it counts for `teams.max_hops`. */
   isHop?: boolean;
 };
 
-/** What is to be stored of it. */
+/** A message that has passed all checks, with its recipients. */
 type Stored = Omit<Draft, 'input'> & {
   recipients: string[];
   saying: Saying;
   onboarding?: boolean;
 };
 
-/** What is said, once its images are kept. */
+/** The content of a message, once its images are kept. */
 export interface Saying {
   input: Message['input'];
   images: StoredImage[];
@@ -57,7 +57,7 @@ interface MessageServiceDependencies {
   blobs: Blobs;
   clock: Clock;
   ids: Ids;
-  /** So many messages of agents in a row; 0: no limit. */
+  /** How many messages agents may send in a row; 0: no limit. */
   maxHops: () => number;
   /** Whether messages to sessions of a provider may have images. */
   takesImages: (provider: Session['provider']) => boolean;
@@ -65,7 +65,7 @@ interface MessageServiceDependencies {
   assertRoom: () => void;
 }
 
-/** What members say to each other. Every answer is on disk; nothing waits for a provider. */
+/** The messages between members. Every answer is on disk; nothing waits for a provider. */
 export class MessageService {
   readonly #given: MessageServiceDependencies;
 
@@ -87,8 +87,8 @@ export class MessageService {
   }
 
   /**
-   * What an agent says by its tool: it may be a message too many. `admit` is called once nothing else speaks against
-   * it: it throws where it may not be said, and answers its images.
+   * Sends a message that an agent sends by its tool; it counts for `teams.max_hops`. `admit` is called once every other
+   * check has passed: it throws where the agent may not send the message, and answers the images of the message.
    */
   sayAsAgent(teamId: string, draft: Draft, admit: () => Promise<InputItem[]>): Promise<Sent> {
     return this.#say(teamId, { ...draft, isHop: true }, keepNothing, admit);
@@ -114,7 +114,7 @@ export class MessageService {
     });
   }
 
-  /** Takes a message back from those who have not got it. */
+  /** Cancels the deliveries of a message that still wait. */
   cancel(teamId: string, messageId: string, keep: Keep = keepNothing): Promise<Message> {
     return this.#given.db.transact((tx) => {
       this.#given.store.openTeam(tx, teamId);
@@ -146,7 +146,7 @@ export class MessageService {
     });
   }
 
-  /** A session was spoken to by a person: the agents of its teams may talk on. Inside that transaction. */
+  /** A person has sent the session a turn: resets the hops of its teams, and releases messages that exceeded them. */
   spokenTo(tx: Writer, session: Session): void {
     for (const { id } of this.#given.store.teamsOf(tx, session.id)) {
       if (this.#given.store.hops(tx, id) === 0) continue;
@@ -156,7 +156,7 @@ export class MessageService {
     }
   }
 
-  /** Throws `unsupported_provider_images` where one of the sessions would be shown images that it cannot be shown. */
+  /** Throws `unsupported_provider_images` where the provider of one of the sessions takes no images. */
   assertTakeImages(sessions: readonly Pick<Session, 'id' | 'provider'>[]): void {
     const blind = sessions.find(({ provider }) => !this.#given.takesImages(provider));
     if (!blind) return;
@@ -166,7 +166,7 @@ export class MessageService {
     );
   }
 
-  /** Keeps what is said: each image is copied before anything names it. Relative paths are of the sender's directory. */
+  /** Copies each image of a message before a row names it. Relative paths are resolved in the sender's directory. */
   async keepImages(
     sender: string,
     given: InputItem | InputItem[],
@@ -181,7 +181,7 @@ export class MessageService {
     return { input: Array.isArray(given) ? input : (input[0] as StoredInputItem), images };
   }
 
-  /** Stores a message to a few and sends it on its way, inside a transaction. */
+  /** Stores a message to a few recipients and dispatches it. */
   store(tx: Writer, team: Team, said: Stored): Sent {
     const message = this.#message(team, said);
     this.#given.store.createMessage(tx, message);
@@ -197,7 +197,7 @@ export class MessageService {
     return { message, deliveries: this.#given.store.deliveriesOf(tx, message.id) };
   }
 
-  /** Stores a message to many, inside a transaction: its deliveries are still to be stored. */
+  /** Stores a message to many recipients; its deliveries are still to be stored. */
   #begin(tx: Writer, team: Team, said: Stored): { message: Message; limit: Failure | null } {
     const message = this.#message(team, said);
     this.#given.store.createMessage(tx, message);
@@ -245,7 +245,7 @@ export class MessageService {
     return this.#given.broadcasts.send(stored.message, stored.limit, keep);
   }
 
-  /** Throws where it may not be said just now; answers to whom it goes. */
+  /** Throws where the message may not be sent just now; answers its recipients. */
   #check(rx: Reader, teamId: string, draft: Draft): { team: Team; recipients: string[] } {
     const team = this.#given.store.openTeam(rx, teamId);
     const recipients = recipientsOf(draft, team, this.#given.store.agents(rx, teamId));
@@ -256,7 +256,7 @@ export class MessageService {
     return { team, recipients };
   }
 
-  /** Counts a message that an agent sends by itself; why it is put off where it is one too many. */
+  /** Counts a message that an agent sends by itself; answers why it is deferred where it exceeds the limit. */
   #countHop(tx: Writer, { id }: Team): Failure | null {
     const max = this.#given.maxHops();
     const hops = this.#given.store.hops(tx, id) + 1;

@@ -76,7 +76,7 @@ export class TeamService {
     return this.#given.db.read((rx) => this.#answer(rx, id));
   }
 
-  /** Deletes a team: what waits in it is cancelled. A second time it changes nothing. */
+  /** Deletes a team and cancels its deliveries that wait. A second call changes nothing. */
   delete(id: string): Promise<void> {
     return this.#given.db.transact((tx) => {
       const team = this.#given.store.team(tx, id);
@@ -107,7 +107,7 @@ export class TeamService {
     });
   }
 
-  /** Takes a session out of a team; what waits for it there fails. */
+  /** Takes a session out of a team; its deliveries there that wait fail. */
   removeMember(id: string, agentId: string): Promise<TeamWithMembers> {
     return this.#given.db.transact((tx) => {
       const team = this.#given.store.openTeam(tx, id);
@@ -164,7 +164,7 @@ export class TeamService {
     return this.#given.db.read((rx) => this.#given.store.teamsOf(rx, agentId));
   }
 
-  /** Deliveries that wait, in all teams. */
+  /** How many deliveries wait, in all teams. */
   waitingCount(): Promise<number> {
     return this.#given.db.read((rx) => this.#given.store.allWaitingCount(rx));
   }

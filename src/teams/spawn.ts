@@ -25,21 +25,21 @@ import type { Reader, Writer } from '../store/transaction.ts';
 
 type SpawnRequest = BodyOf<typeof spawnMember>;
 
-/** An agent that wants a member. */
+/** The agent that asks for a member. */
 export interface Spawner {
   /** The permission mode of its turn: the member gets no more. */
   mode: string | null;
   /** Whether the member counts for `teams.max_spawned_per_session`; what the operator spawns does not. */
   isLimited: boolean;
-  /** Called once nothing else speaks against it. Throws where it may not be. */
+  /** Called once every other check has passed. Throws where the agent may not have the member. */
   admit: () => Promise<Admission>;
 }
 
-/** What an agent may have with the member that it wants. */
+/** What was granted with the member. */
 export interface Admission {
   /** The images of the first message. */
   images: InputItem[];
-  /** Whether the init script of its worktree runs this time, whoever has consented to it. */
+  /** Whether the init script of its worktree runs this time, even where nobody has consented to its content. */
   runsScript: boolean;
 }
 
@@ -64,11 +64,11 @@ interface SpawnServiceDependencies {
   failpoint: Failpoint;
   logger: Logger;
   presets: () => readonly ModelPreset[];
-  /** So many sessions of one family, spawned by agents, may live. */
+  /** How many sessions of one family, spawned by agents, may live. */
   maxSpawned: () => number;
 }
 
-/** Opens sessions for teams: all of it, or nothing, also over a restart. */
+/** Opens sessions as members of teams: session, worktree, member and first message all come to be, or none does. */
 export class SpawnService {
   readonly #given: SpawnServiceDependencies;
   readonly #underWay = new OneAtATime();
@@ -77,7 +77,7 @@ export class SpawnService {
     this.#given = given;
   }
 
-  /** Opens a session as a member of a team, and tells it what it is there for. */
+  /** Opens a session as a member of a team, and sends it its first message. */
   async spawn(
     teamId: string,
     request: SpawnRequest,
@@ -87,8 +87,8 @@ export class SpawnService {
   }
 
   /**
-   * Like that, for an agent; resolves once it is known that it may be done. Throws `too_many` where its family has as
-   * many members as it may have.
+   * Begins to spawn a member for an agent; resolves once every check has passed. Throws `too_many` where its family
+   * has as many members as it may have.
    */
   beginAsAgent(
     teamId: string,
@@ -121,7 +121,7 @@ export class SpawnService {
       ? await spawner.admit()
       : { images: imagesAt(image_paths), runsScript: false };
     const placed = runsScript ? withScript(request) : request;
-    // A person may have thought for long.
+    // A person may have taken long to answer: provider and settings are checked again.
     const session = draft();
     const words = request.prompt ?? `You are now a member of team "${team.name}".`;
     const saying = await this.#given.messages.keepImages(
@@ -129,7 +129,7 @@ export class SpawnService {
       { type: 'text', text: words },
       images,
     );
-    // What is one transaction leaves nothing to be undone.
+    // Without a worktree all is one transaction, which leaves nothing to be undone.
     if (wantsWorktree(request))
       await this.#given.db.transact((tx) => {
         this.#check(tx, spawn);
@@ -148,7 +148,7 @@ export class SpawnService {
         }),
       ),
     );
-    // Whoever waits for it hears of it; nobody else has to.
+    // A failure is reported to the caller that awaits `done`; without one it is no unhandled rejection.
     done.catch(() => undefined);
     return { operation_id: spawn.id, done };
   }
@@ -165,7 +165,7 @@ export class SpawnService {
     return this.#underWay.idle();
   }
 
-  /** Has `join` done where the member is to work. The worktree is claimed by nobody until then. */
+  /** Runs `join` with the place that the member is to work in. No session claims the worktree until then. */
   async #atPlace<T>(
     { id, team_id, source_session_id }: Spawn,
     { worktree: wish }: SpawnRequest,
@@ -192,7 +192,7 @@ export class SpawnService {
     });
   }
 
-  /** The last step: session, member and first message, inside a transaction. */
+  /** The last step: stores session, member and first message. */
   #join(
     tx: Writer,
     spawn: Spawn,
@@ -254,7 +254,7 @@ export class SpawnService {
     }
   }
 
-  /** Takes back the worktree that was made for a spawn, and tells of its end. */
+  /** Removes the worktree that was made for a spawn, and appends `team.spawn_failed`. */
   async #undo(spawn: Spawn, error: { code: string; message: string }): Promise<void> {
     const made = await this.#given.db.read((rx) =>
       this.#given.worktreeStore.madeBy(rx, spawn.team_id, spawn.id),
@@ -262,11 +262,11 @@ export class SpawnService {
     for (const { id } of made) await this.#given.worktrees.undo(id, `spawn ${spawn.id} failed`);
     await this.#given.db.transact((tx) => {
       this.#given.store.endSpawn(tx, spawn);
-      this.#given.store.tellSpawnFailed(tx, spawn, error);
+      this.#given.store.appendSpawnFailed(tx, spawn, error);
     });
   }
 
-  /** Whether it may be done just now. Throws `too_many` where the agent has spawned as many as it may. */
+  /** The team and the session that asks. Throws where the member may not be spawned just now. */
   #check(
     rx: Reader,
     { id, team_id, source_session_id: sourceId, by_agent }: Spawn,
@@ -293,10 +293,10 @@ export class SpawnService {
   }
 }
 
-/** Where a member is to work; null: where whoever wants it works. */
+/** Where a member is to work; without a worktree, in the directory of the session that asks for it. */
 interface Workplace {
   worktree: Worktree | null;
-  /** It was made for the member. */
+  /** Whether it was made for the member. */
   created: boolean;
 }
 
@@ -309,13 +309,13 @@ function wantsWorktree({ worktree }: Pick<SpawnRequest, 'worktree'>): boolean {
   return worktree !== undefined && worktree !== null && worktree.mode !== 'none';
 }
 
-/** Throws `invalid` where a worktree is to be used again that is not named. */
+/** Throws `invalid` where a worktree is to be reused and has no name. */
 function assertNamed({ worktree }: SpawnRequest): void {
   if (worktree?.mode === 'reuse' && !worktree.name)
     throw new AppError('invalid', 'body.worktree.name: is needed: which one is to be reused');
 }
 
-/** The session that is wanted; what is not said is as in the session that wants it, or in the turn of its agent. */
+/** The session to open. Settings that the request leaves out are those of the source session, or of its turn. */
 function sessionFor(
   request: SpawnRequest,
   source: Session,
@@ -324,7 +324,7 @@ function sessionFor(
 ): NewSession {
   const preset = presetOf(request, presets);
   const provider = preset?.provider ?? request.provider ?? source.provider;
-  // What one provider calls its models, another does not know.
+  // One provider's model names mean nothing to another.
   const like = provider === source.provider ? source : { model: null, thinking_effort: null };
   return {
     provider,
@@ -339,7 +339,7 @@ function sessionFor(
   };
 }
 
-/** Throws `unknown_model_preset`, and `invalid` where it is said twice what a preset says. */
+/** Throws `unknown_model_preset`, and `invalid` where the request also names what the preset sets. */
 function presetOf(
   { model_preset: name, provider, model }: SpawnRequest,
   presets: readonly ModelPreset[],

@@ -13,7 +13,7 @@ export interface Spawn {
   id: string;
   team_id: string;
   source_session_id: string;
-  /** An agent wants it; absent in records of older versions. */
+  /** Whether an agent asked for it; absent in records of older versions. */
   by_agent?: boolean;
 }
 
@@ -54,7 +54,7 @@ export class TeamStore {
        WHERE root_id = ? AND sessions.status NOT IN ('closed', 'failed')`,
     );
     this.#agents = db.prepare('SELECT id FROM team_members WHERE team_id = ? ORDER BY n');
-    // What waits for a session is few beside what waits in a large team.
+    // By the inbox, since few deliveries wait for one session, and many in a large team.
     this.#waitingOf = db.prepare(
       `SELECT count(*) FROM inbox INDEXED BY inbox_waiting
        CROSS JOIN team_deliveries ON team_deliveries.id = inbox.ref
@@ -168,7 +168,7 @@ export class TeamStore {
     this.#appendDelivery(tx, 'delivery.pending', delivery);
   }
 
-  /** Writes a delivery that moved on; the event is named by its status where nothing else is said. */
+  /** Writes a delivery in its new state; the event is named after its status unless `kind` says otherwise. */
   moveDelivery(
     tx: Writer,
     delivery: Delivery,
@@ -182,7 +182,7 @@ export class TeamStore {
     return this.deliveries.where(rx, 'message_id = ?', messageId);
   }
 
-  /** The same by their ids alone. */
+  /** The ids of the deliveries of a message, in the order of its recipients. */
   deliveryIdsOf(rx: Reader, messageId: string): string[] {
     return this.#deliveryIds.all(rx, messageId).map(([id]) => id);
   }
@@ -195,7 +195,7 @@ export class TeamStore {
       .filter((message) => message !== undefined);
   }
 
-  /** What waits in a team, oldest first. */
+  /** The deliveries of a team that wait, oldest first. */
   waitingIn(rx: Reader, teamId: string): Delivery[] {
     return this.deliveries.where(rx, "team_id = ? AND status IN ('pending', 'deferred')", teamId);
   }
@@ -204,7 +204,7 @@ export class TeamStore {
     return this.#waitingOf.get(rx, agentId, teamId)?.[0] ?? 0;
   }
 
-  /** What a member last said in a team. */
+  /** The message that a member sent last in a team. */
   lastSent(rx: Reader, teamId: string, agentId: string): Message | undefined {
     const where = 'team_id = ? AND sender_agent_id = ?';
     const order = { index: 'team_messages_sender', where, order: 'n DESC' };
@@ -223,7 +223,7 @@ export class TeamStore {
     return this.#waiting.get(rx)?.[0] ?? 0;
   }
 
-  /** All that waits, oldest first. */
+  /** The deliveries of all teams that wait, oldest first. */
   allWaiting(rx: Reader): Delivery[] {
     return this.deliveries.where(rx, "status IN ('pending', 'deferred')");
   }
@@ -265,7 +265,7 @@ export class TeamStore {
     this.spawns.deleteWhere(tx, 'id = ?', id);
   }
 
-  tellSpawnFailed(
+  appendSpawnFailed(
     tx: Writer,
     { id, team_id }: Spawn,
     error: { code: string; message: string },

@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts';
 /** Who made or added something that no session did. */
 export const BY_API = 'api';
 
-/** Throws `team_deleted`: what was deleted is only read. */
+/** Throws `team_deleted`: a deleted team can only be read. */
 export function assertNotDeleted(team: Team): void {
   if (team.deleted_at === null) return;
   throw new AppError('team_deleted', `team ${team.id} was deleted: make another one`);
@@ -47,7 +47,7 @@ function noMember(team: Team, agentId: string): AppError {
   return new AppError('not_found', `session "${agentId}" is no member of team ${team.id}`);
 }
 
-/** The team without a member. Who has been there for longest leads on. Throws `conflict` for the last one. */
+/** The team without a member; after its lead, the member who joined first leads. Throws `conflict` for the last one. */
 export function withoutMember(
   team: Team,
   members: readonly Member[],
@@ -81,7 +81,7 @@ export function stateOf({ status }: Session): MemberRow['state'] {
   return states[status];
 }
 
-/** How much of its context a session has left, by the newest turn that says so; null where none does. */
+/** The percentage of its context that a session has left, by the usage of `turn`; null where that does not say. */
 export function contextRemaining(turn: Turn | undefined): number | null {
   const { context_tokens: held, context_window: window } = turn?.usage ?? {};
   if (typeof held !== 'number' || typeof window !== 'number' || window <= 0) return null;

@@ -31,7 +31,7 @@ const DELIVERIES_AT_ONCE = 200;
 const PART_MEMBERS = 200;
 const PART_DELIVERIES = 20;
 
-/** A part of a team, at most as much as was asked for. */
+/** A part of a team, no larger than was asked for. */
 export interface TeamPart {
   team: Team;
   member_count: number;
@@ -53,8 +53,8 @@ interface TeamViewsDependencies {
 }
 
 /**
- * A team as people and agents look at it. A large one is read in slices of the event loop: what changes meanwhile may
- * be seen or not, and is told of by an event after `latest_seq`.
+ * A team as people and agents look at it. A large one is read in slices of the event loop: a change meanwhile may be
+ * seen or not, and has an event after `latest_seq`.
  */
 export class TeamViews {
   readonly #given: TeamViewsDependencies;
@@ -77,7 +77,7 @@ export class TeamViews {
     return { team, members, messages, deliveries_by_message_id, latest_seq };
   }
 
-  /** A part of that, for who can take in only so much. Throws `invalid` for a member cursor that is no member. */
+  /** A bounded part of a view. Throws `invalid` for a member cursor that is no member. */
   async part(
     teamId: string,
     wanted: {
@@ -131,7 +131,7 @@ export class TeamViews {
     return this.#given.db.read((rx) => ({
       team: this.#given.store.team(rx, teamId),
       agents: this.#given.store.agents(rx, teamId),
-      // What the open group holds may be seen below: it is told of again, never missed.
+      // Rows of the open group may be seen below: their events come again after this number, and none is missed.
       latest_seq: this.#given.db.durableSeq,
     }));
   }

@@ -14,7 +14,7 @@ interface ClaimsDependencies {
   clock: Clock;
 }
 
-/** Who needs which worktree. Everything here runs inside a transaction of the caller. */
+/** Claims of sessions on worktrees. */
 export class Claims {
   readonly #given: ClaimsDependencies;
 
@@ -22,7 +22,7 @@ export class Claims {
     this.#given = given;
   }
 
-  /** Claims a worktree for a session; a claim in the same role is given back. */
+  /** Claims a worktree for a session; answers the claim it has where that is in the same role. */
   make(tx: Writer, worktreeId: string, sessionId: string, role?: Claim['claim_role']): Claim {
     const worktree = this.#given.store.worktree(tx, worktreeId);
     const session = this.#given.sessionStore.session(tx, sessionId);
@@ -50,7 +50,7 @@ export class Claims {
     return released;
   }
 
-  /** Releases all that a session claims that is being closed, or was; answers which worktrees that were. */
+  /** Releases all claims of a session that is being closed, or was; answers the ids of their worktrees. */
   releaseAllOf(tx: Writer, sessionId: string): string[] {
     const claims = this.#given.store.activeClaimsOf(tx, sessionId);
     for (const claim of claims) {
@@ -62,7 +62,7 @@ export class Claims {
       if (worktree.status === 'retained') this.#given.store.move(tx, worktree, 'worktree.retained');
     }
     const session = this.#given.sessionStore.session(tx, sessionId);
-    // It is told of with the end of the session.
+    // No event of its own: the event that closes the session carries it.
     if (session.worktree_id !== null)
       this.#given.sessionStore.sessions.update(tx, { ...session, worktree_id: null });
     return claims.map(({ worktree_id }) => worktree_id);

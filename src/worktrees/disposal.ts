@@ -32,8 +32,8 @@ export interface Removed {
 }
 
 /**
- * Removes worktrees from the disk, after all of their work was archived. No row is read or written here. Every step may be
- * the last one before a crash, and can be repeated after it.
+ * Removes worktrees from the disk, after all of their work was archived. No row is read or written here. Every step
+ * may be the last one before a crash, and can be repeated after it.
  */
 export class Disposal {
   readonly #workshop: Workshop;

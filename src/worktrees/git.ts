@@ -53,13 +53,13 @@ export interface GitLocation {
   gitDir?: string | undefined;
   workTree?: string | undefined;
   index?: string | undefined;
-  /** That the directory may be a bare repository itself: somebody named it. */
+  /** Whether the directory may be a bare repository itself, since somebody named it. */
   mayBeBare?: boolean | undefined;
   /** Where its objects are, if not in `gitDir`. */
   objects?: string | undefined;
 }
 
-/** That git did not do what it was asked for; the message is its own. */
+/** A git command that failed; the message is git's own. */
 export class GitFailure extends Error {
   override readonly name = 'GitFailure';
   readonly exitCode: number;

@@ -20,7 +20,7 @@ import type { Workshop } from './workshop.ts';
 import { newWorktree, noScript, renamed, type WorktreeRequest } from './worktree.ts';
 import type { Writer } from '../store/transaction.ts';
 
-/** What worktrees are made with. */
+/** The collaborators and settings that {@link Making} needs. */
 export interface MakingDependencies {
   db: Database;
   store: WorktreeStore;
@@ -40,10 +40,7 @@ export interface MakingDependencies {
   stopping: AbortSignal;
 }
 
-/**
- * How worktrees come to be, and come back. Whoever calls it has seen to it that nothing else is done with the name
- * meanwhile.
- */
+/** Makes and restores worktrees. The caller holds the turn of the worktree's name meanwhile. */
 export class Making {
   readonly #given: MakingDependencies;
   readonly #checkouts: Checkouts;
@@ -53,7 +50,7 @@ export class Making {
     this.#checkouts = new Checkouts(given.workshop);
   }
 
-  /** Makes a worktree that is not there. `finish` is part of the transaction that stores it, and gives the answer. */
+  /** Makes a worktree. `finish` runs in the transaction that stores it; its result is the answer. */
   async make<T>(
     repository: Repository,
     directory: string,
@@ -90,7 +87,7 @@ export class Making {
     });
   }
 
-  /** What a worktree begins from, by the name that was given, else by what is checked out where it was asked for. */
+  /** The commit that a worktree begins from: that of the ref `named`, else the one checked out in `directory`. */
   async #base(
     repository: Repository,
     directory: string,
@@ -111,7 +108,7 @@ export class Making {
     return { baseRef: named ?? branch ?? commit, baseCommit: commit };
   }
 
-  /** Runs the init script: where a person says so, or its content is allowed. */
+  /** Runs the init script where the request says so, or where its content is allowed. */
   async #initialise(
     worktree: Worktree,
     repository: Repository,
@@ -136,9 +133,9 @@ export class Making {
   }
 
   /**
-   * Runs the steps of an operation that was written. Where they fail, they have left nothing, and so it is forgotten;
-   * where it is the row that could not be written, what they made is taken away. When the server stops, the next
-   * start does it.
+   * Runs the steps of an operation that was written. Where a step fails, it has left nothing, and the operation is
+   * deleted; where only the row could not be written, the worktree that was made is removed first. When the server
+   * stops, the next start does that.
    */
   async #orUndo<T>(worktree: Worktree, what: string, steps: () => Promise<T>): Promise<T> {
     const { db, store, workshop, stopping, logger } = this.#given;
@@ -171,7 +168,7 @@ export class Making {
     this.#given.store.operations.deleteWhere(tx, 'id = ?', id);
   }
 
-  /** Brings back what was archived of a cleaned worktree, as one of that name. */
+  /** Restores a cleaned worktree from its archive, under `name`. */
   async restore(old: Worktree, name: string, keep: Keep): Promise<Worktree> {
     const { db, store, workshop, clock, failpoint } = this.#given;
     const repository = await knownRepository(workshop.git, old.repo_root);

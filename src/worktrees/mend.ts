@@ -22,7 +22,7 @@ interface WorktreeMenderDependencies {
   logger: Logger;
 }
 
-/** Puts right what a crash left of worktrees: first the files, then, in recovery's transaction, the rows. */
+/** Mends what a crash left of worktrees: first the files, then, in recovery's transaction, the rows. */
 export class WorktreeMender {
   readonly #given: WorktreeMenderDependencies;
   readonly #disposal: Disposal;
@@ -32,7 +32,7 @@ export class WorktreeMender {
     this.#disposal = new Disposal(given.workshop);
   }
 
-  /** Finishes or takes back what was cut off; answers the changes of rows that follow. */
+  /** Finishes or takes back the operations that the crash cut off; answers the changes of rows that follow. */
   async mendFiles(): Promise<((tx: Writer) => void)[]> {
     const { db, store, workshop, logger } = this.#given;
     const changes: ((tx: Writer) => void)[] = [];
@@ -81,7 +81,7 @@ export class WorktreeMender {
       (await this.#disposal.aside(worktree)) !== null || !(await isThere(worktree.path));
     if (hasBegun) {
       if (!repository) throw new Error(`the repository ${worktree.repo_root} is gone`);
-      // Of those that were being removed beside it, nobody can say any more whether they go.
+      // Whether the worktrees beside it were being removed, too, is not known any more: all count as leaving.
       const branches = this.#given.db
         .peek((rx) => this.#given.store.beside(rx, worktree))
         .map(({ branch }) => branch);

@@ -32,14 +32,14 @@ interface CleanupOptions {
   wasActive?: boolean;
 }
 
-/** How a cleanup ended, of the worktree as it is then. */
+/** The result of a cleanup, but for the fields that are read from the rows after it. */
 type Outcome = Partial<CleanupResult> & Pick<CleanupResult, 'status'>;
 
-/** How worktrees go. Whoever calls it has seen to it that nothing else is done with the name meanwhile. */
+/** Cleans up worktrees. The caller holds the turn of the worktree's name meanwhile. */
 export class Removal {
   readonly #given: Dependencies;
   readonly #disposal: Disposal;
-  /** The ids of those whose cleanup was begun, or waits for its turn. */
+  /** The ids of worktrees whose cleanup runs or waits for its turn. */
   readonly #leaving = new Set<string>();
 
   constructor(given: Dependencies) {
@@ -47,7 +47,7 @@ export class Removal {
     this.#disposal = new Disposal(given.workshop);
   }
 
-  /** Cleans up, or says why not. A missing one goes whatever its policy is: only its branch is left of it. */
+  /** Cleans up, or answers why not. A missing worktree is cleaned up under any policy: only its branch is left. */
   async cleanUp(
     id: string,
     reason: string | null,
@@ -79,13 +79,13 @@ export class Removal {
         if (obstacle !== null) return this.#fail(id, reason, obstacle);
         return this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
       });
-      // Files take a while, and concern no ref.
+      // Deleting files takes a while and touches no ref, so it needs no turn.
       const left = result.status === 'cleaned' ? await this.#disposal.sweepOf(worktree) : [];
       return { ...result, diagnostics: [...result.diagnostics, ...left] };
     } catch (error) {
       const said = reasonOf(error);
       if (said === null) throw error;
-      // What lies aside is for the next start.
+      // Files that lie aside are removed by the next start.
       if ((await this.#disposal.aside(found)) === null)
         await db.transact((tx) => this.#forgetOperation(tx, found));
       await this.noteIfMissing(found);
@@ -96,8 +96,8 @@ export class Removal {
   }
 
   /**
-   * Deletes the branch of a cleaned worktree that could not be deleted with it, because of a lock for one; answers why
-   * it still cannot be, null where nothing is left. Its operation stays until then, so that a start tries it, too.
+   * Deletes the branch of a cleaned worktree where that failed before, for instance because of a lock; answers why it
+   * fails again, null where nothing is left. The operation stays until then, so that a start tries it, too.
    */
   async finishLeft(worktree: Worktree): Promise<string | null> {
     const { db, store, workshop } = this.#given;
@@ -113,7 +113,7 @@ export class Removal {
     return left;
   }
 
-  /** The branches of the worktrees beside one, as they are just now. */
+  /** The branches of the other worktrees of its repository, as they are just now. */
   #beside(worktree: Worktree): Promise<Beside> {
     const { db, store } = this.#given;
     return db.read((rx) => {
@@ -215,7 +215,7 @@ export class Removal {
     });
   }
 
-  /** Who needs a worktree, in words: whoever claims it, and whoever works in it. */
+  /** The sessions and processes that claim a worktree or work in it, one sentence each. */
   #usersOf(rx: Reader, { id, path: place }: Worktree): string[] {
     const { store, sessionStore, processes } = this.#given;
     return [
@@ -225,7 +225,7 @@ export class Removal {
     ];
   }
 
-  /** What a cleanup would do, as far as that is known without a look at the files. */
+  /** What a cleanup would do, as far as the rows say; the files are not read. */
   fateOf(rx: Reader, worktree: Worktree): string {
     const { deletion_policy: policy } = worktree;
     const users = this.#usersOf(rx, worktree);

@@ -35,8 +35,8 @@ interface Dependencies extends MakingDependencies {
 }
 
 /**
- * What can be done with worktrees. What is done with one name of a repository is done one after the other; git is
- * awaited between transactions, and what it is about to do is written before.
+ * The use-cases of worktrees. Work on one name of a repository runs one after the other. Git is awaited between
+ * transactions, and what it is about to do is stored before as an operation.
  */
 export class WorktreeService {
   readonly #given: Dependencies;
@@ -50,13 +50,13 @@ export class WorktreeService {
     this.#removal = new Removal(given);
   }
 
-  /** Makes a worktree and claims it; the one of that name, where there is one, is claimed. */
+  /** Makes a worktree and claims it; where there is one of that name, claims that. */
   create(
     request: WorktreeRequest,
     keep: Keep = keepNothing,
   ): Promise<ResponseOf<typeof createWorktree>> {
     const { claims } = this.#given;
-    return this.#atPlace(request, async (repository, directory) => {
+    return this.#inTurnOfRequest(request, async (repository, directory) => {
       const there = await this.#findExisting(repository, request, (tx, worktree, held) => {
         const role = activeRole(held) ?? 'owner';
         const claim = claims.make(tx, worktree.id, request.source_session_id, role);
@@ -71,14 +71,14 @@ export class WorktreeService {
   }
 
   /**
-   * Makes a worktree, or finds the one of that name, and claims it for nobody: whoever it is for does that in `use`.
-   * Until `use` has ended, nothing else happens to the worktree. One that was made stays where `use` fails.
+   * Makes a worktree, or finds the one of that name, without a claim: `use` makes the claim. Until `use` has ended,
+   * no other work on the worktree runs. Where `use` fails, a worktree that was made stays.
    */
   use<T>(
     request: WorktreeRequest,
     use: (worktree: Worktree, created: boolean) => Promise<T>,
   ): Promise<T> {
-    return this.#atPlace(request, async (repository, directory) => {
+    return this.#inTurnOfRequest(request, async (repository, directory) => {
       const there = await this.#findExisting(repository, request, (_tx, worktree) => worktree);
       if (there) return use(there, false);
       const made = await this.#making.make(repository, directory, request, (tx, worktree) => {
@@ -108,7 +108,7 @@ export class WorktreeService {
     );
   }
 
-  /** Claims a worktree that is there. */
+  /** Claims a worktree for a session. Throws `conflict` where it is missing or cleaned. */
   async claim(id: string, body: BodyOf<typeof claimWorktree>, keep: Keep): Promise<Claim> {
     const { db, claims } = this.#given;
     return this.#inTurnOf(id, async (worktree) => {
@@ -121,7 +121,7 @@ export class WorktreeService {
     });
   }
 
-  /** Releases a claim; with the last one the worktree is cleaned up, unless that is not wanted. */
+  /** Releases a claim; with the last one the worktree is cleaned up, unless the request says otherwise. */
   async release(
     id: string,
     body: BodyOf<typeof releaseWorktree>,
@@ -149,7 +149,7 @@ export class WorktreeService {
     return this.#inTurnOf(id, () => this.#removal.cleanUp(id, reason));
   }
 
-  /** Cleans up what was made for nothing, whatever its deletion_policy is; work in it is archived all the same. */
+  /** Cleans up a worktree whose use failed, under any deletion_policy; work in it is archived all the same. */
   undo(id: string, reason: string): Promise<CleanupResult> {
     const { db, store } = this.#given;
     return this.#inTurnOf(id, async (worktree) => {
@@ -159,7 +159,7 @@ export class WorktreeService {
     });
   }
 
-  /** Brings back what was archived, under its own name or another. */
+  /** Restores a worktree from its archive, under its own name or another. */
   async restore(
     id: string,
     { name }: BodyOf<typeof restoreWorktree>,
@@ -169,7 +169,7 @@ export class WorktreeService {
     return this.#inTurnOf(id, (old) => this.#restore(id, name ?? old.worktree_name, keep), name);
   }
 
-  /** Cleans up all that nobody claims; or only tells which those are. */
+  /** Cleans up all worktrees without a claim; with `dry_run` only lists them. */
   async collect({
     dry_run,
   }: BodyOf<typeof collectWorktrees>): Promise<ResponseOf<typeof collectWorktrees>> {
@@ -183,8 +183,8 @@ export class WorktreeService {
         worktrees.push({ id, status, bytes, reason: why });
         continue;
       }
-      const { worktree, status: how, diagnostics } = await this.cleanUp(id, 'gc');
-      const reason = [how, ...diagnostics].join('; ');
+      const { worktree, status: outcome, diagnostics } = await this.cleanUp(id, 'gc');
+      const reason = [outcome, ...diagnostics].join('; ');
       worktrees.push({ id, status: worktree.status, bytes, reason });
     }
     return { worktrees };
@@ -204,19 +204,19 @@ export class WorktreeService {
     };
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no work on a worktree runs or waits. */
   idle(): Promise<void> {
     return this.#turns.idle();
   }
 
-  /** Runs what concerns some names; taken in one order, so that no two wait for each other. */
+  /** Runs `work` in the turns of several names. They are taken in sorted order, so that no two calls deadlock. */
   #inTurn<T>(names: readonly string[], work: () => Promise<T>): Promise<T> {
     const [first, ...rest] = [...new Set(names)].toSorted();
     if (first === undefined) return work();
     return this.#turns.run(first, () => this.#inTurn(rest, work));
   }
 
-  /** Like that, for a worktree that is known, and one more name of its repository. */
+  /** Runs `work` in the turns of a stored worktree: of its id, of its name, and of `name` in the same repository. */
   async #inTurnOf<T>(
     id: string,
     work: (worktree: Worktree) => Promise<T>,
@@ -228,15 +228,15 @@ export class WorktreeService {
     const names = [worktree_name, name ?? worktree_name].map((one) => turnOf(repo_root, one));
     return this.#inTurn([id, ...names], async () => {
       const worktree = await now();
-      // It may have got another name meanwhile.
+      // A restore may have renamed it meanwhile.
       return worktree.worktree_name === worktree_name
         ? work(worktree)
         : this.#inTurnOf(id, work, name);
     });
   }
 
-  /** Runs `work` while nothing else happens to the worktree that is wanted. */
-  async #atPlace<T>(
+  /** Runs `work` in the turn of the name that is requested, with the repository and the directory of the request. */
+  async #inTurnOfRequest<T>(
     request: WorktreeRequest,
     work: (repository: Repository, directory: string) => Promise<T>,
   ): Promise<T> {
@@ -251,7 +251,7 @@ export class WorktreeService {
     return this.#inTurn([turn], () => work(repository, directory));
   }
 
-  /** The worktree of that name, as `take` answers it in a transaction; null where there is none. */
+  /** Runs `take` in a transaction with the worktree of that name and the session's claim; null where there is none. */
   async #findExisting<T>(
     { root }: Repository,
     request: WorktreeRequest,
@@ -267,7 +267,7 @@ export class WorktreeService {
       assertMatches(worktree, request);
       return take(tx, worktree, store.claim(tx, worktree.id, request.source_session_id));
     });
-    // A name is free once what is left under it is archived.
+    // The name is free once the work that is left under it is archived.
     if (taken === null && found) await this.#clearName(found.id);
     return taken;
   }
@@ -292,7 +292,7 @@ export class WorktreeService {
     await this.#assertNothingLeft(worktree);
   }
 
-  /** Throws `conflict` where the branch of a worktree that was removed is there still, and cannot be deleted. */
+  /** Throws `conflict` where the branch of a removed worktree is left and cannot be deleted. */
   async #assertNothingLeft(worktree: Worktree): Promise<void> {
     const left = await this.#removal.finishLeft(worktree);
     if (left !== null)

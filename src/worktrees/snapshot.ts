@@ -10,7 +10,7 @@ import { commitOf, refIn, refsOf, type Repository } from './repository.ts';
 /** Conflicts have up to three versions of a file; in a tree they lie below this, by their number. */
 export const CONFLICTS = '.cadre-conflicts';
 
-/** A worktree as it lies there. */
+/** Where the parts of a worktree are just now, and the settings that apply to it. */
 interface WorktreeState {
   repository: Repository;
   branch: string;
@@ -24,9 +24,9 @@ interface WorktreeState {
   filters: readonly Setting[];
 }
 
-/** That only some of the files are to be there. */
+/** A sparse checkout: only some of the files are to be there. */
 export interface Sparse {
-  /** What says which; null where nothing does. */
+  /** The patterns of those files; null where there are none. */
   patterns: string | null;
   isCone: boolean;
   /** Names of files that were not to be there, and are not. */

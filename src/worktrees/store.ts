@@ -9,8 +9,8 @@ import { worktreeInEvents } from './worktree.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
 /**
- * What git is about to do, or was when the server died. `worktree` is as it will be in the end. A removal says where
- * the branch stood that goes with it.
+ * What git is about to do, or was doing when the server died. `worktree` is the record as it will be in the end; `tip`
+ * of a removal is the commit that the branch to be deleted stood at.
  */
 export interface Operation {
   kind: 'create' | 'remove' | 'restore';
@@ -40,7 +40,7 @@ export class WorktreeStore {
     this.#operationCount = db.prepare('SELECT count(*) FROM worktree_operations');
   }
 
-  /** What a dead server was doing, oldest first. */
+  /** The operations that a dead server had begun, oldest first. */
   cutOff(rx: Reader): Operation[] {
     return this.operations.where(rx, 'TRUE');
   }
@@ -52,12 +52,12 @@ export class WorktreeStore {
     throw new AppError('not_found', `no worktree "${id}"`);
   }
 
-  /** The worktrees of a repository that have a name, oldest first: at most one of them is there. */
+  /** The worktrees of a repository that have or had a name, oldest first: at most one of them is on the disk. */
   named(rx: Reader, repoRoot: string, name: string): Worktree[] {
     return this.worktrees.where(rx, 'repo_root = ? AND worktree_name = ?', repoRoot, name);
   }
 
-  /** Worktrees that should be there, oldest first. */
+  /** Worktrees that should be on the disk, oldest first. */
   present(rx: Reader): Worktree[] {
     return this.worktrees.where(rx, "status IN ('active', 'retained')");
   }
@@ -94,7 +94,7 @@ export class WorktreeStore {
     this.#append(tx, 'worktree.created', worktree, worktree.source_session_id, { worktree });
   }
 
-  /** Writes a worktree that moved on. */
+  /** Writes a worktree in its new state; `more` is added to the payload of the event. */
   move(tx: Writer, worktree: Worktree, kind: EventKind, more: Record<string, unknown> = {}): void {
     this.worktrees.update(tx, worktree);
     const payload = { worktree: worktreeInEvents(worktree), ...more };
@@ -133,7 +133,7 @@ export class WorktreeStore {
     return [...new Set(active.map(({ session_id }) => session_id))];
   }
 
-  /** How many there are, and how many of what. */
+  /** Counts for diagnostics. */
   counts(rx: Reader): { byStatus: Map<string, number>; activeClaims: number; underWay: number } {
     return {
       byStatus: new Map(this.#counts.all(rx)),

@@ -6,10 +6,10 @@ import { AppError } from '../errors.ts';
 
 const DEFAULT_PREFIX = 'cadre';
 
-/** What a request says of a worktree that is to be there. */
+/** A request for a worktree. */
 export type WorktreeRequest = BodyOf<typeof createWorktree>;
 
-/** What was found out for a worktree that is to be made. */
+/** The facts about a worktree that is to be made, beside its request. */
 interface WorktreeFacts {
   id: string;
   root: string;
@@ -20,7 +20,7 @@ interface WorktreeFacts {
   now: number;
 }
 
-/** A worktree as it will be when it is made. */
+/** The record of a worktree as it will be once it is made. */
 export function newWorktree(request: WorktreeRequest, facts: WorktreeFacts): Worktree {
   const { worktree_name, source_session_id } = request;
   return {
@@ -70,7 +70,7 @@ export function renamed(worktree: Worktree, name: string, root: string): Worktre
   };
 }
 
-/** Throws `conflict` where a worktree that is there is not what was asked for. */
+/** Throws `conflict` where an existing worktree differs from the request. */
 export function assertMatches(worktree: Worktree, request: WorktreeRequest): void {
   const { base_ref, branch_prefix, deletion_policy } = request;
   const differs =
@@ -86,7 +86,7 @@ export function assertMatches(worktree: Worktree, request: WorktreeRequest): voi
   );
 }
 
-/** Throws `conflict` for a worktree that is not there any more. */
+/** Throws `conflict` for a worktree that is missing or cleaned. */
 export function assertThere({ id, status }: Worktree): void {
   if (status === 'active' || status === 'retained') return;
   throw new AppError('conflict', `worktree ${id} is ${status}: restore it, or create another`);
@@ -113,7 +113,7 @@ export function claimedBy(
   );
 }
 
-/** The worktree as events carry it once it was told of: without what never changes and may be long. */
+/** The worktree as events after `worktree.created` carry it: without `init_script`, which never changes. */
 export function worktreeInEvents({
   init_script: _initScript,
   ...rest
