@@ -48,7 +48,7 @@ export class Retention {
 
   constructor(given: RetentionDependencies) {
     this.#given = given;
-    this.#trim = new EventTrim(given.db, given.onTrimmed);
+    this.#trim = new EventTrim(given);
     this.#vacuum = given.db.prepare(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
   }
 

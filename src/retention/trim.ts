@@ -48,7 +48,7 @@ export class EventTrim {
   readonly #remember: Statement;
 
   /** `onTrimmed` is called with the highest seq that went, once that is on disk. */
-  constructor(db: Database, onTrimmed: (seq: number) => void = () => undefined) {
+  constructor({ db, onTrimmed }: { db: Database; onTrimmed: (seq: number) => void }) {
     this.#onTrimmed = onTrimmed;
     const part = (table: string, condition: string) =>
       `SELECT seq, kind, ${IDS} FROM ${table} WHERE ${condition}`;

@@ -18,9 +18,9 @@ interface ApprovalDeskDependencies {
   clock: Clock;
   ids: Ids;
   logger: Logger;
-  /** How long an approval may wait; null: for ever. */
+  /** How long an approval may wait, in ms; null: for ever. */
   timeoutMs: () => number | null;
-  /** So many approvals of one session may be pending. */
+  /** The most approvals of one session that may be pending. */
   maxPending: () => number;
   /** Called with each approval that waits for a person, once it is on disk. */
   notify: (approval: Approval) => void;
@@ -31,8 +31,8 @@ interface ApprovalDeskDependencies {
 }
 
 /**
- * Where agents ask and people answer. The rows say what is pending and how it was decided; this remembers
- * only which agent of ours waits for which answer.
+ * Where agents ask and people answer. The rows say what is pending and how it was decided; in memory is only which agent
+ * waits for which approval.
  */
 export class ApprovalDesk {
   readonly #given: ApprovalDeskDependencies;
@@ -89,19 +89,19 @@ export class ApprovalDesk {
     return resolved;
   }
 
-  /** Tells the agents of a turn that their requests are cancelled, once that is on disk. */
-  tellCancelled(turnId: string): void {
+  /** Answers the pending requests of a turn as cancelled. To be called once that is on disk. */
+  cancelRequests(turnId: string): void {
     for (const asking of this.#asking.values()) {
       if (asking.turnId === turnId) asking.answer({ decision: 'cancelled' });
     }
   }
 
-  /** The agents end with the server: what they take back by that stays pending, for the next start. */
+  /** The server stops: requests that agents withdraw as they end stay pending, for the next start. */
   close(): void {
     this.#closed = true;
   }
 
-  /** Whether an approved request and a new one would do the same, as far as both tell exactly what they would do. */
+  /** Whether an accepted approval and a new request have the same subject; never where either has none. */
   isSame(approval: Approval, request: AgentRequest): boolean {
     const { kind, subject } = approval;
     if (subject === null || subject === undefined || kind !== request.kind) return false;
@@ -109,8 +109,8 @@ export class ApprovalDesk {
   }
 
   /**
-   * Lets an approval expire in `leftMs`, if it has an end. One that an earlier run of the server opened has what the
-   * wall clock leaves of its time, and never more than its whole time: that clock may have been set back.
+   * Expires an approval in `leftMs`, if it has an end. An approval that an earlier run of the server opened has the time
+   * that the wall clock leaves it, but no more than its whole time: that clock may have been set back.
    */
   watchExpiry(approval: Approval, leftMs = this.#timeLeft(approval)): Disposable {
     if (approval.expires_at === null) return { [Symbol.dispose]: () => undefined };
@@ -189,7 +189,7 @@ function wholeTime({ expires_at: end, created_at: begin }: Approval): number {
   return (end ?? begin) - begin;
 }
 
-/** As it will be once it was stored and read again. */
+/** The value as it is once it was stored as JSON and read again. */
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value ?? null)) as unknown;
 }

@@ -10,12 +10,12 @@ import type { Writer } from '../store/transaction.ts';
 import type { SessionStore } from './store.ts';
 import { noUsage } from './turn.ts';
 
-/** Text that follows the first delta of an item waits so long for more, or until there is so much of it. */
+/** Text after the first delta of an item is joined for at most this long, in ms, and up to this many bytes. */
 const JOIN_MS = 40;
 const JOIN_BYTES = 8 * 1024;
-/** A delta stays well within what a payload may hold, however its characters are escaped. */
+/** The most characters of one delta: however JSON escapes them, they fit into the payload of an event. */
 const MAX_DELTA_CHARACTERS = 32 * 1024;
-/** So many writes may be on their way to the disk before the agent has to wait. */
+/** The agent has to wait while this many writes are on their way to the disk. */
 const MAX_PENDING_WRITES = 32;
 
 type SpeechItem = {
@@ -26,7 +26,7 @@ type SpeechItem = {
   bytes: number;
 };
 
-/** What is open of a turn just now. */
+/** The open items of a turn, and what it has said and used so far. */
 interface Memory {
   speech: SpeechItem | undefined;
   tools: Map<string, { item: Item; status: string }>;
@@ -41,20 +41,20 @@ interface TurnOutputDependencies {
   clock: Clock;
   ids: Ids;
   place: { session_id: string; turn_id: string | null };
-  /** What the session had cost before: agents report the sum. */
+  /** The cost of the session before this turn: agents report the sum. */
   costBefore: number | null;
-  /** A write failed: the turn cannot go on as if it had been stored. */
+  /** Called where a write failed: the turn cannot go on as if it had been stored. */
   onError: (error: unknown) => void;
   /** Runs in the transaction in which a tool ends before its turn does. */
   onToolEnded: (tx: Writer) => void;
 }
 
 /**
- * What one turn says and does, written as it comes. The first delta of an item is stored at once, later ones
- * are joined; whatever else happens in the turn writes them first, so the log keeps the agent's order.
+ * Writes what the agent says and does in one turn, as it comes. The first delta of an item is stored at once, later ones
+ * are joined; every other event of the turn writes the joined text first, so the log keeps the agent's order.
  *
- * Its memory runs ahead of the disk inside a transaction, as nothing else's does; so after a failed write it is
- * `broken`, and what it had open is closed from the stored rows instead.
+ * Its memory changes inside transactions, before they are on disk. So after a failed write it is `broken`, and its open
+ * items are closed from the stored rows instead.
  */
 export class TurnOutput {
   readonly #given: TurnOutputDependencies;
@@ -75,12 +75,12 @@ export class TurnOutput {
     this.#costBefore = given.costBefore ?? 0;
   }
 
-  /** A write failed: what it remembers is not what is stored. */
+  /** Whether a write failed: then memory and rows differ. */
   get broken(): boolean {
     return this.#broken;
   }
 
-  /** Takes an update; a promise where the writer is behind and the agent should wait. */
+  /** Writes an update. Returns a promise where too many writes are pending: the agent waits for it. */
   take(update: AgentUpdate): Promise<void> | undefined {
     if (this.#closed) return undefined;
     switch (update.type) {
@@ -104,9 +104,9 @@ export class TurnOutput {
   }
 
   /**
-   * Closes every open item, in the transaction that ends the turn; answers what it leaves behind. A tool without an
-   * end of its own ends as the turn did. Where that transaction is lost, the turn goes on as if its end had not been
-   * tried.
+   * Closes every open item, in the transaction that ends the turn; returns the last message and the usage. A tool that
+   * has not ended gets the status of the turn. Where the transaction is lost, the turn goes on as if its end had not
+   * been tried.
    */
   close(
     tx: Writer,
@@ -167,7 +167,7 @@ export class TurnOutput {
   }
 
   #useTool(ref: string, change: ToolChange): void {
-    // Its end was told already: by the agent, or by us when it was declined.
+    // The tool has ended already: by the agent's word, or because it was declined.
     if (this.#closedTools.has(ref)) return;
     this.#write((tx) => {
       const known = this.#tools.get(ref);
@@ -195,12 +195,12 @@ export class TurnOutput {
       }
       this.#tools.set(ref, { item: after, status });
       const isNews = status !== known?.status || !isDeepStrictEqual(before, after);
-      if (known && isNews) this.#tellToolChange(tx, before, after, status);
+      if (known && isNews) this.#appendToolChange(tx, before, after, status);
     });
   }
 
-  /** Tells what is new; of an output that grew, only the end. The item itself is written when it closes. */
-  #tellToolChange(tx: Writer, before: Item, after: Item, status: string): void {
+  /** Appends the change of a tool; of an output that grew, only the new end. The item is written when it closes. */
+  #appendToolChange(tx: Writer, before: Item, after: Item, status: string): void {
     const grew = after.text.startsWith(before.text);
     let offset = grew ? Buffer.byteLength(before.text) : 0;
     const pieces = inPieces(grew ? after.text.slice(before.text.length) : after.text);
@@ -224,7 +224,7 @@ export class TurnOutput {
     this.#write((tx) => this.#event(tx, 'usage.updated', { usage }));
   }
 
-  /** One transaction: what was waiting, then `change`. The turn hears of a failure; the agent is held back when many wait. */
+  /** Runs one transaction: first the joined text, then `change`. Calls `onError` where it fails. */
   #write(change: (tx: Writer) => void): void {
     if (this.#closed) return;
     this.#timer?.[Symbol.dispose]();
@@ -298,8 +298,8 @@ export class TurnOutput {
 }
 
 /**
- * Closes items from what is stored of them, for a writer that is gone: a server that died, or one whose disk
- * was full. Only inside the transaction that ends their turn.
+ * Closes items from their stored rows and deltas, in the transaction that ends their turn: where the server died, or
+ * where the disk refused a write.
  */
 export function closeStoredItems(
   tx: Writer,
@@ -311,7 +311,7 @@ export function closeStoredItems(
   for (const item of items) {
     let { text, tool } = item;
     for (const { payload } of log.deltasOf(tx, item.item_id)) {
-      // A delta says where it belongs: at the front it replaces what was there.
+      // A delta with offset 0 replaces the text before it.
       text = payload.offset === 0 ? String(payload.text) : text + String(payload.text);
       if (payload.tool && !payload.truncated) tool = payload.tool as Item['tool'];
     }
@@ -344,7 +344,7 @@ function mergeUsage(before: Usage | null, news: Partial<Usage>): Usage {
   return { ...(before ?? noUsage), ...news };
 }
 
-/** A text in parts that fit into a delta, none of which splits a character. */
+/** Splits a text into parts that fit into a delta, without splitting a character. */
 function inPieces(text: string): string[] {
   const pieces: string[] = [];
   for (let rest = text; rest !== '';) {
@@ -358,7 +358,7 @@ function inPieces(text: string): string[] {
   return pieces;
 }
 
-/** All of the text but the first half of a character whose second half has not come; at the end, all of it. */
+/** The text without a high surrogate at its end, whose low surrogate may follow; with `isEnd`, all of the text. */
 function wholeCharacters(text: string, isEnd: boolean): string {
   const last = text.charCodeAt(text.length - 1);
   return !isEnd && last >= 0xd800 && last <= 0xdbff ? text.slice(0, -1) : text;

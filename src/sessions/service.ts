@@ -57,16 +57,16 @@ interface SessionServiceDependencies extends SessionQueriesDependencies {
   onSpokenTo: (tx: Writer, session: Session) => void;
   /** Throws `storage_full` where there is no room for new work. */
   assertRoom: () => void;
-  /** Throws `provider_unavailable` for one that could start no agent. */
+  /** The provider of that id. Throws `provider_unavailable` where it could start no agent. */
   usableProvider: (id: Session['provider']) => Provider;
-  /** Why no agent of a provider could have the settings, as far as that is known without one. */
+  /** Why no agent of a provider could run with the settings; nothing where that is not known without an agent. */
   objectionOf: (
     id: Session['provider'],
     settings: TurnSettings,
   ) => ProviderError | null | undefined;
 }
 
-/** What can be done with sessions. Every answer is on disk, and so is what a refusal was decided by. */
+/** What can be done with sessions. Each answer and each refusal is given once the rows it came from are on disk. */
 export class SessionService extends SessionQueries {
   readonly #given: SessionServiceDependencies;
 
@@ -85,7 +85,7 @@ export class SessionService extends SessionQueries {
     return session;
   }
 
-  /** A session as it will be opened. Checks what is cheap to check, and stores nothing. */
+  /** The record of a session before it is stored. Throws where it could not be opened, as far as that is cheap to check. */
   draft(body: NewSession): Session {
     const cwd = workingDirectory(body.cwd);
     this.#given.usableProvider(body.provider);
@@ -118,7 +118,7 @@ export class SessionService extends SessionQueries {
     };
   }
 
-  /** Accepts a turn, in the transaction that decides whether it may: of two senders one wins. */
+  /** Accepts a turn, in the transaction that checks whether the session takes one: of two senders one wins. */
   async send(
     sessionId: string,
     body: BodyOf<typeof sendTurn>,
@@ -163,13 +163,13 @@ export class SessionService extends SessionQueries {
     return turn !== undefined;
   }
 
-  /** The session is left alone after the turn, until it is spoken to: somebody wants it to stop. */
+  /** Ends a turn for a person: what waits for the session becomes no turn until somebody sends it one. */
   #stopTurn(tx: Writer, turn: Turn): Turn {
     this.#given.inbox.rest(tx, turn.session_id);
     return this.#given.runner.requestInterrupt(tx, turn);
   }
 
-  /** Closes a session with all that hangs on it, in one transaction; its agent is ended after that. */
+  /** Closes a session with its turn, inbox, claims and processes, in one transaction; its agent is ended after that. */
   close(sessionId: string, reason: string | null, keep: Keep = keepNothing): Promise<Session> {
     return this.#given.db.transact((tx) => {
       const session = this.#given.store.session(tx, sessionId);
@@ -191,7 +191,10 @@ export class SessionService extends SessionQueries {
     return closed;
   }
 
-  /** Brings a failed session back, if its provider still has it. Others are given as they are. */
+  /**
+   * Makes a failed session ready again. Throws `session_failed` where its provider does not have it any more. A session
+   * that has not failed is returned as it is.
+   */
   async resume(sessionId: string, keep: Keep = keepNothing): Promise<Session> {
     const session = await this.get(sessionId);
     assertNotClosed(session);
@@ -233,8 +236,8 @@ export class SessionService extends SessionQueries {
   }
 
   /**
-   * Asks people for a session, in its active turn, as its agent would. Cancelled where it is at none. Throws
-   * `too_many` where too many approvals of the session are pending.
+   * Opens an approval in the active turn of a session, as its agent would, and waits for the answer; `cancelled` where
+   * the session is at no turn. Throws `too_many` where too many approvals of the session are pending.
    */
   ask(sessionId: string, request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer> {
     return this.#given.runner.ask(sessionId, request, withdrawn);
@@ -260,7 +263,7 @@ export class SessionService extends SessionQueries {
     });
   }
 
-  /** Lets an approval whose time is up expire: its agent sees it as declined. */
+  /** Expires an approval that nobody answered in time: its agent sees it as declined. */
   async expire(approval: Approval): Promise<void> {
     await this.#resolve(approval.session_id, approval.id, keepNothing, (now) =>
       now.status === 'pending' ? { status: 'expired', reason: null } : null,
@@ -286,8 +289,8 @@ export class SessionService extends SessionQueries {
   }
 
   /**
-   * What follows for a turn that has no agent since a restart: declined, it is over; accepted, it starts again
-   * once nothing else of it is pending. A turn with an agent just goes on.
+   * Moves on a turn that waits without an agent since a restart: where its approval was not accepted, the turn ends; else
+   * it starts again once none of its approvals is pending. A turn with an agent goes on by itself.
    */
   #goOnWithoutAgent(tx: Writer, turn: Turn, { status }: Approval): void {
     const { store, runner } = this.#given;
@@ -297,9 +300,9 @@ export class SessionService extends SessionQueries {
       tx.whenDurable(() => runner.start(turn));
   }
 
-  /** Refuses what there is no room for, or what the provider is known not to have, before anything is stored. */
+  /** Throws where there is no room for a turn, or its provider is known not to take it, before anything is stored. */
   #checkWishes(sessionId: string, body: BodyOf<typeof sendTurn>): void {
-    // What is looked at of a session never changes, so nothing is waited for; one that is not there is refused later.
+    // Only fields that never change are read, so the read need not wait. A session that is not there is refused later.
     const session = this.#given.db.peek((rx) => this.#given.store.sessions.get(rx, sessionId));
     if (!session) return;
     this.#given.assertRoom();
@@ -311,7 +314,7 @@ export class SessionService extends SessionQueries {
     this.#assertPossible(session.provider, settingsOf(session, wishesOf(body)), agent);
   }
 
-  /** Throws `invalid` for settings that are known not to be had. */
+  /** Throws `invalid` for settings that no agent could run with. */
   #assertPossible(provider: Session['provider'], settings: TurnSettings, agent?: Agent): void {
     const objection = agent?.objection(settings) ?? this.#given.objectionOf(provider, settings);
     if (objection) throw new AppError('invalid', objection.message);
@@ -329,7 +332,7 @@ export class SessionService extends SessionQueries {
   }
 }
 
-/** What the sender of a turn is told. */
+/** The answer to the sender of a turn. */
 export function acceptance({ session_id, turn_id }: Turn): {
   session_id: string;
   turn_id: string;

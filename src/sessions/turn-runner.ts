@@ -45,28 +45,28 @@ interface Dependencies {
   logger: Logger;
   /** Runs in the transaction that fails a session: its processes end once that is on disk. */
   onSessionFailed: (tx: Writer, sessionId: string) => void;
-  /** A turn that runs longer is interrupted; null: it may last for days. */
+  /** A turn that runs for longer than this, in ms, is interrupted; null: there is no limit. */
   turnTimeoutMs: () => number | null;
 }
 
 /** A turn in this server: waiting for an agent, or at one. */
 interface RunningTurn {
   readonly done: Promise<void>;
-  /** Aborts when the turn is over or the server stops: nothing of it need go on. */
+  /** Aborts when the turn is over or the server stops: no work on it goes on. */
   readonly over: AbortController;
   /** Ends the wait for the agent, with this outcome. */
   readonly cutShort: (outcome: TurnOutcome) => void;
   output: TurnOutput | undefined;
   live: LiveAgent | undefined;
-  /** It waits for an approval, and is left as it is for the next start. */
+  /** The turn waits for an approval, and is left as it is for the next start of the server. */
   left: boolean;
-  /** It was asked to end: an agent that has not seen it yet need not. */
+  /** The turn was asked to end: it is not sent to an agent that has not seen it yet. */
   interrupting: boolean;
-  /** Approvals given while no agent was there to hear of them: each good for one equal request. */
+  /** Approvals accepted while the turn had no agent: each answers one equal request of the next agent. */
   grants: Approval[];
 }
 
-/** Runs turns on live agents. Decides nothing by what it remembers: the rows are the truth. */
+/** Runs turns on live agents. What happens to a turn is decided by its rows, never by what is in memory here. */
 export class TurnRunner {
   readonly #given: Dependencies;
   readonly #outputs: AgentOutputs;
@@ -109,9 +109,9 @@ export class TurnRunner {
 
   /**
    * Ends a turn: its approvals are cancelled, its open items closed. Returns the turn as it was left; a second ending is
-   * ignored. What has waited for its end becomes the next turn, unless `isLast`: its session ends with it. Its agent
-   * hears of it, and whoever waits for the agent goes on, once the transaction is on disk; where that is lost, the turn
-   * goes on.
+   * ignored. What waits in the inbox of its session becomes the next turn, unless `isLast`: the session ends with it.
+   * Once the transaction is on disk, pending requests of its agent are cancelled and nothing waits for the agent any
+   * more; where the transaction is lost, the turn goes on.
    */
   endNow(tx: Writer, turn: Turn, outcome: TurnOutcome, { isLast = false } = {}): Turn {
     if (hasEnded(turn)) {
@@ -131,17 +131,17 @@ export class TurnRunner {
     return ended;
   }
 
-  /** A turn has ended: its agent gets no answer to what it asks, and nobody waits for the agent any more. */
+  /** The end of a turn is on disk: requests of its agent are cancelled, and nothing waits for the agent any more. */
   #letGo({ turn_id }: Turn): void {
     const running = this.#running.get(turn_id);
-    this.#given.desk.tellCancelled(turn_id);
+    this.#given.desk.cancelRequests(turn_id);
     running?.over.abort();
     running?.cutShort({ status: 'interrupted', error: null });
   }
 
   /**
-   * Stores that a turn is to end, and why where nobody asked for it; its agent is asked once that is on disk. A turn
-   * that no agent has seen ends at once.
+   * Stores that a turn is to end, and the error to end it with where no person asked for it. Once that is on disk, its
+   * agent is asked to end the turn, and killed where it does not. A turn that no agent has seen ends at once.
    */
   requestInterrupt(tx: Writer, turn: Turn, error: Turn['error'] = null): Turn {
     const { store, clock } = this.#given;
@@ -158,11 +158,11 @@ export class TurnRunner {
     return now;
   }
 
-  /** Asks the agent of a turn to end it; one that does not is killed. */
+  /** Asks the agent of a turn to end it; an agent that does not do so in time is killed. */
   #interrupt(turn: Turn): void {
     const { clock, desk, pool } = this.#given;
     const running = this.#running.get(turn.turn_id);
-    desk.tellCancelled(turn.turn_id);
+    desk.cancelRequests(turn.turn_id);
     if (!running?.live) return;
     const { live } = running;
     running.interrupting = true;
@@ -216,7 +216,7 @@ export class TurnRunner {
     try {
       live = await pool.lease(session, (agent) => this.#sink(agent), signal);
     } catch (error) {
-      // It was ended meanwhile, or is kept for the next start.
+      // An aborted wait is no failure: the turn has ended meanwhile, or is kept for the next start.
       if (!signal.aborted) await this.#failUnseen(turn, error);
       return;
     }
@@ -229,7 +229,7 @@ export class TurnRunner {
       broken.resolve(storageFailure(error)),
     );
     const prompt = this.#promptOf(turn, running);
-    // From here on the agent may have seen it: on disk before it does.
+    // The start is on disk before the agent sees the turn: after a crash it counts as seen.
     if (!(await this.#begin(turn, live, running))) return;
     failpoint('turn.started');
     running.output = output;
@@ -263,7 +263,7 @@ export class TurnRunner {
     }
   }
 
-  /** A turn may last for days, unless a limit is set: then it is interrupted, and the session lives on. */
+  /** Interrupts a turn that runs for longer than the limit, if there is one; the session lives on. */
   #timeLimit(live: LiveAgent): Disposable {
     const { clock, db, store, logger } = this.#given;
     const turnTimeoutMs = this.#given.turnTimeoutMs();
@@ -308,7 +308,7 @@ export class TurnRunner {
     return stored && begun;
   }
 
-  /** What the agent is to be told: the turn's input, or what was approved while it had no agent. */
+  /** The prompt of the turn: its input, or what was approved while it had no agent. */
   #promptOf(turn: Turn, running: RunningTurn): readonly StoredInputItem[] {
     if (turn.status !== 'waiting_for_approval') return turn.input;
     const { db, store } = this.#given;
@@ -329,8 +329,8 @@ export class TurnRunner {
   }
 
   /**
-   * Asks people in the active turn of a session; what was allowed while it had no agent is not asked again.
-   * Cancelled where it is at no turn. Throws `too_many` where too many approvals of the session are pending.
+   * Opens an approval in the active turn of a session and waits for the answer. A request that was accepted while the
+   * turn had no agent is not asked again. Cancelled where the session is at no turn. Throws `too_many` where too many approvals of the session are pending.
    */
   async ask(
     sessionId: string,
@@ -354,7 +354,7 @@ export class TurnRunner {
     await this.#outputs.closeAside(live);
   }
 
-  /** Stores a turn's move, however long that takes; false when the server stopped before. */
+  /** Stores a change of a turn, however long that takes; false where the server stopped before. */
   #persist({ turn_id }: Turn, move: (tx: Writer) => void): Promise<boolean> {
     return persist(this.#given, this.#stopping.signal, { turn_id }, move);
   }

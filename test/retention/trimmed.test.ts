@@ -19,7 +19,7 @@ function append({ db, log }: TestStore, session_id: string, count = 1): Promise<
 }
 
 function trim({ db }: TestStore, session: string, limit = 1_000_000) {
-  const trimming = new EventTrim(db);
+  const trimming = new EventTrim({ db, onTrimmed: () => undefined });
   return db.transact((tx) => trimming.of(tx, 'session_id', session, limit));
 }
 
@@ -143,7 +143,7 @@ describe('a follower whose cursor lies below what was trimmed', () => {
       const feed = new Feed(given);
       const gone = await append(given, 'gone', 3);
       const left = await append(given, 'left', 3);
-      const trimming = new EventTrim(given.db, (seq) => feed.forgetUpTo(seq));
+      const trimming = new EventTrim({ db: given.db, onTrimmed: (seq) => feed.forgetUpTo(seq) });
       await given.db.transact((tx) => trimming.of(tx, 'session_id', 'gone', 10));
       expect(await readAll(reader(feed, runtime))).toEqual({
         seqs: left,
