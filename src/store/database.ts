@@ -373,7 +373,10 @@ export class Database {
   #settle(groups: Group[]): void {
     for (const group of groups) {
       this.#durableSeq = group.lastSeq;
-      group.settle((items) => this.#tellListeners(items));
+      group.settle(
+        (items) => this.#tellListeners(items),
+        (error) => this.#options.onWarning?.('the effect of a stored transaction failed', error),
+      );
     }
   }
 

@@ -21,12 +21,15 @@ export class Group {
     this.done.catch(() => undefined);
   }
 
-  /** The group is on disk: passes on the announced items, answers the members, runs their effects. */
-  settle(announce: (items: unknown[]) => void): void {
+  /**
+   * The group is on disk: passes on the announced items, answers the members, runs their effects. An effect that throws
+   * does not stop the others.
+   */
+  settle(announce: (items: unknown[]) => void, onError: (error: unknown) => void): void {
     const items = this.members.flatMap(({ announced }) => announced);
     if (items.length > 0) announce(items);
     this.#done.resolve();
-    for (const { whenDurable } of this.members) for (const effect of whenDurable) effect();
+    for (const { whenDurable } of this.members) runAll(whenDurable, onError);
   }
 
   fail(error: unknown): void {
@@ -36,7 +39,11 @@ export class Group {
 
 /** Undoes what a lost transaction had changed in memory, latest first. One that fails does not stop the others. */
 export function undo({ whenLost }: Member, onError: (error: unknown) => void): void {
-  for (const step of whenLost.toReversed()) {
+  runAll(whenLost.toReversed(), onError);
+}
+
+function runAll(steps: readonly (() => void)[], onError: (error: unknown) => void): void {
+  for (const step of steps) {
     try {
       step();
     } catch (error) {

@@ -118,6 +118,23 @@ describe('what a transaction leaves to be done', () => {
     await store.db.transact((tx) => store.write(tx, 'c'));
   });
 
+  test('and fails once it is on disk does not stop the rest, and is reported.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const done: string[] = [];
+    await store.db.transact((tx) => {
+      tx.whenDurable(() => {
+        throw new Error('cannot');
+      });
+      tx.whenDurable(() => done.push('effect'));
+    });
+    await store.db.transact((tx) => store.write(tx, 'next'));
+    expect(done).toEqual(['effect']);
+    expect(store.warnings.map(({ message }) => message)).toEqual([
+      'the effect of a stored transaction failed',
+    ]);
+  });
+
   test('and fails at undoing does not stop the rest, and is reported.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
