@@ -510,6 +510,52 @@ describe('a write that fails', () => {
     }));
 });
 
+describe('an end that is not stored', () => {
+  /** What the turn has said and used by now, with text that waits and an open tool. */
+  async function begin({ say, output }: Given) {
+    void say('begun');
+    void output.take({ type: 'tool', ref: 't', change: { title: 'first' } });
+    void say('said ');
+    void say('and waiting');
+  }
+
+  test('leaves the turn as it was: it goes on, and ends as one whose end was not tried.', () =>
+    withOutput(async (given) => {
+      const untried = outputOn(given);
+      for (const one of [given, untried]) await begin(one);
+      const refused = given.db.transact((tx) => {
+        given.output.close(tx, 'failed', { input_tokens: 1 });
+        throw new Error('refused');
+      });
+      await expect(refused).rejects.toThrow('refused');
+      for (const { say, output } of [given, untried]) {
+        void say(' more');
+        void output.take({ type: 'tool', ref: 't', change: { output: 'ab' } });
+      }
+      expect(await given.close()).toEqual(await untried.close());
+      expect(given.told()).toEqual(untried.told());
+      const shown = ({ items }: Given) =>
+        items().map(({ kind, status, text }) => [kind, status, text]);
+      expect(shown(given)).toEqual(shown(untried));
+    }));
+
+  test('can be stored again, with the same result.', () =>
+    withOutput(async (given) => {
+      const untried = outputOn(given);
+      for (const one of [given, untried]) await begin(one);
+      const { db, output } = given;
+      const refused = db.transact((tx) => {
+        output.close(tx, 'completed', { output_tokens: 2 });
+        throw new Error('refused');
+      });
+      await expect(refused).rejects.toThrow('refused');
+      const end = (one: Given) =>
+        db.transact((tx) => one.output.close(tx, 'completed', { output_tokens: 2 }));
+      expect(await end(given)).toEqual(await end(untried));
+      expect(given.told()).toEqual(untried.told());
+    }));
+});
+
 describe('closeStoredItems', () => {
   /** What a server that died has left, closed by the next one: text and tool of each item. */
   async function closed(given: Given) {
