@@ -81,9 +81,9 @@ async function show(): Promise<void> {
     // Reading on: what had been sent is still there, then the connection breaks.
     return false;
   }).catch(assertUnreachable);
-  const { signal: how } = await first.exited;
+  const { signal: endedBy } = await first.exited;
   promise(
-    how === 'SIGKILL' && deltas >= DELTAS_BEFORE_KILL,
+    endedBy === 'SIGKILL' && deltas >= DELTAS_BEFORE_KILL,
     `the server was killed, ${deltas} deltas into the turn`,
   );
   promise(agents >= 2, 'the agent was at work then, and a sleeper that it had started ran');
@@ -113,28 +113,39 @@ async function show(): Promise<void> {
     'the turn is failed, with runtime_restarted',
   );
 
+  await goOn(second, session.id, reading);
+  await stopInOrder(second);
+}
+
+async function goOn(
+  server: Server,
+  sessionId: string,
+  reading: RuntimeEventRecord[],
+): Promise<void> {
   chapter('The session goes on, and the agent remembers');
-  const turn3 = await sendTurn(second, session.id, 'history');
+  const turn3 = await sendTurn(server, sessionId, 'history');
   await follow(
-    second,
-    session.id,
+    server,
+    sessionId,
     reading,
     ({ kind, turn_id }) => turn_id === turn3 && kind === 'turn.completed',
   );
-  const { text } = await second.client.call(endpoints.getTurn, {
-    params: { session_id: session.id, turn_id: turn3 },
+  const { text } = await server.client.call(endpoints.getTurn, {
+    params: { session_id: sessionId, turn_id: turn3 },
   });
   promise(text === `earlier turns: 2; last prompt: ${LONG_TURN}`, 'it tells of both turns before');
   promise(
     reading.every(({ seq }, i) => seq > (reading[i - 1]?.seq ?? 0)),
     `${reading.length} events were read, none twice and none out of order`,
   );
+}
 
+async function stopInOrder(server: Server): Promise<void> {
   chapter('A stop in order');
-  process.kill(second.pid, 'SIGTERM');
-  const end = await second.exited;
+  process.kill(server.pid, 'SIGTERM');
+  const end = await server.exited;
   promise(end.code === 0, 'the server ended with exit code 0');
-  await untilNothingLives(second.keeper, 0);
+  await untilNothingLives(server.keeper, 0);
   promise(true, 'and left no process behind');
 }
 

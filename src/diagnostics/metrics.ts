@@ -52,10 +52,19 @@ export class RequestCounts {
 
 /** The answer of `GET /metrics`. */
 export function metricsText(figures: Figures, requests: RequestCounts): string {
-  const { streams, memory, loopDelayMicroseconds: delay, syncMicroseconds: sync } = figures;
+  return exposition([
+    ...workMetrics(figures),
+    ...connectionMetrics(figures, requests),
+    ...storeMetrics(figures),
+    ...processMetrics(figures),
+  ]);
+}
+
+/** Sessions, turns, worktrees, approvals, deliveries and agents. */
+function workMetrics(figures: Figures): Metric[] {
   const { version, commit } = figures;
   const { active, retained, cleaned, missing } = figures.worktrees;
-  return exposition([
+  return [
     labelled('gauge', 'cadre_build_info', 'What runs; always 1.', [
       { labels: { version, commit }, value: 1 },
     ]),
@@ -95,6 +104,12 @@ export function metricsText(figures: Figures, requests: RequestCounts): string {
     ),
     labelled('gauge', 'cadre_agents', 'Live agents by provider.', by('provider', figures.agents)),
     one('gauge', 'cadre_children', 'Live child processes.', figures.children),
+  ];
+}
+
+/** Streams and requests. */
+function connectionMetrics({ streams }: Figures, requests: RequestCounts): Metric[] {
+  return [
     one('gauge', 'cadre_streams', 'Open streams of events.', streams.followers),
     one(
       'gauge',
@@ -108,6 +123,12 @@ export function metricsText(figures: Figures, requests: RequestCounts): string {
       'Requests that were answered, by method and class of status.',
       requests.samples(),
     ),
+  ];
+}
+
+function storeMetrics(figures: Figures): Metric[] {
+  const { syncMicroseconds: sync } = figures;
+  return [
     {
       type: 'histogram',
       name: 'cadre_store_sync_duration_seconds',
@@ -132,6 +153,12 @@ export function metricsText(figures: Figures, requests: RequestCounts): string {
     ),
     one('gauge', 'cadre_store_wal_bytes', 'The write-ahead log.', figures.walBytes),
     one('gauge', 'cadre_store_database_bytes', 'The database.', figures.databaseBytes),
+  ];
+}
+
+/** The event loop and the memory of the server. */
+function processMetrics({ memory, loopDelayMicroseconds: delay }: Figures): Metric[] {
+  return [
     {
       type: 'summary',
       name: 'cadre_event_loop_delay_seconds',
@@ -146,7 +173,7 @@ export function metricsText(figures: Figures, requests: RequestCounts): string {
     },
     one('gauge', 'cadre_memory_resident_bytes', 'Memory of the server.', memory.rss),
     one('gauge', 'cadre_memory_heap_used_bytes', 'Memory of its objects.', memory.heapUsed),
-  ]);
+  ];
 }
 
 function one(type: 'counter' | 'gauge', name: string, help: string, value: number): Metric {

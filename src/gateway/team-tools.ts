@@ -12,13 +12,13 @@ import { failureOf, ToolError } from './envelope.ts';
 import { ANSWER_BYTES, bounded, type LeftOut } from './bounded.ts';
 import type { Gatekeeper } from './gatekeeper.ts';
 import type { TeamGate } from './team-gate.ts';
-import { type Answer, type Caller, type Toolkit, toolkit } from './toolkit.ts';
+import { type Answer, type Caller, type Runs, type Toolkit, toolkit } from './toolkit.ts';
 
-/** So many messages are shown at once, where the caller names no other number. */
+/** How many messages an answer shows where the caller names no other number. */
 const SHOWN = 20;
 /** The most that members take of an answer that shows messages, too. */
 const MEMBERS_SHARE = 0.6;
-/** A caller waits for a spawn so long; its end is told by an event. */
+/** How long a call waits for a spawn; a later end has its event alone. */
 const SPAWN_WAIT_MS = 50_000;
 const EVERYONE = 'broadcast';
 
@@ -28,8 +28,7 @@ interface Settings {
   non_lead_can_remove_members: boolean;
 }
 
-/** The tools of teams, for the members of them. */
-export function teamToolkit(given: {
+interface TeamToolsDependencies {
   teams: TeamService;
   messages: MessageService;
   spawns: SpawnService;
@@ -38,67 +37,91 @@ export function teamToolkit(given: {
   gatekeeper: Gatekeeper;
   gate: TeamGate;
   settings: () => Settings;
-}): Toolkit {
-  const { teams, messages, spawns, views, clock, gatekeeper, gate, settings } = given;
+}
+
+/** The tools of teams, for the members of them. */
+export function teamToolkit(given: TeamToolsDependencies): Toolkit {
+  const tools = new TeamTools(given);
   return toolkit({
     namespace: 'cadre_team',
     disabled: () =>
-      settings().enabled ? null : 'the team tools are switched off: see teams.enabled',
+      given.settings().enabled ? null : 'the team tools are switched off: see teams.enabled',
     descriptions: toolNamespaces.cadre_team,
     runs: {
-      async cadre_team_status(args, caller) {
-        const { id } = await teamOf(args.team_id, caller.session);
-        const effect = { tool: 'cadre_team_status', action: 'read' } as const;
-        await gatekeeper.passOne(caller, effect, { team_id: id });
-        const part = await views.part(id, {
-          afterMember: args.member_cursor ?? null,
-          messageLimit: args.message_limit ?? SHOWN,
-          messageCursor: args.message_cursor ?? undefined,
-        });
-        return statusOf(part, args.max_bytes ?? ANSWER_BYTES);
-      },
-
-      async cadre_team_message({ team_id, ...args }, caller) {
-        const { recipient_agent_id: recipient, message, image_paths, ...how } = args;
-        const { session } = caller;
-        const { id } = await teamOf(team_id, session);
-        const draft = {
-          ...how,
-          sender_agent_id: session.id,
-          recipient_agent_id: recipient === EVERYONE ? null : recipient,
-          input: { type: 'text' as const, text: message },
-          image_paths: absolute(image_paths, session),
-        };
-        const admit = () => gate.message(caller, { ...args, team_id: id });
-        const sent = await messages.sayAsAgent(id, draft, admit);
-        return bounded({ message: sent.message }, { deliveries: { items: sent.deliveries } });
-      },
-
-      async cadre_team_manage({ team_id, remove_agent_ids: leaving, ...adding }, caller) {
-        const { session } = caller;
-        const team = await teamOf(team_id, session);
-        if (!leaving) return add(team, adding, caller);
-        const given = Object.keys(adding)[0];
-        if (given !== undefined)
-          throw new ToolError(
-            'bad_request',
-            `args.${given}: says who is added, remove_agent_ids who leaves: one of them at a time`,
-          );
-        assertMayRemove(team, leaving, session);
-        const effect = { tool: 'cadre_team_manage', action: 'remove_member' } as const;
-        await gatekeeper.passOne(caller, effect, { team_id: team.id, remove_agent_ids: leaving });
-        const results = [];
-        for (const agent_id of leaving) results.push(await remove(team, agent_id));
-        return bounded({}, { results: { items: results } });
-      },
+      cadre_team_status: (args, caller) => tools.status(args, caller),
+      cadre_team_message: (args, caller) => tools.message(args, caller),
+      cadre_team_manage: (args, caller) => tools.manage(args, caller),
     },
   });
+}
 
-  /** The team that is meant: the named one, else the only one that the caller is in. */
-  async function teamOf(named: string | null | undefined, { id }: Session): Promise<Team> {
-    const mine = await teams.teamsOf(id);
+type Args<Tool extends keyof typeof toolNamespaces.cadre_team> = Parameters<
+  Runs<typeof toolNamespaces.cadre_team>[Tool]
+>[0];
+
+class TeamTools {
+  readonly #given: TeamToolsDependencies;
+
+  constructor(given: TeamToolsDependencies) {
+    this.#given = given;
+  }
+
+  async status(args: Args<'cadre_team_status'>, caller: Caller): Promise<Answer> {
+    const { gatekeeper, views } = this.#given;
+    const { id } = await this.#teamOf(args.team_id, caller.session);
+    const effect = { tool: 'cadre_team_status', action: 'read' } as const;
+    await gatekeeper.passOne(caller, effect, { team_id: id });
+    const part = await views.part(id, {
+      afterMember: args.member_cursor ?? null,
+      messageLimit: args.message_limit ?? SHOWN,
+      messageCursor: args.message_cursor ?? undefined,
+    });
+    return statusOf(part, args.max_bytes ?? ANSWER_BYTES);
+  }
+
+  async message({ team_id, ...args }: Args<'cadre_team_message'>, caller: Caller): Promise<Answer> {
+    const { recipient_agent_id: recipient, message, image_paths, ...rest } = args;
+    const { session } = caller;
+    const { id } = await this.#teamOf(team_id, session);
+    const draft = {
+      ...rest,
+      sender_agent_id: session.id,
+      recipient_agent_id: recipient === EVERYONE ? null : recipient,
+      input: { type: 'text' as const, text: message },
+      image_paths: absolute(image_paths, session),
+    };
+    const admit = () => this.#given.gate.message(caller, { ...args, team_id: id });
+    const sent = await this.#given.messages.sayAsAgent(id, draft, admit);
+    return bounded({ message: sent.message }, { deliveries: { items: sent.deliveries } });
+  }
+
+  async manage(
+    { team_id, remove_agent_ids: leaving, ...adding }: Args<'cadre_team_manage'>,
+    caller: Caller,
+  ): Promise<Answer> {
+    const { session } = caller;
+    const team = await this.#teamOf(team_id, session);
+    if (!leaving) return this.#add(team, adding, caller);
+    const conflicting = Object.keys(adding)[0];
+    if (conflicting !== undefined)
+      throw new ToolError(
+        'bad_request',
+        `args.${conflicting}: says who is added, remove_agent_ids who leaves: one of them at a time`,
+      );
+    this.#assertMayRemove(team, leaving, session);
+    const effect = { tool: 'cadre_team_manage', action: 'remove_member' } as const;
+    const shown = { team_id: team.id, remove_agent_ids: leaving };
+    await this.#given.gatekeeper.passOne(caller, effect, shown);
+    const results = [];
+    for (const agent_id of leaving) results.push(await this.#remove(team, agent_id));
+    return bounded({}, { results: { items: results } });
+  }
+
+  /** The named team, else the only one that the caller is in. */
+  async #teamOf(named: string | null | undefined, { id }: Session): Promise<Team> {
+    const mine = await this.#given.teams.teamsOf(id);
     if (named !== null && named !== undefined) {
-      const { team } = await teams.get(named);
+      const { team } = await this.#given.teams.get(named);
       if (team.deleted_at !== null)
         throw new AppError('team_deleted', `team ${team.id} was deleted`);
       if (mine.some((one) => one.id === named)) return team;
@@ -111,28 +134,28 @@ export function teamToolkit(given: {
     throw new ToolError('bad_request', `args.team_id: you are in several teams: ${ids}`);
   }
 
-  async function add(team: Team, args: AddArgs, caller: Caller): Promise<Record<string, unknown>> {
+  async #add(team: Team, args: AddArgs, caller: Caller): Promise<Record<string, unknown>> {
     const { session } = caller;
-    const { worktree_name: name, image_paths, ...wanted } = args;
-    if (team.lead_agent_id !== session.id && !settings().non_lead_can_add_members)
+    const { worktree_name: name, image_paths, ...rest } = args;
+    if (team.lead_agent_id !== session.id && !this.#given.settings().non_lead_can_add_members)
       throw new ToolError(
         'unauthorized',
         `only ${team.lead_agent_id}, the lead, adds members: ask it to`,
       );
-    const { mode } = await gatekeeper.circumstances(caller);
+    const { mode } = await this.#given.gatekeeper.circumstances(caller);
     const member = {
-      ...wanted,
+      ...rest,
       source_session_id: session.id,
       image_paths: absolute(image_paths, session),
       worktree: name ? { mode: 'reuse' as const, name } : null,
     };
-    const { operation_id, done } = await spawns.beginAsAgent(team.id, member, {
+    const { operation_id, done } = await this.#given.spawns.beginAsAgent(team.id, member, {
       mode,
       isLimited: !caller.isOperator,
-      admit: () => gate.member(caller, { ...args, team_id: team.id }),
+      admit: () => this.#given.gate.member(caller, { ...args, team_id: team.id }),
     });
     const late = new AbortController();
-    const limit = clock.sleep(SPAWN_WAIT_MS, late.signal).then(
+    const limit = this.#given.clock.sleep(SPAWN_WAIT_MS, late.signal).then(
       () => ({ operation_id, status: 'running' }),
       () => ({}),
     );
@@ -143,20 +166,20 @@ export function teamToolkit(given: {
     }
   }
 
-  function assertMayRemove(team: Team, leaving: readonly string[], { id }: Session): void {
+  #assertMayRemove(team: Team, leaving: readonly string[], { id }: Session): void {
     const { lead_agent_id: lead } = team;
     const others = leaving.filter((agent) => agent !== id);
     if (others.length === 0) return;
     if (lead === id) return;
-    if (!settings().non_lead_can_remove_members)
+    if (!this.#given.settings().non_lead_can_remove_members)
       throw new ToolError('unauthorized', `only ${lead}, the lead, removes members: ask it to`);
     if (others.includes(lead))
       throw new ToolError('unauthorized', `${lead} leads the team: you cannot remove it`);
   }
 
-  async function remove({ id }: Team, agent_id: string) {
+  async #remove({ id }: Team, agent_id: string) {
     try {
-      await teams.removeMember(id, agent_id);
+      await this.#given.teams.removeMember(id, agent_id);
       return { agent_id, ok: true };
     } catch (error) {
       const failed = failureOf(error);
@@ -166,7 +189,7 @@ export function teamToolkit(given: {
   }
 }
 
-/** Members first, then what was said, newest first, then what became of it. */
+/** Members first, then messages, newest first, then their deliveries. */
 function statusOf(part: TeamPart, bytes: number): Answer {
   const { team, member_count, latest_seq, from, members, messages, deliveries } = part;
   const more = messages.at(-1)?.next ?? null;
@@ -191,17 +214,17 @@ function statusOf(part: TeamPart, bytes: number): Answer {
     },
     bytes,
   );
-  const told = new Map(deliveries);
-  const untold = messages.reduce(
+  const shownOf = new Map(deliveries);
+  const missing = messages.reduce(
     (sum, { message: { id, recipient_agent_ids: all } }) =>
-      sum + Math.max(0, all.length - (told.get(id)?.length ?? 0)),
+      sum + Math.max(0, all.length - (shownOf.get(id)?.length ?? 0)),
     0,
   );
   const { left_out } = answer as { left_out: LeftOut[] | null };
-  if (untold > 0)
+  if (missing > 0)
     answer.left_out = [
       ...(left_out ?? []),
-      { what: 'older deliveries of broadcasts', count: untold, next: null },
+      { what: 'older deliveries of broadcasts', count: missing, next: null },
     ];
   return answer;
 }

@@ -7,7 +7,6 @@ import {
   fastify,
   LogController,
 } from 'fastify';
-import type { Endpoint } from '../api/endpoint.ts';
 import { AppError } from '../errors.ts';
 import type { Feed } from '../events/feed.ts';
 import type { EventLog } from '../events/log.ts';
@@ -21,17 +20,14 @@ import type { SessionService } from '../sessions/service.ts';
 import type { TokenService } from '../access/tokens.ts';
 import type { InitScripts } from '../worktrees/init-scripts.ts';
 import type { WorktreeService } from '../worktrees/service.ts';
-import { type AccessRules, assertAddressed, assertScope, identify } from '../access/admit.ts';
+import type { AccessRules } from '../access/admit.ts';
 import { connectionLimit, limitConnections } from './connections.ts';
-import { allowOrigin, answerPreflight, isPreflight } from './cors.ts';
+import { accessOf, Entrance, pathOf } from './entrance.ts';
 import { errorReply } from './errors.ts';
-import { FailedAuthentications } from '../access/failed-auth.ts';
-import { whenOver } from './leaving.ts';
-import { RequestCounts } from '../diagnostics/metrics.ts';
 import { readJson } from './json-body.ts';
 import { mounter } from './mount.ts';
 import { UnderWay } from './under-way.ts';
-import { accessOfPath, isShadowed, methodsOf } from './route-table.ts';
+import { isShadowed, methodsOf } from './route-table.ts';
 import { eventRoutes } from './routes/events.ts';
 import { gatewayRoutes } from './routes/gateway.ts';
 import { type ProviderKnowledge, providerRoutes } from './routes/providers.ts';
@@ -63,8 +59,7 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-/** The interface over HTTP. */
-export function createHttpServer(given: {
+interface HttpServerDependencies {
   access: AccessRules;
   self: SelfKnowledge;
   log: EventLog;
@@ -87,11 +82,46 @@ export function createHttpServer(given: {
   clock: Clock;
   ids: Ids;
   logger: Logger;
-}): HttpServer {
-  const { access, self, feed, clock, ids, logger } = given;
+}
+
+/** The interface over HTTP. */
+export function createHttpServer(given: HttpServerDependencies): HttpServer {
+  const { feed, clock } = given;
   const streams = new EventStreams({ feed, clock, limits: given.streamLimits });
-  const failures = new FailedAuthentications({ clock, logger });
-  const requests = new RequestCounts();
+  const entrance = new Entrance(given);
+  const app = newApp(given, entrance);
+  const underWay = new UnderWay(clock);
+  let takesChanges = true;
+  app.addHook('onRequest', async (request, reply) => {
+    entrance.begin(request, reply);
+    if (!(await entrance.letIn(request, reply))) return reply;
+    underWay.add(request.over);
+    admitToRoute(request, reply, { epoch: given.self.epoch, seq: feed.latestSeq, takesChanges });
+  });
+  app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
+  app.setNotFoundHandler((request, reply) => refuseUnknown(request, reply));
+  mountAll(app, given, { streams, entrance });
+
+  return {
+    listen: (host, port) => listenOn(app, host, port),
+    refuseChanges() {
+      takesChanges = false;
+      // Open connections may still read; no new one is taken. http's own close would also cut the connections
+      // that are idle just now, on some of which a request is on its way.
+      net.Server.prototype.close.call(app.server);
+    },
+    async close() {
+      await streams.end();
+      await underWay.over(LAST_ANSWERS_MS);
+      await app.close();
+      entrance[Symbol.dispose]();
+    },
+  };
+}
+
+/** An app with its limits, its reader of bodies, and the entrance before everything else. */
+function newApp(given: HttpServerDependencies, entrance: Entrance): FastifyInstance {
+  const { ids, logger, requestTimeoutMs } = given;
   const app = fastify({
     loggerInstance: logger,
     // One line a request, written when it is answered.
@@ -104,16 +134,16 @@ export function createHttpServer(given: {
     // A request without one is refused like one for a foreign host.
     http: {
       requireHostHeader: false,
-      headersTimeout: Math.min(HEADERS_TIMEOUT_MS, given.requestTimeoutMs),
-      connectionsCheckingInterval: Math.min(LATE_EVERY_MS, given.requestTimeoutMs),
+      headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeoutMs),
+      connectionsCheckingInterval: Math.min(LATE_EVERY_MS, requestTimeoutMs),
     },
-    requestTimeout: given.requestTimeoutMs,
+    requestTimeout: requestTimeoutMs,
     clientErrorHandler: refuseGarbage,
-    // What is not even a path never reaches the hooks.
+    // A request whose target is not even a path never reaches the hooks.
     async frameworkErrors(error, request, reply) {
-      begin(request, reply);
+      entrance.begin(request, reply);
       try {
-        if (await letIn(request, reply)) sendError(error, request, reply);
+        if (await entrance.letIn(request, reply)) sendError(error, request, reply);
       } catch (refusal) {
         sendError(refusal, request, reply);
       }
@@ -122,43 +152,47 @@ export function createHttpServer(given: {
   limitConnections(app.server, connectionLimit(given.maxConnections));
   app.decorateRequest('bearer', null);
   app.decorateRequest('over');
-  const underWay = new UnderWay(clock);
-  let changes = true;
-  // Whoever may not enter is not told to go on with a body.
+  // A request that may not enter is not told to go on with its body.
   app.server.on('checkContinue', (request, response) => {
-    if (mayEnter(request)) response.writeContinue();
+    if (entrance.mayEnter(request)) response.writeContinue();
     app.server.emit('request', request, response);
   });
   app.server.on('checkExpectation', (request, response) =>
     app.server.emit('request', request, response),
   );
-
   readJsonBodies(app);
-  app.addHook('onRequest', async (request, reply) => {
-    begin(request, reply);
-    if (!(await letIn(request, reply))) return reply;
-    underWay.add(request.over);
-    if (accessOf(request) !== 'public') reply.header('X-Epoch', self.epoch);
-    // Before its body is read.
-    if (
-      request.is404 ||
-      isShadowed(request.routeOptions.config.path, request.method, pathOf(request))
-    )
-      refuseUnknown(request, reply);
-    // Kept connections end with the answer, or the server would wait for them.
-    if (!changes) reply.header('connection', 'close');
-    if (request.method === 'GET' || request.method === 'HEAD') {
-      if (accessOf(request) !== 'public') reply.header('X-Seq', String(feed.latestSeq));
-      return;
-    }
-    if (!changes)
-      throw new AppError('shutting_down', 'the server is stopping: try again when it is back');
-    assertNotEncoded(request);
-  });
-  app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
-  app.setNotFoundHandler((request, reply) => refuseUnknown(request, reply));
+  return app;
+}
+
+/** Sets the headers of the answer, and refuses, before the body is read, a request that no route takes just now. */
+function admitToRoute(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { epoch, seq, takesChanges }: { epoch: string; seq: number; takesChanges: boolean },
+): void {
+  const isPublic = accessOf(request) === 'public';
+  if (!isPublic) reply.header('X-Epoch', epoch);
+  const { config } = request.routeOptions;
+  if (request.is404 || isShadowed(config.path, request.method, pathOf(request)))
+    refuseUnknown(request, reply);
+  // Kept connections end with the answer, or the server would wait for them.
+  if (!takesChanges) reply.header('connection', 'close');
+  if (request.method === 'GET' || request.method === 'HEAD') {
+    if (!isPublic) reply.header('X-Seq', String(seq));
+    return;
+  }
+  if (!takesChanges)
+    throw new AppError('shutting_down', 'the server is stopping: try again when it is back');
+  assertNotEncoded(request);
+}
+
+function mountAll(
+  app: FastifyInstance,
+  given: HttpServerDependencies,
+  { streams, entrance }: { streams: EventStreams; entrance: Entrance },
+): void {
   const mount = mounter(app, { keptAnswers: given.keptAnswers, streams });
-  runtimeRoutes(mount, self, requests);
+  runtimeRoutes(mount, given.self, entrance.requests);
   providerRoutes(mount, given.providers);
   sessionRoutes(mount, given.sessions);
   processRoutes(mount, given.processes);
@@ -167,106 +201,27 @@ export function createHttpServer(given: {
   eventRoutes(mount, { ...given, teams: given.teams.teams });
   tokenRoutes(mount, given.tokens);
   gatewayRoutes(mount, given.gateway);
+}
 
-  return {
-    async listen(host, port) {
-      try {
-        return await app.listen({
-          host: host.replace(/^\[(.*)\]$/, '$1'),
-          port,
-          listenTextResolver: (address) => `listening on ${address}`,
-        });
-      } catch (error) {
-        const { code } = error as NodeJS.ErrnoException;
-        if (code === 'EADDRINUSE') {
-          throw new AppError(
-            'conflict',
-            `port ${port} is in use: choose another with --port (0 takes a free one)`,
-            { cause: error },
-          );
-        }
-        throw new AppError(
-          'invalid',
-          `cannot listen on ${host}:${port}: ${(error as Error).message}`,
-          { cause: error },
-        );
-      }
-    },
-    refuseChanges() {
-      changes = false;
-      // Those who are here may still read; nobody new comes in. http's own close would also cut the connections
-      // that are idle just now, on some of which a request is on its way.
-      net.Server.prototype.close.call(app.server);
-    },
-    async close() {
-      await streams.end();
-      await underWay.over(LAST_ANSWERS_MS);
-      await app.close();
-      failures[Symbol.dispose]();
-    },
-  };
-
-  /** What comes before anything of a request is looked at. */
-  function begin(request: FastifyRequest, reply: FastifyReply): void {
-    request.over = whenOver(reply.raw);
-    noteWhenAnswered(request, reply);
-    reply.header('X-Request-Id', request.id);
-  }
-
-  /** One line a request, also for a stream, which is answered when its reader has left. */
-  function noteWhenAnswered(request: FastifyRequest, reply: FastifyReply): void {
-    const note = () => {
-      const ms = Math.round(reply.elapsedTime * 10) / 10;
-      const route = request.routeOptions.url ?? pathOf(request);
-      const { method, bearer } = request;
-      const status = reply.raw.statusCode;
-      const token = bearer ? { token: bearer.id } : {};
-      request.log.info({ method, route, status, ms, ...token }, 'request');
-      requests.add(method, status);
-    };
-    if (request.over.aborted) note();
-    else request.over.addEventListener('abort', note, { once: true });
-  }
-
-  function mayEnter(raw: IncomingMessage): boolean {
-    try {
-      assertAddressed({ headers: raw.headers, raw }, access);
-      const asked = accessOfPath(raw.url ?? '');
-      if (asked === 'public') return true;
-      assertScope(identify(raw.headers.authorization, access), raw.method ?? '', asked);
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
-  /**
-   * Whether the request goes on; not where it was a preflight, which is answered then. Throws for who may not enter;
-   * where authentication failed, only once that may be answered.
-   */
-  async function letIn(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
-    assertAddressed(request, access);
-    allowOrigin(request, reply, access.allowedOrigins().length > 0);
-    if (isPreflight(request)) {
-      void answerPreflight(request, reply);
-      return false;
-    }
-    const asked = accessOf(request);
-    if (asked === 'public') return true;
-    try {
-      request.bearer = identify(request.headers.authorization, access);
-    } catch (error) {
-      await failed(request, reply);
-      throw error;
-    }
-    assertScope(request.bearer, request.method, asked);
-    return true;
-  }
-
-  async function failed(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const source = request.socket.remoteAddress ?? 'unknown';
-    const { hangUp } = await failures.note({ source, log: request.log, gone: request.over });
-    if (hangUp) reply.header('connection', 'close');
+/** Answers the address it listens on. Throws `conflict` where the port is in use, `invalid` where it cannot listen. */
+async function listenOn(app: FastifyInstance, host: string, port: number): Promise<string> {
+  try {
+    return await app.listen({
+      host: host.replace(/^\[(.*)\]$/, '$1'),
+      port,
+      listenTextResolver: (address) => `listening on ${address}`,
+    });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE')
+      throw new AppError(
+        'conflict',
+        `port ${port} is in use: choose another with --port (0 takes a free one)`,
+        { cause: error },
+      );
+    throw new AppError('invalid', `cannot listen on ${host}:${port}: ${(error as Error).message}`, {
+      cause: error,
+    });
   }
 }
 
@@ -348,17 +303,6 @@ function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
   );
 }
 
-/** By the route that was found, not by how its path was spelled; what was not found is open outside /v1 only. */
-function accessOf(request: FastifyRequest): Endpoint['access'] {
-  const { url, config } = request.routeOptions;
-  if (url !== undefined) return config.access ?? 'token';
-  return accessOfPath(request.url);
-}
-
 function givenRequestId(header: string | string[] | undefined): string | null {
   return typeof header === 'string' && /^[\w.-]{1,64}$/.test(header) ? header : null;
-}
-
-function pathOf(request: FastifyRequest): string {
-  return request.url.split('?')[0] ?? request.url;
 }

@@ -60,9 +60,9 @@ import { SessionStore } from '../sessions/store.ts';
 import { TurnRunner } from '../sessions/turn-runner.ts';
 import { Backups } from '../store/backup.ts';
 import { Database } from '../store/database.ts';
-import type { FileSystem } from '../store/host-files.ts';
+import type { FileSystem } from '../store/host/file-system.ts';
 import { lockDirectory } from '../store/lock.ts';
-import { readEpoch } from '../store/migrate.ts';
+import type { Writer } from '../store/transaction.ts';
 import { Dispatcher } from '../teams/dispatcher.ts';
 import { Broadcasts } from '../teams/broadcasts.ts';
 import { MessageService } from '../teams/messages.ts';
@@ -196,8 +196,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     ids,
     logger,
     start: (turn) => runner.start(turn),
-    requestInterrupt: (turn) => runner.requestInterrupt(turn),
-    interrupt: (turn) => runner.interrupt(turn),
+    requestInterrupt: (tx, turn) => runner.requestInterrupt(tx, turn),
   });
   const notices = new ExitNotices({ inbox, store: processStore, sessionStore });
   const teamStore = new TeamStore({ db, log });
@@ -247,6 +246,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     sessionStore,
     processes: processStore,
     worktrees: new WorktreeMender({
+      db,
       store: worktreeStore,
       claims,
       sessionStore,
@@ -305,7 +305,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     logger,
     directory,
     command: () => live.now.approvals.notify_command,
-    isPending: ({ id }) => sessionStore.approvals.get(id)?.status === 'pending',
+    isPending: ({ id }) =>
+      db.peek((rx) => sessionStore.approvals.get(rx, id)?.status === 'pending'),
   });
   const desk = new ApprovalDesk({
     db,
@@ -317,7 +318,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     maxPending: () => live.now.approvals.max_pending_per_session,
     notify: (approval) => notifier.tell(approval),
     onExpired: (approval) => void expire(approval),
-    onResolved: ({ session_id }) => inbox.atBoundary(session_id),
+    onResolved: (tx, { session_id }) => inbox.atBoundary(tx, session_id),
   });
   const runner = new TurnRunner({
     db,
@@ -344,10 +345,12 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     blobs,
     clock,
     ids,
-    onClosing: ({ id }) => void claims.releaseAllOf(id),
-    agentsOf: (teamId) => teams.agentsOf(teamId),
-    onSpokenTo: (session) => messages.spokenTo(session),
-    onClosed: ({ id }) => void processes.killAllOf(id, 'session_closed'),
+    onClosing: (tx, { id }) => {
+      claims.releaseAllOf(tx, id);
+      processes.killAllOf(tx, id, 'session_closed');
+    },
+    agentsOf: (rx, teamId) => teams.agentsOf(rx, teamId),
+    onSpokenTo: (tx, session) => messages.spokenTo(tx, session),
     assertRoom: () => budget.assertRoom(),
     usableProvider: (id) => providers.usable(id),
     objectionOf: (id, settings) => providers.find(id)?.objection?.(settings),
@@ -485,7 +488,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     self: {
       version,
       commit,
-      epoch: readEpoch(db),
+      epoch: db.epoch,
       openApi: () => Buffer.from(readAsset('openapi.yaml')).toString('utf8'),
       health,
       recovery: () => recovered.summary,
@@ -539,7 +542,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const takenUp = broadcasts
     .takeUp()
     .catch((error: unknown) => logger.error({ err: error }, 'broadcasts could not be taken up'));
-  for (const approval of sessionStore.allPendingApprovals()) desk.watchExpiry(approval);
+  for (const approval of db.peek((rx) => sessionStore.allPendingApprovals(rx)))
+    desk.watchExpiry(approval);
   const verifying = new AbortController();
   const verified = verifySessions({
     db,
@@ -599,7 +603,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     trimming.abort();
     verifying.abort();
     await db
-      .transact(() => log.append({ kind: 'runtime.stopping', payload: {} }))
+      .transact((tx) => log.append(tx, { kind: 'runtime.stopping', payload: {} }))
       .catch(() => undefined);
     const processesEnded = processRunner.stop();
     await runner.stop(config.server.drain_ms, hurry);
@@ -630,8 +634,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     await idle;
   }
 
-  function onSessionFailed(id: string): void {
-    void processes.killAllOf(id, 'session_failed');
+  function onSessionFailed(tx: Writer, id: string): void {
+    processes.killAllOf(tx, id, 'session_failed');
   }
 
   function secretVariables(): string[] {
@@ -684,7 +688,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       providers: providers.diagnostics((id) => pool.count(id)),
       storage: {
         ...usage.figures(),
-        checkpoints: db.stats.checkpoints,
+        checkpoints: db.checkpoints,
         group_size: spreadOf(db.stats.groupSize),
         sync_us: spreadOf(db.stats.syncMicroseconds),
       },
@@ -720,7 +724,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       streams: feed.stats(),
       syncMicroseconds: db.stats.syncMicroseconds,
       groupSize: db.stats.groupSize,
-      checkpoints: db.stats.checkpoints,
+      checkpoints: db.checkpoints,
       walBytes: db.walBytes,
       databaseBytes: usage.figures().database_bytes,
       loopDelayMicroseconds: loop.delayMicroseconds(),
