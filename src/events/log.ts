@@ -1,4 +1,11 @@
-import { deltaKinds, type RuntimeEventRecord, settlesWith } from '../api/events.ts';
+import {
+  type DeltaEvent,
+  deltaKinds,
+  type DescribedEvent,
+  isDelta,
+  type RuntimeEventRecord,
+  settlesWith,
+} from '../api/events.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import { checksum, verify } from '../store/checksum.ts';
@@ -84,14 +91,14 @@ export class EventLog {
   }
 
   /** Appends an event. Only inside a transaction, beside the change of state it tells of. */
-  append(draft: EventDraft): RuntimeEventRecord {
+  append(draft: EventDraft): DescribedEvent {
     const seq = this.#db.nextSeq();
     const record = eventRecord(draft, { seq, id: this.#ids.next('evt'), now: this.#clock.now() });
     const text = JSON.stringify(record);
     const { session_id, process_id, worktree_id, team_id } = record;
     const values: SqlValue[] = [seq, record.kind, session_id, process_id, worktree_id, team_id];
     values.push(record.created_at, text, checksum(text, seq));
-    if (deltaKinds.has(record.kind)) this.#insertDelta.run(...values, settlesWith(record));
+    if (isDelta(record)) this.#insertDelta.run(...values, settlesWith(record));
     else this.#insertEvent.run(...values);
     const entry: AppendedEntry = {
       seq,
@@ -136,10 +143,10 @@ export class EventLog {
   }
 
   /** The deltas of one item that are still in the log, oldest first. */
-  deltasOf(itemId: string): RuntimeEventRecord[] {
+  deltasOf(itemId: string): DeltaEvent[] {
     return this.#itemDeltas
       .all(itemId)
-      .map((row) => JSON.parse(readEntry(row).text) as RuntimeEventRecord);
+      .map((row) => JSON.parse(readEntry(row).text) as DeltaEvent);
   }
 
   /** Removes deltas of items that have been settled for a while, a few at a time; answers whether there may be more. */

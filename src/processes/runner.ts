@@ -1,4 +1,3 @@
-import type { EventKind } from '../api/events.ts';
 import type { Process } from '../api/processes.ts';
 import { killCarriers } from '../children/identity.ts';
 import type { Child, ChildExit, Supervisor } from '../children/supervisor.ts';
@@ -306,7 +305,7 @@ export class ProcessRunner {
       const now = store.process(process_id);
       if (hasEnded(now)) return;
       const ended = endProcess(now, { ...how, output: running.output.totals }, clock.now());
-      store.move(ended, `process.${ended.status}` as EventKind);
+      store.move(ended, `process.${ended.status}`);
       status = ended.status;
       if (tails) notices.keep(ended, tails);
     });

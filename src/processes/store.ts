@@ -1,6 +1,7 @@
-import type { EventKind } from '../api/events.ts';
+import type { KindIn } from '../api/events.ts';
 import type { Process } from '../api/processes.ts';
 import { AppError } from '../errors.ts';
+import type { EventBody } from '../events/event.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Database } from '../store/database.ts';
 import { RecordTable } from '../store/records.ts';
@@ -26,18 +27,21 @@ export class ProcessStore {
 
   create(process: Process): void {
     this.processes.insert(process);
-    this.#append('process.queued', process, { process });
+    this.#append(process, { kind: 'process.queued', payload: { process } });
   }
 
   /** Writes a process that moved on. Once it has ended, what it printed may leave the log. */
-  move(process: Process, kind: EventKind): void {
+  move(
+    process: Process,
+    kind: Exclude<KindIn<'process'>, 'process.queued' | 'process.output'>,
+  ): void {
     this.processes.update(process);
-    this.#append(kind, process, { process: processInEvents(process) });
+    this.#append(process, { kind, payload: { process: processInEvents(process) } });
     if (hasEnded(process)) this.#log.settleItem(process.process_id);
   }
 
   tellOutput(process: Process, news: OutputNews): void {
-    this.#append('process.output', process, { ...news });
+    this.#append(process, { kind: 'process.output', payload: news });
   }
 
   /** Processes that a dead server left as they were, oldest first. */
@@ -75,8 +79,7 @@ export class ProcessStore {
     this.processes.update({ ...process, trimmed: true });
   }
 
-  #append(kind: EventKind, process: Process, payload: Record<string, unknown>): void {
-    const { process_id, session_id } = process;
-    this.#log.append({ kind, process_id, session_id, payload });
+  #append({ process_id, session_id }: Process, body: EventBody): void {
+    this.#log.append({ ...body, process_id, session_id });
   }
 }

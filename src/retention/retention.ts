@@ -1,3 +1,4 @@
+import type { Payload } from '../api/events.ts';
 import type { Process } from '../api/processes.ts';
 import type { Session } from '../api/sessions.ts';
 import type { EventLog } from '../events/log.ts';
@@ -124,7 +125,7 @@ export class Retention {
     });
   }
 
-  #tell(reason: Reason, { events, seq }: Trimmed, whose: Record<string, unknown>): void {
+  #tell(reason: Reason, { events, seq }: Trimmed, whose: Partial<Payload<'storage.trimmed'>>): void {
     const payload = { reason, events, trimmed_seq: seq, ...whose };
     this.#given.log.append({ kind: 'storage.trimmed', payload });
   }

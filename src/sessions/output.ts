@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { EventKind } from '../api/events.ts';
 import type { Item, Usage } from '../api/sessions.ts';
+import type { EventBody } from '../events/event.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
@@ -17,6 +17,17 @@ const MAX_DELTA_CHARACTERS = 32 * 1024;
 /** So many writes may be on their way to the disk before the agent has to wait. */
 const MAX_PENDING_WRITES = 32;
 
+type ClosedItem = Item & { status: ClosedStatus };
+type ClosedStatus = Exclude<Item['status'], 'open'>;
+
+type ToolItem = Item & { tool: NonNullable<Item['tool']> };
+type ToolStatus = NonNullable<ToolChange['status']>;
+
+interface OpenTool {
+  item: ToolItem;
+  status: ToolStatus;
+}
+
 type SpeechItem = {
   kind: 'message' | 'reasoning';
   item: Item;
@@ -28,7 +39,7 @@ type SpeechItem = {
 /** What is open of a turn just now. */
 interface Memory {
   speech: SpeechItem | undefined;
-  tools: ReadonlyMap<string, { item: Item; status: string }>;
+  tools: ReadonlyMap<string, OpenTool>;
   lastMessage: string | null;
   usage: Usage | null;
 }
@@ -58,7 +69,7 @@ interface TurnOutputDependencies {
 export class TurnOutput {
   readonly #given: TurnOutputDependencies;
   #speech: SpeechItem | undefined;
-  #tools = new Map<string, { item: Item; status: string }>();
+  #tools = new Map<string, OpenTool>();
   /** What it remembered when it was first closed. */
   #atClose: Memory | undefined;
   readonly #closedTools = new Set<string>();
@@ -101,7 +112,9 @@ export class TurnOutput {
         this.#useTool(update.ref, update.change);
         break;
       case 'plan':
-        this.#write(() => this.#event('plan.updated', { entries: update.entries }));
+        this.#write(() =>
+          this.#event({ kind: 'plan.updated', payload: { entries: update.entries } }),
+        );
         break;
       case 'usage':
         this.#count(update.usage);
@@ -117,7 +130,7 @@ export class TurnOutput {
    * A tool without an end of its own ends as the turn did.
    */
   close(
-    status: Item['status'],
+    status: ClosedStatus,
     usage?: Partial<Usage>,
   ): { text: string | null; usage: Usage | null } {
     this.#closed = true;
@@ -187,12 +200,8 @@ export class TurnOutput {
       if (!known) {
         this.#closeSpeech('completed');
         this.#given.store.items.insert(after);
-        this.#event('tool.started', {
-          item_id: after.item_id,
-          offset: 0,
-          tool: after.tool,
-          status,
-        });
+        const { item_id, tool } = after;
+        this.#event({ kind: 'tool.started', payload: { item_id, offset: 0, tool, status } });
       }
       if (status === 'completed' || status === 'failed') {
         this.#tools.delete(ref);
@@ -208,18 +217,13 @@ export class TurnOutput {
   }
 
   /** Tells what is new; of an output that grew, only the end. The item itself is written when it closes. */
-  #tellToolChange(before: Item, after: Item, status: string): void {
+  #tellToolChange(before: ToolItem, after: ToolItem, status: ToolStatus): void {
     const grew = after.text.startsWith(before.text);
     let offset = grew ? Buffer.byteLength(before.text) : 0;
     const pieces = inPieces(grew ? after.text.slice(before.text.length) : after.text);
     for (const text of pieces.length > 0 ? pieces : ['']) {
-      this.#event('tool.updated', {
-        item_id: after.item_id,
-        offset,
-        text,
-        tool: after.tool,
-        status,
-      });
+      const { item_id, tool } = after;
+      this.#event({ kind: 'tool.updated', payload: { item_id, offset, text, tool, status } });
       offset += Buffer.byteLength(text);
     }
   }
@@ -229,7 +233,7 @@ export class TurnOutput {
     const own = typeof cost === 'number' ? { cost_usd: Math.max(0, cost - this.#costBefore) } : {};
     this.#usage = mergeUsage(this.#usage, { ...rest, ...own });
     const usage = this.#usage;
-    this.#write(() => this.#event('usage.updated', { usage }));
+    this.#write(() => this.#event({ kind: 'usage.updated', payload: { usage } }));
   }
 
   /** One transaction: what was waiting, then `change`. The turn hears of a failure; the agent is held back when many wait. */
@@ -262,17 +266,17 @@ export class TurnOutput {
     const text = wholeCharacters(speech.waiting, this.#closed);
     speech.waiting = speech.waiting.slice(text.length);
     for (const piece of inPieces(text)) {
-      this.#event(`${speech.kind}.delta`, {
-        item_id: speech.item.item_id,
-        offset: speech.bytes,
-        text: piece,
+      const { item_id } = speech.item;
+      this.#event({
+        kind: `${speech.kind}.delta`,
+        payload: { item_id, offset: speech.bytes, text: piece },
       });
       speech.bytes += Buffer.byteLength(piece);
       speech.item = { ...speech.item, text: speech.item.text + piece };
     }
   }
 
-  #closeSpeech(status: Item['status']): void {
+  #closeSpeech(status: ClosedStatus): void {
     const speech = this.#speech;
     if (!speech) return;
     this.#speech = undefined;
@@ -280,14 +284,14 @@ export class TurnOutput {
     this.#closeItem({ ...speech.item, text: speech.item.text + speech.waiting }, status);
   }
 
-  #closeItem(item: Item, status: Item['status']): void {
+  #closeItem(item: Item, status: ClosedStatus): void {
     const closed = { ...item, status, completed_at: this.#given.clock.now() };
     this.#given.store.items.update(closed);
-    this.#event(`${item.kind}.completed`, closedPayload(closed));
+    this.#event(closingEvent(closed));
     this.#given.log.settleItem(item.item_id);
   }
 
-  #newItem(kind: Item['kind'], tool: Item['tool']): Item {
+  #newItem<Tool extends Item['tool']>(kind: Item['kind'], tool: Tool): Item & { tool: Tool } {
     return {
       item_id: this.#given.ids.next('item'),
       ...this.#given.place,
@@ -300,8 +304,8 @@ export class TurnOutput {
     };
   }
 
-  #event(kind: EventKind, payload: Record<string, unknown>): void {
-    this.#given.log.append({ kind, ...this.#given.place, payload });
+  #event(body: EventBody): void {
+    this.#given.log.append({ ...body, ...this.#given.place });
   }
 }
 
@@ -311,36 +315,35 @@ export class TurnOutput {
  */
 export function closeStoredItems(
   items: readonly Item[],
-  status: Item['status'],
+  status: ClosedStatus,
   given: { log: EventLog; store: SessionStore; clock: Clock },
 ): void {
   const { log, store, clock } = given;
   for (const item of items) {
     let { text, tool } = item;
-    for (const { payload } of log.deltasOf(item.item_id)) {
+    for (const { kind, payload } of log.deltasOf(item.item_id)) {
+      const { offset, text: piece = '' } = payload;
       // A delta says where it belongs: at the front it replaces what was there.
-      text = payload.offset === 0 ? String(payload.text) : text + String(payload.text);
-      if (payload.tool && !payload.truncated) tool = payload.tool as Item['tool'];
+      text = offset === 0 ? piece : text + piece;
+      if (kind === 'tool.updated' && !payload.truncated) tool = payload.tool;
     }
-    const closed: Item = { ...item, text, tool, status, completed_at: clock.now() };
+    const closed = { ...item, text, tool, status, completed_at: clock.now() };
     const { session_id, turn_id } = item;
     store.items.update(closed);
-    log.append({
-      kind: `${item.kind}.completed`,
-      session_id,
-      turn_id,
-      payload: closedPayload(closed),
-    });
+    log.append({ ...closingEvent(closed), session_id, turn_id });
     log.settleItem(item.item_id);
   }
 }
 
-function closedPayload({ item_id, status, text, tool }: Item): Record<string, unknown> {
-  return { item_id, offset: 0, status, text, ...(tool ? { tool } : {}) };
+/** The event that closes an item, with its whole text. */
+function closingEvent({ item_id, kind, status, text, tool }: ClosedItem): EventBody {
+  const payload = { item_id, offset: 0, status, text };
+  if (tool) return { kind: 'tool.completed', payload: { ...payload, tool } };
+  return { kind: kind === 'message' ? 'message.completed' : 'reasoning.completed', payload };
 }
 
-function changedTool(item: Item, change: ToolChange): Item {
-  const tool = { ...item.tool } as NonNullable<Item['tool']>;
+function changedTool(item: ToolItem, change: ToolChange): ToolItem {
+  const tool = { ...item.tool };
   if (change.title !== undefined) tool.title = change.title;
   if (change.kind !== undefined) tool.kind = change.kind;
   if (change.input !== undefined) tool.input = change.input;

@@ -1,3 +1,4 @@
+import type { SessionInEvents } from '../api/event-kinds/sessions.ts';
 import type { Session, Turn, Usage } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
 import type { KnownSession } from '../providers/provider.ts';
@@ -110,7 +111,7 @@ function addUsage(before: Usage | null, turn: Usage | null): Usage | null {
 export function sessionInEvents({
   metadata: _metadata,
   ...session
-}: Session): Omit<Session, 'metadata'> {
+}: Session): SessionInEvents {
   return session;
 }
 

@@ -1,7 +1,8 @@
-import type { EventKind } from '../api/events.ts';
+import type { KindIn } from '../api/events.ts';
 import type { Approval } from '../api/approvals.ts';
 import type { Item, Session, Turn } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
+import type { EventBody } from '../events/event.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Database } from '../store/database.ts';
 import { RecordTable } from '../store/records.ts';
@@ -54,7 +55,7 @@ export class SessionStore {
   }
 
   /** Writes a session whose change a client cannot see from its turns' events. */
-  updateSession(session: Session, kind: EventKind): void {
+  updateSession(session: Session, kind: Exclude<KindIn<'session'>, 'session.created'>): void {
     this.sessions.update(session);
     this.#log.append({
       kind,
@@ -66,21 +67,21 @@ export class SessionStore {
   acceptTurn(session: Session, turn: Turn): void {
     this.turns.insert(turn);
     this.sessions.update(session);
-    this.#append('turn.accepted', turn, { turn });
+    this.#append(turn, { kind: 'turn.accepted', payload: { turn } });
   }
 
   /** Writes a turn's move and the status of its session that follows from it. */
-  moveTurn(session: Session, turn: Turn, kind: EventKind): void {
+  moveTurn(session: Session, turn: Turn, kind: Exclude<KindIn<'turn'>, 'turn.accepted'>): void {
     this.turns.update(turn);
     this.sessions.update(session);
-    this.#append(kind, turn, { turn: turnInEvents(turn) });
+    this.#append(turn, { kind, payload: { turn: turnInEvents(turn) } });
   }
 
   /** Writes an approval that was asked for; turn and session wait for it. */
   requestApproval(session: Session, turn: Turn, approval: Approval): void {
     this.approvals.insert(approval);
     this.#wait(session, turn, 'waiting_for_approval');
-    this.#append('approval.requested', turn, { approval });
+    this.#append(turn, { kind: 'approval.requested', payload: { approval } });
   }
 
   /** Writes a resolved approval; turn and session go on once none of theirs is pending, if an agent is at it. */
@@ -89,7 +90,10 @@ export class SessionStore {
     const goesOn =
       turn.provider_turn_ref !== null && this.pendingApprovals(turn.turn_id).length === 0;
     if (goesOn && turn.status === 'waiting_for_approval') this.#wait(session, turn, 'running');
-    this.#append('approval.resolved', turn, { approval: approvalInEvents(approval) });
+    this.#append(turn, {
+      kind: 'approval.resolved',
+      payload: { approval: approvalInEvents(approval) },
+    });
   }
 
   /** The approvals that hold a turn, oldest first. */
@@ -209,7 +213,7 @@ export class SessionStore {
     this.sessions.update({ ...session, status });
   }
 
-  #append(kind: EventKind, turn: Turn, payload: Record<string, unknown>): void {
-    this.#log.append({ kind, session_id: turn.session_id, turn_id: turn.turn_id, payload });
+  #append({ session_id, turn_id }: Turn, body: EventBody): void {
+    this.#log.append({ ...body, session_id, turn_id });
   }
 }

@@ -1,3 +1,4 @@
+import type { TurnInEvents } from '../api/event-kinds/sessions.ts';
 import type { Turn, Usage } from '../api/sessions.ts';
 
 const finalStatuses: ReadonlySet<Turn['status']> = new Set(['completed', 'interrupted', 'failed']);
@@ -64,7 +65,7 @@ export function turnInEvents({
   input: _input,
   text: _text,
   ...turn
-}: Turn): Omit<Turn, 'input' | 'text'> {
+}: Turn): TurnInEvents {
   return turn;
 }
 

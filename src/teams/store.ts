@@ -1,4 +1,4 @@
-import type { EventKind } from '../api/events.ts';
+import type { KindIn } from '../api/events.ts';
 import type { Delivery, Member, Message, Team } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
 import type { EventLog } from '../events/log.ts';
@@ -132,34 +132,37 @@ export class TeamStore {
 
   createTeam(team: Team): void {
     this.teams.insert(team);
-    this.#append('team.created', team.id, { team });
+    this.#log.append({ kind: 'team.created', team_id: team.id, payload: { team } });
   }
 
-  updateTeam(team: Team, kind: EventKind): void {
+  updateTeam(team: Team, kind: 'team.deleted' | 'team.lead_changed'): void {
     this.teams.update(team);
-    this.#append(kind, team.id, { team });
+    this.#log.append({ kind, team_id: team.id, payload: { team } });
   }
 
   /** `operationId`: the spawn that made it a member; null: it was there before. */
   addMember(member: Member, operation_id: string | null = null): void {
     this.#members.insert(member);
-    this.#appendOf('team.member_joined', member, { member, operation_id });
+    const payload = { member, operation_id };
+    this.#log.append({ kind: 'team.member_joined', ...idsOf(member), payload });
   }
 
   removeMember(member: Member): void {
     this.#members.deleteWhere('id = ?', memberId(member));
-    this.#appendOf('team.member_left', member, { member });
+    this.#log.append({ kind: 'team.member_left', ...idsOf(member), payload: { member } });
   }
 
   createMessage(message: Message): void {
     this.messages.insert(message);
-    this.#append('team.message_created', message.team_id, { message });
+    const { team_id } = message;
+    this.#log.append({ kind: 'team.message_created', team_id, payload: { message } });
   }
 
   cancelMessage(message: Message): void {
     this.messages.update(message);
     const { input: _input, images: _images, ...rest } = message;
-    this.#append('team.message_cancelled', message.team_id, { message: rest });
+    const { team_id } = message;
+    this.#log.append({ kind: 'team.message_cancelled', team_id, payload: { message: rest } });
   }
 
   createDelivery(delivery: Delivery): void {
@@ -168,7 +171,7 @@ export class TeamStore {
   }
 
   /** Writes a delivery that moved on; the event is named by its status where nothing else is said. */
-  moveDelivery(delivery: Delivery, kind: EventKind = `delivery.${delivery.status}`): void {
+  moveDelivery(delivery: Delivery, kind: KindIn<'delivery'> = `delivery.${delivery.status}`): void {
     this.deliveries.update(delivery);
     this.#appendDelivery(kind, delivery);
   }
@@ -261,7 +264,8 @@ export class TeamStore {
   }
 
   tellSpawnFailed({ id, team_id }: Spawn, error: { code: string; message: string }): void {
-    this.#append('team.spawn_failed', team_id, { operation_id: id, error });
+    const payload = { operation_id: id, error };
+    this.#log.append({ kind: 'team.spawn_failed', team_id, payload });
   }
 
   counts(): {
@@ -279,18 +283,15 @@ export class TeamStore {
     };
   }
 
-  #append(kind: EventKind, team_id: string, payload: Record<string, unknown>): void {
-    this.#log.append({ kind, team_id, payload });
-  }
-
-  #appendOf(kind: EventKind, { team_id, agent_id }: Member, payload: Record<string, unknown>) {
-    this.#log.append({ kind, team_id, session_id: agent_id, payload });
-  }
-
-  #appendDelivery(kind: EventKind, delivery: Delivery): void {
+  #appendDelivery(kind: KindIn<'delivery'>, delivery: Delivery): void {
     const { team_id, recipient_agent_id: session_id, injected_turn_id: turn_id } = delivery;
     this.#log.append({ kind, team_id, session_id, turn_id, payload: { delivery } });
   }
+}
+
+/** The scopes that an event about a member belongs to. */
+function idsOf({ team_id, agent_id: session_id }: Member) {
+  return { team_id, session_id };
 }
 
 function memberId({ team_id, agent_id }: Pick<Member, 'team_id' | 'agent_id'>): string {

@@ -88,10 +88,7 @@ export class WorktreeMender {
     return () => {
       const updated_at = this.#given.clock.now();
       const now = { ...this.#given.store.worktree(worktree.id), archive_ref, updated_at };
-      if (hasBegun)
-        this.#given.store.move({ ...now, status: 'cleaned' }, 'worktree.cleaned', {
-          reason: 'recovery',
-        });
+      if (hasBegun) this.#given.store.clean({ ...now, status: 'cleaned' }, 'recovery');
       else this.#given.store.worktrees.update(now);
     };
   }

@@ -164,7 +164,7 @@ export class Removal {
         archive_ref,
         updated_at: clock.now(),
       };
-      store.move(cleaned, 'worktree.cleaned', { reason });
+      store.clean(cleaned, reason);
       if (removed.left === null) this.#forgetOperation(cleaned);
     });
     return this.#result(id, {
@@ -184,9 +184,7 @@ export class Removal {
   async #fail(id: string, reason: string | null, why: string): Promise<CleanupResult> {
     const { db, store } = this.#given;
     const diagnostics = [why];
-    await db.transact(() =>
-      store.move(store.worktree(id), 'worktree.cleanup_failed', { reason, diagnostics }),
-    );
+    await db.transact(() => store.failCleanup(store.worktree(id), reason, diagnostics));
     return this.#result(id, { status: 'failed', diagnostics });
   }
 

@@ -1,6 +1,7 @@
-import type { EventKind } from '../api/events.ts';
+import type { KindIn } from '../api/events.ts';
 import type { Claim, Worktree } from '../api/worktrees.ts';
 import { AppError } from '../errors.ts';
+import type { EventBody } from '../events/event.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Database } from '../store/database.ts';
 import { RecordTable } from '../store/records.ts';
@@ -79,23 +80,40 @@ export class WorktreeStore {
 
   create(worktree: Worktree): void {
     this.worktrees.insert(worktree);
-    this.#append('worktree.created', worktree, worktree.source_session_id, { worktree });
+    this.#append(worktree, { kind: 'worktree.created', payload: { worktree } });
   }
 
   /** Writes a worktree that moved on. */
-  move(worktree: Worktree, kind: EventKind, more: Record<string, unknown> = {}): void {
+  move(worktree: Worktree, kind: Exclude<KindIn<'worktree'>, KindWithMore>): void {
     this.worktrees.update(worktree);
-    const payload = { worktree: worktreeInEvents(worktree), ...more };
-    this.#append(kind, worktree, worktree.source_session_id, payload);
+    this.#append(worktree, { kind, payload: { worktree: worktreeInEvents(worktree) } });
+  }
+
+  /** Writes a worktree whose path and branch went. */
+  clean(worktree: Worktree, reason: string | null): void {
+    this.worktrees.update(worktree);
+    const payload = { worktree: worktreeInEvents(worktree), reason };
+    this.#append(worktree, { kind: 'worktree.cleaned', payload });
+  }
+
+  /** Writes that a worktree was to go and could not. */
+  failCleanup(worktree: Worktree, reason: string | null, diagnostics: string[]): void {
+    this.worktrees.update(worktree);
+    const payload = { worktree: worktreeInEvents(worktree), reason, diagnostics };
+    this.#append(worktree, { kind: 'worktree.cleanup_failed', payload });
   }
 
   /** Writes a claim that was made or released, and its worktree as that left it. */
-  moveClaim(worktree: Worktree, claim: Claim, kind: EventKind): void {
+  moveClaim(
+    worktree: Worktree,
+    claim: Claim,
+    kind: 'worktree.claimed' | 'worktree.released',
+  ): void {
     this.worktrees.update(worktree);
     if (this.#claims.get(claimId(claim))) this.#claims.update(claim);
     else this.#claims.insert(claim);
     const payload = { worktree: worktreeInEvents(worktree), claim };
-    this.#append(kind, worktree, claim.session_id, payload);
+    this.#append(worktree, { kind, payload }, claim.session_id);
   }
 
   claim(worktreeId: string, sessionId: string): Claim | undefined {
@@ -131,14 +149,21 @@ export class WorktreeStore {
   }
 
   #append(
-    kind: EventKind,
-    { id: worktree_id, team_id }: Worktree,
-    session_id: string,
-    payload: Record<string, unknown>,
+    { id: worktree_id, team_id, source_session_id }: Worktree,
+    body: EventBody,
+    session_id = source_session_id,
   ): void {
-    this.#log.append({ kind, worktree_id, session_id, team_id, payload });
+    this.#log.append({ ...body, worktree_id, session_id, team_id });
   }
 }
+
+/** Kinds whose payload has more than the worktree as it is now. */
+type KindWithMore =
+  | 'worktree.created'
+  | 'worktree.claimed'
+  | 'worktree.released'
+  | 'worktree.cleaned'
+  | 'worktree.cleanup_failed';
 
 function claimId({ worktree_id, session_id }: Pick<Claim, 'worktree_id' | 'session_id'>): string {
   return `${worktree_id}/${session_id}`;
