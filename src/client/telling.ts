@@ -53,12 +53,7 @@ function tellingOfInputOrEnd(event: DescribedEvent): string {
   return `exit code ${payload.process.exit_code}`;
 }
 
-function tellingOfApproval({
-  title,
-  status,
-  decided_by,
-  reason,
-}: ApprovalInEvents): string {
+function tellingOfApproval({ title, status, decided_by, reason }: ApprovalInEvents): string {
   if (status === 'pending') return title;
   const by = decided_by === null ? '' : ` by ${decided_by}`;
   return `${status}${by}: ${title}${reason === null ? '' : ` (${reason})`}`;

@@ -144,9 +144,7 @@ export class EventLog {
 
   /** The deltas of one item that are still in the log, oldest first. */
   deltasOf(itemId: string): DeltaEvent[] {
-    return this.#itemDeltas
-      .all(itemId)
-      .map((row) => JSON.parse(readEntry(row).text) as DeltaEvent);
+    return this.#itemDeltas.all(itemId).map((row) => JSON.parse(readEntry(row).text) as DeltaEvent);
   }
 
   /** Removes deltas of items that have been settled for a while, a few at a time; answers whether there may be more. */

@@ -125,7 +125,11 @@ export class Retention {
     });
   }
 
-  #tell(reason: Reason, { events, seq }: Trimmed, whose: Partial<Payload<'storage.trimmed'>>): void {
+  #tell(
+    reason: Reason,
+    { events, seq }: Trimmed,
+    whose: Partial<Payload<'storage.trimmed'>>,
+  ): void {
     const payload = { reason, events, trimmed_seq: seq, ...whose };
     this.#given.log.append({ kind: 'storage.trimmed', payload });
   }

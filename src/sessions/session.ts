@@ -108,10 +108,7 @@ function addUsage(before: Usage | null, turn: Usage | null): Usage | null {
 }
 
 /** The session as events carry it after its creation: without what never changes and may be large. */
-export function sessionInEvents({
-  metadata: _metadata,
-  ...session
-}: Session): SessionInEvents {
+export function sessionInEvents({ metadata: _metadata, ...session }: Session): SessionInEvents {
   return session;
 }
 

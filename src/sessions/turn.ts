@@ -61,11 +61,7 @@ export function finishTurn(
  * The turn as events carry it after its acceptance: without its input, and without its text, which its last
  * `message.completed` has.
  */
-export function turnInEvents({
-  input: _input,
-  text: _text,
-  ...turn
-}: Turn): TurnInEvents {
+export function turnInEvents({ input: _input, text: _text, ...turn }: Turn): TurnInEvents {
   return turn;
 }
 

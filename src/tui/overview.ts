@@ -1,10 +1,5 @@
 import type { Approval } from '../api/approvals.ts';
-import {
-  type EventOf,
-  isIn,
-  type KindIn,
-  type RuntimeEventRecord,
-} from '../api/events.ts';
+import { type EventOf, isIn, type KindIn, type RuntimeEventRecord } from '../api/events.ts';
 import type { Process } from '../api/processes.ts';
 import type { Diagnostics } from '../api/runtime.ts';
 import type { Session } from '../api/sessions.ts';

@@ -1,9 +1,4 @@
-import {
-  isDelta,
-  isDescribed,
-  type RuntimeEventRecord,
-  settlingKinds,
-} from '../api/events.ts';
+import { isDelta, isDescribed, type RuntimeEventRecord, settlingKinds } from '../api/events.ts';
 import { oneLine, telling } from '../client/telling.ts';
 
 /** A line of the list: one event, or all that tells of one message, one tool call, one stream of a process. */

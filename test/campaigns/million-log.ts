@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import type { EventKind } from '../../src/api/events.ts';
 import type { Item, Session, Turn } from '../../src/api/sessions.ts';
 import { EventLog } from '../../src/events/log.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
@@ -11,6 +12,7 @@ import { finishTurn, startTurn } from '../../src/sessions/turn.ts';
 import { Database } from '../../src/store/database.ts';
 import { anItem } from '../support/recovery/records.ts';
 import { aSession, aTurn, aUsage } from '../support/records.ts';
+import { untypedDraft } from '../support/untyped-events.ts';
 
 const TURNS_A_SESSION = 10;
 const TOOLS_A_TURN = 3;
@@ -151,11 +153,7 @@ class Writer {
     if (isFresh) this.#log.settleItem(item_id);
   }
 
-  #tell(
-    { session_id, turn_id }: Turn,
-    kind: Parameters<EventLog['append']>[0]['kind'],
-    payload: Record<string, unknown>,
-  ): void {
-    this.#log.append({ kind, session_id, turn_id, payload });
+  #tell({ session_id, turn_id }: Turn, kind: EventKind, payload: Record<string, unknown>): void {
+    this.#log.append(untypedDraft({ kind, session_id, turn_id, payload }));
   }
 }

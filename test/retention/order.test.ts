@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import {
   type Archive,
   everything,
@@ -7,6 +6,7 @@ import {
   seqsOf,
   withArchive,
 } from '../support/retention/archive.ts';
+import { untypedDraft, type UntypedEvent } from '../support/untyped-events.ts';
 
 /** Makes the data a byte more than they may be: a tenth of them has to go. */
 async function retainTightly(archive: Archive): Promise<void> {
@@ -21,7 +21,7 @@ async function retainNothing(archive: Archive): Promise<void> {
 }
 
 const sum = (numbers: number[]) => numbers.reduce((a, b) => a + b, 0);
-const gone = (archive: Archive, events: readonly RuntimeEventRecord[]) => {
+const gone = (archive: Archive, events: readonly UntypedEvent[]) => {
   const left = new Set(archive.left());
   return seqsOf(events).filter((seq) => !left.has(seq));
 };
@@ -56,11 +56,13 @@ describe('what is over the budget goes', () => {
     withArchive(async (archive) => {
       await archive.fill('open', { end: 'ready' });
       const append = (kind: 'message.delta' | 'message.completed', item_id: string) =>
-        archive.log.append({
-          kind,
-          session_id: 'open',
-          payload: { item_id, offset: 0, text: 'x' },
-        });
+        archive.log.append(
+          untypedDraft({
+            kind,
+            session_id: 'open',
+            payload: { item_id, offset: 0, text: 'x' },
+          }),
+        );
       await archive.db.transact(() => {
         append('message.delta', 'closed');
         append('message.delta', 'said');

@@ -242,7 +242,7 @@ describe('a stored text that something else changed', () => {
         store.log.append(told('a', { text: 'good' }));
         store.log.append(told('a', { text: 'good' }));
         store.log.append(told('a', { text: 'hello events' }));
-        const payload = { text: 'hello deltas', item_id: 'i' };
+        const payload = { text: 'hello deltas', item_id: 'i', offset: 0 };
         store.log.append({ kind: 'message.delta', session_id: 'a', payload });
       });
     }

@@ -13,6 +13,7 @@ import { DATABASE_FILE, Database, type DatabaseOptions } from '../../src/store/d
 import type { FileSystem } from '../../src/store/host-files.ts';
 import { RecordTable } from '../../src/store/records.ts';
 import { tempDirectory } from './temp.ts';
+import { untypedDraft } from './untyped-events.ts';
 
 export { DATABASE_FILE } from '../../src/store/database.ts';
 export const WAL_FILE = `${DATABASE_FILE}-wal`;
@@ -42,7 +43,7 @@ export function note(id: string, rest: Partial<Note> = {}): Note {
 
 /** An event that tells of a note. */
 export function told(id: string, payload: Record<string, unknown> = {}): EventDraft {
-  return { kind: 'session.updated', session_id: id, payload };
+  return untypedDraft({ kind: 'session.updated', session_id: id, payload });
 }
 
 /** A database on a directory, with what a test looks at. */

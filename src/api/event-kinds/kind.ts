@@ -12,7 +12,7 @@ export type EventPart = 'delta' | 'end' | null;
 export type PayloadFields = Record<string, z.ZodType>;
 
 /** The values of the fields of a payload. */
-export type ValuesOf<Fields extends PayloadFields> = z.output<z.ZodObject<Fields, z.core.$strip>>;
+export type ValuesOf<Fields extends PayloadFields> = z.output<z.ZodObject<Fields>>;
 
 /** A kind of event: everything that log, client, openapi.yaml and docs/events.md know of it. */
 export interface Kind<

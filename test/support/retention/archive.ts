@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import type { Approval } from '../../../src/api/approvals.ts';
-import type { EventKind, RuntimeEventRecord } from '../../../src/api/events.ts';
+import type { EventKind } from '../../../src/api/events.ts';
 import type { Item, Session, Turn } from '../../../src/api/sessions.ts';
-import type { EventDraft, Scope } from '../../../src/events/event.ts';
+import type { Scope } from '../../../src/events/event.ts';
 import { prepareLogs, removeLogs } from '../../../src/processes/log-file.ts';
 import { ProcessStore } from '../../../src/processes/store.ts';
 import { type RetentionSettings, StorageBudget } from '../../../src/retention/budget.ts';
@@ -14,6 +14,7 @@ import { openStore, type TestStore } from '../store.ts';
 import { tempDirectory } from '../temp.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { aSession, aTurn } from '../records.ts';
+import { untypedDraft, type UntypedEvent } from '../untyped-events.ts';
 
 const PIECE = 'x'.repeat(1000);
 
@@ -26,12 +27,12 @@ export interface Archive extends TestStore {
   /** Lets go what has to go, until it is done or `signal` aborts. */
   retain(signal?: AbortSignal): Promise<void>;
   /** Stores a session with what its turns said: some 1100 bytes an event. Answers its events. */
-  fill(id: string, history?: History): Promise<RuntimeEventRecord[]>;
+  fill(id: string, history?: History): Promise<UntypedEvent[]>;
   closeSession(id: string): Promise<void>;
   /** Opens an approval of a session's active turn; answers its event. */
-  ask(sessionId: string): Promise<RuntimeEventRecord | undefined>;
+  ask(sessionId: string): Promise<UntypedEvent | undefined>;
   /** Every event that was ever appended, in order. */
-  readonly appended: readonly RuntimeEventRecord[];
+  readonly appended: readonly UntypedEvent[];
   /** What is left of a scope, as seqs. */
   left(scope?: Scope): number[];
   /** The payloads of all `storage.trimmed`, in order. */
@@ -75,10 +76,10 @@ export async function openArchive(
   mkdirSync(directory, { recursive: true });
   const given = await openStore(directory, { clock, durability: 'normal' });
   const { db, log } = given;
-  const appended: RuntimeEventRecord[] = [];
+  const appended: UntypedEvent[] = [];
   db.onDurable((entries) => {
     for (const { text } of entries as { text: string }[])
-      appended.push(JSON.parse(text) as RuntimeEventRecord);
+      appended.push(JSON.parse(text) as UntypedEvent);
   });
   const store = new SessionStore({ db, log });
   const limits: RetentionSettings = { max_bytes: 0, max_age_days: null, min_free_bytes: 0 };
@@ -152,8 +153,8 @@ function writeSession(
     store.acceptTurn(session, turn);
     const started = startTurn(turn, now);
     store.moveTurn(session, started, 'turn.started');
-    const append = (kind: EventKind, payload: EventDraft['payload']) =>
-      log.append({ kind, session_id: id, turn_id, payload });
+    const append = (kind: EventKind, payload: Record<string, unknown>) =>
+      log.append(untypedDraft({ kind, session_id: id, turn_id, payload }));
     for (let i = 0; i < bulk; i++) append('plan.updated', { entries: [PIECE] });
     const item = said(started);
     store.items.insert(item);
