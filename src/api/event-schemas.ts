@@ -10,18 +10,26 @@ import {
 } from './events.ts';
 import type { EventScope, Kind } from './event-kinds/kind.ts';
 
-/** What every event has beside its kind, its scope and its payload. */
-const common = {
-  seq: sequenceNumber,
-  id: z.string(),
-  session_id: z.string().nullable(),
-  turn_id: z.string().nullable(),
-  process_id: z.string().nullable(),
-  worktree_id: z.string().nullable(),
-  team_id: z.string().nullable(),
-  created_at: timestamp,
-  v: z.int().describe("The payload's version."),
-};
+/** An event, of whose kind, scope and payload more is said. */
+const eventOf = <Fields extends Record<'kind' | 'scope' | 'payload', z.ZodType>>({
+  kind,
+  scope,
+  payload,
+}: Fields) =>
+  z.looseObject({
+    seq: sequenceNumber,
+    id: z.string(),
+    kind,
+    scope,
+    session_id: z.string().nullable(),
+    turn_id: z.string().nullable(),
+    process_id: z.string().nullable(),
+    worktree_id: z.string().nullable(),
+    team_id: z.string().nullable(),
+    created_at: timestamp,
+    v: z.int().describe("The payload's version."),
+    payload,
+  });
 
 const whenCut = ['truncated', 'total_bytes'];
 
@@ -59,51 +67,46 @@ export function componentOf(kind: EventKind): string {
   return `${words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')}Event`;
 }
 
-const ofKinds = eventKinds.map((kind) =>
-  z
-    .looseObject({
-      ...common,
+function describedEvent(): z.ZodType {
+  const ofKinds = eventKinds.map((kind) =>
+    eventOf({
       kind: z.literal(kind),
       scope: z.literal(kinds[kind].scope),
       payload: payloadSchema(kinds[kind]),
-    })
-    .meta({ id: componentOf(kind), description: kinds[kind].when }),
-);
-
-const describedEvent = z
-  .discriminatedUnion('kind', ofKinds as [(typeof ofKinds)[0], ...typeof ofKinds])
-  .meta({
+    }).meta({ id: componentOf(kind), description: kinds[kind].when }),
+  );
+  const mapping = eventKinds.map((kind) => [kind, `#/components/schemas/${componentOf(kind)}`]);
+  return z.discriminatedUnion('kind', ofKinds as [(typeof ofKinds)[0], ...typeof ofKinds]).meta({
     id: 'DescribedEvent',
     description: 'An event of a kind that is described here.',
-    discriminator: {
-      propertyName: 'kind',
-      mapping: Object.fromEntries(
-        eventKinds.map((kind) => [kind, `#/components/schemas/${componentOf(kind)}`]),
-      ),
-    },
+    discriminator: { propertyName: 'kind', mapping: Object.fromEntries(mapping) as object },
   });
+}
 
 const scopes = ['runtime', 'session', 'process', 'worktree', 'team'] satisfies EventScope[];
 
-const newerEvent = z
-  .looseObject({
-    ...common,
+function newerEvent(): z.ZodType {
+  return eventOf({
     kind: z
       .string()
       .refine((kind) => !isEventKind(kind), { error: 'is described' })
       .meta({ not: { enum: eventKinds } }),
     scope: z.enum(scopes),
     payload: z.record(z.string(), z.unknown()),
-  })
-  .meta({
+  }).meta({
     id: 'NewerEvent',
     description: 'An event of a kind that is not described here: a newer server has added it.',
   });
+}
 
-export const runtimeEventRecord = z.union([describedEvent, newerEvent]).meta({
-  id: 'RuntimeEventRecord',
-  description:
-    'One thing that happened. It belongs to each scope whose id it carries. Within v1, kinds are added: who reads ' +
-    'events passes over those of a kind that it does not have.',
-  // The schemas are made from the same table as the type, one for each kind, which the compiler cannot follow.
-}) as unknown as z.ZodType<RuntimeEventRecord>;
+/** Made when it is asked for: few commands check an event, and all of them load this. */
+export const runtimeEventRecord = z.lazy(
+  () =>
+    z.union([describedEvent(), newerEvent()]).meta({
+      id: 'RuntimeEventRecord',
+      description:
+        'One thing that happened. It belongs to each scope whose id it carries. Within v1, kinds are added: who reads ' +
+        'events passes over those of a kind that it does not have.',
+    }),
+  // Types and schemas are made from the same table; the compiler cannot follow the schemas, one for each kind.
+) as z.ZodType<RuntimeEventRecord>;
