@@ -5,8 +5,8 @@ import { eventGroups, type EventKind, eventKinds, kinds } from '../../src/api/ev
 interface Schema {
   $ref?: string;
   type?: string | string[];
-  const?: unknown;
-  enum?: unknown[];
+  const?: string | number | boolean;
+  enum?: string[];
   anyOf?: Schema[];
   oneOf?: Schema[];
   items?: Schema;
@@ -101,10 +101,13 @@ function payloadOf({ payload, large }: Kind, records: Record<string, Schema>): s
   return tableOf(schema, (field) => (large.includes(field) ? ' *' : ''));
 }
 
-function tableOf({ properties = {}, required = [] }: Schema, mark = (_: string) => ''): string {
+function tableOf(
+  { properties = {}, required = [] }: Schema,
+  mark?: (field: string) => string,
+): string {
   const rows = Object.entries(properties).map(([name, schema]) => {
     const optional = required.includes(name) ? '' : ' †';
-    return `| \`${name}\`${optional}${mark(name)} | ${typeOf(schema)} | ${schema.description ?? ''} |`;
+    return `| \`${name}\`${optional}${mark?.(name) ?? ''} | ${typeOf(schema)} | ${schema.description ?? ''} |`;
   });
   return ['| Field | Type | |', '| --- | --- | --- |', ...rows].join('\n');
 }
@@ -117,8 +120,8 @@ function typeOf(schema: Schema): string {
   }
   const alternatives = schema.anyOf ?? schema.oneOf;
   if (alternatives) return alternatives.map(typeOf).join(' or ');
-  if (schema.enum) return schema.enum.map((value) => `\`${String(value)}\``).join(', ');
-  if (schema.const !== undefined) return `\`${String(schema.const)}\``;
+  if (schema.enum) return schema.enum.map((value) => `\`${value}\``).join(', ');
+  if (schema.const !== undefined) return `\`${schema.const}\``;
   if (schema.items) return `array of ${typeOf(schema.items)}`;
   if (typeof schema.additionalProperties === 'object' && !schema.properties)
     return `object of ${typeOf(schema.additionalProperties)}`;

@@ -11,11 +11,15 @@ import {
 import type { EventScope, Kind } from './event-kinds/kind.ts';
 
 /** An event, of whose kind, scope and payload more is said. */
-const eventOf = <Fields extends Record<'kind' | 'scope' | 'payload', z.ZodType>>({
+const eventOf = <Name extends z.ZodType>({
   kind,
   scope,
   payload,
-}: Fields) =>
+}: {
+  kind: Name;
+  scope: z.ZodType;
+  payload: z.ZodType;
+}) =>
   z.looseObject({
     seq: sequenceNumber,
     id: z.string(),

@@ -10,7 +10,6 @@ const messageInEvents = message.omit({ input: true, images: true }).meta({
   id: 'MessageInEvents',
   description: 'A message that was cancelled, without `input` and `images`.',
 });
-export type MessageInEvents = z.output<typeof messageInEvents>;
 
 const operation_id = z.string().describe('The spawn, as its request was answered.');
 
