@@ -176,10 +176,9 @@ function readable(part: unknown): unknown {
 /** The description without what a newer server may send: the servers of a run have its version. */
 function withoutNewer(document: Json): Json {
   const components = document.components as { schemas: Json };
-  return {
-    ...document,
-    components: { ...components, schemas: { ...components.schemas, NewerEvent: false } },
-  };
+  const RuntimeEventRecord = { $ref: `${NAME}#/components/schemas/DescribedEvent` };
+  const schemas = { ...components.schemas, RuntimeEventRecord };
+  return { ...document, components: { ...components, schemas } };
 }
 
 /** Those without parameters first: they win. */

@@ -1,8 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import type { Approval } from '../../../src/api/approvals.ts';
-import type { EventKind } from '../../../src/api/events.ts';
 import type { Item, Session, Turn } from '../../../src/api/sessions.ts';
-import type { Scope } from '../../../src/events/event.ts';
+import type { EventBody, Scope } from '../../../src/events/event.ts';
 import { prepareLogs, removeLogs } from '../../../src/processes/log-file.ts';
 import { ProcessStore } from '../../../src/processes/store.ts';
 import { type RetentionSettings, StorageBudget } from '../../../src/retention/budget.ts';
@@ -14,9 +13,9 @@ import { openStore, type TestStore } from '../store.ts';
 import { tempDirectory } from '../temp.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { aSession, aTurn } from '../records.ts';
-import { untypedDraft, type UntypedEvent } from '../untyped-events.ts';
+import type { UntypedEvent } from '../untyped-events.ts';
 
-const PIECE = 'x'.repeat(1000);
+const PIECE = { content: 'x'.repeat(950), status: 'pending', priority: null };
 
 /** A real store under retention, whose budget and clock are in the hands of a test. */
 export interface Archive extends TestStore {
@@ -153,14 +152,15 @@ function writeSession(
     store.acceptTurn(session, turn);
     const started = startTurn(turn, now);
     store.moveTurn(session, started, 'turn.started');
-    const append = (kind: EventKind, payload: Record<string, unknown>) =>
-      log.append(untypedDraft({ kind, session_id: id, turn_id, payload }));
-    for (let i = 0; i < bulk; i++) append('plan.updated', { entries: [PIECE] });
+    const append = (body: EventBody) => log.append({ ...body, session_id: id, turn_id });
+    for (let i = 0; i < bulk; i++) append({ kind: 'plan.updated', payload: { entries: [PIECE] } });
     const item = said(started);
     store.items.insert(item);
-    append('message.delta', { item_id: item.item_id, offset: 0, text: item.text });
+    const { item_id, text } = item;
+    append({ kind: 'message.delta', payload: { item_id, offset: 0, text } });
     if (end === 'running' && nth === turns) return;
-    append('message.completed', { item_id: item.item_id, offset: 0, text: item.text });
+    const whole = { item_id, offset: 0, status: 'completed', text } as const;
+    append({ kind: 'message.completed', payload: whole });
     log.settleItem(item.item_id);
     session = endStoredTurn(store, session, started, item.text, now);
   }
