@@ -23,7 +23,7 @@ build: install ## Build the bundle, dist/cadre.cjs
 	node scripts/build.mjs
 
 .PHONY: openapi
-openapi: install ## Write src/api/openapi.yaml from the endpoint table
+openapi: install ## Write src/api/openapi.yaml and docs/events.md from the tables of endpoints and kinds
 	node scripts/openapi/write.mjs
 
 .PHONY: completions

@@ -11,7 +11,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { RuntimeEventRecord } from '../src/api/events.ts';
+import { isDescribed, isIn, type RuntimeEventRecord } from '../src/api/events.ts';
 import { endpoints } from '../src/api/index.ts';
 import { carriersOf, type Identity, identify, isAlive, signal } from '../src/children/identity.ts';
 import { Client } from '../src/client/client.ts';
@@ -163,24 +163,23 @@ async function compare(
   const upTo = live.at(-1)?.seq ?? 0;
   const recovered = log.filter(({ seq }) => seq > upTo);
   const [closing, failing] = recovered;
+  const closed =
+    closing && isIn('message', closing) && closing.kind === 'message.completed'
+      ? closing.payload
+      : null;
   const kinds = recovered.map(({ kind, turn_id }) =>
     turn_id === cutOff ? kind : `${kind} of another turn`,
   );
   promise(
-    isDeepStrictEqual(kinds, ['message.completed', 'turn.failed']) &&
-      closing?.payload.status === 'failed',
+    isDeepStrictEqual(kinds, ['message.completed', 'turn.failed']) && closed?.status === 'failed',
     `the recovery closed the open message as failed, failed its turn, and did nothing else: seq ${closing?.seq ?? 0} and ${failing?.seq ?? 0}`,
   );
   promise(
     isDeepStrictEqual(log, settle([...live, ...recovered])),
     `the replay is the live reading up to seq ${upTo}, event for event, and then the recovery`,
   );
-  const deltas = live.filter(
-    ({ kind, payload }) => kind === 'message.delta' && payload.item_id === closing?.payload.item_id,
-  );
-  const shown = deltas.map(({ payload }) => String(payload.text)).join('');
   promise(
-    String(closing?.payload.text).startsWith(shown),
+    closed?.text.startsWith(shownOf(closed.item_id, live)) === true,
     'every word that was shown of the open message is in it',
   );
 }
@@ -267,17 +266,22 @@ function assertUnreachable(error: unknown): void {
 }
 
 /** What an event says that was not said before: the last words may come with the completion. */
-function wordsOf(
-  { kind, payload }: RuntimeEventRecord,
-  reading: readonly RuntimeEventRecord[],
-): string {
-  const text = String(payload.text);
+function wordsOf(event: RuntimeEventRecord, reading: readonly RuntimeEventRecord[]): string {
+  if (!isIn('message', event)) return '';
+  const { kind, payload } = event;
+  const { item_id, text } = payload;
   if (kind === 'message.delta') return payload.offset === 0 ? ` ${text}` : text;
-  if (kind !== 'message.completed' || payload.status !== 'completed') return '';
-  const deltas = reading.filter(
-    (event) => event.kind === 'message.delta' && event.payload.item_id === payload.item_id,
-  );
-  return text.slice(deltas.map((event) => String(event.payload.text)).join('').length);
+  return payload.status === 'completed' ? text.slice(shownOf(item_id, reading).length) : '';
+}
+
+/** What the deltas of a message said of it. */
+function shownOf(item_id: string, reading: readonly RuntimeEventRecord[]): string {
+  return reading
+    .filter(isDescribed)
+    .flatMap(({ kind, payload }) =>
+      kind === 'message.delta' && payload.item_id === item_id ? [payload.text] : [],
+    )
+    .join('');
 }
 
 /** Fails unless every process that knows our directory, and the keeper, is gone in time. */

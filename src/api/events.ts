@@ -1,134 +1,138 @@
 import { z } from 'zod';
-import { ownerQuery, timestamp } from './common.ts';
-import { endpoint } from './endpoint.ts';
-import { processParam } from './processes.ts';
-import { sessionParam } from './sessions.ts';
-import { teamParam } from './teams.ts';
+import { agentKinds, itemKinds } from './event-kinds/items.ts';
+import type { EventScope, ValuesOf } from './event-kinds/kind.ts';
+import { processKinds } from './event-kinds/processes.ts';
+import { runtimeKinds } from './event-kinds/runtime.ts';
+import { sessionKinds, turnKinds } from './event-kinds/sessions.ts';
+import { deliveryKinds, teamKinds } from './event-kinds/teams.ts';
+import { worktreeKinds } from './event-kinds/worktrees.ts';
 
-/** Every kind of event. Within v1, kinds are added, never changed or removed. */
-export const eventKinds = [
-  'runtime.started',
-  'runtime.recovered',
-  'runtime.stopping',
-  'storage.trimmed',
-  'session.created',
-  'session.updated',
-  'session.resumed',
-  'session.closed',
-  'session.failed',
-  'turn.accepted',
-  'turn.started',
-  'turn.interrupt_requested',
-  'turn.completed',
-  'turn.interrupted',
-  'turn.failed',
-  'message.delta',
-  'message.completed',
-  'reasoning.delta',
-  'reasoning.completed',
-  'tool.started',
-  'tool.updated',
-  'tool.completed',
-  'approval.requested',
-  'approval.resolved',
-  'plan.updated',
-  'usage.updated',
-  'process.queued',
-  'process.started',
-  'process.output',
-  'process.kill_requested',
-  'process.completed',
-  'process.failed',
-  'process.timed_out',
-  'process.killed',
-  'worktree.created',
-  'worktree.claimed',
-  'worktree.released',
-  'worktree.archived',
-  'worktree.cleaned',
-  'worktree.retained',
-  'worktree.cleanup_failed',
-  'worktree.restored',
-  'worktree.missing',
-  'team.created',
-  'team.deleted',
-  'team.member_joined',
-  'team.member_left',
-  'team.spawn_failed',
-  'team.lead_changed',
-  'team.message_created',
-  'team.message_cancelled',
-  'delivery.pending',
-  'delivery.deferred',
-  'delivery.injecting',
-  'delivery.injected',
-  'delivery.consumed',
-  'delivery.failed',
-  'delivery.cancelled',
-] as const;
+/**
+ * Every kind of event: types, schemas, openapi.yaml and docs/events.md are made from this table. Within v1, kinds are
+ * added, never changed or removed.
+ */
+export const kinds = {
+  ...runtimeKinds,
+  ...sessionKinds,
+  ...turnKinds,
+  ...itemKinds,
+  ...agentKinds,
+  ...processKinds,
+  ...worktreeKinds,
+  ...teamKinds,
+  ...deliveryKinds,
+};
 
-export type EventKind = (typeof eventKinds)[number];
+type Kinds = typeof kinds;
+export type EventKind = keyof Kinds;
+/** The kinds of a group: of `turn`, all that begin with `turn.`. */
+export type KindIn<Group extends string> = Extract<EventKind, `${Group}.${string}`>;
+type KindOfPart<Part> = {
+  [K in EventKind]: Kinds[K]['part'] extends Part ? K : never;
+}[EventKind];
+
+export const eventKinds = Object.keys(kinds) as EventKind[];
+/** What kinds begin with: `turn`, `message` and so on. */
+export const eventGroups = [...new Set(eventKinds.map((kind) => kind.replace(/\..*/, '')))];
+
+/** The payload of a kind as it is appended. */
+export type Payload<K extends EventKind> = ValuesOf<Kinds[K]['payload']>;
+
+/**
+ * The payload of a kind as it is sent. One that was too long is `truncated`: its long texts are cut, and what is large
+ * otherwise may be missing.
+ */
+export type SentPayload<K extends EventKind> =
+  | (Payload<K> & { truncated?: never; total_bytes?: never })
+  | (CutPayload<Payload<K>, Kinds[K]['large'][number]> & { truncated: true; total_bytes: number });
+
+type CutPayload<Whole, Large extends string> = Omit<Whole, Large> &
+  Partial<Pick<Whole, Large & keyof Whole>>;
+
+interface EventFields {
+  /** Strictly rising over the whole runtime, never given twice, with holes. */
+  seq: number;
+  id: string;
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  /** Unix milliseconds. */
+  created_at: number;
+  /** The version of the payload. */
+  v: number;
+}
+
+/** An event of a kind; of several kinds, a union of which `kind` tells the parts apart. */
+export type EventOf<K extends EventKind> = K extends EventKind
+  ? EventFields & { kind: K; scope: Kinds[K]['scope']; payload: SentPayload<K> }
+  : never;
+
+/** An event of a kind that this version has. */
+export type DescribedEvent = EventOf<EventKind>;
+
+/** An event of a kind that a newer server has added. */
+export interface NewerEvent extends EventFields {
+  kind: string;
+  scope: EventScope;
+  payload: Record<string, unknown>;
+}
+
+/** What a client reads: it asks `isDescribed`, and then what it needs to know by `kind`. */
+export type RuntimeEventRecord = DescribedEvent | NewerEvent;
+
+/** An event of an item, or of a process's output, that grows. */
+export type DeltaEvent = EventOf<KindOfPart<'delta'>>;
+/** An event that closes an item with its whole content, or a process. */
+export type SettlingEvent = EventOf<KindOfPart<'end'>>;
+
+export function isEventKind(kind: string): kind is EventKind {
+  return Object.hasOwn(kinds, kind);
+}
+
+/** Whether an event is of a kind that this version has; its type is then that of its kind. */
+export function isDescribed(event: RuntimeEventRecord): event is DescribedEvent {
+  return isEventKind(event.kind);
+}
+
+/** Whether an event is of a kind of a group that this version has. */
+export function isIn<Group extends string>(
+  group: Group,
+  event: RuntimeEventRecord,
+): event is EventOf<KindIn<Group>> {
+  return isDescribed(event) && event.kind.startsWith(`${group}.`);
+}
+
+const kindsOfPart = (part: 'delta' | 'end'): ReadonlySet<string> =>
+  new Set(eventKinds.filter((kind) => kinds[kind].part === part));
 
 /**
  * The kinds that tell of an item, or of a process's output, while it grows. Once its end is there they say nothing
  * that it, or the files with the output, do not, and they leave the log later.
  */
-export const deltaKinds: ReadonlySet<string> = new Set<EventKind>([
-  'message.delta',
-  'reasoning.delta',
-  'tool.updated',
-  'process.output',
-]);
-
-/** What a delta, or the event that closes it, is part of: an item, else a process. */
-export function settlesWith(event: RuntimeEventRecord): string {
-  return (event.payload.item_id as string | undefined) ?? event.process_id ?? '';
-}
+export const deltaKinds = kindsOfPart('delta');
 
 /** The kinds that close an item with its whole content, or a process. */
-export const settlingKinds: ReadonlySet<string> = new Set<EventKind>([
-  'message.completed',
-  'reasoning.completed',
-  'tool.completed',
-  'process.completed',
-  'process.failed',
-  'process.timed_out',
-  'process.killed',
-]);
+export const settlingKinds = kindsOfPart('end');
+
+export function isDelta(event: RuntimeEventRecord): event is DeltaEvent {
+  return deltaKinds.has(event.kind);
+}
+
+export function settles(event: RuntimeEventRecord): event is SettlingEvent {
+  return settlingKinds.has(event.kind);
+}
+
+/** The id of the item, or else of the process, that a delta grows or that an event closes. */
+export function settlesWith({ payload, process_id }: DeltaEvent | SettlingEvent): string {
+  return 'item_id' in payload ? payload.item_id : (process_id ?? '');
+}
 
 /** A sequence number: strictly rising over the whole runtime, never given twice, with holes. */
 export const sequenceNumber = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
-export const runtimeEventRecord = z
-  .looseObject({
-    seq: sequenceNumber,
-    id: z.string(),
-    kind: z
-      .string()
-      .describe('What happened; kinds may be added.')
-      .meta({ examples: [...eventKinds] }),
-    scope: z.enum(['runtime', 'session', 'process', 'worktree', 'team']),
-    session_id: z.string().nullable(),
-    turn_id: z.string().nullable(),
-    process_id: z.string().nullable(),
-    worktree_id: z.string().nullable(),
-    team_id: z.string().nullable(),
-    created_at: timestamp,
-    v: z.int().describe("The payload's version."),
-    payload: z
-      .record(z.string(), z.unknown())
-      .describe(
-        'By kind: the records that changed, without what never changes, or a piece of output.',
-      ),
-  })
-  .meta({
-    id: 'RuntimeEventRecord',
-    description: 'One thing that happened. It belongs to each scope whose id it carries.',
-  });
-
-export type RuntimeEventRecord = z.output<typeof runtimeEventRecord>;
-
-/** Told on a stream where what follows its cursor is not whole. */
+/** Sent on a stream where what follows its cursor is not whole. */
 export const streamGap = z
   .looseObject({
     requested: sequenceNumber.describe('The cursor.'),
@@ -151,125 +155,3 @@ export function kindsMatching(patterns: readonly string[]): Set<EventKind> {
 function matches(pattern: string, kind: string): boolean {
   return pattern.endsWith('.*') ? kind.startsWith(pattern.slice(0, -1)) : kind === pattern;
 }
-
-const groups = [...new Set(eventKinds.map((kind) => `${kind.split('.')[0]}.*`))];
-
-const kindPattern = z
-  .enum([...groups, ...eventKinds], {
-    error: ({ input }) =>
-      `there is no kind "${String(input)}"; a kind such as turn.completed, or a group: ${groups.join(', ')}`,
-  })
-  .meta({ id: 'KindPattern', description: 'A kind of event, or a group of them as "turn.*".' });
-
-const kindFilter = z
-  .array(kindPattern)
-  .min(1)
-  .optional()
-  .describe('Only events of these kinds; may be repeated. "turn.*" is every kind of that group.');
-
-const replayQuery = {
-  kind: kindFilter,
-  after_seq: sequenceNumber.default(0).describe('Only events after this one.'),
-  limit: z
-    .int()
-    .min(1)
-    .max(10_000)
-    .default(500)
-    .describe('How many at most; a page also ends at 8 MiB.'),
-};
-
-const streamQuery = {
-  kind: kindFilter,
-  after_seq: z
-    .union([sequenceNumber, z.literal('latest')])
-    .optional()
-    .describe(
-      'Only events after this one; a number wins over Last-Event-ID. "latest": only what is new; Last-Event-ID wins over it.',
-    ),
-};
-
-const gapFrame = { 'stream.gap': streamGap };
-
-export const replayEvents = endpoint({
-  method: 'GET',
-  path: '/v1/events',
-  summary: 'Replay events of the whole runtime',
-  query: replayQuery,
-  response: z.array(runtimeEventRecord),
-});
-
-export const streamEvents = endpoint({
-  method: 'GET',
-  path: '/v1/events/stream',
-  summary: 'Stream events of the whole runtime: stored ones first, then live ones',
-  answers: 'stream',
-  frames: gapFrame,
-  query: streamQuery,
-  response: runtimeEventRecord,
-});
-
-export const replaySessionEvents = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/events',
-  summary: 'Replay events of a session',
-  params: sessionParam,
-  query: replayQuery,
-  response: z.array(runtimeEventRecord),
-  errors: ['not_found'],
-});
-
-export const streamSessionEvents = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/events/stream',
-  summary: 'Stream events of a session: stored ones first, then live ones',
-  answers: 'stream',
-  frames: gapFrame,
-  params: sessionParam,
-  query: streamQuery,
-  response: runtimeEventRecord,
-  errors: ['not_found'],
-});
-
-export const replayProcessEvents = endpoint({
-  method: 'GET',
-  path: '/v1/processes/{process_id}/events',
-  summary: 'Replay events of a process',
-  params: processParam,
-  query: { ...replayQuery, ...ownerQuery },
-  response: z.array(runtimeEventRecord),
-  errors: ['not_found'],
-});
-
-export const streamProcessEvents = endpoint({
-  method: 'GET',
-  path: '/v1/processes/{process_id}/events/stream',
-  summary: 'Stream events of a process: stored ones first, then live ones',
-  answers: 'stream',
-  frames: gapFrame,
-  params: processParam,
-  query: { ...streamQuery, ...ownerQuery },
-  response: runtimeEventRecord,
-  errors: ['not_found', 'too_many'],
-});
-
-export const replayTeamEvents = endpoint({
-  method: 'GET',
-  path: '/v1/teams/{team_id}/events',
-  summary: 'Replay events of a team',
-  params: teamParam,
-  query: replayQuery,
-  response: z.array(runtimeEventRecord),
-  errors: ['not_found'],
-});
-
-export const streamTeamEvents = endpoint({
-  method: 'GET',
-  path: '/v1/teams/{team_id}/events/stream',
-  summary: 'Stream events of a team: stored ones first, then live ones',
-  answers: 'stream',
-  frames: gapFrame,
-  params: teamParam,
-  query: streamQuery,
-  response: runtimeEventRecord,
-  errors: ['not_found'],
-});

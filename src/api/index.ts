@@ -1,5 +1,5 @@
 import * as approvals from './approvals.ts';
-import * as events from './events.ts';
+import * as events from './event-routes.ts';
 import * as gateway from './gateway.ts';
 import * as providers from './providers.ts';
 import * as processes from './processes.ts';

@@ -174,6 +174,16 @@ export const turn = z
   });
 export type Turn = z.output<typeof turn>;
 
+/** What an agent called, as it tells of it. */
+export const toolCall = z
+  .looseObject({
+    call_ref: z.string(),
+    title: z.string(),
+    kind: z.string(),
+    input: z.unknown(),
+  })
+  .meta({ id: 'ToolCall', description: 'What an agent called, as it tells of it.' });
+
 /** One thing that a turn said or did, whole. */
 export const item = z
   .looseObject({
@@ -183,15 +193,7 @@ export const item = z
     kind: z.enum(['message', 'reasoning', 'tool']),
     status: z.enum(['open', 'completed', 'interrupted', 'failed']),
     text: z.string().describe('What was said; of a tool, its output.'),
-    tool: z
-      .looseObject({
-        call_ref: z.string(),
-        title: z.string(),
-        kind: z.string(),
-        input: z.unknown(),
-      })
-      .meta({ id: 'ToolCall', description: 'What an agent called, as it tells of it.' })
-      .nullable(),
+    tool: toolCall.nullable(),
     created_at: timestamp,
     completed_at: timestamp.nullable(),
   })

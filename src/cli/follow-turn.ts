@@ -1,7 +1,6 @@
-import type { Approval } from '../api/approvals.ts';
-import type { RuntimeEventRecord } from '../api/events.ts';
+import type { TurnInEvents } from '../api/event-kinds/sessions.ts';
+import { type EventOf, isDescribed, type RuntimeEventRecord } from '../api/events.ts';
 import { endpoints } from '../api/index.ts';
-import type { Turn } from '../api/sessions.ts';
 import type { Client } from '../client/client.ts';
 import { streamEvents } from '../client/stream.ts';
 import { ApprovalAsker } from './ask-approval.ts';
@@ -43,9 +42,9 @@ export async function followTurn(
   for await (const event of events) {
     if (event.turn_id !== turn_id) continue;
     write(event);
-    if (!endings.has(event.kind)) continue;
+    if (!isEnding(event)) continue;
     signal.removeEventListener('abort', interrupt);
-    const turn = event.payload.turn as Turn;
+    const { turn } = event.payload;
     if (turn.status !== 'completed' && !options.json)
       world.stderr.write(`cadre: ${howItEnded(turn)}\n`);
     world.exit(signal.aborted ? Number(signal.reason) : exitCodeOf(turn));
@@ -53,14 +52,18 @@ export async function followTurn(
   }
 }
 
-const endings = new Set(['turn.completed', 'turn.interrupted', 'turn.failed']);
+type TurnEnding = EventOf<'turn.completed' | 'turn.interrupted' | 'turn.failed'>;
 
-function howItEnded({ status, error }: Turn): string {
+function isEnding(event: RuntimeEventRecord): event is TurnEnding {
+  return ['turn.completed', 'turn.interrupted', 'turn.failed'].includes(event.kind);
+}
+
+function howItEnded({ status, error }: TurnInEvents): string {
   const how = status === 'failed' ? 'the turn failed' : 'the turn was interrupted';
   return error ? `${how}: ${plain(error.message)}` : how;
 }
 
-function exitCodeOf({ status, error }: Turn): number {
+function exitCodeOf({ status, error }: TurnInEvents): number {
   if (status === 'completed') return exitCodes.ok;
   return error?.code === 'permission_required' ? exitCodes.refused : exitCodes.failed;
 }
@@ -94,31 +97,33 @@ function textWriter(
   asker: ApprovalAsker,
 ): (event: RuntimeEventRecord) => void {
   const shown = new Map<string, number>();
-  return ({ kind, payload }) => {
-    const id = String(payload.item_id);
+  return (event) => {
+    if (!isDescribed(event)) return;
+    const { kind, payload } = event;
     switch (kind) {
-      case 'message.delta':
-        stdout.write(plain(String(payload.text)));
-        shown.set(id, Number(payload.offset) + Buffer.byteLength(String(payload.text)));
+      case 'message.delta': {
+        const { item_id, offset, text } = payload;
+        stdout.write(plain(text));
+        shown.set(item_id, offset + Buffer.byteLength(text));
         break;
+      }
       case 'message.completed': {
         // Whoever came late has no deltas; whoever lost the connection has some.
-        const rest = Buffer.from(String(payload.text)).subarray(shown.get(id) ?? 0);
+        const rest = Buffer.from(payload.text).subarray(shown.get(payload.item_id) ?? 0);
         stdout.write(`${plain(rest.toString('utf8'))}\n`);
         break;
       }
       case 'tool.completed': {
-        const { title } = payload.tool as { title: string };
-        stderr.write(
-          `[${payload.status === 'completed' ? 'done' : String(payload.status)}] ${plain(title)}\n`,
-        );
+        const { status, tool } = payload;
+        const title = tool?.title ?? 'a tool';
+        stderr.write(`[${status === 'completed' ? 'done' : status}] ${plain(title)}\n`);
         break;
       }
       case 'approval.requested':
-        asker.asked(payload.approval as Approval);
+        if (payload.approval) asker.asked(payload.approval);
         break;
       case 'approval.resolved':
-        asker.resolved(payload.approval as Approval);
+        if (payload.approval) asker.resolved(payload.approval);
         break;
       default:
     }

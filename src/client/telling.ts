@@ -1,26 +1,20 @@
-import type { RuntimeEventRecord, StreamGap } from '../api/events.ts';
+import type { ApprovalInEvents } from '../api/event-kinds/items.ts';
+import {
+  type DescribedEvent,
+  isDescribed,
+  type Payload,
+  type RuntimeEventRecord,
+  type StreamGap,
+} from '../api/events.ts';
+import type { StoredInputItem, Usage } from '../api/sessions.ts';
 import { plain } from '../lib/plain.ts';
 
-/** The parts of any payload that are worth a line. */
-interface Telling {
-  text?: string;
-  status?: string;
-  tool?: { title: string };
-  approval?: { title: string; status: string; decided_by: string | null; reason: string | null };
-  usage?: { context_tokens: number | null; context_window: number | null };
-  entries?: { content: string; status: string }[];
-  turn?: { error: { message: string } | null; input?: { text?: string }[]; status: string };
-  session?: { cwd: string; title: string | null; failure: { message: string } | null };
-  process?: { status: string; command?: string; exit_code: number | null };
-  team?: { name: string };
-  message?: { input: { text?: string }[] | { text?: string } };
-  delivery?: { error: { message: string } | null };
-  worktree?: { worktree_name: string };
-}
-
-/** The most telling part of an event, as one line of plain text; empty where its kind says all. */
-export function telling({ kind, payload }: RuntimeEventRecord): string {
-  return oneLine(tellingPart(kind, payload));
+/**
+ * The most telling part of an event, as one line of plain text; empty where its kind says all, or is of a newer
+ * version.
+ */
+export function telling(event: RuntimeEventRecord): string {
+  return isDescribed(event) ? oneLine(tellingPart(event)) : '';
 }
 
 /** A text of an agent or a process as one line, without anything that moves a cursor. */
@@ -28,52 +22,57 @@ export function oneLine(text: string): string {
   return plain(text).replaceAll(/\s+/g, ' ').trim();
 }
 
-function tellingPart(kind: string, payload: Telling): string {
-  const { text, status = '', tool, approval, entries, usage, turn, session, process } = payload;
-  if (tool) {
-    const how = kind.endsWith(status) ? '' : `${status} `;
-    return `${how}${tool.title}${text ? `: ${text}` : ''}`;
+function tellingPart(event: DescribedEvent): string {
+  const { kind, payload } = event;
+  if ('tool' in payload && payload.tool) {
+    const status = kind.endsWith(payload.status) ? '' : `${payload.status} `;
+    const output = 'text' in payload && payload.text ? `: ${payload.text}` : '';
+    return `${status}${payload.tool.title}${output}`;
   }
-  if (text !== undefined) return text;
-  if (approval) return tellingOfApproval(approval);
-  if (entries) return tellingOfPlan(entries);
-  if (usage) return tellingOfUsage(usage);
-  if (turn) return turn.error?.message ?? tellingOfInput(turn);
-  if (session) return session.failure?.message ?? session.title ?? session.cwd;
-  const { team, message, delivery, worktree } = payload;
-  if (message) return tellingOfInput({ input: [message.input].flat() });
-  if (delivery) return delivery.error?.message ?? '';
-  if (worktree) return worktree.worktree_name;
-  if (team) return team.name;
-  if (!process) return '';
-  return process.command ?? (process.exit_code === null ? '' : `exit code ${process.exit_code}`);
+  if ('text' in payload) return payload.text ?? '';
+  if ('approval' in payload && payload.approval) return tellingOfApproval(payload.approval);
+  if ('entries' in payload && payload.entries) return tellingOfPlan(payload.entries);
+  if ('usage' in payload) return tellingOfUsage(payload.usage);
+  if ('session' in payload && payload.session) {
+    const { failure, title, cwd } = payload.session;
+    return failure?.message ?? title ?? cwd;
+  }
+  if ('delivery' in payload) return payload.delivery.error?.message ?? '';
+  if ('worktree' in payload) return payload.worktree.worktree_name;
+  if ('team' in payload) return payload.team.name;
+  return tellingOfInputOrEnd(event);
 }
 
-function tellingOfApproval({
-  title,
-  status,
-  decided_by,
-  reason,
-}: NonNullable<Telling['approval']>): string {
+function tellingOfInputOrEnd(event: DescribedEvent): string {
+  const { kind, payload } = event;
+  if (kind === 'turn.accepted') return tellingOfInput(payload.turn?.input ?? []);
+  if ('turn' in payload) return payload.turn?.error?.message ?? '';
+  if (kind === 'team.message_created') return tellingOfInput([payload.message?.input ?? []].flat());
+  if (kind === 'process.queued') return payload.process.command;
+  if (!('process' in payload) || payload.process.exit_code === null) return '';
+  return `exit code ${payload.process.exit_code}`;
+}
+
+function tellingOfApproval({ title, status, decided_by, reason }: ApprovalInEvents): string {
   if (status === 'pending') return title;
   const by = decided_by === null ? '' : ` by ${decided_by}`;
   return `${status}${by}: ${title}${reason === null ? '' : ` (${reason})`}`;
 }
 
 /** How much of a plan is done, and what of it is being done. */
-function tellingOfPlan(entries: NonNullable<Telling['entries']>): string {
+function tellingOfPlan(entries: Payload<'plan.updated'>['entries']): string {
   const done = entries.filter(({ status }) => status === 'completed').length;
   const now = entries.find(({ status }) => status === 'in_progress');
   return `${done}/${entries.length}${now ? `: ${now.content}` : ''}`;
 }
 
 /** What was said, where the event begins a turn or brings a message. */
-function tellingOfInput({ input = [] }: { input?: { text?: string }[] }): string {
-  return input.map(({ text }) => text ?? '[image]').join(' ');
+function tellingOfInput(input: readonly StoredInputItem[]): string {
+  return input.map((item) => (item.type === 'text' ? item.text : '[image]')).join(' ');
 }
 
 /** How full the context is. */
-function tellingOfUsage({ context_tokens, context_window }: NonNullable<Telling['usage']>): string {
+function tellingOfUsage({ context_tokens, context_window }: Usage): string {
   if (context_tokens === null) return '';
   return `${context_tokens}${context_window === null ? '' : ` of ${context_window}`} tokens`;
 }

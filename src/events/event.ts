@@ -1,4 +1,4 @@
-import type { EventKind, RuntimeEventRecord } from '../api/events.ts';
+import { type DescribedEvent, type EventKind, kinds, type Payload } from '../api/events.ts';
 
 /** The version of every payload this release writes. */
 const PAYLOAD_VERSION = 1;
@@ -7,16 +7,19 @@ const MAX_PAYLOAD_BYTES = 256 * 1024;
 /** A text that does not fit is cut to this many bytes. */
 const CUT_TEXT_BYTES = 64 * 1024;
 
+/** What happened: a kind and the payload of that kind. Of several kinds, a union. */
+export type EventBody<K extends EventKind = EventKind> = K extends EventKind
+  ? { kind: K; payload: Payload<K> }
+  : never;
+
 /** What a feature says of an event; the log adds number, id and time. */
-export interface EventDraft {
-  kind: EventKind;
+export type EventDraft<K extends EventKind = EventKind> = EventBody<K> & {
   session_id?: string | null;
   turn_id?: string | null;
   process_id?: string | null;
   worktree_id?: string | null;
   team_id?: string | null;
-  payload: Record<string, unknown>;
-}
+};
 
 /** The whole runtime, or the events that carry one id; where `kinds` is there, only events of those kinds. */
 export type Scope = { kinds?: ReadonlySet<string> | undefined } & (
@@ -40,12 +43,12 @@ export function scopeColumn(
 export function eventRecord(
   draft: EventDraft,
   given: { seq: number; id: string; now: number },
-): RuntimeEventRecord {
-  return {
+): DescribedEvent {
+  const record = {
     seq: given.seq,
     id: given.id,
     kind: draft.kind,
-    scope: homeScope(draft.kind),
+    scope: kinds[draft.kind].scope,
     session_id: draft.session_id ?? null,
     turn_id: draft.turn_id ?? null,
     process_id: draft.process_id ?? null,
@@ -55,13 +58,8 @@ export function eventRecord(
     v: PAYLOAD_VERSION,
     payload: fitPayload(draft.payload),
   };
-}
-
-function homeScope(kind: EventKind): RuntimeEventRecord['scope'] {
-  if (/^(runtime|storage)\./.test(kind)) return 'runtime';
-  if (/^(team|delivery)\./.test(kind)) return 'team';
-  const [group] = kind.split('.');
-  return group === 'process' || group === 'worktree' ? group : 'session';
+  // The draft has kind and payload together, and what fitPayload leaves out is what its kind says may be missing.
+  return record as DescribedEvent;
 }
 
 /**

@@ -1,4 +1,11 @@
-import { deltaKinds, type RuntimeEventRecord, settlesWith } from '../api/events.ts';
+import {
+  type DeltaEvent,
+  deltaKinds,
+  type DescribedEvent,
+  isDelta,
+  type RuntimeEventRecord,
+  settlesWith,
+} from '../api/events.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import { checksum, verify } from '../store/checksum.ts';
@@ -85,15 +92,15 @@ export class EventLog {
     this.#trimmed = db.prepare('SELECT seq FROM trimmed WHERE scope = ?');
   }
 
-  /** Appends an event, in the transaction of the change of state that it tells of. */
-  append(tx: Writer, draft: EventDraft): RuntimeEventRecord {
+  /** Appends an event, in the transaction of the change of state that it describes. */
+  append(tx: Writer, draft: EventDraft): DescribedEvent {
     const seq = tx.nextSeq();
     const record = eventRecord(draft, { seq, id: this.#ids.next('evt'), now: this.#clock.now() });
     const text = JSON.stringify(record);
     const { session_id, process_id, worktree_id, team_id } = record;
     const values: SqlValue[] = [seq, record.kind, session_id, process_id, worktree_id, team_id];
     values.push(record.created_at, text, checksum(text, seq));
-    if (deltaKinds.has(record.kind)) this.#insertDelta.run(tx, ...values, settlesWith(record));
+    if (isDelta(record)) this.#insertDelta.run(tx, ...values, settlesWith(record));
     else this.#insertEvent.run(tx, ...values);
     const entry: AppendedEntry = {
       seq,
@@ -138,10 +145,10 @@ export class EventLog {
   }
 
   /** The deltas of one item that are still in the log, oldest first. */
-  deltasOf(rx: Reader, itemId: string): RuntimeEventRecord[] {
+  deltasOf(rx: Reader, itemId: string): DeltaEvent[] {
     return this.#itemDeltas
       .all(rx, itemId)
-      .map((row) => JSON.parse(readEntry(row).text) as RuntimeEventRecord);
+      .map((row) => JSON.parse(readEntry(row).text) as DeltaEvent);
   }
 
   /** Removes deltas of items that have been settled for a while, a few at a time; answers whether there may be more. */

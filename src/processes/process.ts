@@ -1,3 +1,4 @@
+import type { ProcessInEvents } from '../api/event-kinds/processes.ts';
 import type { Process } from '../api/processes.ts';
 import type { ChildExit } from '../children/supervisor.ts';
 
@@ -26,8 +27,13 @@ export interface ProcessEnd {
   > | null;
 }
 
+/** A process that has ended. */
+export type EndedProcess = Process & {
+  status: Exclude<Process['status'], 'queued' | 'running'>;
+};
+
 /** The process once it has ended: by the cause that came first, else by how it exited. */
-export function endProcess(process: Process, end: ProcessEnd, now: number): Process {
+export function endProcess(process: Process, end: ProcessEnd, now: number): EndedProcess {
   const { exit, cause, failure, output } = end;
   return {
     ...process,
@@ -42,7 +48,7 @@ export function endProcess(process: Process, end: ProcessEnd, now: number): Proc
   };
 }
 
-/** The process as events after `process.queued` carry it: without its command, which never changes. */
-export function processInEvents({ command: _command, ...rest }: Process): Omit<Process, 'command'> {
+/** The process as events carry it once it was told of: without its command, which never changes. */
+export function processInEvents({ command: _command, ...rest }: Process): ProcessInEvents {
   return rest;
 }

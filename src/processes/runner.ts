@@ -1,4 +1,3 @@
-import type { EventKind } from '../api/events.ts';
 import type { Process } from '../api/processes.ts';
 import { killCarriers } from '../children/identity.ts';
 import type { Child, ChildExit, Supervisor } from '../children/supervisor.ts';
@@ -309,7 +308,7 @@ export class ProcessRunner {
       const now = store.process(tx, process_id);
       if (hasEnded(now)) return;
       const ended = endProcess(now, { ...end, output: running.output.totals }, clock.now());
-      store.move(tx, ended, `process.${ended.status}` as EventKind);
+      store.move(tx, ended, `process.${ended.status}`);
       if (tails) notices.keep(tx, ended, tails);
       tx.whenDurable(() => {
         this.ended[ended.status] = (this.ended[ended.status] ?? 0) + 1;

@@ -1,6 +1,7 @@
-import type { EventKind } from '../api/events.ts';
+import type { KindIn } from '../api/events.ts';
 import type { Process } from '../api/processes.ts';
 import { AppError } from '../errors.ts';
+import type { EventBody } from '../events/event.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Database } from '../store/database.ts';
 import { RecordTable } from '../store/records.ts';
@@ -27,18 +28,22 @@ export class ProcessStore {
 
   create(tx: Writer, process: Process): void {
     this.processes.insert(tx, process);
-    this.#append(tx, 'process.queued', process, { process });
+    this.#append(tx, process, { kind: 'process.queued', payload: { process } });
   }
 
   /** Writes a process in its new state. Once it has ended, the events about its output may leave the log. */
-  move(tx: Writer, process: Process, kind: EventKind): void {
+  move(
+    tx: Writer,
+    process: Process,
+    kind: Exclude<KindIn<'process'>, 'process.queued' | 'process.output'>,
+  ): void {
     this.processes.update(tx, process);
-    this.#append(tx, kind, process, { process: processInEvents(process) });
+    this.#append(tx, process, { kind, payload: { process: processInEvents(process) } });
     if (hasEnded(process)) this.#log.settleItem(tx, process.process_id);
   }
 
   appendOutput(tx: Writer, process: Process, news: OutputPayload): void {
-    this.#append(tx, 'process.output', process, { ...news });
+    this.#append(tx, process, { kind: 'process.output', payload: news });
   }
 
   /** Processes that wait or run; after a crash, those of the dead server. Oldest first. */
@@ -82,8 +87,7 @@ export class ProcessStore {
     this.processes.update(tx, { ...process, trimmed: true });
   }
 
-  #append(tx: Writer, kind: EventKind, process: Process, payload: Record<string, unknown>): void {
-    const { process_id, session_id } = process;
-    this.#log.append(tx, { kind, process_id, session_id, payload });
+  #append(tx: Writer, { process_id, session_id }: Process, body: EventBody): void {
+    this.#log.append(tx, { ...body, process_id, session_id });
   }
 }

@@ -1,3 +1,4 @@
+import type { Payload } from '../api/events.ts';
 import type { Process } from '../api/processes.ts';
 import type { Session } from '../api/sessions.ts';
 import type { EventLog } from '../events/log.ts';
@@ -125,7 +126,12 @@ export class Retention {
     });
   }
 
-  #append(tx: Writer, reason: Reason, { events, seq }: Trimmed, of: Record<string, unknown>): void {
+  #append(
+    tx: Writer,
+    reason: Reason,
+    { events, seq }: Trimmed,
+    of: Partial<Payload<'storage.trimmed'>>,
+  ): void {
     const payload = { reason, events, trimmed_seq: seq, ...of };
     this.#given.log.append(tx, { kind: 'storage.trimmed', payload });
   }

@@ -1,3 +1,4 @@
+import type { ApprovalInEvents } from '../api/event-kinds/items.ts';
 import type { Approval } from '../api/approvals.ts';
 import { AppError } from '../errors.ts';
 import type { AgentAnswer } from '../providers/provider.ts';
@@ -38,7 +39,7 @@ export function decisionOf(word: string): 'accepted' | 'declined' {
 }
 
 /** The approval as events carry it once it was asked: without what was asked, which may be large. */
-export function approvalInEvents(approval: Approval): Omit<Approval, 'request' | 'subject'> {
+export function approvalInEvents(approval: Approval): ApprovalInEvents {
   const { request: _request, subject: _subject, ...rest } = approval;
   return rest;
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { EventKind } from '../api/events.ts';
 import type { Item, Usage } from '../api/sessions.ts';
+import type { EventBody } from '../events/event.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
@@ -18,6 +18,17 @@ const MAX_DELTA_CHARACTERS = 32 * 1024;
 /** The agent has to wait while this many writes are on their way to the disk. */
 const MAX_PENDING_WRITES = 32;
 
+type ClosedItem = Item & { status: ClosedStatus };
+type ClosedStatus = Exclude<Item['status'], 'open'>;
+
+type ToolItem = Item & { tool: NonNullable<Item['tool']> };
+type ToolStatus = NonNullable<ToolChange['status']>;
+
+interface OpenTool {
+  item: ToolItem;
+  status: ToolStatus;
+}
+
 type SpeechItem = {
   kind: 'message' | 'reasoning';
   item: Item;
@@ -29,7 +40,7 @@ type SpeechItem = {
 /** The open items of a turn, and what it has said and used so far. */
 interface Memory {
   speech: SpeechItem | undefined;
-  tools: Map<string, { item: Item; status: string }>;
+  tools: Map<string, OpenTool>;
   lastMessage: string | null;
   usage: Usage | null;
 }
@@ -59,7 +70,7 @@ interface TurnOutputDependencies {
 export class TurnOutput {
   readonly #given: TurnOutputDependencies;
   #speech: SpeechItem | undefined;
-  #tools = new Map<string, { item: Item; status: string }>();
+  #tools = new Map<string, OpenTool>();
   readonly #closedTools = new Set<string>();
   #timer: Disposable | undefined;
   #pending = 0;
@@ -92,7 +103,9 @@ export class TurnOutput {
         this.#useTool(update.ref, update.change);
         break;
       case 'plan':
-        this.#write((tx) => this.#event(tx, 'plan.updated', { entries: update.entries }));
+        this.#write((tx) =>
+          this.#event(tx, { kind: 'plan.updated', payload: { entries: update.entries } }),
+        );
         break;
       case 'usage':
         this.#count(update.usage);
@@ -110,7 +123,7 @@ export class TurnOutput {
    */
   close(
     tx: Writer,
-    status: Item['status'],
+    status: ClosedStatus,
     usage?: Partial<Usage>,
   ): { text: string | null; usage: Usage | null } {
     const before = this.#memory();
@@ -179,12 +192,8 @@ export class TurnOutput {
       if (!known) {
         this.#closeSpeech(tx, 'completed');
         this.#given.store.items.insert(tx, after);
-        this.#event(tx, 'tool.started', {
-          item_id: after.item_id,
-          offset: 0,
-          tool: after.tool,
-          status,
-        });
+        const { item_id, tool } = after;
+        this.#event(tx, { kind: 'tool.started', payload: { item_id, offset: 0, tool, status } });
       }
       if (status === 'completed' || status === 'failed') {
         this.#tools.delete(ref);
@@ -200,18 +209,13 @@ export class TurnOutput {
   }
 
   /** Appends the change of a tool; of an output that grew, only the new end. The item is written when it closes. */
-  #appendToolChange(tx: Writer, before: Item, after: Item, status: string): void {
+  #appendToolChange(tx: Writer, before: ToolItem, after: ToolItem, status: ToolStatus): void {
     const grew = after.text.startsWith(before.text);
     let offset = grew ? Buffer.byteLength(before.text) : 0;
     const pieces = inPieces(grew ? after.text.slice(before.text.length) : after.text);
     for (const text of pieces.length > 0 ? pieces : ['']) {
-      this.#event(tx, 'tool.updated', {
-        item_id: after.item_id,
-        offset,
-        text,
-        tool: after.tool,
-        status,
-      });
+      const { item_id, tool } = after;
+      this.#event(tx, { kind: 'tool.updated', payload: { item_id, offset, text, tool, status } });
       offset += Buffer.byteLength(text);
     }
   }
@@ -221,7 +225,7 @@ export class TurnOutput {
     const own = typeof cost === 'number' ? { cost_usd: Math.max(0, cost - this.#costBefore) } : {};
     this.#usage = mergeUsage(this.#usage, { ...rest, ...own });
     const usage = this.#usage;
-    this.#write((tx) => this.#event(tx, 'usage.updated', { usage }));
+    this.#write((tx) => this.#event(tx, { kind: 'usage.updated', payload: { usage } }));
   }
 
   /** Runs one transaction: first the joined text, then `change`. Calls `onError` where it fails. */
@@ -254,17 +258,17 @@ export class TurnOutput {
     const text = wholeCharacters(speech.waiting, this.#closed);
     speech.waiting = speech.waiting.slice(text.length);
     for (const piece of inPieces(text)) {
-      this.#event(tx, `${speech.kind}.delta`, {
-        item_id: speech.item.item_id,
-        offset: speech.bytes,
-        text: piece,
+      const { item_id } = speech.item;
+      this.#event(tx, {
+        kind: `${speech.kind}.delta`,
+        payload: { item_id, offset: speech.bytes, text: piece },
       });
       speech.bytes += Buffer.byteLength(piece);
       speech.item = { ...speech.item, text: speech.item.text + piece };
     }
   }
 
-  #closeSpeech(tx: Writer, status: Item['status']): void {
+  #closeSpeech(tx: Writer, status: ClosedStatus): void {
     const speech = this.#speech;
     if (!speech) return;
     this.#speech = undefined;
@@ -272,14 +276,14 @@ export class TurnOutput {
     this.#closeItem(tx, { ...speech.item, text: speech.item.text + speech.waiting }, status);
   }
 
-  #closeItem(tx: Writer, item: Item, status: Item['status']): void {
+  #closeItem(tx: Writer, item: Item, status: ClosedStatus): void {
     const closed = { ...item, status, completed_at: this.#given.clock.now() };
     this.#given.store.items.update(tx, closed);
-    this.#event(tx, `${item.kind}.completed`, closedPayload(closed));
+    this.#event(tx, closingEvent(closed));
     this.#given.log.settleItem(tx, item.item_id);
   }
 
-  #newItem(kind: Item['kind'], tool: Item['tool']): Item {
+  #newItem<Tool extends Item['tool']>(kind: Item['kind'], tool: Tool): Item & { tool: Tool } {
     return {
       item_id: this.#given.ids.next('item'),
       ...this.#given.place,
@@ -292,8 +296,8 @@ export class TurnOutput {
     };
   }
 
-  #event(tx: Writer, kind: EventKind, payload: Record<string, unknown>): void {
-    this.#given.log.append(tx, { kind, ...this.#given.place, payload });
+  #event(tx: Writer, body: EventBody): void {
+    this.#given.log.append(tx, { ...body, ...this.#given.place });
   }
 }
 
@@ -304,36 +308,35 @@ export class TurnOutput {
 export function closeStoredItems(
   tx: Writer,
   items: readonly Item[],
-  status: Item['status'],
+  status: ClosedStatus,
   given: { log: EventLog; store: SessionStore; clock: Clock },
 ): void {
   const { log, store, clock } = given;
   for (const item of items) {
     let { text, tool } = item;
-    for (const { payload } of log.deltasOf(tx, item.item_id)) {
+    for (const { kind, payload } of log.deltasOf(tx, item.item_id)) {
+      const { offset, text: piece = '' } = payload;
       // A delta with offset 0 replaces the text before it.
-      text = payload.offset === 0 ? String(payload.text) : text + String(payload.text);
-      if (payload.tool && !payload.truncated) tool = payload.tool as Item['tool'];
+      text = offset === 0 ? piece : text + piece;
+      if (kind === 'tool.updated' && !payload.truncated) tool = payload.tool;
     }
-    const closed: Item = { ...item, text, tool, status, completed_at: clock.now() };
+    const closed = { ...item, text, tool, status, completed_at: clock.now() };
     const { session_id, turn_id } = item;
     store.items.update(tx, closed);
-    log.append(tx, {
-      kind: `${item.kind}.completed`,
-      session_id,
-      turn_id,
-      payload: closedPayload(closed),
-    });
+    log.append(tx, { ...closingEvent(closed), session_id, turn_id });
     log.settleItem(tx, item.item_id);
   }
 }
 
-function closedPayload({ item_id, status, text, tool }: Item): Record<string, unknown> {
-  return { item_id, offset: 0, status, text, ...(tool ? { tool } : {}) };
+/** The event that closes an item, with its whole text. */
+function closingEvent({ item_id, kind, status, text, tool }: ClosedItem): EventBody {
+  const payload = { item_id, offset: 0, status, text };
+  if (tool) return { kind: 'tool.completed', payload: { ...payload, tool } };
+  return { kind: kind === 'message' ? 'message.completed' : 'reasoning.completed', payload };
 }
 
-function changedTool(item: Item, change: ToolChange): Item {
-  const tool = { ...item.tool } as NonNullable<Item['tool']>;
+function changedTool(item: ToolItem, change: ToolChange): ToolItem {
+  const tool = { ...item.tool };
   if (change.title !== undefined) tool.title = change.title;
   if (change.kind !== undefined) tool.kind = change.kind;
   if (change.input !== undefined) tool.input = change.input;

@@ -1,3 +1,4 @@
+import type { SessionInEvents } from '../api/event-kinds/sessions.ts';
 import type { Session, Turn, Usage } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
 import type { KnownSession } from '../providers/provider.ts';
@@ -107,11 +108,8 @@ function addUsage(before: Usage | null, turn: Usage | null): Usage | null {
   return sum;
 }
 
-/** The session as events carry it after its creation: without its metadata, which never changes and may be large. */
-export function sessionInEvents({
-  metadata: _metadata,
-  ...session
-}: Session): Omit<Session, 'metadata'> {
+/** The session as events carry it after its creation: without what never changes and may be large. */
+export function sessionInEvents({ metadata: _metadata, ...session }: Session): SessionInEvents {
   return session;
 }
 

@@ -1,7 +1,8 @@
-import type { EventKind } from '../api/events.ts';
+import type { KindIn } from '../api/events.ts';
 import type { Approval } from '../api/approvals.ts';
 import type { Item, Session, Turn } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
+import type { EventBody } from '../events/event.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Database } from '../store/database.ts';
 import { RecordTable } from '../store/records.ts';
@@ -61,7 +62,11 @@ export class SessionStore {
   }
 
   /** Writes a session whose change a client cannot see from its turns' events. */
-  updateSession(tx: Writer, session: Session, kind: EventKind): void {
+  updateSession(
+    tx: Writer,
+    session: Session,
+    kind: Exclude<KindIn<'session'>, 'session.created'>,
+  ): void {
     this.sessions.update(tx, session);
     this.#log.append(tx, {
       kind,
@@ -73,21 +78,26 @@ export class SessionStore {
   acceptTurn(tx: Writer, session: Session, turn: Turn): void {
     this.turns.insert(tx, turn);
     this.sessions.update(tx, session);
-    this.#append(tx, 'turn.accepted', turn, { turn });
+    this.#append(tx, turn, { kind: 'turn.accepted', payload: { turn } });
   }
 
   /** Writes a turn's move and the status of its session that follows from it. */
-  moveTurn(tx: Writer, session: Session, turn: Turn, kind: EventKind): void {
+  moveTurn(
+    tx: Writer,
+    session: Session,
+    turn: Turn,
+    kind: Exclude<KindIn<'turn'>, 'turn.accepted'>,
+  ): void {
     this.turns.update(tx, turn);
     this.sessions.update(tx, session);
-    this.#append(tx, kind, turn, { turn: turnInEvents(turn) });
+    this.#append(tx, turn, { kind, payload: { turn: turnInEvents(turn) } });
   }
 
   /** Writes an approval that was asked for; turn and session wait for it. */
   requestApproval(tx: Writer, session: Session, turn: Turn, approval: Approval): void {
     this.approvals.insert(tx, approval);
     this.#wait(tx, session, turn, 'waiting_for_approval');
-    this.#append(tx, 'approval.requested', turn, { approval });
+    this.#append(tx, turn, { kind: 'approval.requested', payload: { approval } });
   }
 
   /** Writes a resolved approval; turn and session go on once none of theirs is pending, if an agent is at it. */
@@ -96,7 +106,10 @@ export class SessionStore {
     const goesOn =
       turn.provider_turn_ref !== null && this.pendingApprovals(tx, turn.turn_id).length === 0;
     if (goesOn && turn.status === 'waiting_for_approval') this.#wait(tx, session, turn, 'running');
-    this.#append(tx, 'approval.resolved', turn, { approval: approvalInEvents(approval) });
+    this.#append(tx, turn, {
+      kind: 'approval.resolved',
+      payload: { approval: approvalInEvents(approval) },
+    });
   }
 
   /** The approvals that hold a turn, oldest first. */
@@ -227,7 +240,7 @@ export class SessionStore {
     this.sessions.update(tx, { ...session, status });
   }
 
-  #append(tx: Writer, kind: EventKind, turn: Turn, payload: Record<string, unknown>): void {
-    this.#log.append(tx, { kind, session_id: turn.session_id, turn_id: turn.turn_id, payload });
+  #append(tx: Writer, { session_id, turn_id }: Turn, body: EventBody): void {
+    this.#log.append(tx, { ...body, session_id, turn_id });
   }
 }

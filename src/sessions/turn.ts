@@ -1,3 +1,4 @@
+import type { TurnInEvents } from '../api/event-kinds/sessions.ts';
 import type { Turn, Usage } from '../api/sessions.ts';
 
 const finalStatuses: ReadonlySet<Turn['status']> = new Set(['completed', 'interrupted', 'failed']);
@@ -60,11 +61,7 @@ export function finishTurn(
  * The turn as events carry it after its acceptance: without its input, and without its text, which its last
  * `message.completed` has.
  */
-export function turnInEvents({
-  input: _input,
-  text: _text,
-  ...turn
-}: Turn): Omit<Turn, 'input' | 'text'> {
+export function turnInEvents({ input: _input, text: _text, ...turn }: Turn): TurnInEvents {
   return turn;
 }
 

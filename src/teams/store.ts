@@ -1,4 +1,4 @@
-import type { EventKind } from '../api/events.ts';
+import type { KindIn } from '../api/events.ts';
 import type { Delivery, Member, Message, Team } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
 import type { EventLog } from '../events/log.ts';
@@ -133,34 +133,37 @@ export class TeamStore {
 
   createTeam(tx: Writer, team: Team): void {
     this.teams.insert(tx, team);
-    this.#append(tx, 'team.created', team.id, { team });
+    this.#log.append(tx, { kind: 'team.created', team_id: team.id, payload: { team } });
   }
 
-  updateTeam(tx: Writer, team: Team, kind: EventKind): void {
+  updateTeam(tx: Writer, team: Team, kind: 'team.deleted' | 'team.lead_changed'): void {
     this.teams.update(tx, team);
-    this.#append(tx, kind, team.id, { team });
+    this.#log.append(tx, { kind, team_id: team.id, payload: { team } });
   }
 
   /** `operationId`: the spawn that made it a member; null: it was there before. */
   addMember(tx: Writer, member: Member, operation_id: string | null = null): void {
     this.#members.insert(tx, member);
-    this.#appendOf(tx, 'team.member_joined', member, { member, operation_id });
+    const payload = { member, operation_id };
+    this.#log.append(tx, { kind: 'team.member_joined', ...idsOf(member), payload });
   }
 
   removeMember(tx: Writer, member: Member): void {
     this.#members.deleteWhere(tx, 'id = ?', memberId(member));
-    this.#appendOf(tx, 'team.member_left', member, { member });
+    this.#log.append(tx, { kind: 'team.member_left', ...idsOf(member), payload: { member } });
   }
 
   createMessage(tx: Writer, message: Message): void {
     this.messages.insert(tx, message);
-    this.#append(tx, 'team.message_created', message.team_id, { message });
+    const { team_id } = message;
+    this.#log.append(tx, { kind: 'team.message_created', team_id, payload: { message } });
   }
 
   cancelMessage(tx: Writer, message: Message): void {
     this.messages.update(tx, message);
     const { input: _input, images: _images, ...rest } = message;
-    this.#append(tx, 'team.message_cancelled', message.team_id, { message: rest });
+    const { team_id } = message;
+    this.#log.append(tx, { kind: 'team.message_cancelled', team_id, payload: { message: rest } });
   }
 
   createDelivery(tx: Writer, delivery: Delivery): void {
@@ -168,11 +171,11 @@ export class TeamStore {
     this.#appendDelivery(tx, 'delivery.pending', delivery);
   }
 
-  /** Writes a delivery in its new state; the event is named after its status unless `kind` says otherwise. */
+  /** Writes a delivery that moved on; the event is named by its status where nothing else is said. */
   moveDelivery(
     tx: Writer,
     delivery: Delivery,
-    kind: EventKind = `delivery.${delivery.status}`,
+    kind: KindIn<'delivery'> = `delivery.${delivery.status}`,
   ): void {
     this.deliveries.update(tx, delivery);
     this.#appendDelivery(tx, kind, delivery);
@@ -270,7 +273,8 @@ export class TeamStore {
     { id, team_id }: Spawn,
     error: { code: string; message: string },
   ): void {
-    this.#append(tx, 'team.spawn_failed', team_id, { operation_id: id, error });
+    const payload = { operation_id: id, error };
+    this.#log.append(tx, { kind: 'team.spawn_failed', team_id, payload });
   }
 
   counts(rx: Reader): {
@@ -288,23 +292,15 @@ export class TeamStore {
     };
   }
 
-  #append(tx: Writer, kind: EventKind, team_id: string, payload: Record<string, unknown>): void {
-    this.#log.append(tx, { kind, team_id, payload });
-  }
-
-  #appendOf(
-    tx: Writer,
-    kind: EventKind,
-    { team_id, agent_id }: Member,
-    payload: Record<string, unknown>,
-  ) {
-    this.#log.append(tx, { kind, team_id, session_id: agent_id, payload });
-  }
-
-  #appendDelivery(tx: Writer, kind: EventKind, delivery: Delivery): void {
+  #appendDelivery(tx: Writer, kind: KindIn<'delivery'>, delivery: Delivery): void {
     const { team_id, recipient_agent_id: session_id, injected_turn_id: turn_id } = delivery;
     this.#log.append(tx, { kind, team_id, session_id, turn_id, payload: { delivery } });
   }
+}
+
+/** The scopes that an event about a member belongs to. */
+function idsOf({ team_id, agent_id: session_id }: Member) {
+  return { team_id, session_id };
 }
 
 function memberId({ team_id, agent_id }: Pick<Member, 'team_id' | 'agent_id'>): string {

@@ -47,7 +47,7 @@ const GONE =
   'This event has left the log: what is said while something grows is kept until a while after its end, in which it is whole.';
 
 function Whole({ event }: { event: RuntimeEventRecord }): ReactNode {
-  const { text } = event.payload;
+  const text = 'text' in event.payload ? event.payload.text : null;
   return (
     <>
       {typeof text === 'string' && text !== '' && (

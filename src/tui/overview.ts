@@ -1,8 +1,8 @@
 import type { Approval } from '../api/approvals.ts';
-import type { RuntimeEventRecord } from '../api/events.ts';
+import { type EventOf, isIn, type KindIn, type RuntimeEventRecord } from '../api/events.ts';
 import type { Process } from '../api/processes.ts';
 import type { Diagnostics } from '../api/runtime.ts';
-import type { Session, Turn } from '../api/sessions.ts';
+import type { Session } from '../api/sessions.ts';
 import { telling } from '../client/telling.ts';
 
 /** What goes on: kept from lists, and then from events alone. */
@@ -69,50 +69,54 @@ const MAX_TEXT = 400;
 
 /** The overview after an event. */
 export function withEvent(overview: Overview, event: RuntimeEventRecord): Overview {
-  const { kind } = event;
-  if (kind.startsWith('session.')) return withSession(overview, event);
-  if (kind.startsWith('turn.')) return withTurn(overview, event);
-  if (kind.startsWith('approval.')) return withApproval(overview, event);
-  if (kind.startsWith('process.')) return withProcess(overview, event);
-  return withWork(overview, event);
+  if (isIn('session', event)) return withSession(overview, event);
+  if (isIn('turn', event)) return withTurn(overview, event);
+  if (isIn('approval', event)) return withApproval(overview, event);
+  if (isIn('process', event)) return withProcess(overview, event);
+  if (isIn('message', event) || isIn('tool', event)) return withWork(overview, event);
+  return overview;
 }
 
-function withSession(overview: Overview, { session_id, payload }: RuntimeEventRecord): Overview {
-  const news = payload.session as Partial<Session>;
+function withSession(overview: Overview, event: EventOf<KindIn<'session'>>): Overview {
+  const { session_id } = event;
   const known = overview.sessions.get(session_id ?? '');
-  const session = { ...known?.session, ...news } as Session;
+  const session =
+    event.kind === 'session.created'
+      ? event.payload.session
+      : known && { ...known.session, ...event.payload.session };
   // Known from its list or its beginning; what is older than both was closed before anybody looked.
-  if (session_id === null || session.provider === undefined) return overview;
+  if (session_id === null || !session) return overview;
   const now = { since: null, doing: null, ...known, session };
   const sessions = changed(overview.sessions, session_id, session.status === 'closed' ? null : now);
   return { ...overview, sessions };
 }
 
 /** A turn's own moves imply the status of its session. */
-function withTurn(overview: Overview, event: RuntimeEventRecord): Overview {
+function withTurn(overview: Overview, event: EventOf<KindIn<'turn'>>): Overview {
   const { session_id, turn_id, created_at, payload } = event;
   const known = overview.sessions.get(session_id ?? '');
   if (session_id === null || !known) return overview;
-  const { status, accepted_at } = payload.turn as Turn;
-  const isOver = ['completed', 'interrupted', 'failed'].includes(status);
+  const { status, accepted_at } = payload.turn ?? { status: 'accepted', accepted_at: created_at };
+  const isOver = status === 'completed' || status === 'interrupted' || status === 'failed';
   const session: Session = {
     ...known.session,
-    status: isOver ? 'ready' : status === 'accepted' ? 'running' : (status as Session['status']),
+    status: isOver ? 'ready' : status === 'accepted' ? 'running' : status,
     active_turn_id: isOver ? null : turn_id,
     updated_at: created_at,
   };
-  const since = isOver ? null : (known.since ?? accepted_at ?? created_at);
+  const since = isOver ? null : (known.since ?? accepted_at);
   return {
     ...overview,
     sessions: changed(overview.sessions, session_id, { ...known, session, since }),
   };
 }
 
-function withApproval(overview: Overview, { kind, payload }: RuntimeEventRecord): Overview {
-  const approval = payload.approval as Approval;
-  const isAsked = kind === 'approval.requested';
-  const approvals = changed(overview.approvals, approval.id, isAsked ? approval : null);
-  const resolved = isAsked ? overview.resolved : approval;
+function withApproval(overview: Overview, event: EventOf<KindIn<'approval'>>): Overview {
+  const { approval } = event.payload;
+  if (!approval) return overview;
+  const asked = event.kind === 'approval.requested' ? event.payload.approval : null;
+  const approvals = changed(overview.approvals, approval.id, asked ?? null);
+  const resolved = asked ? overview.resolved : approval;
   const known = overview.sessions.get(approval.session_id);
   if (!known || known.session.active_turn_id === null) return { ...overview, approvals, resolved };
   const waits = [...approvals.values()].some(
@@ -128,10 +132,15 @@ function withApproval(overview: Overview, { kind, payload }: RuntimeEventRecord)
   };
 }
 
-function withProcess(overview: Overview, { process_id, payload }: RuntimeEventRecord): Overview {
+function withProcess(overview: Overview, event: EventOf<KindIn<'process'>>): Overview {
+  const { kind, process_id } = event;
+  if (kind === 'process.output') return overview;
   const known = overview.processes.get(process_id ?? '');
-  const process = { ...known, ...(payload.process as Partial<Process>) } as Process;
-  if (process_id === null || process.command === undefined) return overview;
+  const process =
+    kind === 'process.queued'
+      ? event.payload.process
+      : known && { ...known, ...event.payload.process };
+  if (process_id === null || !process) return overview;
   const isOver = process.status !== 'queued' && process.status !== 'running';
   return {
     ...overview,
@@ -139,15 +148,15 @@ function withProcess(overview: Overview, { process_id, payload }: RuntimeEventRe
   };
 }
 
-function withWork(overview: Overview, event: RuntimeEventRecord): Overview {
+function withWork(overview: Overview, event: EventOf<KindIn<'message' | 'tool'>>): Overview {
   const { kind, session_id, payload } = event;
   const known = overview.sessions.get(session_id ?? '');
   if (session_id === null || !known) return overview;
-  const item = String(payload.item_id);
+  const { item_id: item } = payload;
   const isTool = kind.startsWith('tool.');
   const doing =
     kind === 'message.delta'
-      ? grown(known.doing, item, payload as { offset: number; text: string })
+      ? grown(known.doing, item, payload)
       : { item, isTool, text: telling(event).slice(-MAX_TEXT), end: Number.POSITIVE_INFINITY };
   return {
     ...overview,

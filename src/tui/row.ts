@@ -1,4 +1,4 @@
-import { deltaKinds, type RuntimeEventRecord, settlingKinds } from '../api/events.ts';
+import { isDelta, isDescribed, type RuntimeEventRecord, settlingKinds } from '../api/events.ts';
 import { oneLine, telling } from '../client/telling.ts';
 
 /** A line of the list: one event, or all that tells of one message, one tool call, one stream of a process. */
@@ -30,9 +30,8 @@ const MAX_TEXT = 4000;
 
 /** The row of a single event. */
 export function rowOf(event: RuntimeEventRecord): Row {
-  const { seq, kind, created_at, session_id, process_id, team_id, payload } = event;
-  const grows = deltaKinds.has(kind) && payload.tool === undefined;
-  const piece = (typeof payload.text === 'string' ? payload.text : '').slice(-MAX_TEXT);
+  const { seq, kind, created_at, session_id, process_id, team_id } = event;
+  const piece = pieceOf(event);
   return {
     key: keyOf(event),
     first: seq,
@@ -42,16 +41,23 @@ export function rowOf(event: RuntimeEventRecord): Row {
     session_id,
     process_id,
     team_id,
-    text: (grows ? oneLine(piece) : telling(event)).slice(0, MAX_TEXT),
-    pieces: grows ? [{ seq, text: piece }] : [],
+    text: (piece === null ? telling(event) : oneLine(piece)).slice(0, MAX_TEXT),
+    pieces: piece === null ? [] : [{ seq, text: piece }],
   };
 }
 
+/** The end of a piece of text that grows; null for an event that is no such piece. A tool is shown as it is now. */
+function pieceOf(event: RuntimeEventRecord): string | null {
+  if (!isDelta(event) || event.kind === 'tool.updated') return null;
+  return event.payload.text.slice(-MAX_TEXT);
+}
+
 /** Events with the same key share a row. */
-function keyOf({ seq, kind, process_id, payload }: RuntimeEventRecord): string {
-  if (typeof payload.item_id === 'string') return payload.item_id;
-  if (kind === 'process.output') return `${process_id} ${String(payload.stream)}`;
-  return String(seq);
+function keyOf(event: RuntimeEventRecord): string {
+  if (!isDescribed(event)) return String(event.seq);
+  const { seq, process_id, payload } = event;
+  if ('item_id' in payload) return payload.item_id;
+  return 'stream' in payload ? `${process_id} ${payload.stream}` : String(seq);
 }
 
 /** Two parts of one row, in whichever order they came; a part that came before changes nothing. */

@@ -96,10 +96,7 @@ export class WorktreeMender {
     return (tx) => {
       const updated_at = this.#given.clock.now();
       const now = { ...this.#given.store.worktree(tx, worktree.id), archive_ref, updated_at };
-      if (hasBegun)
-        this.#given.store.move(tx, { ...now, status: 'cleaned' }, 'worktree.cleaned', {
-          reason: 'recovery',
-        });
+      if (hasBegun) this.#given.store.clean(tx, { ...now, status: 'cleaned' }, 'recovery');
       else this.#given.store.worktrees.update(tx, now);
     };
   }

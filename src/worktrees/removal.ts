@@ -168,7 +168,7 @@ export class Removal {
         archive_ref,
         updated_at: clock.now(),
       };
-      store.move(tx, cleaned, 'worktree.cleaned', { reason });
+      store.clean(tx, cleaned, reason);
       if (removed.left === null) this.#forgetOperation(tx, cleaned);
     });
     return this.#result(id, {
@@ -189,9 +189,7 @@ export class Removal {
   async #fail(id: string, reason: string | null, why: string): Promise<CleanupResult> {
     const { db, store } = this.#given;
     const diagnostics = [why];
-    await db.transact((tx) =>
-      store.move(tx, store.worktree(tx, id), 'worktree.cleanup_failed', { reason, diagnostics }),
-    );
+    await db.transact((tx) => store.failCleanup(tx, store.worktree(tx, id), reason, diagnostics));
     return this.#result(id, { status: 'failed', diagnostics });
   }
 

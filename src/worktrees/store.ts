@@ -1,6 +1,7 @@
-import type { EventKind } from '../api/events.ts';
+import type { KindIn } from '../api/events.ts';
 import type { Claim, Worktree } from '../api/worktrees.ts';
 import { AppError } from '../errors.ts';
+import type { EventBody } from '../events/event.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Database } from '../store/database.ts';
 import { RecordTable } from '../store/records.ts';
@@ -91,23 +92,41 @@ export class WorktreeStore {
 
   create(tx: Writer, worktree: Worktree): void {
     this.worktrees.insert(tx, worktree);
-    this.#append(tx, 'worktree.created', worktree, worktree.source_session_id, { worktree });
+    this.#append(tx, worktree, { kind: 'worktree.created', payload: { worktree } });
   }
 
-  /** Writes a worktree in its new state; `more` is added to the payload of the event. */
-  move(tx: Writer, worktree: Worktree, kind: EventKind, more: Record<string, unknown> = {}): void {
+  /** Writes a worktree in its new state. */
+  move(tx: Writer, worktree: Worktree, kind: Exclude<KindIn<'worktree'>, KindWithMore>): void {
     this.worktrees.update(tx, worktree);
-    const payload = { worktree: worktreeInEvents(worktree), ...more };
-    this.#append(tx, kind, worktree, worktree.source_session_id, payload);
+    this.#append(tx, worktree, { kind, payload: { worktree: worktreeInEvents(worktree) } });
+  }
+
+  /** Writes a worktree whose path and branch were removed. */
+  clean(tx: Writer, worktree: Worktree, reason: string | null): void {
+    this.worktrees.update(tx, worktree);
+    const payload = { worktree: worktreeInEvents(worktree), reason };
+    this.#append(tx, worktree, { kind: 'worktree.cleaned', payload });
+  }
+
+  /** Writes that a cleanup of a worktree failed. */
+  failCleanup(tx: Writer, worktree: Worktree, reason: string | null, diagnostics: string[]): void {
+    this.worktrees.update(tx, worktree);
+    const payload = { worktree: worktreeInEvents(worktree), reason, diagnostics };
+    this.#append(tx, worktree, { kind: 'worktree.cleanup_failed', payload });
   }
 
   /** Writes a claim that was made or released, and its worktree as that left it. */
-  moveClaim(tx: Writer, worktree: Worktree, claim: Claim, kind: EventKind): void {
+  moveClaim(
+    tx: Writer,
+    worktree: Worktree,
+    claim: Claim,
+    kind: 'worktree.claimed' | 'worktree.released',
+  ): void {
     this.worktrees.update(tx, worktree);
     if (this.#claims.get(tx, claimId(claim))) this.#claims.update(tx, claim);
     else this.#claims.insert(tx, claim);
     const payload = { worktree: worktreeInEvents(worktree), claim };
-    this.#append(tx, kind, worktree, claim.session_id, payload);
+    this.#append(tx, worktree, { kind, payload }, claim.session_id);
   }
 
   claim(rx: Reader, worktreeId: string, sessionId: string): Claim | undefined {
@@ -144,14 +163,21 @@ export class WorktreeStore {
 
   #append(
     tx: Writer,
-    kind: EventKind,
-    { id: worktree_id, team_id }: Worktree,
-    session_id: string,
-    payload: Record<string, unknown>,
+    { id: worktree_id, team_id, source_session_id }: Worktree,
+    body: EventBody,
+    session_id = source_session_id,
   ): void {
-    this.#log.append(tx, { kind, worktree_id, session_id, team_id, payload });
+    this.#log.append(tx, { ...body, worktree_id, session_id, team_id });
   }
 }
+
+/** Kinds whose payload has more than the worktree as it is now. */
+type KindWithMore =
+  | 'worktree.created'
+  | 'worktree.claimed'
+  | 'worktree.released'
+  | 'worktree.cleaned'
+  | 'worktree.cleanup_failed';
 
 function claimId({ worktree_id, session_id }: Pick<Claim, 'worktree_id' | 'session_id'>): string {
   return `${worktree_id}/${session_id}`;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
+import type { WorktreeInEvents } from '../api/event-kinds/worktrees.ts';
 import type { BodyOf } from '../api/endpoint.ts';
 import type { Claim, createWorktree, Worktree } from '../api/worktrees.ts';
 import { AppError } from '../errors.ts';
@@ -117,6 +118,6 @@ export function claimedBy(
 export function worktreeInEvents({
   init_script: _initScript,
   ...rest
-}: Worktree): Omit<Worktree, 'init_script'> {
+}: Worktree): WorktreeInEvents {
   return rest;
 }

@@ -11,7 +11,7 @@ describe('the check of all answers of a run', () => {
   const record = {
     seq: 7,
     id: 'evt_1',
-    kind: 'x',
+    kind: 'runtime.started',
     scope: 'runtime',
     session_id: null,
     turn_id: null,
@@ -20,7 +20,13 @@ describe('the check of all answers of a run', () => {
     team_id: null,
     created_at: 1,
     v: 1,
-    payload: {},
+    payload: { previous_stop: 'clean' } as object,
+  };
+  const cut = {
+    ...record,
+    kind: 'turn.accepted',
+    scope: 'session',
+    payload: { truncated: true, total_bytes: 300_000 },
   };
   const token = { id: 'tok_1', name: 'ci', scope: 'read', created_at: 1, expires_at: null };
   const list: Answer = {
@@ -40,7 +46,7 @@ describe('the check of all answers of a run', () => {
     ...list,
     url: '/v1/events/stream',
     headers: { ...list.headers, 'content-type': 'text/event-stream; charset=utf-8' },
-    body: `retry: 1000\n: ping 6\nid: 7\nevent: x\ndata: ${JSON.stringify(record)}\n\n`,
+    body: framesOf(record),
   };
   const gap = 'event: stream.gap\ndata: {"requested":1,"trimmed_seq":2,"latest_seq":3}\n\n';
 
@@ -62,6 +68,8 @@ describe('the check of all answers of a run', () => {
     ],
     ['frames of a stream', stream],
     ['a gap in a stream', { ...stream, body: gap }],
+    ['a replay', replay(record)],
+    ['an event that was cut, and has lost what was large', replay(cut)],
   ])('takes %s.', ([, answer]) => {
     expect(check.check(answer).wrong).toEqual([]);
   });
@@ -114,10 +122,49 @@ describe('the check of all answers of a run', () => {
       /\/\*\/data/,
     ],
     ['an event without its id', { ...stream, body: stream.body.replace('id: 7\n', '') }, /\/\*/],
+    [
+      'an event whose payload misses a field',
+      { ...stream, body: framesOf({ ...record, payload: {} }) },
+      /^\/\*\/data\/payload must have required property 'previous_stop'.* in runtime\.started$/m,
+    ],
+    [
+      'the same in a replay',
+      replay({ ...record, payload: {} }),
+      /^\/\*\/payload must have required property 'previous_stop'/m,
+    ],
+    [
+      'an event whose payload has lost what is large, and does not say that it was cut',
+      replay({ ...cut, payload: {} }),
+      /payload must have required property 'turn'.* in turn\.accepted/,
+    ],
+    [
+      'an event whose payload has a field that its kind does not have',
+      replay({ ...record, payload: { ...record.payload, turn_id: 'turn_1' } }),
+      /payload must NOT have additional properties \(turn_id\)/,
+    ],
+    [
+      'an event that is at home elsewhere',
+      replay({ ...record, scope: 'session' }),
+      /scope must be equal to constant/,
+    ],
+    [
+      'an event of a kind that is not described',
+      replay({ ...record, kind: 'turn.forgotten' }),
+      /is of no kind that is described \(turn\.forgotten\)/,
+    ],
     ['a gap with an id', { ...stream, body: `id: 1\n${gap}` }, /\/\*/],
   ])('finds %s.', ([, answer, fault]) => {
     expect(check.check(answer).wrong.join('\n')).toMatch(fault);
   });
+
+  function framesOf(event: typeof record): string {
+    const data = JSON.stringify(event);
+    return `retry: 1000\n: ping 6\nid: 7\nevent: ${event.kind}\ndata: ${data}\n\n`;
+  }
+
+  function replay(event: typeof record): Answer {
+    return { ...list, url: '/v1/events?limit=1', body: JSON.stringify([event]) };
+  }
 
   function without(header: string): Answer {
     const { [header]: _, ...headers } = list.headers;

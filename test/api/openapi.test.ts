@@ -65,7 +65,7 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
 );
 
 describe('openapi.yaml', () => {
-  test('is what the endpoint table says: run scripts/openapi.mjs after changing it.', () => {
+  test('is what the endpoint table says: run make openapi after changing it.', () => {
     expect(file).toBe(openApiYaml(version));
   });
 

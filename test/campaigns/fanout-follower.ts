@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import { crc32 } from 'node:zlib';
-import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { Client } from '../../src/client/client.ts';
 import { settle } from '../../src/client/settle.ts';
+import type { UntypedEvent } from '../support/untyped-events.ts';
 
 /** What two readings are compared by: a log of hundreds of megabytes is not kept. */
 interface Kept {
@@ -168,14 +168,13 @@ function keptOfFrame(seq: number, frame: Buffer): Kept {
   return { seq, kind, payload: { item_id, sum: crc32(data) } };
 }
 
-function keptOf(record: RuntimeEventRecord): Kept {
+function keptOf(record: UntypedEvent): Kept {
   const { seq, kind, payload } = record;
   const item_id = payload.item_id as string | undefined;
   return { seq, kind, payload: { item_id, sum: crc32(JSON.stringify(record)) } };
 }
 
 function settledOf(kept: readonly Kept[]): string[] {
-  return settle(kept as unknown as RuntimeEventRecord[]).map(
-    ({ seq, kind, payload }) => `${seq} ${kind} ${String(payload.sum)}`,
-  );
+  const settled: readonly UntypedEvent[] = settle(kept as unknown as UntypedEvent[]);
+  return settled.map(({ seq, kind, payload }) => `${seq} ${kind} ${String(payload.sum)}`);
 }

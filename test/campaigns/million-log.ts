@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import type { EventKind } from '../../src/api/events.ts';
 import type { Item, Session, Turn } from '../../src/api/sessions.ts';
 import { EventLog } from '../../src/events/log.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
@@ -12,6 +13,7 @@ import { Database } from '../../src/store/database.ts';
 import type { Writer } from '../../src/store/transaction.ts';
 import { anItem } from '../support/recovery/records.ts';
 import { aSession, aTurn, aUsage } from '../support/records.ts';
+import { untypedDraft } from '../support/untyped-events.ts';
 
 const TURNS_A_SESSION = 10;
 const TOOLS_A_TURN = 3;
@@ -161,9 +163,9 @@ class SessionWriter {
   #tell(
     tx: Writer,
     { session_id, turn_id }: Turn,
-    kind: Parameters<EventLog['append']>[1]['kind'],
+    kind: EventKind,
     payload: Record<string, unknown>,
   ): void {
-    this.#log.append(tx, { kind, session_id, turn_id, payload });
+    this.#log.append(tx, untypedDraft({ kind, session_id, turn_id, payload }));
   }
 }

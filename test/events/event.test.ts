@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { cutText, eventRecord, fitPayload, scopeColumn } from '../../src/events/event.ts';
+import { untypedDraft } from '../support/untyped-events.ts';
 
 const KIB = 1024;
 const MOST = 256 * KIB;
@@ -150,7 +151,9 @@ describe('fitPayload', () => {
 describe('eventRecord', () => {
   test('has every field, null where the draft says nothing.', () => {
     const given = { seq: 7, id: 'evt_1', now: 123 };
-    expect(eventRecord({ kind: 'runtime.started', payload: { a: 1 } }, given)).toEqual({
+    expect(
+      eventRecord({ kind: 'runtime.started', payload: { previous_stop: 'none' } }, given),
+    ).toEqual({
       seq: 7,
       id: 'evt_1',
       kind: 'runtime.started',
@@ -162,7 +165,7 @@ describe('eventRecord', () => {
       team_id: null,
       created_at: 123,
       v: 1,
-      payload: { a: 1 },
+      payload: { previous_stop: 'none' },
     });
   });
 
@@ -170,7 +173,7 @@ describe('eventRecord', () => {
     const given = { seq: 1, id: 'evt_1', now: 1 };
     const scopeOf = (
       kind: 'turn.started' | 'message.delta' | 'session.closed' | 'runtime.stopping',
-    ) => eventRecord({ kind, session_id: 'sess_1', payload: {} }, given).scope;
+    ) => eventRecord(untypedDraft({ kind, session_id: 'sess_1', payload: {} }), given).scope;
     expect(scopeOf('turn.started')).toBe('session');
     expect(scopeOf('message.delta')).toBe('session');
     expect(scopeOf('session.closed')).toBe('session');

@@ -5,6 +5,7 @@ import { Feed } from '../../src/events/feed.ts';
 import type { LogEntry } from '../../src/events/log.ts';
 import { heldDisk, type TestStore, withStore } from '../support/memory-store.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
+import { untypedDraft } from '../support/untyped-events.ts';
 
 const runtime: Scope = { name: 'runtime' };
 const ofSession = (id: string): Scope => ({ name: 'session', id });
@@ -19,7 +20,9 @@ function append(
   return db.transact((tx) =>
     Array.from(
       { length: count },
-      () => log.append(tx, { kind: 'session.updated', session_id, payload: { text } }).seq,
+      () =>
+        log.append(tx, untypedDraft({ kind: 'session.updated', session_id, payload: { text } }))
+          .seq,
     ),
   );
 }
@@ -255,7 +258,10 @@ describe('a follower', () => {
         disk.hold();
         const written = append(given, 2);
         const failed = given.db.transact((tx) => {
-          given.log.append(tx, { kind: 'session.updated', session_id: 'sess_a', payload: {} });
+          given.log.append(
+            tx,
+            untypedDraft({ kind: 'session.updated', session_id: 'sess_a', payload: {} }),
+          );
           throw new Error('changed my mind');
         });
         failed.catch(() => undefined);

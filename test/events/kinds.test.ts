@@ -5,6 +5,7 @@ import type { Scope } from '../../src/events/event.ts';
 import { Feed } from '../../src/events/feed.ts';
 import type { EventLog, LogEntry } from '../../src/events/log.ts';
 import { type TestStore, withStore } from '../support/memory-store.ts';
+import { untypedDraft } from '../support/untyped-events.ts';
 
 /** One page of some kinds looks at so many numbers. */
 const WINDOW = 20_000;
@@ -30,7 +31,7 @@ async function append({ db, log }: TestStore, entries: readonly Entry[]): Promis
   await db.transact((tx) => {
     for (const { kind, session_id, hole, text } of entries) {
       if (hole > 0) tx.skipSeqs(hole);
-      log.append(tx, { kind, session_id, payload: { item_id: 'item', text } });
+      log.append(tx, untypedDraft({ kind, session_id, payload: { item_id: 'item', text } }));
     }
   });
 }

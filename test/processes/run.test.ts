@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { isIn } from '../../src/api/events.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { withRuntime } from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
@@ -73,7 +74,9 @@ describe('a process', () => {
       const over = await ended(given, queued);
       const events = await eventsOf(given, queued);
       expect(kindsOf(events)).toEqual(['process.queued', 'process.started', 'process.failed']);
-      const [first, second, third] = events.map(({ payload }) => payload.process);
+      const [first, second, third] = events.map((event) =>
+        isIn('process', event) && 'process' in event.payload ? event.payload.process : null,
+      );
       expect(first).toEqual(queued);
       const { command: _command, ...rest } = over;
       expect(third).toEqual(rest);

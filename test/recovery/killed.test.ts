@@ -3,13 +3,13 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
 import { endpoints } from '../../src/api/index.ts';
-import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import type { Session, Turn } from '../../src/api/sessions.ts';
 import { settle } from '../../src/client/settle.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, send } from '../support/turns.ts';
 import { endOf, kinds, Watch } from '../support/sessions/stage.ts';
+import type { UntypedEvent } from '../support/untyped-events.ts';
 
 /** What is pending when the server ends, and the server that comes after it. */
 interface After {
@@ -19,7 +19,7 @@ interface After {
   approval: Approval;
   before: Turn;
   /** The session's events since the new start, without the deltas of closed items. */
-  news: () => RuntimeEventRecord[];
+  news: () => UntypedEvent[];
   turn: () => Promise<Turn>;
   sessionNow: () => Promise<Session>;
   decide: (decision: 'accept' | 'decline') => Promise<Approval>;

@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { RuntimeEventRecord } from '../../src/api/events.ts';
-import type { Writer } from '../../src/store/transaction.ts';
 import {
   type Archive,
   everything,
@@ -8,6 +6,8 @@ import {
   seqsOf,
   withArchive,
 } from '../support/retention/archive.ts';
+import type { Writer } from '../../src/store/transaction.ts';
+import { untypedDraft, type UntypedEvent } from '../support/untyped-events.ts';
 
 /** Makes the data a byte more than they may be: a tenth of them has to go. */
 async function retainTightly(archive: Archive): Promise<void> {
@@ -22,7 +22,7 @@ async function retainNothing(archive: Archive): Promise<void> {
 }
 
 const sum = (numbers: number[]) => numbers.reduce((a, b) => a + b, 0);
-const gone = (archive: Archive, events: readonly RuntimeEventRecord[]) => {
+const gone = (archive: Archive, events: readonly UntypedEvent[]) => {
   const left = new Set(archive.left());
   return seqsOf(events).filter((seq) => !left.has(seq));
 };
@@ -57,11 +57,14 @@ describe('what is over the budget goes', () => {
     withArchive(async (archive) => {
       await archive.fill('open', { end: 'ready' });
       const append = (tx: Writer, kind: 'message.delta' | 'message.completed', item_id: string) =>
-        archive.log.append(tx, {
-          kind,
-          session_id: 'open',
-          payload: { item_id, offset: 0, text: 'x' },
-        });
+        archive.log.append(
+          tx,
+          untypedDraft({
+            kind,
+            session_id: 'open',
+            payload: { item_id, offset: 0, text: 'x' },
+          }),
+        );
       await archive.db.transact((tx) => {
         append(tx, 'message.delta', 'closed');
         append(tx, 'message.delta', 'said');

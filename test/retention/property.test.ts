@@ -6,6 +6,7 @@ import { EventTrim } from '../../src/retention/trim.ts';
 import { beginTurn } from '../../src/sessions/session.ts';
 import { aSession, aTurn } from '../support/records.ts';
 import { type Archive, seqsOf, withArchive } from '../support/retention/archive.ts';
+import { untypedDraft } from '../support/untyped-events.ts';
 
 const names = ['a', 'b', 'c'];
 const anyName = fc.option(fc.constantFrom(...names), { nil: null });
@@ -60,7 +61,7 @@ async function take({ db, log, clock }: Archive, trim: EventTrim, one: Step): Pr
   await db.transact((tx) => {
     if (one.act === 'append') {
       const { act: _act, ...draft } = one;
-      log.append(tx, { ...draft, payload: { item_id: 'item' } });
+      log.append(tx, untypedDraft({ ...draft, payload: { item_id: 'item' } }));
     } else if (one.act === 'of') trim.of(tx, one.column, one.id, one.limit);
     else trim.oldest(tx, one.after, clock.now() - one.age, one.limit);
   });

@@ -4,6 +4,7 @@ import type { Scope } from '../../src/events/event.ts';
 import { Feed, type FeedPage } from '../../src/events/feed.ts';
 import { EventTrim } from '../../src/retention/trim.ts';
 import { type TestStore, withStore } from '../support/memory-store.ts';
+import { untypedDraft } from '../support/untyped-events.ts';
 
 const runtime: Scope = { name: 'runtime' };
 const ofSession = (id: string): Scope => ({ name: 'session', id });
@@ -13,7 +14,11 @@ function append({ db, log }: TestStore, session_id: string, count = 1): Promise<
   return db.transact((tx) =>
     Array.from(
       { length: count },
-      () => log.append(tx, { kind: 'session.updated', session_id, payload: { text: 'x' } }).seq,
+      () =>
+        log.append(
+          tx,
+          untypedDraft({ kind: 'session.updated', session_id, payload: { text: 'x' } }),
+        ).seq,
     ),
   );
 }

@@ -1,7 +1,6 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import type { Item } from '../../src/api/sessions.ts';
 import { settle } from '../../src/client/settle.ts';
 import { systemIds } from '../../src/lib/ids.ts';
@@ -9,6 +8,7 @@ import type { AgentUpdate } from '../../src/providers/provider.ts';
 import { closeStoredItems, TurnOutput } from '../../src/sessions/output.ts';
 import { heldDisk, type TestStore, withStore } from '../support/memory-store.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
+import type { UntypedEvent } from '../support/untyped-events.ts';
 
 type Place = { session_id: string; turn_id: string };
 
@@ -16,11 +16,11 @@ interface Given extends TestStore {
   place: Place;
   output: TurnOutput;
   errors: unknown[];
-  events: () => RuntimeEventRecord[];
+  events: () => UntypedEvent[];
   /** Kind, offset and text of each event. */
   told: () => [kind: string, offset: unknown, text: unknown][];
   say: (text: string, ref?: string) => Promise<void> | undefined;
-  close: (status?: Item['status']) => Promise<ReturnType<TurnOutput['close']>>;
+  close: (status?: Parameters<TurnOutput['close']>[1]) => Promise<ReturnType<TurnOutput['close']>>;
   items: () => Item[];
 }
 
@@ -53,7 +53,7 @@ function outputOn(base: TestStore, costBefore: number | null = null): Given {
         { name: 'session', id: session_id },
         { after: 0, upTo: Number.MAX_SAFE_INTEGER, limit: 1e6, maxBytes: 1e9 },
       )
-      .entries.map(({ text }) => JSON.parse(text) as RuntimeEventRecord);
+      .entries.map(({ text }) => JSON.parse(text) as UntypedEvent);
   return {
     ...base,
     place,

@@ -246,7 +246,7 @@ describe('a stored text that something else changed', () => {
         store.log.append(tx, told('a', { text: 'good' }));
         store.log.append(tx, told('a', { text: 'good' }));
         store.log.append(tx, told('a', { text: 'hello events' }));
-        const payload = { text: 'hello deltas', item_id: 'i' };
+        const payload = { text: 'hello deltas', item_id: 'i', offset: 0 };
         store.log.append(tx, { kind: 'message.delta', session_id: 'a', payload });
       });
     }

@@ -286,7 +286,7 @@ async function writeSomething(store: TestStore, id: string, random: Random): Pro
       store.log.append(tx, {
         kind: 'message.delta',
         session_id: id,
-        payload: { item_id: `${id}-${version}`, text: 'y'.repeat(length) },
+        payload: { item_id: `${id}-${version}`, offset: 0, text: 'y'.repeat(length) },
       });
     }
     if (deltas > 0) store.log.settleItem(tx, `${id}-${version}`);

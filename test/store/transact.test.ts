@@ -145,10 +145,7 @@ describe('a read', () => {
     using held = disk.holdSyncs(WAL_FILE);
     const write = store.db.transact((tx) => store.write(tx, 'a'));
     const refused = store.db.read((rx) => {
-      throw new AppError(
-        'conflict',
-        `there is a note ${store.db.peek((rx) => store.notes.get(rx, 'a'))?.id}`,
-      );
+      throw new AppError('conflict', `there is a note ${store.notes.get(rx, 'a')?.id}`);
     });
     const outcome = refused.catch((error: unknown) => (error as Error).message);
     const synced = await held.next();

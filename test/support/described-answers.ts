@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js';
+import type { SchemaValidateFunction } from 'ajv/dist/types/index.js';
 import { parse } from 'yaml';
 
 /** An answer of a server, as it went out. */
@@ -24,6 +25,10 @@ interface Response {
   headers?: Record<string, Json>;
   content?: Record<string, { schema: Json }>;
 }
+interface Discriminator {
+  propertyName: string;
+  mapping: Record<string, string>;
+}
 interface Operation {
   request: string;
   pattern: RegExp;
@@ -34,7 +39,10 @@ const NAME = 'openapi.yaml';
 /** Frames that were found good are remembered, since every follower of a stream gets the same. */
 const MAX_REMEMBERED = 10_000;
 
-/** Checks answers against openapi.yaml, and more strictly: a field or header that it does not tell of is wrong. */
+/**
+ * Checks answers against openapi.yaml, and more strictly: a field, a header or a kind of event that it does not
+ * describe is wrong.
+ */
 export class DescribedAnswers {
   readonly #document: Json;
   readonly #operations: Operation[];
@@ -43,7 +51,7 @@ export class DescribedAnswers {
   #compiler: Ajv2020 | undefined;
 
   constructor(description: object) {
-    this.#document = readable(description) as Json;
+    this.#document = withoutNewer(readable(description) as Json);
     this.#operations = operationsOf(this.#document.paths as Record<string, Json>);
   }
 
@@ -117,7 +125,7 @@ export class DescribedAnswers {
     return (validate.errors ?? []).slice(0, 5).map(({ instancePath, message, params }) => {
       const place = instancePath.replaceAll(/\/\d+(?=\/|$)/g, '/*') || 'the whole';
       const what = Object.values(params as Json).filter((part) => typeof part === 'string');
-      return `${place} ${message} (${what.join(', ')})`;
+      return `${place} ${message} (${what.join(', ')})${eventAt(value, instancePath)}`;
     });
   }
 
@@ -133,6 +141,16 @@ export class DescribedAnswers {
   }
 }
 
+/** The kind of the event in which a path lies, to be read after a fault. */
+function eventAt(value: unknown, path: string): string {
+  let at = value as Json | undefined;
+  for (const step of path.split('/').slice(1)) {
+    if (typeof at?.kind === 'string' && 'seq' in at) return ` in ${at.kind}`;
+    at = at?.[step] as Json | undefined;
+  }
+  return '';
+}
+
 /** What a schema tells of is what is written in the body, not its text. */
 const readers: Record<string, (body: string) => unknown> = {
   'application/json': JSON.parse,
@@ -145,12 +163,22 @@ function readable(part: unknown): unknown {
   if (part === null || typeof part !== 'object') return part;
   const schema = part as Json;
   if (schema.contentSchema) return readable(schema.contentSchema);
+  // What is wrong is said of the alternative that is meant.
+  if (schema.discriminator) return { meant: schema.discriminator };
   const entries = Object.entries(schema).map(([key, value]) => [
     key,
     key === '$ref' ? `${NAME}${String(value)}` : readable(value),
   ]);
   const isLoose = 'properties' in schema && JSON.stringify(schema.additionalProperties) === '{}';
   return { ...Object.fromEntries(entries), ...(isLoose ? { additionalProperties: false } : {}) };
+}
+
+/** The description without what a newer server may send: the servers of a run have its version. */
+function withoutNewer(document: Json): Json {
+  const components = document.components as { schemas: Json };
+  const RuntimeEventRecord = { $ref: `${NAME}#/components/schemas/DescribedEvent` };
+  const schemas = { ...components.schemas, RuntimeEventRecord };
+  return { ...document, components: { ...components, schemas } };
 }
 
 /** Those without parameters first: they win. */
@@ -200,5 +228,21 @@ function compilerWith(document: Json): Ajv2020 {
   const require = createRequire(import.meta.url);
   const { Ajv2020: Compiler } = require('ajv/dist/2020') as typeof import('ajv/dist/2020.js');
   const compiler = new Compiler({ strict: false, validateFormats: false, validateSchema: false });
+  // Each alternative is compiled when it is met first: there are many, and most processes meet few.
+  const isMeant: SchemaValidateFunction = (
+    { propertyName, mapping }: Discriminator,
+    value: Json,
+    _schema,
+    context,
+  ) => {
+    const name = String(value[propertyName]);
+    const validate = compiler.getSchema(`${NAME}${mapping[name]}`);
+    isMeant.errors = [{ message: `is of no ${propertyName} that is described`, params: { name } }];
+    if (!validate) return false;
+    const isValid = validate(value, context) as boolean;
+    isMeant.errors = validate.errors ?? [];
+    return isValid;
+  };
+  compiler.addKeyword({ keyword: 'meant', type: 'object', validate: isMeant, errors: 'full' });
   return compiler.addSchema(document, NAME);
 }

@@ -11,11 +11,12 @@ import type { Ids } from '../../src/lib/ids.ts';
 import { readAsset } from '../../src/lib/self.ts';
 import { DATABASE_FILE } from '../../src/store/connection.ts';
 import { Database, type DatabaseOptions } from '../../src/store/database.ts';
-import type { FileSystem } from '../../src/store/host-files.ts';
+import type { FileSystem } from '../../src/store/host/file-system.ts';
 import type { SqlValue } from '../../src/store/raw-statement.ts';
 import { RecordTable } from '../../src/store/records.ts';
 import type { Writer } from '../../src/store/transaction.ts';
 import { tempDirectory } from './temp.ts';
+import { untypedDraft } from './untyped-events.ts';
 
 export { DATABASE_FILE } from '../../src/store/connection.ts';
 export const WAL_FILE = `${DATABASE_FILE}-wal`;
@@ -45,7 +46,7 @@ export function note(id: string, rest: Partial<Note> = {}): Note {
 
 /** An event that tells of a note. */
 export function told(id: string, payload: Record<string, unknown> = {}): EventDraft {
-  return { kind: 'session.updated', session_id: id, payload };
+  return untypedDraft({ kind: 'session.updated', session_id: id, payload });
 }
 
 /** A database on a directory, with what a test looks at. */

@@ -1,9 +1,9 @@
-import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { Session, Turn } from '../../src/api/sessions.ts';
 import type { Client } from '../../src/client/client.ts';
 import { streamEvents } from '../../src/client/stream.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import type { UntypedEvent } from './untyped-events.ts';
 
 const endings = new Set(['turn.completed', 'turn.interrupted', 'turn.failed']);
 
@@ -23,9 +23,9 @@ export async function runTurn(
   client: Client,
   sessionId: string,
   text: string,
-): Promise<{ events: RuntimeEventRecord[]; turn: Turn }> {
+): Promise<{ events: UntypedEvent[]; turn: Turn }> {
   const { turn_id } = await send(client, sessionId, text);
-  const events: RuntimeEventRecord[] = [];
+  const events: UntypedEvent[] = [];
   for await (const event of streamEvents({ client, clock: systemClock, sessionId })) {
     if (event.turn_id !== turn_id) continue;
     events.push(event);
@@ -36,6 +36,6 @@ export async function runTurn(
 }
 
 /** The events of a kind. */
-export function ofKind(events: readonly RuntimeEventRecord[], kind: string): RuntimeEventRecord[] {
+export function ofKind(events: readonly UntypedEvent[], kind: string): UntypedEvent[] {
   return events.filter((event) => event.kind === kind);
 }

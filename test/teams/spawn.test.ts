@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import type { Session } from '../../src/api/sessions.ts';
 import type { SpawnedMember, TeamWithMembers } from '../../src/api/teams.ts';
 import type { Claim, Worktree } from '../../src/api/worktrees.ts';
@@ -12,6 +11,7 @@ import path from 'node:path';
 import { openSession } from '../support/turns.ts';
 import { makeRepository } from '../support/worktrees/work.ts';
 import { type Cast, castOf, completed, makeTeam } from '../support/teams/team.ts';
+import type { UntypedEvent } from '../support/untyped-events.ts';
 
 type Spawned = SpawnedMember & Refusal;
 
@@ -69,7 +69,7 @@ describe('spawning a member', () => {
       const { injected_turn_id } = await cast.delivery(delivery ?? '');
       const { source } = await stage.turn(body.session.id, injected_turn_id ?? '');
       expect(source).toBe('onboarding');
-      const told = (await stage.get<RuntimeEventRecord[]>(`${cast.path}/events`)).body;
+      const told = (await stage.get<UntypedEvent[]>(`${cast.path}/events`)).body;
       expect(kinds(told).slice(3)).toEqual([
         'team.member_joined',
         'team.message_created',

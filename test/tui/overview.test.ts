@@ -48,7 +48,11 @@ describe('the overview', () => {
   test('says what a session does: its words as they grow, each once, or its tool.', () => {
     const said = after(created('sess_1'), delta(2, 'm', 0, 'one '), delta(3, 'm', 4, 'two'));
     expect(first(withEvent(said, delta(3, 'm', 4, 'two')))?.doing?.text).toBe('one two');
-    const tool = event(4, 'tool.started', { item_id: 't', tool: { title: 'npm test' } });
+    const tool = event(4, 'tool.completed', {
+      item_id: 't',
+      status: 'completed',
+      tool: { title: 'npm test' },
+    });
     expect(first(withEvent(said, tool))?.doing).toMatchObject({ isTool: true, text: 'npm test' });
   });
 

@@ -1,17 +1,17 @@
-import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
 import type { Client } from '../../../src/client/client.ts';
+import type { UntypedEvent } from '../../support/untyped-events.ts';
 
 /** What a server says of itself, read over its interface. */
 export interface Observation {
   recovery: RecoverySummary;
   /** The log after the seq that was asked for, up to `upTo`. */
-  log: RuntimeEventRecord[];
+  log: UntypedEvent[];
   upTo: number;
   /** The same stretch of the log in the scope of each session that was asked for. */
-  sessionLogs: Map<string, RuntimeEventRecord[]>;
+  sessionLogs: Map<string, UntypedEvent[]>;
   /** All sessions. */
   sessions: Map<string, Session>;
   /** All turns of the sessions that were asked for. They are read last, so they may be ahead of the log. */
@@ -46,8 +46,8 @@ export async function replay(
   client: Client,
   after: number,
   sessionId?: string,
-): Promise<RuntimeEventRecord[]> {
-  const events: RuntimeEventRecord[] = [];
+): Promise<UntypedEvent[]> {
+  const events: UntypedEvent[] = [];
   for (let from = after; ;) {
     const query = { after_seq: from, limit: 10_000 };
     const page =

@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
 import { Book } from './book.ts';
 import { judge } from './judge.ts';
 import { checkEqual, checkOrder, Seen } from './oracle.ts';
 import { Stories } from './stories.ts';
+import type { UntypedEvent } from '../../support/untyped-events.ts';
 
 const SESSION = 'sess_1';
 const TURN = 'turn_1';
 const ITEM = 'item_1';
 
 /** One turn that says "one two three", as the log has it. */
-function log(): RuntimeEventRecord[] {
+function log(): UntypedEvent[] {
   const turn = { input: [{ type: 'text', text: 'say one two three' }] };
   return [
     event(1, 'session.created', { turn_id: null }),
@@ -27,11 +27,7 @@ function log(): RuntimeEventRecord[] {
   ];
 }
 
-function event(
-  seq: number,
-  kind: string,
-  more: Partial<RuntimeEventRecord> = {},
-): RuntimeEventRecord {
+function event(seq: number, kind: string, more: Partial<UntypedEvent> = {}): UntypedEvent {
   return {
     seq,
     id: `evt_${seq}`,
@@ -50,7 +46,7 @@ function event(
 }
 
 /** A copy with a change; `at` is an index. */
-function changed(at: number, change: Partial<RuntimeEventRecord>): RuntimeEventRecord[] {
+function changed(at: number, change: Partial<UntypedEvent>): UntypedEvent[] {
   return log().map((event, i) => (i === at ? { ...event, ...change } : event));
 }
 
@@ -85,7 +81,7 @@ describe('a reading held against the log', () => {
   });
 
   it('is out of order when a seq comes twice, or two are exchanged', () => {
-    const [first, second, ...rest] = log() as [RuntimeEventRecord, RuntimeEventRecord];
+    const [first, second, ...rest] = log() as [UntypedEvent, UntypedEvent];
     expect(checkOrder('reader', log())).toEqual([]);
     expect(checkOrder('reader', [first, second, second, ...rest])).toHaveLength(1);
     expect(checkOrder('reader', [second, first, ...rest])).toHaveLength(1);
@@ -180,7 +176,7 @@ describe('the story of a turn', () => {
     ]);
   });
 
-  function follow(events: readonly RuntimeEventRecord[]): string[] {
+  function follow(events: readonly UntypedEvent[]): string[] {
     const stories = new Stories();
     return events.flatMap((event) => stories.follow(event));
   }

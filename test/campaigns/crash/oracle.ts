@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { deltaKinds, type RuntimeEventRecord, settlingKinds } from '../../../src/api/events.ts';
+import { deltaKinds, settlingKinds } from '../../../src/api/events.ts';
 import { settle } from '../../../src/client/settle.ts';
+import type { UntypedEvent } from '../../support/untyped-events.ts';
 
 /** What is wrong, in words for the one who has to find out why. An empty list: nothing is. */
 export type Complaints = string[];
@@ -9,7 +10,7 @@ export type Complaints = string[];
 const SHOWN = 5;
 
 /** Whether the seqs of a reading strictly rise: anything else is a repetition or another order. */
-export function checkOrder(name: string, reading: readonly RuntimeEventRecord[]): Complaints {
+export function checkOrder(name: string, reading: readonly UntypedEvent[]): Complaints {
   const wrong: Complaints = [];
   for (const [i, event] of reading.entries()) {
     const before = reading[i - 1];
@@ -23,8 +24,8 @@ export function checkOrder(name: string, reading: readonly RuntimeEventRecord[])
 /** Whether a reading is the same as the log, settled: nothing missing, nothing more, nothing different. */
 export function checkEqual(
   name: string,
-  reading: readonly RuntimeEventRecord[],
-  log: readonly RuntimeEventRecord[],
+  reading: readonly UntypedEvent[],
+  log: readonly UntypedEvent[],
 ): Complaints {
   const wrong: Complaints = [];
   const read = new Map(settle(reading).map((event) => [event.seq, event]));
@@ -53,7 +54,7 @@ export class Seen {
   }
 
   /** Notes an event; complains if its seq was shown with another event, or the event with another seq. */
-  note(name: string, event: RuntimeEventRecord): Complaints {
+  note(name: string, event: UntypedEvent): Complaints {
     const print = fingerprint(event);
     const known = this.#bySeq.get(event.seq);
     if (known && known.print !== print) {
@@ -75,7 +76,7 @@ export class Seen {
    * Complains of what was shown and is not in the whole log, as far as that had come; deltas of closed items may
    * leave it.
    */
-  missingFrom(log: readonly RuntimeEventRecord[]): Complaints {
+  missingFrom(log: readonly UntypedEvent[]): Complaints {
     const stored = new Map(log.map((event) => [event.seq, event]));
     const closed = new Set(log.filter(({ kind }) => settlingKinds.has(kind)).map(itemOf));
     const upTo = log.at(-1)?.seq ?? 0;
@@ -95,15 +96,15 @@ export class Seen {
 }
 
 /** An event in a few words. */
-export function describe({ seq, kind, id, session_id, turn_id }: RuntimeEventRecord): string {
+export function describe({ seq, kind, id, session_id, turn_id }: UntypedEvent): string {
   return `seq ${seq} ${kind} (${[id, turn_id ?? session_id].filter(Boolean).join(', ')})`;
 }
 
-function itemOf({ payload }: RuntimeEventRecord): unknown {
+function itemOf({ payload }: UntypedEvent): unknown {
   return payload.item_id;
 }
 
-function fingerprint(event: RuntimeEventRecord): string {
+function fingerprint(event: UntypedEvent): string {
   return createHash('sha1').update(JSON.stringify(event)).digest('base64');
 }
 

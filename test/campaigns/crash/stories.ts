@@ -1,7 +1,8 @@
-import { deltaKinds, type RuntimeEventRecord, settlingKinds } from '../../../src/api/events.ts';
+import { deltaKinds, settlingKinds } from '../../../src/api/events.ts';
 import type { Turn } from '../../../src/api/sessions.ts';
 import { type Complaints, describe } from './oracle.ts';
 import { type ExpectedItem, expectedItems, foretold } from './prompts.ts';
+import type { UntypedEvent } from '../../support/untyped-events.ts';
 
 type Ending = 'completed' | 'interrupted' | 'failed';
 
@@ -58,7 +59,7 @@ export class Stories {
     return counts;
   }
 
-  follow(event: RuntimeEventRecord): Complaints {
+  follow(event: UntypedEvent): Complaints {
     const { kind, session_id: session, turn_id: turnId } = event;
     if (kind === 'session.created') {
       if (session === null || this.#sessions.has(session))
@@ -87,7 +88,7 @@ export class Stories {
   }
 }
 
-function end(event: RuntimeEventRecord, story: Story): Complaints {
+function end(event: UntypedEvent, story: Story): Complaints {
   const status = event.kind.slice('turn.'.length) as Ending;
   story.ended = status;
   const items = [...story.items.values()];
@@ -102,7 +103,7 @@ function end(event: RuntimeEventRecord, story: Story): Complaints {
 
 /** A completed turn has said all it was told to, a failed one the beginning of that. */
 function compareOutput(
-  event: RuntimeEventRecord,
+  event: UntypedEvent,
   items: readonly { kind: string; text: string; cut: boolean }[],
   expected: readonly ExpectedItem[],
   whole: boolean,
@@ -128,7 +129,7 @@ function compareOutput(
   return wrong;
 }
 
-function takeOutput(event: RuntimeEventRecord, { items }: Story): Complaints {
+function takeOutput(event: UntypedEvent, { items }: Story): Complaints {
   const { kind, payload } = event;
   const id = String(payload.item_id);
   const item = items.get(id);
@@ -166,7 +167,7 @@ function takeOutput(event: RuntimeEventRecord, { items }: Story): Complaints {
   return [];
 }
 
-function promptOf({ payload }: RuntimeEventRecord): string {
+function promptOf({ payload }: UntypedEvent): string {
   const { input } = payload.turn as Pick<Turn, 'input'>;
   return input.map((item) => (item.type === 'text' ? item.text : item.path)).join('\n');
 }

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { eventKinds, kindsMatching, type RuntimeEventRecord } from '../../../src/api/events.ts';
+import {
+  eventKinds,
+  kinds,
+  kindsMatching,
+  type RuntimeEventRecord,
+} from '../../../src/api/events.ts';
 import type { EventDraft } from '../../../src/events/event.ts';
 import { openRuntime, type TestRuntime, withRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
@@ -220,7 +225,13 @@ async function withLog(
 }
 
 const usual: EventDraft = { kind: 'plan.updated', payload: { entries: [] } };
-const rare: EventDraft = { kind: 'turn.failed', payload: {} };
+const { example } = kinds['turn.failed'];
+const rare: EventDraft = { kind: 'turn.failed', payload: example };
+/** The same, so many bytes longer. */
+const rareOf = (bytes: number): EventDraft => {
+  const error = { code: 'x', message: 'x'.repeat(bytes) };
+  return { kind: 'turn.failed', payload: { turn: { ...example.turn, error } } };
+};
 
 describe('a rare kind among 50,000 events', () => {
   /** They lie so far apart that there are many windows to look through. */
@@ -267,7 +278,7 @@ describe('a replay of a rare kind', () => {
     db.transact((tx) => {
       for (let i = 0; i < count; i++) {
         tx.skipSeqs(30_000);
-        log.append(tx, { ...rare, payload: { text: 'x'.repeat(bytes) } });
+        log.append(tx, rareOf(bytes));
       }
     });
 
@@ -300,10 +311,7 @@ describe('a replay of a rare kind', () => {
   test('ends at 8 MiB, and says where it goes on.', () =>
     withLog(
       async ({ db, log }) => {
-        for (let i = 0; i < 45; i++)
-          await db.transact((tx) =>
-            log.append(tx, { ...rare, payload: { text: 'x'.repeat(250_000) } }),
-          );
+        for (let i = 0; i < 45; i++) await db.transact((tx) => log.append(tx, rareOf(250_000)));
       },
       async (_given, api) => {
         const { seqs, replies } = await paged(api, 10_000);

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import type { BodyInputOf, QueryInputOf } from '../../../src/api/endpoint.ts';
-import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { createProcess, getProcessLogs, Process } from '../../../src/api/processes.ts';
 import type { Client } from '../../../src/client/client.ts';
+import type { UntypedEvent } from '../untyped-events.ts';
 
 /** What runs commands in a test. */
 export interface Server {
@@ -77,12 +77,12 @@ const endings = new Set([
 ]);
 
 /** The events that say that a process has ended: there has to be one. */
-export function endingsIn(events: readonly RuntimeEventRecord[]): RuntimeEventRecord[] {
+export function endingsIn(events: readonly UntypedEvent[]): UntypedEvent[] {
   return events.filter(({ kind }) => endings.has(kind));
 }
 
 /** The kinds of some events, without the pieces of output: how many there are is up to the time they take. */
-export function kindsOf(events: readonly RuntimeEventRecord[]): string[] {
+export function kindsOf(events: readonly UntypedEvent[]): string[] {
   return events.map(({ kind }) => kind).filter((kind) => kind !== 'process.output');
 }
 

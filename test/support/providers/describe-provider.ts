@@ -1,5 +1,4 @@
 import { describe, expect, test, type TestContext } from 'vitest';
-import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { InputItem, Turn } from '../../../src/api/sessions.ts';
 import { settle } from '../../../src/client/settle.ts';
@@ -9,6 +8,7 @@ import { onStage, type Stage, type StageOptions, type WatchedSession } from './c
 import { isLeftOut, type Optional, type ProviderFixture, usualPatienceMs } from './fixture.ts';
 import { png } from './png.ts';
 import { isEnd } from './watch.ts';
+import type { UntypedEvent } from '../untyped-events.ts';
 
 /** Longer than the longest line that an agent may write. */
 const TOO_LONG_BYTES = 33 * 1024 * 1024;
@@ -553,7 +553,7 @@ async function expectInterrupted(session: WatchedSession, turnId: string): Promi
 
 /** Each item's deltas follow one another by their offsets, and together are its whole text. */
 function expectDeltasAddUp(
-  events: readonly RuntimeEventRecord[],
+  events: readonly UntypedEvent[],
   kind: 'message' | 'reasoning',
   texts: readonly string[],
 ): void {

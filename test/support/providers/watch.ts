@@ -1,12 +1,12 @@
-import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
+import type { UntypedEvent } from '../untyped-events.ts';
 
 const endings: ReadonlySet<string> = new Set(['turn.completed', 'turn.interrupted', 'turn.failed']);
 
 /** Whether the event ends a turn. */
-export function isEnd({ kind }: RuntimeEventRecord): boolean {
+export function isEnd({ kind }: UntypedEvent): boolean {
   return endings.has(kind);
 }
 
@@ -15,7 +15,7 @@ export function isEnd({ kind }: RuntimeEventRecord): boolean {
  * wants to see them all has to be there.
  */
 export class Watch implements AsyncDisposable {
-  readonly events: RuntimeEventRecord[] = [];
+  readonly events: UntypedEvent[] = [];
   readonly #withinMs: number;
   readonly #stop = new AbortController();
   readonly #followed: Promise<void>;
@@ -31,9 +31,9 @@ export class Watch implements AsyncDisposable {
   /** The first event, old or new, that matches; `what` says in the failure what did not come. */
   async until(
     what: string,
-    matches: (event: RuntimeEventRecord) => boolean,
+    matches: (event: UntypedEvent) => boolean,
     withinMs = this.#withinMs,
-  ): Promise<RuntimeEventRecord> {
+  ): Promise<UntypedEvent> {
     let late = false;
     using _limit = systemClock.after(withinMs, () => {
       late = true;
@@ -52,14 +52,14 @@ export class Watch implements AsyncDisposable {
   }
 
   /** The first event of a kind in a turn. */
-  kind(kind: string, turnId?: string, withinMs?: number): Promise<RuntimeEventRecord> {
-    const matches = (event: RuntimeEventRecord) =>
+  kind(kind: string, turnId?: string, withinMs?: number): Promise<UntypedEvent> {
+    const matches = (event: UntypedEvent) =>
       event.kind === kind && (turnId === undefined || event.turn_id === turnId);
     return this.until(kind, matches, withinMs);
   }
 
   /** The event that ends a turn. */
-  end(turnId: string, withinMs?: number): Promise<RuntimeEventRecord> {
+  end(turnId: string, withinMs?: number): Promise<UntypedEvent> {
     return this.until(
       'end of the turn',
       (event) => event.turn_id === turnId && isEnd(event),
@@ -68,7 +68,7 @@ export class Watch implements AsyncDisposable {
   }
 
   /** What has come of a turn so far, or (null) from outside any turn. */
-  of(turnId: string | null): RuntimeEventRecord[] {
+  of(turnId: string | null): UntypedEvent[] {
     return this.events.filter((event) => event.turn_id === turnId);
   }
 

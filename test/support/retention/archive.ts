@@ -1,8 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import type { Approval } from '../../../src/api/approvals.ts';
-import type { EventKind, RuntimeEventRecord } from '../../../src/api/events.ts';
 import type { Item, Session, Turn } from '../../../src/api/sessions.ts';
-import type { EventDraft, Scope } from '../../../src/events/event.ts';
+import type { EventBody, Scope } from '../../../src/events/event.ts';
 import { prepareLogs, removeLogs } from '../../../src/processes/log-file.ts';
 import { ProcessStore } from '../../../src/processes/store.ts';
 import { type RetentionSettings, StorageBudget } from '../../../src/retention/budget.ts';
@@ -15,8 +14,9 @@ import type { Writer } from '../../../src/store/transaction.ts';
 import { tempDirectory } from '../temp.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { aSession, aTurn } from '../records.ts';
+import type { UntypedEvent } from '../untyped-events.ts';
 
-const PIECE = 'x'.repeat(1000);
+const PIECE = { content: 'x'.repeat(950), status: 'pending', priority: null };
 
 /** A real store under retention, whose budget and clock are in the hands of a test. */
 export interface Archive extends TestStore {
@@ -27,14 +27,14 @@ export interface Archive extends TestStore {
   /** Lets go what has to go, until it is done or `signal` aborts. */
   retain(signal?: AbortSignal): Promise<void>;
   /** Stores a session with what its turns said: some 1100 bytes an event. Answers its events. */
-  fill(id: string, history?: History): Promise<RuntimeEventRecord[]>;
+  fill(id: string, history?: History): Promise<UntypedEvent[]>;
   closeSession(id: string): Promise<void>;
   session(id: string): Session;
   itemsOf(turnId: string): Item[];
   /** Opens an approval of a session's active turn; answers its event. */
-  ask(sessionId: string): Promise<RuntimeEventRecord | undefined>;
+  ask(sessionId: string): Promise<UntypedEvent | undefined>;
   /** Every event that was ever appended, in order. */
-  readonly appended: readonly RuntimeEventRecord[];
+  readonly appended: readonly UntypedEvent[];
   /** What is left of a scope, as seqs. */
   left(scope?: Scope): number[];
   /** The payloads of all `storage.trimmed`, in order. */
@@ -78,10 +78,10 @@ export async function openArchive(
   mkdirSync(directory, { recursive: true });
   const given = await openStore(directory, { clock, durability: 'normal' });
   const { db, log } = given;
-  const appended: RuntimeEventRecord[] = [];
+  const appended: UntypedEvent[] = [];
   db.onDurable((entries) => {
     for (const { text } of entries as { text: string }[])
-      appended.push(JSON.parse(text) as RuntimeEventRecord);
+      appended.push(JSON.parse(text) as UntypedEvent);
   });
   const store = new SessionStore({ db, log });
   const limits: RetentionSettings = { max_bytes: 0, max_age_days: null, min_free_bytes: 0 };
@@ -158,14 +158,15 @@ function writeSession(
     store.acceptTurn(tx, session, turn);
     const started = startTurn(turn, now);
     store.moveTurn(tx, session, started, 'turn.started');
-    const append = (kind: EventKind, payload: EventDraft['payload']) =>
-      log.append(tx, { kind, session_id: id, turn_id, payload });
-    for (let i = 0; i < bulk; i++) append('plan.updated', { entries: [PIECE] });
+    const append = (body: EventBody) => log.append(tx, { ...body, session_id: id, turn_id });
+    for (let i = 0; i < bulk; i++) append({ kind: 'plan.updated', payload: { entries: [PIECE] } });
     const item = said(started);
     store.items.insert(tx, item);
-    append('message.delta', { item_id: item.item_id, offset: 0, text: item.text });
+    const { item_id, text } = item;
+    append({ kind: 'message.delta', payload: { item_id, offset: 0, text } });
     if (end === 'running' && nth === turns) return;
-    append('message.completed', { item_id: item.item_id, offset: 0, text: item.text });
+    const whole = { item_id, offset: 0, status: 'completed', text } as const;
+    append({ kind: 'message.completed', payload: whole });
     log.settleItem(tx, item.item_id);
     session = endStoredTurn(tx, store, session, started, item.text, now);
   }

@@ -3,7 +3,6 @@ import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll } from 'vitest';
 import type { Approval } from '../../../src/api/approvals.ts';
-import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
 import { settle } from '../../../src/client/settle.ts';
@@ -15,6 +14,7 @@ import { tempDirectory } from '../temp.ts';
 import { ManualClock } from './manual-clock.ts';
 import { soon } from './soon.ts';
 import { type PlayedOptions, type PlayedProvider, playedProvider } from './played-provider.ts';
+import type { UntypedEvent } from '../untyped-events.ts';
 
 /** An answer as it came over the wire. */
 export interface Reply<T> {
@@ -83,11 +83,11 @@ export interface Stage {
   close(sessionId: string, reason?: string): Promise<Reply<Session & Refusal>>;
   recovery(): Promise<RecoverySummary>;
   /** The events of a session (or of all), without the deltas of closed items. */
-  events(sessionId?: string): Promise<RuntimeEventRecord[]>;
+  events(sessionId?: string): Promise<UntypedEvent[]>;
   /** The events that the stream has told of so far. */
-  readonly seen: readonly RuntimeEventRecord[];
+  readonly seen: readonly UntypedEvent[];
   /** Resolves with an event, old or new, that matches. */
-  until(matches: (event: RuntimeEventRecord) => boolean): Promise<RuntimeEventRecord>;
+  until(matches: (event: UntypedEvent) => boolean): Promise<UntypedEvent>;
   /** Resolves once there were so many events of a kind. */
   times(kind: string, count: number): Promise<void>;
   /** Resolves with the first log line, old or new, with that text. */
@@ -271,7 +271,7 @@ function callsOf(given: TestRuntime, provider: PlayedProvider, watch: Watch) {
       (await get<Turn>(`/v1/sessions/${sessionId}/turns/${turnId}`)).body,
     approvals: async (query = '') => (await get<Approval[]>(`/v1/approvals${query}`)).body,
     async asked(sessionId: string, nth = 1) {
-      const isOne = ({ kind, session_id }: RuntimeEventRecord) =>
+      const isOne = ({ kind, session_id }: UntypedEvent) =>
         kind === 'approval.requested' && session_id === sessionId;
       await watch.times(isOne, nth);
       return watch.events.filter(isOne)[nth - 1]?.payload.approval as Approval;
@@ -292,26 +292,26 @@ function callsOf(given: TestRuntime, provider: PlayedProvider, watch: Watch) {
     recovery: async () => (await get<RecoverySummary>('/v1/diagnostics/recovery')).body,
     async events(sessionId?: string) {
       const scope = sessionId === undefined ? '/v1/events' : `/v1/sessions/${sessionId}/events`;
-      return settle((await get<RuntimeEventRecord[]>(`${scope}?limit=10000`)).body);
+      return settle((await get<UntypedEvent[]>(`${scope}?limit=10000`)).body);
     },
   };
 }
 
 /** The kinds of some events, in their order. */
-export function kinds(events: readonly RuntimeEventRecord[]): string[] {
+export function kinds(events: readonly UntypedEvent[]): string[] {
   return events.map(({ kind }) => kind);
 }
 
 /** The end of a turn, as an event. */
-export function endOf(turnId: string): (event: RuntimeEventRecord) => boolean {
+export function endOf(turnId: string): (event: UntypedEvent) => boolean {
   return ({ kind, turn_id }) =>
     turn_id === turnId && ['turn.completed', 'turn.interrupted', 'turn.failed'].includes(kind);
 }
 
 /** Everything that happens, from the start, as the stream tells it. */
 export class Watch {
-  readonly events: RuntimeEventRecord[] = [];
-  readonly #asked = new Set<(event: RuntimeEventRecord) => void>();
+  readonly events: UntypedEvent[] = [];
+  readonly #asked = new Set<(event: UntypedEvent) => void>();
   readonly #stop = new AbortController();
   readonly #ended: Promise<void>;
 
@@ -322,11 +322,11 @@ export class Watch {
   }
 
   /** Resolves with an event, old or new, that matches. */
-  until(matches: (event: RuntimeEventRecord) => boolean): Promise<RuntimeEventRecord> {
+  until(matches: (event: UntypedEvent) => boolean): Promise<UntypedEvent> {
     const old = this.events.findLast(matches);
     if (old) return Promise.resolve(old);
-    const found = new Promise<RuntimeEventRecord>((resolve) => {
-      const look = (event: RuntimeEventRecord) => {
+    const found = new Promise<UntypedEvent>((resolve) => {
+      const look = (event: UntypedEvent) => {
         if (!matches(event)) return;
         this.#asked.delete(look);
         resolve(event);
@@ -337,7 +337,7 @@ export class Watch {
   }
 
   /** Resolves once so many have matched. */
-  async times(matches: (event: RuntimeEventRecord) => boolean, count: number): Promise<void> {
+  async times(matches: (event: UntypedEvent) => boolean, count: number): Promise<void> {
     let left = count - this.events.filter(matches).length;
     const counted = this.events.length;
     if (left > 0)

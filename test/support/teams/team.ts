@@ -1,4 +1,3 @@
-import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import type { Session } from '../../../src/api/sessions.ts';
 import type {
   Delivery,
@@ -10,6 +9,7 @@ import type {
 } from '../../../src/api/teams.ts';
 import type { TurnOutcome } from '../../../src/providers/provider.ts';
 import type { Refusal, Reply, Stage } from '../sessions/stage.ts';
+import type { UntypedEvent } from '../untyped-events.ts';
 
 export const completed: TurnOutcome = { status: 'completed', error: null };
 export const interrupted: TurnOutcome = { status: 'interrupted', error: null };
@@ -39,7 +39,7 @@ export interface Cast {
   /** The kinds of the events of a delivery so far, without `delivery.`. */
   movesOf(delivery: { id: string }): Promise<string[]>;
   /** Resolves once a delivery has made a move. */
-  moved(delivery: { id: string }, kind: string): Promise<RuntimeEventRecord>;
+  moved(delivery: { id: string }, kind: string): Promise<UntypedEvent>;
 }
 
 /** Makes a team of so many sessions. */
@@ -94,7 +94,7 @@ export function castOf(stage: Stage, { team, members }: TeamWithMembers, agents:
     cancel: ({ id }) => stage.post<Message & Refusal>(`${path}/messages/${id}/cancel`),
     view: async (query = '') => (await stage.get<TeamView>(`${path}/view${query}`)).body,
     async movesOf({ id }) {
-      const { body } = await stage.get<RuntimeEventRecord[]>(`${path}/events?limit=10000`);
+      const { body } = await stage.get<UntypedEvent[]>(`${path}/events?limit=10000`);
       return body
         .filter(({ payload }) => (payload.delivery as Delivery | undefined)?.id === id)
         .map(({ kind }) => kind.replace('delivery.', ''));

@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import type { EventScope, Kind } from '../../src/api/event-kinds/kind.ts';
+import { eventGroups, type EventKind, eventKinds, kinds } from '../../src/api/events.ts';
+
+interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  const?: string | number | boolean;
+  enum?: string[];
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  items?: Schema;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  additionalProperties?: Schema | boolean;
+  description?: string;
+}
+
+/** docs/events.md: for each kind of event when it comes, its payload and an example. */
+export function eventsPage(): string {
+  const records: Record<string, Schema> = {};
+  const groups = eventGroups.map((group) => groupOf(group, records));
+  return [
+    head,
+    index(),
+    ...groups,
+    '## Records\n\nWhat payloads hold, by name. A field that is marked † may be absent.',
+    ...recordsOf(records),
+    '',
+  ].join('\n\n');
+}
+
+const head = `# Events
+
+Written by \`make openapi\` from src/api/event-kinds.
+
+Everything that happens is an event in one log. How to read it is in [streams.md](streams.md). Each event is a record:
+
+| Field | Type | |
+| --- | --- | --- |
+| \`seq\` | integer | Its place in the log: strictly rising over the whole runtime, never given twice, with holes. |
+| \`id\` | string | |
+| \`kind\` | string | What happened: one of the kinds below. |
+| \`scope\` | string | What it is about: runtime, session, process, worktree or team. |
+| \`session_id\`, \`turn_id\`, \`process_id\`, \`worktree_id\`, \`team_id\` | string or null | It belongs to each scope whose id it carries. |
+| \`created_at\` | integer | Unix milliseconds. |
+| \`v\` | integer | The version of its payload. |
+| \`payload\` | object | By kind, as follows. |
+
+Within v1, kinds and fields are added, never changed or removed: pass over a kind or a field that you do not know.
+
+A payload is at most 256 KiB of JSON. In a longer one texts above 64 KiB are cut, and it has two fields more:
+\`truncated\` (true) and \`total_bytes\` (of its longest text). Where it is still too long then, its texts are cut further,
+and at last fields above 1 KiB are left out; only those that are marked * can be so large. The whole is kept in the
+record or item itself.
+
+Deltas tell of an item, or of what a process prints, while it grows. They leave the log a minute after its end has
+come, which has the whole; what a process printed is in its logs.`;
+
+function index(): string {
+  const lines = eventGroups.map((group) => {
+    const links = kindsIn(group).map((kind) => `[${kind}](#${kind.replaceAll('.', '')})`);
+    return `- ${links.join(', ')}`;
+  });
+  return lines.join('\n');
+}
+
+function kindsIn(group: string): EventKind[] {
+  return eventKinds.filter((kind) => kind.startsWith(`${group}.`));
+}
+
+function groupOf(group: string, records: Record<string, Schema>): string {
+  const parts = kindsIn(group).map((kind) => sectionOf(kind, kinds[kind], records));
+  return [`## Events of ${group}`, ...parts].join('\n\n');
+}
+
+const scopeWords: Record<EventScope, string> = {
+  runtime: 'the runtime',
+  session: 'a session',
+  process: 'a process',
+  worktree: 'a worktree',
+  team: 'a team',
+};
+
+function sectionOf(name: string, kind: Kind, records: Record<string, Schema>): string {
+  const part = { delta: ' It is a delta.', end: ' It closes what its deltas told of.' };
+  return [
+    `### ${name}`,
+    `${kind.when} It is an event of ${scopeWords[kind.scope]}.${kind.part ? part[kind.part] : ''}`,
+    payloadOf(kind, records),
+    `\`\`\`json\n${JSON.stringify(kind.example, null, 2)}\n\`\`\``,
+  ].join('\n\n');
+}
+
+function payloadOf({ payload, large }: Kind, records: Record<string, Schema>): string {
+  if (Object.keys(payload).length === 0) return 'Its payload is empty.';
+  const { $defs = {}, ...schema } = z.toJSONSchema(z.looseObject(payload)) as Schema & {
+    $defs?: Record<string, Schema>;
+  };
+  Object.assign(records, $defs);
+  return tableOf(schema, (field) => (large.includes(field) ? ' *' : ''));
+}
+
+function tableOf(
+  { properties = {}, required = [] }: Schema,
+  mark?: (field: string) => string,
+): string {
+  const rows = Object.entries(properties).map(([name, schema]) => {
+    const optional = required.includes(name) ? '' : ' †';
+    return `| \`${name}\`${optional}${mark?.(name) ?? ''} | ${typeOf(schema)} | ${schema.description ?? ''} |`;
+  });
+  return ['| Field | Type | |', '| --- | --- | --- |', ...rows].join('\n');
+}
+
+/** A type in words; a record by its name, with a link. */
+function typeOf(schema: Schema): string {
+  if (schema.$ref) {
+    const name = schema.$ref.replace('#/$defs/', '');
+    return `[${name}](#${name.toLowerCase()})`;
+  }
+  const alternatives = schema.anyOf ?? schema.oneOf;
+  if (alternatives) return alternatives.map(typeOf).join(' or ');
+  if (schema.enum) return schema.enum.map((value) => `\`${value}\``).join(', ');
+  if (schema.const !== undefined) return `\`${schema.const}\``;
+  if (schema.items) return `array of ${typeOf(schema.items)}`;
+  if (typeof schema.additionalProperties === 'object' && !schema.properties)
+    return `object of ${typeOf(schema.additionalProperties)}`;
+  return [schema.type ?? 'anything'].flat().join(' or ');
+}
+
+function recordsOf(records: Record<string, Schema>): string[] {
+  return Object.entries(records)
+    .toSorted(([a], [b]) => a.localeCompare(b))
+    .map(([name, schema]) => {
+      const fields = schema.properties ? tableOf(schema) : `${typeOf(schema)}.`;
+      return `### ${name}\n\n${schema.description}\n\n${fields}`;
+    });
+}

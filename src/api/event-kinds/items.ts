@@ -1,0 +1,176 @@
+import { z } from 'zod';
+import { approval } from '../approvals.ts';
+import { item, toolCall, usage } from '../sessions.ts';
+import { kindOf } from './kind.ts';
+
+const kind = kindOf('session');
+
+/** An approval as events carry it once it was resolved. */
+const approvalInEvents = approval.omit({ request: true, subject: true }).meta({
+  id: 'ApprovalInEvents',
+  description: 'An approval that was resolved, without `request` and `subject`.',
+});
+export type ApprovalInEvents = z.output<typeof approvalInEvents>;
+
+const item_id = z.string().describe('The item: its deltas and its end have the same.');
+const whole = z.int().describe('0: the text is the whole.');
+const delta = {
+  item_id,
+  offset: z.int().describe('Where in the text of the item this piece begins, in bytes of UTF-8.'),
+  text: z.string().describe('The piece.'),
+};
+const status = item.shape.status
+  .exclude(['open'])
+  .describe('How it ended: by itself, or as its turn did.');
+const said = { item_id, offset: whole, status, text: z.string().describe('All that was said.') };
+const toolStatus = z
+  .enum(['pending', 'running', 'completed', 'failed'])
+  .describe('As the agent says.');
+
+const message = { item_id: 'item_019aa8d27a017e529b3d5c8e1f2a4d60', offset: 0 };
+const reasoning = { item_id: 'item_019aa8d27a0f7c118f2e3b7d9a6c5e14', offset: 0 };
+const tool = {
+  item_id: 'item_019aa8d27b207a38a4f6e1d0c9b8a725',
+  offset: 0,
+  tool: {
+    call_ref: 'call_1',
+    title: 'Read package.json',
+    kind: 'read',
+    input: { path: 'package.json' },
+  },
+};
+
+/** What an agent says and does. */
+export const itemKinds = {
+  'message.delta': kind({
+    when: 'An agent says something: a piece of a message, as it comes. Pieces that come within 40 ms are joined.',
+    payload: delta,
+    part: 'delta',
+    example: { ...message, text: 'The tests ' },
+  }),
+  'message.completed': kind({
+    when: 'A message is whole. It comes no later than the end of its turn.',
+    payload: said,
+    part: 'end',
+    example: { ...message, status: 'completed', text: 'The tests pass.' },
+  }),
+  'reasoning.delta': kind({
+    when: 'An agent thinks: a piece of its reasoning, as it comes.',
+    payload: delta,
+    part: 'delta',
+    example: { ...reasoning, text: 'I read the ' },
+  }),
+  'reasoning.completed': kind({
+    when: 'A piece of reasoning is whole. It comes no later than the end of its turn.',
+    payload: said,
+    part: 'end',
+    example: { ...reasoning, status: 'completed', text: 'I read the manifest first.' },
+  }),
+  'tool.started': kind({
+    when: 'An agent tells of a tool call for the first time.',
+    payload: { item_id, offset: whole, tool: toolCall, status: toolStatus },
+    large: ['tool'],
+    example: { ...tool, status: 'pending' },
+  }),
+  'tool.updated': kind({
+    when:
+      'A tool call changed: its status, its title, its input or its output. Output that grew comes as the new piece; ' +
+      'output that was replaced begins again at offset 0.',
+    payload: { ...delta, tool: toolCall, status: toolStatus },
+    large: ['text', 'tool'],
+    part: 'delta',
+    example: { ...tool, text: '{"name"', status: 'running' },
+  }),
+  'tool.completed': kind({
+    when: 'A tool call has ended. It comes no later than the end of its turn.',
+    payload: { ...said, text: z.string().describe('Its whole output.'), tool: toolCall },
+    large: ['text', 'tool'],
+    part: 'end',
+    example: { ...tool, status: 'completed', text: '{"name":"project"}' },
+  }),
+};
+
+const asked = {
+  id: 'apr_019aa8d27c557d908e1b4a6f3c2d1b09',
+  session_id: 'sess_019aa8d25b1c7c079a542f6d0c1b7e11',
+  turn_id: 'turn_019aa8d26f307d6a8c1f91b7a3e0d422',
+  provider: 'acp' as const,
+  kind: 'command' as const,
+  title: 'npm test',
+  questions: null,
+  answers: null,
+  held: false,
+  status: 'pending' as const,
+  decision: null,
+  decided_by: null,
+  reason: null,
+  expires_at: null,
+  created_at: 1795312002500,
+  resolved_at: null,
+};
+
+/** What an agent asks for, plans and uses. */
+export const agentKinds = {
+  'approval.requested': kind({
+    when: 'An agent asks for permission, or asks a question. Its turn and session wait for approval from now on.',
+    payload: { approval },
+    large: ['approval'],
+    example: {
+      approval: { ...asked, request: { command: 'npm test' }, subject: { command: 'npm test' } },
+    },
+  }),
+  'approval.resolved': kind({
+    when:
+      'An approval was answered, has expired or was cancelled. Its turn goes on once no other approval of it is ' +
+      'pending.',
+    payload: { approval: approvalInEvents },
+    large: ['approval'],
+    example: {
+      approval: {
+        ...asked,
+        status: 'accepted',
+        decision: 'accept',
+        decided_by: 'api',
+        resolved_at: 1795312003000,
+      },
+    },
+  }),
+  'plan.updated': kind({
+    when: 'An agent tells of its plan, whole each time.',
+    payload: {
+      entries: z
+        .array(
+          z
+            .looseObject({
+              content: z.string(),
+              status: z.string().describe('As the agent says: pending, in_progress or completed.'),
+              priority: z.string().nullable(),
+            })
+            .meta({ id: 'PlanEntry', description: 'One step of the plan of an agent.' }),
+        )
+        .describe('Its steps, in order.'),
+    },
+    large: ['entries'],
+    example: {
+      entries: [
+        { content: 'read the manifest', status: 'completed', priority: 'high' },
+        { content: 'run the tests', status: 'in_progress', priority: null },
+      ],
+    },
+  }),
+  'usage.updated': kind({
+    when: 'An agent tells what its turn has used so far.',
+    payload: { usage },
+    example: {
+      usage: {
+        input_tokens: 1200,
+        output_tokens: 80,
+        cached_input_tokens: null,
+        total_tokens: 1280,
+        context_tokens: 1280,
+        context_window: 200000,
+        cost_usd: 0.01,
+      },
+    },
+  }),
+};

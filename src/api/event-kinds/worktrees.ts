@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { claim, worktree } from '../worktrees.ts';
+import { kindOf } from './kind.ts';
+
+const kind = kindOf('worktree');
+
+/** A worktree as events carry it after its creation. */
+const worktreeInEvents = worktree.omit({ init_script: true }).meta({
+  id: 'WorktreeInEvents',
+  description: 'A worktree that has changed, without `init_script`.',
+});
+export type WorktreeInEvents = z.output<typeof worktreeInEvents>;
+
+const reason = z.string().nullable().describe('Why it was to go, as whoever asked for it says.');
+
+const active = {
+  id: 'wt_019aa8d411aa7f0e8d1c0b9e4f7a6c33',
+  worktree_name: 'fix-tests',
+  repo_root: '/home/ada/project',
+  path: '/home/ada/.local/share/cadre/worktrees/project/fix-tests',
+  branch: 'cadre/fix-tests',
+  base_ref: 'main',
+  base_commit: '7d9d51150a2b2d5f7b1c0e4f8a6c3d2e1b0f9a8c',
+  deletion_policy: 'delete_on_last_claim' as const,
+  status: 'active' as const,
+  source_session_id: 'sess_019aa8d25b1c7c079a542f6d0c1b7e11',
+  team_id: null,
+  operation_id: null,
+  archive_ref: null,
+  created_at: 1795312007000,
+  updated_at: 1795312007000,
+};
+const held = {
+  worktree_id: active.id,
+  session_id: active.source_session_id,
+  claim_role: 'owner' as const,
+  created_at: 1795312007000,
+  released_at: null,
+};
+const archived = {
+  ...active,
+  status: 'retained' as const,
+  archive_ref: 'refs/cadre/archive/wt_019aa8d411aa7f0e8d1c0b9e4f7a6c33',
+};
+
+/** Worktrees. */
+export const worktreeKinds = {
+  'worktree.created': kind({
+    when: 'A worktree was made.',
+    payload: { worktree },
+    example: {
+      worktree: {
+        ...active,
+        init_script: { status: 'not_found', exit_code: null, output_tail: '', sha256: null },
+      },
+    },
+  }),
+  'worktree.claimed': kind({
+    when: 'A session claims a worktree: while it is claimed, it stays.',
+    payload: { worktree: worktreeInEvents, claim },
+    example: { worktree: active, claim: held },
+  }),
+  'worktree.released': kind({
+    when: 'A claim was released, by request or with the end of its session.',
+    payload: { worktree: worktreeInEvents, claim },
+    example: {
+      worktree: { ...active, status: 'retained' },
+      claim: { ...held, released_at: 1795312009000 },
+    },
+  }),
+  'worktree.archived': kind({
+    when: 'The work that a worktree holds is kept under a ref of its repository. It comes before the worktree goes.',
+    payload: { worktree: worktreeInEvents },
+    example: { worktree: archived },
+  }),
+  'worktree.cleaned': kind({
+    when: 'The path and the branch of a worktree were removed.',
+    payload: { worktree: worktreeInEvents, reason },
+    example: { worktree: { ...archived, status: 'cleaned' }, reason: 'last claim released' },
+  }),
+  'worktree.retained': kind({
+    when: 'Nobody claims a worktree any more, and it stays.',
+    payload: { worktree: worktreeInEvents },
+    example: { worktree: { ...active, status: 'retained' } },
+  }),
+  'worktree.cleanup_failed': kind({
+    when: 'A worktree was to go and could not.',
+    payload: {
+      worktree: worktreeInEvents,
+      reason,
+      diagnostics: z.array(z.string()).describe('What went wrong: one text.'),
+    },
+    example: {
+      worktree: { ...active, status: 'retained' },
+      reason: null,
+      diagnostics: ['git could not remove the branch'],
+    },
+  }),
+  'worktree.restored': kind({
+    when: 'A worktree that was cleaned is there again, with the work that was archived.',
+    payload: { worktree: worktreeInEvents },
+    example: { worktree: archived },
+  }),
+  'worktree.missing': kind({
+    when: 'The path of a worktree is gone, and the server did not remove it.',
+    payload: { worktree: worktreeInEvents },
+    example: { worktree: { ...active, status: 'missing' } },
+  }),
+};

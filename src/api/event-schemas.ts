@@ -1,0 +1,116 @@
+import { z } from 'zod';
+import { timestamp } from './common.ts';
+import {
+  type EventKind,
+  eventKinds,
+  isEventKind,
+  kinds,
+  type RuntimeEventRecord,
+  sequenceNumber,
+} from './events.ts';
+import type { EventScope, Kind } from './event-kinds/kind.ts';
+
+/** An event, of whose kind, scope and payload more is said. */
+const eventOf = <Name extends z.ZodType>({
+  kind,
+  scope,
+  payload,
+}: {
+  kind: Name;
+  scope: z.ZodType;
+  payload: z.ZodType;
+}) =>
+  z.looseObject({
+    seq: sequenceNumber,
+    id: z.string(),
+    kind,
+    scope,
+    session_id: z.string().nullable(),
+    turn_id: z.string().nullable(),
+    process_id: z.string().nullable(),
+    worktree_id: z.string().nullable(),
+    team_id: z.string().nullable(),
+    created_at: timestamp,
+    v: z.int().describe("The payload's version."),
+    payload,
+  });
+
+const whenCut = ['truncated', 'total_bytes'];
+
+/** The payload of a kind, as it is sent: whole, or cut because it was too long. */
+export function payloadSchema({ payload, large }: Kind) {
+  const fields = Object.entries(payload).map(([name, schema]) => [
+    name,
+    large.includes(name) ? schema.optional() : schema,
+  ]);
+  const isWhole = (sent: Record<string, unknown>) =>
+    sent.truncated === true || large.every((name) => name in sent);
+  return z
+    .looseObject({
+      ...(Object.fromEntries(fields) as Kind['payload']),
+      truncated: z
+        .literal(true)
+        .optional()
+        .describe('The payload was longer than 256 KiB: its long texts are cut.'),
+      total_bytes: z
+        .int()
+        .optional()
+        .describe('With truncated: the bytes of its longest text, else of the whole.'),
+    })
+    .refine(isWhole, { error: `is without ${large.join(' or ')}, and not truncated` })
+    .meta(
+      large.length === 0
+        ? {}
+        : { allOf: [{ anyOf: [{ required: large }, { required: whenCut }] }] },
+    );
+}
+
+/** The name of the component in openapi.yaml that describes the events of a kind. */
+export function componentOf(kind: EventKind): string {
+  const words = kind.split(/[._]/);
+  return `${words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')}Event`;
+}
+
+function describedEvent(): z.ZodType {
+  const ofKinds = eventKinds.map((kind) =>
+    eventOf({
+      kind: z.literal(kind),
+      scope: z.literal(kinds[kind].scope),
+      payload: payloadSchema(kinds[kind]),
+    }).meta({ id: componentOf(kind), description: kinds[kind].when }),
+  );
+  const mapping = eventKinds.map((kind) => [kind, `#/components/schemas/${componentOf(kind)}`]);
+  return z.discriminatedUnion('kind', ofKinds as [(typeof ofKinds)[0], ...typeof ofKinds]).meta({
+    id: 'DescribedEvent',
+    description: 'An event of a kind that is described here.',
+    discriminator: { propertyName: 'kind', mapping: Object.fromEntries(mapping) as object },
+  });
+}
+
+const scopes = ['runtime', 'session', 'process', 'worktree', 'team'] satisfies EventScope[];
+
+function newerEvent(): z.ZodType {
+  return eventOf({
+    kind: z
+      .string()
+      .refine((kind) => !isEventKind(kind), { error: 'is described' })
+      .meta({ not: { enum: eventKinds } }),
+    scope: z.enum(scopes),
+    payload: z.record(z.string(), z.unknown()),
+  }).meta({
+    id: 'NewerEvent',
+    description: 'An event of a kind that is not described here: a newer server has added it.',
+  });
+}
+
+/** Made when it is asked for: few commands check an event, and all of them load this. */
+export const runtimeEventRecord = z.lazy(
+  () =>
+    z.union([describedEvent(), newerEvent()]).meta({
+      id: 'RuntimeEventRecord',
+      description:
+        'One thing that happened. It belongs to each scope whose id it carries. Within v1, kinds are added: who reads ' +
+        'events passes over those of a kind that it does not have.',
+    }),
+  // Types and schemas are made from the same table; the compiler cannot follow the schemas, one for each kind.
+) as z.ZodType<RuntimeEventRecord>;

@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { eventsPage } from '../../scripts/openapi/events-page.ts';
+import { payloadSchema, runtimeEventRecord } from '../../src/api/event-schemas.ts';
+import { type EventKind, eventKinds, isDescribed, isIn, kinds } from '../../src/api/events.ts';
+import { eventRecord, fitPayload } from '../../src/events/event.ts';
+import { DescribedAnswers } from '../support/described-answers.ts';
+import { untypedDraft } from '../support/untyped-events.ts';
+
+const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+const check = new DescribedAnswers(parse(read('src/api/openapi.yaml')) as object);
+
+/** What is wrong with an event in the answer of a replay. */
+function faults(event: object): string[] {
+  const headers = { 'x-request-id': 'r', 'x-epoch': 'e', 'x-seq': '3' };
+  return check.check({
+    method: 'GET',
+    url: '/v1/events',
+    status: 200,
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify([event]),
+  }).wrong;
+}
+
+function eventOf(kind: EventKind, payload: object) {
+  const draft = untypedDraft({ kind, payload: { ...payload } });
+  return eventRecord(draft, { seq: 7, id: 'evt_1', now: 1 });
+}
+
+describe('a kind of event', () => {
+  test.for(eventKinds)('%s has a sentence, and an example that is as its schema says.', (kind) => {
+    const { when, example } = kinds[kind];
+    expect(when).toMatch(/^[A-Z].*\.$/);
+    const event = eventOf(kind, example);
+    expect(faults(event)).toEqual([]);
+    expect(runtimeEventRecord.safeParse(event).error).toBeUndefined();
+  });
+
+  test.for(eventKinds)('%s needs each of its fields, but those that may be absent.', (kind) => {
+    const { payload, example } = kinds[kind];
+    for (const [name, schema] of Object.entries(payload)) {
+      const rest = Object.fromEntries(Object.entries(example).filter(([key]) => key !== name));
+      const mayBeAbsent = schema.safeParse(undefined).success;
+      expect([name, faults(eventOf(kind, rest)).length === 0]).toEqual([name, mayBeAbsent]);
+    }
+  });
+
+  test.for(eventKinds)('%s is as its schema says also where its payload was too long.', (kind) => {
+    const { example, large } = kinds[kind];
+    const long = fitPayload({ ...example, more: 'x'.repeat(300 * 1024) });
+    expect(long).toMatchObject({ ...example, truncated: true });
+    const many = Array.from({ length: 100_000 }, (_, i) => i);
+    const lost = large.map((name) => [name, many]);
+    const cut = fitPayload({ ...example, more: many, ...Object.fromEntries(lost) });
+    expect(Object.keys(cut)).not.toEqual(expect.arrayContaining(['more']));
+    for (const payload of [long, cut])
+      expect(payloadSchema(kinds[kind]).safeParse(payload).error).toBeUndefined();
+  });
+
+  test('that a newer server has added is told apart, and is none of a group.', () => {
+    const newer = { ...eventOf('turn.started', {}), kind: 'turn.paused' };
+    expect([isDescribed(newer), isIn('turn', newer)]).toEqual([false, false]);
+    expect(runtimeEventRecord.safeParse(newer).success).toBe(true);
+    expect(runtimeEventRecord.safeParse({ ...newer, kind: 'turn.started' }).success).toBe(false);
+  });
+});
+
+describe('docs/events.md', () => {
+  test('is what the table of kinds says: run make openapi after changing it.', () => {
+    expect(read('docs/events.md')).toBe(eventsPage());
+  });
+
+  test('has a section for each kind and each record, and no link that leads nowhere.', () => {
+    const page = read('docs/events.md');
+    const headings = [...page.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading);
+    expect(headings).toEqual(expect.arrayContaining([...eventKinds]));
+    const anchors = headings.map((one) =>
+      one.toLowerCase().replaceAll('.', '').replaceAll(' ', '-'),
+    );
+    expect(new Set(anchors).size).toBe(anchors.length);
+    const links = [...page.matchAll(/\]\(#([\w-]+)\)/g)].map(([, anchor]) => anchor);
+    expect(links.filter((anchor) => !anchors.includes(anchor ?? ''))).toEqual([]);
+  });
+});
