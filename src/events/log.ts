@@ -1,7 +1,7 @@
 import { deltaKinds, type RuntimeEventRecord, settlesWith } from '../api/events.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
-import { checksum, verify } from '../store/checksum.ts';
+import { checksum } from '../store/checksum.ts';
 import type { Database } from '../store/database.ts';
 import type { SqlValue, Statement } from '../store/statement.ts';
 import { type EventDraft, eventRecord, type Scope, scopeColumn, scopeKey } from './event.ts';
@@ -122,7 +122,7 @@ export class EventLog {
       query.scan([...range, ...range, bounds.limit], (row) => {
         bytes += Buffer.byteLength(row[2]);
         isFull = bytes > bounds.maxBytes && entries.length > 0;
-        if (!isFull) entries.push(readEntry(row));
+        if (!isFull) entries.push(this.#entryOf(row));
         return !isFull;
       }),
     );
@@ -139,7 +139,7 @@ export class EventLog {
   deltasOf(itemId: string): RuntimeEventRecord[] {
     return this.#itemDeltas
       .all(itemId)
-      .map((row) => JSON.parse(readEntry(row).text) as RuntimeEventRecord);
+      .map((row) => JSON.parse(this.#entryOf(row).text) as RuntimeEventRecord);
   }
 
   /** Removes deltas of items that have been settled for a while, a few at a time; answers whether there may be more. */
@@ -171,9 +171,10 @@ export class EventLog {
     }
     return query;
   }
-}
 
-function readEntry([seq, kind, text, sum]: EntryRow): LogEntry {
-  verify(text, sum, { table: deltaKinds.has(kind) ? 'deltas' : 'events', row: seq }, seq);
-  return { seq, kind, text };
+  #entryOf([seq, kind, text, sum]: EntryRow): LogEntry {
+    const table = deltaKinds.has(kind) ? 'deltas' : 'events';
+    this.#db.damage.verify(text, sum, { table, row: seq }, seq);
+    return { seq, kind, text };
+  }
 }

@@ -4,6 +4,7 @@ import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Distribution } from '../lib/distribution.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
+import { Damage } from './damage.ts';
 import {
   type FileSystem,
   type HostedSqlite,
@@ -12,6 +13,7 @@ import {
 } from './host-files.ts';
 import { migrate } from './migrate.ts';
 import { SqliteError, type SqlValue, Statement, sqliteError } from './statement.ts';
+import { SyncTimes } from './sync-times.ts';
 
 /** Not `.db` or `.sqlite`: opened for writing from outside while we run, the WAL would be deleted under us. */
 export const DATABASE_FILE = 'events.cadre';
@@ -88,6 +90,8 @@ export class Database {
     syncMicroseconds: new Distribution(SYNC_BOUNDS),
     checkpoints: 0,
   };
+  readonly syncTimes: SyncTimes;
+  readonly damage = new Damage();
 
   #group: Group | undefined;
   /** Groups that are committed and not yet synced, oldest first. */
@@ -130,6 +134,7 @@ export class Database {
 
   private constructor(options: DatabaseOptions, host: HostedSqlite, handle: number) {
     this.#options = options;
+    this.syncTimes = new SyncTimes(options.clock);
     this.#host = host;
     this.#handle = handle;
     this.#fs = options.fs ?? nodeFs;
@@ -171,6 +176,7 @@ export class Database {
     const statement = new Statement<Row>(this.#host, this.#handle, sql, (error) => {
       const gaveUp = [SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM].includes(error.code & 0xff);
       if (gaveUp && this.#group) this.#poison = error;
+      if (isDamage(error)) this.damage.note('SQLite', error.message);
     });
     this.#statements.push(statement as unknown as Statement);
     return statement;
@@ -406,7 +412,7 @@ export class Database {
     if (this.#walSyncing || this.#dead || this.#unsynced.length === 0 || !wal) return;
     this.#walSyncing = true;
     const groups = this.#unsynced.slice();
-    const started = this.#options.clock.monotonic();
+    const endSync = this.syncTimes.begin();
     this.#fs.fdatasync(wal.fd, (error) => {
       this.#walSyncing = false;
       if (this.#dead) return;
@@ -416,7 +422,7 @@ export class Database {
           `${wal.path} was deleted by another program: open ${DATABASE_FILE} read-only`,
         );
       }
-      const micros = Math.round((this.#options.clock.monotonic() - started) * 1000);
+      const micros = Math.round(endSync() * 1000);
       this.stats.syncMicroseconds.record(Math.max(1, micros));
       this.#options.failpoint('sync.after');
       this.#unsynced.splice(0, groups.length);
@@ -481,9 +487,11 @@ export class Database {
     if (!file.syncPending) return;
     file.syncPending = false;
     this.#databaseSyncing = true;
+    const endSync = this.syncTimes.begin();
     this.#fs.fdatasync(file.fd, (error) => {
       if (error)
         return this.#lost(`the disk refused to sync the database: ${error.message}`, error);
+      endSync();
       this.#databaseSyncing = false;
       this.#options.failpoint('checkpoint.after');
       if (!this.#commitWaits) return;
@@ -596,9 +604,7 @@ export function asStorageError(error: unknown): unknown {
       { cause: error },
     );
   }
-  const isDamage = [SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_NOTADB].includes(error.code & 0xff);
-  // SQLite looks into stored JSON for the columns it derives.
-  if (isDamage || error.message.startsWith('malformed JSON')) {
+  if (isDamage(error) || (error.code & 0xff) === SQLITE_IOERR) {
     return new AppError(
       'storage_damaged',
       `the store cannot be read or written (${error.message}): nothing was changed; ` +
@@ -607,4 +613,12 @@ export function asStorageError(error: unknown): unknown {
     );
   }
   return error;
+}
+
+/** Whether what is stored is wrong, and not only out of reach just now. */
+function isDamage({ code, message }: SqliteError): boolean {
+  // SQLite looks into stored JSON for the columns it derives.
+  return (
+    [SQLITE_CORRUPT, SQLITE_NOTADB].includes(code & 0xff) || message.startsWith('malformed JSON')
+  );
 }

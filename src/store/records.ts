@@ -1,5 +1,5 @@
 import type { Database } from './database.ts';
-import { checksum, verify } from './checksum.ts';
+import { checksum } from './checksum.ts';
 import type { SqlValue, Statement } from './statement.ts';
 
 type Row = [n: number, id: string, record: string, sum: number];
@@ -129,7 +129,7 @@ export class RecordTable<T extends object> {
   }
 
   #parse([n, id, text, sum]: Row): T {
-    verify(text, sum, { table: this.#table, row: n }, checksum(id));
+    this.#db.damage.verify(text, sum, { table: this.#table, row: n }, checksum(id));
     return JSON.parse(text) as T;
   }
 }
