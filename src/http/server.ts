@@ -1,70 +1,53 @@
-import type { IncomingMessage } from 'node:http';
-import net, { type Socket } from 'node:net';
-import {
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  fastify,
-  LogController,
-} from 'fastify';
-import type { Endpoint } from '../api/endpoint.ts';
+import net from 'node:net';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { AccessRules } from '../access/admit.ts';
+import { FailedAuthentications } from '../access/failed-auth.ts';
+import type { TokenService } from '../access/tokens.ts';
+import { RequestCounts } from '../diagnostics/requests.ts';
 import { AppError } from '../errors.ts';
 import type { Feed } from '../events/feed.ts';
 import type { EventLog } from '../events/log.ts';
 import type { ToolGateway } from '../gateway/service.ts';
-import type { KeptAnswers } from '../store/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import type { ProcessService } from '../processes/service.ts';
 import type { SessionService } from '../sessions/service.ts';
-import type { TokenService } from '../access/tokens.ts';
+import type { KeptAnswers } from '../store/kept-answers.ts';
 import type { InitScripts } from '../worktrees/init-scripts.ts';
 import type { WorktreeService } from '../worktrees/service.ts';
-import { type AccessRules, assertAddressed, assertScope, identify } from '../access/admit.ts';
-import { connectionLimit, limitConnections } from './connections.ts';
-import { allowOrigin, answerPreflight, isPreflight } from './cors.ts';
-import { errorReply } from './errors.ts';
-import { FailedAuthentications } from '../access/failed-auth.ts';
-import { whenOver } from './leaving.ts';
-import { RequestCounts } from '../diagnostics/metrics.ts';
-import { readJson } from './json-body.ts';
-import { mounter } from './mount.ts';
-import { UnderWay } from './under-way.ts';
-import { accessOfPath, isShadowed, methodsOf } from './route-table.ts';
+import { createApp } from './app.ts';
+import { accessOf, Entrance } from './entrance.ts';
+import { type Mount, mounter } from './mount.ts';
+import { assertNotEncoded, isUnknown, refuseUnknown } from './refuse.ts';
 import { eventRoutes } from './routes/events.ts';
 import { gatewayRoutes } from './routes/gateway.ts';
+import { processRoutes } from './routes/processes.ts';
 import { type ProviderKnowledge, providerRoutes } from './routes/providers.ts';
 import { runtimeRoutes, type SelfKnowledge } from './routes/runtime.ts';
-import { processRoutes } from './routes/processes.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { type Teams, teamRoutes } from './routes/teams.ts';
 import { tokenRoutes } from './routes/tokens.ts';
 import { worktreeRoutes } from './routes/worktrees.ts';
 import { EventStreams } from './sse.ts';
 import type { StreamSettings } from './stream-limits.ts';
+import { UnderWay } from './under-way.ts';
 
-const BODY_BYTES = 256 * 1024;
-/** The head of a request has to be there after so long, or when the whole of it has to be. */
-const HEADERS_TIMEOUT_MS = 15_000;
-/** How often it is looked for requests that are late. */
-const LATE_EVERY_MS = 1000;
-/** A longer path is refused by Node itself. */
-const MAX_PARAM_LENGTH = 16 * 1024;
 /** How long the last answers may take when the server ends, in milliseconds. */
 const LAST_ANSWERS_MS = 2000;
 
 export interface HttpServer {
-  /** Answers the address it listens on, `http://HOST:PORT`. Throws AppError where it cannot listen. */
-  listen(host: string, port: number): Promise<string>;
+  /** Where it listens, `http://HOST:PORT`; empty before it does. */
+  readonly url: string;
+  /** Resolves once it listens. Throws AppError where it cannot. */
+  listen(host: string, port: number): Promise<void>;
   /** From now on what would change something is refused with `shutting_down`. */
   refuseChanges(): void;
   /** Ends the streams once they have everything, and every connection. */
   close(): Promise<void>;
 }
 
-/** The interface over HTTP. */
-export function createHttpServer(given: {
+interface HttpServerDependencies {
   access: AccessRules;
   self: SelfKnowledge;
   log: EventLog;
@@ -73,7 +56,7 @@ export function createHttpServer(given: {
   streamLimits: () => StreamSettings;
   /** So many connections may be open at once, where there are file descriptors for them. */
   maxConnections: number;
-  /** A request has to have arrived as a whole after so long. What answers it may take days. */
+  /** A request has to have arrived as a whole after so many milliseconds. Its answer may take days. */
   requestTimeoutMs: number;
   sessions: SessionService;
   processes: ProcessService;
@@ -87,113 +70,36 @@ export function createHttpServer(given: {
   clock: Clock;
   ids: Ids;
   logger: Logger;
-}): HttpServer {
-  const { access, self, feed, clock, ids, logger } = given;
+}
+
+/** The interface over HTTP. */
+export function createHttpServer(given: HttpServerDependencies): HttpServer {
+  const { access, feed, clock, logger, keptAnswers } = given;
   const streams = new EventStreams({ feed, clock, limits: given.streamLimits });
   const failures = new FailedAuthentications({ clock, logger });
   const requests = new RequestCounts();
-  const app = fastify({
-    loggerInstance: logger,
-    // One line a request, written when it is answered.
-    logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit: BODY_BYTES,
-    genReqId: (request) => givenRequestId(request.headers['x-request-id']) ?? ids.next('req'),
-    forceCloseConnections: true,
-    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
-    return503OnClosing: false,
-    // A request without one is refused like one for a foreign host.
-    http: {
-      requireHostHeader: false,
-      headersTimeout: Math.min(HEADERS_TIMEOUT_MS, given.requestTimeoutMs),
-      connectionsCheckingInterval: Math.min(LATE_EVERY_MS, given.requestTimeoutMs),
-    },
-    requestTimeout: given.requestTimeoutMs,
-    clientErrorHandler: refuseGarbage,
-    // What is not even a path never reaches the hooks.
-    async frameworkErrors(error, request, reply) {
-      begin(request, reply);
-      try {
-        if (await letIn(request, reply)) sendError(error, request, reply);
-      } catch (refusal) {
-        sendError(refusal, request, reply);
-      }
-    },
-  }) as unknown as FastifyInstance;
-  limitConnections(app.server, connectionLimit(given.maxConnections));
-  app.decorateRequest('bearer', null);
-  app.decorateRequest('over');
+  const entrance = new Entrance({ access, failures, requests });
+  const app = createApp(given, entrance);
   const underWay = new UnderWay(clock);
-  let changes = true;
-  // Whoever may not enter is not told to go on with a body.
-  app.server.on('checkContinue', (request, response) => {
-    if (mayEnter(request)) response.writeContinue();
-    app.server.emit('request', request, response);
-  });
-  app.server.on('checkExpectation', (request, response) =>
-    app.server.emit('request', request, response),
-  );
-
-  readJsonBodies(app);
+  let takesChanges = true;
+  let url = '';
   app.addHook('onRequest', async (request, reply) => {
-    begin(request, reply);
-    if (!(await letIn(request, reply))) return reply;
+    entrance.begin(request, reply);
+    if (!(await entrance.letIn(request, reply))) return reply;
     underWay.add(request.over);
-    if (accessOf(request) !== 'public') reply.header('X-Epoch', self.epoch);
-    // Before its body is read.
-    if (
-      request.is404 ||
-      isShadowed(request.routeOptions.config.path, request.method, pathOf(request))
-    )
-      refuseUnknown(request, reply);
-    // Kept connections end with the answer, or the server would wait for them.
-    if (!changes) reply.header('connection', 'close');
-    if (request.method === 'GET' || request.method === 'HEAD') {
-      if (accessOf(request) !== 'public') reply.header('X-Seq', String(feed.latestSeq));
-      return;
-    }
-    if (!changes)
-      throw new AppError('shutting_down', 'the server is stopping: try again when it is back');
-    assertNotEncoded(request);
+    admit(request, reply, given, takesChanges);
   });
-  app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
-  app.setNotFoundHandler((request, reply) => refuseUnknown(request, reply));
-  const mount = mounter(app, { keptAnswers: given.keptAnswers, streams });
-  runtimeRoutes(mount, self, requests);
-  providerRoutes(mount, given.providers);
-  sessionRoutes(mount, given.sessions);
-  processRoutes(mount, given.processes);
-  worktreeRoutes(mount, given.worktrees, given.initScripts);
-  teamRoutes(mount, given.teams);
-  eventRoutes(mount, { ...given, teams: given.teams.teams });
-  tokenRoutes(mount, given.tokens);
-  gatewayRoutes(mount, given.gateway);
+  mountRoutes(mounter(app, { keptAnswers, streams }), given, requests);
 
   return {
+    get url() {
+      return url;
+    },
     async listen(host, port) {
-      try {
-        return await app.listen({
-          host: host.replace(/^\[(.*)\]$/, '$1'),
-          port,
-          listenTextResolver: (address) => `listening on ${address}`,
-        });
-      } catch (error) {
-        const { code } = error as NodeJS.ErrnoException;
-        if (code === 'EADDRINUSE') {
-          throw new AppError(
-            'conflict',
-            `port ${port} is in use: choose another with --port (0 takes a free one)`,
-            { cause: error },
-          );
-        }
-        throw new AppError(
-          'invalid',
-          `cannot listen on ${host}:${port}: ${(error as Error).message}`,
-          { cause: error },
-        );
-      }
+      url = await listen(app, host, port);
     },
     refuseChanges() {
-      changes = false;
+      takesChanges = false;
       // Those who are here may still read; nobody new comes in. http's own close would also cut the connections
       // that are idle just now, on some of which a request is on its way.
       net.Server.prototype.close.call(app.server);
@@ -205,160 +111,58 @@ export function createHttpServer(given: {
       failures[Symbol.dispose]();
     },
   };
+}
 
-  /** What comes before anything of a request is looked at. */
-  function begin(request: FastifyRequest, reply: FastifyReply): void {
-    request.over = whenOver(reply.raw);
-    noteWhenAnswered(request, reply);
-    reply.header('X-Request-Id', request.id);
+/** Lets a request through to its route, before its body is read. Throws AppError. */
+function admit(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { self, feed }: Pick<HttpServerDependencies, 'self' | 'feed'>,
+  takesChanges: boolean,
+): void {
+  const isPublic = accessOf(request) === 'public';
+  if (!isPublic) reply.header('X-Epoch', self.epoch);
+  if (isUnknown(request)) refuseUnknown(request, reply);
+  // Kept connections end with the answer, or the server would wait for them.
+  if (!takesChanges) reply.header('connection', 'close');
+  if (request.method === 'GET' || request.method === 'HEAD') {
+    if (!isPublic) reply.header('X-Seq', String(feed.latestSeq));
+    return;
   }
+  if (!takesChanges)
+    throw new AppError('shutting_down', 'the server is stopping: try again when it is back');
+  assertNotEncoded(request);
+}
 
-  /** One line a request, also for a stream, which is answered when its reader has left. */
-  function noteWhenAnswered(request: FastifyRequest, reply: FastifyReply): void {
-    const note = () => {
-      const ms = Math.round(reply.elapsedTime * 10) / 10;
-      const route = request.routeOptions.url ?? pathOf(request);
-      const { method, bearer } = request;
-      const status = reply.raw.statusCode;
-      const token = bearer ? { token: bearer.id } : {};
-      request.log.info({ method, route, status, ms, ...token }, 'request');
-      requests.add(method, status);
-    };
-    if (request.over.aborted) note();
-    else request.over.addEventListener('abort', note, { once: true });
+function mountRoutes(mount: Mount, given: HttpServerDependencies, requests: RequestCounts): void {
+  runtimeRoutes(mount, given.self, requests);
+  providerRoutes(mount, given.providers);
+  sessionRoutes(mount, given.sessions);
+  processRoutes(mount, given.processes);
+  worktreeRoutes(mount, given.worktrees, given.initScripts);
+  teamRoutes(mount, given.teams);
+  eventRoutes(mount, { ...given, teams: given.teams.teams });
+  tokenRoutes(mount, given.tokens);
+  gatewayRoutes(mount, given.gateway);
+}
+
+/** The address it listens on. Throws AppError where it cannot listen. */
+async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
+  try {
+    return await app.listen({
+      host: host.replace(/^\[(.*)\]$/, '$1'),
+      port,
+      listenTextResolver: (address) => `listening on ${address}`,
+    });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const isTaken = code === 'EADDRINUSE';
+    throw new AppError(
+      isTaken ? 'conflict' : 'invalid',
+      isTaken
+        ? `port ${port} is in use: choose another with --port (0 takes a free one)`
+        : `cannot listen on ${host}:${port}: ${message}`,
+      { cause: error },
+    );
   }
-
-  function mayEnter(raw: IncomingMessage): boolean {
-    try {
-      assertAddressed({ headers: raw.headers, raw }, access);
-      const asked = accessOfPath(raw.url ?? '');
-      if (asked === 'public') return true;
-      assertScope(identify(raw.headers.authorization, access), raw.method ?? '', asked);
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
-  /**
-   * Whether the request goes on; not where it was a preflight, which is answered then. Throws for who may not enter;
-   * where authentication failed, only once that may be answered.
-   */
-  async function letIn(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
-    assertAddressed(request, access);
-    allowOrigin(request, reply, access.allowedOrigins().length > 0);
-    if (isPreflight(request)) {
-      void answerPreflight(request, reply);
-      return false;
-    }
-    const asked = accessOf(request);
-    if (asked === 'public') return true;
-    try {
-      request.bearer = identify(request.headers.authorization, access);
-    } catch (error) {
-      await failed(request, reply);
-      throw error;
-    }
-    assertScope(request.bearer, request.method, asked);
-    return true;
-  }
-
-  async function failed(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const source = request.socket.remoteAddress ?? 'unknown';
-    const { hangUp } = await failures.note({ source, log: request.log, gone: request.over });
-    if (hangUp) reply.header('connection', 'close');
-  }
-}
-
-/** JSON bodies, of which an empty one counts as `{}`. */
-function readJsonBodies(app: FastifyInstance): void {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser(
-    /^application\/json(?:;|$)/i,
-    { parseAs: 'string' },
-    (_request, body, done) => {
-      try {
-        done(null, body === '' ? {} : readJson(body as string));
-      } catch (error) {
-        done(error as Error);
-      }
-    },
-  );
-}
-
-/** Throws `unsupported_media_type` for a body that is compressed. */
-function assertNotEncoded({ headers }: FastifyRequest): void {
-  const encoding = headers['content-encoding'];
-  if (encoding === undefined || encoding.toLowerCase() === 'identity') return;
-  throw new AppError(
-    'unsupported_media_type',
-    'the body has to be sent as it is, without Content-Encoding',
-  );
-}
-
-/** Throws `not_found`, or `method_not_allowed` for a path that has other methods. */
-function refuseUnknown(request: FastifyRequest, reply: FastifyReply): never {
-  const path = pathOf(request);
-  const methods = methodsOf(path);
-  if (methods.length === 0) {
-    throw new AppError('not_found', `no route ${request.method} ${path}; see /openapi.yaml`);
-  }
-  reply.header('allow', methods.join(', '));
-  throw new AppError(
-    'method_not_allowed',
-    `${request.method} is not a method of ${path}; it has ${methods.join(', ')}`,
-  );
-}
-
-function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { status, body, isBug } = errorReply(error, request.routeOptions.config.statuses);
-  // Nobody reads what is still to come of it.
-  if (isOnItsWay(request.raw)) reply.header('connection', 'close');
-  if (isBug) request.log.error({ err: error }, 'a request failed on a bug');
-  else if (status >= 500) request.log.error({ err: error }, 'a request failed');
-  return reply
-    .code(status)
-    .header('content-type', 'application/json; charset=utf-8')
-    .send(JSON.stringify(body));
-}
-
-/** Whether a body is announced that was not read to its end. */
-function isOnItsWay({ complete, headers }: IncomingMessage): boolean {
-  const announced = headers['content-length'] ?? (headers['transfer-encoding'] ? '1' : '0');
-  return !complete && announced !== '0';
-}
-
-/** Status and message of what Node gives up on; all else is no HTTP. */
-const garbage: Record<string, [status: string, message: string]> = {
-  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the headers are too large'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request did not arrive in time'],
-};
-
-/** What is no HTTP: there is no request to answer, only a socket. */
-function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const [status, message] = garbage[error.code ?? ''] ?? [
-    '400 Bad Request',
-    'this is no HTTP request',
-  ];
-  const body = JSON.stringify({ error: message, code: 'invalid' });
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
-}
-
-/** By the route that was found, not by how its path was spelled; what was not found is open outside /v1 only. */
-function accessOf(request: FastifyRequest): Endpoint['access'] {
-  const { url, config } = request.routeOptions;
-  if (url !== undefined) return config.access ?? 'token';
-  return accessOfPath(request.url);
-}
-
-function givenRequestId(header: string | string[] | undefined): string | null {
-  return typeof header === 'string' && /^[\w.-]{1,64}$/.test(header) ? header : null;
-}
-
-function pathOf(request: FastifyRequest): string {
-  return request.url.split('?')[0] ?? request.url;
 }
