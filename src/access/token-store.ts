@@ -3,6 +3,7 @@ import { AppError } from '../errors.ts';
 import type { Database } from '../store/database.ts';
 import { type RecordPage, RecordTable } from '../store/records.ts';
 import type { Statement } from '../store/statement.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 
 /** A token as it is kept. */
 export type StoredToken = Token & { secret_sha256: string };
@@ -19,28 +20,28 @@ export class TokenStore {
     this.#delete = db.prepare('DELETE FROM tokens WHERE id = ?');
   }
 
-  all(): StoredToken[] {
-    return this.#tokens.where('true').map(whole);
+  all(rx: Reader): StoredToken[] {
+    return this.#tokens.where(rx, 'true').map(whole);
   }
 
-  page(limit: number, cursor?: string): RecordPage<StoredToken> {
-    const { records, nextCursor } = this.#tokens.page({}, limit, cursor);
+  page(rx: Reader, limit: number, cursor?: string): RecordPage<StoredToken> {
+    const { records, nextCursor } = this.#tokens.page(rx, {}, limit, cursor);
     return { records: records.map(whole), nextCursor };
   }
 
-  count(): number {
-    return this.#count.get()?.[0] ?? 0;
+  count(rx: Reader): number {
+    return this.#count.get(rx)?.[0] ?? 0;
   }
 
-  insert(token: StoredToken): void {
-    this.#tokens.insert(token);
+  insert(tx: Writer, token: StoredToken): void {
+    this.#tokens.insert(tx, token);
   }
 
   /** Deletes a token and answers what it was. Throws `not_found`. */
-  delete(id: string): StoredToken {
-    const token = this.#tokens.get(id);
+  delete(tx: Writer, id: string): StoredToken {
+    const token = this.#tokens.get(tx, id);
     if (!token) throw new AppError('not_found', `no token "${id}"`);
-    this.#delete.run(id);
+    this.#delete.run(tx, id);
     return whole(token);
   }
 }

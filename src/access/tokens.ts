@@ -15,6 +15,7 @@ import type { Logger } from '../lib/log.ts';
 import type { Database } from '../store/database.ts';
 import type { RecordPage } from '../store/records.ts';
 import { type StoredToken, TokenStore } from './token-store.ts';
+import type { Writer } from '../store/transaction.ts';
 
 /** All of them are in memory. */
 const MAX_TOKENS = 1000;
@@ -63,7 +64,7 @@ export class TokenService implements Disposable {
     this.#given = given;
     this.#store = new TokenStore(given.db);
     this.#api = { digest: sha256(given.apiToken()), end: new AbortController() };
-    for (const token of this.#given.db.peek(() => this.#store.all())) this.#add(token);
+    for (const token of this.#given.db.peek((rx) => this.#store.all(rx))) this.#add(token);
     this.#endExpired();
   }
 
@@ -96,9 +97,9 @@ export class TokenService implements Disposable {
     const created_at = this.#given.clock.now();
     const expires_at = expires_in_ms ? created_at + expires_in_ms : null;
     const token = { id: this.#given.ids.next('tok'), name, scope, created_at, expires_at };
-    await this.#given.db.transact(() => {
-      this.#makeRoom();
-      this.#store.insert({ ...token, secret_sha256 });
+    await this.#given.db.transact((tx) => {
+      this.#makeRoom(tx);
+      this.#store.insert(tx, { ...token, secret_sha256 });
     });
     this.#add({ ...token, secret_sha256 });
     this.#endExpired();
@@ -107,15 +108,15 @@ export class TokenService implements Disposable {
   }
 
   list({ limit, cursor }: QueryOf<typeof listTokens>): Promise<RecordPage<Token>> {
-    return this.#given.db.read(() => {
-      const { records, nextCursor } = this.#store.page(limit, cursor);
+    return this.#given.db.read((rx) => {
+      const { records, nextCursor } = this.#store.page(rx, limit, cursor);
       return { records: records.map(withoutDigest), nextCursor };
     });
   }
 
   /** Revokes a token: from the answer on it opens nothing, and its streams end. Throws `not_found`. */
   async delete(id: string): Promise<Token> {
-    const stored = await this.#given.db.transact(() => this.#store.delete(id));
+    const stored = await this.#given.db.transact((tx) => this.#store.delete(tx, id));
     this.#end(stored.secret_sha256);
     const { name, scope } = stored;
     this.#given.logger.info({ token_id: id, name, scope }, 'a token was revoked');
@@ -127,11 +128,11 @@ export class TokenService implements Disposable {
   }
 
   /** Tokens that have expired are listed until their place is needed. */
-  #makeRoom(): void {
-    if (this.#store.count() < MAX_TOKENS) return;
+  #makeRoom(tx: Writer): void {
+    if (this.#store.count(tx) < MAX_TOKENS) return;
     const now = this.#given.clock.now();
-    const expired = this.#store.all().filter(({ expires_at }) => (expires_at ?? now + 1) <= now);
-    for (const { id } of expired) this.#store.delete(id);
+    const expired = this.#store.all(tx).filter(({ expires_at }) => (expires_at ?? now + 1) <= now);
+    for (const { id } of expired) this.#store.delete(tx, id);
     if (expired.length > 0) return;
     throw new AppError(
       'conflict',

@@ -2,6 +2,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
+import type { Writer } from '../store/transaction.ts';
 import { bootId, type Identity, isAlive, killCarriers, membersOf, signal } from './identity.ts';
 import { MARKER_VARIABLE } from './marker.ts';
 
@@ -48,9 +49,10 @@ export class Ledger {
     const insert = this.#db.prepare<[number]>(
       'INSERT INTO runs (marker, boot_id, durability, started_at) VALUES (?, ?, ?, ?) RETURNING n',
     );
-    return this.#db.transact(() => {
-      const previous = last.get();
-      this.#run = insert.get(this.#marker, this.#bootId, durability, this.#clock.now())?.[0] ?? 0;
+    return this.#db.transact((tx) => {
+      const previous = last.get(tx);
+      this.#run =
+        insert.get(tx, this.#marker, this.#bootId, durability, this.#clock.now())?.[0] ?? 0;
       if (!previous) return { stop: 'none', sameBoot: true, durability };
       const [, , boot, usedDurability, endedAt] = previous;
       return {
@@ -65,14 +67,15 @@ export class Ledger {
   async end(): Promise<void> {
     const end = this.#db.prepare('UPDATE runs SET ended_at = ?, swept_at = ? WHERE n = ?');
     const now = this.#clock.now();
-    await this.#db.transact(() => end.run(now, now, this.#run));
+    await this.#db.transact((tx) => end.run(tx, now, now, this.#run));
   }
 
   /** `more` runs in the same transaction. */
-  add(child: Identity, what: string, more?: (pid: number) => void): Promise<void> {
-    return this.#db.transact(() => {
-      more?.(child.pid);
+  add(child: Identity, what: string, more?: (tx: Writer, pid: number) => void): Promise<void> {
+    return this.#db.transact((tx) => {
+      more?.(tx, child.pid);
       this.#insert.run(
+        tx,
         child.pid,
         child.startedTicks,
         this.#bootId,
@@ -84,8 +87,8 @@ export class Ledger {
   }
 
   remove(child: Identity): Promise<void> {
-    return this.#db.transact(() => {
-      this.#delete.run(child.pid, child.startedTicks);
+    return this.#db.transact((tx) => {
+      this.#delete.run(tx, child.pid, child.startedTicks);
     });
   }
 
@@ -95,14 +98,16 @@ export class Ledger {
    * the signal; a child that has changed its user does not, is named in the log, and is forgotten.
    */
   async sweep(log: Logger): Promise<number[]> {
-    const listed = this.#db
-      .prepare<[number, number, string]>('SELECT pid, started_ticks, boot_id FROM children')
-      .all();
-    const runs = this.#db
-      .prepare<[number, string]>(
-        'SELECT n, marker FROM runs WHERE swept_at IS NULL AND n < ? AND boot_id = ?',
-      )
-      .all(this.#run, this.#bootId);
+    const children = this.#db.prepare<[number, number, string]>(
+      'SELECT pid, started_ticks, boot_id FROM children',
+    );
+    const unswept = this.#db.prepare<[number, string]>(
+      'SELECT n, marker FROM runs WHERE swept_at IS NULL AND n < ? AND boot_id = ?',
+    );
+    const { listed, runs } = this.#db.peek((rx) => ({
+      listed: children.all(rx),
+      runs: unswept.all(rx, this.#run, this.#bootId),
+    }));
     const killed = new Set<number>();
     const left: number[] = [];
     for (const [pid, startedTicks, boot] of listed) {
@@ -121,9 +126,9 @@ export class Ledger {
       log.warn({ pids: left }, 'an earlier run left processes of another user: end them yourself');
     const clear = this.#db.prepare('DELETE FROM children');
     const swept = this.#db.prepare('UPDATE runs SET swept_at = ? WHERE swept_at IS NULL AND n < ?');
-    await this.#db.transact(() => {
-      clear.run();
-      swept.run(this.#clock.now(), this.#run);
+    await this.#db.transact((tx) => {
+      clear.run(tx);
+      swept.run(tx, this.#clock.now(), this.#run);
     });
     return [...killed];
   }

@@ -1,8 +1,10 @@
 import { execa } from 'execa';
+import type { ChildProcess } from 'node:child_process';
 import { type Readable, Writable } from 'node:stream';
 import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Writer } from '../store/transaction.ts';
 import { groupRuns, type Identity, identify, isAlive, membersOf, signal } from './identity.ts';
 import type { Keeper } from './keeper.ts';
 import type { Ledger } from './ledger.ts';
@@ -38,6 +40,30 @@ export interface Child {
   end(graceMs: number): Promise<readonly number[]>;
 }
 
+/** What {@link Supervisor.start} starts. */
+export interface ChildCommand {
+  command: string;
+  args: readonly string[];
+  cwd: string;
+  /** The whole environment; the marker is added. */
+  env: Record<string, string>;
+  /** For the ledger and the log. */
+  what: string;
+  /** `none`: it reads the end of the file at once. */
+  stdin?: 'pipe' | 'none';
+  /** Runs in the transaction that registers it, before its command does. */
+  onRegister?: (tx: Writer, pid: number) => void;
+}
+
+/** A group that was started, with its leader behind the gate at first. */
+interface Group {
+  readonly process: ChildProcess;
+  readonly leader: Identity;
+  readonly exit: PromiseWithResolvers<ChildExit>;
+  /** The end that was asked for with a grace, once it was. */
+  ending: Promise<readonly number[]> | undefined;
+}
+
 interface SupervisorDependencies {
   keeper: Keeper;
   ledger: Ledger;
@@ -70,103 +96,61 @@ export class Supervisor {
    * Starts a command in a group of its own. It runs only once it is on the keeper's list and on disk.
    * Rejects where it cannot be started; a command that does not exist exits with 127.
    */
-  async start(given: {
-    command: string;
-    args: readonly string[];
-    cwd: string;
-    /** The whole environment; the marker is added. */
-    env: Record<string, string>;
-    /** For the ledger and the log. */
-    what: string;
-    /** `none`: it reads the end of the file at once. */
-    stdin?: 'pipe' | 'none';
-    /** Runs in the transaction that registers it, before its command does. */
-    onRegister?: (pid: number) => void;
-  }): Promise<Child> {
-    const stdin = given.stdin === 'none' ? 'ignore' : 'pipe';
-    const subprocess = execa('/bin/sh', ['-c', GATE, 'cadre', given.command, ...given.args], {
-      cwd: given.cwd,
-      env: { ...given.env, [MARKER_VARIABLE]: this.#given.marker },
-      extendEnv: false,
-      detached: true,
-      cleanup: false,
-      buffer: false,
-      reject: false,
-      stdio: [stdin, 'pipe', 'pipe', 'pipe'],
-    });
-    // Not the promise of execa, which also waits for whoever holds the pipes open.
-    subprocess.catch(() => undefined);
-    const process = subprocess.nodeChildProcess;
-    const { promise: exited, resolve, reject } = Promise.withResolvers<ChildExit>();
-    process.once('exit', (code, name) => resolve({ code, signal: name }));
-    process.once('error', reject);
-    exited.catch(() => undefined);
-    const leader = process.pid === undefined ? undefined : identify(process.pid);
-    if (!leader)
-      // Where the system refuses before there is a process, no event tells of it.
-      throw new Error(`cannot start ${given.what}`, {
-        cause: await Promise.race([
-          exited.catch((e: unknown) => e),
-          subprocess.then(({ cause }) => cause),
-        ]),
-      });
-    /** Stops waiting for a leader that nobody but another user can end. */
-    const letGo = () => {
-      if (!isAlive(leader) || signal(leader.pid, 0) !== 'refused') return;
-      for (const stream of process.stdio) stream?.destroy();
-      process.unref();
-      resolve({ code: null, signal: null });
-    };
+  async start(command: ChildCommand): Promise<Child> {
+    const group = await startGated(command, this.#given.marker);
     this.#given.failpoint('child.gated');
+    await this.#register(group.leader, command);
+    this.#given.failpoint('child.registered');
+    const child = this.#childOf(group);
+    openGate(group, child);
+    this.#live.add(child);
+    this.#given.log.debug({ pid: child.pid, what: command.what }, 'started');
+    void this.#release(group, child, command.what);
+    return child;
+  }
+
+  async #register(leader: Identity, { what, onRegister }: ChildCommand): Promise<void> {
     this.#given.keeper.add(leader);
     try {
-      await this.#given.ledger.add(leader, given.what, given.onRegister);
+      await this.#given.ledger.add(leader, what, onRegister);
     } catch (error) {
       signal(-leader.pid, 'SIGKILL');
       this.#given.keeper.remove(leader.pid);
       throw error;
     }
-    this.#given.failpoint('child.registered');
-    const endGroup = async (graceMs: number) => {
-      const left = await this.#endGroup(leader, graceMs);
-      letGo();
-      return left;
-    };
-    let ending: Promise<readonly number[]> | undefined;
-    const child: Child = {
+  }
+
+  #childOf(group: Group): Child {
+    const { process, leader, exit } = group;
+    return {
       pid: leader.pid,
       stdin: process.stdin ?? new Writable().end(),
       stdout: process.stdout as Readable,
       stderr: process.stderr as Readable,
-      exited,
-      end(graceMs) {
-        const ended = endGroup(graceMs);
-        if (graceMs > 0) ending = ended;
+      exited: exit.promise,
+      end: (graceMs) => {
+        const ended = this.#end(group, graceMs);
+        if (graceMs > 0) group.ending = ended;
         return ended;
       },
     };
-    // A child that is gone early shows by its exit; writing to it is no reason to fall.
-    const gate = process.stdio[3] as Writable;
-    for (const stream of [child.stdin, gate]) stream.on('error', () => undefined);
-    gate.end('go\n');
-    this.#live.add(child);
-    this.#given.log.debug({ pid: child.pid, what: given.what }, 'started');
-    void exited
-      .catch(() => undefined)
-      .then(async () => {
-        // What the leader left behind in its group goes with it, or has the grace that the group was given.
-        const left = await (ending ?? endGroup(0));
-        this.#outOfReach += left.length;
-        if (left.length > 0)
-          this.#given.log.warn(
-            { pid: child.pid, what: given.what, left },
-            'processes of another user are left in the group of a child: they take no signal of ours',
-          );
-        this.#live.delete(child);
-        this.#given.keeper.remove(leader.pid);
-        await this.#given.ledger.remove(leader).catch(() => undefined);
-      });
-    return child;
+  }
+
+  /** Once the leader has exited: ends the rest of its group, and takes it off the lists. */
+  async #release(group: Group, child: Child, what: string): Promise<void> {
+    const { leader } = group;
+    await child.exited.catch(() => undefined);
+    // What the leader left behind in its group goes with it, or has the grace that the group was given.
+    const left = await (group.ending ?? this.#end(group, 0));
+    this.#outOfReach += left.length;
+    if (left.length > 0)
+      this.#given.log.warn(
+        { pid: child.pid, what, left },
+        'processes of another user are left in the group of a child: they take no signal of ours',
+      );
+    this.#live.delete(child);
+    this.#given.keeper.remove(leader.pid);
+    await this.#given.ledger.remove(leader).catch(() => undefined);
   }
 
   /** Ends every child; resolves when none is left. */
@@ -174,7 +158,13 @@ export class Supervisor {
     await Promise.all([...this.#live].map((child) => child.end(graceMs)));
   }
 
-  async #endGroup({ pid }: Identity, graceMs: number): Promise<readonly number[]> {
+  async #end(group: Group, graceMs: number): Promise<readonly number[]> {
+    const left = await this.#endMembers(group.leader, graceMs);
+    letGo(group);
+    return left;
+  }
+
+  async #endMembers({ pid }: Identity, graceMs: number): Promise<readonly number[]> {
     if (graceMs > 0 && signal(-pid, 'SIGTERM') !== 'gone')
       await this.#while(() => groupRuns(pid), graceMs);
     while (reachable(pid).length > 0) {
@@ -190,6 +180,52 @@ export class Supervisor {
     for (let pause = 2; isSo() && this.#given.clock.monotonic() < deadline; pause *= 2)
       await this.#given.clock.sleep(Math.min(pause, 50));
   }
+}
+
+/** Starts the shell that waits at the gate. Throws where the system starts no process. */
+async function startGated(command: ChildCommand, marker: string): Promise<Group> {
+  const stdin = command.stdin === 'none' ? 'ignore' : 'pipe';
+  const subprocess = execa('/bin/sh', ['-c', GATE, 'cadre', command.command, ...command.args], {
+    cwd: command.cwd,
+    env: { ...command.env, [MARKER_VARIABLE]: marker },
+    extendEnv: false,
+    detached: true,
+    cleanup: false,
+    buffer: false,
+    reject: false,
+    stdio: [stdin, 'pipe', 'pipe', 'pipe'],
+  });
+  // Not the promise of execa, which also waits for whoever holds the pipes open.
+  subprocess.catch(() => undefined);
+  const process = subprocess.nodeChildProcess;
+  const exit = Promise.withResolvers<ChildExit>();
+  process.once('exit', (code, name) => exit.resolve({ code, signal: name }));
+  process.once('error', exit.reject);
+  exit.promise.catch(() => undefined);
+  const leader = process.pid === undefined ? undefined : identify(process.pid);
+  if (leader) return { process, leader, exit, ending: undefined };
+  // Where the system refuses before there is a process, no event tells of it.
+  const cause = await Promise.race([
+    exit.promise.catch((e: unknown) => e),
+    subprocess.then((result) => result.cause),
+  ]);
+  throw new Error(`cannot start ${command.what}`, { cause });
+}
+
+/** Lets the command run. */
+function openGate({ process }: Group, child: Child): void {
+  const gate = process.stdio[3] as Writable;
+  // A child that is gone early shows by its exit; writing to it is no reason to fall.
+  for (const stream of [child.stdin, gate]) stream.on('error', () => undefined);
+  gate.end('go\n');
+}
+
+/** Stops waiting for a leader that nobody but another user can end. */
+function letGo({ process, leader, exit }: Group): void {
+  if (!isAlive(leader) || signal(leader.pid, 0) !== 'refused') return;
+  for (const stream of process.stdio) stream?.destroy();
+  process.unref();
+  exit.resolve({ code: null, signal: null });
 }
 
 /** The members of a group that still run and take our signals. */

@@ -27,7 +27,7 @@ export class SessionCounts {
   }
 
   pendingApprovals(): Promise<number> {
-    return this.#db.read(() => this.#pending.get()?.[0] ?? 0);
+    return this.#db.read((rx) => this.#pending.get(rx)?.[0] ?? 0);
   }
 
   /** There may be many that are closed: others are served meanwhile. */
@@ -35,7 +35,7 @@ export class SessionCounts {
     let count = 0;
     for (let after: number | null = 0; after !== null;) {
       const from: number = after;
-      const [found, last] = (await this.#db.read(() => this.#sessions.get(status, from))) ?? [
+      const [found, last] = (await this.#db.read((rx) => this.#sessions.get(rx, status, from))) ?? [
         0,
         null,
       ];

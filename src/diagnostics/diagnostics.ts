@@ -13,7 +13,7 @@ export function readDiagnostics(sources: Sources): Diagnostics {
     providers: providers.diagnostics((id) => agents.count(id)),
     storage: {
       ...usage.figures(),
-      checkpoints: db.stats.checkpoints,
+      checkpoints: db.checkpoints,
       group_size: spreadOf(db.stats.groupSize),
       sync_us: spreadOf(db.stats.syncMicroseconds),
     },

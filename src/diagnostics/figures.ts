@@ -49,7 +49,7 @@ export async function readFigures(sources: Sources): Promise<Figures> {
     streams: feed.stats(),
     syncMicroseconds: db.stats.syncMicroseconds,
     groupSize: db.stats.groupSize,
-    checkpoints: db.stats.checkpoints,
+    checkpoints: db.checkpoints,
     walBytes: db.walBytes,
     databaseBytes: sources.usage.figures().database_bytes,
     loopDelayMicroseconds: sources.eventLoop.delayMicroseconds(),

@@ -71,7 +71,7 @@ export class StorageUsage {
       tables: await this.#tables.measure(),
       blobs_bytes: await bytesIn(path.join(this.#given.directory, 'blobs')),
       logs_bytes: await bytesIn(path.join(this.#given.directory, 'logs')),
-      oldest_seq: await this.#given.db.read(() => this.#oldest.get()?.[0] ?? null),
+      oldest_seq: await this.#given.db.read((rx) => this.#oldest.get(rx)?.[0] ?? null),
       counted_at: this.#given.clock.now(),
     };
   }

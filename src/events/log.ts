@@ -3,7 +3,9 @@ import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import { checksum } from '../store/checksum.ts';
 import type { Database } from '../store/database.ts';
-import type { SqlValue, Statement } from '../store/statement.ts';
+import type { SqlValue } from '../store/raw-statement.ts';
+import type { Statement } from '../store/statement.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 import { type EventDraft, eventRecord, type Scope, scopeColumn, scopeKey } from './event.ts';
 
 /** How long the deltas of a settled item stay, for those who are reading along. */
@@ -83,29 +85,29 @@ export class EventLog {
     this.#trimmed = db.prepare('SELECT seq FROM trimmed WHERE scope = ?');
   }
 
-  /** Appends an event. Only inside a transaction, beside the change of state it tells of. */
-  append(draft: EventDraft): RuntimeEventRecord {
-    const seq = this.#db.nextSeq();
+  /** Appends an event, in the transaction of the change of state that it tells of. */
+  append(tx: Writer, draft: EventDraft): RuntimeEventRecord {
+    const seq = tx.nextSeq();
     const record = eventRecord(draft, { seq, id: this.#ids.next('evt'), now: this.#clock.now() });
     const text = JSON.stringify(record);
     const { session_id, process_id, worktree_id, team_id } = record;
     const values: SqlValue[] = [seq, record.kind, session_id, process_id, worktree_id, team_id];
     values.push(record.created_at, text, checksum(text, seq));
-    if (deltaKinds.has(record.kind)) this.#insertDelta.run(...values, settlesWith(record));
-    else this.#insertEvent.run(...values);
+    if (deltaKinds.has(record.kind)) this.#insertDelta.run(tx, ...values, settlesWith(record));
+    else this.#insertEvent.run(tx, ...values);
     const entry: AppendedEntry = {
       seq,
       kind: record.kind,
       text,
       ids: { session_id, process_id, worktree_id, team_id },
     };
-    this.#db.announce(entry);
+    tx.announce(entry);
     return record;
   }
 
-  /** Marks an item as closed: its deltas may leave the log. Only inside the transaction that closes it. */
-  settleItem(itemId: string): void {
-    this.#settle.run(itemId, this.#clock.now());
+  /** Marks an item as closed, in the transaction that closes it: its deltas may leave the log. */
+  settleItem(tx: Writer, itemId: string): void {
+    this.#settle.run(tx, itemId, this.#clock.now());
   }
 
   /** The entries of a scope within the bounds, oldest first. Ends early at `maxBytes`, never before one entry. */
@@ -118,8 +120,8 @@ export class EventLog {
     let bytes = 0;
     let isFull = false;
     const query = this.#pageQuery(scopeColumn(scope), kinds.length);
-    this.#db.peek(() =>
-      query.scan([...range, ...range, bounds.limit], (row) => {
+    this.#db.peek((rx) =>
+      query.scan(rx, [...range, ...range, bounds.limit], (row) => {
         bytes += Buffer.byteLength(row[2]);
         isFull = bytes > bounds.maxBytes && entries.length > 0;
         if (!isFull) entries.push(this.#entryOf(row));
@@ -132,24 +134,24 @@ export class EventLog {
 
   /** The highest seq that retention took from a scope; 0: none. */
   trimmedSeq(scope: Scope): number {
-    return this.#db.peek(() => this.#trimmed.get(scopeKey(scope))?.[0] ?? 0);
+    return this.#db.peek((rx) => this.#trimmed.get(rx, scopeKey(scope))?.[0] ?? 0);
   }
 
   /** The deltas of one item that are still in the log, oldest first. */
-  deltasOf(itemId: string): RuntimeEventRecord[] {
+  deltasOf(rx: Reader, itemId: string): RuntimeEventRecord[] {
     return this.#itemDeltas
-      .all(itemId)
+      .all(rx, itemId)
       .map((row) => JSON.parse(this.#entryOf(row).text) as RuntimeEventRecord);
   }
 
   /** Removes deltas of items that have been settled for a while, a few at a time; answers whether there may be more. */
   compact(): Promise<boolean> {
     const before = this.#clock.now() - SETTLED_KEEP_MS;
-    return this.#db.transact(() => {
-      const due = this.#dueItems.all(before, COMPACT_ITEMS);
+    return this.#db.transact((tx) => {
+      const due = this.#dueItems.all(tx, before, COMPACT_ITEMS);
       for (const [n, itemId] of due) {
-        this.#deleteDeltas.run(itemId);
-        this.#deleteSettled.run(n);
+        this.#deleteDeltas.run(tx, itemId);
+        this.#deleteSettled.run(tx, n);
       }
       return due.length === COMPACT_ITEMS;
     });

@@ -86,7 +86,7 @@ export class ToolGateway {
 
   /** A session that may call tools. Throws `invalid` for one that is closed or has failed, `not_found` for none. */
   async #live(id: string): Promise<Session> {
-    const session = await this.#given.db.read(() => this.#given.sessionStore.session(id));
+    const session = await this.#given.db.read((rx) => this.#given.sessionStore.session(rx, id));
     if (session.status !== 'closed' && session.status !== 'failed') return session;
     throw new AppError('invalid', `session ${id} is ${session.status}: it calls no tools`);
   }

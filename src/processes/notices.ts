@@ -3,12 +3,13 @@ import { frame, withoutFrames } from '../lib/frame.ts';
 import type { Inbox, InboxOwner } from '../sessions/inbox.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { ProcessStore } from './store.ts';
+import type { Writer } from '../store/transaction.ts';
 
-/** The end of what a process printed that its owner is told, of each stream. */
+/** How much of the end of each stream a notice quotes. */
 export const NOTICE_TAIL = { lines: 40, bytes: 4096 };
 
 const OWNER = 'process';
-/** Between what is urgent and what is not. */
+/** The rank of notices in the inbox, between urgent and ordinary messages. */
 const RANK = 1;
 
 interface ExitNoticesDependencies {
@@ -29,46 +30,46 @@ export class ExitNotices {
     given.inbox.register(OWNER, this.#answers());
   }
 
-  /** Keeps what the owner of a process wants to know until its turn comes. Inside the transaction of its end. */
-  keep(process: Process, tails: { stdout: string; stderr: string }): void {
+  /** Puts the notice of a process that ends in this transaction into its owner's inbox. */
+  keep(tx: Writer, process: Process, tails: { stdout: string; stderr: string }): void {
     const { session_id, process_id: ref, notice } = process;
     if (session_id === null || notice !== 'pending') return;
-    if (this.#given.sessionStore.session(session_id).status === 'closed')
-      return this.#settle(ref, 'dropped');
+    if (this.#given.sessionStore.session(tx, session_id).status === 'closed')
+      return this.#settle(tx, ref, 'dropped');
     const text = noticeText(process, tails);
-    this.#given.inbox.put({ session_id, owner: OWNER, ref, rank: RANK, text });
-    this.#given.inbox.look(session_id);
+    this.#given.inbox.put(tx, { session_id, owner: OWNER, ref, rank: RANK, text });
+    this.#given.inbox.look(tx, session_id);
   }
 
   #answers(): InboxOwner {
     return {
-      words: ({ text }) => ({
+      words: (_tx, { text }) => ({
         source: 'process_exit',
         input: [{ type: 'text', text: text ?? '' }],
       }),
       injecting: () => undefined,
-      injected: (ref) => this.#settle(ref, 'delivered'),
+      injected: (tx, ref) => this.#settle(tx, ref, 'delivered'),
       deferred: () => true,
       over: () => undefined,
-      unreachable: (ref, { status }) => {
-        // One that has failed may be resumed.
-        if (status === 'closed') this.#settle(ref, 'dropped');
+      unreachable: (tx, ref, { status }) => {
+        // A session that has failed may be resumed.
+        if (status === 'closed') this.#settle(tx, ref, 'dropped');
         return status !== 'closed';
       },
     };
   }
 
-  #settle(processId: string, notice: 'delivered' | 'dropped'): void {
-    const process = this.#given.store.processes.get(processId);
-    if (process) this.#given.store.processes.update({ ...process, notice });
+  #settle(tx: Writer, processId: string, notice: 'delivered' | 'dropped'): void {
+    const process = this.#given.store.processes.get(tx, processId);
+    if (process) this.#given.store.processes.update(tx, { ...process, notice });
   }
 }
 
-/** What the owner is told of the end of a process. */
+/** The text of a notice. */
 function noticeText(process: Process, tails: { stdout: string; stderr: string }): string {
   const { process_id, command, status, exit_code, signal, started_at, ended_at } = process;
   const ran = ((ended_at ?? 0) - (started_at ?? ended_at ?? 0)) / 1000;
-  const how = [
+  const facts = [
     status,
     exit_code === null ? null : `exit code ${exit_code}`,
     signal === null ? null : `signal ${signal}`,
@@ -79,9 +80,8 @@ function noticeText(process: Process, tails: { stdout: string; stderr: string })
     .map(([stream, text]) =>
       frame('process_output', { stream, untrusted: 'true' }, withoutFrames(text.trimEnd())),
     );
-  const told = how.filter((one) => one !== null).join(', ');
   const lines = [
-    `Process ${process_id} has ended: ${told}.`,
+    `Process ${process_id} has ended: ${facts.filter((one) => one !== null).join(', ')}.`,
     withoutFrames(command.slice(0, 1000)),
     ...(parts.length > 0 ? [UNTRUSTED, ...parts] : []),
   ];

@@ -4,21 +4,24 @@ import type { Clock } from '../lib/clock.ts';
 import { incompleteBytes } from '../lib/utf8.ts';
 import { LogFile } from './log-file.ts';
 
-/** Output is told of so late that much of it is told at once. */
+/** Output is collected for so long before an event is appended for it: many small writes become one event. */
 const JOIN_MS = 100;
-/** An event has the beginning of what it tells of. */
+/** An event carries at most the first so many bytes of the output that it announces. */
 const EVENT_TEXT_BYTES = 4096;
-/** After so much text of one process, events say where its output is, and seldom. */
+/** Once events of one process have carried so much text, they carry none, and come at most every `SELDOM_MS`. */
 const TEXT_BUDGET_BYTES = 256 * 1024;
 const SELDOM_MS = 500;
-/** Somebody else may hold the pipe: it is over when so many looks, this far apart, have found nothing. */
+/**
+ * Another process may keep the pipe open after the end of ours: reading stops once so many looks, `LOOK_MS` apart, have
+ * found no new output.
+ */
 const QUIET_LOOKS = 3;
 const LOOK_MS = 10;
 
 export type StreamName = 'stdout' | 'stderr';
 
-/** What a `process.output` event says. */
-export interface OutputNews {
+/** The payload of a `process.output` event. */
+export interface OutputPayload {
   stream: StreamName;
   offset: number;
   bytes: number;
@@ -27,7 +30,7 @@ export interface OutputNews {
 
 /** What a process prints: all of it into its files, some of it into events. */
 export class ProcessOutput {
-  readonly #tell: (news: OutputNews) => void;
+  readonly #announce: (news: OutputPayload) => void;
   readonly #streams: Record<StreamName, StreamOutput>;
   readonly #budget = { text: TEXT_BUDGET_BYTES };
 
@@ -35,22 +38,22 @@ export class ProcessOutput {
     pathOf: (stream: StreamName) => string;
     capBytes: number;
     clock: Clock;
-    /** Tells of output in an event. */
-    tell: (news: OutputNews) => void;
-    /** Told of every chunk, once it is in the file. */
+    /** Appends an event about output. */
+    announce: (news: OutputPayload) => void;
+    /** Called with every chunk, once it is in the file. */
     onChunk: (stream: StreamName, chunk: Buffer) => void;
-    /** Told where the disk takes no more: what comes then is dropped. */
+    /** Called where the disk takes no more: later output is dropped. */
     onError: (error: unknown) => void;
   }) {
     const { clock, capBytes } = given;
-    this.#tell = given.tell;
+    this.#announce = given.announce;
     const streamOf = (name: StreamName) =>
       new StreamOutput({
         file: new LogFile(given.pathOf(name), capBytes),
         capBytes,
         clock,
         budget: this.#budget,
-        tell: (news) => this.#tell({ stream: name, ...news }),
+        announce: (news) => this.#announce({ stream: name, ...news }),
         onChunk: (chunk) => given.onChunk(name, chunk),
         onError: given.onError,
       });
@@ -67,7 +70,7 @@ export class ProcessOutput {
     await Promise.all(Object.values(this.#streams).map((stream) => stream.finish()));
   }
 
-  /** Tells of what was not told yet. */
+  /** Appends events for the output that is collected. */
   flush(): void {
     for (const stream of Object.values(this.#streams)) stream.flush();
   }
@@ -93,7 +96,7 @@ interface StreamOutputDependencies {
   capBytes: number;
   clock: Clock;
   budget: { text: number };
-  tell: (news: Omit<OutputNews, 'stream'>) => void;
+  announce: (news: Omit<OutputPayload, 'stream'>) => void;
   onChunk: (chunk: Buffer) => void;
   onError: (error: unknown) => void;
 }
@@ -106,10 +109,10 @@ class StreamOutput {
   #isWriting = false;
   /** Bytes that the disk did not take. */
   #lost = 0;
-  /** What is to be told: where it begins, its first bytes, how much it is. */
-  #untold = { offset: 0, head: Buffer.alloc(0), bytes: 0 };
+  /** The output that no event has announced: where it begins, its first bytes, its length in bytes. */
+  #pending = { offset: 0, head: Buffer.alloc(0), bytes: 0 };
   #end = Buffer.alloc(0);
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #announcedAt = Number.NEGATIVE_INFINITY;
   #timer: Disposable | undefined;
 
   constructor(given: StreamOutputDependencies) {
@@ -148,26 +151,27 @@ class StreamOutput {
   flush(): void {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
-    const { offset, head, bytes } = this.#untold;
+    const { offset, head, bytes } = this.#pending;
     if (bytes === 0) return;
-    // Half a character waits for its other half; at the very end it is told as it is.
+    // Half a character waits for its other half; at the very end it is announced as it is.
     const isOver = this.#source === undefined || this.#source.destroyed;
     const incomplete = isOver ? 0 : Math.min(incompleteBytes(this.#end), bytes);
     if (incomplete === bytes) return;
-    const told = bytes - incomplete;
-    const room = Math.min(EVENT_TEXT_BYTES, this.#given.budget.text, told);
+    const announced = bytes - incomplete;
+    const room = Math.min(EVENT_TEXT_BYTES, this.#given.budget.text, announced);
     let text = head.subarray(0, room);
-    if (room < told || incomplete > 0) text = text.subarray(0, text.length - incompleteBytes(text));
-    // What is left of it but is no whole character is spent too.
+    if (room < announced || incomplete > 0)
+      text = text.subarray(0, text.length - incompleteBytes(text));
+    // A rest of the budget that is no whole character is spent too.
     this.#given.budget.text =
       room === this.#given.budget.text ? 0 : this.#given.budget.text - text.length;
-    this.#untold = {
-      offset: offset + told,
+    this.#pending = {
+      offset: offset + announced,
       head: this.#end.subarray(this.#end.length - incomplete),
       bytes: incomplete,
     };
-    this.#toldAt = this.#given.clock.monotonic();
-    this.#given.tell({ offset, bytes: told, text: text.toString('utf8') });
+    this.#announcedAt = this.#given.clock.monotonic();
+    this.#given.announce({ offset, bytes: announced, text: text.toString('utf8') });
   }
 
   /** A pause, and a turn of the event loop: the exit may be known before what was printed last could be read. */
@@ -196,9 +200,9 @@ class StreamOutput {
   }
 
   #note(chunk: Buffer): void {
-    const { head, bytes, offset } = this.#untold;
+    const { head, bytes, offset } = this.#pending;
     const room = EVENT_TEXT_BYTES + 4 - head.length;
-    this.#untold = {
+    this.#pending = {
       offset,
       head: room > 0 ? Buffer.concat([head, chunk.subarray(0, room)]) : head,
       bytes: bytes + chunk.length,
@@ -207,7 +211,7 @@ class StreamOutput {
     const pause =
       this.#given.budget.text > 0
         ? JOIN_MS
-        : this.#toldAt + SELDOM_MS - this.#given.clock.monotonic();
+        : this.#announcedAt + SELDOM_MS - this.#given.clock.monotonic();
     this.#timer ??= this.#given.clock.after(Math.max(JOIN_MS, pause), () => this.flush());
   }
 }

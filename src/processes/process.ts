@@ -1,7 +1,7 @@
 import type { Process } from '../api/processes.ts';
 import type { ChildExit } from '../children/supervisor.ts';
 
-/** Why a process is ended before its time; the first of them holds. */
+/** Why a process is ended before it exits by itself; the first cause holds. */
 export interface Cause {
   status: 'timed_out' | 'killed';
   reason: string | null;
@@ -15,7 +15,7 @@ export function startProcess(process: Process, pid: number, now: number): Proces
   return { ...process, status: 'running', pid, started_at: now };
 }
 
-/** What is known of a process when it is over. */
+/** The facts about a process that is over. */
 export interface ProcessEnd {
   exit: ChildExit | null;
   cause: Cause | null;
@@ -42,7 +42,7 @@ export function endProcess(process: Process, end: ProcessEnd, now: number): Proc
   };
 }
 
-/** The process as events carry it once it was told of: without its command, which never changes. */
+/** The process as events after `process.queued` carry it: without its command, which never changes. */
 export function processInEvents({ command: _command, ...rest }: Process): Omit<Process, 'command'> {
   return rest;
 }

@@ -7,10 +7,11 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Database } from '../store/database.ts';
 import { persist } from '../store/persist.ts';
+import type { Writer } from '../store/transaction.ts';
 import { whyNotStarted } from './command.ts';
 import { processEnvironment } from '../children/process-environment.ts';
 import { ProcessOutput, type StreamName } from './output.ts';
-import { type Cause, endProcess, hasEnded, startProcess } from './process.ts';
+import { type Cause, endProcess, hasEnded, type ProcessEnd, startProcess } from './process.ts';
 import { logPath } from './log-file.ts';
 import { type ExitNotices, NOTICE_TAIL } from './notices.ts';
 import { readPrinted } from './reading.ts';
@@ -48,12 +49,12 @@ interface Running {
   readonly process: Process;
   readonly output: ProcessOutput;
   readonly done: PromiseWithResolvers<void>;
-  /** Told of each chunk of output. */
+  /** Called with each chunk of output. */
   readonly listeners: Set<(stream: StreamName, chunk: Buffer) => void>;
   child: Child | undefined;
-  /** Why it is ended before its time; the first holds. */
+  /** Why it is ended before it exits by itself; the first cause holds. */
   cause: Cause | null;
-  /** Once it is being ended: resolves when nothing of it is left that we can reach, with the pids that are left. */
+  /** Set once it is being ended: resolves with the pids of its group that take no signal of ours. */
   ending: Promise<readonly number[]> | undefined;
 }
 
@@ -67,7 +68,7 @@ export class ProcessRunner {
   readonly #all = new Map<string, Running>();
   readonly #stopping = new AbortController();
   readonly ended: Record<string, number> = {};
-  /** Places in the queue that are promised to requests under way. */
+  /** Places in the queue that are reserved for requests under way. */
   readonly #promised: { owner: string | null }[] = [];
   readonly #running = new Set<Running>();
 
@@ -119,9 +120,14 @@ export class ProcessRunner {
     return [...this.#running].filter((one) => ownerOf(one) === owner).length;
   }
 
-  /** Runs a process that is stored as queued, as soon as there is a place for it. */
-  start(process: Process): void {
-    // The next start tells that it never ran.
+  /** Stores a process as queued; once that is on disk, it runs as soon as there is a place for it. */
+  accept(tx: Writer, process: Process): void {
+    this.#given.store.create(tx, process);
+    tx.whenDurable(() => this.#enqueue(process));
+  }
+
+  #enqueue(process: Process): void {
+    // The next start records that it never ran.
     if (this.#stopping.signal.aborted) return;
     const { clock, settings, logger, db, store } = this.#given;
     const { process_id } = process;
@@ -136,11 +142,11 @@ export class ProcessRunner {
         pathOf: (stream) => this.logPath(process_id, stream),
         capBytes: settings().max_output_bytes_per_process,
         clock,
-        tell: (news) =>
+        announce: (news) =>
           void db
-            .transact(() => store.tellOutput(process, news))
+            .transact((tx) => store.appendOutput(tx, process, news))
             .catch((error: unknown) =>
-              logger.warn({ err: error, process_id }, 'output could not be told'),
+              logger.warn({ err: error, process_id }, 'an event about output could not be stored'),
             ),
         onChunk: (stream, chunk) => {
           for (const listener of running.listeners) listener(stream, chunk);
@@ -172,7 +178,7 @@ export class ProcessRunner {
     return { [Symbol.dispose]: () => void listeners?.delete(listener) };
   }
 
-  /** Ends a process with all it started. Call it once the wish is on disk. */
+  /** Ends a process with all it started. Call it once the request to kill it is on disk. */
   kill(processId: string, cause: Cause): void {
     const running = this.#all.get(processId);
     if (!running) return;
@@ -197,7 +203,7 @@ export class ProcessRunner {
     return logPath(this.#given.directory, processId, stream);
   }
 
-  /** Starts those there are places for: where one ended, or a limit was raised. */
+  /** Starts queued processes as long as there are places: call it where one ended, or a limit was raised. */
   admit(): void {
     const { max_concurrent, max_per_session } = this.#given.settings();
     const counts = new Map<string, number>();
@@ -205,7 +211,7 @@ export class ProcessRunner {
     for (let at = 0; at < this.#queue.length && this.#running.size < max_concurrent;) {
       const next = this.#queue[at] as Running;
       const owner = ownerOf(next);
-      // Who has its share waits; those behind it do not wait for it.
+      // An owner with `max_per_session` running processes waits; the queue behind it does not.
       if (owner !== null && (counts.get(owner) ?? 0) >= max_per_session) {
         at++;
         continue;
@@ -232,7 +238,7 @@ export class ProcessRunner {
       using _limit = this.#timeLimit(running, child);
       if (running.cause) this.#end(running, child);
       exit = await child.exited;
-      // Whoever wants to end it from here on comes too late.
+      // A kill from here on comes too late.
       cause = running.cause;
       const left = await (running.ending ?? child.end(0));
       if (left.length > 0) failure = notEnded(left);
@@ -268,7 +274,8 @@ export class ProcessRunner {
       }),
       what: `process ${processId}`,
       stdin: 'none',
-      onRegister: (pid) => store.move(startProcess(process, pid, clock.now()), 'process.started'),
+      onRegister: (tx, pid) =>
+        store.move(tx, startProcess(process, pid, clock.now()), 'process.started'),
     });
   }
 
@@ -281,7 +288,7 @@ export class ProcessRunner {
     });
   }
 
-  /** Ends the group, then what has left it and still says by its environment whose it is. */
+  /** Ends the group, then the processes that have left it and still carry its id in their environment. */
   #end(running: Running, child: Child): void {
     const { process_id } = running.process;
     running.ending ??= child.end(this.#given.settings().kill_grace_ms).then((left) => {
@@ -290,10 +297,7 @@ export class ProcessRunner {
     });
   }
 
-  async #finish(
-    running: Running,
-    how: { exit: ChildExit | null; failure: Process['failure']; cause: Cause | null },
-  ): Promise<void> {
+  async #finish(running: Running, end: Omit<ProcessEnd, 'output'>): Promise<void> {
     const { store, clock, notices } = this.#given;
     const { process_id } = running.process;
     running.output.flush();
@@ -301,16 +305,16 @@ export class ProcessRunner {
       running.process.on_exit === null
         ? null
         : (await readPrinted((stream) => this.logPath(process_id, stream), NOTICE_TAIL)).tails;
-    let status: Process['status'] | undefined;
-    await persist(this.#given, this.#stopping.signal, { process_id }, () => {
-      const now = store.process(process_id);
+    await persist(this.#given, this.#stopping.signal, { process_id }, (tx) => {
+      const now = store.process(tx, process_id);
       if (hasEnded(now)) return;
-      const ended = endProcess(now, { ...how, output: running.output.totals }, clock.now());
-      store.move(ended, `process.${ended.status}` as EventKind);
-      status = ended.status;
-      if (tails) notices.keep(ended, tails);
+      const ended = endProcess(now, { ...end, output: running.output.totals }, clock.now());
+      store.move(tx, ended, `process.${ended.status}` as EventKind);
+      if (tails) notices.keep(tx, ended, tails);
+      tx.whenDurable(() => {
+        this.ended[ended.status] = (this.ended[ended.status] ?? 0) + 1;
+      });
     });
-    if (status) this.ended[status] = (this.ended[status] ?? 0) + 1;
     this.#all.delete(process_id);
     running.done.resolve();
   }
@@ -325,7 +329,7 @@ function count(counts: Map<string, number>, one: Running): void {
   if (owner !== null) counts.set(owner, (counts.get(owner) ?? 0) + 1);
 }
 
-/** What is said of a process that left others running which take no signal of ours. */
+/** The failure of a process that left others running which take no signal of ours. */
 function notEnded(left: readonly number[]): Process['failure'] {
   const those = left.length === 1 ? `process ${left[0]}` : `the processes ${left.join(', ')}`;
   return {

@@ -24,6 +24,7 @@ import { hasEnded } from './process.ts';
 import { hasText, readPiece, readTail } from './reading.ts';
 import type { ProcessRunner, ProcessSettings } from './runner.ts';
 import type { ProcessStore } from './store.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 
 /** A port is tried again this often. */
 const PORT_AGAIN_MS = 50;
@@ -62,8 +63,8 @@ export class ProcessService {
         'on_exit: there is nobody to notify: name the owner as session_id',
       );
     using _place = this.#given.runner.reserve(session_id ?? null);
-    const process = await this.#given.db.transact(() => {
-      const owner = session_id ? this.#owner(session_id) : null;
+    return await this.#given.db.transact((tx) => {
+      const owner = session_id ? this.#owner(tx, session_id) : null;
       const cwd = workingDirectory(path.resolve(owner?.cwd ?? '.', body.cwd ?? '.'));
       if (!settings.allow_shell) assertProgram(command, cwd, globalThis.process.env.PATH);
       const queued: Process = {
@@ -89,16 +90,16 @@ export class ProcessService {
         ended_at: null,
         trimmed: false,
       };
-      this.#given.store.create(queued);
-      keep({ process: queued });
+      this.#given.runner.accept(tx, queued);
+      keep(tx, { process: queued });
       return queued;
     });
-    this.#given.runner.start(process);
-    return process;
   }
 
   get(id: string, owner?: string): Promise<Process> {
-    return this.#given.db.read(() => this.#given.runner.now(this.#given.store.process(id, owner)));
+    return this.#given.db.read((rx) =>
+      this.#given.runner.now(this.#given.store.process(rx, id, owner)),
+    );
   }
 
   async list({
@@ -107,36 +108,34 @@ export class ProcessService {
     limit,
     cursor,
   }: QueryOf<typeof listProcesses>): Promise<RecordPage<Process>> {
-    return this.#given.db.read(() => {
-      if (session_id !== undefined) this.#given.sessionStore.session(session_id);
-      const page = this.#given.store.processes.page({ session_id, status }, limit, cursor);
+    return this.#given.db.read((rx) => {
+      if (session_id !== undefined) this.#given.sessionStore.session(rx, session_id);
+      const page = this.#given.store.processes.page(rx, { session_id, status }, limit, cursor);
       return { ...page, records: page.records.map((process) => this.#given.runner.now(process)) };
     });
   }
 
-  /** Ends a process. Answers once the wish is on disk; one that has ended is given as it is. */
-  async kill(
+  /** Ends a process. Answers once the request is on disk; a process that has ended is answered as it is. */
+  kill(
     id: string,
     owner: string | undefined,
     reason: string | null,
     keep: Keep = keepNothing,
   ): Promise<Process> {
-    const process = await this.#given.db.transact(() => {
-      const found = this.#given.store.process(id, owner);
-      if (!hasEnded(found)) this.#given.store.move(found, 'process.kill_requested');
+    return this.#given.db.transact((tx) => {
+      const found = this.#given.store.process(tx, id, owner);
+      if (!hasEnded(found)) this.#given.store.move(tx, found, 'process.kill_requested');
       const now = this.#given.runner.now(found);
-      keep({ process: now });
+      keep(tx, { process: now });
+      tx.whenDurable(() => this.#given.runner.kill(id, { status: 'killed', reason }));
       return now;
     });
-    this.#given.runner.kill(id, { status: 'killed', reason });
-    return process;
   }
 
-  /** Ends what a session has left running. */
-  async killAllOf(sessionId: string, reason: string): Promise<void> {
-    const left = await this.#given.db.read(() => this.#given.store.unfinishedOf(sessionId));
-    for (const { process_id } of left)
-      this.#given.runner.kill(process_id, { status: 'killed', reason });
+  /** Ends the processes of a session that wait or run, once the transaction is on disk. */
+  killAllOf(tx: Writer, sessionId: string, reason: string): void {
+    for (const { process_id } of this.#given.store.unfinishedOf(tx, sessionId))
+      tx.whenDurable(() => this.#given.runner.kill(process_id, { status: 'killed', reason }));
   }
 
   async logs(
@@ -150,7 +149,7 @@ export class ProcessService {
     const part = async (stream: StreamName) => {
       if (query.stream !== 'both' && query.stream !== stream) return null;
       const tail = await readTail(this.#given.runner.logPath(process_id, stream), bounds);
-      // The file does not know of what the disk did not take, or retention took.
+      // The file does not count the bytes that the disk refused, or that retention removed.
       const total_bytes = Math.max(tail.total_bytes, process[`${stream}_bytes`]);
       return { ...tail, total_bytes, truncated: tail.truncated || tail.bytes < total_bytes };
     };
@@ -158,7 +157,7 @@ export class ProcessService {
     return { process_id, stdout, stderr };
   }
 
-  /** What a process prints, from a byte on, until it has ended and all was given. */
+  /** Yields what a process prints, from byte `from` on, until it has ended and all of it was yielded. */
   async *follow(
     id: string,
     stream: StreamName,
@@ -174,7 +173,7 @@ export class ProcessService {
     signal.addEventListener('abort', wake, { once: true });
     for (;;) {
       news = Promise.withResolvers<void>();
-      const isOver = hasEnded(this.#given.store.process(id));
+      const isOver = this.#hasEnded(id);
       const piece = await readPiece(file, next, PIECE_BYTES, isOver);
       if (signal.aborted) return;
       if (piece.text !== '') {
@@ -187,7 +186,7 @@ export class ProcessService {
     }
   }
 
-  /** Waits until what is waited for is so, the process has ended, or the time is up. */
+  /** Waits until the condition of the query holds, the process has ended, or the time is up. */
   async wait(
     id: string,
     query: QueryOf<typeof waitForProcess>,
@@ -209,7 +208,7 @@ export class ProcessService {
           : what === 'log'
             ? this.#untilPrinted(id, rest.join(':'), signal)
             : ended;
-      // What it printed last counts, too.
+      // A text that it printed just before its end counts, too.
       const end = what === 'log' ? ended.then(() => this.#hasPrinted(id, rest.join(':'))) : ended;
       const matched = await Promise.race([found, end, limit]);
       return { process: await this.get(id), matched };
@@ -225,8 +224,12 @@ export class ProcessService {
     return { ...this.#given.runner.counts, ...limits, ended: { ...this.#given.runner.ended } };
   }
 
-  #owner(id: string) {
-    const owner = this.#given.sessionStore.session(id);
+  #hasEnded(id: string): boolean {
+    return this.#given.db.peek((rx) => hasEnded(this.#given.store.process(rx, id)));
+  }
+
+  #owner(rx: Reader, id: string) {
+    const owner = this.#given.sessionStore.session(rx, id);
     assertOpen(owner);
     return owner;
   }
@@ -259,7 +262,7 @@ export class ProcessService {
     using _listening = this.#given.runner.listen(id, (stream, chunk) => {
       const seen = Buffer.concat([ends[stream], chunk]);
       if (seen.includes(wanted)) printed.resolve(true);
-      // Its beginning may have been printed before we listened.
+      // The beginning of the text may have been printed before we listened.
       else if (ends[stream].length < wanted.length - 1) look().catch(printed.reject);
       ends[stream] = seen.subarray(Math.max(0, seen.length - wanted.length + 1));
     });

@@ -5,7 +5,8 @@ import type { EventLog } from '../events/log.ts';
 import type { Database } from '../store/database.ts';
 import { RecordTable } from '../store/records.ts';
 import { hasEnded, processInEvents } from './process.ts';
-import type { OutputNews } from './output.ts';
+import type { OutputPayload } from './output.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 
 /** The rows of processes. Each change is written with the event that tells of it. */
 export class ProcessStore {
@@ -18,49 +19,55 @@ export class ProcessStore {
   }
 
   /** A process as `owner` may see it (undefined: all). Throws `not_found`, also for another owner's process. */
-  process(id: string, owner?: string): Process {
-    const process = this.processes.get(id);
+  process(rx: Reader, id: string, owner?: string): Process {
+    const process = this.processes.get(rx, id);
     if (process && (owner === undefined || process.session_id === owner)) return process;
     throw new AppError('not_found', `no process "${id}"`);
   }
 
-  create(process: Process): void {
-    this.processes.insert(process);
-    this.#append('process.queued', process, { process });
+  create(tx: Writer, process: Process): void {
+    this.processes.insert(tx, process);
+    this.#append(tx, 'process.queued', process, { process });
   }
 
-  /** Writes a process that moved on. Once it has ended, what it printed may leave the log. */
-  move(process: Process, kind: EventKind): void {
-    this.processes.update(process);
-    this.#append(kind, process, { process: processInEvents(process) });
-    if (hasEnded(process)) this.#log.settleItem(process.process_id);
+  /** Writes a process in its new state. Once it has ended, the events about its output may leave the log. */
+  move(tx: Writer, process: Process, kind: EventKind): void {
+    this.processes.update(tx, process);
+    this.#append(tx, kind, process, { process: processInEvents(process) });
+    if (hasEnded(process)) this.#log.settleItem(tx, process.process_id);
   }
 
-  tellOutput(process: Process, news: OutputNews): void {
-    this.#append('process.output', process, { ...news });
+  appendOutput(tx: Writer, process: Process, news: OutputPayload): void {
+    this.#append(tx, 'process.output', process, { ...news });
   }
 
-  /** Processes that a dead server left as they were, oldest first. */
-  unfinished(): Process[] {
-    return this.processes.where("status IN ('queued', 'running')");
+  /** Processes that wait or run; after a crash, those of the dead server. Oldest first. */
+  unfinished(rx: Reader): Process[] {
+    return this.processes.where(rx, "status IN ('queued', 'running')");
   }
 
-  /** Processes that run in a directory, or below it, or are to. */
-  unfinishedIn(directory: string): Process[] {
+  /** Processes that run, or wait to run, in a directory or below it. */
+  unfinishedIn(rx: Reader, directory: string): Process[] {
     return this.processes.where(
+      rx,
       "status IN ('queued', 'running') AND substr(record ->> '$.cwd' || '/', 1, ?) = ?",
       directory.length + 1,
       `${directory}/`,
     );
   }
 
-  unfinishedOf(sessionId: string): Process[] {
-    return this.processes.where("session_id = ? AND status IN ('queued', 'running')", sessionId);
+  unfinishedOf(rx: Reader, sessionId: string): Process[] {
+    return this.processes.where(
+      rx,
+      "session_id = ? AND status IN ('queued', 'running')",
+      sessionId,
+    );
   }
 
-  /** The process that ended first of those that retention has not taken everything of. */
-  oldestTrimmable(): Process | undefined {
+  /** The process that ended first, of those that retention has not trimmed. */
+  oldestTrimmable(rx: Reader): Process | undefined {
     return this.processes.first(
+      rx,
       {
         index: 'processes_trimmable',
         where: "status NOT IN ('queued', 'running') AND trimmed IS NOT 1",
@@ -70,13 +77,13 @@ export class ProcessStore {
     )[0];
   }
 
-  /** Writes that nothing is left of a process but its record. */
-  markTrimmed(process: Process): void {
-    this.processes.update({ ...process, trimmed: true });
+  /** Notes that retention has removed all of a process but its record. */
+  markTrimmed(tx: Writer, process: Process): void {
+    this.processes.update(tx, { ...process, trimmed: true });
   }
 
-  #append(kind: EventKind, process: Process, payload: Record<string, unknown>): void {
+  #append(tx: Writer, kind: EventKind, process: Process, payload: Record<string, unknown>): void {
     const { process_id, session_id } = process;
-    this.#log.append({ kind, process_id, session_id, payload });
+    this.#log.append(tx, { kind, process_id, session_id, payload });
   }
 }

@@ -5,7 +5,7 @@ import { bytesIn } from '../lib/directory-size.ts';
 import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
 
-/** How old what is known of the disk may be. */
+/** For how long the free bytes of the disk are taken to be what they were. */
 const DISK_KNOWN_MS = 100;
 
 export interface RetentionSettings {
@@ -41,7 +41,8 @@ export class StorageBudget {
     this.#given = given;
     this.#pages = given.db.prepare('PRAGMA page_count');
     this.#freePages = given.db.prepare('PRAGMA freelist_count');
-    this.#pageSize = given.db.prepare<[number]>('PRAGMA page_size').get()?.[0] ?? 4096;
+    const pageSize = given.db.prepare<[number]>('PRAGMA page_size');
+    this.#pageSize = given.db.peek((rx) => pageSize.get(rx)?.[0]) ?? 4096;
   }
 
   /** Throws `storage_full` where new work would have no room. */
@@ -67,7 +68,7 @@ export class StorageBudget {
 
   /** What the database takes, with what is free in it. */
   get databaseBytes(): number {
-    return (this.#pages.get()?.[0] ?? 0) * this.#pageSize;
+    return this.#count(this.#pages) * this.#pageSize;
   }
 
   get databaseFreeBytes(): number {
@@ -80,7 +81,7 @@ export class StorageBudget {
   }
 
   get freePages(): number {
-    return this.#freePages.get()?.[0] ?? 0;
+    return this.#count(this.#freePages);
   }
 
   /** Free bytes on the disk of the data, as of a moment ago. */
@@ -91,5 +92,9 @@ export class StorageBudget {
       this.#disk = { free: bavail * bsize, readAt: now };
     }
     return this.#disk.free;
+  }
+
+  #count(statement: Statement<[number]>): number {
+    return this.#given.db.peek((rx) => statement.get(rx)?.[0] ?? 0);
   }
 }

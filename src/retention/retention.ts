@@ -6,6 +6,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { ProcessStore } from '../processes/store.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
+import type { Writer } from '../store/transaction.ts';
 import type { RetentionSettings, StorageBudget } from './budget.ts';
 
 const DAY_MS = 86_400_000;
@@ -25,7 +26,7 @@ interface RetentionDependencies {
   log: EventLog;
   store: SessionStore;
   processes: ProcessStore;
-  /** Told the highest seq that went, once that is on disk. */
+  /** Called with the highest seq that went, once that is on disk. */
   onTrimmed: (seq: number) => void;
   /** Removes what a process printed; answers how much that was. */
   removeLogs: (processId: string) => Promise<number>;
@@ -47,7 +48,7 @@ export class Retention {
 
   constructor(given: RetentionDependencies) {
     this.#given = given;
-    this.#trim = new EventTrim(given.db, given.onTrimmed);
+    this.#trim = new EventTrim(given);
     this.#vacuum = given.db.prepare(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
   }
 
@@ -69,7 +70,7 @@ export class Retention {
       if (signal.aborted) return;
       this.#given.budget.isSpent = max > 0 && this.#given.budget.usedBytes > max;
       while (!signal.aborted && this.#given.budget.freePages > KEPT_FREE_PAGES)
-        await this.#given.db.transact(() => void this.#vacuum.all());
+        await this.#given.db.transact((tx) => void this.#vacuum.all(tx));
     } finally {
       this.#running = false;
     }
@@ -81,9 +82,9 @@ export class Retention {
     let after: number | null = 0;
     while (after !== null && goesOn()) {
       const from: number = after;
-      after = await this.#given.db.transact(() => {
-        const { end, ...trimmed } = this.#trim.oldest(from, before, STEP_EVENTS);
-        if (trimmed.events > 0) this.#tell(reason, trimmed, {});
+      after = await this.#given.db.transact((tx) => {
+        const { end, ...trimmed } = this.#trim.oldest(tx, from, before, STEP_EVENTS);
+        if (trimmed.events > 0) this.#append(tx, reason, trimmed, {});
         return end;
       });
     }
@@ -91,41 +92,41 @@ export class Retention {
 
   /** Something of what has been over for longest: a closed session, or an ended process. False where nothing has. */
   async #stepOfOver(reason: Reason, before: number): Promise<boolean> {
-    const { session, process } = await this.#given.db.read(() => ({
-      session: this.#given.store.oldestTrimmable(),
-      process: this.#given.processes.oldestTrimmable(),
+    const { session, process } = await this.#given.db.read((rx) => ({
+      session: this.#given.store.oldestTrimmable(rx),
+      process: this.#given.processes.oldestTrimmable(rx),
     }));
     const closed = session?.closed_at ?? Number.POSITIVE_INFINITY;
     const ended = process?.ended_at ?? Number.POSITIVE_INFINITY;
     if (Math.min(closed, ended) >= before) return false;
     if (session && closed <= ended)
-      await this.#given.db.transact(() => this.#takeOfSession(reason, session));
+      await this.#given.db.transact((tx) => this.#takeOfSession(tx, reason, session));
     else if (process) await this.#takeOfProcess(reason, process);
     return true;
   }
 
-  #takeOfSession(reason: Reason, { id }: Session): void {
-    const trimmed = this.#trim.of('session_id', id, STEP_EVENTS);
-    const isWhole = !trimmed.isFull && !this.#given.store.trimTurns(id, STEP_TURNS);
-    if (isWhole) this.#given.store.markTrimmed(this.#given.store.session(id));
+  #takeOfSession(tx: Writer, reason: Reason, { id }: Session): void {
+    const trimmed = this.#trim.of(tx, 'session_id', id, STEP_EVENTS);
+    const isWhole = !trimmed.isFull && !this.#given.store.trimTurns(tx, id, STEP_TURNS);
+    if (isWhole) this.#given.store.markTrimmed(tx, this.#given.store.session(tx, id));
     if (isWhole || trimmed.events > 0)
-      this.#tell(reason, trimmed, { closed_session_id: id, is_whole: isWhole });
+      this.#append(tx, reason, trimmed, { closed_session_id: id, is_whole: isWhole });
   }
 
   async #takeOfProcess(reason: Reason, { process_id }: Process): Promise<void> {
-    // Should we die before that is told, the next pass finds no files, and tells of it.
+    // Should the server die before the event is stored, the next pass finds no files, and stores it.
     this.#given.budget.logBytes -= await this.#given.removeLogs(process_id);
-    await this.#given.db.transact(() => {
-      const process = this.#given.processes.process(process_id);
-      const trimmed = this.#trim.of('process_id', process_id, STEP_EVENTS);
+    await this.#given.db.transact((tx) => {
+      const process = this.#given.processes.process(tx, process_id);
+      const trimmed = this.#trim.of(tx, 'process_id', process_id, STEP_EVENTS);
       const isWhole = !trimmed.isFull;
-      if (isWhole) this.#given.processes.markTrimmed(process);
-      this.#tell(reason, trimmed, { process_id, is_whole: isWhole });
+      if (isWhole) this.#given.processes.markTrimmed(tx, process);
+      this.#append(tx, reason, trimmed, { process_id, is_whole: isWhole });
     });
   }
 
-  #tell(reason: Reason, { events, seq }: Trimmed, whose: Record<string, unknown>): void {
-    const payload = { reason, events, trimmed_seq: seq, ...whose };
-    this.#given.log.append({ kind: 'storage.trimmed', payload });
+  #append(tx: Writer, reason: Reason, { events, seq }: Trimmed, of: Record<string, unknown>): void {
+    const payload = { reason, events, trimmed_seq: seq, ...of };
+    this.#given.log.append(tx, { kind: 'storage.trimmed', payload });
   }
 }

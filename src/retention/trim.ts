@@ -1,6 +1,8 @@
 import { settlingKinds } from '../api/events.ts';
 import type { Database } from '../store/database.ts';
-import type { SqlValue, Statement } from '../store/statement.ts';
+import type { SqlValue } from '../store/raw-statement.ts';
+import type { Statement } from '../store/statement.ts';
+import type { Writer } from '../store/transaction.ts';
 
 type Ids = [
   session_id: string | null,
@@ -35,10 +37,9 @@ export interface Trimmed {
 
 /**
  * Takes events out of the log for good, a few at a time, and remembers for each scope how far: a reader who has not
- * come past there is told. Every method belongs inside a transaction.
+ * come past that number is told.
  */
 export class EventTrim {
-  readonly #db: Database;
   readonly #onTrimmed: (seq: number) => void;
   readonly #of: Record<'session_id' | 'process_id', Statement<Row>>;
   readonly #next: Statement<AgedRow>;
@@ -46,9 +47,8 @@ export class EventTrim {
   readonly #deleteDeltas: Statement;
   readonly #remember: Statement;
 
-  /** `onTrimmed` is told the highest seq that went, once that is on disk. */
-  constructor(db: Database, onTrimmed: (seq: number) => void = () => undefined) {
-    this.#db = db;
+  /** `onTrimmed` is called with the highest seq that went, once that is on disk. */
+  constructor({ db, onTrimmed }: { db: Database; onTrimmed: (seq: number) => void }) {
     this.#onTrimmed = onTrimmed;
     const part = (table: string, condition: string) =>
       `SELECT seq, kind, ${IDS} FROM ${table} WHERE ${condition}`;
@@ -75,9 +75,9 @@ export class EventTrim {
   }
 
   /** The oldest events of a session or a process, deltas too. */
-  of(column: 'session_id' | 'process_id', id: string, limit: number): Trimmed {
-    const rows = this.#of[column].all(id, id, limit);
-    return { ...this.#take(rows), isFull: rows.length === limit };
+  of(tx: Writer, column: 'session_id' | 'process_id', id: string, limit: number): Trimmed {
+    const rows = this.#of[column].all(tx, id, id, limit);
+    return { ...this.#take(tx, rows), isFull: rows.length === limit };
   }
 
   /**
@@ -85,41 +85,50 @@ export class EventTrim {
    * event that closes an item what is left of its deltas. `end` is how far it has looked; null: there is nothing more of
    * that age.
    */
-  oldest(after: number, before: number, limit: number): Trimmed & { end: number | null } {
+  oldest(
+    tx: Writer,
+    after: number,
+    before: number,
+    limit: number,
+  ): Trimmed & { end: number | null } {
     const rows: Row[] = [];
     const closed: string[] = [];
     let looked = 0;
     let end = after;
     let isOver = false;
-    this.#next.scan([after, LOOK_EVENTS], ([seq, kind, createdAt, isUnfinished, item, ...ids]) => {
-      isOver = createdAt >= before;
-      if (isOver) return false;
-      looked++;
-      end = seq;
-      if (isUnfinished !== 0) return true;
-      rows.push([seq, kind, ...ids]);
-      if (item !== null && settlingKinds.has(kind)) closed.push(item);
-      return rows.length < limit;
-    });
+    this.#next.scan(
+      tx,
+      [after, LOOK_EVENTS],
+      ([seq, kind, createdAt, isUnfinished, item, ...ids]) => {
+        isOver = createdAt >= before;
+        if (isOver) return false;
+        looked++;
+        end = seq;
+        if (isUnfinished !== 0) return true;
+        rows.push([seq, kind, ...ids]);
+        if (item !== null && settlingKinds.has(kind)) closed.push(item);
+        return rows.length < limit;
+      },
+    );
     const isFull = rows.length === limit;
     let deltas = 0;
-    for (const item of closed) deltas += this.#deleteDeltas.run(item);
+    for (const item of closed) deltas += this.#deleteDeltas.run(tx, item);
     const isEnd = isOver || (!isFull && looked < LOOK_EVENTS);
-    const taken = this.#take(rows);
+    const taken = this.#take(tx, rows);
     return { ...taken, events: taken.events + deltas, isFull, end: isEnd ? null : end };
   }
 
-  #take(rows: readonly Row[]): Omit<Trimmed, 'isFull'> {
+  #take(tx: Writer, rows: readonly Row[]): Omit<Trimmed, 'isFull'> {
     const highest = new Map<string, number>();
     for (const [seq, , ...ids] of rows) {
-      for (const statement of this.#deletes) statement.run(seq);
+      for (const statement of this.#deletes) statement.run(tx, seq);
       highest.set('', seq);
       for (const [at, id] of ids.entries())
         if (id !== null) highest.set(`${fields[at]}:${id}`, seq);
     }
-    for (const entry of highest) this.#remember.run(...(entry satisfies SqlValue[]));
+    for (const entry of highest) this.#remember.run(tx, ...(entry satisfies SqlValue[]));
     const seq = highest.get('') ?? 0;
-    if (rows.length > 0) this.#db.whenDurable(() => this.#onTrimmed(seq));
+    if (rows.length > 0) tx.whenDurable(() => this.#onTrimmed(seq));
     return { events: rows.filter(([, kind]) => kind !== 'storage.trimmed').length, seq };
   }
 }

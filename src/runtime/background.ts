@@ -24,7 +24,8 @@ export function startBackground(base: Base, nouns: Nouns, summary: RecoverySumma
     spawns: orLog(teams.spawns.undoLeft(), 'spawns could not be undone'),
     broadcasts: orLog(teams.broadcasts.takeUp(), 'broadcasts could not be taken up'),
   };
-  for (const approval of sessions.store.allPendingApprovals()) sessions.desk.watchExpiry(approval);
+  const pending = base.db.peek((rx) => sessions.store.allPendingApprovals(rx));
+  for (const approval of pending) sessions.desk.watchExpiry(approval);
   const verification = verifySessions({
     ...base,
     store: sessions.store,

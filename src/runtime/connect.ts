@@ -14,19 +14,20 @@ export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void 
   fill(sessions.hooks, {
     // The inbox and the pool are the runner's own parts, and report to it.
     start: (turn) => sessions.runner.start(turn),
-    requestInterrupt: (turn) => sessions.runner.requestInterrupt(turn),
-    interrupt: (turn) => sessions.runner.interrupt(turn),
+    requestInterrupt: (tx, turn) => sessions.runner.requestInterrupt(tx, turn),
     onGone: (agent) => void sessions.runner.agentGone(agent),
     onExpired: (approval) =>
       void sessions.service.expire(approval).catch((error: unknown) => {
         logger.warn({ err: error, approval_id: approval.id }, 'an approval could not expire');
       }),
     // What hangs on a session ends with it.
-    onSessionFailed: (id) => void processes.service.killAllOf(id, 'session_failed'),
-    onClosing: ({ id }) => void worktrees.claims.releaseAllOf(id),
-    onClosed: ({ id }) => void processes.service.killAllOf(id, 'session_closed'),
+    onSessionFailed: (tx, id) => processes.service.killAllOf(tx, id, 'session_failed'),
+    onClosing(tx, { id }) {
+      worktrees.claims.releaseAllOf(tx, id);
+      processes.service.killAllOf(tx, id, 'session_closed');
+    },
     // Sessions of a team.
-    agentsOf: (teamId) => teams.service.agentsOf(teamId),
-    onSpokenTo: (session) => teams.messages.spokenTo(session),
+    agentsOf: (rx, teamId) => teams.service.agentsOf(rx, teamId),
+    onSpokenTo: (tx, session) => teams.messages.spokenTo(tx, session),
   });
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Provider } from '../providers/provider.ts';
-import type { FileSystem } from '../store/host-files.ts';
+import type { FileSystem } from '../store/host/file-system.ts';
 
 /** What a server is started with. */
 export interface RuntimeOptions {

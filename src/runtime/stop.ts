@@ -36,7 +36,7 @@ function takeNothingNew({ nouns: { sessions }, edge, upkeep, background }: Runni
 /** Followers read that the server stops. On a disk that takes nothing more the stop goes on. */
 async function storeStopping({ db, log }: Base): Promise<void> {
   await db
-    .transact(() => log.append({ kind: 'runtime.stopping', payload: {} }))
+    .transact((tx) => log.append(tx, { kind: 'runtime.stopping', payload: {} }))
     .catch(() => undefined);
 }
 

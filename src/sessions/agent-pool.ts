@@ -7,22 +7,23 @@ import type { TurnOutput } from './output.ts';
 /** How long an agent has to end by itself before it is killed. */
 const AGENT_GRACE_MS = 2000;
 
-/** A live agent, and where what it says goes just now. */
+/** A live agent, and the outputs that its updates are written to. */
 export interface LiveAgent {
   readonly session: Session;
-  /** Set once it has been opened; what it says before that has its place already. */
+  /** Set once it has been opened. Its updates may come before that, and have an output by then. */
   agent: Agent;
-  /** The output of the turn it is at. */
+  /** The output of the turn that the agent is at. */
   output: TurnOutput | undefined;
-  /** What it says outside a turn. */
+  /** The output of what the agent says outside a turn. */
   aside: TurnOutput | undefined;
 }
 
-interface Place {
+/** What the pool knows of one live agent. */
+interface Entry {
   live: LiveAgent;
-  /** How many turns have it: the next may have it before the last one has let go. */
+  /** How many turns lease the agent: the next turn may lease it before the last one has released it. */
   leases: number;
-  /** Set while it is at no turn: since when, and what unloads it. */
+  /** Set while no turn leases the agent: since when, and the timer that unloads it. */
   idle: { since: number; unload: Disposable } | undefined;
 }
 
@@ -31,26 +32,27 @@ interface AgentPoolDependencies {
   maxLive: () => number;
   idleTimeoutMs: () => number;
   providerOf: (session: Session) => Provider;
-  /** Told when an agent is gone, for whatever reason. */
+  /** Called when an agent has exited, for whatever reason. */
   onGone: (live: LiveAgent) => void;
 }
 
 /**
- * The agents that live: never more than `maxLive` at once. One that has been idle for a while gives its
- * memory back, and the longest idle one makes room for another, unless its session could not be resumed.
+ * The live agents, never more than `maxLive` at once. An agent is ended after the idle timeout; where the pool is full,
+ * the agent that has been idle for longest is ended for the next one. An agent whose session could not be resumed is
+ * never ended for being idle.
  */
 export class AgentPool {
   readonly #given: AgentPoolDependencies;
-  readonly #places = new Map<string, Place>();
-  /** Sessions whose last agent ends just now, or that are asked for: an agent for one starts only after that. */
+  readonly #entries = new Map<string, Entry>();
+  /** Sessions that get no agent until the promise resolves: their last agent is ending, or `whileIdle` runs. */
   readonly #barred = new Map<string, Promise<void>>();
-  /** Who waits for room, in order. */
+  /** Leases that wait for room, in order. */
   readonly #waiting: PromiseWithResolvers<void>[] = [];
-  /** Agents that start or end just now: they take room too. */
+  /** How many agents are starting or ending: they take room too. */
   #moving = 0;
-  /** Those of them that end to make room. */
+  /** How many of these are ending to make room. */
   #leaving = 0;
-  /** To start a process holds the event loop for milliseconds: of many starts, each has a turn of it to itself. */
+  /** The start of a process blocks the event loop for milliseconds: each of many starts gets a turn of it to itself. */
   #lastStart = Promise.resolve();
 
   constructor(given: AgentPoolDependencies) {
@@ -59,12 +61,12 @@ export class AgentPool {
 
   /** The live agent of a session, busy or not. */
   find(sessionId: string): LiveAgent | undefined {
-    return this.#places.get(sessionId)?.live;
+    return this.#entries.get(sessionId)?.live;
   }
 
-  /** Agents that live just now, by provider. */
+  /** How many agents of a provider are live. */
   count(provider: Session['provider']): number {
-    return [...this.#places.values()].filter(({ live }) => live.session.provider === provider)
+    return [...this.#entries.values()].filter(({ live }) => live.session.provider === provider)
       .length;
   }
 
@@ -77,7 +79,7 @@ export class AgentPool {
     sinkFor: (live: LiveAgent) => AgentSink,
     signal: AbortSignal,
   ): Promise<LiveAgent> {
-    const known = this.#places.get(session.id);
+    const known = this.#entries.get(session.id);
     if (known) {
       known.idle?.unload[Symbol.dispose]();
       known.idle = undefined;
@@ -97,31 +99,31 @@ export class AgentPool {
     }
   }
 
-  /** The agent is at no turn any more: it may be unloaded. */
+  /** Ends the lease of one turn; without any, the idle timeout begins. */
   release(live: LiveAgent): void {
-    const place = this.#places.get(live.session.id);
-    if (place?.live !== live || --place.leases > 0) return;
-    // Its session would be lost with it.
+    const entry = this.#entries.get(live.session.id);
+    if (entry?.live !== live || --entry.leases > 0) return;
+    // Its session would be lost with the agent.
     if (!live.agent.canResume) return;
     const unload = this.#given.clock.after(
       this.#given.idleTimeoutMs(),
       () => void this.end(live.session.id),
     );
-    place.idle = { since: this.#given.clock.monotonic(), unload };
+    entry.idle = { since: this.#given.clock.monotonic(), unload };
     this.admit();
   }
 
   /**
-   * Lets in whom there is room for; for those who still wait, the longest idle make room, as they do where the
-   * limit was lowered. To be called when the limit has changed.
+   * Admits as many waiting leases as there is room for. Where more wait, or the limit was lowered, the agents that have
+   * been idle for longest are ended. To be called when the limit has changed.
    */
   admit(): void {
     const max = this.#given.maxLive();
-    while (this.#waiting.length > 0 && this.#places.size + this.#moving < max) {
+    while (this.#waiting.length > 0 && this.#entries.size + this.#moving < max) {
       this.#moving++;
       this.#waiting.shift()?.resolve();
     }
-    while (this.#waiting.length > this.#leaving || this.#places.size > max) {
+    while (this.#waiting.length > this.#leaving || this.#entries.size > max) {
       const longest = this.#longestIdle();
       if (longest === undefined) return;
       this.#leaving++;
@@ -129,16 +131,16 @@ export class AgentPool {
     }
   }
 
-  /** Ends the agent of a session, if it has one; resolves when nothing of it is left. */
+  /** Ends the agent of a session, if it has one; resolves once the agent has exited. */
   async end(sessionId: string, graceMs = AGENT_GRACE_MS): Promise<void> {
-    const place = this.#places.get(sessionId);
-    if (place) await this.#end(place, graceMs);
+    const entry = this.#entries.get(sessionId);
+    if (entry) await this.#end(entry, graceMs);
     else await this.#barred.get(sessionId);
   }
 
-  /** Runs `work` while the session has no agent and can have none; undefined, without it, where it has one. */
+  /** Runs `work` while the session has no agent and gets none; undefined, and `work` is not run, where it has one. */
   async whileIdle<T>(sessionId: string, work: () => Promise<T>): Promise<T | undefined> {
-    if (this.#places.has(sessionId) || this.#barred.has(sessionId)) return undefined;
+    if (this.#entries.has(sessionId) || this.#barred.has(sessionId)) return undefined;
     const done = Promise.withResolvers<void>();
     this.#barred.set(sessionId, done.promise);
     try {
@@ -149,21 +151,21 @@ export class AgentPool {
     }
   }
 
-  /** Ends every agent; resolves when nothing of any is left. */
+  /** Ends every agent; resolves once all have exited. */
   async endAll(graceMs = AGENT_GRACE_MS): Promise<void> {
-    const ids = [...this.#places.keys(), ...this.#barred.keys()];
+    const ids = [...this.#entries.keys(), ...this.#barred.keys()];
     await Promise.all(ids.map((id) => this.end(id, graceMs)));
   }
 
-  /** `after` runs before anybody is let in to the room that this makes. */
-  async #end(place: Place, graceMs: number, after: () => void = () => undefined): Promise<void> {
-    const { id } = place.live.session;
+  /** `after` runs before the next lease is admitted. */
+  async #end(entry: Entry, graceMs: number, after: () => void = () => undefined): Promise<void> {
+    const { id } = entry.live.session;
     const ended = Promise.withResolvers<void>();
-    this.#forget(place);
+    this.#forget(entry);
     this.#barred.set(id, ended.promise);
     this.#moving++;
     try {
-      await place.live.agent.end(graceMs);
+      await entry.live.agent.end(graceMs);
     } finally {
       this.#barred.delete(id);
       this.#moving--;
@@ -181,43 +183,43 @@ export class AgentPool {
   ): Promise<LiveAgent> {
     const live = { session, output: undefined, aside: undefined } as unknown as LiveAgent;
     live.agent = await provider.open(session, sinkFor(live), signal);
-    const place: Place = { live, leases: 1, idle: undefined };
-    this.#places.set(session.id, place);
+    const entry: Entry = { live, leases: 1, idle: undefined };
+    this.#entries.set(session.id, entry);
     void live.agent.gone.then(() => {
-      this.#forget(place);
+      this.#forget(entry);
       this.admit();
       this.#given.onGone(live);
     });
     return live;
   }
 
-  #forget(place: Place): void {
-    place.idle?.unload[Symbol.dispose]();
-    const { id } = place.live.session;
-    if (this.#places.get(id) === place) this.#places.delete(id);
+  #forget(entry: Entry): void {
+    entry.idle?.unload[Symbol.dispose]();
+    const { id } = entry.live.session;
+    if (this.#entries.get(id) === entry) this.#entries.delete(id);
   }
 
-  /** Resolves when one more may live; it then takes its room at once. Who came first is first. */
+  /** Resolves when there is room for one more agent, which is taken at once. First come, first served. */
   async #room(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const place = Promise.withResolvers<void>();
+    const admitted = Promise.withResolvers<void>();
     const leave = () => {
-      const at = this.#waiting.indexOf(place);
+      const at = this.#waiting.indexOf(admitted);
       if (at >= 0) this.#waiting.splice(at, 1);
-      place.reject(signal.reason as Error);
+      admitted.reject(signal.reason as Error);
     };
     signal.addEventListener('abort', leave, { once: true });
-    this.#waiting.push(place);
+    this.#waiting.push(admitted);
     this.admit();
     try {
-      await place.promise;
+      await admitted.promise;
     } finally {
       signal.removeEventListener('abort', leave);
     }
   }
 
-  #longestIdle(): Place | undefined {
-    const idle = [...this.#places.values()].filter((place) => place.idle !== undefined);
+  #longestIdle(): Entry | undefined {
+    const idle = [...this.#entries.values()].filter((entry) => entry.idle !== undefined);
     return idle.toSorted((a, b) => (a.idle?.since ?? 0) - (b.idle?.since ?? 0))[0];
   }
 }

@@ -4,9 +4,10 @@ import { AppError } from '../errors.ts';
 type Answers = Readonly<Record<string, readonly string[]>>;
 
 /**
- * Refuses with `invalid` what does not answer the questions of an approval that is accepted: each has to be answered
- * once, under its id, its text or, where no other has the same, its heading; by at least one text, and by one only
- * where it takes one; by its options alone where it takes nothing else.
+ * Throws `invalid` unless `answers` fit the questions of an approval that is accepted. Each required question has to be
+ * answered, and none twice. An answer is named by the id of its question, by its text or by its heading, where no other
+ * question has the same. It holds at least one text, one only unless the question takes several, and nothing but the
+ * question's options unless it is free.
  */
 export function assertAnswers({ kind, questions }: Approval, answers: Answers | null): void {
   if (kind !== 'question') {

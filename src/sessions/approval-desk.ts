@@ -7,6 +7,7 @@ import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import type { AgentAnswer, AgentRequest } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 import { answerOf, type Resolution, resolveApproval } from './approval.ts';
 import type { SessionStore } from './store.ts';
 import { hasEnded } from './turn.ts';
@@ -17,21 +18,21 @@ interface ApprovalDeskDependencies {
   clock: Clock;
   ids: Ids;
   logger: Logger;
-  /** How long an approval may wait; null: for ever. */
+  /** How long an approval may wait, in ms; null: for ever. */
   timeoutMs: () => number | null;
-  /** So many approvals of one session may be pending. */
+  /** The most approvals of one session that may be pending. */
   maxPending: () => number;
-  /** Told of each approval that waits for a person, once it is on disk. */
+  /** Called with each approval that waits for a person, once it is on disk. */
   notify: (approval: Approval) => void;
-  /** Told of one that nobody answered in time, when its time is up. */
+  /** Called with an approval that nobody answered in time, when its time is up. */
   onExpired: (approval: Approval) => void;
-  /** Told in the transaction in which one is resolved whose turn goes on. */
-  onResolved: (approval: Approval) => void;
+  /** Runs in the transaction in which an approval is resolved whose turn goes on. */
+  onResolved: (tx: Writer, approval: Approval) => void;
 }
 
 /**
- * Where agents ask and people answer. The rows say what is pending and how it was decided; this remembers
- * only which agent of ours waits for which answer.
+ * Where agents ask and people answer. The rows say what is pending and how it was decided; in memory is only which agent
+ * waits for which approval.
  */
 export class ApprovalDesk {
   readonly #given: ApprovalDeskDependencies;
@@ -53,8 +54,8 @@ export class ApprovalDesk {
     const answered = Promise.withResolvers<AgentAnswer>();
     this.#asking.set(id, { turnId, answer: answered.resolve });
     try {
-      const approval = await this.#given.db.transact(() =>
-        this.#open(id, sessionId, turnId, request),
+      const approval = await this.#given.db.transact((tx) =>
+        this.#open(tx, id, sessionId, turnId, request),
       );
       if (!approval) return { decision: 'cancelled' };
       this.#given.notify(approval);
@@ -67,41 +68,40 @@ export class ApprovalDesk {
     }
   }
 
-  /** Resolves an approval in the running transaction. Throws `approval_resolved`. */
-  resolve(approval: Approval, resolution: Resolution): Approval {
-    const turn = this.#given.store.turn(approval.session_id, approval.turn_id);
+  /**
+   * Resolves an approval; the agent that waits for it hears of that once it is on disk. Throws `approval_resolved`.
+   */
+  resolve(tx: Writer, approval: Approval, resolution: Resolution): Approval {
+    const turn = this.#given.store.turn(tx, approval.session_id, approval.turn_id);
     const isHeld = resolution.status === 'accepted' && turn.provider_turn_ref === null;
     const resolved = {
       ...resolveApproval(approval, resolution, this.#given.clock.now()),
       held: isHeld,
     };
     this.#given.store.resolveApproval(
-      this.#given.store.session(approval.session_id),
+      tx,
+      this.#given.store.session(tx, approval.session_id),
       turn,
       resolved,
     );
-    this.#given.onResolved(resolved);
+    this.#given.onResolved(tx, resolved);
+    tx.whenDurable(() => this.#asking.get(approval.id)?.answer(answerOf(resolved)));
     return resolved;
   }
 
-  /** Tells the agent that waits for it, once the resolution is on disk. */
-  tell(approval: Approval): void {
-    this.#asking.get(approval.id)?.answer(answerOf(approval));
-  }
-
-  /** Tells the agents of a turn that their requests are cancelled, once that is on disk. */
-  tellCancelled(turnId: string): void {
+  /** Answers the pending requests of a turn as cancelled. To be called once that is on disk. */
+  cancelRequests(turnId: string): void {
     for (const asking of this.#asking.values()) {
       if (asking.turnId === turnId) asking.answer({ decision: 'cancelled' });
     }
   }
 
-  /** The agents end with the server: what they take back by that stays pending, for the next start. */
+  /** The server stops: requests that agents withdraw as they end stay pending, for the next start. */
   close(): void {
     this.#closed = true;
   }
 
-  /** Whether an approved request and a new one would do the same, as far as both tell exactly what they would do. */
+  /** Whether an accepted approval and a new request have the same subject; never where either has none. */
   isSame(approval: Approval, request: AgentRequest): boolean {
     const { kind, subject } = approval;
     if (subject === null || subject === undefined || kind !== request.kind) return false;
@@ -109,8 +109,8 @@ export class ApprovalDesk {
   }
 
   /**
-   * Lets an approval expire in `leftMs`, if it has an end. One that an earlier run of the server opened has what the
-   * wall clock leaves of its time, and never more than its whole time: that clock may have been set back.
+   * Expires an approval in `leftMs`, if it has an end. An approval that an earlier run of the server opened has the time
+   * that the wall clock leaves it, but no more than its whole time: that clock may have been set back.
    */
   watchExpiry(approval: Approval, leftMs = this.#timeLeft(approval)): Disposable {
     if (approval.expires_at === null) return { [Symbol.dispose]: () => undefined };
@@ -122,11 +122,17 @@ export class ApprovalDesk {
     return Math.min(Math.max(0, left), wholeTime(approval));
   }
 
-  #open(id: string, sessionId: string, turnId: string, request: AgentRequest): Approval | null {
-    const turn = this.#given.store.turn(sessionId, turnId);
+  #open(
+    tx: Writer,
+    id: string,
+    sessionId: string,
+    turnId: string,
+    request: AgentRequest,
+  ): Approval | null {
+    const turn = this.#given.store.turn(tx, sessionId, turnId);
     if (hasEnded(turn) || turn.interrupt_requested_at !== null) return null;
-    this.#assertPlace(turn);
-    const session = this.#given.store.session(sessionId);
+    this.#assertPlace(tx, turn);
+    const session = this.#given.store.session(tx, sessionId);
     const now = this.#given.clock.now();
     const timeout = this.#given.timeoutMs();
     const approval: Approval = {
@@ -149,14 +155,14 @@ export class ApprovalDesk {
       created_at: now,
       resolved_at: null,
     };
-    this.#given.store.requestApproval(session, turn, approval);
+    this.#given.store.requestApproval(tx, session, turn, approval);
     return approval;
   }
 
   /** Only the active turn of a session has pending approvals, so that those of the turn are all there are. */
-  #assertPlace({ session_id, turn_id }: Turn): void {
+  #assertPlace(rx: Reader, { session_id, turn_id }: Turn): void {
     const max = this.#given.maxPending();
-    if (this.#given.store.pendingApprovals(turn_id).length < max) return;
+    if (this.#given.store.pendingApprovals(rx, turn_id).length < max) return;
     throw new AppError(
       'too_many',
       `${max} approvals of session ${session_id} are pending, as many as approvals.max_pending_per_session allows: wait until some are answered`,
@@ -166,10 +172,10 @@ export class ApprovalDesk {
   async #withdraw(approval: Approval): Promise<void> {
     if (this.#closed) return;
     try {
-      await this.#given.db.transact(() => {
-        const now = this.#given.store.approval(approval.session_id, approval.id);
+      await this.#given.db.transact((tx) => {
+        const now = this.#given.store.approval(tx, approval.session_id, approval.id);
         if (now.status === 'pending')
-          this.resolve(now, { status: 'cancelled', reason: 'the agent took it back' });
+          this.resolve(tx, now, { status: 'cancelled', reason: 'the agent took it back' });
       });
     } catch (error) {
       this.#given.logger.warn({ err: error }, 'an approval could not be taken back');
@@ -183,7 +189,7 @@ function wholeTime({ expires_at: end, created_at: begin }: Approval): number {
   return (end ?? begin) - begin;
 }
 
-/** As it will be once it was stored and read again. */
+/** The value as it is once it was stored as JSON and read again. */
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value ?? null)) as unknown;
 }

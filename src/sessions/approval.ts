@@ -43,7 +43,7 @@ export function approvalInEvents(approval: Approval): Omit<Approval, 'request' |
   return rest;
 }
 
-/** What the agent that asked is told. */
+/** The answer to the agent that asked. */
 export function answerOf(approval: Approval): AgentAnswer {
   const { status, answers, reason } = approval;
   if (status === 'accepted') return { decision: 'accept', answers };
@@ -55,8 +55,8 @@ export function answerOf(approval: Approval): AgentAnswer {
 }
 
 /**
- * What an agent is told when it is taken up again with what was approved while it was gone: no provider can
- * take up a request of a dead process.
+ * The prompt of an agent that resumes a turn whose approvals were accepted while it was gone: no provider can answer a
+ * request of a process that has died.
  */
 export function continuationPrompt(accepted: readonly Approval[]): string {
   const requests = accepted.map(

@@ -22,7 +22,7 @@ const signatures: readonly [mediaType: string, matches: (bytes: Buffer) => boole
   ],
 ];
 
-/** Copies of images, each under the digest of its bytes, so that what a turn names stays what it was. */
+/** Copies of images, each named by the digest of its bytes, so that the images of a turn never change. */
 export class Blobs {
   readonly #directory: string;
 
@@ -31,9 +31,9 @@ export class Blobs {
   }
 
   /**
-   * The input as it is kept: each image copied and on disk before the row that names it. At most 8 images of
-   * 5 MiB, PNG, JPEG, GIF or WebP by their bytes. `directoryOf` gives the directory that relative paths start from; it
-   * is asked only where there is one. Throws `invalid`, with nothing changed but copies.
+   * Returns the input as it is stored: each image is copied, and on disk before the row that names it. At most 8 images
+   * of 5 MiB, PNG, JPEG, GIF or WebP by their bytes. `directoryOf` gives the directory that relative paths start from,
+   * and is called only where there is such a path. Throws `invalid`; copies made before that stay.
    */
   async keep(
     input: readonly InputItem[],
@@ -75,13 +75,13 @@ export class Blobs {
     return { type: 'image', path: kept, media_type: mediaType, bytes: bytes.length, sha256 };
   }
 
-  /** Whole and synced, or not at all; the same bytes are written once. */
+  /** Writes a copy whole and synced, or not at all; the same bytes are written once. */
   async #write(file: string, bytes: Buffer): Promise<void> {
     await fs.mkdir(this.#directory, { recursive: true, mode: 0o700 });
     try {
       if (isCopy(await fs.lstat(file), bytes)) return;
     } catch {
-      // Not there yet.
+      // There is no copy yet.
     }
     const draft = await fs.mkdtemp(path.join(this.#directory, '.draft-'));
     try {
@@ -95,12 +95,12 @@ export class Blobs {
   }
 }
 
-/** Whether a file can be the copy of those bytes that its name says it is. */
+/** Whether a file is the copy that its name promises, as far as its size tells. */
 function isCopy(found: Stats, bytes: Buffer): boolean {
   return found.isFile() && found.size === bytes.length;
 }
 
-/** The bytes of an image by its absolute path. It may lie behind links, but is read as what others can replace. */
+/** The bytes of an image by its absolute path, which may lead through links. Others can replace the file meanwhile. */
 async function readImage(file: string): Promise<Buffer> {
   try {
     const real = await fs.realpath(file);

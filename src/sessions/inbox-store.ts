@@ -1,5 +1,6 @@
 import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 
 /** What waits, as its owner names it. */
 export interface InboxEntry {
@@ -83,65 +84,65 @@ export class InboxStore {
     this.#endBackOffs = db.prepare(backOffs);
   }
 
-  put({ session_id, owner, ref, rank, held, interrupts, text }: NewEntry): void {
-    this.#put.run(session_id, owner, ref, rank, held ? 1 : 0, interrupts ? 1 : 0, text ?? null);
+  put(tx: Writer, { session_id, owner, ref, rank, held, interrupts, text }: NewEntry): void {
+    this.#put.run(tx, session_id, owner, ref, rank, held ? 1 : 0, interrupts ? 1 : 0, text ?? null);
   }
 
-  remove(owner: string, ref: string): void {
-    this.#remove.run(owner, ref);
+  remove(tx: Writer, owner: string, ref: string): void {
+    this.#remove.run(tx, owner, ref);
   }
 
   /** Makes an entry part of a turn; null: it waits again, where it was. */
-  assign({ owner, ref }: InboxEntry, turnId: string | null): void {
-    this.#assign.run(turnId, owner, ref);
+  assign(tx: Writer, { owner, ref }: InboxEntry, turnId: string | null): void {
+    this.#assign.run(tx, turnId, owner, ref);
   }
 
   /** What may become the next turn of a session, in the order in which it is told. */
-  nextFor(sessionId: string): InboxEntry[] {
-    return this.#nextFor.all(sessionId).map(entryOf);
+  nextFor(rx: Reader, sessionId: string): InboxEntry[] {
+    return this.#nextFor.all(rx, sessionId).map(entryOf);
   }
 
   /** All that waits for a session, held or not, as it came. */
-  waitingFor(sessionId: string): InboxEntry[] {
-    return this.#waitingFor.all(sessionId).map(entryOf);
+  waitingFor(rx: Reader, sessionId: string): InboxEntry[] {
+    return this.#waitingFor.all(rx, sessionId).map(entryOf);
   }
 
-  ofTurn(turnId: string): InboxEntry[] {
-    return this.#ofTurn.all(turnId).map(entryOf);
+  ofTurn(rx: Reader, turnId: string): InboxEntry[] {
+    return this.#ofTurn.all(rx, turnId).map(entryOf);
   }
 
-  wantsInterrupt(sessionId: string): boolean {
-    return this.#wantsInterrupt.get(sessionId) !== undefined;
+  wantsInterrupt(rx: Reader, sessionId: string): boolean {
+    return this.#wantsInterrupt.get(rx, sessionId) !== undefined;
   }
 
   /** The sessions that something waits for. */
-  waitedFor(): string[] {
-    return this.#waitedFor.all().map(([sessionId]) => sessionId);
+  waitedFor(rx: Reader): string[] {
+    return this.#waitedFor.all(rx).map(([sessionId]) => sessionId);
   }
 
-  pause(sessionId: string): Pause | undefined {
-    const row = this.#pause.get(sessionId);
+  pause(rx: Reader, sessionId: string): Pause | undefined {
+    const row = this.#pause.get(rx, sessionId);
     return row && { failures: row[0], until: row[1] };
   }
 
-  rest(sessionId: string): void {
-    this.#rest.run(sessionId);
+  rest(tx: Writer, sessionId: string): void {
+    this.#rest.run(tx, sessionId);
   }
 
-  backOff(sessionId: string, failures: number, until: number): void {
-    this.#backOff.run(sessionId, failures, until);
+  backOff(tx: Writer, sessionId: string, failures: number, until: number): void {
+    this.#backOff.run(tx, sessionId, failures, until);
   }
 
-  endPause(sessionId: string): void {
-    this.#endPause.run(sessionId);
+  endPause(tx: Writer, sessionId: string): void {
+    this.#endPause.run(tx, sessionId);
   }
 
-  endBackOff(sessionId: string): void {
-    this.#endBackOff.run(sessionId);
+  endBackOff(tx: Writer, sessionId: string): void {
+    this.#endBackOff.run(tx, sessionId);
   }
 
-  endBackOffs(): void {
-    this.#endBackOffs.run();
+  endBackOffs(tx: Writer): void {
+    this.#endBackOffs.run(tx);
   }
 }
 

@@ -4,31 +4,35 @@ import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import { othersServed, slice } from '../lib/slices.ts';
 import type { Database } from '../store/database.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 import { InboxStore, type InboxEntry, type NewEntry } from './inbox-store.ts';
 import { beginTurn } from './session.ts';
 import type { SessionStore } from './store.ts';
 import { newTurn } from './turn.ts';
 
-/** What no agent could be had for is tried again after so long, doubled up to the second number. */
+/** A turn that could get no agent is tried again after the first number, doubled each time up to the second. */
 const RETRY_MS = 1000;
 const MAX_RETRY_MS = 300_000;
-/** One turn takes in so much; what is left is the next one. */
+/** How many bytes of input one turn takes in; what is left becomes the next turn. */
 const MAX_TURN_BYTES = 8 * 1024 * 1024;
 
-/** Whose entries they are. Everything here runs inside the transaction that moves the entry. */
+/**
+ * Who has put entries into the inbox, and is told what becomes of them. Each method runs inside the transaction that
+ * moves the entry.
+ */
 export interface InboxOwner {
-  /** What the session is to be told, and as what kind of turn. */
-  words(entry: InboxEntry): { source: Turn['source']; input: StoredInputItem[] };
-  /** It is part of a turn that was accepted. */
-  injecting(ref: string, turn: Turn): void;
-  /** Its turn has started: the agent may have seen it. */
-  injected(ref: string, turn: Turn): void;
-  /** Its turn ended before it started: no agent has seen it. Answers whether it goes on waiting. */
-  deferred(ref: string, turn: Turn): boolean;
-  /** Its turn has ended, after it had started. */
-  over(ref: string, turn: Turn): void;
-  /** Its session was closed, or has failed. Answers whether it goes on waiting. */
-  unreachable(ref: string, session: Session): boolean;
+  /** What the agent of the session is to read, and the source of that turn. */
+  words(rx: Reader, entry: InboxEntry): { source: Turn['source']; input: StoredInputItem[] };
+  /** The entry is part of a turn that was accepted. */
+  injecting(tx: Writer, ref: string, turn: Turn): void;
+  /** The turn of the entry has started: the agent may have seen it. */
+  injected(tx: Writer, ref: string, turn: Turn): void;
+  /** The turn of the entry ended before it started: no agent has seen it. Answers whether the entry goes on waiting. */
+  deferred(tx: Writer, ref: string, turn: Turn): boolean;
+  /** The turn of the entry has ended, after it had started. */
+  over(tx: Writer, ref: string, turn: Turn): void;
+  /** The session of the entry was closed, or has failed. Answers whether the entry goes on waiting. */
+  unreachable(tx: Writer, ref: string, session: Session): boolean;
 }
 
 interface Dependencies {
@@ -39,10 +43,8 @@ interface Dependencies {
   logger: Logger;
   /** Runs a turn that was accepted. */
   start: (turn: Turn) => void;
-  /** Stores that a turn is to end, in the running transaction. */
-  requestInterrupt: (turn: Turn) => Turn;
-  /** Asks the agent of a turn to end it, once that is on disk. */
-  interrupt: (turn: Turn) => void;
+  /** Stores that a turn is to end; its agent hears of it once that is on disk. */
+  requestInterrupt: (tx: Writer, turn: Turn) => unknown;
 }
 
 /**
@@ -71,32 +73,32 @@ export class Inbox {
   }
 
   /** Keeps an entry until its turn comes; one that is there waits as it is, no longer held. */
-  put(entry: NewEntry): void {
-    this.#store.put(entry);
+  put(tx: Writer, entry: NewEntry): void {
+    this.#store.put(tx, entry);
   }
 
   /** Takes an entry back that waits. */
-  remove(owner: string, ref: string): void {
-    this.#store.remove(owner, ref);
+  remove(tx: Writer, owner: string, ref: string): void {
+    this.#store.remove(tx, owner, ref);
   }
 
   /** Whether something for the session would be its turn at once. */
-  isFree(sessionId: string): boolean {
-    const session = this.#given.sessionStore.sessions.get(sessionId);
-    return session?.status === 'ready' && !this.isPaused(sessionId);
+  isFree(rx: Reader, sessionId: string): boolean {
+    const session = this.#given.sessionStore.sessions.get(rx, sessionId);
+    return session?.status === 'ready' && !this.isPaused(rx, sessionId);
   }
 
   /** Whether a session is left alone: it was stopped, or no agent could be had for it just now. */
-  isPaused(sessionId: string): boolean {
-    const pause = this.#store.pause(sessionId);
+  isPaused(rx: Reader, sessionId: string): boolean {
+    const pause = this.#store.pause(rx, sessionId);
     return pause !== undefined && (pause.until === null || pause.until > this.#given.clock.now());
   }
 
   /** What waits for a session becomes its turn, if it is idle and nothing says to leave it alone. */
-  look(sessionId: string): void {
-    const { db, sessionStore, clock, ids, start } = this.#given;
-    if (!this.#isOpen || !this.isFree(sessionId)) return;
-    const entries = this.#next(sessionId);
+  look(tx: Writer, sessionId: string): void {
+    const { sessionStore, clock, ids, start } = this.#given;
+    if (!this.#isOpen || !this.isFree(tx, sessionId)) return;
+    const entries = this.#next(tx, sessionId);
     const [first] = entries;
     if (!first) return;
     const turn = newTurn({
@@ -107,85 +109,87 @@ export class Inbox {
       accepted_at: clock.now(),
     });
     sessionStore.acceptTurn(
-      beginTurn(sessionStore.session(sessionId), turn, turn.accepted_at),
+      tx,
+      beginTurn(sessionStore.session(tx, sessionId), turn, turn.accepted_at),
       turn,
     );
     for (const { entry } of entries) {
-      this.#store.assign(entry, turn.turn_id);
-      this.#ownerOf(entry).injecting(entry.ref, turn);
+      this.#store.assign(tx, entry, turn.turn_id);
+      this.#ownerOf(entry).injecting(tx, entry.ref, turn);
     }
-    db.whenDurable(() => start(turn));
+    tx.whenDurable(() => start(turn));
   }
 
   /** From now on what waits becomes turns; a start ends all waiting for a better time. */
   async open(): Promise<void> {
     this.#isOpen = true;
-    await this.#given.db.transact(() => {
-      this.#store.endBackOffs();
-      this.#due.push(...this.#store.waitedFor());
+    const waitedFor = await this.#given.db.transact((tx) => {
+      this.#store.endBackOffs(tx);
+      return this.#store.waitedFor(tx);
     });
+    this.#due.push(...waitedFor);
     await this.#lookIntoDue();
   }
 
   /** A turn is about to be seen by its agent. */
-  turnStarted(turn: Turn): void {
-    this.#store.endBackOff(turn.session_id);
-    for (const entry of this.#store.ofTurn(turn.turn_id))
-      this.#ownerOf(entry).injected(entry.ref, turn);
+  turnStarted(tx: Writer, turn: Turn): void {
+    this.#store.endBackOff(tx, turn.session_id);
+    for (const entry of this.#store.ofTurn(tx, turn.turn_id))
+      this.#ownerOf(entry).injected(tx, entry.ref, turn);
   }
 
   /** A turn has ended. What no agent has seen of it waits again. */
-  turnEnded(turn: Turn): void {
-    const entries = this.#store.ofTurn(turn.turn_id);
+  turnEnded(tx: Writer, turn: Turn): void {
+    const entries = this.#store.ofTurn(tx, turn.turn_id);
     for (const entry of entries) {
       const owner = this.#ownerOf(entry);
       if (turn.started_at !== null) {
-        this.#store.remove(entry.owner, entry.ref);
-        owner.over(entry.ref, turn);
-      } else if (owner.deferred(entry.ref, turn)) this.#store.assign(entry, null);
-      else this.#store.remove(entry.owner, entry.ref);
+        this.#store.remove(tx, entry.owner, entry.ref);
+        owner.over(tx, entry.ref, turn);
+      } else if (owner.deferred(tx, entry.ref, turn)) this.#store.assign(tx, entry, null);
+      else this.#store.remove(tx, entry.owner, entry.ref);
     }
     const isUnseen = turn.started_at === null && turn.status === 'failed';
-    if (isUnseen && entries.length > 0) this.#backOff(turn.session_id);
+    if (isUnseen && entries.length > 0) this.#backOff(tx, turn.session_id);
   }
 
   /** Nothing more becomes a turn of a session that was closed or has failed. Its turn has ended before. */
-  giveUp(session: Session): void {
-    for (const entry of this.#store.waitingFor(session.id))
-      if (!this.#ownerOf(entry).unreachable(entry.ref, session))
-        this.#store.remove(entry.owner, entry.ref);
-    this.#store.endPause(session.id);
+  giveUp(tx: Writer, session: Session): void {
+    for (const entry of this.#store.waitingFor(tx, session.id))
+      if (!this.#ownerOf(entry).unreachable(tx, entry.ref, session))
+        this.#store.remove(tx, entry.owner, entry.ref);
+    this.#store.endPause(tx, session.id);
   }
 
   /** Somebody has stopped the session: it is left alone until it is spoken to. */
-  rest(sessionId: string): void {
-    this.#store.rest(sessionId);
+  rest(tx: Writer, sessionId: string): void {
+    this.#store.rest(tx, sessionId);
   }
 
   /** The session is spoken to: whatever waited for a better time waits no longer. */
-  wake(sessionId: string): void {
-    this.#store.endPause(sessionId);
+  wake(tx: Writer, sessionId: string): void {
+    this.#store.endPause(tx, sessionId);
   }
 
   /** Ends the turn that a session is at, for what waits. */
-  interruptNow(sessionId: string): void {
-    const turn = this.#activeTurn(sessionId);
-    if (turn) this.#interrupt(turn);
+  interruptNow(tx: Writer, sessionId: string): void {
+    const turn = this.#given.sessionStore.activeTurn(tx, sessionId);
+    if (turn) this.#given.requestInterrupt(tx, turn);
   }
 
   /**
    * Ends the turn that a session is at where an entry wants that and no tool runs and no approval is waited for.
    * To be called whenever either is over.
    */
-  atBoundary(sessionId: string): void {
-    if (!this.#isOpen || !this.#store.wantsInterrupt(sessionId)) return;
-    const turn = this.#activeTurn(sessionId);
+  atBoundary(tx: Writer, sessionId: string): void {
+    if (!this.#isOpen || !this.#store.wantsInterrupt(tx, sessionId)) return;
+    const turn = this.#given.sessionStore.activeTurn(tx, sessionId);
     if (!turn || turn.interrupt_requested_at !== null) return;
     const { sessionStore } = this.#given;
     const isHeld =
-      sessionStore.pendingApprovals(turn.turn_id).length > 0 ||
-      sessionStore.openItems(turn.turn_id).some(({ kind }) => kind === 'tool');
-    if (!isHeld) this.#interrupt(turn);
+      sessionStore.pendingApprovals(tx, turn.turn_id).length > 0 ||
+      sessionStore.openItems(tx, turn.turn_id).some(({ kind }) => kind === 'tool');
+    if (!isHeld) this.#given.requestInterrupt(tx, turn);
   }
 
   /** The server stops: what waits is left for the next start. */
@@ -194,11 +198,11 @@ export class Inbox {
   }
 
   /** The entries of the next turn, in order, each with what it says. */
-  #next(sessionId: string) {
+  #next(rx: Reader, sessionId: string) {
     const taken: { entry: InboxEntry; source: Turn['source']; input: StoredInputItem[] }[] = [];
     let bytes = 0;
-    for (const entry of this.#store.nextFor(sessionId)) {
-      const words = this.#ownerOf(entry).words(entry);
+    for (const entry of this.#store.nextFor(rx, sessionId)) {
+      const words = this.#ownerOf(entry).words(rx, entry);
       bytes += Buffer.byteLength(JSON.stringify(words.input));
       if (bytes > MAX_TURN_BYTES && taken.length > 0) break;
       taken.push({ entry, ...words });
@@ -206,24 +210,12 @@ export class Inbox {
     return taken;
   }
 
-  #activeTurn(sessionId: string): Turn | undefined {
-    const { sessionStore } = this.#given;
-    const active = sessionStore.sessions.get(sessionId)?.active_turn_id;
-    return active ? sessionStore.turns.get(active) : undefined;
-  }
-
-  #interrupt(turn: Turn): void {
-    const { db, requestInterrupt, interrupt } = this.#given;
-    const asked = requestInterrupt(turn);
-    db.whenDurable(() => interrupt(asked));
-  }
-
-  #backOff(sessionId: string): void {
-    const { db, clock } = this.#given;
-    const failures = (this.#store.pause(sessionId)?.failures ?? 0) + 1;
+  #backOff(tx: Writer, sessionId: string): void {
+    const { clock } = this.#given;
+    const failures = (this.#store.pause(tx, sessionId)?.failures ?? 0) + 1;
     const delay = Math.min(RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS);
-    this.#store.backOff(sessionId, failures, clock.now() + delay);
-    db.whenDurable(() => void clock.after(delay, () => this.#lookAgain(sessionId)));
+    this.#store.backOff(tx, sessionId, failures, clock.now() + delay);
+    tx.whenDurable(() => void clock.after(delay, () => this.#lookAgain(sessionId)));
   }
 
   #lookAgain(sessionId: string): void {
@@ -251,7 +243,7 @@ export class Inbox {
     const { db, clock } = this.#given;
     for (let at = 0; at < sessionIds.length && this.#isOpen;) {
       const from = at;
-      at = await db.transact(() => slice(clock, sessionIds, from, (id) => this.look(id)));
+      at = await db.transact((tx) => slice(clock, sessionIds, from, (id) => this.look(tx, id)));
       if (at < sessionIds.length) await othersServed();
     }
   }

@@ -4,9 +4,9 @@ import type { Supervisor } from '../children/supervisor.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 
-/** So many approvals wait for the command; what comes beyond that is not told of. */
+/** At most this many approvals wait for the command; the command is not run for more. */
 const MAX_WAITING = 256;
-/** A command that runs for longer is ended: the next approval is waiting for it. */
+/** How long the command may run, in ms: the next approval waits for its end. */
 const LIMIT_MS = 60_000;
 const GRACE_MS = 2000;
 
@@ -16,7 +16,7 @@ interface Dependencies {
   logger: Logger;
   /** Where the command runs. */
   directory: string;
-  /** The command just now; null: nobody is told. */
+  /** The command as it is configured now; null: there is none. */
   command: () => string | null;
   isPending: (approval: Approval) => boolean;
 }
@@ -35,11 +35,11 @@ export class Notifier {
     this.#given = given;
   }
 
-  /** Tells people of an approval, as soon as the command is free. */
+  /** Runs the command for an approval, after those that wait already. */
   tell(approval: Approval): void {
     if (this.#stopped || this.#given.command() === null) return;
     if (this.#waiting.length >= MAX_WAITING) {
-      const message = `${MAX_WAITING} approvals wait for notify_command already: nobody is told of this one`;
+      const message = `${MAX_WAITING} approvals wait for notify_command already: it is not run for this one`;
       this.#given.logger.warn({ approval_id: approval.id }, message);
       return;
     }
@@ -47,7 +47,7 @@ export class Notifier {
     if (!this.#isRunning) void this.#work();
   }
 
-  /** Nobody is told of anything any more. What runs is ended by the supervisor. */
+  /** No command is started any more. The supervisor ends one that runs. */
   stop(): void {
     this.#stopped = true;
     this.#waiting.length = 0;
@@ -62,7 +62,10 @@ export class Notifier {
     this.#isRunning = false;
   }
 
-  /** Nothing where it was resolved meanwhile. The approval goes as JSON to the stdin of the command; nothing of it is among its arguments. */
+  /**
+   * Runs the command, unless the approval was resolved meanwhile. The approval goes to its stdin as JSON: none of it may
+   * come near the shell's words.
+   */
   async #run(command: string, approval: Approval): Promise<void> {
     const { supervisor, clock, logger, directory, isPending } = this.#given;
     const about = { approval_id: approval.id };

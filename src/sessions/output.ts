@@ -6,15 +6,16 @@ import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { AgentUpdate, ToolChange } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
+import type { Writer } from '../store/transaction.ts';
 import type { SessionStore } from './store.ts';
 import { noUsage } from './turn.ts';
 
-/** Text that follows the first delta of an item waits so long for more, or until there is so much of it. */
+/** Text after the first delta of an item is joined for at most this long, in ms, and up to this many bytes. */
 const JOIN_MS = 40;
 const JOIN_BYTES = 8 * 1024;
-/** A delta stays well within what a payload may hold, however its characters are escaped. */
+/** The most characters of one delta: however JSON escapes them, they fit into the payload of an event. */
 const MAX_DELTA_CHARACTERS = 32 * 1024;
-/** So many writes may be on their way to the disk before the agent has to wait. */
+/** The agent has to wait while this many writes are on their way to the disk. */
 const MAX_PENDING_WRITES = 32;
 
 type SpeechItem = {
@@ -25,10 +26,10 @@ type SpeechItem = {
   bytes: number;
 };
 
-/** What is open of a turn just now. */
+/** The open items of a turn, and what it has said and used so far. */
 interface Memory {
   speech: SpeechItem | undefined;
-  tools: ReadonlyMap<string, { item: Item; status: string }>;
+  tools: Map<string, { item: Item; status: string }>;
   lastMessage: string | null;
   usage: Usage | null;
 }
@@ -40,27 +41,25 @@ interface TurnOutputDependencies {
   clock: Clock;
   ids: Ids;
   place: { session_id: string; turn_id: string | null };
-  /** What the session had cost before: agents report the sum. */
+  /** The cost of the session before this turn: agents report the sum. */
   costBefore: number | null;
-  /** A write failed: the turn cannot go on as if it had been stored. */
+  /** Called where a write failed: the turn cannot go on as if it had been stored. */
   onError: (error: unknown) => void;
-  /** Told in the transaction in which a tool ends before its turn does. */
-  onToolEnded: () => void;
+  /** Runs in the transaction in which a tool ends before its turn does. */
+  onToolEnded: (tx: Writer) => void;
 }
 
 /**
- * What one turn says and does, written as it comes. The first delta of an item is stored at once, later ones
- * are joined; whatever else happens in the turn writes them first, so the log keeps the agent's order.
+ * Writes what the agent says and does in one turn, as it comes. The first delta of an item is stored at once, later ones
+ * are joined; every other event of the turn writes the joined text first, so the log keeps the agent's order.
  *
- * Its memory runs ahead of the disk inside a transaction, as nothing else's does; so after a failed write it is
- * `broken`, and what it had open is closed from the stored rows instead.
+ * Its memory changes inside transactions, before they are on disk. So after a failed write it is `broken`, and its open
+ * items are closed from the stored rows instead.
  */
 export class TurnOutput {
   readonly #given: TurnOutputDependencies;
   #speech: SpeechItem | undefined;
   #tools = new Map<string, { item: Item; status: string }>();
-  /** What it remembered when it was first closed. */
-  #atClose: Memory | undefined;
   readonly #closedTools = new Set<string>();
   #timer: Disposable | undefined;
   #pending = 0;
@@ -76,20 +75,12 @@ export class TurnOutput {
     this.#costBefore = given.costBefore ?? 0;
   }
 
-  /** Its end could not be stored, and the turn goes on: it takes up again where it was. */
-  reopen(): void {
-    if (!this.#atClose) return;
-    this.#restore(this.#atClose);
-    this.#atClose = undefined;
-    this.#closed = false;
-  }
-
-  /** A write failed: what it remembers is not what is stored. */
+  /** Whether a write failed: then memory and rows differ. */
   get broken(): boolean {
     return this.#broken;
   }
 
-  /** Takes an update; a promise where the writer is behind and the agent should wait. */
+  /** Writes an update. Returns a promise where too many writes are pending: the agent waits for it. */
   take(update: AgentUpdate): Promise<void> | undefined {
     if (this.#closed) return undefined;
     switch (update.type) {
@@ -101,7 +92,7 @@ export class TurnOutput {
         this.#useTool(update.ref, update.change);
         break;
       case 'plan':
-        this.#write(() => this.#event('plan.updated', { entries: update.entries }));
+        this.#write((tx) => this.#event(tx, 'plan.updated', { entries: update.entries }));
         break;
       case 'usage':
         this.#count(update.usage);
@@ -113,23 +104,24 @@ export class TurnOutput {
   }
 
   /**
-   * Closes every open item. Only inside the transaction that ends the turn; answers what it leaves behind.
-   * A tool without an end of its own ends as the turn did.
+   * Closes every open item, in the transaction that ends the turn; returns the last message and the usage. A tool that
+   * has not ended gets the status of the turn. Where the transaction is lost, the turn goes on as if its end had not
+   * been tried.
    */
   close(
+    tx: Writer,
     status: Item['status'],
     usage?: Partial<Usage>,
   ): { text: string | null; usage: Usage | null } {
+    const before = this.#memory();
+    tx.whenLost(() => this.#reopen(before));
     this.#closed = true;
     this.#timer?.[Symbol.dispose]();
     this.#room?.resolve();
-    // It may be called again, where the disk refused the first time: it then does the same again.
-    this.#atClose ??= this.#memory();
-    this.#restore(this.#atClose);
     if (!this.#broken) {
-      this.#writeWaiting();
-      this.#closeSpeech(status);
-      for (const { item } of this.#tools.values()) this.#closeItem(item, status);
+      this.#writeWaiting(tx);
+      this.#closeSpeech(tx, status);
+      for (const { item } of this.#tools.values()) this.#closeItem(tx, item, status);
       this.#tools.clear();
     }
     if (usage) this.#usage = mergeUsage(this.#usage, usage);
@@ -137,18 +129,18 @@ export class TurnOutput {
   }
 
   #memory(): Memory {
-    const speech = this.#speech && { ...this.#speech };
     return {
-      speech,
+      speech: this.#speech && { ...this.#speech },
       tools: new Map(this.#tools),
       lastMessage: this.#lastMessage,
       usage: this.#usage,
     };
   }
 
-  #restore({ speech, tools, lastMessage, usage }: Memory): void {
-    this.#speech = speech && { ...speech };
-    this.#tools = new Map(tools);
+  #reopen({ speech, tools, lastMessage, usage }: Memory): void {
+    this.#closed = false;
+    this.#speech = speech;
+    this.#tools = tools;
     this.#lastMessage = lastMessage;
     this.#usage = usage;
   }
@@ -160,12 +152,12 @@ export class TurnOutput {
       speech?.kind === kind &&
       (speech.ref === ref || ref === undefined || speech.ref === undefined);
     if (!speech || !continues) {
-      this.#write(() => {
-        this.#closeSpeech('completed');
+      this.#write((tx) => {
+        this.#closeSpeech(tx, 'completed');
         const item = this.#newItem(kind, null);
-        this.#given.store.items.insert(item);
+        this.#given.store.items.insert(tx, item);
         this.#speech = { kind, item, ref, waiting: text, bytes: 0 };
-        this.#writeWaiting();
+        this.#writeWaiting(tx);
       });
       return;
     }
@@ -175,9 +167,9 @@ export class TurnOutput {
   }
 
   #useTool(ref: string, change: ToolChange): void {
-    // Its end was told already: by the agent, or by us when it was declined.
+    // The tool has ended already: by the agent's word, or because it was declined.
     if (this.#closedTools.has(ref)) return;
-    this.#write(() => {
+    this.#write((tx) => {
       const known = this.#tools.get(ref);
       const before =
         known?.item ??
@@ -185,9 +177,9 @@ export class TurnOutput {
       const after = changedTool(before, change);
       const status = change.status ?? known?.status ?? 'pending';
       if (!known) {
-        this.#closeSpeech('completed');
-        this.#given.store.items.insert(after);
-        this.#event('tool.started', {
+        this.#closeSpeech(tx, 'completed');
+        this.#given.store.items.insert(tx, after);
+        this.#event(tx, 'tool.started', {
           item_id: after.item_id,
           offset: 0,
           tool: after.tool,
@@ -197,23 +189,23 @@ export class TurnOutput {
       if (status === 'completed' || status === 'failed') {
         this.#tools.delete(ref);
         this.#closedTools.add(ref);
-        this.#closeItem(after, status);
-        this.#given.onToolEnded();
+        this.#closeItem(tx, after, status);
+        this.#given.onToolEnded(tx);
         return;
       }
       this.#tools.set(ref, { item: after, status });
       const isNews = status !== known?.status || !isDeepStrictEqual(before, after);
-      if (known && isNews) this.#tellToolChange(before, after, status);
+      if (known && isNews) this.#appendToolChange(tx, before, after, status);
     });
   }
 
-  /** Tells what is new; of an output that grew, only the end. The item itself is written when it closes. */
-  #tellToolChange(before: Item, after: Item, status: string): void {
+  /** Appends the change of a tool; of an output that grew, only the new end. The item is written when it closes. */
+  #appendToolChange(tx: Writer, before: Item, after: Item, status: string): void {
     const grew = after.text.startsWith(before.text);
     let offset = grew ? Buffer.byteLength(before.text) : 0;
     const pieces = inPieces(grew ? after.text.slice(before.text.length) : after.text);
     for (const text of pieces.length > 0 ? pieces : ['']) {
-      this.#event('tool.updated', {
+      this.#event(tx, 'tool.updated', {
         item_id: after.item_id,
         offset,
         text,
@@ -229,19 +221,19 @@ export class TurnOutput {
     const own = typeof cost === 'number' ? { cost_usd: Math.max(0, cost - this.#costBefore) } : {};
     this.#usage = mergeUsage(this.#usage, { ...rest, ...own });
     const usage = this.#usage;
-    this.#write(() => this.#event('usage.updated', { usage }));
+    this.#write((tx) => this.#event(tx, 'usage.updated', { usage }));
   }
 
-  /** One transaction: what was waiting, then `change`. The turn hears of a failure; the agent is held back when many wait. */
-  #write(change: () => void): void {
+  /** Runs one transaction: first the joined text, then `change`. Calls `onError` where it fails. */
+  #write(change: (tx: Writer) => void): void {
     if (this.#closed) return;
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
     this.#pending++;
     this.#given.db
-      .transact(() => {
-        this.#writeWaiting();
-        change();
+      .transact((tx) => {
+        this.#writeWaiting(tx);
+        change(tx);
       })
       .catch((error: unknown) => {
         this.#broken = true;
@@ -256,13 +248,13 @@ export class TurnOutput {
   }
 
   /** Writes the joined text of the item that is being said. */
-  #writeWaiting(): void {
+  #writeWaiting(tx: Writer): void {
     const speech = this.#speech;
     if (!speech) return;
     const text = wholeCharacters(speech.waiting, this.#closed);
     speech.waiting = speech.waiting.slice(text.length);
     for (const piece of inPieces(text)) {
-      this.#event(`${speech.kind}.delta`, {
+      this.#event(tx, `${speech.kind}.delta`, {
         item_id: speech.item.item_id,
         offset: speech.bytes,
         text: piece,
@@ -272,19 +264,19 @@ export class TurnOutput {
     }
   }
 
-  #closeSpeech(status: Item['status']): void {
+  #closeSpeech(tx: Writer, status: Item['status']): void {
     const speech = this.#speech;
     if (!speech) return;
     this.#speech = undefined;
     if (speech.kind === 'message') this.#lastMessage = speech.item.text + speech.waiting;
-    this.#closeItem({ ...speech.item, text: speech.item.text + speech.waiting }, status);
+    this.#closeItem(tx, { ...speech.item, text: speech.item.text + speech.waiting }, status);
   }
 
-  #closeItem(item: Item, status: Item['status']): void {
+  #closeItem(tx: Writer, item: Item, status: Item['status']): void {
     const closed = { ...item, status, completed_at: this.#given.clock.now() };
-    this.#given.store.items.update(closed);
-    this.#event(`${item.kind}.completed`, closedPayload(closed));
-    this.#given.log.settleItem(item.item_id);
+    this.#given.store.items.update(tx, closed);
+    this.#event(tx, `${item.kind}.completed`, closedPayload(closed));
+    this.#given.log.settleItem(tx, item.item_id);
   }
 
   #newItem(kind: Item['kind'], tool: Item['tool']): Item {
@@ -300,16 +292,17 @@ export class TurnOutput {
     };
   }
 
-  #event(kind: EventKind, payload: Record<string, unknown>): void {
-    this.#given.log.append({ kind, ...this.#given.place, payload });
+  #event(tx: Writer, kind: EventKind, payload: Record<string, unknown>): void {
+    this.#given.log.append(tx, { kind, ...this.#given.place, payload });
   }
 }
 
 /**
- * Closes items from what is stored of them, for a writer that is gone: a server that died, or one whose disk
- * was full. Only inside the transaction that ends their turn.
+ * Closes items from their stored rows and deltas, in the transaction that ends their turn: where the server died, or
+ * where the disk refused a write.
  */
 export function closeStoredItems(
+  tx: Writer,
   items: readonly Item[],
   status: Item['status'],
   given: { log: EventLog; store: SessionStore; clock: Clock },
@@ -317,21 +310,21 @@ export function closeStoredItems(
   const { log, store, clock } = given;
   for (const item of items) {
     let { text, tool } = item;
-    for (const { payload } of log.deltasOf(item.item_id)) {
-      // A delta says where it belongs: at the front it replaces what was there.
+    for (const { payload } of log.deltasOf(tx, item.item_id)) {
+      // A delta with offset 0 replaces the text before it.
       text = payload.offset === 0 ? String(payload.text) : text + String(payload.text);
       if (payload.tool && !payload.truncated) tool = payload.tool as Item['tool'];
     }
     const closed: Item = { ...item, text, tool, status, completed_at: clock.now() };
     const { session_id, turn_id } = item;
-    store.items.update(closed);
-    log.append({
+    store.items.update(tx, closed);
+    log.append(tx, {
       kind: `${item.kind}.completed`,
       session_id,
       turn_id,
       payload: closedPayload(closed),
     });
-    log.settleItem(item.item_id);
+    log.settleItem(tx, item.item_id);
   }
 }
 
@@ -351,7 +344,7 @@ function mergeUsage(before: Usage | null, news: Partial<Usage>): Usage {
   return { ...(before ?? noUsage), ...news };
 }
 
-/** A text in parts that fit into a delta, none of which splits a character. */
+/** Splits a text into parts that fit into a delta, without splitting a character. */
 function inPieces(text: string): string[] {
   const pieces: string[] = [];
   for (let rest = text; rest !== '';) {
@@ -365,7 +358,7 @@ function inPieces(text: string): string[] {
   return pieces;
 }
 
-/** All of the text but the first half of a character whose second half has not come; at the end, all of it. */
+/** The text without a high surrogate at its end, whose low surrogate may follow; with `isEnd`, all of the text. */
 function wholeCharacters(text: string, isEnd: boolean): string {
   const last = text.charCodeAt(text.length - 1);
   return !isEnd && last >= 0xd800 && last <= 0xdbff ? text.slice(0, -1) : text;

@@ -1,10 +1,8 @@
-import type { Approval, decideApproval, listApprovals } from '../api/approvals.ts';
-import type { BodyOf, QueryOf } from '../api/endpoint.ts';
+import type { Approval, decideApproval } from '../api/approvals.ts';
+import type { BodyOf } from '../api/endpoint.ts';
 import type {
   createSession,
   InputItem,
-  Item,
-  listSessions,
   sendTurn,
   Session,
   StoredInputItem,
@@ -22,14 +20,14 @@ import {
   ProviderError,
   type TurnSettings,
 } from '../providers/provider.ts';
-import type { Database } from '../store/database.ts';
-import type { RecordPage } from '../store/records.ts';
+import type { Writer } from '../store/transaction.ts';
 import type { AgentPool } from './agent-pool.ts';
 import { assertAnswers } from './answers.ts';
 import { decisionOf, type Resolution } from './approval.ts';
 import type { ApprovalDesk } from './approval-desk.ts';
 import type { Blobs } from './blobs.ts';
 import type { Inbox } from './inbox.ts';
+import { SessionQueries, type SessionQueriesDependencies } from './queries.ts';
 import {
   assertNotClosed,
   assertTakesTurn,
@@ -37,21 +35,15 @@ import {
   closedSession,
   knownSession,
 } from './session.ts';
-import type { SessionStore } from './store.ts';
+import { settingsOf, wishesOf } from './settings.ts';
 import { hasEnded, newTurn } from './turn.ts';
-import { settingsOf, type TurnRunner } from './turn-runner.ts';
+import type { TurnRunner } from './turn-runner.ts';
 import { workingDirectory } from './working-directory.ts';
 
-/** What is said of a session that is to be opened. */
+/** The request that opens a session. */
 export type NewSession = BodyOf<typeof createSession>;
 
-type ApprovalFilter = Omit<QueryOf<typeof listApprovals>, 'status'> & {
-  status?: Approval['status'] | undefined;
-};
-
-interface SessionServiceDependencies {
-  db: Database;
-  store: SessionStore;
+interface SessionServiceDependencies extends SessionQueriesDependencies {
   runner: TurnRunner;
   pool: AgentPool;
   desk: ApprovalDesk;
@@ -59,44 +51,41 @@ interface SessionServiceDependencies {
   blobs: Blobs;
   clock: Clock;
   ids: Ids;
-  /** Runs in the transaction that closes a session, before it is written: what it holds is let go. */
-  onClosing: (session: Session) => void;
-  /** The sessions in a team. Throws `not_found`. */
-  agentsOf: (teamId: string) => readonly string[];
-  /** Told in the transaction that accepts a turn from outside. */
-  onSpokenTo: (session: Session) => void;
-  /** Told once a session is closed on disk: what hangs on it ends. */
-  onClosed: (session: Session) => void;
+  /** Runs in the transaction that closes a session, before it is written: its claims and processes end. */
+  onClosing: (tx: Writer, session: Session) => void;
+  /** Runs in the transaction that accepts a turn from outside. */
+  onSpokenTo: (tx: Writer, session: Session) => void;
   /** Throws `storage_full` where there is no room for new work. */
   assertRoom: () => void;
-  /** Throws `provider_unavailable` for one that could start no agent. */
+  /** The provider of that id. Throws `provider_unavailable` where it could start no agent. */
   usableProvider: (id: Session['provider']) => Provider;
-  /** Why no agent of a provider could have the settings, as far as that is known without one. */
+  /** Why no agent of a provider could run with the settings; nothing where that is not known without an agent. */
   objectionOf: (
     id: Session['provider'],
     settings: TurnSettings,
   ) => ProviderError | null | undefined;
 }
 
-/** What can be done with sessions. Every answer is on disk, and so is what a refusal was decided by. */
-export class SessionService {
+/** What can be done with sessions. Each answer and each refusal is given once the rows it came from are on disk. */
+export class SessionService extends SessionQueries {
   readonly #given: SessionServiceDependencies;
 
   constructor(given: SessionServiceDependencies) {
+    super(given);
     this.#given = given;
   }
 
   /** Opens a session; its agent starts with the first turn. */
   async create(body: NewSession, keep: Keep = keepNothing): Promise<Session> {
     const session = this.draft(body);
-    await this.#given.db.transact(() => {
-      this.#given.store.createSession(session);
-      keep(session);
+    await this.#given.db.transact((tx) => {
+      this.#given.store.createSession(tx, session);
+      keep(tx, session);
     });
     return session;
   }
 
-  /** A session as it will be opened. Checks what is cheap to check, and stores nothing. */
+  /** The record of a session before it is stored. Throws where it could not be opened, as far as that is cheap to check. */
   draft(body: NewSession): Session {
     const cwd = workingDirectory(body.cwd);
     this.#given.usableProvider(body.provider);
@@ -107,10 +96,10 @@ export class SessionService {
     return {
       id: this.#given.ids.next('sess'),
       provider: body.provider,
-      model: body.model ?? null,
+      model: wishes.model,
       cwd,
-      permission_mode: body.permission_mode ?? null,
-      thinking_effort: body.thinking_effort ?? null,
+      permission_mode: wishes.permission_mode,
+      thinking_effort: wishes.thinking_effort,
       metadata: body.metadata ?? null,
       title: body.title ?? null,
       status: 'ready',
@@ -129,164 +118,83 @@ export class SessionService {
     };
   }
 
-  get(id: string): Promise<Session> {
-    return this.#given.db.read(() => this.#given.store.session(id));
-  }
-
-  list({
-    status,
-    provider,
-    team_id,
-    limit,
-    cursor,
-  }: QueryOf<typeof listSessions>): Promise<RecordPage<Session>> {
-    return this.#given.db.read(() => {
-      const id = team_id === undefined ? undefined : this.#given.agentsOf(team_id);
-      return this.#given.store.sessions.page({ status, provider, id }, limit, cursor);
-    });
-  }
-
-  #directoryOf(sessionId: string): Promise<string> {
-    return this.#given.db.read(() => this.#given.store.session(sessionId).cwd);
-  }
-
-  /** Accepts a turn, in the transaction that decides whether it may: of two senders one wins. */
+  /** Accepts a turn, in the transaction that checks whether the session takes one: of two senders one wins. */
   async send(
     sessionId: string,
     body: BodyOf<typeof sendTurn>,
     keep: Keep = keepNothing,
   ): Promise<Turn> {
     this.#checkWishes(sessionId, body);
-    const given: InputItem[] = Array.isArray(body.input) ? body.input : [body.input];
-    const input = await this.#given.blobs.keep(given, () => this.#directoryOf(sessionId));
-    const turn = await this.#given.db.transact(() => {
-      const session = this.#given.store.session(sessionId);
+    const items: InputItem[] = Array.isArray(body.input) ? body.input : [body.input];
+    const directoryOf = async () => (await this.get(sessionId)).cwd;
+    const input = await this.#given.blobs.keep(items, directoryOf);
+    return this.#given.db.transact((tx) => {
+      const session = this.#given.store.session(tx, sessionId);
       assertTakesTurn(session, body.expected_turn_id);
-      const accepted = this.#newTurn(sessionId, input, body);
-      this.#given.store.acceptTurn(beginTurn(session, accepted, accepted.accepted_at), accepted);
-      this.#given.inbox.wake(sessionId);
-      this.#given.onSpokenTo(session);
-      keep(acceptance(accepted));
-      return accepted;
-    });
-    this.#given.runner.start(turn);
-    return turn;
-  }
-
-  turn(sessionId: string, turnId: string): Promise<Turn> {
-    return this.#given.db.read(() => this.#given.store.turn(sessionId, turnId));
-  }
-
-  turns(
-    sessionId: string,
-    { limit, cursor }: { limit: number; cursor?: string | undefined },
-  ): Promise<RecordPage<Turn>> {
-    return this.#given.db.read(() => {
-      this.#given.store.session(sessionId);
-      return this.#given.store.turns.page({ session_id: sessionId }, limit, cursor);
+      const turn = this.#newTurn(sessionId, input, body);
+      this.#given.store.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
+      this.#given.inbox.wake(tx, sessionId);
+      this.#given.onSpokenTo(tx, session);
+      keep(tx, acceptance(turn));
+      tx.whenDurable(() => this.#given.runner.start(turn));
+      return turn;
     });
   }
 
-  items(sessionId: string, turnId: string): Promise<Item[]> {
-    return this.#given.db.read(() => {
-      this.#given.store.turn(sessionId, turnId);
-      return this.#given.store.itemsOf(turnId);
+  /** Asks for a turn to end. It ends interrupted, unless its own end was stored first. Throws `turn_not_active`. */
+  interrupt(sessionId: string, turnId: string, keep: Keep = keepNothing): Promise<Turn> {
+    return this.#given.db.transact((tx) => {
+      const turn = this.#given.store.turn(tx, sessionId, turnId);
+      if (hasEnded(turn))
+        throw new AppError('turn_not_active', `turn ${turnId} has ended: it is ${turn.status}`);
+      const asked = this.#stopTurn(tx, turn);
+      keep(tx, asked);
+      return asked;
     });
-  }
-
-  item(sessionId: string, turnId: string, itemId: string): Promise<Item> {
-    return this.#given.db.read(() => {
-      this.#given.store.turn(sessionId, turnId);
-      const item = this.#given.store.items.get(itemId);
-      if (item?.turn_id === turnId) return item;
-      throw new AppError('not_found', `turn "${turnId}" has no item "${itemId}"`);
-    });
-  }
-
-  /** Asks for a turn to end. It ends interrupted, unless its own end was stored first. */
-  async interrupt(sessionId: string, turnId: string, keep: Keep = keepNothing): Promise<Turn> {
-    const turn = await this.#guard(
-      () => turnId,
-      () => {
-        const found = this.#given.store.turn(sessionId, turnId);
-        if (hasEnded(found))
-          throw new AppError('turn_not_active', `turn ${turnId} has ended: it is ${found.status}`);
-        this.#given.inbox.rest(sessionId);
-        const asked = this.#given.runner.requestInterrupt(found);
-        keep(asked);
-        return asked;
-      },
-    );
-    this.#given.runner.interrupt(turn);
-    return turn;
   }
 
   /**
-   * Asks for the turns of several sessions to end, in one transaction: `which` is asked in it, and `stored` is told
-   * whose turns those are.
+   * Asks for the turn that a session is at to end, as {@link interrupt} does; its agent hears of it once the transaction
+   * is on disk. False where the session is at no turn.
    */
-  async interruptAll(
-    which: () => readonly string[],
-    stored: (sessionIds: string[]) => void,
-  ): Promise<void> {
-    const asked: Turn[] = [];
-    try {
-      await this.#given.db.transact(() => {
-        for (const id of which()) {
-          const { active_turn_id: active } = this.#given.store.session(id);
-          if (active === null) continue;
-          this.#given.inbox.rest(id);
-          asked.push(this.#given.runner.requestInterrupt(this.#given.store.turn(id, active)));
-        }
-        stored(asked.map(({ session_id }) => session_id));
-      });
-    } catch (error) {
-      for (const { turn_id } of asked) this.#given.runner.goOn(turn_id);
-      throw error;
-    }
-    for (const turn of asked) this.#given.runner.interrupt(turn);
+  requestInterrupt(tx: Writer, sessionId: string): boolean {
+    const turn = this.#given.store.activeTurn(tx, sessionId);
+    if (turn) this.#stopTurn(tx, turn);
+    return turn !== undefined;
   }
 
-  /** Closes a session with all that hangs on it, in one transaction; its agent is ended after that. */
-  async close(
-    sessionId: string,
-    reason: string | null,
-    keep: Keep = keepNothing,
-  ): Promise<Session> {
-    let ended: Turn | undefined;
-    const closed = await this.#guard(
-      () => ended?.turn_id,
-      () => {
-        const session = this.#given.store.session(sessionId);
-        if (session.status === 'closed') {
-          keep(session);
-          return session;
-        }
-        const turn = session.active_turn_id
-          ? this.#given.store.turns.get(session.active_turn_id)
-          : undefined;
-        ended =
-          turn &&
-          this.#given.runner.endNow(turn, { status: 'interrupted', error: null }, { isLast: true });
-        this.#given.inbox.giveUp({ ...session, status: 'closed' });
-        this.#given.onClosing(session);
-        const now = closedSession(
-          this.#given.store.session(sessionId),
-          reason,
-          this.#given.clock.now(),
-        );
-        this.#given.store.updateSession(now, 'session.closed');
-        keep(now);
-        return now;
-      },
-    );
-    if (ended) this.#given.runner.settle(ended);
-    void this.#given.pool.end(sessionId);
-    this.#given.onClosed(closed);
+  /** Ends a turn for a person: what waits for the session becomes no turn until somebody sends it one. */
+  #stopTurn(tx: Writer, turn: Turn): Turn {
+    this.#given.inbox.rest(tx, turn.session_id);
+    return this.#given.runner.requestInterrupt(tx, turn);
+  }
+
+  /** Closes a session with its turn, inbox, claims and processes, in one transaction; its agent is ended after that. */
+  close(sessionId: string, reason: string | null, keep: Keep = keepNothing): Promise<Session> {
+    return this.#given.db.transact((tx) => {
+      const session = this.#given.store.session(tx, sessionId);
+      const closed = session.status === 'closed' ? session : this.#close(tx, session, reason);
+      keep(tx, closed);
+      return closed;
+    });
+  }
+
+  #close(tx: Writer, session: Session, reason: string | null): Session {
+    const { store, runner, inbox, pool, clock, onClosing } = this.#given;
+    const turn = store.activeTurn(tx, session.id);
+    if (turn) runner.endNow(tx, turn, { status: 'interrupted', error: null }, { isLast: true });
+    inbox.giveUp(tx, { ...session, status: 'closed' });
+    onClosing(tx, session);
+    const closed = closedSession(store.session(tx, session.id), reason, clock.now());
+    store.updateSession(tx, closed, 'session.closed');
+    tx.whenDurable(() => void pool.end(session.id));
     return closed;
   }
 
-  /** Brings a failed session back, if its provider still has it. Others are given as they are. */
+  /**
+   * Makes a failed session ready again. Throws `session_failed` where its provider does not have it any more. A session
+   * that has not failed is returned as it is.
+   */
   async resume(sessionId: string, keep: Keep = keepNothing): Promise<Session> {
     const session = await this.get(sessionId);
     assertNotClosed(session);
@@ -297,8 +205,8 @@ export class SessionService {
         `${session.provider} does not have session ${sessionId} any more: open a new one`,
       );
     }
-    return this.#given.db.transact(() => {
-      const now = this.#given.store.session(sessionId);
+    return this.#given.db.transact((tx) => {
+      const now = this.#given.store.session(tx, sessionId);
       if (now.status !== 'failed') return now;
       const ready: Session = {
         ...now,
@@ -306,9 +214,9 @@ export class SessionService {
         failure: null,
         updated_at: this.#given.clock.now(),
       };
-      this.#given.store.updateSession(ready, 'session.resumed');
-      this.#given.inbox.look(sessionId);
-      keep(ready);
+      this.#given.store.updateSession(tx, ready, 'session.resumed');
+      this.#given.inbox.look(tx, sessionId);
+      keep(tx, ready);
       return ready;
     });
   }
@@ -328,35 +236,11 @@ export class SessionService {
   }
 
   /**
-   * What a session may do just now: the permission mode of its turn, else its own; and whether it is at a turn in
-   * which a person can be asked.
-   */
-  permission(sessionId: string): Promise<{ mode: string | null; canAsk: boolean }> {
-    return this.#given.db.read(() => {
-      const session = this.#given.store.session(sessionId);
-      const { active_turn_id: active } = session;
-      const turn = active === null ? undefined : this.#given.store.turns.get(active);
-      return {
-        mode: turn?.permission_mode ?? session.permission_mode,
-        canAsk: turn !== undefined && turn.interrupt_requested_at === null,
-      };
-    });
-  }
-
-  /**
-   * Asks people for a session, in its active turn, as its agent would. Cancelled where it is at none. Throws
-   * `too_many` where too many approvals of the session are pending.
+   * Opens an approval in the active turn of a session, as its agent would, and waits for the answer; `cancelled` where
+   * the session is at no turn. Throws `too_many` where too many approvals of the session are pending.
    */
   ask(sessionId: string, request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer> {
     return this.#given.runner.ask(sessionId, request, withdrawn);
-  }
-
-  /** The approvals of one session, or of all. */
-  approvals({ status, session_id, limit, cursor }: ApprovalFilter): Promise<RecordPage<Approval>> {
-    return this.#given.db.read(() => {
-      if (session_id !== undefined) this.#given.store.session(session_id);
-      return this.#given.store.approvals.page({ status, session_id }, limit, cursor);
-    });
   }
 
   /**
@@ -379,67 +263,47 @@ export class SessionService {
     });
   }
 
-  /** Lets an approval whose time is up expire: its agent sees it as declined. */
+  /** Expires an approval that nobody answered in time: its agent sees it as declined. */
   async expire(approval: Approval): Promise<void> {
     await this.#resolve(approval.session_id, approval.id, keepNothing, (now) =>
       now.status === 'pending' ? { status: 'expired', reason: null } : null,
     );
   }
 
-  async #resolve(
+  #resolve(
     sessionId: string,
     approvalId: string,
     keep: Keep,
-    by: (approval: Approval) => Resolution | null,
+    resolutionOf: (approval: Approval) => Resolution | null,
   ): Promise<Approval> {
-    let turnId: string | undefined;
-    let after: Turn | undefined;
-    const resolved = await this.#guard(
-      () => turnId,
-      () => {
-        const approval = this.#given.store.approval(sessionId, approvalId);
-        turnId = approval.turn_id;
-        const resolution = by(approval);
-        if (!resolution) return approval;
-        const done = this.#given.desk.resolve(approval, resolution);
-        after = this.#afterResolution(this.#given.store.turn(sessionId, approval.turn_id), done);
-        keep(done);
-        return done;
-      },
-    );
-    this.#given.desk.tell(resolved);
-    if (after && hasEnded(after)) this.#given.runner.settle(after);
-    else if (after) this.#given.runner.start(after);
-    return resolved;
+    return this.#given.db.transact((tx) => {
+      const approval = this.#given.store.approval(tx, sessionId, approvalId);
+      const resolution = resolutionOf(approval);
+      if (!resolution) return approval;
+      const resolved = this.#given.desk.resolve(tx, approval, resolution);
+      const turn = this.#given.store.turn(tx, sessionId, approval.turn_id);
+      this.#goOnWithoutAgent(tx, turn, resolved);
+      keep(tx, resolved);
+      return resolved;
+    });
   }
 
   /**
-   * What follows for a turn that has no agent since a restart: declined, it is over; accepted, it starts again
-   * once nothing else of it is pending. A turn with an agent just goes on.
+   * Moves on a turn that waits without an agent since a restart: where its approval was not accepted, the turn ends; else
+   * it starts again once none of its approvals is pending. A turn with an agent goes on by itself.
    */
-  #afterResolution(turn: Turn, resolved: Approval): Turn | undefined {
-    if (turn.provider_turn_ref !== null || hasEnded(turn)) return undefined;
-    if (resolved.status !== 'accepted')
-      return this.#given.runner.endNow(turn, { status: 'interrupted', error: null });
-    return this.#given.store.pendingApprovals(turn.turn_id).length === 0 ? turn : undefined;
+  #goOnWithoutAgent(tx: Writer, turn: Turn, { status }: Approval): void {
+    const { store, runner } = this.#given;
+    if (turn.provider_turn_ref !== null || hasEnded(turn)) return;
+    if (status !== 'accepted') runner.endNow(tx, turn, { status: 'interrupted', error: null });
+    else if (store.pendingApprovals(tx, turn.turn_id).length === 0)
+      tx.whenDurable(() => runner.start(turn));
   }
 
-  /** A transaction that may end a turn: if the disk refuses it, the turn goes on. */
-  async #guard<T>(turnId: () => string | undefined, fn: () => T): Promise<T> {
-    try {
-      return await this.#given.db.transact(fn);
-    } catch (error) {
-      const isRefusal = error instanceof AppError && !error.code.startsWith('storage');
-      const id = turnId();
-      if (id !== undefined && !isRefusal) this.#given.runner.goOn(id);
-      throw error;
-    }
-  }
-
-  /** Refuses what there is no room for, or what the provider is known not to have, before anything is stored. */
+  /** Throws where there is no room for a turn, or its provider is known not to take it, before anything is stored. */
   #checkWishes(sessionId: string, body: BodyOf<typeof sendTurn>): void {
-    // What is looked at of a session never changes, so nothing is waited for; one that is not there is refused later.
-    const session = this.#given.db.peek(() => this.#given.store.sessions.get(sessionId));
+    // Only fields that never change are read, so the read need not wait. A session that is not there is refused later.
+    const session = this.#given.db.peek((rx) => this.#given.store.sessions.get(rx, sessionId));
     if (!session) return;
     this.#given.assertRoom();
     const hasImages = Array.isArray(body.input) ? body.input.some(isImage) : isImage(body.input);
@@ -450,7 +314,7 @@ export class SessionService {
     this.#assertPossible(session.provider, settingsOf(session, wishesOf(body)), agent);
   }
 
-  /** Throws `invalid` for settings that are known not to be had. */
+  /** Throws `invalid` for settings that no agent could run with. */
   #assertPossible(provider: Session['provider'], settings: TurnSettings, agent?: Agent): void {
     const objection = agent?.objection(settings) ?? this.#given.objectionOf(provider, settings);
     if (objection) throw new AppError('invalid', objection.message);
@@ -462,31 +326,19 @@ export class SessionService {
       turn_id: this.#given.ids.next('turn'),
       source: 'user',
       input,
-      permission_mode: body.permission_mode ?? null,
-      model: body.model ?? null,
-      thinking_effort: body.thinking_effort ?? null,
+      ...wishesOf(body),
       accepted_at: this.#given.clock.now(),
     });
   }
 }
 
-/** What the sender of a turn is told. */
+/** The answer to the sender of a turn. */
 export function acceptance({ session_id, turn_id }: Turn): {
   session_id: string;
   turn_id: string;
   status: 'accepted';
 } {
   return { session_id, turn_id, status: 'accepted' };
-}
-
-type Wishes = Pick<BodyOf<typeof sendTurn>, 'permission_mode' | 'model' | 'thinking_effort'>;
-
-function wishesOf({ permission_mode, model, thinking_effort }: Wishes) {
-  return {
-    permission_mode: permission_mode ?? null,
-    model: model ?? null,
-    thinking_effort: thinking_effort ?? null,
-  };
 }
 
 function isImage(item: InputItem): boolean {

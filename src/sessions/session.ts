@@ -2,7 +2,7 @@ import type { Session, Turn, Usage } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
 import type { KnownSession } from '../providers/provider.ts';
 
-/** The session after a turn was accepted. Throws unless it can take one. */
+/** The session after a turn was accepted. */
 export function beginTurn(session: Session, turn: Turn, now: number): Session {
   return {
     ...session,
@@ -14,8 +14,9 @@ export function beginTurn(session: Session, turn: Turn, now: number): Session {
 }
 
 /**
- * Throws unless a turn may be sent to the session: the guard first, then closed, failed, busy.
- * `expected` is the turn that the sender takes for the most recent one; undefined or null where it does not say.
+ * Throws unless a turn may be sent to the session: `turn_conflict`, else `session_closed`, `session_failed` or
+ * `turn_in_progress`. `expected` is the id of the turn that the sender takes for the most recent one; undefined or null
+ * where it names none.
  */
 export function assertTakesTurn(session: Session, expected: string | null | undefined): void {
   const { id, last_turn_id: last, active_turn_id: active } = session;
@@ -37,7 +38,7 @@ export function assertTakesTurn(session: Session, expected: string | null | unde
   }
 }
 
-/** Throws unless something new may belong to the session. */
+/** Throws `session_closed` or `session_failed` for a session that takes nothing new. */
 export function assertOpen(session: Session): void {
   assertNotClosed(session);
   if (session.status === 'failed')
@@ -47,7 +48,7 @@ export function assertOpen(session: Session): void {
     );
 }
 
-/** Throws for a session that is over for good. */
+/** Throws `session_closed`. */
 export function assertNotClosed({ id, status }: Session): void {
   if (status === 'closed')
     throw new AppError('session_closed', `session ${id} is closed: open a new one`);
@@ -77,7 +78,7 @@ export function closedSession(session: Session, reason: string | null, now: numb
   };
 }
 
-/** A session whose provider no longer has it. */
+/** The session once no agent can go on with it. */
 export function failSession(
   session: Session,
   failure: { code: string; message: string },
@@ -94,7 +95,7 @@ const counted = [
   'cost_usd',
 ] as const;
 
-/** What a session has used: the sum over its turns, and the context as the newest turn with one left it. */
+/** The usage of a session: the sum over its turns, and the context of the newest turn that says how full it is. */
 function addUsage(before: Usage | null, turn: Usage | null): Usage | null {
   if (!turn) return before;
   if (!before) return turn;
@@ -106,7 +107,7 @@ function addUsage(before: Usage | null, turn: Usage | null): Usage | null {
   return sum;
 }
 
-/** The session as events carry it after its creation: without what never changes and may be large. */
+/** The session as events carry it after its creation: without its metadata, which never changes and may be large. */
 export function sessionInEvents({
   metadata: _metadata,
   ...session
@@ -114,7 +115,7 @@ export function sessionInEvents({
   return session;
 }
 
-/** What its provider is asked about; null for one that no agent has seen. */
+/** The session as its provider knows it; null for a session that no agent has seen. */
 export function knownSession({
   provider_session_ref: ref,
   cwd,

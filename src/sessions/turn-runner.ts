@@ -16,13 +16,16 @@ import {
 } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
 import { persist } from '../store/persist.ts';
+import type { Writer } from '../store/transaction.ts';
 import type { AgentPool, LiveAgent } from './agent-pool.ts';
 import { continuationPrompt } from './approval.ts';
 import type { ApprovalDesk } from './approval-desk.ts';
 import { cancelApprovals, endTurnInRows, releaseHeld } from './end-turn.ts';
+import { failSessionInRows } from './fail-session.ts';
 import type { Inbox } from './inbox.ts';
-import { TurnOutput } from './output.ts';
-import { failSession } from './session.ts';
+import type { TurnOutput } from './output.ts';
+import { AgentOutputs } from './outputs.ts';
+import { settingsOf } from './settings.ts';
 import type { SessionStore } from './store.ts';
 import { hasEnded, startTurn } from './turn.ts';
 
@@ -40,37 +43,39 @@ interface Dependencies {
   ids: Ids;
   failpoint: Failpoint;
   logger: Logger;
-  /** Told once a session has failed on disk: what hangs on it ends. */
-  onSessionFailed: (sessionId: string) => void;
-  /** A turn that runs longer is interrupted; null: it may last for days. */
+  /** Runs in the transaction that fails a session: its processes end once that is on disk. */
+  onSessionFailed: (tx: Writer, sessionId: string) => void;
+  /** A turn that runs for longer than this, in ms, is interrupted; null: there is no limit. */
   turnTimeoutMs: () => number | null;
 }
 
 /** A turn in this server: waiting for an agent, or at one. */
 interface RunningTurn {
   readonly done: Promise<void>;
-  /** Aborts when the turn is over or the server stops: nothing of it need go on. */
+  /** Aborts when the turn is over or the server stops: no work on it goes on. */
   readonly over: AbortController;
   /** Ends the wait for the agent, with this outcome. */
   readonly cutShort: (outcome: TurnOutcome) => void;
   output: TurnOutput | undefined;
   live: LiveAgent | undefined;
-  /** It waits for an approval, and is left as it is for the next start. */
+  /** The turn waits for an approval, and is left as it is for the next start of the server. */
   left: boolean;
-  /** It was asked to end: an agent that has not seen it yet need not. */
+  /** The turn was asked to end: it is not sent to an agent that has not seen it yet. */
   interrupting: boolean;
-  /** Approvals given while no agent was there to hear of them: each good for one equal request. */
+  /** Approvals accepted while the turn had no agent: each answers one equal request of the next agent. */
   grants: Approval[];
 }
 
-/** Runs turns on live agents. Decides nothing by what it remembers: the rows are the truth. */
+/** Runs turns on live agents. What happens to a turn is decided by its rows, never by what is in memory here. */
 export class TurnRunner {
   readonly #given: Dependencies;
+  readonly #outputs: AgentOutputs;
   readonly #running = new Map<string, RunningTurn>();
   readonly #stopping = new AbortController();
 
   constructor(given: Dependencies) {
     this.#given = given;
+    this.#outputs = new AgentOutputs(given);
   }
 
   /** Runs a turn in the background: an accepted one, or one whose approvals were all given while it had no agent. */
@@ -103,11 +108,12 @@ export class TurnRunner {
   }
 
   /**
-   * Ends a turn now, in the running transaction: its approvals are cancelled, its open items closed. Returns the
-   * turn as it was left; a second ending is ignored. What has waited for its end becomes the next turn, unless this
-   * is the last one of a session that ends with it. Call `settle` once the transaction is on disk.
+   * Ends a turn: its approvals are cancelled, its open items closed. Returns the turn as it was left; a second ending is
+   * ignored. What waits in the inbox of its session becomes the next turn, unless `isLast`: the session ends with it.
+   * Once the transaction is on disk, pending requests of its agent are cancelled and nothing waits for the agent any
+   * more; where the transaction is lost, the turn goes on.
    */
-  endNow(turn: Turn, outcome: TurnOutcome, { isLast = false } = {}): Turn {
+  endNow(tx: Writer, turn: Turn, outcome: TurnOutcome, { isLast = false } = {}): Turn {
     if (hasEnded(turn)) {
       this.#given.logger.warn(
         { turn_id: turn.turn_id, status: outcome.status },
@@ -116,37 +122,48 @@ export class TurnRunner {
       return turn;
     }
     const output = this.#running.get(turn.turn_id)?.output;
-    const isTold = !(output?.broken && outcome.status === 'completed');
-    const honest = isTold ? outcome : storageFailure(new Error('the disk refused some of it'));
-    const { ended } = endTurnInRows(turn, honest, this.#given, output);
-    this.#given.inbox.turnEnded(ended);
-    if (!isLast) this.#given.inbox.look(ended.session_id);
+    const isWhole = !(output?.broken && outcome.status === 'completed');
+    const stored = isWhole ? outcome : storageFailure(new Error('the disk refused some of it'));
+    const { ended } = endTurnInRows(tx, turn, stored, this.#given, output);
+    tx.whenDurable(() => this.#letGo(ended));
+    this.#given.inbox.turnEnded(tx, ended);
+    if (!isLast) this.#given.inbox.look(tx, ended.session_id);
     return ended;
   }
 
-  /** After `endNow` is on disk: its agent is told to stop, and nobody waits for it any more. */
-  settle(turn: Turn): void {
-    const running = this.#running.get(turn.turn_id);
-    this.#given.desk.tellCancelled(turn.turn_id);
+  /** The end of a turn is on disk: requests of its agent are cancelled, and nothing waits for the agent any more. */
+  #letGo({ turn_id }: Turn): void {
+    const running = this.#running.get(turn_id);
+    this.#given.desk.cancelRequests(turn_id);
     running?.over.abort();
     running?.cutShort({ status: 'interrupted', error: null });
   }
 
-  /** `endNow` could not be stored: the turn goes on as if it had not been tried. */
-  goOn(turnId: string): void {
-    this.#running.get(turnId)?.output?.reopen();
+  /**
+   * Stores that a turn is to end, and the error to end it with where no person asked for it. Once that is on disk, its
+   * agent is asked to end the turn, and killed where it does not. A turn that no agent has seen ends at once.
+   */
+  requestInterrupt(tx: Writer, turn: Turn, error: Turn['error'] = null): Turn {
+    const { store, clock } = this.#given;
+    if (hasEnded(turn)) return turn;
+    if (turn.interrupt_requested_at === null) {
+      const asked = { ...turn, interrupt_requested_at: clock.now(), error };
+      store.moveTurn(tx, store.session(tx, turn.session_id), asked, 'turn.interrupt_requested');
+      cancelApprovals(tx, asked, 'the turn was interrupted', this.#given);
+    }
+    const now = store.turn(tx, turn.session_id, turn.turn_id);
+    if (now.provider_turn_ref === null)
+      return this.endNow(tx, now, { status: 'interrupted', error });
+    tx.whenDurable(() => this.#interrupt(now));
+    return now;
   }
 
-  /** Asks the agent of a turn to end it; one that does not is killed. The request is on disk already. */
-  interrupt(turn: Turn): void {
+  /** Asks the agent of a turn to end it; an agent that does not do so in time is killed. */
+  #interrupt(turn: Turn): void {
     const { clock, desk, pool } = this.#given;
     const running = this.#running.get(turn.turn_id);
-    desk.tellCancelled(turn.turn_id);
-    if (!running) return;
-    if (!running.live) {
-      running.over.abort();
-      return;
-    }
+    desk.cancelRequests(turn.turn_id);
+    if (!running?.live) return;
     const { live } = running;
     running.interrupting = true;
     live.agent.cancel();
@@ -162,11 +179,12 @@ export class TurnRunner {
    * agents. Turns that no agent has seen, and turns that wait for an approval, are left for the next start.
    */
   async stop(drainMs: number, hurry: AbortSignal): Promise<void> {
-    const { clock, store, pool, desk } = this.#given;
+    const { clock, db, store, pool, desk } = this.#given;
     this.#stopping.abort(new Error('the server is stopping'));
+    const statusOf = (id: string) => db.peek((rx) => store.turns.get(rx, id)?.status);
     const atWork = () =>
       [...this.#running]
-        .filter(([id]) => store.turns.get(id)?.status !== 'waiting_for_approval')
+        .filter(([id]) => statusOf(id) !== 'waiting_for_approval')
         .map(([, turn]) => turn);
     const drained = new AbortController();
     const limit = clock
@@ -190,28 +208,28 @@ export class TurnRunner {
   }
 
   async #run(turn: Turn, running: RunningTurn, cut: Promise<TurnOutcome>): Promise<void> {
-    const { store, pool, failpoint } = this.#given;
+    const { db, store, pool, failpoint } = this.#given;
     failpoint('turn.accepted');
-    const session = store.session(turn.session_id);
+    const session = db.peek((rx) => store.session(rx, turn.session_id));
     const signal = AbortSignal.any([running.over.signal, this.#stopping.signal]);
     let live: LiveAgent;
     try {
       live = await pool.lease(session, (agent) => this.#sink(agent), signal);
     } catch (error) {
-      // It was ended meanwhile, or is kept for the next start.
+      // An aborted wait is no failure: the turn has ended meanwhile, or is kept for the next start.
       if (!signal.aborted) await this.#failUnseen(turn, error);
       return;
     }
     running.live = live;
     const objection = live.agent.objection(settingsOf(session, turn));
     if (objection) return this.#failUnseen(turn, objection);
-    await this.#closeAside(live);
+    await this.#outputs.closeAside(live);
     const broken = Promise.withResolvers<TurnOutcome>();
-    const output = this.#output(session, turn.turn_id, (error) =>
+    const output = this.#outputs.open(session, turn.turn_id, (error) =>
       broken.resolve(storageFailure(error)),
     );
     const prompt = this.#promptOf(turn, running);
-    // From here on the agent may have seen it: on disk before it does.
+    // The start is on disk before the agent sees the turn: after a crash it counts as seen.
     if (!(await this.#begin(turn, live, running))) return;
     failpoint('turn.started');
     running.output = output;
@@ -227,10 +245,9 @@ export class TurnRunner {
     if (running.left) return;
     failpoint('turn.ending');
     if (output.broken) live.agent.cancel();
-    await this.#persist(turn, () =>
-      this.endNow(store.turn(turn.session_id, turn.turn_id), outcome),
+    await this.#persist(turn, (tx) =>
+      this.endNow(tx, store.turn(tx, turn.session_id, turn.turn_id), outcome),
     );
-    this.#given.desk.tellCancelled(turn.turn_id);
   }
 
   async #prompt(
@@ -246,50 +263,36 @@ export class TurnRunner {
     }
   }
 
-  /** A turn may last for days, unless a limit is set: then it is interrupted, and the session lives on. */
+  /** Interrupts a turn that runs for longer than the limit, if there is one; the session lives on. */
   #timeLimit(live: LiveAgent): Disposable {
     const { clock, db, store, logger } = this.#given;
     const turnTimeoutMs = this.#given.turnTimeoutMs();
     if (turnTimeoutMs === null) return { [Symbol.dispose]: () => undefined };
+    const error = {
+      code: 'turn_timeout',
+      message: `the turn ran for longer than sessions.turn_timeout_ms (${turnTimeoutMs} ms) and was interrupted`,
+    };
     return clock.after(turnTimeoutMs, () => {
-      const active = store.sessions.get(live.session.id)?.active_turn_id;
-      const turn = active ? store.turns.get(active) : undefined;
-      if (!turn || turn.interrupt_requested_at !== null) return;
-      const error = {
-        code: 'turn_timeout',
-        message: `the turn ran for longer than sessions.turn_timeout_ms (${turnTimeoutMs} ms) and was interrupted`,
-      };
-      db.transact(() => this.requestInterrupt(turn, error))
-        .then((asked) => this.interrupt(asked))
-        .catch((error: unknown) =>
-          logger.error({ err: error }, 'a turn over its limit could not be interrupted'),
-        );
+      db.transact((tx) => {
+        const turn = store.activeTurn(tx, live.session.id);
+        if (turn?.interrupt_requested_at === null) this.requestInterrupt(tx, turn, error);
+      }).catch((failure: unknown) =>
+        logger.error({ err: failure }, 'a turn over its limit could not be interrupted'),
+      );
     });
-  }
-
-  /** Stores that a turn is to end, and why where that is nobody's wish, in the running transaction. */
-  requestInterrupt(turn: Turn, error: Turn['error'] = null): Turn {
-    const { store, clock } = this.#given;
-    if (hasEnded(turn) || turn.interrupt_requested_at !== null) return turn;
-    const asked = { ...turn, interrupt_requested_at: clock.now(), error };
-    store.moveTurn(store.session(turn.session_id), asked, 'turn.interrupt_requested');
-    cancelApprovals(asked, 'the turn was interrupted', this.#given);
-    const now = store.turn(turn.session_id, turn.turn_id);
-    const hasAgent = now.provider_turn_ref !== null;
-    return hasAgent ? now : this.endNow(now, { status: 'interrupted', error });
   }
 
   /** Stores that the agent is about to see the turn. False when it is over already, or the server stops. */
   async #begin(turn: Turn, { agent }: LiveAgent, running: RunningTurn): Promise<boolean> {
     const { store, inbox, clock, ids } = this.#given;
     let begun = false;
-    const stored = await this.#persist(turn, () => {
-      const now = store.turn(turn.session_id, turn.turn_id);
+    const stored = await this.#persist(turn, (tx) => {
+      const now = store.turn(tx, turn.session_id, turn.turn_id);
       begun = !hasEnded(now) && !running.over.signal.aborted;
       if (!begun) return;
-      releaseHeld(turn.turn_id, this.#given);
+      releaseHeld(tx, turn.turn_id, this.#given);
       const session: Session = {
-        ...store.session(turn.session_id),
+        ...store.session(tx, turn.session_id),
         provider_session_ref: agent.ref,
         provider_defaults: {
           permission_mode: agent.defaults.permissionMode,
@@ -299,23 +302,24 @@ export class TurnRunner {
         status: 'running',
       };
       const started = { ...startTurn(now, clock.now()), provider_turn_ref: ids.next('run') };
-      store.moveTurn(session, started, 'turn.started');
-      inbox.turnStarted(started);
+      store.moveTurn(tx, session, started, 'turn.started');
+      inbox.turnStarted(tx, started);
     });
     return stored && begun;
   }
 
-  /** What the agent is to be told: the turn's input, or what was approved while it had no agent. */
+  /** The prompt of the turn: its input, or what was approved while it had no agent. */
   #promptOf(turn: Turn, running: RunningTurn): readonly StoredInputItem[] {
     if (turn.status !== 'waiting_for_approval') return turn.input;
-    const { store } = this.#given;
-    running.grants = store.approvalsOf(turn.turn_id).filter(({ held }) => held);
+    const { db, store } = this.#given;
+    const approvals = db.peek((rx) => store.approvalsOf(rx, turn.turn_id));
+    running.grants = approvals.filter(({ held }) => held);
     return [{ type: 'text', text: continuationPrompt(running.grants) }];
   }
 
   #sink(live: LiveAgent): AgentSink {
     return {
-      update: (update) => this.#outputOf(live).take(update),
+      update: (update) => this.#outputs.of(live).take(update),
       ask: (request, withdrawn) =>
         this.ask(live.session.id, request, withdrawn).catch((error: unknown) => {
           if (!(error instanceof AppError) || error.code !== 'too_many') throw error;
@@ -325,16 +329,16 @@ export class TurnRunner {
   }
 
   /**
-   * Asks people in the active turn of a session; what was allowed while it had no agent is not asked again.
-   * Cancelled where it is at no turn. Throws `too_many` where too many approvals of the session are pending.
+   * Opens an approval in the active turn of a session and waits for the answer. A request that was accepted while the
+   * turn had no agent is not asked again. Cancelled where the session is at no turn. Throws `too_many` where too many approvals of the session are pending.
    */
   async ask(
     sessionId: string,
     request: AgentRequest,
     withdrawn: AbortSignal,
   ): Promise<AgentAnswer> {
-    const { store, desk } = this.#given;
-    const turnId = store.sessions.get(sessionId)?.active_turn_id;
+    const { db, store, desk } = this.#given;
+    const turnId = db.peek((rx) => store.sessions.get(rx, sessionId)?.active_turn_id);
     const running = turnId ? this.#running.get(turnId) : undefined;
     if (!turnId || !running) return { decision: 'cancelled' };
     const grant = running.grants.findIndex((one) => desk.isSame(one, request));
@@ -345,67 +349,33 @@ export class TurnRunner {
     return desk.ask(sessionId, turnId, request, withdrawn);
   }
 
-  /** Stores a turn's move, however long that takes; false when the server stopped before. */
-  #persist({ turn_id }: Turn, move: () => void): Promise<boolean> {
+  /** An agent is gone, and says nothing more. */
+  async agentGone(live: LiveAgent): Promise<void> {
+    await this.#outputs.closeAside(live);
+  }
+
+  /** Stores a change of a turn, however long that takes; false where the server stopped before. */
+  #persist({ turn_id }: Turn, move: (tx: Writer) => void): Promise<boolean> {
     return persist(this.#given, this.#stopping.signal, { turn_id }, move);
   }
 
   /** Ends a turn that no agent has seen, and its session too where the provider does not have it any more. */
   async #failUnseen(turn: Turn, error: unknown): Promise<void> {
-    const { db, store, inbox, clock, logger } = this.#given;
+    const { store, logger } = this.#given;
     const failure = describe(error);
     const isLast = failure.code === 'resume_failed';
     logger.warn(
       { err: error, turn_id: turn.turn_id, session_id: turn.session_id },
       'a turn could not start',
     );
-    await this.#persist(turn, () => {
-      const now = store.turn(turn.session_id, turn.turn_id);
-      this.endNow(now, { status: 'failed', error: failure }, { isLast });
+    await this.#persist(turn, (tx) => {
+      const now = store.turn(tx, turn.session_id, turn.turn_id);
+      this.endNow(tx, now, { status: 'failed', error: failure }, { isLast });
       if (!isLast) return;
-      const failed = failSession(store.session(turn.session_id), failure, clock.now());
-      inbox.giveUp(failed);
-      store.updateSession(failed, 'session.failed');
-      db.whenDurable(() => this.#given.onSessionFailed(turn.session_id));
+      failSessionInRows(tx, turn.session_id, failure, this.#given);
+      this.#given.onSessionFailed(tx, turn.session_id);
     });
   }
-
-  #outputOf(live: LiveAgent): TurnOutput {
-    live.aside ??= live.output ? undefined : this.#output(live.session, null, () => undefined);
-    return (live.output ?? live.aside) as TurnOutput;
-  }
-
-  /** Closes what an agent said outside a turn. */
-  async #closeAside(live: LiveAgent): Promise<void> {
-    const { aside } = live;
-    live.aside = undefined;
-    if (!aside || aside.broken) return;
-    await this.#given.db.transact(() => aside.close('completed')).catch(() => undefined);
-  }
-
-  /** An agent is gone: what it said outside a turn is whole. */
-  async agentGone(live: LiveAgent): Promise<void> {
-    await this.#closeAside(live);
-  }
-
-  #output(session: Session, turnId: string | null, onError: (error: unknown) => void): TurnOutput {
-    const place = { session_id: session.id, turn_id: turnId };
-    const costBefore = this.#given.store.sessions.get(session.id)?.usage?.cost_usd ?? null;
-    const onToolEnded = () => this.#given.inbox.atBoundary(session.id);
-    return new TurnOutput({ ...this.#given, place, costBefore, onError, onToolEnded });
-  }
-}
-
-/** What a session or a turn may wish for. */
-type Wishes = Pick<Turn, 'permission_mode' | 'model' | 'thinking_effort'>;
-
-/** What holds for a turn: its own wishes, else the session's. */
-export function settingsOf(session: Wishes, turn: Wishes): TurnSettings {
-  return {
-    permissionMode: turn.permission_mode ?? session.permission_mode,
-    model: turn.model ?? session.model,
-    thinkingEffort: turn.thinking_effort ?? session.thinking_effort,
-  };
 }
 
 function describe(error: unknown): { code: string; message: string } {

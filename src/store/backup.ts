@@ -2,37 +2,32 @@ import { readdirSync, rmSync } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
-import {
-  asStorageError,
-  type Database,
-  DATABASE_FILE,
-  openHandle,
-  type SqlTools,
-  sqlTools,
-} from './database.ts';
-import { loadHostedSqlite } from './host-files.ts';
+import { DATABASE_FILE, openHandle, type SqlTools, sqlTools } from './connection.ts';
+import type { Database } from './database.ts';
+import { loadHostedSqlite } from './host/sqlite.ts';
+import { asStorageError } from './storage-error.ts';
 
-/** A store in one file. The file has no name any more: it is gone when `file` is closed, or the process dies. */
+/** A backup in one file. The file is unlinked already: its bytes go when `file` is closed or the process dies. */
 export interface Backup {
   file: fs.FileHandle;
   bytes: number;
-  /** Everything up to here is in it. */
+  /** The newest sequence number in the backup. */
   seq: number;
 }
 
 export interface BackupSettings {
-  /** The data directory; the copy is made beside the data, where there is a disk for it. */
+  /** The data directory; the backup is made on the same disk. */
   directory: string;
   wasm: Uint8Array;
   newEpoch: () => string;
-  /** So much of the disk has to stay free. */
+  /** Bytes of the disk that have to stay free. */
   minFreeBytes: () => number;
 }
 
 const CHUNK_BYTES = 1024 * 1024;
 const COPY_PREFIX = 'backup-';
 
-/** Backups of the open store, one at a time. Disposing waits for the one that is being made. */
+/** Makes backups of the open store, one at a time. Disposing it waits for the backup under way. */
 export class Backups implements AsyncDisposable {
   readonly #db: Database;
   readonly #settings: BackupSettings;
@@ -44,7 +39,7 @@ export class Backups implements AsyncDisposable {
     removeLeftovers(settings.directory);
   }
 
-  /** Copies the store as it is now, while it goes on. Throws `conflict` while another backup is made. */
+  /** Copies the store as it is now; transactions go on meanwhile. Throws `conflict` while another backup is made. */
   async make(signal: AbortSignal): Promise<Backup> {
     if (this.#making) {
       throw new AppError('conflict', 'a backup is being made just now: try again when it is done');
@@ -70,20 +65,20 @@ export class Backups implements AsyncDisposable {
   }
 }
 
-/** Copies the store of a directory that nobody has open; the caller has locked it. */
+/** Copies the store of a directory that no server has open; the caller holds its lock. */
 export function backUpClosed(settings: BackupSettings, signal: AbortSignal): Promise<Backup> {
   removeLeftovers(settings.directory);
   return backUpFiles(settings, Number.MAX_SAFE_INTEGER, signal);
 }
 
-/** What was being copied when a process was killed. */
+/** Removes the partial backups of processes that were killed. */
 function removeLeftovers(directory: string): void {
   for (const name of readdirSync(directory))
     if (name.startsWith(COPY_PREFIX))
       rmSync(path.join(directory, name), { recursive: true, force: true });
 }
 
-/** The files must not change meanwhile, the log not before `walBytes`. */
+/** Copies the files. They must not change meanwhile; the log may grow after `walBytes`. */
 async function backUpFiles(
   settings: BackupSettings,
   walBytes: number,
@@ -131,7 +126,7 @@ function isNoRoom(error: unknown): boolean {
   return ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
-/** In pieces, so that it can be called off. A file that is not there has nothing to copy. */
+/** Copies in pieces, so that a copy can be cancelled. A missing file counts as an empty one. */
 async function copyFile(
   from: string,
   to: string,
@@ -154,7 +149,7 @@ async function copyFile(
   }
 }
 
-/** Makes a copy a store of its own, in one file; answers the newest seq that it has. */
+/** Turns a copy into an independent store in one file; returns its newest sequence number. */
 async function makeOwnStore(directory: string, settings: BackupSettings): Promise<number> {
   const host = await loadHostedSqlite({ wasm: settings.wasm, directory });
   const handle = openHandle(host);
@@ -162,7 +157,7 @@ async function makeOwnStore(directory: string, settings: BackupSettings): Promis
     const sql = sqlTools(host, handle);
     sql.exec('PRAGMA locking_mode = EXCLUSIVE');
     const seq = Number(sql.one('SELECT last_seq FROM sequence')?.[0]);
-    // Whoever keeps the copy syncs it once it is where it belongs.
+    // The caller syncs the copy once it has its final name.
     for (const name of [DATABASE_FILE, `${DATABASE_FILE}-wal`]) {
       const file = host.file(name);
       if (file) file.deferSync = true;

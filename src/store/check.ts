@@ -2,16 +2,17 @@ import nodeFs from 'node:fs';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
 import { checksum } from './checksum.ts';
-import { openHandle, type SqlTools, sqlTools } from './database.ts';
-import { type FileSystem, type HostedSqlite, loadHostedSqlite } from './host-files.ts';
+import { openHandle, type SqlTools, sqlTools } from './connection.ts';
+import type { FileSystem } from './host/file-system.ts';
+import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
 import { assertKnownFormat } from './migrate.ts';
-import { SqliteError, type SqlValue, Statement } from './statement.ts';
+import { RawStatement, SqliteError, type SqlValue } from './raw-statement.ts';
 
-/** One thing that is wrong. */
+/** One finding of a check. */
 export interface Damage {
   table: string | null;
   row: string | number | null;
-  /** What is wrong, and what to do. */
+  /** What is wrong with the row, and what to do about it. */
   problem: string;
 }
 
@@ -26,7 +27,7 @@ export interface CheckReport {
 export type CheckProgress = (table: string, rows: number) => void;
 
 const STEP_ROWS = 2000;
-/** What is told of one kind of damage. */
+/** At most this many findings of one kind are reported. */
 const MAX_TOLD = 100;
 const WAY_OUT = 'stop the server and put a backup in its place';
 
@@ -67,13 +68,13 @@ export async function checkStore(given: {
 
 type RecordRow = [key: number, id: SqlValue, record: SqlValue, sum: number];
 
-/** One look at a store; what it finds is in `damage`. */
+/** One run over a store; its findings are in `damage`. */
 class Check {
   readonly damage: Damage[] = [];
   readonly #host: HostedSqlite;
   readonly #handle: number;
   readonly #sql: SqlTools;
-  /** Whether something cannot be read. */
+  /** Whether a page or a row could not be read. */
   #isTorn = false;
 
   constructor(host: HostedSqlite, handle: number) {
@@ -82,7 +83,7 @@ class Check {
     this.#sql = sqlTools(host, handle);
   }
 
-  /** Throws AppError for what is no store at all. */
+  /** Throws AppError for a file that is no store. */
   open(file: string, version: string): void {
     try {
       this.#sql.exec('PRAGMA locking_mode = EXCLUSIVE');
@@ -106,7 +107,7 @@ class Check {
   }
 
   structure(): void {
-    // Row by row: it may be that reading on fails.
+    // Row by row, because a later row may fail.
     this.#try(null, () =>
       this.#scan(`PRAGMA integrity_check(${MAX_TOLD})`, ([text]) => {
         for (const line of faultsIn(String(text)))
@@ -127,7 +128,7 @@ class Check {
     return names;
   }
 
-  /** Compares every row of a table with its checksum; answers how many there were. */
+  /** Compares every row of a table with its checksum; returns the number of rows. */
   async rows(table: string, signal: AbortSignal, onRows: (count: number) => void): Promise<number> {
     const isLog = ['events', 'deltas'].includes(table);
     const key = isLog ? 'seq' : 'n';
@@ -161,7 +162,7 @@ class Check {
     return count;
   }
 
-  /** What holds between rows; not asked where some cannot be read. */
+  /** Checks references between rows; skipped where some rows cannot be read. */
   relations(): void {
     if (this.#isTorn) return;
     this.#each(
@@ -189,7 +190,7 @@ class Check {
     );
   }
 
-  /** What SQLite cannot read is damage too. */
+  /** Runs a check; an error of SQLite is a finding, too. */
   #try(table: string | null, work: () => void): boolean {
     try {
       work();
@@ -206,7 +207,7 @@ class Check {
     this.damage.push({ table, row, problem: `${problem}: ${WAY_OUT}` });
   }
 
-  /** The table that SQLite speaks of, by its tree or its index. */
+  /** The table that a message of SQLite names by its root page or its index. */
   #tableIn(line: string): string | null {
     const [, tree, index] = /^Tree (\d+) | index (\S+)$/.exec(line) ?? [];
     const found = this.#sql.one(
@@ -229,12 +230,12 @@ class Check {
     }
   }
 
-  #prepare<Row extends readonly SqlValue[]>(sql: string): Statement<Row> {
-    return new Statement<Row>(this.#host, this.#handle, sql, () => undefined);
+  #prepare<Row extends readonly SqlValue[]>(sql: string): RawStatement<Row> {
+    return new RawStatement<Row>(this.#host, this.#handle, sql, () => undefined);
   }
 }
 
-/** What SQLite says is wrong, without its headings. */
+/** SQLite's own findings, without its headings. */
 function faultsIn(text: string): string[] {
   return text.split('\n').filter((line) => !/^(ok$|\*\*\*)/.test(line));
 }
@@ -244,10 +245,10 @@ function faultOf(table: string, [key, id, record, sum]: RecordRow): string | nul
   if (typeof record !== 'string') return 'its record is no text';
   const seed = typeof id === 'string' ? checksum(id) : key;
   if (checksum(record, seed) !== sum) return 'it is not what was written';
-  // Its checksum is right, so whatever it holds was written so.
+  // The checksum is right, so the row holds what was written.
   const fields = JSON.parse(record) as Record<string, unknown>;
   const own = typeof id === 'number' ? fields.seq : (fields.id ?? fields[idField(table)]);
-  // An id that is made of others stands in no field of its own.
+  // An id that is composed of other ids has no field of its own.
   return own === undefined || own === id
     ? null
     : `its record says that it is ${JSON.stringify(own)}`;
@@ -258,7 +259,7 @@ function idField(table: string): string {
   return `${table.replace(/(ss)es$|s$/, '$1')}_id`;
 }
 
-/** Files as they are: closing a store would write its log back. A log that is not there is empty. */
+/** Reads the files without changing them: closing a store would write its log back. A missing log counts as empty. */
 const readOnly: FileSystem = {
   ...nodeFs,
   openSync: ((file: string) =>

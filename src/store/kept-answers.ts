@@ -2,26 +2,27 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
 import type { Database } from './database.ts';
 import type { Statement } from './statement.ts';
+import type { Reader, Writer } from './transaction.ts';
 import { AppError } from '../errors.ts';
 
 const KEPT_MS = 24 * 60 * 60 * 1000;
 
-/** A request that was given a key, and what it may say of itself: equal requests have equal fingerprints. */
+/** A request with an Idempotency-Key. Equal requests have equal fingerprints. */
 export interface KeyedRequest {
   key: string;
   fingerprint: string;
 }
 
-/** Keeps the answer of a keyed request in the transaction that makes its effect; does nothing for others. */
-export type Keep = (answer: unknown) => void;
+/** Keeps the answer of a keyed request in the transaction that has its effect; does nothing for a request without a key. */
+export type Keep = (tx: Writer, answer: unknown) => void;
 
-/** What a repeated request gets: the first one's answer. */
+/** The answer of the first request, which a repeated one gets. */
 export interface KeptAnswer {
   status: number;
   text: string;
 }
 
-/** Answers kept under an Idempotency-Key: the effect and its answer are one transaction, so neither is there alone. */
+/** Answers kept under an Idempotency-Key. Effect and answer are one transaction, so neither is stored alone. */
 export class KeptAnswers {
   readonly #db: Database;
   readonly #clock: Clock;
@@ -47,10 +48,9 @@ export class KeptAnswers {
   }
 
   /**
-   * Runs a request once. A repeated one gets the kept answer, a simultaneous one waits for it. `work` calls
-   * `keep` in the transaction of its effect; the answer of one that has none is kept after it, and so is a
-   * refusal that `refusalOf` wants to be repeated. `cutOff` is what it gets where a crash comes between: without
-   * one the request runs again then.
+   * Runs a request once. A repeated request gets the kept answer; a simultaneous one waits for it. `work` calls `keep` in
+   * the transaction of its effect. Where it has none, its result is kept afterwards; a refusal is kept where `refusalOf`
+   * gives an answer for it. A crash in between leaves `cutOff` as the kept answer; without `cutOff` the request runs again.
    * Throws `idempotency_conflict` where the key was used for another request.
    */
   async once<T>(
@@ -64,14 +64,14 @@ export class KeptAnswers {
     const done = Promise.withResolvers<void>();
     this.#underWay.set(request.key, done.promise);
     try {
-      const kept = await this.#db.read(() => this.#find(request));
+      const kept = await this.#db.read((rx) => this.#find(rx, request));
       if (kept) return { kept };
       if (cutOff) await this.#keep(request, cutOff);
       let isKept = false;
       const value = await this.#orKeepRefusal(request, refusalOf, () =>
-        work((answer) => {
+        work((tx, answer) => {
           isKept = true;
-          this.#store(request, { status, text: JSON.stringify(answer) });
+          this.#store(tx, request, { status, text: JSON.stringify(answer) });
         }),
       );
       if (!isKept) await this.#keep(request, { status, text: JSON.stringify(value) });
@@ -97,16 +97,16 @@ export class KeptAnswers {
   }
 
   async #keep(request: KeyedRequest, answer: KeptAnswer): Promise<void> {
-    await this.#db.transact(() => this.#store(request, answer));
+    await this.#db.transact((tx) => this.#store(tx, request, answer));
   }
 
-  /** Forgets what is older than a day, some at a time; answers whether there may be more. */
+  /** Removes up to 100 answers that are older than a day; returns whether there may be more. */
   trim(): Promise<boolean> {
-    return this.#db.transact(() => this.#trim.run(this.#clock.now() - KEPT_MS) === 100);
+    return this.#db.transact((tx) => this.#trim.run(tx, this.#clock.now() - KEPT_MS) === 100);
   }
 
-  #find({ key, fingerprint }: KeyedRequest): KeptAnswer | null {
-    const row = this.#get.get(key);
+  #find(rx: Reader, { key, fingerprint }: KeyedRequest): KeptAnswer | null {
+    const row = this.#get.get(rx, key);
     if (!row || row[3] < this.#clock.now() - KEPT_MS) return null;
     if (row[0] === fingerprint) return { status: row[1], text: row[2] };
     throw new AppError(
@@ -115,20 +115,20 @@ export class KeptAnswers {
     );
   }
 
-  #store({ key, fingerprint }: KeyedRequest, { status, text }: KeptAnswer): void {
-    this.#put.run(key, fingerprint, status, text, this.#clock.now());
+  #store(tx: Writer, { key, fingerprint }: KeyedRequest, { status, text }: KeptAnswer): void {
+    this.#put.run(tx, key, fingerprint, status, text, this.#clock.now());
   }
 }
 
 /**
- * What stands for some JSON values as a key or a fingerprint, without telling them. Objects that differ only in the
- * order of their keys are the same value.
+ * A digest of JSON values, for keys and fingerprints. Objects that differ only in the order of their keys have the same
+ * digest.
  */
 export function digestOf(...parts: unknown[]): string {
   return createHash('sha256').update(canonicalJson(parts)).digest('base64url');
 }
 
-/** JSON with the keys of each object in order. Values are nested no deeper than the bodies that the server reads. */
+/** JSON with the keys of each object sorted. The server limits how deep a body is nested, so recursion is safe. */
 function canonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value ?? null);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
@@ -137,5 +137,5 @@ function canonicalJson(value: unknown): string {
   return `{${sorted.map(([key, part]) => `${JSON.stringify(key)}:${canonicalJson(part)}`).join(',')}}`;
 }
 
-/** For requests without a key. */
+/** The `keep` of requests without a key. */
 export const keepNothing: Keep = () => undefined;

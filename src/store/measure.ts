@@ -1,40 +1,39 @@
 import type { Database } from './database.ts';
-import type { SqlValue, Statement } from './statement.ts';
+import type { SqlValue } from './raw-statement.ts';
+import type { Statement } from './statement.ts';
 
 /** A table: how many rows it has, and how many bytes of text are in them. */
 export type TableSize = { name: string; rows: number; bytes: number };
 
 type Step = [rows: number, bytes: number, last: SqlValue];
 
-/** So many rows are looked at in one turn of the event loop. */
+/** Rows that are read in one turn of the event loop. */
 const STEP_ROWS = 500;
 
-/** Counts every table of the store, row by row, in steps that hold nobody up. */
+/** Counts every table of the store, row by row, in steps between which other requests are served. */
 export class TableSizes {
   readonly #db: Database;
   readonly #tables: { name: string; first: Statement<Step>; next: Statement<Step> }[];
 
   constructor(db: Database) {
     this.#db = db;
-    this.#tables = db
-      .prepare<[string]>(
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
-      )
-      .all()
-      .map(([name]) => ({ name, ...stepsOf(db, name) }));
+    const names = db.prepare<[string]>(
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
+    );
+    this.#tables = db.peek((rx) => names.all(rx)).map(([name]) => ({ name, ...stepsOf(db, name) }));
   }
 
   async measure(): Promise<TableSize[]> {
     const sizes: TableSize[] = [];
     for (const { name, first, next } of this.#tables) {
       const size = { name, rows: 0, bytes: 0 };
-      let step = await this.#db.read(() => first.get());
+      let step = await this.#db.read((rx) => first.get(rx));
       while (step) {
         const [rows, bytes, last] = step;
         size.rows += rows;
         size.bytes += bytes;
         await new Promise((resolve) => setImmediate(resolve));
-        step = rows < STEP_ROWS ? undefined : await this.#db.read(() => next.get(last));
+        step = rows < STEP_ROWS ? undefined : await this.#db.read((rx) => next.get(rx, last));
       }
       sizes.push(size);
     }
@@ -43,13 +42,12 @@ export class TableSizes {
 }
 
 function stepsOf(db: Database, table: string): { first: Statement<Step>; next: Statement<Step> } {
-  const columns = db
-    .prepare<[name: string, type: string, key: number]>(
-      `SELECT name, type, pk FROM pragma_table_info('${table}')`,
-    )
-    .all();
+  const info = db.prepare<[name: string, type: string, key: number]>(
+    `SELECT name, type, pk FROM pragma_table_info('${table}')`,
+  );
+  const columns = db.peek((rx) => info.all(rx));
   const key = columns.find(([, , place]) => place === 1)?.[0] ?? 'rowid';
-  // The length is in a row's head: a long text is not read for it.
+  // SQLite has the length in the row's header: a long text is not read for it.
   const lengths = columns
     .filter(([, type]) => type === 'TEXT')
     .map(([name]) => `coalesce(octet_length(${name}), 0)`);

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { Database, SqlTools } from './database.ts';
+import type { SqlTools } from './connection.ts';
 import { migration001 } from './migrations/001-foundation.ts';
 import { migration002 } from './migrations/002-approvals.ts';
 import { migration003 } from './migrations/003-tokens.ts';
@@ -73,9 +73,4 @@ export function assertKnownFormat(sql: SqlTools, version: string): number {
     `the data was written by cadre ${writer} (format ${found}); this is cadre ${version}, ` +
       `which knows formats up to ${migrations.length}: use the newer one`,
   );
-}
-
-/** The random id of this data directory's event log. */
-export function readEpoch(db: Database): string {
-  return db.prepare<[string]>("SELECT value FROM meta WHERE key = 'epoch'").get()?.[0] ?? '';
 }

@@ -1,19 +1,20 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Database } from './database.ts';
+import type { Writer } from './transaction.ts';
 
-/** What could not be stored is tried again this often. */
+/** The pause between two attempts to store. */
 const STORE_AGAIN_MS = 1000;
 
 /**
- * Stores what has happened already. Where the disk refuses, again and again: nothing can go on without it. False
- * when `signal` aborted before it was stored; the next start takes it from there.
+ * Stores something that has happened already, and retries until the disk takes it: the turn or process cannot go on before
+ * that. Returns false when `signal` aborted first; the next start recovers it from the rows.
  */
 export async function persist(
   given: { db: Database; clock: Clock; logger: Logger },
   signal: AbortSignal,
   what: object,
-  move: () => void,
+  move: (tx: Writer) => void,
 ): Promise<boolean> {
   const { db, clock, logger } = given;
   for (;;) {

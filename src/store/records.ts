@@ -1,6 +1,8 @@
 import type { Database } from './database.ts';
 import { checksum } from './checksum.ts';
-import type { SqlValue, Statement } from './statement.ts';
+import type { SqlValue } from './raw-statement.ts';
+import type { Statement } from './statement.ts';
+import type { Reader, Writer } from './transaction.ts';
 
 type Row = [n: number, id: string, record: string, sum: number];
 
@@ -10,12 +12,12 @@ export interface RecordPage<T> {
   nextCursor: string | null;
 }
 
-/** A list ends at this many bytes even if its limit is not reached. */
+/** A page ends at this many bytes even if its limit is not reached. */
 const PAGE_BYTES = 8 * 1024 * 1024;
 
 /**
- * One table of records: the wire's own JSON under an id, checked on every read. All writes belong inside a
- * transaction, beside the event that tells of them.
+ * One table of records: the wire's own JSON under an id, checked on every read. Each write stands in a transaction beside
+ * the event that tells of it.
  */
 export class RecordTable<T extends object> {
   readonly #db: Database;
@@ -36,58 +38,60 @@ export class RecordTable<T extends object> {
     this.#get = db.prepare(`SELECT n, id, record, sum FROM ${table} WHERE id = ?`);
   }
 
-  insert(record: T): void {
+  insert(tx: Writer, record: T): void {
     const text = JSON.stringify(record);
     const id = this.#idOf(record);
-    this.#insert.run(id, text, checksum(text, checksum(id)));
+    this.#insert.run(tx, id, text, checksum(text, checksum(id)));
   }
 
-  update(record: T): void {
+  update(tx: Writer, record: T): void {
     const text = JSON.stringify(record);
     const id = this.#idOf(record);
-    if (this.#update.run(text, checksum(text, checksum(id)), id) !== 1) {
+    if (this.#update.run(tx, text, checksum(text, checksum(id)), id) !== 1) {
       throw new Error(`no row ${id} in ${this.#table} to update`);
     }
   }
 
-  get(id: string): T | undefined {
-    const row = this.#get.get(id);
+  get(rx: Reader, id: string): T | undefined {
+    const row = this.#get.get(rx, id);
     return row && this.#parse(row);
   }
 
-  /** All records that match, oldest first. For sets that are small by nature, such as what is unfinished. */
-  where(condition: string, ...values: SqlValue[]): T[] {
+  /** All records that match, oldest first. For sets that are small by nature, such as unfinished turns. */
+  where(rx: Reader, condition: string, ...values: SqlValue[]): T[] {
     return this.#prepared(`WHERE ${condition} ORDER BY n`)
-      .all(...values)
+      .all(rx, ...values)
       .map((row) => this.#parse(row));
   }
 
-  /** The first `limit` records that match, in the order of an index, which has to be of use for that. */
+  /** The first `limit` records that match, in the order of the named index. */
   first(
+    rx: Reader,
     { index, where, order }: { index: string; where: string; order: string },
     limit: number,
     ...values: SqlValue[]
   ): T[] {
     return this.#prepared(`INDEXED BY ${index} WHERE ${where} ORDER BY ${order} LIMIT ?`)
-      .all(...values, limit)
+      .all(rx, ...values, limit)
       .map((row) => this.#parse(row));
   }
 
   /** Deletes the records that match. */
-  deleteWhere(condition: string, ...values: SqlValue[]): void {
+  deleteWhere(tx: Writer, condition: string, ...values: SqlValue[]): void {
     let statement = this.#deletes.get(condition);
     if (!statement) {
       statement = this.#db.prepare(`DELETE FROM ${this.#table} WHERE ${condition}`);
       this.#deletes.set(condition, statement);
     }
-    statement.run(...values);
+    statement.run(tx, ...values);
   }
 
   /**
-   * A page of the records whose columns equal `filters` (undefined: any; of an array: one of it), newest first,
-   * from `cursor` on.
+   * A page of the records whose columns equal `filters`, newest first, from `cursor` on. A filter that is undefined matches
+   * any value, an array each of its values.
    */
   page(
+    rx: Reader,
     filters: Record<string, string | readonly string[] | undefined>,
     limit: number,
     cursor?: string,
@@ -108,7 +112,7 @@ export class RecordTable<T extends object> {
     const values = given.map(([, value]) =>
       typeof value === 'string' ? value : JSON.stringify(value),
     );
-    query.scan([...values, before, limit + 1], (row) => {
+    query.scan(rx, [...values, before, limit + 1], (row) => {
       bytes += Buffer.byteLength(row[2]);
       more = records.length === limit || (bytes > PAGE_BYTES && records.length > 0);
       if (more) return false;

@@ -11,8 +11,9 @@ import { persist } from '../store/persist.ts';
 import { type Failure, newDelivery, waits } from './delivery.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { TeamStore } from './store.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 
-/** A message to at most so many is stored and sent in one transaction. */
+/** A message to at most so many recipients is stored and dispatched in one transaction. */
 export const AT_ONCE = 16;
 
 interface BroadcastsDependencies {
@@ -27,9 +28,9 @@ interface BroadcastsDependencies {
 
 /**
  * Messages to many recipients, in slices of the event loop, each a transaction. First every delivery is stored and
- * held back; with the last of them the answer is kept. Only then are they sent on their way. The rows say how far
- * that came: a message with fewer deliveries than recipients was answered to nobody and is taken back, by the next
- * start too; of a complete one, deliveries that are pending and held are still to be sent.
+ * held back; with the last of them the answer is kept. Only then are they dispatched. The rows say how far a broadcast
+ * came: where a message has fewer deliveries than recipients, its sender got no answer, and the message is taken back,
+ * by the next start too; where it is complete, its pending deliveries that are held are still to be dispatched.
  */
 export class Broadcasts {
   readonly #given: BroadcastsDependencies;
@@ -41,9 +42,10 @@ export class Broadcasts {
   }
 
   /**
-   * Stores the deliveries of a message that was stored, and answers once all are on disk, each as it was then:
-   * pending, or deferred by `limit`. They are sent on their way after that. Throws what storing throws, and
-   * `team_deleted` or `delivery_state` where team or message were taken back meanwhile: then all of it is.
+   * Stores the deliveries of a stored message, and answers once all are on disk, each as it was then: pending, or
+   * deferred by `limit`. They are dispatched after that, in the background. Throws what storing throws, and
+   * `team_deleted` or `delivery_state` where the team was deleted or the message cancelled meanwhile: then the whole
+   * message is taken back.
    */
   async send(
     message: Message,
@@ -51,19 +53,24 @@ export class Broadcasts {
     keep: Keep,
   ): Promise<{ message: Message; deliveries: Delivery[] }> {
     const deliveries: Delivery[] = [];
-    const hold = (one: string) => deliveries.push(this.#hold(message, one, limit));
+    const hold = (tx: Writer, recipient: string) =>
+      deliveries.push(this.#hold(tx, message, recipient, limit));
     const last = message.recipient_agent_ids.slice(-1);
     try {
       await this.#inSlices(message.recipient_agent_ids.slice(0, -1), hold, (work) =>
-        this.#given.db.transact(() => {
-          this.#assertGoesOn(message);
-          work();
+        this.#given.db.transact((tx) => {
+          this.#assertGoesOn(tx, message);
+          work(tx);
         }),
       );
-      await this.#given.db.transact(() => {
-        this.#assertGoesOn(message);
-        for (const one of last) hold(one);
-        keep({ message, deliveries });
+      await this.#given.db.transact((tx) => {
+        this.#assertGoesOn(tx, message);
+        for (const recipient of last) hold(tx, recipient);
+        keep(tx, { message, deliveries });
+        tx.whenDurable(() => {
+          this.#given.failpoint('broadcast.stored');
+          this.#dispatch(message);
+        });
       });
     } catch (error) {
       await this.#takeBack(message).catch((failure: unknown) =>
@@ -74,54 +81,53 @@ export class Broadcasts {
       );
       throw error;
     }
-    this.#given.failpoint('broadcast.stored');
-    this.#dispatch(message);
     return { message, deliveries };
   }
 
-  /** What a dead server had begun: taken back, or sent on its way. */
+  /** Takes back, or dispatches, each broadcast that a dead server had begun. */
   async takeUp(): Promise<void> {
-    for (const message of await this.#given.db.read(() => this.#given.store.heldMessages())) {
+    for (const message of await this.#given.db.read((rx) => this.#given.store.heldMessages(rx))) {
       const stored = await this.#given.db.read(
-        () => this.#given.store.deliveryIdsOf(message.id).length,
+        (rx) => this.#given.store.deliveryIdsOf(rx, message.id).length,
       );
       if (stored < message.recipient_agent_ids.length) await this.#takeBack(message);
       else this.#dispatch(message);
     }
   }
 
-  /** Leaves what is not sent yet for the next start; resolves once nothing is under way. */
+  /** Leaves the deliveries that are still held for the next start; resolves once no slice runs. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.all(this.#underWay);
   }
 
-  /** Stores a delivery that is not to be sent yet. */
-  #hold(message: Message, recipient: string, limit: Failure | null): Delivery {
+  /** Stores a delivery that is not to be dispatched yet. */
+  #hold(tx: Writer, message: Message, recipient: string, limit: Failure | null): Delivery {
     const delivery = newDelivery(
       this.#given.ids.next('dlv'),
       message,
       recipient,
       this.#given.clock.now(),
     );
-    this.#given.store.createDelivery(delivery);
+    this.#given.store.createDelivery(tx, delivery);
     // A person may have spoken to the team since.
-    const isOver = this.#given.store.hops(message.team_id) > 0 ? limit : null;
-    return this.#given.dispatcher.hold(delivery, message, isOver);
+    const isOver = this.#given.store.hops(tx, message.team_id) > 0 ? limit : null;
+    return this.#given.dispatcher.hold(tx, delivery, message, isOver);
   }
 
-  /** Sends on its way what is held, in the background; a disk that refuses is asked again. */
+  /** Dispatches the held deliveries in the background; where the disk refuses, a slice is tried again. */
   #dispatch(message: Message): void {
     const { signal } = this.#stopping;
-    const given = { db: this.#given.db, clock: this.#given.clock, logger: this.#given.logger };
     const work = async () => {
-      const ids = await this.#given.db.read(() => this.#given.store.deliveryIdsOf(message.id));
-      const send = (id: string) => {
-        const delivery = this.#given.store.deliveries.get(id);
-        if (delivery?.status === 'pending') this.#given.dispatcher.dispatch(delivery, message);
+      const ids = await this.#given.db.read((rx) =>
+        this.#given.store.deliveryIdsOf(rx, message.id),
+      );
+      const send = (tx: Writer, id: string) => {
+        const delivery = this.#given.store.deliveries.get(tx, id);
+        if (delivery?.status === 'pending') this.#given.dispatcher.dispatch(tx, delivery, message);
       };
       await this.#inSlices(ids, send, async (slice) => {
-        if (!signal.aborted) await persist(given, signal, { message_id: message.id }, slice);
+        if (!signal.aborted) await persist(this.#given, signal, { message_id: message.id }, slice);
         signal.throwIfAborted();
       });
     };
@@ -137,40 +143,40 @@ export class Broadcasts {
     this.#underWay.add(done);
   }
 
-  /** Cancels a message that nobody was told of. */
+  /** Cancels a message whose sender got no answer. */
   async #takeBack({ id, team_id }: Message): Promise<void> {
-    const ids = await this.#given.db.transact(() => {
-      const message = this.#given.store.message(team_id, id);
+    const ids = await this.#given.db.transact((tx) => {
+      const message = this.#given.store.message(tx, team_id, id);
       if (message.cancelled_at === null)
-        this.#given.store.cancelMessage({ ...message, cancelled_at: this.#given.clock.now() });
-      return this.#given.store.deliveryIdsOf(id);
+        this.#given.store.cancelMessage(tx, { ...message, cancelled_at: this.#given.clock.now() });
+      return this.#given.store.deliveryIdsOf(tx, id);
     });
-    const cancel = (one: string) => {
-      const delivery = this.#given.store.deliveries.get(one);
-      if (delivery && waits(delivery)) this.#given.dispatcher.cancel(delivery);
+    const cancel = (tx: Writer, deliveryId: string) => {
+      const delivery = this.#given.store.deliveries.get(tx, deliveryId);
+      if (delivery && waits(delivery)) this.#given.dispatcher.cancel(tx, delivery);
     };
     await this.#inSlices(ids, cancel, (work) => this.#given.db.transact(work));
   }
 
-  /** Does something with each of many, a slice in each call of `run`; others are served in between. */
+  /** Runs `step` for each item: a slice of them in each transaction of `run`, with others served in between. */
   async #inSlices(
     items: readonly string[],
-    step: (item: string) => void,
-    run: (work: () => void) => Promise<void>,
+    step: (tx: Writer, item: string) => void,
+    run: (work: (tx: Writer) => void) => Promise<unknown>,
   ): Promise<void> {
     for (let at = 0; at < items.length;) {
       const from = at;
-      await run(() => {
-        at = slice(this.#given.clock, items, from, step);
+      await run((tx) => {
+        at = slice(this.#given.clock, items, from, (item) => step(tx, item));
       });
       this.#given.failpoint('broadcast.slice');
       await othersServed();
     }
   }
 
-  #assertGoesOn({ team_id, id }: Message): void {
-    this.#given.store.openTeam(team_id);
-    if (this.#given.store.message(team_id, id).cancelled_at !== null)
+  #assertGoesOn(rx: Reader, { team_id, id }: Message): void {
+    this.#given.store.openTeam(rx, team_id);
+    if (this.#given.store.message(rx, team_id, id).cancelled_at !== null)
       throw new AppError('delivery_state', `message ${id} was cancelled while it was sent`);
   }
 }

@@ -2,7 +2,7 @@ import type { Turn } from '../api/sessions.ts';
 import type { Delivery, Message } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
 
-/** Why a delivery failed, or was put off. */
+/** Why a delivery failed, or was deferred. */
 export type Failure = NonNullable<Delivery['error']>;
 
 /** A delivery that nobody has tried yet. */
@@ -27,12 +27,12 @@ export function newDelivery(
   };
 }
 
-/** Whether it waits for its turn. */
+/** Whether a delivery still waits to become part of a turn. */
 export function waits({ status }: Delivery): boolean {
   return status === 'pending' || status === 'deferred';
 }
 
-/** It is part of a turn that was accepted. */
+/** The delivery as part of a turn that was accepted. */
 export function inject(delivery: Delivery, turn: Turn, now: number): Delivery {
   return {
     ...delivery,
@@ -44,20 +44,20 @@ export function inject(delivery: Delivery, turn: Turn, now: number): Delivery {
   };
 }
 
-/** Its turn has started. */
+/** The delivery once its turn has started. */
 export function injected(delivery: Delivery, now: number): Delivery {
   return { ...delivery, status: 'injected', updated_at: now };
 }
 
-/** It is put off: no agent has seen it. */
+/** The delivery once it is deferred: no agent has seen it. */
 export function defer(delivery: Delivery, error: Failure, now: number): Delivery {
   return { ...delivery, status: 'deferred', injected_turn_id: null, error, updated_at: now };
 }
 
-/** The turn that it was in has ended: completed, it is consumed; else its error says how. */
+/** The delivery once its turn has ended: consumed where the turn completed, else with the error of the turn. */
 export function finish(delivery: Delivery, turn: Turn, now: number): Delivery {
   if (turn.status === 'completed') return { ...delivery, consumed_at: now, updated_at: now };
-  return { ...delivery, error: endOf(turn), updated_at: now };
+  return { ...delivery, error: errorOf(turn), updated_at: now };
 }
 
 export function fail(delivery: Delivery, error: Failure, now: number): Delivery {
@@ -68,7 +68,7 @@ export function cancel(delivery: Delivery, now: number): Delivery {
   return { ...delivery, status: 'cancelled', injected_turn_id: null, error: null, updated_at: now };
 }
 
-/** To be tried once more. Throws `delivery_state` for one that is on its way, has come, or was cancelled. */
+/** The delivery, to be tried once more. Throws `delivery_state` where it is under way, consumed or cancelled. */
 export function retry(delivery: Delivery, now: number): Delivery {
   const { id, status, error } = delivery;
   const isLost = status === 'injected' && error !== null;
@@ -80,8 +80,8 @@ export function retry(delivery: Delivery, now: number): Delivery {
   return { ...delivery, status: 'pending', injected_turn_id: null, error: null, updated_at: now };
 }
 
-/** How a turn ended that did not complete. */
-export function endOf(turn: Turn): Failure {
+/** The error of a turn that did not complete. */
+export function errorOf(turn: Turn): Failure {
   const { turn_id, status, error } = turn;
   return error ?? { code: `turn_${status}`, message: `turn ${turn_id} was ${status}` };
 }

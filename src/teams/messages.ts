@@ -23,25 +23,26 @@ import { type Failure, newDelivery, waits } from './delivery.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { TeamStore } from './store.ts';
 import { assertIn } from './team.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 
 type Sent = ResponseOf<typeof sendMessage>;
 
-/** What is to be said, and to whom: a member, or (null) all, the sender too where that is wanted. */
+/** A message to be sent: to one member or, with the recipient null, to all, with `include_sender` to the sender too. */
 type Draft = Omit<BodyOf<typeof sendMessage>, 'recipient_agent_id'> & {
   recipient_agent_id: string | null;
   include_sender?: boolean;
-  /** An agent says it of its own accord. */
+  /** An agent sends it by itself: it counts for `teams.max_hops`. */
   isHop?: boolean;
 };
 
-/** What is to be stored of it. */
+/** A message that has passed all checks, with its recipients. */
 type Stored = Omit<Draft, 'input'> & {
   recipients: string[];
   saying: Saying;
   onboarding?: boolean;
 };
 
-/** What is said, once its images are kept. */
+/** The content of a message, once its images are kept. */
 export interface Saying {
   input: Message['input'];
   images: StoredImage[];
@@ -56,7 +57,7 @@ interface MessageServiceDependencies {
   blobs: Blobs;
   clock: Clock;
   ids: Ids;
-  /** So many messages of agents in a row; 0: no limit. */
+  /** How many messages agents may send in a row; 0: no limit. */
   maxHops: () => number;
   /** Whether messages to sessions of a provider may have images. */
   takesImages: (provider: Session['provider']) => boolean;
@@ -64,7 +65,7 @@ interface MessageServiceDependencies {
   assertRoom: () => void;
 }
 
-/** What members say to each other. Every answer is on disk; nothing waits for a provider. */
+/** The messages between members. Every answer is on disk; nothing waits for a provider. */
 export class MessageService {
   readonly #given: MessageServiceDependencies;
 
@@ -86,8 +87,8 @@ export class MessageService {
   }
 
   /**
-   * What an agent says by its tool: it may be a message too many. `admit` is called once nothing else speaks against
-   * it: it throws where it may not be said, and answers its images.
+   * Sends a message that an agent sends by its tool; it counts for `teams.max_hops`. `admit` is called once every other
+   * check has passed: it throws where the agent may not send the message, and answers the images of the message.
    */
   sayAsAgent(teamId: string, draft: Draft, admit: () => Promise<InputItem[]>): Promise<Sent> {
     return this.#say(teamId, { ...draft, isHop: true }, keepNothing, admit);
@@ -97,9 +98,9 @@ export class MessageService {
     teamId: string,
     { limit, cursor }: QueryOf<typeof listMessages>,
   ): Promise<RecordPage<Message>> {
-    return this.#given.db.read(() => {
-      this.#given.store.team(teamId);
-      return this.#given.store.messages.page({ team_id: teamId }, limit, cursor);
+    return this.#given.db.read((rx) => {
+      this.#given.store.team(rx, teamId);
+      return this.#given.store.messages.page(rx, { team_id: teamId }, limit, cursor);
     });
   }
 
@@ -107,18 +108,18 @@ export class MessageService {
     teamId: string,
     { limit, cursor, ...filters }: QueryOf<typeof listDeliveries>,
   ): Promise<RecordPage<Delivery>> {
-    return this.#given.db.read(() => {
-      this.#given.store.team(teamId);
-      return this.#given.store.deliveries.page({ team_id: teamId, ...filters }, limit, cursor);
+    return this.#given.db.read((rx) => {
+      this.#given.store.team(rx, teamId);
+      return this.#given.store.deliveries.page(rx, { team_id: teamId, ...filters }, limit, cursor);
     });
   }
 
-  /** Takes a message back from those who have not got it. */
+  /** Cancels the deliveries of a message that still wait. */
   cancel(teamId: string, messageId: string, keep: Keep = keepNothing): Promise<Message> {
-    return this.#given.db.transact(() => {
-      this.#given.store.openTeam(teamId);
-      const message = this.#given.store.message(teamId, messageId);
-      const deliveries = this.#given.store.deliveriesOf(messageId);
+    return this.#given.db.transact((tx) => {
+      this.#given.store.openTeam(tx, teamId);
+      const message = this.#given.store.message(tx, teamId, messageId);
+      const deliveries = this.#given.store.deliveriesOf(tx, messageId);
       const waiting = deliveries.filter(waits);
       if (deliveries.length > 0 && waiting.length === 0)
         throw new AppError('delivery_state', `nothing of message ${messageId} waits any more`);
@@ -126,36 +127,36 @@ export class MessageService {
         ...message,
         cancelled_at: message.cancelled_at ?? this.#given.clock.now(),
       };
-      if (message.cancelled_at === null) this.#given.store.cancelMessage(now);
-      for (const delivery of waiting) this.#given.dispatcher.cancel(delivery);
-      keep(now);
+      if (message.cancelled_at === null) this.#given.store.cancelMessage(tx, now);
+      for (const delivery of waiting) this.#given.dispatcher.cancel(tx, delivery);
+      keep(tx, now);
       return now;
     });
   }
 
   /** Tries a delivery again. */
   retry(teamId: string, deliveryId: string, keep: Keep = keepNothing): Promise<Delivery> {
-    return this.#given.db.transact(() => {
-      this.#given.store.openTeam(teamId);
-      const delivery = this.#given.store.delivery(teamId, deliveryId);
-      this.#given.dispatcher.retry(delivery);
-      const now = this.#given.store.delivery(teamId, deliveryId);
-      keep(now);
+    return this.#given.db.transact((tx) => {
+      this.#given.store.openTeam(tx, teamId);
+      const delivery = this.#given.store.delivery(tx, teamId, deliveryId);
+      this.#given.dispatcher.retry(tx, delivery);
+      const now = this.#given.store.delivery(tx, teamId, deliveryId);
+      keep(tx, now);
       return now;
     });
   }
 
-  /** A session was spoken to by a person: the agents of its teams may talk on. Inside that transaction. */
-  spokenTo(session: Session): void {
-    for (const { id } of this.#given.store.teamsOf(session.id)) {
-      if (this.#given.store.hops(id) === 0) continue;
-      this.#given.store.setHops(id, 0);
-      for (const delivery of this.#given.store.waitingIn(id))
-        if (delivery.error?.code === HOP_LIMIT) this.#given.dispatcher.release(delivery);
+  /** A person has sent the session a turn: resets the hops of its teams, and releases messages that exceeded them. */
+  spokenTo(tx: Writer, session: Session): void {
+    for (const { id } of this.#given.store.teamsOf(tx, session.id)) {
+      if (this.#given.store.hops(tx, id) === 0) continue;
+      this.#given.store.setHops(tx, id, 0);
+      for (const delivery of this.#given.store.waitingIn(tx, id))
+        if (delivery.error?.code === HOP_LIMIT) this.#given.dispatcher.release(tx, delivery);
     }
   }
 
-  /** Throws `unsupported_provider_images` where one of the sessions would be shown images that it cannot be shown. */
+  /** Throws `unsupported_provider_images` where the provider of one of the sessions takes no images. */
   assertTakeImages(sessions: readonly Pick<Session, 'id' | 'provider'>[]): void {
     const blind = sessions.find(({ provider }) => !this.#given.takesImages(provider));
     if (!blind) return;
@@ -165,7 +166,7 @@ export class MessageService {
     );
   }
 
-  /** Keeps what is said: each image is copied before anything names it. Relative paths are of the sender's directory. */
+  /** Copies each image of a message before a row names it. Relative paths are resolved in the sender's directory. */
   async keepImages(
     sender: string,
     given: InputItem | InputItem[],
@@ -173,34 +174,34 @@ export class MessageService {
   ): Promise<Saying> {
     const said = Array.isArray(given) ? given : [given];
     const kept = await this.#given.blobs.keep([...said, ...shown], () =>
-      this.#given.db.read(() => this.#given.sessionStore.session(sender).cwd),
+      this.#given.db.read((rx) => this.#given.sessionStore.session(rx, sender).cwd),
     );
     const input = kept.slice(0, said.length);
     const images = kept.slice(said.length) as StoredImage[];
     return { input: Array.isArray(given) ? input : (input[0] as StoredInputItem), images };
   }
 
-  /** Stores a message to a few and sends it on its way, inside a transaction. */
-  store(team: Team, said: Stored): Sent {
+  /** Stores a message to a few recipients and dispatches it. */
+  store(tx: Writer, team: Team, said: Stored): Sent {
     const message = this.#message(team, said);
-    this.#given.store.createMessage(message);
+    this.#given.store.createMessage(tx, message);
     const deliveries = said.recipients.map((recipient) =>
       newDelivery(this.#given.ids.next('dlv'), message, recipient, message.created_at),
     );
-    for (const delivery of deliveries) this.#given.store.createDelivery(delivery);
-    const limit = said.isHop ? this.#countHop(team) : null;
+    for (const delivery of deliveries) this.#given.store.createDelivery(tx, delivery);
+    const limit = said.isHop ? this.#countHop(tx, team) : null;
     for (const delivery of deliveries) {
-      if (limit) this.#given.dispatcher.hold(delivery, message, limit);
-      else this.#given.dispatcher.dispatch(delivery, message);
+      if (limit) this.#given.dispatcher.hold(tx, delivery, message, limit);
+      else this.#given.dispatcher.dispatch(tx, delivery, message);
     }
-    return { message, deliveries: this.#given.store.deliveriesOf(message.id) };
+    return { message, deliveries: this.#given.store.deliveriesOf(tx, message.id) };
   }
 
-  /** Stores a message to many, inside a transaction: its deliveries are still to be stored. */
-  #begin(team: Team, said: Stored): { message: Message; limit: Failure | null } {
+  /** Stores a message to many recipients; its deliveries are still to be stored. */
+  #begin(tx: Writer, team: Team, said: Stored): { message: Message; limit: Failure | null } {
     const message = this.#message(team, said);
-    this.#given.store.createMessage(message);
-    return { message, limit: said.isHop ? this.#countHop(team) : null };
+    this.#given.store.createMessage(tx, message);
+    return { message, limit: said.isHop ? this.#countHop(tx, team) : null };
   }
 
   #message(team: Team, { recipients, saying, ...said }: Stored): Message {
@@ -230,36 +231,36 @@ export class MessageService {
     admit: () => InputItem[] | Promise<InputItem[]>,
   ): Promise<Sent> {
     this.#given.assertRoom();
-    await this.#given.db.read(() => this.#check(teamId, draft));
+    await this.#given.db.read((rx) => this.#check(rx, teamId, draft));
     const saying = await this.keepImages(draft.sender_agent_id, draft.input, await admit());
-    const stored = await this.#given.db.transact(() => {
-      const { team, recipients } = this.#check(teamId, draft);
+    const stored = await this.#given.db.transact((tx) => {
+      const { team, recipients } = this.#check(tx, teamId, draft);
       const said = { ...draft, recipients, saying };
-      if (recipients.length > AT_ONCE) return this.#begin(team, said);
-      const sent = this.store(team, said);
-      keep(sent);
+      if (recipients.length > AT_ONCE) return this.#begin(tx, team, said);
+      const sent = this.store(tx, team, said);
+      keep(tx, sent);
       return sent;
     });
     if ('deliveries' in stored) return stored;
     return this.#given.broadcasts.send(stored.message, stored.limit, keep);
   }
 
-  /** Throws where it may not be said just now; answers to whom it goes. */
-  #check(teamId: string, draft: Draft): { team: Team; recipients: string[] } {
-    const team = this.#given.store.openTeam(teamId);
-    const recipients = recipientsOf(draft, team, this.#given.store.agents(teamId));
+  /** Throws where the message may not be sent just now; answers its recipients. */
+  #check(rx: Reader, teamId: string, draft: Draft): { team: Team; recipients: string[] } {
+    const team = this.#given.store.openTeam(rx, teamId);
+    const recipients = recipientsOf(draft, team, this.#given.store.agents(rx, teamId));
     const { reply_to_message_id: reply } = draft;
-    if (reply !== undefined && reply !== null) this.#given.store.message(teamId, reply);
+    if (reply !== undefined && reply !== null) this.#given.store.message(rx, teamId, reply);
     if (hasImages(draft))
-      this.assertTakeImages(recipients.map((id) => this.#given.sessionStore.session(id)));
+      this.assertTakeImages(recipients.map((id) => this.#given.sessionStore.session(rx, id)));
     return { team, recipients };
   }
 
-  /** Counts a message that an agent sends by itself; why it is put off where it is one too many. */
-  #countHop({ id }: Team): Failure | null {
+  /** Counts a message that an agent sends by itself; answers why it is deferred where it exceeds the limit. */
+  #countHop(tx: Writer, { id }: Team): Failure | null {
     const max = this.#given.maxHops();
-    const hops = this.#given.store.hops(id) + 1;
-    this.#given.store.setHops(id, hops);
+    const hops = this.#given.store.hops(tx, id) + 1;
+    this.#given.store.setHops(tx, id, hops);
     if (max === 0 || hops <= max) return null;
     const message = `agents have sent ${max} messages in a row: it waits until somebody sends a turn to a member`;
     return { code: HOP_LIMIT, message };

@@ -5,7 +5,6 @@ import type {
   createTeam,
   interruptTeam,
   listTeams,
-  Member,
   Team,
   TeamWithMembers,
 } from '../api/teams.ts';
@@ -21,7 +20,8 @@ import type { RecordPage } from '../store/records.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
 import { type Dispatcher, recipientLeft } from './dispatcher.ts';
 import type { TeamStore } from './store.ts';
-import { BY_API, memberIn, withoutMember } from './team.ts';
+import { BY_API, memberIn, type NewMember, newMember, withoutMember } from './team.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 
 interface TeamServiceDependencies {
   db: Database;
@@ -49,10 +49,10 @@ export class TeamService {
     keep: Keep = keepNothing,
   ): Promise<TeamWithMembers> {
     this.#given.assertRoom();
-    return this.#given.db.transact(() => {
+    return this.#given.db.transact((tx) => {
       const now = this.#given.clock.now();
       const agents = [...new Set([lead_agent_id, ...(member_agent_ids ?? [])])];
-      for (const id of agents) assertNotClosed(this.#given.sessionStore.session(id));
+      for (const id of agents) assertNotClosed(this.#given.sessionStore.session(tx, id));
       const team: Team = {
         id: this.#given.ids.next('team'),
         name,
@@ -62,29 +62,33 @@ export class TeamService {
         updated_at: now,
         deleted_at: null,
       };
-      this.#given.store.createTeam(team);
-      for (const agent_id of agents) this.#join(team, { agent_id });
-      return this.#answer(team.id, keep);
+      this.#given.store.createTeam(tx, team);
+      for (const agent_id of agents) this.#join(tx, team, { agent_id });
+      return this.#kept(tx, team.id, keep);
     });
   }
 
   list({ limit, cursor }: QueryOf<typeof listTeams>): Promise<RecordPage<Team>> {
-    return this.#given.db.read(() => this.#given.store.teams.page({}, limit, cursor));
+    return this.#given.db.read((rx) => this.#given.store.teams.page(rx, {}, limit, cursor));
   }
 
   get(id: string): Promise<TeamWithMembers> {
-    return this.#given.db.read(() => this.#answer(this.#given.store.team(id).id));
+    return this.#given.db.read((rx) => this.#answer(rx, id));
   }
 
-  /** Deletes a team: what waits in it is cancelled. A second time it changes nothing. */
+  /** Deletes a team and cancels its deliveries that wait. A second call changes nothing. */
   delete(id: string): Promise<void> {
-    return this.#given.db.transact(() => {
-      const team = this.#given.store.team(id);
+    return this.#given.db.transact((tx) => {
+      const team = this.#given.store.team(tx, id);
       if (team.deleted_at !== null) return;
       const now = this.#given.clock.now();
-      for (const delivery of this.#given.store.waitingIn(id))
-        this.#given.dispatcher.cancel(delivery);
-      this.#given.store.updateTeam({ ...team, deleted_at: now, updated_at: now }, 'team.deleted');
+      for (const delivery of this.#given.store.waitingIn(tx, id))
+        this.#given.dispatcher.cancel(tx, delivery);
+      this.#given.store.updateTeam(
+        tx,
+        { ...team, deleted_at: now, updated_at: now },
+        'team.deleted',
+      );
     });
   }
 
@@ -93,99 +97,98 @@ export class TeamService {
     body: BodyOf<typeof addMember>,
     keep: Keep = keepNothing,
   ): Promise<TeamWithMembers> {
-    return this.#given.db.transact(() => {
-      const team = this.#given.store.openTeam(id);
-      assertNotClosed(this.#given.sessionStore.session(body.agent_id));
-      if (body.added_by) this.#given.sessionStore.session(body.added_by);
-      if (body.worktree_id) this.#given.worktrees.worktree(body.worktree_id);
-      this.#join(team, body);
-      return this.#answer(id, keep);
+    return this.#given.db.transact((tx) => {
+      const team = this.#given.store.openTeam(tx, id);
+      assertNotClosed(this.#given.sessionStore.session(tx, body.agent_id));
+      if (body.added_by) this.#given.sessionStore.session(tx, body.added_by);
+      if (body.worktree_id) this.#given.worktrees.worktree(tx, body.worktree_id);
+      this.#join(tx, team, body);
+      return this.#kept(tx, id, keep);
     });
   }
 
-  /** Takes a session out of a team; what waits for it there fails. */
+  /** Takes a session out of a team; its deliveries there that wait fail. */
   removeMember(id: string, agentId: string): Promise<TeamWithMembers> {
-    return this.#given.db.transact(() => {
-      const team = this.#given.store.openTeam(id);
-      const members = this.#given.store.members(id);
+    return this.#given.db.transact((tx) => {
+      const team = this.#given.store.openTeam(tx, id);
+      const members = this.#given.store.members(tx, id);
       const after = withoutMember(team, members, agentId, this.#given.clock.now());
-      for (const delivery of this.#given.store.waitingIn(id))
+      for (const delivery of this.#given.store.waitingIn(tx, id))
         if (delivery.recipient_agent_id === agentId)
-          this.#given.dispatcher.giveUp(delivery, recipientLeft(agentId));
-      this.#given.store.removeMember(memberIn(members, team, agentId));
-      if (after.isNewLead) this.#given.store.updateTeam(after.team, 'team.lead_changed');
-      return this.#answer(id);
+          this.#given.dispatcher.giveUp(tx, delivery, recipientLeft(agentId));
+      this.#given.store.removeMember(tx, memberIn(members, team, agentId));
+      if (after.isNewLead) this.#given.store.updateTeam(tx, after.team, 'team.lead_changed');
+      return this.#answer(tx, id);
     });
   }
 
   setLead(id: string, agentId: string, keep: Keep = keepNothing): Promise<TeamWithMembers> {
-    return this.#given.db.transact(() => {
-      const team = this.#given.store.openTeam(id);
-      memberIn(this.#given.store.members(id), team, agentId);
-      assertNotClosed(this.#given.sessionStore.session(agentId));
+    return this.#given.db.transact((tx) => {
+      const team = this.#given.store.openTeam(tx, id);
+      memberIn(this.#given.store.members(tx, id), team, agentId);
+      assertNotClosed(this.#given.sessionStore.session(tx, agentId));
       if (team.lead_agent_id !== agentId) {
         const updated_at = this.#given.clock.now();
         const led: Team = { ...team, lead_agent_id: agentId, updated_at };
-        this.#given.store.updateTeam(led, 'team.lead_changed');
+        this.#given.store.updateTeam(tx, led, 'team.lead_changed');
       }
-      return this.#answer(id, keep);
+      return this.#kept(tx, id, keep);
     });
   }
 
   /** Asks for the turns of all members to end, as an interrupt of each would. */
-  async interruptAll(
-    id: string,
-    keep: Keep = keepNothing,
-  ): Promise<ResponseOf<typeof interruptTeam>> {
-    const answer = { interrupted_session_ids: [] as string[], skipped_session_ids: [] as string[] };
-    let agents: string[] = [];
-    await this.#given.sessions.interruptAll(
-      () => (agents = this.agentsOf(this.#given.store.openTeam(id).id)),
-      (interrupted) => {
-        answer.interrupted_session_ids = interrupted;
-        answer.skipped_session_ids = agents.filter((agent) => !interrupted.includes(agent));
-        keep(answer);
-      },
-    );
-    return answer;
+  interruptAll(id: string, keep: Keep = keepNothing): Promise<ResponseOf<typeof interruptTeam>> {
+    return this.#given.db.transact((tx) => {
+      const agents = this.agentsOf(tx, this.#given.store.openTeam(tx, id).id);
+      const interrupted = agents.filter((agent) =>
+        this.#given.sessions.requestInterrupt(tx, agent),
+      );
+      const answer = {
+        interrupted_session_ids: interrupted,
+        skipped_session_ids: agents.filter((agent) => !interrupted.includes(agent)),
+      };
+      keep(tx, answer);
+      return answer;
+    });
   }
 
   /** The sessions in a team. Throws `not_found`. */
-  agentsOf(id: string): string[] {
-    return this.#given.store.members(this.#given.store.team(id).id).map(({ agent_id }) => agent_id);
+  agentsOf(rx: Reader, id: string): string[] {
+    return this.#given.store
+      .members(rx, this.#given.store.team(rx, id).id)
+      .map(({ agent_id }) => agent_id);
   }
 
   /** The teams that a session is in, without deleted ones. */
   teamsOf(agentId: string): Promise<Team[]> {
-    return this.#given.db.read(() => this.#given.store.teamsOf(agentId));
+    return this.#given.db.read((rx) => this.#given.store.teamsOf(rx, agentId));
   }
 
-  /** Deliveries that wait, in all teams. */
+  /** How many deliveries wait, in all teams. */
   waitingCount(): Promise<number> {
-    return this.#given.db.read(() => this.#given.store.allWaitingCount());
+    return this.#given.db.read((rx) => this.#given.store.allWaitingCount(rx));
   }
 
   diagnostics(): CommsDiagnostics {
-    return this.#given.db.peek(() => this.#given.store.counts());
+    return this.#given.db.peek((rx) => this.#given.store.counts(rx));
   }
 
-  #join(team: Team, given: Pick<Member, 'agent_id'> & Partial<BodyOf<typeof addMember>>): void {
-    const { agent_id, title, added_by, worktree_id } = given;
-    if (this.#given.store.member(team.id, agent_id))
-      throw new AppError('already_member', `session ${agent_id} is in team ${team.id} already`);
-    this.#given.store.addMember({
-      team_id: team.id,
-      agent_id,
-      title: title ?? null,
-      joined_at: this.#given.clock.now(),
-      added_by: added_by ?? BY_API,
-      worktree_id: worktree_id ?? null,
-    });
+  #join(tx: Writer, team: Team, joining: NewMember): void {
+    if (this.#given.store.member(tx, team.id, joining.agent_id))
+      throw new AppError(
+        'already_member',
+        `session ${joining.agent_id} is in team ${team.id} already`,
+      );
+    this.#given.store.addMember(tx, newMember(team, joining, this.#given.clock.now()));
   }
 
-  #answer(id: string, keep: Keep = keepNothing): TeamWithMembers {
-    const answer = { team: this.#given.store.team(id), members: this.#given.store.members(id) };
-    keep(answer);
+  #kept(tx: Writer, id: string, keep: Keep): TeamWithMembers {
+    const answer = this.#answer(tx, id);
+    keep(tx, answer);
     return answer;
+  }
+
+  #answer(rx: Reader, id: string): TeamWithMembers {
+    return { team: this.#given.store.team(rx, id), members: this.#given.store.members(rx, id) };
   }
 }

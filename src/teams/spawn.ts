@@ -1,6 +1,6 @@
 import type { BodyOf } from '../api/endpoint.ts';
 import type { InputItem, ProviderId, Session } from '../api/sessions.ts';
-import type { Member, SpawnedMember, spawnMember, Team } from '../api/teams.ts';
+import type { SpawnedMember, spawnMember, Team } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
 import { type Keep, keepNothing } from '../store/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -20,25 +20,26 @@ import type { WorktreeService } from '../worktrees/service.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
 import { imagesAt, type MessageService, type Saying } from './messages.ts';
 import type { Spawn, TeamStore } from './store.ts';
-import { memberIn } from './team.ts';
+import { memberIn, newMember } from './team.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 
-type Wanted = BodyOf<typeof spawnMember>;
+type SpawnRequest = BodyOf<typeof spawnMember>;
 
-/** An agent that wants a member. */
+/** The agent that asks for a member. */
 export interface Spawner {
   /** The permission mode of its turn: the member gets no more. */
   mode: string | null;
   /** Whether the member counts for `teams.max_spawned_per_session`; what the operator spawns does not. */
   isLimited: boolean;
-  /** Called once nothing else speaks against it. Throws where it may not be. */
+  /** Called once every other check has passed. Throws where the agent may not have the member. */
   admit: () => Promise<Admission>;
 }
 
-/** What an agent may have with the member that it wants. */
+/** What was granted with the member. */
 export interface Admission {
   /** The images of the first message. */
   images: InputItem[];
-  /** Whether the init script of its worktree runs this time, whoever has consented to it. */
+  /** Whether the init script of its worktree runs this time, even where nobody has consented to its content. */
   runsScript: boolean;
 }
 
@@ -63,11 +64,11 @@ interface SpawnServiceDependencies {
   failpoint: Failpoint;
   logger: Logger;
   presets: () => readonly ModelPreset[];
-  /** So many sessions of one family, spawned by agents, may live. */
+  /** How many sessions of one family, spawned by agents, may live. */
   maxSpawned: () => number;
 }
 
-/** Opens sessions for teams: all of it, or nothing, also over a restart. */
+/** Opens sessions as members of teams: session, worktree, member and first message all come to be, or none does. */
 export class SpawnService {
   readonly #given: SpawnServiceDependencies;
   readonly #underWay = new OneAtATime();
@@ -76,74 +77,78 @@ export class SpawnService {
     this.#given = given;
   }
 
-  /** Opens a session as a member of a team, and tells it what it is there for. */
-  async spawn(teamId: string, wanted: Wanted, keep: Keep = keepNothing): Promise<SpawnedMember> {
-    return (await this.#begin(teamId, wanted, keep, null)).done;
+  /** Opens a session as a member of a team, and sends it its first message. */
+  async spawn(
+    teamId: string,
+    request: SpawnRequest,
+    keep: Keep = keepNothing,
+  ): Promise<SpawnedMember> {
+    return (await this.#begin(teamId, request, keep, null)).done;
   }
 
   /**
-   * Like that, for an agent; resolves once it is known that it may be done. Throws `too_many` where its family has as
-   * many members as it may have.
+   * Begins to spawn a member for an agent; resolves once every check has passed. Throws `too_many` where its family
+   * has as many members as it may have.
    */
   beginAsAgent(
     teamId: string,
-    wanted: Wanted,
+    request: SpawnRequest,
     spawner: Spawner,
   ): Promise<{ operation_id: string; done: Promise<SpawnedMember> }> {
-    return this.#begin(teamId, wanted, keepNothing, spawner);
+    return this.#begin(teamId, request, keepNothing, spawner);
   }
 
   async #begin(
     teamId: string,
-    wanted: Wanted,
+    request: SpawnRequest,
     keep: Keep,
     spawner: Spawner | null,
   ): Promise<{ operation_id: string; done: Promise<SpawnedMember> }> {
     const spawn: Spawn = {
       id: this.#given.ids.next('op'),
       team_id: teamId,
-      source_session_id: wanted.source_session_id,
+      source_session_id: request.source_session_id,
       by_agent: spawner?.isLimited ?? false,
     };
-    const { team, source } = await this.#given.db.read(() => this.#check(spawn));
+    const { team, source } = await this.#given.db.read((rx) => this.#check(rx, spawn));
     const draft = () =>
-      this.#given.sessions.draft(sessionFor(wanted, source, spawner, this.#given.presets()));
-    const image_paths = wanted.image_paths ?? [];
+      this.#given.sessions.draft(sessionFor(request, source, spawner, this.#given.presets()));
+    const image_paths = request.image_paths ?? [];
     if (image_paths.length > 0) this.#given.messages.assertTakeImages([draft()]);
     else draft();
-    assertNamed(wanted);
+    assertNamed(request);
     const { images, runsScript } = spawner
       ? await spawner.admit()
       : { images: imagesAt(image_paths), runsScript: false };
-    const placed = runsScript ? withScript(wanted) : wanted;
-    // A person may have thought for long.
+    const placed = runsScript ? withScript(request) : request;
+    // A person may have taken long to answer: provider and settings are checked again.
     const session = draft();
-    const words = wanted.prompt ?? `You are now a member of team "${team.name}".`;
+    const words = request.prompt ?? `You are now a member of team "${team.name}".`;
     const saying = await this.#given.messages.keepImages(
       source.id,
       { type: 'text', text: words },
       images,
     );
-    // What is one transaction leaves nothing to be undone.
-    if (wantsWorktree(wanted))
-      await this.#given.db.transact(() => {
-        this.#check(spawn);
-        this.#given.store.spawns.insert(spawn);
+    // Without a worktree all is one transaction, which leaves nothing to be undone.
+    if (wantsWorktree(request))
+      await this.#given.db.transact((tx) => {
+        this.#check(tx, spawn);
+        this.#given.store.spawns.insert(tx, spawn);
       });
     this.#given.failpoint('spawn.begun');
     const done = this.#underWay.run(spawn.id, () =>
       this.#orUndo(spawn, () =>
         this.#atPlace(spawn, placed, (place) => {
           this.#given.failpoint('spawn.prepared');
-          return this.#given.db.transact(() => {
-            const spawned = this.#join(spawn, wanted, { session, saying, ...place });
-            keep(spawned);
+          return this.#given.db.transact((tx) => {
+            const spawned = this.#join(tx, spawn, request, { session, saying, ...place });
+            keep(tx, spawned);
             return spawned;
           });
         }),
       ),
     );
-    // Whoever waits for it hears of it; nobody else has to.
+    // A failure is reported to the caller that awaits `done`; without one it is no unhandled rejection.
     done.catch(() => undefined);
     return { operation_id: spawn.id, done };
   }
@@ -151,7 +156,7 @@ export class SpawnService {
   /** Undoes what a dead server had begun. */
   async undoLeft(): Promise<void> {
     const error = { code: 'runtime_restarted', message: 'the server died while it was spawned' };
-    for (const spawn of await this.#given.db.read(() => this.#given.store.unfinishedSpawns()))
+    for (const spawn of await this.#given.db.read((rx) => this.#given.store.unfinishedSpawns(rx)))
       await this.#underWay.run(spawn.id, () => this.#undo(spawn, error));
   }
 
@@ -160,18 +165,24 @@ export class SpawnService {
     return this.#underWay.idle();
   }
 
-  /** Has `join` done where the member is to work. The worktree is claimed by nobody until then. */
+  /** Runs `join` with the place that the member is to work in. No session claims the worktree until then. */
   async #atPlace<T>(
     { id, team_id, source_session_id }: Spawn,
-    { worktree: wish }: Wanted,
-    join: (place: Place) => Promise<T>,
+    { worktree: wish }: SpawnRequest,
+    join: (place: Workplace) => Promise<T>,
   ): Promise<T> {
     if (!wish || !wantsWorktree({ worktree: wish }))
       return join({ worktree: null, created: false });
-    const { mode, name, ...how } = wish;
+    const { mode, name, ...settings } = wish;
     const worktree_name = name ?? `agent-${id.slice(-8)}`;
-    const wanted = { ...how, worktree_name, source_session_id, team_id, operation_id: id };
-    return this.#given.worktrees.use(wanted, (worktree, created) => {
+    const worktreeRequest = {
+      ...settings,
+      worktree_name,
+      source_session_id,
+      team_id,
+      operation_id: id,
+    };
+    return this.#given.worktrees.use(worktreeRequest, (worktree, created) => {
       if (mode === 'create' && !created)
         throw new AppError(
           'conflict',
@@ -181,43 +192,46 @@ export class SpawnService {
     });
   }
 
-  /** The last step: session, member and first message, inside a transaction. */
+  /** The last step: stores session, member and first message. */
   #join(
+    tx: Writer,
     spawn: Spawn,
-    wanted: Wanted,
-    given: { session: Session; saying: Saying } & Place,
+    request: SpawnRequest,
+    given: { session: Session; saying: Saying } & Workplace,
   ): SpawnedMember {
     const { saying, worktree, created } = given;
-    const { team, source } = this.#check(spawn);
+    const { team, source } = this.#check(tx, spawn);
     const { id } = given.session;
     const cwd = worktree ? workingDirectory(worktree.path) : given.session.cwd;
-    this.#given.sessionStore.createSession({ ...given.session, cwd });
-    if (spawn.by_agent) this.#given.store.noteSpawned(id, source.id);
-    if (worktree) this.#given.claims.make(worktree.id, id, created ? 'owner' : 'consumer');
-    const member: Member = {
-      team_id: team.id,
-      agent_id: id,
-      title: wanted.title ?? null,
-      joined_at: this.#given.clock.now(),
-      added_by: source.id,
-      worktree_id: worktree?.id ?? null,
-    };
-    this.#given.store.addMember(member, spawn.id);
-    const { message, deliveries } = this.#given.messages.store(team, {
+    this.#given.sessionStore.createSession(tx, { ...given.session, cwd });
+    if (spawn.by_agent) this.#given.store.noteSpawned(tx, id, source.id);
+    if (worktree) this.#given.claims.make(tx, worktree.id, id, created ? 'owner' : 'consumer');
+    const member = newMember(
+      team,
+      {
+        agent_id: id,
+        title: request.title,
+        added_by: source.id,
+        worktree_id: worktree?.id,
+      },
+      this.#given.clock.now(),
+    );
+    this.#given.store.addMember(tx, member, spawn.id);
+    const { message, deliveries } = this.#given.messages.store(tx, team, {
       sender_agent_id: source.id,
       recipient_agent_id: id,
       recipients: [id],
-      image_paths: wanted.image_paths,
+      image_paths: request.image_paths,
       saying,
       onboarding: true,
     });
-    this.#given.store.endSpawn(spawn);
+    this.#given.store.endSpawn(tx, spawn);
     return {
       operation_id: spawn.id,
       team,
-      session: this.#given.sessionStore.session(id),
+      session: this.#given.sessionStore.session(tx, id),
       member,
-      worktree: worktree && this.#given.worktreeStore.worktree(worktree.id),
+      worktree: worktree && this.#given.worktreeStore.worktree(tx, worktree.id),
       onboarding: { message_id: message.id, delivery_ids: deliveries.map((one) => one.id) },
     };
   }
@@ -240,41 +254,38 @@ export class SpawnService {
     }
   }
 
-  /** Takes back the worktree that was made for a spawn, and tells of its end. */
+  /** Removes the worktree that was made for a spawn, and appends `team.spawn_failed`. */
   async #undo(spawn: Spawn, error: { code: string; message: string }): Promise<void> {
-    const made = await this.#given.db.read(() => this.#madeFor(spawn));
+    const made = await this.#given.db.read((rx) =>
+      this.#given.worktreeStore.madeBy(rx, spawn.team_id, spawn.id),
+    );
     for (const { id } of made) await this.#given.worktrees.undo(id, `spawn ${spawn.id} failed`);
-    await this.#given.db.transact(() => {
-      this.#given.store.endSpawn(spawn);
-      this.#given.store.tellSpawnFailed(spawn, error);
+    await this.#given.db.transact((tx) => {
+      this.#given.store.endSpawn(tx, spawn);
+      this.#given.store.appendSpawnFailed(tx, spawn, error);
     });
   }
 
-  #madeFor({ id, team_id }: Spawn): Worktree[] {
-    return this.#given.worktreeStore.worktrees.where(
-      "team_id = ? AND record ->> '$.operation_id' = ? AND status <> 'cleaned'",
-      team_id,
-      id,
-    );
-  }
-
-  /** Whether it may be done just now. Throws `too_many` where the agent has spawned as many as it may. */
-  #check({ id, team_id, source_session_id: sourceId, by_agent }: Spawn): {
+  /** The team and the session that asks. Throws where the member may not be spawned just now. */
+  #check(
+    rx: Reader,
+    { id, team_id, source_session_id: sourceId, by_agent }: Spawn,
+  ): {
     team: Team;
     source: Session;
   } {
-    const team = this.#given.store.openTeam(team_id);
-    const source = this.#given.sessionStore.session(sourceId);
-    memberIn(this.#given.store.members(team_id), team, sourceId);
+    const team = this.#given.store.openTeam(rx, team_id);
+    const source = this.#given.sessionStore.session(rx, sourceId);
+    memberIn(this.#given.store.members(rx, team_id), team, sourceId);
     assertOpen(source);
-    if (by_agent) this.#assertPlaceInFamily(sourceId, id);
+    if (by_agent) this.#assertPlaceInFamily(rx, sourceId, id);
     return { team, source };
   }
 
-  #assertPlaceInFamily(sourceId: string, spawnId: string): void {
+  #assertPlaceInFamily(rx: Reader, sourceId: string, spawnId: string): void {
     const max = this.#given.maxSpawned();
-    const root = this.#given.store.rootOf(sourceId);
-    if (this.#given.store.familySize(root, spawnId) < max) return;
+    const root = this.#given.store.rootOf(rx, sourceId);
+    if (this.#given.store.familySize(rx, root, spawnId) < max) return;
     throw new AppError(
       'too_many',
       `session ${root} and those it has spawned have ${max} members that live, as many as teams.max_spawned_per_session allows: let the operator close some`,
@@ -282,55 +293,55 @@ export class SpawnService {
   }
 }
 
-/** Where a member is to work; null: where whoever wants it works. */
-interface Place {
+/** Where a member is to work; without a worktree, in the directory of the session that asks for it. */
+interface Workplace {
   worktree: Worktree | null;
-  /** It was made for the member. */
+  /** Whether it was made for the member. */
   created: boolean;
 }
 
-function withScript(wanted: Wanted): Wanted {
-  const { worktree } = wanted;
-  return worktree ? { ...wanted, worktree: { ...worktree, run_init_script: true } } : wanted;
+function withScript(request: SpawnRequest): SpawnRequest {
+  const { worktree } = request;
+  return worktree ? { ...request, worktree: { ...worktree, run_init_script: true } } : request;
 }
 
-function wantsWorktree({ worktree }: Pick<Wanted, 'worktree'>): boolean {
+function wantsWorktree({ worktree }: Pick<SpawnRequest, 'worktree'>): boolean {
   return worktree !== undefined && worktree !== null && worktree.mode !== 'none';
 }
 
-/** Throws `invalid` where a worktree is to be used again that is not named. */
-function assertNamed({ worktree }: Wanted): void {
+/** Throws `invalid` where a worktree is to be reused and has no name. */
+function assertNamed({ worktree }: SpawnRequest): void {
   if (worktree?.mode === 'reuse' && !worktree.name)
     throw new AppError('invalid', 'body.worktree.name: is needed: which one is to be reused');
 }
 
-/** The session that is wanted; what is not said is as in the session that wants it, or in the turn of its agent. */
+/** The session to open. Settings that the request leaves out are those of the source session, or of its turn. */
 function sessionFor(
-  wanted: Wanted,
+  request: SpawnRequest,
   source: Session,
   spawner: Spawner | null,
   presets: readonly ModelPreset[],
 ): NewSession {
-  const preset = presetOf(wanted, presets);
-  const provider = preset?.provider ?? wanted.provider ?? source.provider;
-  // What one provider calls its models, another does not know.
+  const preset = presetOf(request, presets);
+  const provider = preset?.provider ?? request.provider ?? source.provider;
+  // One provider's model names mean nothing to another.
   const like = provider === source.provider ? source : { model: null, thinking_effort: null };
   return {
     provider,
-    model: preset ? preset.model : (wanted.model ?? like.model),
+    model: preset ? preset.model : (request.model ?? like.model),
     thinking_effort: preset ? preset.thinking_effort : like.thinking_effort,
     cwd: source.cwd,
     permission_mode: spawner
       ? modeHandedOn(spawner.mode, provider === source.provider)
-      : (wanted.permission_mode ?? source.permission_mode),
-    metadata: preset ? withPreset(wanted.metadata, preset) : wanted.metadata,
-    title: wanted.title ?? null,
+      : (request.permission_mode ?? source.permission_mode),
+    metadata: preset ? withPreset(request.metadata, preset) : request.metadata,
+    title: request.title ?? null,
   };
 }
 
-/** Throws `unknown_model_preset`, and `invalid` where it is said twice what a preset says. */
+/** Throws `unknown_model_preset`, and `invalid` where the request also names what the preset sets. */
 function presetOf(
-  { model_preset: name, provider, model }: Wanted,
+  { model_preset: name, provider, model }: SpawnRequest,
   presets: readonly ModelPreset[],
 ): ModelPreset | null {
   if (name === undefined || name === null) return null;

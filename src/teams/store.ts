@@ -6,13 +6,14 @@ import type { Database } from '../store/database.ts';
 import { RecordTable } from '../store/records.ts';
 import type { Statement } from '../store/statement.ts';
 import { assertNotDeleted } from './team.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 
 /** A member that is being spawned. */
 export interface Spawn {
   id: string;
   team_id: string;
   source_session_id: string;
-  /** An agent wants it; absent in records of older versions. */
+  /** Whether an agent asked for it; absent in records of older versions. */
   by_agent?: boolean;
 }
 
@@ -53,7 +54,7 @@ export class TeamStore {
        WHERE root_id = ? AND sessions.status NOT IN ('closed', 'failed')`,
     );
     this.#agents = db.prepare('SELECT id FROM team_members WHERE team_id = ? ORDER BY n');
-    // What waits for a session is few beside what waits in a large team.
+    // By the inbox, since few deliveries wait for one session, and many in a large team.
     this.#waitingOf = db.prepare(
       `SELECT count(*) FROM inbox INDEXED BY inbox_waiting
        CROSS JOIN team_deliveries ON team_deliveries.id = inbox.ref
@@ -78,218 +79,231 @@ export class TeamStore {
   }
 
   /** Throws `not_found`. */
-  team(id: string): Team {
-    const team = this.teams.get(id);
+  team(rx: Reader, id: string): Team {
+    const team = this.teams.get(rx, id);
     if (team) return team;
     throw new AppError('not_found', `no team "${id}"`);
   }
 
   /** A team that may change. Throws `not_found`, `team_deleted`. */
-  openTeam(id: string): Team {
-    const team = this.team(id);
+  openTeam(rx: Reader, id: string): Team {
+    const team = this.team(rx, id);
     assertNotDeleted(team);
     return team;
   }
 
   /** Throws `not_found`, also for another team's message. */
-  message(teamId: string, id: string): Message {
-    this.team(teamId);
-    const message = this.messages.get(id);
+  message(rx: Reader, teamId: string, id: string): Message {
+    this.team(rx, teamId);
+    const message = this.messages.get(rx, id);
     if (message?.team_id === teamId) return message;
     throw new AppError('not_found', `team "${teamId}" has no message "${id}"`);
   }
 
   /** Throws `not_found`, also for another team's delivery. */
-  delivery(teamId: string, id: string): Delivery {
-    this.team(teamId);
-    const delivery = this.deliveries.get(id);
+  delivery(rx: Reader, teamId: string, id: string): Delivery {
+    this.team(rx, teamId);
+    const delivery = this.deliveries.get(rx, id);
     if (delivery?.team_id === teamId) return delivery;
     throw new AppError('not_found', `team "${teamId}" has no delivery "${id}"`);
   }
 
   /** In the order in which they joined. */
-  members(teamId: string): Member[] {
-    return this.#members.where('team_id = ?', teamId);
+  members(rx: Reader, teamId: string): Member[] {
+    return this.#members.where(rx, 'team_id = ?', teamId);
   }
 
   /** The sessions that are in a team, in the order in which they joined. */
-  agents(teamId: string): string[] {
-    return this.#agents.all(teamId).map(([id]) => id.slice(teamId.length + 1));
+  agents(rx: Reader, teamId: string): string[] {
+    return this.#agents.all(rx, teamId).map(([id]) => id.slice(teamId.length + 1));
   }
 
   /** What a session is in a team, if it is in it. */
-  member(teamId: string, agentId: string): Member | undefined {
-    return this.#members.get(memberId({ team_id: teamId, agent_id: agentId }));
+  member(rx: Reader, teamId: string, agentId: string): Member | undefined {
+    return this.#members.get(rx, memberId({ team_id: teamId, agent_id: agentId }));
   }
 
   /** The teams, not deleted, that a session is in. */
-  teamsOf(agentId: string): Team[] {
+  teamsOf(rx: Reader, agentId: string): Team[] {
     return this.#members
-      .where('agent_id = ?', agentId)
-      .map(({ team_id }) => this.team(team_id))
+      .where(rx, 'agent_id = ?', agentId)
+      .map(({ team_id }) => this.team(rx, team_id))
       .filter(({ deleted_at }) => deleted_at === null);
   }
 
-  createTeam(team: Team): void {
-    this.teams.insert(team);
-    this.#append('team.created', team.id, { team });
+  createTeam(tx: Writer, team: Team): void {
+    this.teams.insert(tx, team);
+    this.#append(tx, 'team.created', team.id, { team });
   }
 
-  updateTeam(team: Team, kind: EventKind): void {
-    this.teams.update(team);
-    this.#append(kind, team.id, { team });
+  updateTeam(tx: Writer, team: Team, kind: EventKind): void {
+    this.teams.update(tx, team);
+    this.#append(tx, kind, team.id, { team });
   }
 
   /** `operationId`: the spawn that made it a member; null: it was there before. */
-  addMember(member: Member, operation_id: string | null = null): void {
-    this.#members.insert(member);
-    this.#appendOf('team.member_joined', member, { member, operation_id });
+  addMember(tx: Writer, member: Member, operation_id: string | null = null): void {
+    this.#members.insert(tx, member);
+    this.#appendOf(tx, 'team.member_joined', member, { member, operation_id });
   }
 
-  removeMember(member: Member): void {
-    this.#members.deleteWhere('id = ?', memberId(member));
-    this.#appendOf('team.member_left', member, { member });
+  removeMember(tx: Writer, member: Member): void {
+    this.#members.deleteWhere(tx, 'id = ?', memberId(member));
+    this.#appendOf(tx, 'team.member_left', member, { member });
   }
 
-  createMessage(message: Message): void {
-    this.messages.insert(message);
-    this.#append('team.message_created', message.team_id, { message });
+  createMessage(tx: Writer, message: Message): void {
+    this.messages.insert(tx, message);
+    this.#append(tx, 'team.message_created', message.team_id, { message });
   }
 
-  cancelMessage(message: Message): void {
-    this.messages.update(message);
+  cancelMessage(tx: Writer, message: Message): void {
+    this.messages.update(tx, message);
     const { input: _input, images: _images, ...rest } = message;
-    this.#append('team.message_cancelled', message.team_id, { message: rest });
+    this.#append(tx, 'team.message_cancelled', message.team_id, { message: rest });
   }
 
-  createDelivery(delivery: Delivery): void {
-    this.deliveries.insert(delivery);
-    this.#appendDelivery('delivery.pending', delivery);
+  createDelivery(tx: Writer, delivery: Delivery): void {
+    this.deliveries.insert(tx, delivery);
+    this.#appendDelivery(tx, 'delivery.pending', delivery);
   }
 
-  /** Writes a delivery that moved on; the event is named by its status where nothing else is said. */
-  moveDelivery(delivery: Delivery, kind: EventKind = `delivery.${delivery.status}`): void {
-    this.deliveries.update(delivery);
-    this.#appendDelivery(kind, delivery);
+  /** Writes a delivery in its new state; the event is named after its status unless `kind` says otherwise. */
+  moveDelivery(
+    tx: Writer,
+    delivery: Delivery,
+    kind: EventKind = `delivery.${delivery.status}`,
+  ): void {
+    this.deliveries.update(tx, delivery);
+    this.#appendDelivery(tx, kind, delivery);
   }
 
-  deliveriesOf(messageId: string): Delivery[] {
-    return this.deliveries.where('message_id = ?', messageId);
+  deliveriesOf(rx: Reader, messageId: string): Delivery[] {
+    return this.deliveries.where(rx, 'message_id = ?', messageId);
   }
 
-  /** The same by their ids alone. */
-  deliveryIdsOf(messageId: string): string[] {
-    return this.#deliveryIds.all(messageId).map(([id]) => id);
+  /** The ids of the deliveries of a message, in the order of its recipients. */
+  deliveryIdsOf(rx: Reader, messageId: string): string[] {
+    return this.#deliveryIds.all(rx, messageId).map(([id]) => id);
   }
 
   /** Messages some of whose deliveries are held back: a broadcast under way, or a limit of hops. */
-  heldMessages(): Message[] {
+  heldMessages(rx: Reader): Message[] {
     return this.#unfinished
-      .all()
-      .map(([id]) => this.messages.get(id))
+      .all(rx)
+      .map(([id]) => this.messages.get(rx, id))
       .filter((message) => message !== undefined);
   }
 
-  /** What waits in a team, oldest first. */
-  waitingIn(teamId: string): Delivery[] {
-    return this.deliveries.where("team_id = ? AND status IN ('pending', 'deferred')", teamId);
+  /** The deliveries of a team that wait, oldest first. */
+  waitingIn(rx: Reader, teamId: string): Delivery[] {
+    return this.deliveries.where(rx, "team_id = ? AND status IN ('pending', 'deferred')", teamId);
   }
 
-  waitingCount(teamId: string, agentId: string): number {
-    return this.#waitingOf.get(agentId, teamId)?.[0] ?? 0;
+  waitingCount(rx: Reader, teamId: string, agentId: string): number {
+    return this.#waitingOf.get(rx, agentId, teamId)?.[0] ?? 0;
   }
 
-  /** What a member last said in a team. */
-  lastSent(teamId: string, agentId: string): Message | undefined {
+  /** The message that a member sent last in a team. */
+  lastSent(rx: Reader, teamId: string, agentId: string): Message | undefined {
     const where = 'team_id = ? AND sender_agent_id = ?';
     const order = { index: 'team_messages_sender', where, order: 'n DESC' };
-    return this.messages.first(order, 1, teamId, agentId)[0];
+    return this.messages.first(rx, order, 1, teamId, agentId)[0];
   }
 
   /** The message that was last sent to a member in a team. */
-  lastReceivedId(teamId: string, agentId: string): string | undefined {
+  lastReceivedId(rx: Reader, teamId: string, agentId: string): string | undefined {
     const where = 'team_id = ? AND recipient_agent_id = ?';
     const order = { index: 'team_deliveries_recipient', where, order: 'n DESC' };
-    const [delivery] = this.deliveries.first(order, 1, teamId, agentId);
+    const [delivery] = this.deliveries.first(rx, order, 1, teamId, agentId);
     return delivery?.message_id;
   }
 
-  allWaitingCount(): number {
-    return this.#waiting.get()?.[0] ?? 0;
+  allWaitingCount(rx: Reader): number {
+    return this.#waiting.get(rx)?.[0] ?? 0;
   }
 
-  /** All that waits, oldest first. */
-  allWaiting(): Delivery[] {
-    return this.deliveries.where("status IN ('pending', 'deferred')");
+  /** The deliveries of all teams that wait, oldest first. */
+  allWaiting(rx: Reader): Delivery[] {
+    return this.deliveries.where(rx, "status IN ('pending', 'deferred')");
   }
 
   /** How many messages agents have sent since a person last spoke to one of them. */
-  hops(teamId: string): number {
-    return this.#hops.get(teamId)?.[0] ?? 0;
+  hops(rx: Reader, teamId: string): number {
+    return this.#hops.get(rx, teamId)?.[0] ?? 0;
   }
 
-  setHops(teamId: string, hops: number): void {
-    this.#setHops.run(teamId, hops);
+  setHops(tx: Writer, teamId: string, hops: number): void {
+    this.#setHops.run(tx, teamId, hops);
   }
 
   /** The session that began the family of spawned sessions that this one belongs to: itself, where no agent spawned it. */
-  rootOf(sessionId: string): string {
-    return this.#rootOf.get(sessionId)?.[0] ?? sessionId;
+  rootOf(rx: Reader, sessionId: string): string {
+    return this.#rootOf.get(rx, sessionId)?.[0] ?? sessionId;
   }
 
   /** Notes that the agent of one session has spawned another. */
-  noteSpawned(sessionId: string, by: string): void {
-    this.#setRoot.run(sessionId, this.rootOf(by));
+  noteSpawned(tx: Writer, sessionId: string, by: string): void {
+    this.#setRoot.run(tx, sessionId, this.rootOf(tx, by));
   }
 
   /** How many sessions of a family live, or are being spawned; its root and the spawn `but` do not count. */
-  familySize(rootId: string, but: string): number {
-    const underWay = this.unfinishedSpawns().filter(
+  familySize(rx: Reader, rootId: string, but: string): number {
+    const underWay = this.unfinishedSpawns(rx).filter(
       ({ id, by_agent, source_session_id: source }) =>
-        by_agent === true && id !== but && this.rootOf(source) === rootId,
+        by_agent === true && id !== but && this.rootOf(rx, source) === rootId,
     );
-    return (this.#liveOf.get(rootId)?.[0] ?? 0) + underWay.length;
+    return (this.#liveOf.get(rx, rootId)?.[0] ?? 0) + underWay.length;
   }
 
   /** Members whose spawning a dead server left undone, oldest first. */
-  unfinishedSpawns(): Spawn[] {
-    return this.spawns.where('TRUE');
+  unfinishedSpawns(rx: Reader): Spawn[] {
+    return this.spawns.where(rx, 'TRUE');
   }
 
-  endSpawn({ id }: Spawn): void {
-    this.spawns.deleteWhere('id = ?', id);
+  endSpawn(tx: Writer, { id }: Spawn): void {
+    this.spawns.deleteWhere(tx, 'id = ?', id);
   }
 
-  tellSpawnFailed({ id, team_id }: Spawn, error: { code: string; message: string }): void {
-    this.#append('team.spawn_failed', team_id, { operation_id: id, error });
+  appendSpawnFailed(
+    tx: Writer,
+    { id, team_id }: Spawn,
+    error: { code: string; message: string },
+  ): void {
+    this.#append(tx, 'team.spawn_failed', team_id, { operation_id: id, error });
   }
 
-  counts(): {
+  counts(rx: Reader): {
     teams: number;
     messages: number;
     spawns_under_way: number;
     deliveries: Record<string, number>;
   } {
-    const [teams, messages, spawns_under_way] = this.#totals.get() ?? [0, 0, 0];
+    const [teams, messages, spawns_under_way] = this.#totals.get(rx) ?? [0, 0, 0];
     return {
       teams,
       messages,
       spawns_under_way,
-      deliveries: Object.fromEntries(this.#counts.all()),
+      deliveries: Object.fromEntries(this.#counts.all(rx)),
     };
   }
 
-  #append(kind: EventKind, team_id: string, payload: Record<string, unknown>): void {
-    this.#log.append({ kind, team_id, payload });
+  #append(tx: Writer, kind: EventKind, team_id: string, payload: Record<string, unknown>): void {
+    this.#log.append(tx, { kind, team_id, payload });
   }
 
-  #appendOf(kind: EventKind, { team_id, agent_id }: Member, payload: Record<string, unknown>) {
-    this.#log.append({ kind, team_id, session_id: agent_id, payload });
+  #appendOf(
+    tx: Writer,
+    kind: EventKind,
+    { team_id, agent_id }: Member,
+    payload: Record<string, unknown>,
+  ) {
+    this.#log.append(tx, { kind, team_id, session_id: agent_id, payload });
   }
 
-  #appendDelivery(kind: EventKind, delivery: Delivery): void {
+  #appendDelivery(tx: Writer, kind: EventKind, delivery: Delivery): void {
     const { team_id, recipient_agent_id: session_id, injected_turn_id: turn_id } = delivery;
-    this.#log.append({ kind, team_id, session_id, turn_id, payload: { delivery } });
+    this.#log.append(tx, { kind, team_id, session_id, turn_id, payload: { delivery } });
   }
 }
 

@@ -1,14 +1,34 @@
 import type { Session, Turn } from '../api/sessions.ts';
-import type { Member, MemberRow, Team } from '../api/teams.ts';
+import type { BodyOf } from '../api/endpoint.ts';
+import type { addMember, Member, MemberRow, Team } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
 
 /** Who made or added something that no session did. */
 export const BY_API = 'api';
 
-/** Throws `team_deleted`: what was deleted is only read. */
+/** Throws `team_deleted`: a deleted team can only be read. */
 export function assertNotDeleted(team: Team): void {
   if (team.deleted_at === null) return;
   throw new AppError('team_deleted', `team ${team.id} was deleted: make another one`);
+}
+
+/** A session that joins a team, with what is known of it. */
+export type NewMember = Pick<Member, 'agent_id'> & Partial<BodyOf<typeof addMember>>;
+
+/** The record of a session that joins a team at `now` (Unix milliseconds). */
+export function newMember(
+  team: Team,
+  { agent_id, title, added_by, worktree_id }: NewMember,
+  now: number,
+): Member {
+  return {
+    team_id: team.id,
+    agent_id,
+    title: title ?? null,
+    joined_at: now,
+    added_by: added_by ?? BY_API,
+    worktree_id: worktree_id ?? null,
+  };
 }
 
 /** The member that a session is. Throws `not_found`. */
@@ -27,7 +47,7 @@ function noMember(team: Team, agentId: string): AppError {
   return new AppError('not_found', `session "${agentId}" is no member of team ${team.id}`);
 }
 
-/** The team without a member. Who has been there for longest leads on. Throws `conflict` for the last one. */
+/** The team without a member; after its lead, the member who joined first leads. Throws `conflict` for the last one. */
 export function withoutMember(
   team: Team,
   members: readonly Member[],
@@ -61,7 +81,7 @@ export function stateOf({ status }: Session): MemberRow['state'] {
   return states[status];
 }
 
-/** How much of its context a session has left, by the newest turn that says so; null where none does. */
+/** The percentage of its context that a session has left, by the usage of `turn`; null where that does not say. */
 export function contextRemaining(turn: Turn | undefined): number | null {
   const { context_tokens: held, context_window: window } = turn?.usage ?? {};
   if (typeof held !== 'number' || typeof window !== 'number' || window <= 0) return null;

@@ -18,6 +18,7 @@ import type { Database } from '../store/database.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
 import type { TeamStore } from './store.ts';
 import { contextRemaining, stateOf } from './team.ts';
+import type { Reader } from '../store/transaction.ts';
 
 /** So many characters of a message are shown beside its sender or recipient. */
 const EXCERPT_CHARACTERS = 200;
@@ -30,7 +31,7 @@ const DELIVERIES_AT_ONCE = 200;
 const PART_MEMBERS = 200;
 const PART_DELIVERIES = 20;
 
-/** A part of a team, at most as much as was asked for. */
+/** A part of a team, no larger than was asked for. */
 export interface TeamPart {
   team: Team;
   member_count: number;
@@ -52,8 +53,8 @@ interface TeamViewsDependencies {
 }
 
 /**
- * A team as people and agents look at it. A large one is read in slices of the event loop: what changes meanwhile may
- * be seen or not, and is told of by an event after `latest_seq`.
+ * A team as people and agents look at it. A large one is read in slices of the event loop: a change meanwhile may be
+ * seen or not, and has an event after `latest_seq`.
  */
 export class TeamViews {
   readonly #given: TeamViewsDependencies;
@@ -76,7 +77,7 @@ export class TeamViews {
     return { team, members, messages, deliveries_by_message_id, latest_seq };
   }
 
-  /** A part of that, for who can take in only so much. Throws `invalid` for a member cursor that is no member. */
+  /** A bounded part of a view. Throws `invalid` for a member cursor that is no member. */
   async part(
     teamId: string,
     wanted: {
@@ -94,8 +95,8 @@ export class TeamViews {
     const messages = await this.#messagesFrom(teamId, wanted);
     const deliveries: TeamPart['deliveries'] = [];
     for (const { message } of messages) {
-      const page = await this.#given.db.read(() =>
-        this.#given.store.deliveries.page({ message_id: message.id }, PART_DELIVERIES),
+      const page = await this.#given.db.read((rx) =>
+        this.#given.store.deliveries.page(rx, { message_id: message.id }, PART_DELIVERIES),
       );
       deliveries.push([message.id, page.records.toReversed()]);
     }
@@ -111,8 +112,8 @@ export class TeamViews {
     let cursor: string | undefined = messageCursor;
     for (let left = messageLimit; left > 0; left--) {
       const from = cursor;
-      const { records, nextCursor } = await this.#given.db.read(() =>
-        this.#given.store.messages.page({ team_id: teamId }, 1, from),
+      const { records, nextCursor } = await this.#given.db.read((rx) =>
+        this.#given.store.messages.page(rx, { team_id: teamId }, 1, from),
       );
       for (const message of records) messages.push({ message, next: nextCursor });
       if (nextCursor === null) break;
@@ -127,10 +128,10 @@ export class TeamViews {
   }
 
   #start(teamId: string): Promise<{ team: Team; agents: string[]; latest_seq: number }> {
-    return this.#given.db.read(() => ({
-      team: this.#given.store.team(teamId),
-      agents: this.#given.store.agents(teamId),
-      // What the open group holds may be seen below: it is told of again, never missed.
+    return this.#given.db.read((rx) => ({
+      team: this.#given.store.team(rx, teamId),
+      agents: this.#given.store.agents(rx, teamId),
+      // Rows of the open group may be seen below: their events come again after this number, and none is missed.
       latest_seq: this.#given.db.durableSeq,
     }));
   }
@@ -140,10 +141,10 @@ export class TeamViews {
     const said = new Map<string, Message>();
     for (let at = 0; at < agents.length;) {
       const from = at;
-      at = await this.#given.db.read(() =>
+      at = await this.#given.db.read((rx) =>
         slice(this.#given.clock, agents, from, (agent) => {
-          const member = this.#given.store.member(teamId, agent);
-          if (member) rows.push(this.#row(member, said));
+          const member = this.#given.store.member(rx, teamId, agent);
+          if (member) rows.push(this.#row(rx, member, said));
         }),
       );
       await othersServed();
@@ -157,8 +158,8 @@ export class TeamViews {
     let cursor: string | null | undefined;
     while (messages.length < limit && cursor !== null) {
       const [from, count] = [cursor, Math.min(MESSAGES_AT_ONCE, limit - messages.length)];
-      const page = await this.#given.db.read(() =>
-        this.#given.store.messages.page({ team_id: teamId }, count, from),
+      const page = await this.#given.db.read((rx) =>
+        this.#given.store.messages.page(rx, { team_id: teamId }, count, from),
       );
       messages.push(...page.records);
       cursor = page.nextCursor;
@@ -173,8 +174,8 @@ export class TeamViews {
     let cursor: string | null | undefined;
     while (cursor !== null) {
       const from = cursor;
-      const page = await this.#given.db.read(() =>
-        this.#given.store.deliveries.page({ message_id: messageId }, DELIVERIES_AT_ONCE, from),
+      const page = await this.#given.db.read((rx) =>
+        this.#given.store.deliveries.page(rx, { message_id: messageId }, DELIVERIES_AT_ONCE, from),
       );
       newestFirst.push(...page.records);
       cursor = page.nextCursor;
@@ -183,33 +184,34 @@ export class TeamViews {
     return newestFirst.toReversed();
   }
 
-  #row(member: Member, said: Map<string, Message>): MemberRow {
+  #row(rx: Reader, member: Member, said: Map<string, Message>): MemberRow {
     const { team_id, agent_id } = member;
-    const session = this.#given.sessionStore.session(agent_id);
+    const session = this.#given.sessionStore.session(rx, agent_id);
     const worktreeId = member.worktree_id ?? session.worktree_id;
     return {
       ...member,
       state: stateOf(session),
-      worktree: worktreeId === null ? null : this.#given.worktrees.worktree(worktreeId),
-      last_message: this.#lastMessage(member, said),
+      worktree: worktreeId === null ? null : this.#given.worktrees.worktree(rx, worktreeId),
+      last_message: this.#lastMessage(rx, member, said),
       context_window_remaining_percentage: contextRemaining(
-        this.#given.sessionStore.newestWithContext(agent_id),
+        this.#given.sessionStore.newestWithContext(rx, agent_id),
       ),
-      pending_deliveries: this.#given.store.waitingCount(team_id, agent_id),
+      pending_deliveries: this.#given.store.waitingCount(rx, team_id, agent_id),
     };
   }
 
   /** `said`: the messages that were read before, since a broadcast is the last one of many. */
   #lastMessage(
+    rx: Reader,
     { team_id, agent_id }: Member,
     said: Map<string, Message>,
   ): MemberRow['last_message'] {
-    const sent = this.#given.store.lastSent(team_id, agent_id);
-    const receivedId = this.#given.store.lastReceivedId(team_id, agent_id);
+    const sent = this.#given.store.lastSent(rx, team_id, agent_id);
+    const receivedId = this.#given.store.lastReceivedId(rx, team_id, agent_id);
     const received =
       receivedId === undefined
         ? undefined
-        : (said.get(receivedId) ?? this.#given.store.messages.get(receivedId));
+        : (said.get(receivedId) ?? this.#given.store.messages.get(rx, receivedId));
     if (received) said.set(received.id, received);
     const isSent = sent !== undefined && (!received || sent.id >= received.id);
     const last = isSent ? sent : received;

@@ -2,7 +2,7 @@ import type { StoredInputItem } from '../api/sessions.ts';
 import type { Message } from '../api/teams.ts';
 import { frame, withoutFrames } from '../lib/frame.ts';
 
-/** What a recipient is told: the message in its frame, then its images. `title` is what the sender is there for. */
+/** The input of a recipient: the message in its frame, then its images. `title` is the sender's title in the team. */
 export function wordsOf(message: Message, title: string | null): StoredInputItem[] {
   const { id, sender_agent_id, scope, team_id, input, images } = message;
   const items: StoredInputItem[] = Array.isArray(input) ? input : [input];

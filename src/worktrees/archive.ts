@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { openBench, ownSettings } from './bench.ts';
-import type { Git, Place } from './git.ts';
+import type { Git, GitLocation } from './git.ts';
 import { commitOf, refsOf, type Repository } from './repository.ts';
 import { CONFLICTS, lines, type Snapshot, type Sparse } from './snapshot.ts';
 
@@ -157,7 +157,7 @@ export async function fillFromArchive(
 }
 
 /** Marks those of the files that an index has as not to be there. */
-async function skipIn(git: Git, index: Place, absent: readonly string[]): Promise<void> {
+async function skipIn(git: Git, index: GitLocation, absent: readonly string[]): Promise<void> {
   if (absent.length === 0) return;
   const inIndex = new Set((await git.bytes(index, ['ls-files', '-z'])).split('\0'));
   const skipped = absent.filter((name) => inIndex.has(name));

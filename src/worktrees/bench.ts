@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { readForeignFile } from '../lib/foreign-file.ts';
-import type { Git, Place } from './git.ts';
+import type { Git, GitLocation } from './git.ts';
 import { refsOf, type Repository } from './repository.ts';
 
 /** Settings of a repository that say how files are read and written, and start nothing. */
@@ -65,7 +65,7 @@ export async function openBench(about: {
   settings: readonly Setting[];
   filters?: readonly Setting[];
   asTheyAre?: boolean;
-}): Promise<Place> {
+}): Promise<GitLocation> {
   const { repository, adminDir, files, head, scratch, filters = [], asTheyAre = false } = about;
   const { commonDir } = repository;
   const bench = path.join(scratch, 'bench');

@@ -6,6 +6,7 @@ import { assertOpen } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { WorktreeStore } from './store.ts';
 import { assertThere, claimedBy } from './worktree.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 
 interface ClaimsDependencies {
   store: WorktreeStore;
@@ -13,7 +14,7 @@ interface ClaimsDependencies {
   clock: Clock;
 }
 
-/** Who needs which worktree. Everything here runs inside a transaction of the caller. */
+/** Claims of sessions on worktrees. */
 export class Claims {
   readonly #given: ClaimsDependencies;
 
@@ -21,70 +22,75 @@ export class Claims {
     this.#given = given;
   }
 
-  /** Claims a worktree for a session; a claim in the same role is given back. */
-  make(worktreeId: string, sessionId: string, role?: Claim['claim_role']): Claim {
-    const worktree = this.#given.store.worktree(worktreeId);
-    const session = this.#given.sessionStore.session(sessionId);
+  /** Claims a worktree for a session; answers the claim it has where that is in the same role. */
+  make(tx: Writer, worktreeId: string, sessionId: string, role?: Claim['claim_role']): Claim {
+    const worktree = this.#given.store.worktree(tx, worktreeId);
+    const session = this.#given.sessionStore.session(tx, sessionId);
     assertOpen(session);
     assertThere(worktree);
-    const held = this.#given.store.claim(worktreeId, sessionId);
+    const held = this.#given.store.claim(tx, worktreeId, sessionId);
     const now = this.#given.clock.now();
     const claim = claimedBy(sessionId, role ?? 'consumer', { worktree, held, now });
     if (claim === held) return claim;
     const active: Worktree = { ...worktree, status: 'active', updated_at: now };
-    this.#given.store.moveClaim(active, claim, 'worktree.claimed');
-    this.#point(session, worktreeId);
+    this.#given.store.moveClaim(tx, active, claim, 'worktree.claimed');
+    this.#point(tx, session, worktreeId);
     return claim;
   }
 
   /** Releases a claim; with its last one the worktree is retained. Throws `not_found` where there is none. */
-  release(worktreeId: string, sessionId: string): { worktree: Worktree; claim: Claim } {
-    const worktree = this.#given.store.worktree(worktreeId);
-    const session = this.#given.sessionStore.session(sessionId);
-    const held = this.#given.store.claim(worktreeId, sessionId);
+  release(tx: Writer, worktreeId: string, sessionId: string): { worktree: Worktree; claim: Claim } {
+    const worktree = this.#given.store.worktree(tx, worktreeId);
+    const session = this.#given.sessionStore.session(tx, sessionId);
+    const held = this.#given.store.claim(tx, worktreeId, sessionId);
     if (!held || held.released_at !== null)
       throw new AppError('not_found', `session "${sessionId}" does not claim "${worktreeId}"`);
-    const released = this.#release(worktree, held);
-    if (session.worktree_id === worktreeId) this.#point(session, this.#newestOf(sessionId));
+    const released = this.#release(tx, worktree, held);
+    if (session.worktree_id === worktreeId) this.#point(tx, session, this.#newestOf(tx, sessionId));
     return released;
   }
 
-  /** Releases all that a session claims that is being closed, or was; answers which worktrees that were. */
-  releaseAllOf(sessionId: string): string[] {
-    const claims = this.#given.store.activeClaimsOf(sessionId);
+  /** Releases all claims of a session that is being closed, or was; answers the ids of their worktrees. */
+  releaseAllOf(tx: Writer, sessionId: string): string[] {
+    const claims = this.#given.store.activeClaimsOf(tx, sessionId);
     for (const claim of claims) {
-      const { worktree } = this.#release(this.#given.store.worktree(claim.worktree_id), claim);
-      if (worktree.status === 'retained') this.#given.store.move(worktree, 'worktree.retained');
+      const { worktree } = this.#release(
+        tx,
+        this.#given.store.worktree(tx, claim.worktree_id),
+        claim,
+      );
+      if (worktree.status === 'retained') this.#given.store.move(tx, worktree, 'worktree.retained');
     }
-    const session = this.#given.sessionStore.session(sessionId);
-    // It is told of with the end of the session.
+    const session = this.#given.sessionStore.session(tx, sessionId);
+    // No event of its own: the event that closes the session carries it.
     if (session.worktree_id !== null)
-      this.#given.sessionStore.sessions.update({ ...session, worktree_id: null });
+      this.#given.sessionStore.sessions.update(tx, { ...session, worktree_id: null });
     return claims.map(({ worktree_id }) => worktree_id);
   }
 
-  #release(worktree: Worktree, held: Claim): { worktree: Worktree; claim: Claim } {
+  #release(tx: Writer, worktree: Worktree, held: Claim): { worktree: Worktree; claim: Claim } {
     const now = this.#given.clock.now();
     const claim: Claim = { ...held, released_at: now };
-    const others = this.#given.store.activeClaimsOn(worktree.id).length - 1;
+    const others = this.#given.store.activeClaimsOn(tx, worktree.id).length - 1;
     const isLast = others === 0 && worktree.status === 'active';
     const after: Worktree = {
       ...worktree,
       status: isLast ? 'retained' : worktree.status,
       updated_at: now,
     };
-    this.#given.store.moveClaim(after, claim, 'worktree.released');
+    this.#given.store.moveClaim(tx, after, claim, 'worktree.released');
     return { worktree: after, claim };
   }
 
-  #newestOf(sessionId: string): string | null {
-    const claims = this.#given.store.activeClaimsOf(sessionId);
+  #newestOf(rx: Reader, sessionId: string): string | null {
+    const claims = this.#given.store.activeClaimsOf(rx, sessionId);
     return claims.toSorted((a, b) => a.created_at - b.created_at).at(-1)?.worktree_id ?? null;
   }
 
-  #point(session: Session, worktree_id: string | null): void {
+  #point(tx: Writer, session: Session, worktree_id: string | null): void {
     const updated_at = this.#given.clock.now();
     this.#given.sessionStore.updateSession(
+      tx,
       { ...session, worktree_id, updated_at },
       'session.updated',
     );

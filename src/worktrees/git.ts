@@ -48,18 +48,18 @@ const SET = {
 const WHERE = ['GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE', 'GIT_OBJECT_DIRECTORY'];
 
 /** Where git works: a directory, and what it would otherwise find out from that. */
-export interface Place {
+export interface GitLocation {
   directory: string;
   gitDir?: string | undefined;
   workTree?: string | undefined;
   index?: string | undefined;
-  /** That the directory may be a bare repository itself: somebody named it. */
+  /** Whether the directory may be a bare repository itself, since somebody named it. */
   mayBeBare?: boolean | undefined;
   /** Where its objects are, if not in `gitDir`. */
   objects?: string | undefined;
 }
 
-/** That git did not do what it was asked for; the message is its own. */
+/** A git command that failed; the message is git's own. */
 export class GitFailure extends Error {
   override readonly name = 'GitFailure';
   readonly exitCode: number;
@@ -85,14 +85,14 @@ export class Git {
   }
 
   /** What git prints, without the end of its last line. */
-  async text(place: Place, args: readonly string[], input?: string): Promise<string> {
+  async text(place: GitLocation, args: readonly string[], input?: string): Promise<string> {
     return Buffer.from(await this.bytes(place, args, input), 'latin1')
       .toString('utf8')
       .trimEnd();
   }
 
   /** The same; null where git exits with an error. */
-  async maybe(place: Place, args: readonly string[]): Promise<string | null> {
+  async maybe(place: GitLocation, args: readonly string[]): Promise<string | null> {
     try {
       return await this.text(place, args);
     } catch (error) {
@@ -102,7 +102,7 @@ export class Git {
   }
 
   /** What git prints, a character a byte: names of files need not be UTF-8. The input is of that kind, too. */
-  async bytes(place: Place, args: readonly string[], input?: string): Promise<string> {
+  async bytes(place: GitLocation, args: readonly string[], input?: string): Promise<string> {
     const call = newUuid();
     const chunks: Buffer[] = [];
     let failure: GitFailure | undefined;
@@ -142,7 +142,7 @@ export class Git {
     }
   }
 
-  #environment(place: Place, call: string): Record<string, string> {
+  #environment(place: GitLocation, call: string): Record<string, string> {
     const { gitDir, workTree, index, objects } = place;
     const passed = Object.entries(cleanEnvironment(process.env, new Set())).filter(
       ([name]) => !REMOVED.test(name),

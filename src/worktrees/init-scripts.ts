@@ -44,13 +44,13 @@ export class InitScripts {
     source_session_id: string;
     worktree_name: string;
   }): Promise<{ repo_root: string; sha256: string; text: string; trusted: boolean } | null> {
-    const session = await this.#given.db.read(() =>
-      this.#given.sessionStore.session(wanted.source_session_id),
+    const session = await this.#given.db.read((rx) =>
+      this.#given.sessionStore.session(rx, wanted.source_session_id),
     );
     const repository = await findRepository(this.#given.git, path.resolve(session.cwd));
     const { root } = repository;
-    const named = await this.#given.db.read(() =>
-      this.#given.worktrees.named(root, wanted.worktree_name),
+    const named = await this.#given.db.read((rx) =>
+      this.#given.worktrees.named(rx, root, wanted.worktree_name),
     );
     if (named.some(({ status }) => status === 'active' || status === 'retained')) return null;
     const script = await this.scriptOf(repository);
@@ -86,20 +86,20 @@ export class InitScripts {
       ({ root }) => root,
       () => path.resolve(directory),
     );
-    return this.#given.db.transact(() => {
-      const all = this.#trusted.where('repo_root = ?', repo_root);
+    return this.#given.db.transact((tx) => {
+      const all = this.#trusted.where(tx, 'repo_root = ?', repo_root);
       const withdrawn = all.filter((one) => sha256 === null || one.sha256 === sha256);
       if (withdrawn.length === 0 && sha256 !== null)
         throw new AppError('not_found', `${sha256} is not allowed for ${repo_root}`);
-      for (const one of withdrawn) this.#trusted.deleteWhere('id = ?', trustId(one));
+      for (const one of withdrawn) this.#trusted.deleteWhere(tx, 'id = ?', trustId(one));
       const answer = { repo_root, withdrawn };
-      keep(answer);
+      keep(tx, answer);
       return answer;
     });
   }
 
   list({ limit, cursor, repo_root }: QueryOf<typeof listTrusted>): Promise<RecordPage<Trusted>> {
-    return this.#given.db.read(() => this.#trusted.page({ repo_root }, limit, cursor));
+    return this.#given.db.read((rx) => this.#trusted.page(rx, { repo_root }, limit, cursor));
   }
 
   /** All that a repository brings which can be run. Throws `invalid` where there is none in that directory. */
@@ -127,7 +127,7 @@ export class InitScripts {
   /** Whether somebody has allowed this content for a repository. */
   isTrusted(repo_root: string, sha256: string): Promise<boolean> {
     return this.#given.db.read(
-      () => this.#trusted.get(trustId({ repo_root, sha256 })) !== undefined,
+      (rx) => this.#trusted.get(rx, trustId({ repo_root, sha256 })) !== undefined,
     );
   }
 
@@ -136,11 +136,11 @@ export class InitScripts {
   }
 
   #allow(trusted: Trusted, keep: Keep = keepNothing): Promise<Trusted> {
-    return this.#given.db.transact(() => {
-      const before = this.#trusted.get(trustId(trusted));
-      if (!before) this.#trusted.insert(trusted);
+    return this.#given.db.transact((tx) => {
+      const before = this.#trusted.get(tx, trustId(trusted));
+      if (!before) this.#trusted.insert(tx, trusted);
       const answer = before ?? trusted;
-      keep(answer);
+      keep(tx, answer);
       return answer;
     });
   }

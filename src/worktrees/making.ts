@@ -15,10 +15,12 @@ import type { InitScripts } from './init-scripts.ts';
 import { commitOf, gitDirOf, knownRepository, realPath, type Repository } from './repository.ts';
 import type { WorktreeStore } from './store.ts';
 import { reasonOf } from './words.ts';
+import { Checkouts } from './checkouts.ts';
 import type { Workshop } from './workshop.ts';
-import { newWorktree, noScript, renamed, type Wanted } from './worktree.ts';
+import { newWorktree, noScript, renamed, type WorktreeRequest } from './worktree.ts';
+import type { Writer } from '../store/transaction.ts';
 
-/** What worktrees are made with. */
+/** The collaborators and settings that {@link Making} needs. */
 export interface MakingDependencies {
   db: Database;
   store: WorktreeStore;
@@ -38,55 +40,54 @@ export interface MakingDependencies {
   stopping: AbortSignal;
 }
 
-/**
- * How worktrees come to be, and come back. Whoever calls it has seen to it that nothing else is done with the name
- * meanwhile.
- */
+/** Makes and restores worktrees. The caller holds the turn of the worktree's name meanwhile. */
 export class Making {
   readonly #given: MakingDependencies;
+  readonly #checkouts: Checkouts;
 
   constructor(given: MakingDependencies) {
     this.#given = given;
+    this.#checkouts = new Checkouts(given.workshop);
   }
 
-  /** Makes a worktree that is not there. `finish` is part of the transaction that stores it, and gives the answer. */
+  /** Makes a worktree. `finish` runs in the transaction that stores it; its result is the answer. */
   async make<T>(
     repository: Repository,
     directory: string,
-    wanted: Wanted,
-    finish: (made: Worktree) => T,
+    request: WorktreeRequest,
+    finish: (tx: Writer, made: Worktree) => T,
   ): Promise<T> {
     const { db, store, workshop, ids, clock, settings, failpoint } = this.#given;
     const planned = await workshop.alone(repository, async () => {
-      const found = newWorktree(wanted, {
+      const found = newWorktree(request, {
         id: ids.next('wt'),
         root: workshop.root,
         repoRoot: repository.root,
         policy: settings().deletion_policy_default,
         now: clock.now(),
-        ...(await this.#base(repository, directory, wanted.base_ref ?? null)),
+        ...(await this.#base(repository, directory, request.base_ref ?? null)),
       });
-      await workshop.assertFree(found, repository);
+      await this.#checkouts.assertFree(found, repository);
       return found;
     });
-    await db.transact(() =>
-      store.operations.insert({ kind: 'create', worktree: planned, tip: planned.base_commit }),
+    await db.transact((tx) =>
+      store.operations.insert(tx, { kind: 'create', worktree: planned, tip: planned.base_commit }),
     );
     failpoint('worktree.creating');
     return this.#orUndo(planned, 'the worktree could not be made', async () => {
-      await workshop.add(planned, repository);
-      const init_script = await this.#initialise(planned, repository, wanted);
-      return db.transact(() => {
-        assertOpen(this.#given.sessionStore.session(wanted.source_session_id));
+      await this.#checkouts.add(planned, repository);
+      const init_script = await this.#initialise(planned, repository, request);
+      return db.transact((tx) => {
+        assertOpen(this.#given.sessionStore.session(tx, request.source_session_id));
         const made: Worktree = { ...planned, init_script };
-        store.create(made);
-        this.#forgetOperation(planned);
-        return finish(made);
+        store.create(tx, made);
+        this.#forgetOperation(tx, planned);
+        return finish(tx, made);
       });
     });
   }
 
-  /** What a worktree begins from, by the name that was given, else by what is checked out where it was asked for. */
+  /** The commit that a worktree begins from: that of the ref `named`, else the one checked out in `directory`. */
   async #base(
     repository: Repository,
     directory: string,
@@ -107,11 +108,11 @@ export class Making {
     return { baseRef: named ?? branch ?? commit, baseCommit: commit };
   }
 
-  /** Runs the init script: where a person says so, or its content is allowed. */
+  /** Runs the init script where the request says so, or where its content is allowed. */
   async #initialise(
     worktree: Worktree,
     repository: Repository,
-    { run_init_script }: Wanted,
+    { run_init_script }: WorktreeRequest,
   ): Promise<Worktree['init_script']> {
     const { settings, initScripts, workshop, stopping, supervisor, clock } = this.#given;
     if (run_init_script === false) return worktree.init_script;
@@ -132,9 +133,9 @@ export class Making {
   }
 
   /**
-   * Runs the steps of an operation that was written. Where they fail, they have left nothing, and so it is forgotten;
-   * where it is the row that could not be written, what they made is taken away. When the server stops, the next
-   * start does it.
+   * Runs the steps of an operation that was written. Where a step fails, it has left nothing, and the operation is
+   * deleted; where only the row could not be written, the worktree that was made is removed first. When the server
+   * stops, the next start does that.
    */
   async #orUndo<T>(worktree: Worktree, what: string, steps: () => Promise<T>): Promise<T> {
     const { db, store, workshop, stopping, logger } = this.#given;
@@ -146,11 +147,11 @@ export class Making {
           cause: error,
         });
       try {
-        const operation = await db.read(() => store.operations.get(worktree.id));
+        const operation = await db.read((rx) => store.operations.get(rx, worktree.id));
         const repository = await knownRepository(workshop.git, worktree.repo_root);
         if ((await isThere(worktree.path)) && operation)
-          await workshop.discard(worktree, repository, operation.tip ?? '');
-        await db.transact(() => this.#forgetOperation(worktree));
+          await this.#checkouts.discard(worktree, repository, operation.tip ?? '');
+        await db.transact((tx) => this.#forgetOperation(tx, worktree));
       } catch (undoing) {
         logger.warn(
           { err: undoing, worktree_id: worktree.id },
@@ -163,11 +164,11 @@ export class Making {
     }
   }
 
-  #forgetOperation({ id }: Worktree): void {
-    this.#given.store.operations.deleteWhere('id = ?', id);
+  #forgetOperation(tx: Writer, { id }: Worktree): void {
+    this.#given.store.operations.deleteWhere(tx, 'id = ?', id);
   }
 
-  /** Brings back what was archived of a cleaned worktree, as one of that name. */
+  /** Restores a cleaned worktree from its archive, under `name`. */
   async restore(old: Worktree, name: string, keep: Keep): Promise<Worktree> {
     const { db, store, workshop, clock, failpoint } = this.#given;
     const repository = await knownRepository(workshop.git, old.repo_root);
@@ -178,19 +179,21 @@ export class Making {
       );
     const planned = renamed(old, name, workshop.root);
     const tip = await workshop.alone(repository, async () => {
-      await workshop.assertFree(planned, repository);
-      return workshop.restorable(planned, repository);
+      await this.#checkouts.assertFree(planned, repository);
+      return this.#checkouts.restorable(planned, repository);
     });
-    await db.transact(() => store.operations.insert({ kind: 'restore', worktree: planned, tip }));
+    await db.transact((tx) =>
+      store.operations.insert(tx, { kind: 'restore', worktree: planned, tip }),
+    );
     failpoint('worktree.restoring');
     return this.#orUndo(planned, 'the worktree could not be restored', async () => {
-      await workshop.restore(planned, repository);
+      await this.#checkouts.restore(planned, repository);
       failpoint('worktree.restored');
-      return db.transact(() => {
+      return db.transact((tx) => {
         const now: Worktree = { ...planned, status: 'retained', updated_at: clock.now() };
-        store.move(now, 'worktree.restored');
-        this.#forgetOperation(planned);
-        keep(now);
+        store.move(tx, now, 'worktree.restored');
+        this.#forgetOperation(tx, planned);
+        keep(tx, now);
         return now;
       });
     });

@@ -1,14 +1,19 @@
 import fs from 'node:fs';
 import type { Logger } from '../lib/log.ts';
 import type { Clock } from '../lib/clock.ts';
+import type { Database } from '../store/database.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Claims } from './claims.ts';
 import { isThere } from './foreign.ts';
 import { knownRepository } from './repository.ts';
 import type { Operation, WorktreeStore } from './store.ts';
+import { Checkouts } from './checkouts.ts';
+import { Disposal } from './disposal.ts';
 import type { Workshop } from './workshop.ts';
+import type { Writer } from '../store/transaction.ts';
 
 interface WorktreeMenderDependencies {
+  db: Database;
   store: WorktreeStore;
   claims: Claims;
   sessionStore: SessionStore;
@@ -17,82 +22,85 @@ interface WorktreeMenderDependencies {
   logger: Logger;
 }
 
-/** Puts right what a crash left of worktrees: first the files, then, in recovery's transaction, the rows. */
+/** Mends what a crash left of worktrees: first the files, then, in recovery's transaction, the rows. */
 export class WorktreeMender {
   readonly #given: WorktreeMenderDependencies;
+  readonly #disposal: Disposal;
 
   constructor(given: WorktreeMenderDependencies) {
     this.#given = given;
+    this.#disposal = new Disposal(given.workshop);
   }
 
-  /** Finishes or takes back what was cut off; answers the changes of rows that follow. */
-  async mendFiles(): Promise<(() => void)[]> {
-    const changes: (() => void)[] = [];
-    for (const operation of this.#given.store.cutOff()) {
+  /** Finishes or takes back the operations that the crash cut off; answers the changes of rows that follow. */
+  async mendFiles(): Promise<((tx: Writer) => void)[]> {
+    const { db, store, workshop, logger } = this.#given;
+    const changes: ((tx: Writer) => void)[] = [];
+    for (const operation of db.peek((rx) => store.cutOff(rx))) {
       const worktree_id = operation.worktree.id;
       try {
         const change = await this.#mend(operation);
-        changes.push(change, () => this.#given.store.operations.deleteWhere('id = ?', worktree_id));
+        changes.push(change, (tx) => store.operations.deleteWhere(tx, 'id = ?', worktree_id));
       } catch (error) {
         const message =
           'what a crash left of a worktree could not be mended: the next start tries again';
-        this.#given.logger.warn({ err: error, worktree_id }, message);
+        logger.warn({ err: error, worktree_id }, message);
       }
     }
-    await this.#given.workshop
+    await workshop
       .sweep()
       .catch((error: unknown) =>
-        this.#given.logger.warn(
-          { err: error },
-          'what was left of removed worktrees could not be removed',
-        ),
+        logger.warn({ err: error }, 'what was left of removed worktrees could not be removed'),
       );
     return changes;
   }
 
   /** Releases the claims of closed sessions, and notes which worktrees are missing. */
-  reconcile(): { claims_released: string[]; worktrees_missing: string[] } {
+  reconcile(tx: Writer): { claims_released: string[]; worktrees_missing: string[] } {
     const claims_released = this.#given.store
-      .claimants()
-      .filter((id) => this.#given.sessionStore.session(id).status === 'closed')
-      .flatMap((id) => this.#given.claims.releaseAllOf(id));
-    const missing = this.#given.store.present().filter(({ path }) => !fs.existsSync(path));
+      .claimants(tx)
+      .filter((id) => this.#given.sessionStore.session(tx, id).status === 'closed')
+      .flatMap((id) => this.#given.claims.releaseAllOf(tx, id));
+    const missing = this.#given.store.present(tx).filter(({ path }) => !fs.existsSync(path));
     for (const worktree of missing)
       this.#given.store.move(
+        tx,
         { ...worktree, status: 'missing', updated_at: this.#given.clock.now() },
         'worktree.missing',
       );
     return { claims_released, worktrees_missing: missing.map(({ id }) => id) };
   }
 
-  async #mend({ kind, worktree, tip }: Operation): Promise<() => void> {
+  async #mend({ kind, worktree, tip }: Operation): Promise<(tx: Writer) => void> {
     const repository = await knownRepository(this.#given.workshop.git, worktree.repo_root);
     if (kind !== 'remove') {
-      await this.#given.workshop.discard(worktree, repository, tip ?? '');
+      await new Checkouts(this.#given.workshop).discard(worktree, repository, tip ?? '');
       return () => undefined;
     }
     const hasBegun =
-      (await this.#given.workshop.aside(worktree)) !== null || !(await isThere(worktree.path));
+      (await this.#disposal.aside(worktree)) !== null || !(await isThere(worktree.path));
     if (hasBegun) {
       if (!repository) throw new Error(`the repository ${worktree.repo_root} is gone`);
-      // Of those that were being removed beside it, nobody can say any more whether they go.
-      const branches = this.#given.store.beside(worktree).map(({ branch }) => branch);
+      // Whether the worktrees beside it were being removed, too, is not known any more: all count as leaving.
+      const branches = this.#given.db
+        .peek((rx) => this.#given.store.beside(rx, worktree))
+        .map(({ branch }) => branch);
       const beside = { branches, leaving: branches };
       const { left } = await this.#given.workshop.alone(repository, () =>
-        this.#given.workshop.remove(worktree, repository, { tip, beside }),
+        this.#disposal.remove(worktree, repository, { tip, beside }),
       );
       if (left !== null) throw new Error(left);
-      await this.#given.workshop.sweepOf(worktree);
+      await this.#disposal.sweepOf(worktree);
     }
-    const archive_ref = repository && (await this.#given.workshop.archiveOf(worktree, repository));
-    return () => {
+    const archive_ref = repository && (await this.#disposal.archiveOf(worktree, repository));
+    return (tx) => {
       const updated_at = this.#given.clock.now();
-      const now = { ...this.#given.store.worktree(worktree.id), archive_ref, updated_at };
+      const now = { ...this.#given.store.worktree(tx, worktree.id), archive_ref, updated_at };
       if (hasBegun)
-        this.#given.store.move({ ...now, status: 'cleaned' }, 'worktree.cleaned', {
+        this.#given.store.move(tx, { ...now, status: 'cleaned' }, 'worktree.cleaned', {
           reason: 'recovery',
         });
-      else this.#given.store.worktrees.update(now);
+      else this.#given.store.worktrees.update(tx, now);
     };
   }
 }

@@ -11,7 +11,9 @@ import { knownRepository, type Repository } from './repository.ts';
 import { holdsWork, isClean } from './snapshot.ts';
 import type { WorktreeStore } from './store.ts';
 import { reasonOf, saidOfInner } from './words.ts';
+import { Disposal } from './disposal.ts';
 import type { Workshop } from './workshop.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 
 interface Dependencies {
   db: Database;
@@ -23,43 +25,45 @@ interface Dependencies {
   clock: Clock;
 }
 
-interface How {
-  /** Whoever claims it: nothing is there any more for them. */
+interface CleanupOptions {
+  /** Clean up even where sessions claim the worktree: its files are gone already. */
   anyway?: boolean;
-  /** That it had claims until now: where it stays, that is told. */
+  /** The worktree had claims until now: where it stays, `worktree.retained` is appended. */
   wasActive?: boolean;
 }
 
-/** How a cleanup ended, of the worktree as it is then. */
+/** The result of a cleanup, but for the fields that are read from the rows after it. */
 type Outcome = Partial<CleanupResult> & Pick<CleanupResult, 'status'>;
 
-/** How worktrees go. Whoever calls it has seen to it that nothing else is done with the name meanwhile. */
+/** Cleans up worktrees. The caller holds the turn of the worktree's name meanwhile. */
 export class Removal {
   readonly #given: Dependencies;
-  /** The ids of those whose cleanup was begun, or waits for its turn. */
+  readonly #disposal: Disposal;
+  /** The ids of worktrees whose cleanup runs or waits for its turn. */
   readonly #leaving = new Set<string>();
 
   constructor(given: Dependencies) {
     this.#given = given;
+    this.#disposal = new Disposal(given.workshop);
   }
 
-  /** Cleans up, or says why not. A missing one goes whatever its policy is: only its branch is left of it. */
+  /** Cleans up, or answers why not. A missing worktree is cleaned up under any policy: only its branch is left. */
   async cleanUp(
     id: string,
     reason: string | null,
-    { anyway = false, wasActive = false }: How = {},
+    { anyway = false, wasActive = false }: CleanupOptions = {},
   ): Promise<CleanupResult> {
     const { db, store, workshop } = this.#given;
-    const found = await db.read(() => store.worktree(id));
+    const found = await db.read((rx) => store.worktree(rx, id));
     if (found.status === 'cleaned') {
       const left = await this.finishLeft(found);
       const diagnostics = ['it had been cleaned up', ...(left === null ? [] : [left])];
       return this.#result(id, { status: 'cleaned', diagnostics });
     }
     await this.noteIfMissing(found);
-    const { worktree, users } = await db.read(() => ({
-      worktree: store.worktree(id),
-      users: this.#usersOf(found),
+    const { worktree, users } = await db.read((rx) => ({
+      worktree: store.worktree(rx, id),
+      users: this.#usersOf(rx, found),
     }));
     if (users.length > 0 && !anyway)
       return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
@@ -71,19 +75,19 @@ export class Removal {
       if (!repository)
         return await this.#fail(id, reason, `its repository ${worktree.repo_root} is gone`);
       const result = await workshop.alone(repository, async () => {
-        const obstacle = await workshop.obstacle(worktree, repository);
+        const obstacle = await this.#disposal.obstacle(worktree, repository);
         if (obstacle !== null) return this.#fail(id, reason, obstacle);
         return this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
       });
-      // Files take a while, and concern no ref.
-      const left = result.status === 'cleaned' ? await workshop.sweepOf(worktree) : [];
+      // Deleting files takes a while and touches no ref, so it needs no turn.
+      const left = result.status === 'cleaned' ? await this.#disposal.sweepOf(worktree) : [];
       return { ...result, diagnostics: [...result.diagnostics, ...left] };
     } catch (error) {
       const said = reasonOf(error);
       if (said === null) throw error;
-      // What lies aside is for the next start.
-      if ((await workshop.aside(found)) === null)
-        await db.transact(() => this.#forgetOperation(found));
+      // Files that lie aside are removed by the next start.
+      if ((await this.#disposal.aside(found)) === null)
+        await db.transact((tx) => this.#forgetOperation(tx, found));
       await this.noteIfMissing(found);
       return await this.#fail(id, reason, said);
     } finally {
@@ -92,12 +96,12 @@ export class Removal {
   }
 
   /**
-   * Deletes the branch of a cleaned worktree that could not be deleted with it, because of a lock for one; answers why
-   * it still cannot be, null where nothing is left. Its operation stays until then, so that a start tries it, too.
+   * Deletes the branch of a cleaned worktree where that failed before, for instance because of a lock; answers why it
+   * fails again, null where nothing is left. The operation stays until then, so that a start tries it, too.
    */
   async finishLeft(worktree: Worktree): Promise<string | null> {
     const { db, store, workshop } = this.#given;
-    const operation = await db.read(() => store.operations.get(worktree.id));
+    const operation = await db.read((rx) => store.operations.get(rx, worktree.id));
     if (operation?.kind !== 'remove') return null;
     const { tip } = operation;
     const repository = await knownRepository(workshop.git, worktree.repo_root);
@@ -105,15 +109,15 @@ export class Removal {
       repository === null || tip === null
         ? null
         : await workshop.alone(repository, () => workshop.removeBranch(worktree, repository, tip));
-    if (left === null) await db.transact(() => this.#forgetOperation(worktree));
+    if (left === null) await db.transact((tx) => this.#forgetOperation(tx, worktree));
     return left;
   }
 
-  /** The branches of the worktrees beside one, as they are just now. */
+  /** The branches of the other worktrees of its repository, as they are just now. */
   #beside(worktree: Worktree): Promise<Beside> {
     const { db, store } = this.#given;
-    return db.read(() => {
-      const others = store.beside(worktree);
+    return db.read((rx) => {
+      const others = store.beside(rx, worktree);
       const leaving = others.filter(({ id }) => this.#leaving.has(id));
       return {
         branches: others.map(({ branch }) => branch),
@@ -126,12 +130,12 @@ export class Removal {
     worktree: Worktree,
     repository: Repository,
     reason: string | null,
-    { anyway, wasActive }: Required<How>,
+    { anyway, wasActive }: Required<CleanupOptions>,
   ): Promise<CleanupResult> {
-    const { db, store, claims, workshop, clock } = this.#given;
+    const { db, store, claims, clock } = this.#given;
     const { id } = worktree;
     const beside = await this.#beside(worktree);
-    const snapshot = await workshop.look(worktree, repository, beside);
+    const snapshot = await this.#disposal.look(worktree, repository, beside);
     if (snapshot.nested.length > 0) return this.#fail(id, reason, saidOfInner(snapshot.nested));
     const isNeeded = holdsWork(snapshot);
     const { deletion_policy: policy, status } = worktree;
@@ -142,30 +146,30 @@ export class Removal {
         'it holds work, and its deletion_policy is delete_if_clean',
       );
     const { tip } = snapshot;
-    await db.transact(() => store.operations.insert({ kind: 'remove', worktree, tip }));
-    if (isNeeded) await workshop.archive(worktree, repository, snapshot);
-    const users = await db.transact(() => {
+    await db.transact((tx) => store.operations.insert(tx, { kind: 'remove', worktree, tip }));
+    if (isNeeded) await this.#disposal.archive(worktree, repository, snapshot);
+    const users = await db.transact((tx) => {
       const archive_ref = archiveRef(id);
-      const now: Worktree = { ...store.worktree(id), archive_ref, updated_at: clock.now() };
-      if (isNeeded) store.move(now, 'worktree.archived');
-      const left = anyway ? [] : this.#usersOf(now);
-      if (left.length > 0) this.#forgetOperation(now);
+      const now: Worktree = { ...store.worktree(tx, id), archive_ref, updated_at: clock.now() };
+      if (isNeeded) store.move(tx, now, 'worktree.archived');
+      const left = anyway ? [] : this.#usersOf(tx, now);
+      if (left.length > 0) this.#forgetOperation(tx, now);
       return left;
     });
     if (users.length > 0)
       return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
-    const removed = await workshop.remove(worktree, repository, { tip, beside });
-    const archive_ref = await workshop.archiveOf(worktree, repository);
-    await db.transact(() => {
-      for (const { session_id } of store.activeClaimsOn(id)) claims.release(id, session_id);
+    const removed = await this.#disposal.remove(worktree, repository, { tip, beside });
+    const archive_ref = await this.#disposal.archiveOf(worktree, repository);
+    await db.transact((tx) => {
+      for (const { session_id } of store.activeClaimsOn(tx, id)) claims.release(tx, id, session_id);
       const cleaned: Worktree = {
-        ...store.worktree(id),
+        ...store.worktree(tx, id),
         status: 'cleaned',
         archive_ref,
         updated_at: clock.now(),
       };
-      store.move(cleaned, 'worktree.cleaned', { reason });
-      if (removed.left === null) this.#forgetOperation(cleaned);
+      store.move(tx, cleaned, 'worktree.cleaned', { reason });
+      if (removed.left === null) this.#forgetOperation(tx, cleaned);
     });
     return this.#result(id, {
       status: 'cleaned',
@@ -177,53 +181,54 @@ export class Removal {
 
   async #retain(id: string, wasActive: boolean, why: string): Promise<CleanupResult> {
     const { db, store } = this.#given;
-    if (wasActive) await db.transact(() => store.move(store.worktree(id), 'worktree.retained'));
+    if (wasActive)
+      await db.transact((tx) => store.move(tx, store.worktree(tx, id), 'worktree.retained'));
     return this.#result(id, { status: 'retained_by_policy', diagnostics: [why] });
   }
 
   async #fail(id: string, reason: string | null, why: string): Promise<CleanupResult> {
     const { db, store } = this.#given;
     const diagnostics = [why];
-    await db.transact(() =>
-      store.move(store.worktree(id), 'worktree.cleanup_failed', { reason, diagnostics }),
+    await db.transact((tx) =>
+      store.move(tx, store.worktree(tx, id), 'worktree.cleanup_failed', { reason, diagnostics }),
     );
     return this.#result(id, { status: 'failed', diagnostics });
   }
 
-  #forgetOperation({ id }: Worktree): void {
-    this.#given.store.operations.deleteWhere('id = ?', id);
+  #forgetOperation(tx: Writer, { id }: Worktree): void {
+    this.#given.store.operations.deleteWhere(tx, 'id = ?', id);
   }
 
   #result(id: string, outcome: Outcome): Promise<CleanupResult> {
     const { db, store } = this.#given;
-    return db.read(() => {
-      const worktree = store.worktree(id);
+    return db.read((rx) => {
+      const worktree = store.worktree(rx, id);
       return {
         worktree,
         deleted_path: false,
         deleted_branch: false,
         archive_ref: worktree.archive_ref,
-        active_claims: store.activeClaimsOn(id).length,
+        active_claims: store.activeClaimsOn(rx, id).length,
         diagnostics: [],
         ...outcome,
       };
     });
   }
 
-  /** Who needs a worktree, in words: whoever claims it, and whoever works in it. */
-  #usersOf({ id, path: place }: Worktree): string[] {
+  /** The sessions and processes that claim a worktree or work in it, one sentence each. */
+  #usersOf(rx: Reader, { id, path: place }: Worktree): string[] {
     const { store, sessionStore, processes } = this.#given;
     return [
-      ...store.activeClaimsOn(id).map(({ session_id }) => `session ${session_id} claims it`),
-      ...sessionStore.openIn(place).map((one) => `session ${one.id} works in it`),
-      ...processes.unfinishedIn(place).map((one) => `process ${one.process_id} works in it`),
+      ...store.activeClaimsOn(rx, id).map(({ session_id }) => `session ${session_id} claims it`),
+      ...sessionStore.openIn(rx, place).map((one) => `session ${one.id} works in it`),
+      ...processes.unfinishedIn(rx, place).map((one) => `process ${one.process_id} works in it`),
     ];
   }
 
-  /** What a cleanup would do, as far as that is known without a look at the files. */
-  fateOf(worktree: Worktree): string {
+  /** What a cleanup would do, as far as the rows say; the files are not read. */
+  fateOf(rx: Reader, worktree: Worktree): string {
     const { deletion_policy: policy } = worktree;
-    const users = this.#usersOf(worktree);
+    const users = this.#usersOf(rx, worktree);
     if (users.length > 0) return `it would stay: ${users.join(', ')}`;
     if (policy === 'retain_on_last_claim') return `it would stay: its deletion_policy is ${policy}`;
     if (policy === 'delete_if_clean') return 'nobody claims it: it would go if it is clean';
@@ -234,10 +239,10 @@ export class Removal {
   async noteIfMissing({ id, path: place }: Worktree): Promise<void> {
     const { db, store, clock } = this.#given;
     if (await isThere(place)) return;
-    await db.transact(() => {
-      const now = store.worktree(id);
+    await db.transact((tx) => {
+      const now = store.worktree(tx, id);
       if (now.status !== 'active' && now.status !== 'retained') return;
-      store.move({ ...now, status: 'missing', updated_at: clock.now() }, 'worktree.missing');
+      store.move(tx, { ...now, status: 'missing', updated_at: clock.now() }, 'worktree.missing');
     });
   }
 }

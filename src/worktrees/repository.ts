@@ -2,7 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
 import { assertGitDirectory, isThere, kindOf, readNote } from './foreign.ts';
-import { type Git, GitFailure, type Place } from './git.ts';
+import { type Git, GitFailure, type GitLocation } from './git.ts';
 
 /** A repository, whichever of its worktrees it was found from. */
 export interface Repository {
@@ -13,7 +13,7 @@ export interface Repository {
 }
 
 /** Where git works on the refs and objects of a repository, and on no files. */
-export function refsOf({ commonDir }: Repository): Place {
+export function refsOf({ commonDir }: Repository): GitLocation {
   return { directory: commonDir, gitDir: commonDir };
 }
 
@@ -32,7 +32,7 @@ export async function findRepository(
   try {
     const real = await fs.realpath(directory);
     await assertOpenable(real);
-    const place: Place = { directory: real, mayBeBare: isNamed && (await looksBare(real)) };
+    const place: GitLocation = { directory: real, mayBeBare: isNamed && (await looksBare(real)) };
     const ask = async (...what: string[]) =>
       withoutLineEnd(await git.bytes(place, ['rev-parse', '--path-format=absolute', ...what]));
     // The path may have line breaks; what comes after it has none.
@@ -90,7 +90,7 @@ export async function knownRepository(git: Git, root: string): Promise<Repositor
 }
 
 /** The commit that a ref stands for just now; null where it stands for none. */
-export async function commitOf(git: Git, place: Place, ref: string): Promise<string | null> {
+export async function commitOf(git: Git, place: GitLocation, ref: string): Promise<string | null> {
   const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${ref}^{commit}`];
   const sha = await git.maybe(place, args);
   return sha !== null && /^[0-9a-f]{40,64}$/.test(sha) ? sha : null;

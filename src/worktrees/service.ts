@@ -24,7 +24,8 @@ import type { Claims } from './claims.ts';
 import { Making, type MakingDependencies } from './making.ts';
 import { Removal } from './removal.ts';
 import { findRepository, realPath, type Repository } from './repository.ts';
-import { assertAsWanted, type Wanted } from './worktree.ts';
+import { assertMatches, type WorktreeRequest } from './worktree.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 
 interface Dependencies extends MakingDependencies {
   claims: Claims;
@@ -34,8 +35,8 @@ interface Dependencies extends MakingDependencies {
 }
 
 /**
- * What can be done with worktrees. What is done with one name of a repository is done one after the other; git is
- * awaited between transactions, and what it is about to do is written before.
+ * The use-cases of worktrees. Work on one name of a repository runs one after the other. Git is awaited between
+ * transactions, and what it is about to do is stored before as an operation.
  */
 export class WorktreeService {
   readonly #given: Dependencies;
@@ -49,34 +50,40 @@ export class WorktreeService {
     this.#removal = new Removal(given);
   }
 
-  /** Makes a worktree and claims it; the one of that name, where there is one, is claimed. */
-  create(wanted: Wanted, keep: Keep = keepNothing): Promise<ResponseOf<typeof createWorktree>> {
+  /** Makes a worktree and claims it; where there is one of that name, claims that. */
+  create(
+    request: WorktreeRequest,
+    keep: Keep = keepNothing,
+  ): Promise<ResponseOf<typeof createWorktree>> {
     const { claims } = this.#given;
-    return this.#atPlace(wanted, async (repository, directory) => {
-      const there = await this.#findExisting(repository, wanted, (worktree, held) => {
+    return this.#inTurnOfRequest(request, async (repository, directory) => {
+      const there = await this.#findExisting(repository, request, (tx, worktree, held) => {
         const role = activeRole(held) ?? 'owner';
-        const claim = claims.make(worktree.id, wanted.source_session_id, role);
-        return this.#answer(worktree.id, claim, { created: false }, keep);
+        const claim = claims.make(tx, worktree.id, request.source_session_id, role);
+        return this.#answer(tx, worktree.id, claim, { created: false }, keep);
       });
       if (there) return there;
-      return this.#making.make(repository, directory, wanted, ({ id }) => {
-        const claim = claims.make(id, wanted.source_session_id, 'owner');
-        return this.#answer(id, claim, { created: true }, keep);
+      return this.#making.make(repository, directory, request, (tx, { id }) => {
+        const claim = claims.make(tx, id, request.source_session_id, 'owner');
+        return this.#answer(tx, id, claim, { created: true }, keep);
       });
     });
   }
 
   /**
-   * Makes a worktree, or finds the one of that name, and claims it for nobody: whoever it is for does that in `use`.
-   * Until `use` has ended, nothing else happens to the worktree. One that was made stays where `use` fails.
+   * Makes a worktree, or finds the one of that name, without a claim: `use` makes the claim. Until `use` has ended,
+   * no other work on the worktree runs. Where `use` fails, a worktree that was made stays.
    */
-  use<T>(wanted: Wanted, use: (worktree: Worktree, created: boolean) => Promise<T>): Promise<T> {
-    return this.#atPlace(wanted, async (repository, directory) => {
-      const there = await this.#findExisting(repository, wanted, (worktree) => worktree);
+  use<T>(
+    request: WorktreeRequest,
+    use: (worktree: Worktree, created: boolean) => Promise<T>,
+  ): Promise<T> {
+    return this.#inTurnOfRequest(request, async (repository, directory) => {
+      const there = await this.#findExisting(repository, request, (_tx, worktree) => worktree);
       if (there) return use(there, false);
-      const made = await this.#making.make(repository, directory, wanted, (worktree) => {
+      const made = await this.#making.make(repository, directory, request, (tx, worktree) => {
         const unclaimed: Worktree = { ...worktree, status: 'retained' };
-        this.#given.store.worktrees.update(unclaimed);
+        this.#given.store.worktrees.update(tx, unclaimed);
         return unclaimed;
       });
       return use(made, true);
@@ -85,7 +92,7 @@ export class WorktreeService {
 
   async get(id: string): Promise<ResponseOf<typeof getWorktree>> {
     const { db, store } = this.#given;
-    return db.read(() => ({ ...store.worktree(id), claims: store.claimsOn(id) }));
+    return db.read((rx) => ({ ...store.worktree(rx, id), claims: store.claimsOn(rx, id) }));
   }
 
   async list({
@@ -96,23 +103,25 @@ export class WorktreeService {
   }: QueryOf<typeof listWorktrees>): Promise<RecordPage<Worktree>> {
     const { db, store } = this.#given;
     const root = repo_root === undefined ? undefined : await realPath(repo_root);
-    return db.read(() => store.worktrees.page({ ...filters, repo_root: root }, limit, cursor));
+    return db.read((rx) =>
+      store.worktrees.page(rx, { ...filters, repo_root: root }, limit, cursor),
+    );
   }
 
-  /** Claims a worktree that is there. */
+  /** Claims a worktree for a session. Throws `conflict` where it is missing or cleaned. */
   async claim(id: string, body: BodyOf<typeof claimWorktree>, keep: Keep): Promise<Claim> {
     const { db, claims } = this.#given;
     return this.#inTurnOf(id, async (worktree) => {
       await this.#removal.noteIfMissing(worktree);
-      return db.transact(() => {
-        const claim = claims.make(id, body.session_id, body.claim_role ?? undefined);
-        keep(claim);
+      return db.transact((tx) => {
+        const claim = claims.make(tx, id, body.session_id, body.claim_role ?? undefined);
+        keep(tx, claim);
         return claim;
       });
     });
   }
 
-  /** Releases a claim; with the last one the worktree is cleaned up, unless that is not wanted. */
+  /** Releases a claim; with the last one the worktree is cleaned up, unless the request says otherwise. */
   async release(
     id: string,
     body: BodyOf<typeof releaseWorktree>,
@@ -120,11 +129,11 @@ export class WorktreeService {
     const { db, store, claims } = this.#given;
     return this.#inTurnOf(id, async () => {
       const mayClean = body.cleanup_if_last_claim ?? true;
-      const released = await db.transact(() => {
-        const { worktree, claim } = claims.release(id, body.session_id);
-        const active_claims = store.activeClaimsOn(id).length;
+      const released = await db.transact((tx) => {
+        const { worktree, claim } = claims.release(tx, id, body.session_id);
+        const active_claims = store.activeClaimsOn(tx, id).length;
         const isLast = active_claims === 0 && worktree.status === 'retained';
-        if (isLast && !mayClean) store.move(worktree, 'worktree.retained');
+        if (isLast && !mayClean) store.move(tx, worktree, 'worktree.retained');
         return { worktree, claim, active_claims, isLast };
       });
       const { isLast, ...answer } = released;
@@ -140,17 +149,17 @@ export class WorktreeService {
     return this.#inTurnOf(id, () => this.#removal.cleanUp(id, reason));
   }
 
-  /** Cleans up what was made for nothing, whatever its deletion_policy is; work in it is archived all the same. */
+  /** Cleans up a worktree whose use failed, under any deletion_policy; work in it is archived all the same. */
   undo(id: string, reason: string): Promise<CleanupResult> {
     const { db, store } = this.#given;
     return this.#inTurnOf(id, async (worktree) => {
       const going: Worktree = { ...worktree, deletion_policy: 'delete_on_last_claim' };
-      await db.transact(() => store.worktrees.update(going));
+      await db.transact((tx) => store.worktrees.update(tx, going));
       return this.#removal.cleanUp(id, reason);
     });
   }
 
-  /** Brings back what was archived, under its own name or another. */
+  /** Restores a worktree from its archive, under its own name or another. */
   async restore(
     id: string,
     { name }: BodyOf<typeof restoreWorktree>,
@@ -160,22 +169,22 @@ export class WorktreeService {
     return this.#inTurnOf(id, (old) => this.#restore(id, name ?? old.worktree_name, keep), name);
   }
 
-  /** Cleans up all that nobody claims; or only tells which those are. */
+  /** Cleans up all worktrees without a claim; with `dry_run` only lists them. */
   async collect({
     dry_run,
   }: BodyOf<typeof collectWorktrees>): Promise<ResponseOf<typeof collectWorktrees>> {
     const { db, store } = this.#given;
-    const retained = await db.read(() => store.retained());
+    const retained = await db.read((rx) => store.retained(rx));
     const worktrees = [];
     for (const { id, path: place, status } of retained) {
       const bytes = await treeBytes(place);
       if (dry_run ?? true) {
-        const why = await db.read(() => this.#removal.fateOf(store.worktree(id)));
+        const why = await db.read((rx) => this.#removal.fateOf(rx, store.worktree(rx, id)));
         worktrees.push({ id, status, bytes, reason: why });
         continue;
       }
-      const { worktree, status: how, diagnostics } = await this.cleanUp(id, 'gc');
-      const reason = [how, ...diagnostics].join('; ');
+      const { worktree, status: outcome, diagnostics } = await this.cleanUp(id, 'gc');
+      const reason = [outcome, ...diagnostics].join('; ');
       worktrees.push({ id, status: worktree.status, bytes, reason });
     }
     return { worktrees };
@@ -183,7 +192,7 @@ export class WorktreeService {
 
   diagnostics(): WorktreeDiagnostics {
     const { db, store } = this.#given;
-    const { byStatus, activeClaims, underWay } = db.peek(() => store.counts());
+    const { byStatus, activeClaims, underWay } = db.peek((rx) => store.counts(rx));
     const count = (status: Worktree['status']) => byStatus.get(status) ?? 0;
     return {
       active: count('active'),
@@ -195,94 +204,95 @@ export class WorktreeService {
     };
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no work on a worktree runs or waits. */
   idle(): Promise<void> {
     return this.#turns.idle();
   }
 
-  /** Runs what concerns some names; taken in one order, so that no two wait for each other. */
+  /** Runs `work` in the turns of several names. They are taken in sorted order, so that no two calls deadlock. */
   #inTurn<T>(names: readonly string[], work: () => Promise<T>): Promise<T> {
     const [first, ...rest] = [...new Set(names)].toSorted();
     if (first === undefined) return work();
     return this.#turns.run(first, () => this.#inTurn(rest, work));
   }
 
-  /** Like that, for a worktree that is known, and one more name of its repository. */
+  /** Runs `work` in the turns of a stored worktree: of its id, of its name, and of `name` in the same repository. */
   async #inTurnOf<T>(
     id: string,
     work: (worktree: Worktree) => Promise<T>,
     name?: string | null,
   ): Promise<T> {
     const { db, store } = this.#given;
-    const now = () => db.read(() => store.worktree(id));
+    const now = () => db.read((rx) => store.worktree(rx, id));
     const { repo_root, worktree_name } = await now();
     const names = [worktree_name, name ?? worktree_name].map((one) => turnOf(repo_root, one));
     return this.#inTurn([id, ...names], async () => {
       const worktree = await now();
-      // It may have got another name meanwhile.
+      // A restore may have renamed it meanwhile.
       return worktree.worktree_name === worktree_name
         ? work(worktree)
         : this.#inTurnOf(id, work, name);
     });
   }
 
-  /** Runs `work` while nothing else happens to the worktree that is wanted. */
-  async #atPlace<T>(
-    wanted: Wanted,
+  /** Runs `work` in the turn of the name that is requested, with the repository and the directory of the request. */
+  async #inTurnOfRequest<T>(
+    request: WorktreeRequest,
     work: (repository: Repository, directory: string) => Promise<T>,
   ): Promise<T> {
     const { db, sessionStore, workshop, assertRoom } = this.#given;
     assertRoom();
-    const session = await db.read(() => sessionStore.session(wanted.source_session_id));
+    const session = await db.read((rx) => sessionStore.session(rx, request.source_session_id));
     assertOpen(session);
-    const directory = path.resolve(session.cwd, wanted.repo_root ?? '.');
-    const isNamed = (wanted.repo_root ?? null) !== null;
+    const directory = path.resolve(session.cwd, request.repo_root ?? '.');
+    const isNamed = (request.repo_root ?? null) !== null;
     const repository = await findRepository(workshop.git, directory, { isNamed });
-    const turn = turnOf(repository.root, wanted.worktree_name);
+    const turn = turnOf(repository.root, request.worktree_name);
     return this.#inTurn([turn], () => work(repository, directory));
   }
 
-  /** The worktree of that name, as `take` answers it in a transaction; null where there is none. */
+  /** Runs `take` in a transaction with the worktree of that name and the session's claim; null where there is none. */
   async #findExisting<T>(
     { root }: Repository,
-    wanted: Wanted,
-    take: (worktree: Worktree, held: Claim | undefined) => T,
+    request: WorktreeRequest,
+    take: (tx: Writer, worktree: Worktree, claim: Claim | undefined) => T,
   ): Promise<T | null> {
     const { db, store } = this.#given;
-    const newest = () => store.named(root, wanted.worktree_name).at(-1);
+    const newest = (rx: Reader) => store.named(rx, root, request.worktree_name).at(-1);
     const found = await db.read(newest);
     if (found) await this.#removal.noteIfMissing(found);
-    const taken = await db.transact(() => {
-      const worktree = newest();
+    const taken = await db.transact((tx) => {
+      const worktree = newest(tx);
       if (worktree?.status !== 'active' && worktree?.status !== 'retained') return null;
-      assertAsWanted(worktree, wanted);
-      return take(worktree, store.claim(worktree.id, wanted.source_session_id));
+      assertMatches(worktree, request);
+      return take(tx, worktree, store.claim(tx, worktree.id, request.source_session_id));
     });
-    // A name is free once what is left under it is archived.
+    // The name is free once the work that is left under it is archived.
     if (taken === null && found) await this.#clearName(found.id);
     return taken;
   }
 
   #answer(
+    tx: Writer,
     id: string,
     claim: Claim,
     { created }: { created: boolean },
     keep: Keep,
   ): ResponseOf<typeof createWorktree> {
-    const answer = { ...this.#given.store.worktree(id), claim, created };
-    keep(answer);
+    const answer = { ...this.#given.store.worktree(tx, id), claim, created };
+    keep(tx, answer);
     return answer;
   }
 
   async #clearName(id: string): Promise<void> {
     const { db, store } = this.#given;
-    const worktree = await db.read(() => store.worktree(id));
+    const worktree = await db.read((rx) => store.worktree(rx, id));
     if (worktree.status === 'missing')
       await this.#removal.cleanUp(id, 'its name was taken again', { anyway: true });
     await this.#assertNothingLeft(worktree);
   }
 
-  /** Throws `conflict` where the branch of a worktree that was removed is there still, and cannot be deleted. */
+  /** Throws `conflict` where the branch of a removed worktree is left and cannot be deleted. */
   async #assertNothingLeft(worktree: Worktree): Promise<void> {
     const left = await this.#removal.finishLeft(worktree);
     if (left !== null)
@@ -291,11 +301,11 @@ export class WorktreeService {
 
   async #restore(id: string, name: string, keep: Keep): Promise<Worktree> {
     const { db, store } = this.#given;
-    const found = await db.read(() => store.worktree(id));
+    const found = await db.read((rx) => store.worktree(rx, id));
     await this.#removal.noteIfMissing(found);
-    if ((await db.read(() => store.worktree(id))).status === 'missing')
+    if ((await db.read((rx) => store.worktree(rx, id))).status === 'missing')
       await this.#removal.cleanUp(id, 'it is to be restored', { anyway: true });
-    const old = await db.read(() => store.worktree(id));
+    const old = await db.read((rx) => store.worktree(rx, id));
     if (old.status !== 'cleaned')
       throw new AppError(
         'conflict',

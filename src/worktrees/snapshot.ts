@@ -3,15 +3,15 @@ import path from 'node:path';
 import { readForeignFile } from '../lib/foreign-file.ts';
 import { INDEX_BYTES, isOn, openBench, type Setting } from './bench.ts';
 import { kindOf, readNote } from './foreign.ts';
-import type { Git, Place } from './git.ts';
+import type { Git, GitLocation } from './git.ts';
 import { type Beside, ownCommits } from './own-commits.ts';
 import { commitOf, refIn, refsOf, type Repository } from './repository.ts';
 
 /** Conflicts have up to three versions of a file; in a tree they lie below this, by their number. */
 export const CONFLICTS = '.cadre-conflicts';
 
-/** A worktree as it lies there. */
-interface Held {
+/** Where the parts of a worktree are just now, and the settings that apply to it. */
+interface WorktreeState {
   repository: Repository;
   branch: string;
   beside: Beside;
@@ -24,9 +24,9 @@ interface Held {
   filters: readonly Setting[];
 }
 
-/** That only some of the files are to be there. */
+/** A sparse checkout: only some of the files are to be there. */
 export interface Sparse {
-  /** What says which; null where nothing does. */
+  /** The patterns of those files; null where there are none. */
   patterns: string | null;
   isCone: boolean;
   /** Names of files that were not to be there, and are not. */
@@ -71,14 +71,18 @@ export function isClean({ isAlone, isCommitted }: Snapshot): boolean {
  * Takes what a worktree holds. It is only read: whoever works in it notices nothing, and locks that somebody holds or
  * left behind are no hindrance. `scratch` is an empty directory.
  */
-export async function takeSnapshot(git: Git, held: Held, scratch: string): Promise<Snapshot> {
-  const { repository, branch, adminDir, files } = held;
+export async function takeSnapshot(
+  git: Git,
+  state: WorktreeState,
+  scratch: string,
+): Promise<Snapshot> {
+  const { repository, branch, adminDir, files } = state;
   const { commonDir } = repository;
   const tip = await commitOf(git, refsOf(repository), `refs/heads/${branch}`);
   const place = { directory: commonDir, gitDir: adminDir ?? commonDir };
   const head = adminDir === null ? tip : await commitOf(git, place, 'HEAD');
   const headRef = adminDir === null ? `refs/heads/${branch}` : await refIn(adminDir);
-  const bench = await openBench({ ...held, head, scratch });
+  const bench = await openBench({ ...state, head, scratch });
   const absent = await copyIndex(git, bench, { adminDir, head });
   const changes = files === null ? noChanges : await changesIn(git, bench, files);
   const staged = await stagedTree(git, bench, changes.conflicts);
@@ -87,7 +91,7 @@ export async function takeSnapshot(git: Git, held: Held, scratch: string): Promi
       ? files && (await filesTree(git, bench, files, changes.changed))
       : staged;
   const committed = await headTree(git, bench, head);
-  const { own, isAlone } = await ownCommits(git, held, [head, tip]);
+  const { own, isAlone } = await ownCommits(git, state, [head, tip]);
   const isCommitted = staged === committed && (asGitSees ?? committed) === committed;
   const mustBeKept = asGitSees !== null && holdsWork({ own, isCommitted });
   return {
@@ -98,7 +102,7 @@ export async function takeSnapshot(git: Git, held: Held, scratch: string): Promi
     files: mustBeKept
       ? await rawTree(git, bench, files ?? '', { changes, absent, asGitSees })
       : asGitSees,
-    sparse: adminDir === null ? null : await sparseOf(held.settings, adminDir, absent),
+    sparse: adminDir === null ? null : await sparseOf(state.settings, adminDir, absent),
     own,
     isAlone,
     isCommitted,
@@ -129,7 +133,7 @@ const noChanges: Changes = { changed: [], conflicts: [], ignored: [], nested: []
  */
 async function copyIndex(
   git: Git,
-  place: Place,
+  place: GitLocation,
   { adminDir, head }: { adminDir: string | null; head: string | null },
 ): Promise<string[]> {
   const copy = place.index ?? '';
@@ -147,7 +151,7 @@ async function copyIndex(
 }
 
 /** Entries may be marked as not to be looked at; what is there is looked at all the same. */
-async function lookAtEveryEntry(git: Git, place: Place, files: string): Promise<string[]> {
+async function lookAtEveryEntry(git: Git, place: GitLocation, files: string): Promise<string[]> {
   const entries = (await git.bytes(place, ['ls-files', '-v', '-z'])).split('\0').filter(Boolean);
   const absent: string[] = [];
   for (const [flag, pattern] of [
@@ -166,7 +170,7 @@ async function lookAtEveryEntry(git: Git, place: Place, files: string): Promise<
   return absent;
 }
 
-async function changesIn(git: Git, place: Place, files: string): Promise<Changes> {
+async function changesIn(git: Git, place: GitLocation, files: string): Promise<Changes> {
   const said = await git.bytes(place, [
     'status',
     '--porcelain=v2',
@@ -198,7 +202,11 @@ async function changesIn(git: Git, place: Place, files: string): Promise<Changes
 }
 
 /** The tree of what is staged. Where there are conflicts, their versions lie below a name of their own. */
-async function stagedTree(git: Git, place: Place, conflicts: readonly string[]): Promise<string> {
+async function stagedTree(
+  git: Git,
+  place: GitLocation,
+  conflicts: readonly string[],
+): Promise<string> {
   if (conflicts.length === 0) return git.text(place, ['write-tree']);
   const index = await copyOf(place, 'staged');
   const stages = (await git.bytes(place, ['ls-files', '-u', '-z'])).split('\0').filter(Boolean);
@@ -216,7 +224,7 @@ async function stagedTree(git: Git, place: Place, conflicts: readonly string[]):
 /** The tree of what is staged with these files as they are, byte by byte. */
 async function filesTree(
   git: Git,
-  place: Place,
+  place: GitLocation,
   files: string,
   changed: readonly Changed[],
 ): Promise<string> {
@@ -231,7 +239,7 @@ async function filesTree(
 /** Lines of an index for files as they are: not as filters or line endings would have them, but byte by byte. */
 async function entriesOf(
   git: Git,
-  place: Place,
+  place: GitLocation,
   files: string,
   changed: readonly Changed[],
 ): Promise<string[]> {
@@ -269,7 +277,7 @@ async function entriesOf(
  */
 async function rawTree(
   git: Git,
-  place: Place,
+  place: GitLocation,
   files: string,
   {
     changes,
@@ -299,7 +307,7 @@ async function rawTree(
 /** The objects that files would be; with `-w` they are written. */
 async function hash(
   git: Git,
-  place: Place,
+  place: GitLocation,
   names: readonly string[],
   how: readonly string[],
 ): Promise<string[]> {
@@ -309,7 +317,7 @@ async function hash(
   return (await git.text(place, args, paths)).split('\n');
 }
 
-async function headTree(git: Git, place: Place, head: string | null): Promise<string> {
+async function headTree(git: Git, place: GitLocation, head: string | null): Promise<string> {
   return head === null
     ? git.text(place, ['hash-object', '-t', 'tree', '--stdin'], '')
     : git.text(place, ['rev-parse', '--verify', `${head}^{tree}`]);
@@ -331,7 +339,7 @@ async function sparseOf(
 }
 
 /** A second copy of the index. */
-async function copyOf(place: Place, name: string): Promise<Place> {
+async function copyOf(place: GitLocation, name: string): Promise<GitLocation> {
   const index = path.join(path.dirname(place.index ?? ''), name);
   await fs.copyFile(place.index ?? '', index);
   return { ...place, index };

@@ -6,10 +6,11 @@ import type { Database } from '../store/database.ts';
 import { RecordTable } from '../store/records.ts';
 import type { Statement } from '../store/statement.ts';
 import { worktreeInEvents } from './worktree.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 
 /**
- * What git is about to do, or was when the server died. `worktree` is as it will be in the end. A removal says where
- * the branch stood that goes with it.
+ * What git is about to do, or was doing when the server died. `worktree` is the record as it will be in the end; `tip`
+ * of a removal is the commit that the branch to be deleted stood at.
  */
 export interface Operation {
   kind: 'create' | 'remove' | 'restore';
@@ -39,104 +40,116 @@ export class WorktreeStore {
     this.#operationCount = db.prepare('SELECT count(*) FROM worktree_operations');
   }
 
-  /** What a dead server was doing, oldest first. */
-  cutOff(): Operation[] {
-    return this.operations.where('TRUE');
+  /** The operations that a dead server had begun, oldest first. */
+  cutOff(rx: Reader): Operation[] {
+    return this.operations.where(rx, 'TRUE');
   }
 
   /** Throws `not_found`. */
-  worktree(id: string): Worktree {
-    const worktree = this.worktrees.get(id);
+  worktree(rx: Reader, id: string): Worktree {
+    const worktree = this.worktrees.get(rx, id);
     if (worktree) return worktree;
     throw new AppError('not_found', `no worktree "${id}"`);
   }
 
-  /** The worktrees of a repository that have a name, oldest first: at most one of them is there. */
-  named(repoRoot: string, name: string): Worktree[] {
-    return this.worktrees.where('repo_root = ? AND worktree_name = ?', repoRoot, name);
+  /** The worktrees of a repository that have or had a name, oldest first: at most one of them is on the disk. */
+  named(rx: Reader, repoRoot: string, name: string): Worktree[] {
+    return this.worktrees.where(rx, 'repo_root = ? AND worktree_name = ?', repoRoot, name);
   }
 
-  /** Worktrees that should be there, oldest first. */
-  present(): Worktree[] {
-    return this.worktrees.where("status IN ('active', 'retained')");
+  /** Worktrees that should be on the disk, oldest first. */
+  present(rx: Reader): Worktree[] {
+    return this.worktrees.where(rx, "status IN ('active', 'retained')");
   }
 
   /** The other worktrees of a repository that are there, are being made or were not cleaned up yet. */
-  beside({ id, repo_root }: Worktree): Worktree[] {
+  beside(rx: Reader, { id, repo_root }: Worktree): Worktree[] {
     const stored = this.worktrees.where(
+      rx,
       "repo_root = ? AND status IN ('active', 'retained', 'missing')",
       repo_root,
     );
     const underWay = this.operations
-      .where("record ->> '$.worktree.repo_root' = ?", repo_root)
+      .where(rx, "record ->> '$.worktree.repo_root' = ?", repo_root)
       .map(({ worktree }) => worktree);
     return [...stored, ...underWay].filter((one) => one.id !== id);
   }
 
-  retained(): Worktree[] {
-    return this.worktrees.where("status = 'retained'");
+  /** The worktrees that an operation of a team made and that were not cleaned up, oldest first. */
+  madeBy(rx: Reader, teamId: string, operationId: string): Worktree[] {
+    return this.worktrees.where(
+      rx,
+      "team_id = ? AND record ->> '$.operation_id' = ? AND status <> 'cleaned'",
+      teamId,
+      operationId,
+    );
   }
 
-  create(worktree: Worktree): void {
-    this.worktrees.insert(worktree);
-    this.#append('worktree.created', worktree, worktree.source_session_id, { worktree });
+  retained(rx: Reader): Worktree[] {
+    return this.worktrees.where(rx, "status = 'retained'");
   }
 
-  /** Writes a worktree that moved on. */
-  move(worktree: Worktree, kind: EventKind, more: Record<string, unknown> = {}): void {
-    this.worktrees.update(worktree);
+  create(tx: Writer, worktree: Worktree): void {
+    this.worktrees.insert(tx, worktree);
+    this.#append(tx, 'worktree.created', worktree, worktree.source_session_id, { worktree });
+  }
+
+  /** Writes a worktree in its new state; `more` is added to the payload of the event. */
+  move(tx: Writer, worktree: Worktree, kind: EventKind, more: Record<string, unknown> = {}): void {
+    this.worktrees.update(tx, worktree);
     const payload = { worktree: worktreeInEvents(worktree), ...more };
-    this.#append(kind, worktree, worktree.source_session_id, payload);
+    this.#append(tx, kind, worktree, worktree.source_session_id, payload);
   }
 
   /** Writes a claim that was made or released, and its worktree as that left it. */
-  moveClaim(worktree: Worktree, claim: Claim, kind: EventKind): void {
-    this.worktrees.update(worktree);
-    if (this.#claims.get(claimId(claim))) this.#claims.update(claim);
-    else this.#claims.insert(claim);
+  moveClaim(tx: Writer, worktree: Worktree, claim: Claim, kind: EventKind): void {
+    this.worktrees.update(tx, worktree);
+    if (this.#claims.get(tx, claimId(claim))) this.#claims.update(tx, claim);
+    else this.#claims.insert(tx, claim);
     const payload = { worktree: worktreeInEvents(worktree), claim };
-    this.#append(kind, worktree, claim.session_id, payload);
+    this.#append(tx, kind, worktree, claim.session_id, payload);
   }
 
-  claim(worktreeId: string, sessionId: string): Claim | undefined {
-    return this.#claims.get(claimId({ worktree_id: worktreeId, session_id: sessionId }));
+  claim(rx: Reader, worktreeId: string, sessionId: string): Claim | undefined {
+    return this.#claims.get(rx, claimId({ worktree_id: worktreeId, session_id: sessionId }));
   }
 
   /** Every claim there was, oldest first. */
-  claimsOn(worktreeId: string): Claim[] {
-    return this.#claims.where('worktree_id = ?', worktreeId);
+  claimsOn(rx: Reader, worktreeId: string): Claim[] {
+    return this.#claims.where(rx, 'worktree_id = ?', worktreeId);
   }
 
-  activeClaimsOn(worktreeId: string): Claim[] {
-    return this.#claims.where('worktree_id = ? AND released_at IS NULL', worktreeId);
+  activeClaimsOn(rx: Reader, worktreeId: string): Claim[] {
+    return this.#claims.where(rx, 'worktree_id = ? AND released_at IS NULL', worktreeId);
   }
 
-  activeClaimsOf(sessionId: string): Claim[] {
-    return this.#claims.where('session_id = ? AND released_at IS NULL', sessionId);
+  activeClaimsOf(rx: Reader, sessionId: string): Claim[] {
+    return this.#claims.where(rx, 'session_id = ? AND released_at IS NULL', sessionId);
   }
 
   /** Every session that claims something. */
-  claimants(): string[] {
-    const active = this.#claims.where('released_at IS NULL');
+  claimants(rx: Reader): string[] {
+    const active = this.#claims.where(rx, 'released_at IS NULL');
     return [...new Set(active.map(({ session_id }) => session_id))];
   }
 
-  /** How many there are, and how many of what. */
-  counts(): { byStatus: Map<string, number>; activeClaims: number; underWay: number } {
+  /** Counts for diagnostics. */
+  counts(rx: Reader): { byStatus: Map<string, number>; activeClaims: number; underWay: number } {
     return {
-      byStatus: new Map(this.#counts.all()),
-      activeClaims: this.#activeClaims.get()?.[0] ?? 0,
-      underWay: this.#operationCount.get()?.[0] ?? 0,
+      byStatus: new Map(this.#counts.all(rx)),
+      activeClaims: this.#activeClaims.get(rx)?.[0] ?? 0,
+      underWay: this.#operationCount.get(rx)?.[0] ?? 0,
     };
   }
 
   #append(
+    tx: Writer,
     kind: EventKind,
     { id: worktree_id, team_id }: Worktree,
     session_id: string,
     payload: Record<string, unknown>,
   ): void {
-    this.#log.append({ kind, worktree_id, session_id, team_id, payload });
+    this.#log.append(tx, { kind, worktree_id, session_id, team_id, payload });
   }
 }
 

@@ -17,7 +17,7 @@ function some(names: readonly string[]): string {
   return shown.join(', ') + (names.length > 10 ? ` and ${names.length - 10} more` : '');
 }
 
-/** What the system or git said, or we; null for what is a bug. */
+/** The message of an error of git, the system or ours; null for a bug. */
 export function reasonOf(error: unknown): string | null {
   const isKnown =
     error instanceof GitFailure || error instanceof AppError || error instanceof ForeignFileError;

@@ -6,11 +6,11 @@ import { AppError } from '../errors.ts';
 
 const DEFAULT_PREFIX = 'cadre';
 
-/** What a request says of a worktree that is to be there. */
-export type Wanted = BodyOf<typeof createWorktree>;
+/** A request for a worktree. */
+export type WorktreeRequest = BodyOf<typeof createWorktree>;
 
-/** What was found out for a worktree that is to be made. */
-interface Grounds {
+/** The facts about a worktree that is to be made, beside its request. */
+interface WorktreeFacts {
   id: string;
   root: string;
   repoRoot: string;
@@ -20,26 +20,26 @@ interface Grounds {
   now: number;
 }
 
-/** A worktree as it will be when it is made. */
-export function newWorktree(wanted: Wanted, grounds: Grounds): Worktree {
-  const { worktree_name, source_session_id } = wanted;
+/** The record of a worktree as it will be once it is made. */
+export function newWorktree(request: WorktreeRequest, facts: WorktreeFacts): Worktree {
+  const { worktree_name, source_session_id } = request;
   return {
-    id: grounds.id,
+    id: facts.id,
     worktree_name,
-    repo_root: grounds.repoRoot,
-    path: pathFor(grounds.root, grounds.repoRoot, worktree_name),
-    branch: branchFor(wanted),
-    base_ref: grounds.baseRef,
-    base_commit: grounds.baseCommit,
-    deletion_policy: wanted.deletion_policy ?? grounds.policy,
+    repo_root: facts.repoRoot,
+    path: pathFor(facts.root, facts.repoRoot, worktree_name),
+    branch: branchFor(request),
+    base_ref: facts.baseRef,
+    base_commit: facts.baseCommit,
+    deletion_policy: request.deletion_policy ?? facts.policy,
     status: 'active',
     source_session_id,
-    team_id: wanted.team_id ?? null,
-    operation_id: wanted.operation_id ?? null,
+    team_id: request.team_id ?? null,
+    operation_id: request.operation_id ?? null,
     init_script: noScript('off'),
     archive_ref: null,
-    created_at: grounds.now,
-    updated_at: grounds.now,
+    created_at: facts.now,
+    updated_at: facts.now,
   };
 }
 
@@ -48,7 +48,7 @@ export function noScript(status: 'off' | 'not_found'): Worktree['init_script'] {
   return { status, exit_code: null, output_tail: '', sha256: null, how_to_allow: null };
 }
 
-export function branchFor({ branch_prefix, worktree_name }: Wanted): string {
+export function branchFor({ branch_prefix, worktree_name }: WorktreeRequest): string {
   return `${branch_prefix ?? DEFAULT_PREFIX}/${worktree_name}`;
 }
 
@@ -70,12 +70,12 @@ export function renamed(worktree: Worktree, name: string, root: string): Worktre
   };
 }
 
-/** Throws `conflict` where a worktree that is there is not what was asked for. */
-export function assertAsWanted(worktree: Worktree, wanted: Wanted): void {
-  const { base_ref, branch_prefix, deletion_policy } = wanted;
+/** Throws `conflict` where an existing worktree differs from the request. */
+export function assertMatches(worktree: Worktree, request: WorktreeRequest): void {
+  const { base_ref, branch_prefix, deletion_policy } = request;
   const differs =
     (base_ref && base_ref !== worktree.base_ref && `base_ref ${worktree.base_ref}`) ||
-    (branch_prefix && branchFor(wanted) !== worktree.branch && `branch ${worktree.branch}`) ||
+    (branch_prefix && branchFor(request) !== worktree.branch && `branch ${worktree.branch}`) ||
     (deletion_policy &&
       deletion_policy !== worktree.deletion_policy &&
       `deletion_policy ${worktree.deletion_policy}`);
@@ -86,7 +86,7 @@ export function assertAsWanted(worktree: Worktree, wanted: Wanted): void {
   );
 }
 
-/** Throws `conflict` for a worktree that is not there any more. */
+/** Throws `conflict` for a worktree that is missing or cleaned. */
 export function assertThere({ id, status }: Worktree): void {
   if (status === 'active' || status === 'retained') return;
   throw new AppError('conflict', `worktree ${id} is ${status}: restore it, or create another`);
@@ -113,7 +113,7 @@ export function claimedBy(
   );
 }
 
-/** The worktree as events carry it once it was told of: without what never changes and may be long. */
+/** The worktree as events after `worktree.created` carry it: without `init_script`, which never changes. */
 export function worktreeInEvents({
   init_script: _initScript,
   ...rest

@@ -9,6 +9,7 @@ import { beginTurn, closedSession, endTurn } from '../../src/sessions/session.ts
 import { SessionStore } from '../../src/sessions/store.ts';
 import { finishTurn, startTurn } from '../../src/sessions/turn.ts';
 import { Database } from '../../src/store/database.ts';
+import type { Writer } from '../../src/store/transaction.ts';
 import { anItem } from '../support/recovery/records.ts';
 import { aSession, aTurn, aUsage } from '../support/records.ts';
 
@@ -47,14 +48,14 @@ export async function writeHistory(directory: string, events: number): Promise<H
     newEpoch: () => systemIds.next('epoch'),
   });
   const log = new EventLog({ db, clock, ids: systemIds });
-  const writer = new Writer({ store: new SessionStore({ db, log }), log, clock });
+  const writer = new SessionWriter({ store: new SessionStore({ db, log }), log, clock });
   let last = aSession();
   while (left > 0) {
-    last = await db.transact(() => {
+    last = await db.transact((tx) => {
       const isFresh = () => left < FRESH_EVENTS;
-      const session = writer.session(isFresh);
+      const session = writer.session(tx, isFresh);
       const eventsASession = 2 + TURNS_A_SESSION * (5 + 2 * TOOLS_A_TURN);
-      return left > OPEN_SESSIONS * eventsASession ? writer.close(session) : session;
+      return left > OPEN_SESSIONS * eventsASession ? writer.close(tx, session) : session;
     });
     left = events - db.durableSeq;
   }
@@ -62,8 +63,8 @@ export async function writeHistory(directory: string, events: number): Promise<H
   return { directory, session_id: last.id };
 }
 
-/** Each method belongs inside a transaction. */
-class Writer {
+/** Writes sessions as the server would. */
+class SessionWriter {
   readonly #store: SessionStore;
   readonly #log: EventLog;
   readonly #clock: Clock;
@@ -74,7 +75,7 @@ class Writer {
     this.#clock = given.clock;
   }
 
-  session(isFresh: () => boolean): Session {
+  session(tx: Writer, isFresh: () => boolean): Session {
     const now = this.#clock.now();
     const session = aSession({
       id: systemIds.next('sess'),
@@ -82,20 +83,20 @@ class Writer {
       created_at: now,
       updated_at: now,
     });
-    this.#store.createSession(session);
+    this.#store.createSession(tx, session);
     const taken = { ...session, provider_session_ref: systemIds.next('run') };
     let after: Session = taken;
-    for (let i = 0; i < TURNS_A_SESSION; i++) after = this.#turn(after, isFresh());
+    for (let i = 0; i < TURNS_A_SESSION; i++) after = this.#turn(tx, after, isFresh());
     return after;
   }
 
-  close(session: Session): Session {
+  close(tx: Writer, session: Session): Session {
     const closed = closedSession(session, 'done', this.#clock.now());
-    this.#store.updateSession(closed, 'session.closed');
+    this.#store.updateSession(tx, closed, 'session.closed');
     return closed;
   }
 
-  #turn(session: Session, isFresh: boolean): Session {
+  #turn(tx: Writer, session: Session, isFresh: boolean): Session {
     const now = this.#clock.now();
     const turn = aTurn({
       session_id: session.id,
@@ -104,36 +105,42 @@ class Writer {
       accepted_at: now,
     });
     const busy = beginTurn(session, turn, now);
-    this.#store.acceptTurn(busy, turn);
+    this.#store.acceptTurn(tx, busy, turn);
     const started = startTurn(turn, now);
-    this.#store.moveTurn(busy, started, 'turn.started');
-    this.#say(started, 'First this has to be looked at. '.repeat(10), isFresh);
-    for (let i = 0; i < TOOLS_A_TURN; i++) this.#useTool(started, isFresh);
+    this.#store.moveTurn(tx, busy, started, 'turn.started');
+    this.#say(tx, started, 'First this has to be looked at. '.repeat(10), isFresh);
+    for (let i = 0; i < TOOLS_A_TURN; i++) this.#useTool(tx, started, isFresh);
     const text = 'All of it is done, and this is how. '.repeat(15);
-    this.#say(started, text, isFresh);
+    this.#say(tx, started, text, isFresh);
     const usage = aUsage({ input_tokens: 12_000, output_tokens: 800 });
     const end = finishTurn(started, { status: 'completed', error: null }, { text, usage }, now);
     const after = endTurn(busy, end, now);
-    this.#store.moveTurn(after, end, 'turn.completed');
+    this.#store.moveTurn(tx, after, end, 'turn.completed');
     return after;
   }
 
-  #say(turn: Turn, text: string, isFresh: boolean): void {
+  #say(tx: Writer, turn: Turn, text: string, isFresh: boolean): void {
     const item = this.#item(turn, { kind: 'message', text });
     const { item_id } = item;
-    if (isFresh) this.#tell(turn, 'message.delta', { item_id, offset: 0, text });
-    this.#close(turn, item, isFresh);
+    if (isFresh) this.#tell(tx, turn, 'message.delta', { item_id, offset: 0, text });
+    this.#close(tx, turn, item, isFresh);
   }
 
-  #useTool(turn: Turn, isFresh: boolean): void {
+  #useTool(tx: Writer, turn: Turn, isFresh: boolean): void {
     const input = { command: 'npm test -- --reporter=dot', timeout: 60_000 };
     const tool = { call_ref: systemIds.next('run'), title: 'npm test', kind: 'execute', input };
     const item = this.#item(turn, { kind: 'tool', tool, text: 'ok 1 - it works\n'.repeat(20) });
     const { item_id, text } = item;
-    this.#tell(turn, 'tool.started', { item_id, offset: 0, tool, status: 'pending' });
+    this.#tell(tx, turn, 'tool.started', { item_id, offset: 0, tool, status: 'pending' });
     if (isFresh)
-      this.#tell(turn, 'tool.updated', { item_id, offset: 0, text, tool, status: 'in_progress' });
-    this.#close(turn, item, isFresh);
+      this.#tell(tx, turn, 'tool.updated', {
+        item_id,
+        offset: 0,
+        text,
+        tool,
+        status: 'in_progress',
+      });
+    this.#close(tx, turn, item, isFresh);
   }
 
   #item(turn: Turn, more: Partial<Item>): Item {
@@ -144,18 +151,19 @@ class Writer {
     return anItem({ item_id, session_id, turn_id, status: 'completed', ...times, ...more });
   }
 
-  #close(turn: Turn, item: Item, isFresh: boolean): void {
-    this.#store.items.insert(item);
+  #close(tx: Writer, turn: Turn, item: Item, isFresh: boolean): void {
+    this.#store.items.insert(tx, item);
     const { item_id, status, text, tool } = item;
-    this.#tell(turn, `${item.kind}.completed`, { item_id, offset: 0, status, text, tool });
-    if (isFresh) this.#log.settleItem(item_id);
+    this.#tell(tx, turn, `${item.kind}.completed`, { item_id, offset: 0, status, text, tool });
+    if (isFresh) this.#log.settleItem(tx, item_id);
   }
 
   #tell(
+    tx: Writer,
     { session_id, turn_id }: Turn,
-    kind: Parameters<EventLog['append']>[0]['kind'],
+    kind: Parameters<EventLog['append']>[1]['kind'],
     payload: Record<string, unknown>,
   ): void {
-    this.#log.append({ kind, session_id, turn_id, payload });
+    this.#log.append(tx, { kind, session_id, turn_id, payload });
   }
 }

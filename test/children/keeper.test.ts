@@ -13,7 +13,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { noFailpoints } from '../../src/lib/failpoint.ts';
 import { readAsset } from '../../src/lib/self.ts';
 import { Database } from '../../src/store/database.ts';
-import type { SqlValue } from '../../src/store/statement.ts';
+import type { SqlValue } from '../../src/store/raw-statement.ts';
 import { startServerWithAgent } from '../support/campaign-server.ts';
 import { openRuntime } from '../support/runtime.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -327,7 +327,7 @@ async function write(
     version: 'test',
     newEpoch: () => 'epoch',
   });
-  await work((sql, ...values) => void db.transact(() => db.prepare(sql).run(...values)));
+  await work((sql, ...values) => void db.transact((tx) => db.prepare(sql).run(tx, ...values)));
   await db.close();
 }
 

@@ -16,10 +16,10 @@ function append(
   session_id = 'sess_a',
   text = 'x',
 ): Promise<number[]> {
-  return db.transact(() =>
+  return db.transact((tx) =>
     Array.from(
       { length: count },
-      () => log.append({ kind: 'session.updated', session_id, payload: { text } }).seq,
+      () => log.append(tx, { kind: 'session.updated', session_id, payload: { text } }).seq,
     ),
   );
 }
@@ -254,8 +254,8 @@ describe('a follower', () => {
         await reader.until(1);
         disk.hold();
         const written = append(given, 2);
-        const failed = given.db.transact(() => {
-          given.log.append({ kind: 'session.updated', session_id: 'sess_a', payload: {} });
+        const failed = given.db.transact((tx) => {
+          given.log.append(tx, { kind: 'session.updated', session_id: 'sess_a', payload: {} });
           throw new Error('changed my mind');
         });
         failed.catch(() => undefined);

@@ -27,10 +27,10 @@ const scope = fc.constantFrom<Scope>(
 );
 
 async function append({ db, log }: TestStore, entries: readonly Entry[]): Promise<void> {
-  await db.transact(() => {
+  await db.transact((tx) => {
     for (const { kind, session_id, hole, text } of entries) {
-      if (hole > 0) db.skipSeqs(hole);
-      log.append({ kind, session_id, payload: { item_id: 'item', text } });
+      if (hole > 0) tx.skipSeqs(hole);
+      log.append(tx, { kind, session_id, payload: { item_id: 'item', text } });
     }
   });
 }

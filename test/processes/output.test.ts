@@ -2,14 +2,14 @@ import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type OutputNews, ProcessOutput, type StreamName } from '../../src/processes/output.ts';
+import { type OutputPayload, ProcessOutput, type StreamName } from '../../src/processes/output.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const MIB = 1024 * 1024;
 const BUDGET = 256 * 1024;
 
-interface Told extends OutputNews {
+interface Told extends OutputPayload {
   at: number;
 }
 
@@ -35,7 +35,7 @@ async function withPipes(test: (pipes: Pipes) => Promise<void>, capBytes = 20 * 
     pathOf: (stream) => path.join(place.path, stream),
     capBytes,
     clock,
-    tell: (news) => void told.push({ ...news, at: clock.monotonic() }),
+    announce: (news) => void told.push({ ...news, at: clock.monotonic() }),
     onChunk: () => taken.shift()?.(),
     onError(error) {
       throw error;

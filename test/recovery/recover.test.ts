@@ -4,6 +4,7 @@ import type { RecoverySummary } from '../../src/api/runtime.ts';
 import type { Item, Session, Turn } from '../../src/api/sessions.ts';
 import type { EventLog } from '../../src/events/log.ts';
 import type { SessionStore } from '../../src/sessions/store.ts';
+import type { Writer } from '../../src/store/transaction.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { tempDirectory } from '../support/temp.ts';
 import {
@@ -24,26 +25,28 @@ async function onLeftovers(
 ): Promise<void> {
   await using own = tempDirectory('left');
   const directory = path.join(own.path, 'data');
-  await leaveBehind(directory, (store, log) => write(new Leave(store, log)));
+  await leaveBehind(directory, (tx, store, log) => write(new Leave(tx, store, log)));
   await onStage(test, { directory });
 }
 
 /** Leaves rows with one session for each turn. */
 class Leave {
+  readonly tx: Writer;
   readonly store: SessionStore;
   readonly log: EventLog;
-  constructor(store: SessionStore, log: EventLog) {
+  constructor(tx: Writer, store: SessionStore, log: EventLog) {
+    this.tx = tx;
     this.store = store;
     this.log = log;
   }
 
   session(id: string, more: Partial<Session>): void {
-    this.store.sessions.insert(aSession({ id: `sess_${id}`, ...more }));
+    this.store.sessions.insert(this.tx, aSession({ id: `sess_${id}`, ...more }));
   }
 
   turn(id: string, more: Partial<Turn>): void {
     const turn = { turn_id: `turn_${id}`, session_id: `sess_${id}`, ...more };
-    this.store.turns.insert(aTurn(turn));
+    this.store.turns.insert(this.tx, aTurn(turn));
   }
 
   /** A turn that is at work, with its session. */
@@ -65,11 +68,11 @@ class Leave {
   item(id: string, item: Partial<Item>, deltas: string[]): void {
     const place = { session_id: `sess_${id}`, turn_id: `turn_${id}` };
     const record = anItem({ item_id: `item_${id}`, ...place, ...item });
-    this.store.items.insert(record);
+    this.store.items.insert(this.tx, record);
     let offset = 0;
     for (const text of deltas) {
       const payload = { item_id: record.item_id, offset, text };
-      this.log.append({ kind: 'message.delta', ...place, payload });
+      this.log.append(this.tx, { kind: 'message.delta', ...place, payload });
       offset += Buffer.byteLength(text);
     }
   }
@@ -175,6 +178,7 @@ describe('a start after a crash', () => {
       (leave) => {
         leave.atWork('o', 'waiting_for_approval');
         leave.store.approvals.insert(
+          leave.tx,
           anApproval({ session_id: 'sess_o', turn_id: 'turn_o', status: 'declined' }),
         );
       },
@@ -195,7 +199,10 @@ describe('a start after a crash', () => {
         leave.atWork('r', 'running');
         leave.atWork('a', 'accepted');
         leave.atWork('w', 'waiting_for_approval');
-        leave.store.approvals.insert(anApproval({ session_id: 'sess_w', turn_id: 'turn_w' }));
+        leave.store.approvals.insert(
+          leave.tx,
+          anApproval({ session_id: 'sess_w', turn_id: 'turn_w' }),
+        );
       },
       async (stage) => {
         await stage.provider.nextTurn();

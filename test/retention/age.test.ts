@@ -25,8 +25,8 @@ describe('max_age_days', () => {
         'max_age_days',
         'max_age_days',
       ]);
-      expect(archive.store.session('old-closed').trimmed).toBe(true);
-      expect(archive.store.session('young-closed').trimmed).toBe(false);
+      expect(archive.session('old-closed').trimmed).toBe(true);
+      expect(archive.session('young-closed').trimmed).toBe(false);
     }));
 
   test('may be a part of a day.', () =>
@@ -61,12 +61,12 @@ describe('max_age_days', () => {
       await archive.closeSession('long');
       archive.clock.advance(1.5 * DAY_MS);
       await archive.retain();
-      expect(archive.store.session('long').trimmed).toBe(false);
-      expect(archive.store.itemsOf('long-turn1')).toHaveLength(1);
+      expect(archive.session('long').trimmed).toBe(false);
+      expect(archive.itemsOf('long-turn1')).toHaveLength(1);
       archive.clock.advance(DAY_MS);
       await archive.retain();
-      expect(archive.store.session('long').trimmed).toBe(true);
-      expect(archive.store.itemsOf('long-turn1')).toEqual([]);
+      expect(archive.session('long').trimmed).toBe(true);
+      expect(archive.itemsOf('long-turn1')).toEqual([]);
     }));
 
   test('takes nothing where all is young, and writes nothing.', () =>
@@ -87,7 +87,7 @@ describe('max_age_days', () => {
       archive.clock.advance(2 * DAY_MS);
       await archive.closeSession('opened-first');
       await archive.retain();
-      expect(archive.store.session('opened-first').trimmed).toBe(false);
-      expect(archive.store.session('closed-first').trimmed).toBe(true);
+      expect(archive.session('opened-first').trimmed).toBe(false);
+      expect(archive.session('closed-first').trimmed).toBe(true);
     }));
 });

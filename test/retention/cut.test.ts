@@ -35,14 +35,15 @@ async function retain(archive: Archive, signal: object): Promise<void> {
 
 /** All that a pass changes, but for the events in which it tells of it: how the steps are cut is not the point. */
 function stateOf({ store, left, log, db }: Archive, lastFilled: number) {
-  return {
+  const check = db.prepare('PRAGMA integrity_check');
+  return db.peek((rx) => ({
     events: left().filter((seq) => seq <= lastFilled),
-    sessions: store.sessions.where('n > 0'),
-    turns: store.turns.where('n > 0'),
-    items: store.items.where('n > 0'),
+    sessions: store.sessions.where(rx, 'n > 0'),
+    turns: store.turns.where(rx, 'n > 0'),
+    items: store.items.where(rx, 'n > 0'),
     trimmed: ['first', 'second', 'open'].map((id) => log.trimmedSeq(ofSession(id))),
-    integrity: db.prepare('PRAGMA integrity_check').get(),
-  };
+    integrity: check.get(rx),
+  }));
 }
 
 const toldOf = ({ told }: Archive) => told().reduce((sum, { events }) => sum + events, 0);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
+import type { Writer } from '../../src/store/transaction.ts';
 import {
   type Archive,
   everything,
@@ -55,17 +56,17 @@ describe('what is over the budget goes', () => {
   test('from an open session with the deltas of what is closed, and never without them.', () =>
     withArchive(async (archive) => {
       await archive.fill('open', { end: 'ready' });
-      const append = (kind: 'message.delta' | 'message.completed', item_id: string) =>
-        archive.log.append({
+      const append = (tx: Writer, kind: 'message.delta' | 'message.completed', item_id: string) =>
+        archive.log.append(tx, {
           kind,
           session_id: 'open',
           payload: { item_id, offset: 0, text: 'x' },
         });
-      await archive.db.transact(() => {
-        append('message.delta', 'closed');
-        append('message.delta', 'said');
-        append('message.delta', 'closed');
-        append('message.completed', 'closed');
+      await archive.db.transact((tx) => {
+        append(tx, 'message.delta', 'closed');
+        append(tx, 'message.delta', 'said');
+        append(tx, 'message.delta', 'closed');
+        append(tx, 'message.completed', 'closed');
       });
       const left = () => new Set(archive.left(ofSession('open')));
       await retainNothing(archive);
@@ -121,7 +122,7 @@ describe('what is over the budget goes', () => {
       await archive.fill('ready', { end: 'ready' });
       await retainNothing(archive);
       expect(archive.left()).toContain(asked?.seq);
-      expect(archive.store.allPendingApprovals()).toHaveLength(1);
+      expect(archive.db.peek((rx) => archive.store.allPendingApprovals(rx))).toHaveLength(1);
     }));
 
   test('from a turn once it has ended.', () =>
@@ -138,10 +139,11 @@ describe('what is over the budget goes', () => {
     withArchive(async (archive) => {
       for (let i = 0; i < 8; i++) await archive.fill(`closed${i}`, { bulk: 3000 });
       const pages = archive.db.prepare<[number]>('PRAGMA page_count');
-      const [before = 0] = pages.get() ?? [];
+      const count = () => archive.db.peek((rx) => pages.get(rx)?.[0]) ?? 0;
+      const before = count();
       await retainNothing(archive);
       expect(archive.budget.freePages).toBeLessThanOrEqual(4000);
-      expect(pages.get()?.[0]).toBeLessThan(before / 2);
+      expect(count()).toBeLessThan(before / 2);
     }));
 });
 
@@ -154,7 +156,7 @@ describe('what is within the budget', () => {
       archive.settings.max_bytes = archive.budget.usedBytes;
       await archive.retain();
       expect(archive.left()).toEqual(before);
-      expect(archive.store.session('closed').trimmed).toBe(false);
+      expect(archive.session('closed').trimmed).toBe(false);
     }));
 
   test('stays without a limit, however much it is.', () =>

@@ -48,21 +48,21 @@ const isOf = (scope: Scope) => (event: RuntimeEventRecord) =>
 
 /** The session `a` is at the turn `active`; of the others no turn is active. */
 async function begin({ db, store }: Archive): Promise<void> {
-  await db.transact(() => {
-    for (const id of names) store.sessions.insert(aSession({ id }));
+  await db.transact((tx) => {
+    for (const id of names) store.sessions.insert(tx, aSession({ id }));
     const turn = aTurn({ session_id: 'a', turn_id: 'active' });
-    store.sessions.update(beginTurn(aSession({ id: 'a' }), turn, 1));
+    store.sessions.update(tx, beginTurn(aSession({ id: 'a' }), turn, 1));
   });
 }
 
 async function take({ db, log, clock }: Archive, trim: EventTrim, one: Step): Promise<void> {
   clock.advance(1);
-  await db.transact(() => {
+  await db.transact((tx) => {
     if (one.act === 'append') {
       const { act: _act, ...draft } = one;
-      log.append({ ...draft, payload: { item_id: 'item' } });
-    } else if (one.act === 'of') trim.of(one.column, one.id, one.limit);
-    else trim.oldest(one.after, clock.now() - one.age, one.limit);
+      log.append(tx, { ...draft, payload: { item_id: 'item' } });
+    } else if (one.act === 'of') trim.of(tx, one.column, one.id, one.limit);
+    else trim.oldest(tx, one.after, clock.now() - one.age, one.limit);
   });
 }
 
@@ -72,7 +72,7 @@ describe('after any appends and trims', () => {
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) =>
         withArchive(async (archive) => {
           await begin(archive);
-          const trim = new EventTrim(archive.db);
+          const trim = new EventTrim({ db: archive.db, onTrimmed: () => undefined });
           for (const one of steps) {
             await take(archive, trim, one);
             for (const scope of scopes) {
@@ -92,7 +92,7 @@ describe('after any appends and trims', () => {
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) =>
         withArchive(async (archive) => {
           await begin(archive);
-          const trim = new EventTrim(archive.db);
+          const trim = new EventTrim({ db: archive.db, onTrimmed: () => undefined });
           for (const one of steps) {
             const before = archive.left();
             await take(archive, trim, one);

@@ -123,13 +123,13 @@ describe('what an agent said outside a turn', () => {
     withArchive(async (archive) => {
       const { db, store, settings } = archive;
       await archive.fill('closed');
-      await db.transact(() => {
-        const [said] = store.itemsOf('closed-turn1');
-        if (said) store.items.insert({ ...said, item_id: 'aside', turn_id: null });
+      await db.transact((tx) => {
+        const [said] = store.itemsOf(tx, 'closed-turn1');
+        if (said) store.items.insert(tx, { ...said, item_id: 'aside', turn_id: null });
       });
       settings.max_bytes = 1;
       await archive.retain();
-      expect(store.session('closed').trimmed).toBe(true);
-      expect(store.items.get('aside')).toBe(undefined);
+      expect(archive.session('closed').trimmed).toBe(true);
+      expect(db.peek((rx) => store.items.get(rx, 'aside'))).toBe(undefined);
     }));
 });

@@ -10,17 +10,17 @@ const ofSession = (id: string): Scope => ({ name: 'session', id });
 const kinds = new Set(['session.updated']);
 
 function append({ db, log }: TestStore, session_id: string, count = 1): Promise<number[]> {
-  return db.transact(() =>
+  return db.transact((tx) =>
     Array.from(
       { length: count },
-      () => log.append({ kind: 'session.updated', session_id, payload: { text: 'x' } }).seq,
+      () => log.append(tx, { kind: 'session.updated', session_id, payload: { text: 'x' } }).seq,
     ),
   );
 }
 
 function trim({ db }: TestStore, session: string, limit = 1_000_000) {
-  const trimming = new EventTrim(db);
-  return db.transact(() => trimming.of('session_id', session, limit));
+  const trimming = new EventTrim({ db, onTrimmed: () => undefined });
+  return db.transact((tx) => trimming.of(tx, 'session_id', session, limit));
 }
 
 /** A follower that has been told to end: it gives page after page until it has everything. */
@@ -143,8 +143,8 @@ describe('a follower whose cursor lies below what was trimmed', () => {
       const feed = new Feed(given);
       const gone = await append(given, 'gone', 3);
       const left = await append(given, 'left', 3);
-      const trimming = new EventTrim(given.db, (seq) => feed.forgetUpTo(seq));
-      await given.db.transact(() => trimming.of('session_id', 'gone', 10));
+      const trimming = new EventTrim({ db: given.db, onTrimmed: (seq) => feed.forgetUpTo(seq) });
+      await given.db.transact((tx) => trimming.of(tx, 'session_id', 'gone', 10));
       expect(await readAll(reader(feed, runtime))).toEqual({
         seqs: left,
         gaps: [{ after: 0, trimmed: gone.at(-1) }],

@@ -63,8 +63,8 @@ function outputOn(base: TestStore, costBefore: number | null = null): Given {
     told: () => events().map(({ kind, payload }) => [kind, payload.offset, payload.text]),
     say: (text, ref) =>
       output.take({ type: 'message', text, ...(ref === undefined ? {} : { ref }) }),
-    close: (status = 'completed') => db.transact(() => output.close(status)),
-    items: () => store.itemsOf(place.turn_id),
+    close: (status = 'completed') => db.transact((tx) => output.close(tx, status)),
+    items: () => db.peek((rx) => store.itemsOf(rx, place.turn_id)),
   };
 }
 
@@ -475,7 +475,7 @@ describe('an agent that is faster than the disk', () => {
         disk.hold();
         let held: Promise<void> | undefined;
         for (let i = 0; i < 40; i++) held = output.take({ type: 'plan', entries: [] });
-        const closing = db.transact(() => output.close('completed'));
+        const closing = db.transact((tx) => output.close(tx, 'completed'));
         await held;
         disk.release();
         expect(await closing).toEqual({ text: null, usage: null });
@@ -498,9 +498,9 @@ describe('a write that fails', () => {
       await expectEventually(() => errors.length).toBe(1);
       store.items.insert = insert;
       expect(output.broken).toBe(true);
-      await db.transact(() => {
-        output.close('failed');
-        closeStoredItems(store.openItems(place.turn_id), 'failed', { log, store, clock });
+      await db.transact((tx) => {
+        output.close(tx, 'failed');
+        closeStoredItems(tx, store.openItems(tx, place.turn_id), 'failed', { log, store, clock });
       });
       expect(items().map(({ status, text }) => [status, text])).toEqual([['failed', 'stored']]);
       expect(events().at(-1)).toMatchObject({
@@ -514,8 +514,8 @@ describe('closeStoredItems', () => {
   /** What a server that died has left, closed by the next one: text and tool of each item. */
   async function closed(given: Given) {
     const { db, log, store, clock, place } = given;
-    await db.transact(() =>
-      closeStoredItems(store.openItems(place.turn_id), 'failed', { log, store, clock }),
+    await db.transact((tx) =>
+      closeStoredItems(tx, store.openItems(tx, place.turn_id), 'failed', { log, store, clock }),
     );
     return given.items();
   }

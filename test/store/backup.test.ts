@@ -3,7 +3,6 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Backup, Backups, backUpClosed } from '../../src/store/backup.ts';
 import { checkStore } from '../../src/store/check.ts';
-import { readEpoch } from '../../src/store/migrate.ts';
 import {
   copyStore,
   DATABASE_FILE,
@@ -13,6 +12,7 @@ import {
   type TestStore,
   told,
   WAL_FILE,
+  query,
 } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
 
@@ -45,7 +45,7 @@ function writing(store: TestStore, name: string): () => Promise<number> {
   const done = (async () => {
     let count = 0;
     while (!isOver) {
-      await store.db.transact(() => store.write(`${name}${count}`, 'x'.repeat(2000)));
+      await store.db.transact((tx) => store.write(tx, `${name}${count}`, 'x'.repeat(2000)));
       count++;
     }
     return count;
@@ -61,7 +61,7 @@ describe('a backup', () => {
     await using directory = tempDirectory();
     await using other = tempDirectory();
     await using store = await openStore(directory.path);
-    for (const id of ['a', 'b', 'c']) await store.db.transact(() => store.write(id));
+    for (const id of ['a', 'b', 'c']) await store.db.transact((tx) => store.write(tx, id));
     const backup = await backupsOf(store, directory.path).make(never);
     expect(backup.seq).toBe(3);
     const kept = await keep(backup, other.path);
@@ -69,8 +69,8 @@ describe('a backup', () => {
     expect((await damageOf(kept)).damage).toEqual([]);
     await using copy = await openStore(other.path);
     expect(copy.entries()).toEqual(store.entries());
-    expect(copy.notes.get('c')?.id).toBe('c');
-    expect(readEpoch(copy.db)).toBe('epoch_copy');
+    expect(copy.db.peek((rx) => copy.notes.get(rx, 'c'))?.id).toBe('c');
+    expect(copy.db.epoch).toBe('epoch_copy');
   });
 
   test('taken again and again under load is each time whole, and all of the log up to its seq.', async () => {
@@ -81,9 +81,11 @@ describe('a backup', () => {
     const seqs: number[] = [];
     for (let round = 0; round < 8; round++) {
       await using other = tempDirectory();
-      const checkpoints = store.db.stats.checkpoints;
-      while (store.db.stats.checkpoints === checkpoints)
-        await store.db.transact(() => store.log.append(told('more', { text: 'x'.repeat(1000) })));
+      const checkpoints = store.db.checkpoints;
+      while (store.db.checkpoints === checkpoints)
+        await store.db.transact((tx) =>
+          store.log.append(tx, told('more', { text: 'x'.repeat(1000) })),
+        );
       const backup = await backups.make(never);
       seqs.push(backup.seq);
       expect((await damageOf(await keep(backup, other.path))).damage).toEqual([]);
@@ -91,7 +93,7 @@ describe('a backup', () => {
       const entries = copy.entries();
       expect(entries.at(-1)?.seq).toBe(backup.seq);
       expect(entries).toEqual(store.entries().filter(({ seq }) => seq <= backup.seq));
-      expect(copy.notes.where('true')).toHaveLength(
+      expect(copy.db.peek((rx) => copy.notes.where(rx, 'true'))).toHaveLength(
         entries.filter(({ text }) => !text.includes('"more"')).length,
       );
     }
@@ -103,12 +105,12 @@ describe('a backup', () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     using held = disk.holdSyncs(WAL_FILE);
-    const written = store.db.transact(() => store.write('b'));
+    const written = store.db.transact((tx) => store.write(tx, 'b'));
     const synced = await held.next();
     const backup = backupsOf(store, directory.path).make(never);
-    const later = store.db.transact(() => store.write('c'));
+    const later = store.db.transact((tx) => store.write(tx, 'c'));
     const order: string[] = [];
     void written.then(() => order.push('b is on disk'));
     void backup.then(() => order.push('backup'));
@@ -123,37 +125,37 @@ describe('a backup', () => {
   test('holds checkpoints off while it is made, and no longer.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path, { checkpointBytes: 1 });
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     const held = await store.db.hold();
-    const { checkpoints } = store.db.stats;
+    const { checkpoints } = store.db;
     const before = store.db.walBytes;
-    await store.db.transact(() => store.write('b'));
-    expect(store.db.stats.checkpoints).toBe(checkpoints);
+    await store.db.transact((tx) => store.write(tx, 'b'));
+    expect(store.db.checkpoints).toBe(checkpoints);
     expect(store.db.walBytes).toBeGreaterThan(before);
     held[Symbol.dispose]();
-    await store.db.transact(() => store.write('c'));
-    expect(store.db.stats.checkpoints).toBeGreaterThan(checkpoints);
+    await store.db.transact((tx) => store.write(tx, 'c'));
+    expect(store.db.checkpoints).toBeGreaterThan(checkpoints);
   });
 
   test('that is called off leaves nothing behind, and checkpoints go on.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path, { checkpointBytes: 1 });
-    await store.db.transact(() => store.write('a', 'x'.repeat(100_000)));
+    await store.db.transact((tx) => store.write(tx, 'a', 'x'.repeat(100_000)));
     const files = fs.readdirSync(directory.path);
     const stop = new AbortController();
     const backup = backupsOf(store, directory.path).make(stop.signal);
     stop.abort(new Error('called off'));
     await expect(backup).rejects.toThrow('called off');
     expect(fs.readdirSync(directory.path)).toEqual(files);
-    const { checkpoints } = store.db.stats;
-    await store.db.transact(() => store.write('b'));
-    expect(store.db.stats.checkpoints).toBeGreaterThan(checkpoints);
+    const { checkpoints } = store.db;
+    await store.db.transact((tx) => store.write(tx, 'b'));
+    expect(store.db.checkpoints).toBeGreaterThan(checkpoints);
   });
 
   test('leaves no file beside the data, not even while it is read.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     const files = fs.readdirSync(directory.path);
     const { file } = await backupsOf(store, directory.path).make(never);
     expect(fs.readdirSync(directory.path)).toEqual(files);
@@ -188,7 +190,7 @@ describe('a backup', () => {
     await using directory = tempDirectory();
     await using other = tempDirectory();
     const store = await openStore(directory.path);
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     const backup = backupsOf(store, directory.path).make(never);
     await store.db.close();
     const kept = await keep(await backup, other.path);
@@ -205,12 +207,12 @@ describe('a backup', () => {
         "INSERT INTO runs (marker, boot_id, durability, started_at) VALUES ('m', 'b', 'full', 7)",
       ),
     ];
-    await store.db.transact(() => {
-      for (const one of insert) one.run();
+    await store.db.transact((tx) => {
+      for (const one of insert) one.run(tx);
     });
     await keep(await backupsOf(store, directory.path).make(never), other.path);
     await using copy = await openStore(other.path);
-    const count = (sql: string) => copy.db.prepare<[number]>(sql).get()?.[0];
+    const count = (sql: string) => query<[number]>(copy.db, sql)[0]?.[0];
     expect(count('SELECT count(*) FROM children')).toBe(0);
     expect(count('SELECT count(*) FROM runs WHERE swept_at IS NULL')).toBe(0);
     expect(count('SELECT count(*) FROM runs')).toBe(1);
@@ -221,7 +223,7 @@ describe('a backup', () => {
     await using killed = tempDirectory();
     await using other = tempDirectory();
     await using store = await openStore(directory.path);
-    for (const id of ['a', 'b']) await store.db.transact(() => store.write(id));
+    for (const id of ['a', 'b']) await store.db.transact((tx) => store.write(tx, id));
     copyStore(directory.path, killed.path);
     fs.mkdirSync(path.join(killed.path, 'backup-of-the-dead'));
     const before = fs.readFileSync(path.join(killed.path, WAL_FILE));
@@ -238,7 +240,7 @@ describe('a backup', () => {
     await using directory = tempDirectory();
     await using killed = tempDirectory();
     await using store = await openStore(directory.path);
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     copyStore(directory.path, killed.path);
     await using again = await openStore(killed.path);
     const { file, seq } = await backupsOf(again, killed.path).make(never);

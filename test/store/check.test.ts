@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type CheckReport, checkStore } from '../../src/store/check.ts';
+import type { Writer } from '../../src/store/transaction.ts';
 import { DATABASE_FILE, openStore, sqlWasm, type TestStore, WAL_FILE } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
 
@@ -9,15 +10,15 @@ const PAGE = 4096;
 
 /** A store on disk that `prepare` has written to, changed by `damage`, and checked. */
 async function checked(
-  prepare: (store: TestStore) => void,
+  prepare: (store: TestStore, tx: Writer) => void,
   damage: (file: string) => void = () => undefined,
 ): Promise<CheckReport & { told: string[] }> {
   await using directory = tempDirectory();
   {
     await using store = await openStore(directory.path);
-    await store.db.transact(() => {
-      for (let i = 0; i < 200; i++) store.write(`note-${i}`, 'y'.repeat(300));
-      prepare(store);
+    await store.db.transact((tx) => {
+      for (let i = 0; i < 200; i++) store.write(tx, `note-${i}`, 'y'.repeat(300));
+      prepare(store, tx);
     });
   }
   const file = path.join(directory.path, DATABASE_FILE);
@@ -44,7 +45,7 @@ async function checked(
 }
 
 function run(sql: string) {
-  return ({ db }: TestStore) => void db.prepare(sql).run();
+  return ({ db }: TestStore, tx: Writer) => void db.prepare(sql).run(tx);
 }
 
 function overwrite(file: string, at: number, bytes: string): void {
@@ -77,9 +78,9 @@ describe('checking a store', () => {
   });
 
   test('finds a checksum that has changed, and a right record in a wrong row.', async () => {
-    const report = await checked((store) => {
-      run('UPDATE events SET sum = sum + 1 WHERE seq = 9')(store);
-      run("UPDATE sessions SET id = 'another' WHERE n = 5")(store);
+    const report = await checked((store, tx) => {
+      run('UPDATE events SET sum = sum + 1 WHERE seq = 9')(store, tx);
+      run("UPDATE sessions SET id = 'another' WHERE n = 5")(store, tx);
     });
     expect(report.told).toEqual([
       expect.stringMatching(/^events 9: it is not what was written/),
@@ -109,9 +110,9 @@ describe('checking a store', () => {
   });
 
   test('finds an active turn that is not there.', async () => {
-    const report = await checked(({ notes }) => {
-      const found = notes.get('note-3');
-      if (found) notes.update({ ...found, active_turn_id: 'turn_gone' });
+    const report = await checked(({ notes }, tx) => {
+      const found = notes.get(tx, 'note-3');
+      if (found) notes.update(tx, { ...found, active_turn_id: 'turn_gone' });
     });
     expect(report.told).toEqual([
       expect.stringMatching(/^sessions 4: its active turn is not there/),
@@ -170,9 +171,9 @@ describe('checking a store', () => {
   });
 
   test('refuses a file of a newer version, by the name of that version.', async () => {
-    const newer = (store: TestStore) => {
-      run("UPDATE meta SET value = '9.9.9' WHERE key = 'written_by'")(store);
-      run('PRAGMA user_version = 99')(store);
+    const newer = (store: TestStore, tx: Writer) => {
+      run("UPDATE meta SET value = '9.9.9' WHERE key = 'written_by'")(store, tx);
+      run('PRAGMA user_version = 99')(store, tx);
     };
     await expect(checked(newer)).rejects.toMatchObject({
       message: expect.stringMatching(/written by cadre 9\.9\.9 \(format 99\).*use the newer one/),
@@ -183,7 +184,7 @@ describe('checking a store', () => {
     await using directory = tempDirectory();
     await using copy = tempDirectory();
     await using store = await openStore(directory.path);
-    for (let i = 0; i < 30; i++) await store.db.transact(() => store.write(`note-${i}`));
+    for (let i = 0; i < 30; i++) await store.db.transact((tx) => store.write(tx, `note-${i}`));
     for (const name of [DATABASE_FILE, WAL_FILE])
       fs.copyFileSync(path.join(directory.path, name), path.join(copy.path, name));
     const wal = fs.readFileSync(path.join(copy.path, WAL_FILE));

@@ -15,6 +15,7 @@ import {
   testDisk,
   type TestStore,
   WAL_FILE,
+  query,
 } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
 
@@ -66,14 +67,16 @@ describe('a full disk', () => {
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 1 });
     for (let k = 0; k < 6; k++) {
-      await store.db.transact(() => store.write(`before${k}`));
+      await store.db.transact((tx) => store.write(tx, `before${k}`));
       fillAfter(disk, k, 'ENOSPC');
-      const outcome = await Promise.allSettled([store.db.transact(() => store.write(`lost${k}`))]);
+      const outcome = await Promise.allSettled([
+        store.db.transact((tx) => store.write(tx, `lost${k}`)),
+      ]);
       disk.onWrite = takeAll;
       expect(outcome.map(codeOf)).toEqual(['storage_full']);
       expect(integrity(store.db)).toBe('ok');
     }
-    expect(store.db.stats.checkpoints).toBeGreaterThan(5);
+    expect(store.db.checkpoints).toBeGreaterThan(5);
     expect(store.entries()).toHaveLength(6);
     expect(await integrityOfCopy(directory.path)).toBe('ok');
   });
@@ -82,18 +85,18 @@ describe('a full disk', () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     fillAfter(disk, 0, 'ENOSPC');
     const outcomes = await Promise.allSettled([
-      store.db.transact(() => store.write('b')),
-      store.db.read(() => store.notes.get('b')?.id),
+      store.db.transact((tx) => store.write(tx, 'b')),
+      store.db.read((rx) => store.notes.get(rx, 'b')?.id),
       store.db.transact(() => {
         throw new Error('because b is there');
       }),
     ]);
     expect(outcomes.map(codeOf)).toEqual(Array(3).fill('storage_full'));
-    expect(await store.db.read(() => store.notes.get('a')?.id)).toBe('a');
-    expect(await store.db.read(() => store.notes.get('b')?.id)).toBe(undefined);
+    expect(await store.db.read((rx) => store.notes.get(rx, 'a')?.id)).toBe('a');
+    expect(await store.db.read((rx) => store.notes.get(rx, 'b')?.id)).toBe(undefined);
   });
 
   test('does not touch the groups that were committed before.', async () => {
@@ -101,10 +104,10 @@ describe('a full disk', () => {
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
     using held = disk.holdSyncs(WAL_FILE);
-    const first = store.db.transact(() => store.write('a').seq);
+    const first = store.db.transact((tx) => store.write(tx, 'a').seq);
     const synced = await held.next();
     fillAfter(disk, 0, 'ENOSPC');
-    const second = store.db.transact(() => store.write('b').seq);
+    const second = store.db.transact((tx) => store.write(tx, 'b').seq);
     await expect(second).rejects.toMatchObject({ code: 'storage_full' });
     synced(null);
     expect(await first).toBe(1);
@@ -121,7 +124,7 @@ describe('a full disk', () => {
     await Promise.allSettled(writeGroup(store, 0));
     disk.onWrite = takeAll;
     expect(announced).toBe(0);
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     expect(announced).toBe(1);
   });
 
@@ -137,15 +140,15 @@ describe('a full disk', () => {
       return bytes;
     };
     for (let i = 0; i < 40; i++)
-      await store.db.transact(() => store.write(`n${i}`, 'x'.repeat(9000)));
-    expect(store.db.stats.checkpoints).toBe(0);
+      await store.db.transact((tx) => store.write(tx, `n${i}`, 'x'.repeat(9000)));
+    expect(store.db.checkpoints).toBe(0);
     expect(store.warnings.length).toBeGreaterThan(1);
     expect(store.warnings.length).toBeLessThan(20);
     expect(store.entries()).toHaveLength(40);
     disk.onWrite = takeAll;
     for (let i = 40; i < 80; i++)
-      await store.db.transact(() => store.write(`n${i}`, 'x'.repeat(9000)));
-    expect(store.db.stats.checkpoints).toBeGreaterThan(0);
+      await store.db.transact((tx) => store.write(tx, `n${i}`, 'x'.repeat(9000)));
+    expect(store.db.checkpoints).toBeGreaterThan(0);
     expect(store.entries()).toHaveLength(80);
     expect(await integrityOfCopy(directory.path)).toBe('ok');
   });
@@ -154,9 +157,9 @@ describe('a full disk', () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     const before = disk.count(`write ${WAL_FILE}`);
-    await store.db.transact(() => store.notes.update(note('a', { version: 2 })));
+    await store.db.transact((tx) => store.notes.update(tx, note('a', { version: 2 })));
     const writesOfUpdate = disk.count(`write ${WAL_FILE}`) - before;
 
     // It fills just where the next group will end.
@@ -165,7 +168,7 @@ describe('a full disk', () => {
     expect(outcomes.map(codeOf)).toEqual(Array(MEMBERS).fill('storage_full'));
     disk.onWrite = takeAll;
     using held = disk.holdSyncs(WAL_FILE);
-    const update = store.db.transact(() => store.notes.update(note('a', { version: 3 })));
+    const update = store.db.transact((tx) => store.notes.update(tx, note('a', { version: 3 })));
     expect(await settlesByItself(update), 'answered without a sync').toBe(false);
     (await held.next())(null);
     await update;
@@ -185,8 +188,8 @@ describe('a statement that finds the database full', () => {
   test('fails its group with all before it; what comes later is a group of its own.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
-    const pages = () => store.db.prepare<[number]>('PRAGMA page_count').get()?.[0] ?? 0;
-    const limit = (count: number) => store.db.prepare(`PRAGMA max_page_count = ${count}`).get();
+    const pages = () => query<[number]>(store.db, 'PRAGMA page_count')[0]?.[0] ?? 0;
+    const limit = (count: number) => query(store.db, `PRAGMA max_page_count = ${count}`);
     let failures = 0;
     for (let room = 0, group = 0; ; room += 3, group++) {
       const durable = store.db.durableSeq;
@@ -201,7 +204,7 @@ describe('a statement that finds the database full', () => {
       );
       expect(rowsOf(store, group)).toBe(kept);
       expect(store.db.durableSeq).toBe(durable + kept);
-      const next = await store.db.transact(() => store.write(`after${group}`).seq);
+      const next = await store.db.transact((tx) => store.write(tx, `after${group}`).seq);
       expect(next).toBe(durable + kept + 1);
       expect(integrity(store.db)).toBe('ok');
       if (kept === MEMBERS) break;
@@ -216,12 +219,12 @@ describe('a statement that finds the database full', () => {
   test('fails its group in the same words when its function swallows the error.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
-    store.db.prepare('PRAGMA max_page_count = 1').get();
+    query(store.db, 'PRAGMA max_page_count = 1');
     const outcomes = await Promise.allSettled([
-      store.db.transact(() => store.write('a')),
-      store.db.transact(() => {
+      store.db.transact((tx) => store.write(tx, 'a')),
+      store.db.transact((tx) => {
         try {
-          store.write('b', 'x'.repeat(200_000));
+          store.write(tx, 'b', 'x'.repeat(200_000));
         } catch {
           // As if it could go on without.
         }
@@ -229,8 +232,8 @@ describe('a statement that finds the database full', () => {
       }),
     ]);
     expect(outcomes.map(codeOf)).toEqual(['storage_full', 'storage_full']);
-    store.db.prepare('PRAGMA max_page_count = 1000000').get();
-    expect(await store.db.transact(() => store.write('c').seq)).toBe(1);
+    query(store.db, 'PRAGMA max_page_count = 1000000');
+    expect(await store.db.transact((tx) => store.write(tx, 'c').seq)).toBe(1);
   });
 });
 
@@ -262,12 +265,12 @@ describe('a disk that fails', () => {
       const disk = testDisk();
       await using store = await openStore(directory.path, { fs: disk.fs });
       disk.onRead = refuseReads(code);
-      await expect(store.db.read(() => store.notes.get('n250'))).rejects.toMatchObject({
+      await expect(store.db.read((rx) => store.notes.get(rx, 'n250'))).rejects.toMatchObject({
         code: 'storage_damaged',
       });
       disk.onRead = () => undefined;
-      expect(await store.db.transact(() => store.write('next').id)).toMatch(/^evt_/);
-      expect(await store.db.read(() => store.notes.get('n250')?.id)).toBe('n250');
+      expect(await store.db.transact((tx) => store.write(tx, 'next').id)).toMatch(/^evt_/);
+      expect(await store.db.read((rx) => store.notes.get(rx, 'n250')?.id)).toBe('n250');
     },
   );
 
@@ -279,16 +282,18 @@ describe('a disk that fails', () => {
       const disk = testDisk();
       await using store = await openStore(directory.path, { fs: disk.fs });
       const durable = store.db.durableSeq;
-      const write = store.db.transact(() => store.write('beside'));
+      const write = store.db.transact((tx) => store.write(tx, 'beside'));
       disk.onRead = refuseReads(code);
-      const read = store.db.read(() => store.notes.get('n250'));
+      const read = store.db.read((rx) => store.notes.get(rx, 'n250'));
       disk.onRead = () => undefined;
       const outcomes = await Promise.allSettled([write, read]);
       expect(outcomes.map(codeOf).at(1)).toBe('storage_damaged');
       expect(['ok', 'storage_damaged']).toContain(outcomes.map(codeOf).at(0));
       const kept = outcomes[0].status === 'fulfilled';
-      expect(store.notes.get('beside') !== undefined).toBe(kept);
-      expect(await store.db.transact(() => store.write('next').seq)).toBe(durable + (kept ? 2 : 1));
+      expect(store.db.peek((rx) => store.notes.get(rx, 'beside')) !== undefined).toBe(kept);
+      expect(await store.db.transact((tx) => store.write(tx, 'next').seq)).toBe(
+        durable + (kept ? 2 : 1),
+      );
     },
   );
 
@@ -300,15 +305,17 @@ describe('a disk that fails', () => {
       const disk = testDisk();
       await using store = await openStore(directory.path, { fs: disk.fs });
       const durable = store.db.durableSeq;
-      const write = store.db.transact(() => store.write('beside'));
+      const write = store.db.transact((tx) => store.write(tx, 'beside'));
       disk.onRead = refuseReads(code);
       expect(() => store.entries()).toThrow(/malformed|disk I\/O error/);
       disk.onRead = () => undefined;
       const [outcome] = (await Promise.allSettled([write])).map(codeOf);
       expect(['ok', 'storage_damaged']).toContain(outcome);
       const kept = outcome === 'ok';
-      expect(store.notes.get('beside') !== undefined).toBe(kept);
-      expect(await store.db.transact(() => store.write('next').seq)).toBe(durable + (kept ? 2 : 1));
+      expect(store.db.peek((rx) => store.notes.get(rx, 'beside')) !== undefined).toBe(kept);
+      expect(await store.db.transact((tx) => store.write(tx, 'next').seq)).toBe(
+        durable + (kept ? 2 : 1),
+      );
     },
   );
 
@@ -321,11 +328,11 @@ describe('a disk that fails', () => {
       await using store = await openStore(directory.path, { fs: disk.fs });
       const durable = store.db.durableSeq;
       const outcomes = [
-        store.db.transact(() => store.write('a')),
+        store.db.transact((tx) => store.write(tx, 'a')),
         store.db.transact(() => {
           disk.onRead = refuseReads(code);
           try {
-            return store.notes.get('n250');
+            return store.db.peek((rx) => store.notes.get(rx, 'n250'));
           } finally {
             disk.onRead = () => undefined;
           }
@@ -335,8 +342,10 @@ describe('a disk that fails', () => {
       expect(second).toBe('storage_damaged');
       expect(['ok', 'storage_damaged']).toContain(first);
       const kept = first === 'ok';
-      expect(store.notes.get('a') !== undefined).toBe(kept);
-      expect(await store.db.transact(() => store.write('b').seq)).toBe(durable + (kept ? 2 : 1));
+      expect(store.db.peek((rx) => store.notes.get(rx, 'a')) !== undefined).toBe(kept);
+      expect(await store.db.transact((tx) => store.write(tx, 'b').seq)).toBe(
+        durable + (kept ? 2 : 1),
+      );
     },
   );
 });
@@ -346,12 +355,12 @@ describe('a disk that refuses to sync', () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     let announced = 0;
     store.db.onDurable((items) => void (announced += items.length));
     disk.onSync = (_file, done) => void setImmediate(done, systemError('EIO'));
-    const write = store.db.transact(() => store.write('b'));
-    const read = store.db.read(() => store.notes.get('b'));
+    const write = store.db.transact((tx) => store.write(tx, 'b'));
+    const read = store.db.read((rx) => store.notes.get(rx, 'b'));
     expect(await isAcknowledged(write, read)).toBe(false);
     expect(store.fatal).toMatchObject([{ name: 'AppError', code: 'storage_damaged' }]);
     expect(announced).toBe(0);
@@ -370,9 +379,9 @@ describe('a disk that refuses to sync', () => {
       if (++syncs === 1) fail.resolve(done);
       else setImmediate(done, null);
     };
-    const first = store.db.transact(() => store.write('a'));
+    const first = store.db.transact((tx) => store.write(tx, 'a'));
     const failFirst = await fail.promise;
-    const second = store.db.transact(() => store.write('b'));
+    const second = store.db.transact((tx) => store.write(tx, 'b'));
     failFirst(systemError('EIO'));
     expect(await isAcknowledged(first, second)).toBe(false);
     expect(announced).toBe(0);
@@ -385,13 +394,13 @@ describe('a disk that refuses to sync', () => {
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 150_000 });
     using held = disk.holdSyncs(DATABASE_FILE);
-    await store.db.transact(() => store.write('a', 'x'.repeat(10_000)));
+    await store.db.transact((tx) => store.write(tx, 'a', 'x'.repeat(10_000)));
     const synced = await held.next();
-    const during = store.db.transact(() => store.write('b'));
+    const during = store.db.transact((tx) => store.write(tx, 'b'));
     await loopTurns(2);
     synced(systemError('EIO'));
     expect(store.fatal).toMatchObject([{ code: 'storage_damaged' }]);
-    const after = store.db.transact(() => store.write('c'));
+    const after = store.db.transact((tx) => store.write(tx, 'c'));
     expect(await isAcknowledged(during, after)).toBe(false);
     await expect(after).rejects.toMatchObject({ code: 'storage_damaged' });
     expect(store.db.durableSeq).toBe(1);
@@ -408,7 +417,7 @@ describe('a disk that refuses to sync', () => {
     store.db.onDurable((items) => void (announced += items.length));
     using heldDatabase = disk.holdSyncs(DATABASE_FILE);
     using heldLog = disk.holdSyncs(WAL_FILE);
-    const write = store.db.transact(() => store.write('a', 'x'.repeat(200_000)));
+    const write = store.db.transact((tx) => store.write(tx, 'a', 'x'.repeat(200_000)));
     const [database, log] = await Promise.all([heldDatabase.next(), heldLog.next()]);
     database(systemError('EIO'));
     log(null);
@@ -429,7 +438,7 @@ describe('a disk that refuses to sync', () => {
     disk.onFsync = (file) => {
       if (file === WAL_FILE) throw systemError('EIO');
     };
-    const write = store.db.transact(() => store.write('a', 'x'.repeat(200_000)));
+    const write = store.db.transact((tx) => store.write(tx, 'a', 'x'.repeat(200_000)));
     expect(await isAcknowledged(write)).toBe(false);
     expect(store.fatal).toMatchObject([{ code: 'storage_damaged' }]);
   });
@@ -440,9 +449,9 @@ describe('a log that another program deleted', () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     nodeFs.unlinkSync(path.join(directory.path, WAL_FILE));
-    const write = store.db.transact(() => store.write('b'));
+    const write = store.db.transact((tx) => store.write(tx, 'b'));
     expect(await isAcknowledged(write)).toBe(false);
     expect(store.fatal).toMatchObject([{ code: 'storage_damaged' }]);
     expect(store.fatal[0]?.message).toMatch(/was deleted by another program/);
@@ -475,12 +484,12 @@ function fillAfter(disk: TestDisk, count: number, code: string, part = 0): void 
 /** Fifty transactions in one turn of the event loop, each with a row and an event. */
 function writeGroup(store: TestStore, group: number, text = 'x'.repeat(500)): Promise<unknown>[] {
   return Array.from({ length: MEMBERS }, (_, i) =>
-    store.db.transact(() => store.write(`g${group}-${i}`, text)),
+    store.db.transact((tx) => store.write(tx, `g${group}-${i}`, text)),
   );
 }
 
 function rowsOf(store: TestStore, group: number): number {
-  return store.notes.where('id LIKE ?', `g${group}-%`).length;
+  return store.db.peek((rx) => store.notes.where(rx, 'id LIKE ?', `g${group}-%`)).length;
 }
 
 /** The next transaction gets a new number, and is not answered before a sync of its own. */
@@ -491,7 +500,7 @@ async function expectNextToBeOnDisk(
   durable: number,
 ): Promise<void> {
   const syncs = disk.count(`synced ${WAL_FILE}`);
-  const seq = await store.db.transact(() => store.write(id).seq);
+  const seq = await store.db.transact((tx) => store.write(tx, id).seq);
   expect(seq).toBe(durable + 1);
   expect(disk.count(`synced ${WAL_FILE}`), `syncs of ${id}`).toBe(syncs + 1);
 }
@@ -507,7 +516,7 @@ async function fillWithRows(directory: string): Promise<void> {
   await using store = await openStore(directory);
   await Promise.all(
     Array.from({ length: 500 }, (_, i) =>
-      store.db.transact(() => store.write(`n${i}`, 'x'.repeat(1500))),
+      store.db.transact((tx) => store.write(tx, `n${i}`, 'x'.repeat(1500))),
     ),
   );
 }

@@ -18,8 +18,8 @@ describe('durability "normal"', () => {
     disk.journal.length = 0;
     const announced: unknown[] = [];
     store.db.onDurable((items) => void announced.push(...items));
-    const answers = ['a', 'b', 'c'].map((id) => store.db.transact(() => store.write(id).seq));
-    const read = store.db.read(() => store.notes.get('c')?.id);
+    const answers = ['a', 'b', 'c'].map((id) => store.db.transact((tx) => store.write(tx, id).seq));
+    const read = store.db.read((rx) => store.notes.get(rx, 'c')?.id);
     await loopTurns(1);
     expect(announced).toHaveLength(3);
     expect(store.db.durableSeq).toBe(3);
@@ -32,10 +32,10 @@ describe('durability "normal"', () => {
     await using directory = tempDirectory();
     await using copy = tempDirectory('copy');
     await using store = await openStore(directory.path, { durability: 'normal' });
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     copyStore(directory.path, copy.path);
     await using reopened = await openStore(copy.path, { durability: 'normal' });
-    expect(reopened.notes.get('a')?.id).toBe('a');
+    expect(reopened.db.peek((rx) => reopened.notes.get(rx, 'a'))?.id).toBe('a');
     expect(reopened.db.durableSeq).toBe(1);
   });
 
@@ -49,7 +49,7 @@ describe('durability "normal"', () => {
     });
     disk.journal.length = 0;
     using held = disk.holdSyncs(DATABASE_FILE);
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     const synced = await held.next();
     const order = disk.journal.filter((line, i) => line !== disk.journal[i - 1]);
     expect(order).toEqual([
@@ -58,7 +58,7 @@ describe('durability "normal"', () => {
       `write ${DATABASE_FILE}`,
       `sync ${DATABASE_FILE}`,
     ]);
-    const later = store.db.transact(() => store.write('b').seq);
+    const later = store.db.transact((tx) => store.write(tx, 'b').seq);
     expect(await settlesByItself(later)).toBe(false);
     synced(null);
     expect(await later).toBe(2);
@@ -80,11 +80,11 @@ describe('durability "full"', () => {
       checkpointBytes: 512 * 1024,
     });
     for (let i = 0; i < 120; i++) {
-      await store.db.transact(() => store.write(`n${i}`, 'x'.repeat(1000)));
+      await store.db.transact((tx) => store.write(tx, `n${i}`, 'x'.repeat(1000)));
       disk.journal.push('answered');
     }
-    expect(store.db.stats.checkpoints).toBeGreaterThan(2);
-    const restarts = store.db.stats.checkpoints + 1;
+    expect(store.db.checkpoints).toBeGreaterThan(2);
+    const restarts = store.db.checkpoints + 1;
     // SQLite syncs the header of a log that begins anew; we sync what was there at the opening; nothing else.
     expect(disk.count(`fsync ${WAL_FILE}`)).toBeLessThanOrEqual(restarts + 1);
     expect(disk.count(`fsync ${DATABASE_FILE}`)).toBeLessThanOrEqual(2);
@@ -97,10 +97,10 @@ describe('durability "full"', () => {
     // Two transactions are more than this, and not twice as much.
     await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 60_000 });
     // The first one in a log writes its header.
-    await store.db.transact(() => store.write('first'));
+    await store.db.transact((tx) => store.write(tx, 'first'));
     disk.journal.length = 0;
     using held = disk.holdSyncs(DATABASE_FILE);
-    await store.db.transact(() => store.write('a', 'x'.repeat(10_000)));
+    await store.db.transact((tx) => store.write(tx, 'a', 'x'.repeat(10_000)));
     await held.next();
     const order = disk.journal.filter((line, i) => line !== disk.journal[i - 1]);
     expect(order).toEqual([
@@ -118,45 +118,46 @@ describe('numbers that are left out', () => {
     await using directory = tempDirectory();
     {
       await using store = await openStore(directory.path);
-      await store.db.transact(() => store.write('a'));
-      const after = await store.db.transact(() => {
-        store.db.skipSeqs(2 ** 20);
-        return store.write('b').seq;
+      await store.db.transact((tx) => store.write(tx, 'a'));
+      const after = await store.db.transact((tx) => {
+        tx.skipSeqs(2 ** 20);
+        return store.write(tx, 'b').seq;
       });
       expect(after).toBe(2 ** 20 + 2);
-      await store.db.transact(() => store.db.skipSeqs(10));
+      await store.db.transact((tx) => tx.skipSeqs(10));
       expect(store.db.durableSeq).toBe(2 ** 20 + 12);
     }
     await using store = await openStore(directory.path);
-    expect(await store.db.transact(() => store.write('c').seq)).toBe(2 ** 20 + 13);
+    expect(await store.db.transact((tx) => store.write(tx, 'c').seq)).toBe(2 ** 20 + 13);
   });
 
   test('are given back by a transaction that fails.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
-    const failing = store.db.transact(() => {
-      store.db.skipSeqs(1000);
+    const failing = store.db.transact((tx) => {
+      tx.skipSeqs(1000);
       throw new Error('no');
     });
     await expect(failing).rejects.toThrow('no');
-    expect(await store.db.transact(() => store.write('a').seq)).toBe(1);
+    expect(await store.db.transact((tx) => store.write(tx, 'a').seq)).toBe(1);
   });
 
   test('belong to a transaction.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
-    expect(() => store.db.skipSeqs(1)).toThrow('outside a transaction');
+    const ended = await store.db.transact((tx) => tx);
+    expect(() => ended.skipSeqs(1)).toThrow('after their transaction ended');
   });
 
   test('may reach the numbers past 32 bits.', async () => {
     await using directory = tempDirectory();
     {
       await using store = await openStore(directory.path);
-      await store.db.transact(() => store.db.skipSeqs(2 ** 40));
-      expect(await store.db.transact(() => store.write('a').seq)).toBe(2 ** 40 + 1);
+      await store.db.transact((tx) => tx.skipSeqs(2 ** 40));
+      expect(await store.db.transact((tx) => store.write(tx, 'a').seq)).toBe(2 ** 40 + 1);
     }
     await using store = await openStore(directory.path);
     expect(store.entries().map(({ seq }) => seq)).toEqual([2 ** 40 + 1]);
-    expect(await store.db.transact(() => store.write('b').seq)).toBe(2 ** 40 + 2);
+    expect(await store.db.transact((tx) => store.write(tx, 'b').seq)).toBe(2 ** 40 + 2);
   });
 });

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { lockDirectory } from '../../src/store/lock.ts';
-import { readEpoch } from '../../src/store/migrate.ts';
+import { Reader, Writer } from '../../src/store/transaction.ts';
 import {
   DATABASE_FILE,
   hasSqliteCli,
@@ -18,6 +18,7 @@ import {
   systemError,
   testDisk,
   told,
+  query,
 } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
 
@@ -37,10 +38,12 @@ describe('a store that was closed', () => {
     await using directory = tempDirectory();
     const store = await openStore(directory.path);
     const statement = store.db.prepare('SELECT 1');
-    expect(statement.get()).toEqual([1]);
+    expect(store.db.peek((rx) => statement.get(rx))).toEqual([1]);
     await store.db.close();
-    expect(() => statement.get()).toThrow(/^the store is closed$/);
-    expect(() => statement.run()).toThrow(/^the store is closed$/);
+    const reader = new Reader();
+    const writer = new Writer({ last: 0 }, { announced: [], whenDurable: [], whenLost: [] });
+    expect(() => statement.get(reader)).toThrow(/^the store is closed$/);
+    expect(() => statement.run(writer)).toThrow(/^the store is closed$/);
   });
 });
 
@@ -108,7 +111,7 @@ describe('a data directory', () => {
     const epochs: string[] = [];
     for (const { path: at } of [directory, directory, other, directory]) {
       await using store = await openStore(at, { newEpoch });
-      epochs.push(readEpoch(store.db));
+      epochs.push(store.db.epoch);
     }
     expect(epochs).toEqual(['epoch_1', 'epoch_1', 'epoch_2', 'epoch_1']);
   });
@@ -117,7 +120,7 @@ describe('a data directory', () => {
     await using directory = tempDirectory();
     for (const version of ['1.2.3', '1.3.0', '1.3.0']) {
       await using store = await openStore(directory.path, { version });
-      const writer = store.db.prepare("SELECT value FROM meta WHERE key = 'written_by'").get();
+      const writer = query(store.db, "SELECT value FROM meta WHERE key = 'written_by'")[0];
       expect(writer).toEqual([version]);
     }
   });
@@ -145,7 +148,7 @@ describe('a data directory', () => {
   test('is for its owner alone.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     for (const name of nodeFs.readdirSync(directory.path)) {
       const { mode } = nodeFs.statSync(path.join(directory.path, name));
       expect([name, (mode & 0o777).toString(8)]).toEqual([name, '600']);
@@ -175,8 +178,8 @@ describe('a data directory', () => {
         code: 'storage_full',
       });
       await using store = await openStore(directory.path);
-      expect(readEpoch(store.db)).toMatch(/^epoch_/);
-      expect(await store.db.transact(() => store.write('a').seq)).toBe(1);
+      expect(store.db.epoch).toMatch(/^epoch_/);
+      expect(await store.db.transact((tx) => store.write(tx, 'a').seq)).toBe(1);
       expect(integrity(store.db)).toBe('ok');
     }
   });
@@ -194,10 +197,10 @@ describe('a stored text that something else changed', () => {
     await fillWithHello(directory.path);
     sqliteCli(directory.path, "UPDATE sessions SET record = replace(record, 'hello', 'jello')");
     await using store = await openStore(directory.path);
-    await expect(store.db.read(() => store.notes.get('b'))).rejects.toMatchObject(
+    await expect(store.db.read((rx) => store.notes.get(rx, 'b'))).rejects.toMatchObject(
       named(2, 'sessions'),
     );
-    expect(store.notes.get('a')?.text).toBe('good');
+    expect(store.db.peek((rx) => store.notes.get(rx, 'a'))?.text).toBe('good');
   });
 
   test.each([
@@ -209,16 +212,16 @@ describe('a stored text that something else changed', () => {
     await fillWithHello(directory.path);
     overwrite(directory.path, from, to);
     await using store = await openStore(directory.path);
-    await expect(store.db.read(() => store.notes.get('b'))).rejects.toMatchObject(
+    await expect(store.db.read((rx) => store.notes.get(rx, 'b'))).rejects.toMatchObject(
       named(2, 'sessions'),
     );
-    await expect(store.db.read(() => store.notes.page({}, 10))).rejects.toMatchObject(
+    await expect(store.db.read((rx) => store.notes.page(rx, {}, 10))).rejects.toMatchObject(
       named(2, 'sessions'),
     );
-    await expect(store.db.transact(() => store.notes.get('b'))).rejects.toMatchObject(
+    await expect(store.db.transact((tx) => store.notes.get(tx, 'b'))).rejects.toMatchObject(
       named(2, 'sessions'),
     );
-    expect(store.notes.get('a')?.text).toBe('good');
+    expect(store.db.peek((rx) => store.notes.get(rx, 'a'))?.text).toBe('good');
   });
 
   test('so that it is no JSON is damage too where SQLite itself looks into it.', async () => {
@@ -227,7 +230,8 @@ describe('a stored text that something else changed', () => {
     overwrite(directory.path, 'hello"', 'hello}');
     await using store = await openStore(directory.path);
     // One of the two filters has an index, the other is read out of the record.
-    const page = () => store.notes.page({ status: 'ready', provider: 'acp' }, 10);
+    const page = () =>
+      store.db.peek((rx) => store.notes.page(rx, { status: 'ready', provider: 'acp' }, 10));
     await expect(store.db.read(page)).rejects.toMatchObject(damaged);
   });
 
@@ -238,12 +242,12 @@ describe('a stored text that something else changed', () => {
     await using directory = tempDirectory();
     {
       await using store = await openStore(directory.path);
-      await store.db.transact(() => {
-        store.log.append(told('a', { text: 'good' }));
-        store.log.append(told('a', { text: 'good' }));
-        store.log.append(told('a', { text: 'hello events' }));
+      await store.db.transact((tx) => {
+        store.log.append(tx, told('a', { text: 'good' }));
+        store.log.append(tx, told('a', { text: 'good' }));
+        store.log.append(tx, told('a', { text: 'hello events' }));
         const payload = { text: 'hello deltas', item_id: 'i' };
-        store.log.append({ kind: 'message.delta', session_id: 'a', payload });
+        store.log.append(tx, { kind: 'message.delta', session_id: 'a', payload });
       });
     }
     overwrite(directory.path, `hello ${table}`, `jello ${table}`);
@@ -258,13 +262,14 @@ describe('a stored text that something else changed', () => {
     await using directory = tempDirectory();
     {
       await using store = await openStore(directory.path);
-      for (const id of ['a', 'b']) await store.db.transact(() => store.write(id));
+      for (const id of ['a', 'b']) await store.db.transact((tx) => store.write(tx, id));
     }
     const first = (column: string) => `(SELECT ${column} FROM ${table} WHERE ${key} = 1)`;
     const change = `record = ${first('record')}, sum = ${first('sum')}`;
     sqliteCli(directory.path, `UPDATE ${table} SET ${change} WHERE ${key} = 2`);
     await using store = await openStore(directory.path);
-    const read = () => (table === 'events' ? store.entries() : store.notes.get('b'));
+    const read = () =>
+      table === 'events' ? store.entries() : store.db.peek((rx) => store.notes.get(rx, 'b'));
     expect(read).toThrow(expect.objectContaining(named(2, table)));
   });
 });
@@ -272,15 +277,15 @@ describe('a stored text that something else changed', () => {
 /** Leaves a store as a version of the future would. */
 async function makeNewer(directory: string): Promise<void> {
   await using store = await openStore(directory, { version: '9.1.0' });
-  store.db.prepare('PRAGMA user_version = 99').run();
+  query(store.db, 'PRAGMA user_version = 99');
 }
 
 /** Two records, the second with a text that is found in the file. */
 async function fillWithHello(directory: string): Promise<void> {
   await using store = await openStore(directory);
-  await store.db.transact(() => store.notes.insert(note('a', { text: 'good' })));
+  await store.db.transact((tx) => store.notes.insert(tx, note('a', { text: 'good' })));
   const text = `${'x'.repeat(20_000)}hello`;
-  await store.db.transact(() => store.notes.insert(note('b', { text })));
+  await store.db.transact((tx) => store.notes.insert(tx, note('b', { text })));
 }
 
 /** Changes bytes of the closed database file, as a disk might. */

@@ -99,9 +99,9 @@ describe('a loss of power', () => {
     const disk = new PowerDisk(live, honest(random));
     {
       await using store = await openStore(live, { fs: disk.fs });
-      await store.db.transact(() => {
-        store.notes.insert(note('a'));
-        store.log.append(told('a', { version: 1 }));
+      await store.db.transact((tx) => {
+        store.notes.insert(tx, note('a'));
+        store.log.append(tx, told('a', { version: 1 }));
       });
     }
     const bad: string[] = [];
@@ -268,7 +268,7 @@ async function runLoad(
   await Promise.all(Array.from({ length: CLIENTS }, (_, name) => client(name)));
   disk.onWrite = () => undefined;
   expect(store.fatal).toEqual([]);
-  return { disk, from, acknowledged, checkpoints: store.db.stats.checkpoints, full };
+  return { disk, from, acknowledged, checkpoints: store.db.checkpoints, full };
 }
 
 /** One transaction: the next version of a note with the events that tell of it; some are refused halfway. */
@@ -276,21 +276,21 @@ async function writeSomething(store: TestStore, id: string, random: Random): Pro
   const refuse = random() < 0.1;
   const deltas = random() < 0.3 ? below(5, random) : 0;
   const length = below(3000, random);
-  const writing = store.db.transact(() => {
-    const old = store.notes.get(id);
+  const writing = store.db.transact((tx) => {
+    const old = store.db.peek((rx) => store.notes.get(rx, id));
     const version = (old?.version ?? 0) + 1;
     const next = note(id, { version, text: 'x'.repeat(length) });
-    if (old) store.notes.update(next);
-    else store.notes.insert(next);
+    if (old) store.notes.update(tx, next);
+    else store.notes.insert(tx, next);
     for (let i = 0; i < deltas; i++) {
-      store.log.append({
+      store.log.append(tx, {
         kind: 'message.delta',
         session_id: id,
         payload: { item_id: `${id}-${version}`, text: 'y'.repeat(length) },
       });
     }
-    if (deltas > 0) store.log.settleItem(`${id}-${version}`);
-    store.log.append(told(id, { version, text: 'z'.repeat(length) }));
+    if (deltas > 0) store.log.settleItem(tx, `${id}-${version}`);
+    store.log.append(tx, told(id, { version, text: 'z'.repeat(length) }));
     if (refuse) throw new AppError('conflict', 'refused');
   });
   await writing.catch((error: unknown) => {
@@ -326,7 +326,7 @@ async function problemOf(store: TestStore, acknowledged: AppendedEntry[]): Promi
     if (payload.version !== (versions.get(id) ?? 0) + 1) return `an event of ${id} is missing`;
     versions.set(id, payload.version);
   }
-  const notes = store.notes.where('n > 0');
+  const notes = store.db.peek((rx) => store.notes.where(rx, 'n > 0'));
   if (notes.length !== versions.size) return 'a note has no event';
   for (const { id, version } of notes) {
     if (versions.get(id) !== version) return `${id} is not what its events say`;

@@ -4,7 +4,8 @@ import { EventLog } from '../../src/events/log.ts';
 import { EventTrim } from '../../src/retention/trim.ts';
 import { SessionStore } from '../../src/sessions/store.ts';
 import type { Database } from '../../src/store/database.ts';
-import { countingIds, openStore, steppingClock, type TestStore } from '../support/store.ts';
+import type { Reader } from '../../src/store/transaction.ts';
+import { countingIds, openStore, steppingClock, type TestStore, query } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { aTurn } from '../support/records.ts';
 
@@ -59,7 +60,7 @@ describe('the log', () => {
     await using store = await openStore(directory.path);
     const sqls = await sqlsOf(store.db, async () => {
       const log = new EventLog({ db: store.db, clock: steppingClock(), ids: countingIds() });
-      log.deltasOf('item');
+      store.db.peek((rx) => store.log.deltasOf(rx, 'item'));
       await log.compact();
     });
     const ofItem = sqls.filter((sql) => sql.includes('item_id = ?'));
@@ -73,28 +74,32 @@ describe('the log', () => {
 });
 
 describe('the records', () => {
-  type Read = (sessions: SessionStore) => unknown;
+  type Read = (sessions: SessionStore, rx: Reader) => unknown;
   const reads: [what: string, index: RegExp, read: Read][] = [
     [
       'the turns that have not ended',
       /turns USING INDEX turns_unfinished/,
-      (s) => s.unfinishedTurns(),
+      (s, rx) => s.unfinishedTurns(rx),
     ],
-    ['the open items of a turn', /items USING INDEX items_open/, (s) => s.openItems('t')],
-    ['the open items of no turn', /items USING INDEX items_open/, (s) => s.openAsides()],
-    ['the items of a turn', /items USING INDEX items_turn/, (s) => s.itemsOf('t')],
+    ['the open items of a turn', /items USING INDEX items_open/, (s, rx) => s.openItems(rx, 't')],
+    ['the open items of no turn', /items USING INDEX items_open/, (s, rx) => s.openAsides(rx)],
+    ['the items of a turn', /items USING INDEX items_turn/, (s, rx) => s.itemsOf(rx, 't')],
     [
       'the sessions with an active turn',
       /sessions USING INDEX sessions_active/,
-      (s) => s.sessionsWithActiveTurn(),
+      (s, rx) => s.sessionsWithActiveTurn(rx),
     ],
-    ['the sessions at work', /sessions USING INDEX sessions_status/, (s) => s.busySessions()],
+    ['the sessions at work', /sessions USING INDEX sessions_status/, (s, rx) => s.busySessions(rx)],
   ];
 
   test.each(reads)('%s are found by their index.', async (_what, index, read) => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
-    const [sql] = await sqlsOf(store.db, () => read(sessionStore(store)), /WHERE .* ORDER BY n$/);
+    const [sql] = await sqlsOf(
+      store.db,
+      () => store.db.peek((rx) => read(sessionStore(store), rx)),
+      /WHERE .* ORDER BY n$/,
+    );
     const plan = planOf(store.db, sql ?? '');
     expect(plan[0]).toMatch(index);
     expect(plan.filter((line) => line.startsWith('SCAN') && !index.test(line))).toEqual([]);
@@ -104,22 +109,22 @@ describe('the records', () => {
     [
       'all sessions',
       'SEARCH sessions USING INTEGER PRIMARY KEY (rowid<?)',
-      (s) => s.sessions.page({}, 10),
+      (s, rx) => s.sessions.page(rx, {}, 10),
     ],
     [
       'the sessions of a status',
       'SEARCH sessions USING INDEX sessions_status (status=? AND n<?)',
-      (s) => s.sessions.page({ status: 'ready' }, 10),
+      (s, rx) => s.sessions.page(rx, { status: 'ready' }, 10),
     ],
     [
       'the sessions of a provider',
       'SEARCH sessions USING INDEX sessions_provider (provider=? AND n<?)',
-      (s) => s.sessions.page({ provider: 'acp' }, 10, '5'),
+      (s, rx) => s.sessions.page(rx, { provider: 'acp' }, 10, '5'),
     ],
     [
       'the turns of a session',
       'SEARCH turns USING INDEX turns_session (session_id=? AND n<?)',
-      (s) => s.turns.page({ session_id: 'a' }, 10),
+      (s, rx) => s.turns.page(rx, { session_id: 'a' }, 10),
     ],
   ];
 
@@ -128,7 +133,11 @@ describe('the records', () => {
     async (_what, line, read) => {
       await using directory = tempDirectory();
       await using store = await openStore(directory.path);
-      const [sql] = await sqlsOf(store.db, () => read(sessionStore(store)), /ORDER BY n DESC/);
+      const [sql] = await sqlsOf(
+        store.db,
+        () => store.db.peek((rx) => read(sessionStore(store), rx)),
+        /ORDER BY n DESC/,
+      );
       expect(planOf(store.db, sql ?? '').map(rowidAsColumn)).toEqual([rowidAsColumn(line)]);
     },
   );
@@ -136,7 +145,10 @@ describe('the records', () => {
   test('a page of the sessions of a status and a provider uses one of the two indexes.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
-    const read = () => sessionStore(store).sessions.page({ status: 'ready', provider: 'acp' }, 10);
+    const read = () =>
+      store.db.peek((rx) =>
+        sessionStore(store).sessions.page(rx, { status: 'ready', provider: 'acp' }, 10),
+      );
     const [sql] = await sqlsOf(store.db, read, /ORDER BY n DESC/);
     const plan = planOf(store.db, sql ?? '');
     expect(plan[0]).toMatch(/^SEARCH sessions USING INDEX sessions_(status|provider) /);
@@ -150,7 +162,7 @@ describe('the records', () => {
       await using store = await openStore(directory.path);
       const sqls = await sqlsOf(
         store.db,
-        () => sessionStore(store)[table].get('x'),
+        () => store.db.peek((rx) => sessionStore(store)[table].get(rx, 'x')),
         /WHERE id = \?/,
       );
       for (const sql of sqls) expect(planOf(store.db, sql)[0]).toMatch(/^SEARCH .* \(id=\?\)$/);
@@ -164,7 +176,7 @@ describe('retention', () => {
   async function plansOfTrim(matching: RegExp): Promise<string[][]> {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
-    const sqls = await sqlsOf(store.db, () => new EventTrim(store.db), matching);
+    const sqls = await sqlsOf(store.db, () => new EventTrim({ db: store.db, onTrimmed: () => undefined }), matching);
     return sqls.map((sql) => planOf(store.db, sql));
   }
 
@@ -200,7 +212,7 @@ describe('retention', () => {
   test('finds the oldest closed session with something left by an index of those alone.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
-    const read = () => sessionStore(store).oldestTrimmable();
+    const read = () => store.db.peek((rx) => sessionStore(store).oldestTrimmable(rx));
     const [sql] = await sqlsOf(store.db, read, /trimmed IS NOT 1/);
     const plan = planOf(store.db, sql ?? '');
     expect(plan).toEqual([expect.stringMatching(/ USING INDEX sessions_trimmable\b/)]);
@@ -210,10 +222,10 @@ describe('retention', () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const sessions = sessionStore(store);
-    await store.db.transact(() => sessions.turns.insert(aTurn({ session_id: 'a' })));
+    await store.db.transact((tx) => sessions.turns.insert(tx, aTurn({ session_id: 'a' })));
     const sqls = await sqlsOf(
       store.db,
-      () => store.db.transact(() => sessions.trimTurns('a', 10)),
+      () => store.db.transact((tx) => sessions.trimTurns(tx, 'a', 10)),
       /FROM (turns|items) (INDEXED|WHERE)/,
     );
     expect(sqls.map((sql) => planOf(store.db, sql).map(rowidAsColumn))).toEqual([
@@ -244,10 +256,7 @@ async function sqlsOf(db: Database, work: () => unknown, matching = /./): Promis
 
 function planOf(db: Database, sql: string): string[] {
   type PlanRow = [id: number, parent: number, unused: number, detail: string];
-  return db
-    .prepare<PlanRow>(`EXPLAIN QUERY PLAN ${sql}`)
-    .all()
-    .map(([, , , detail]) => detail);
+  return query<PlanRow>(db, `EXPLAIN QUERY PLAN ${sql}`).map(([, , , detail]) => detail);
 }
 
 function expectNoSorting(plan: string[]): void {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Note, note, openStore, type TestStore, told } from '../support/store.ts';
+import { type Note, note, openStore, type TestStore, told, query } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const MIB = 1024 * 1024;
@@ -10,11 +10,11 @@ describe('a page of records', () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a', 'b', 'c', 'd', 'e']);
-    const first = store.notes.page({}, 2);
+    const first = store.db.peek((rx) => store.notes.page(rx, {}, 2));
     expect(first.records.map(({ id }) => id)).toEqual(['e', 'd']);
-    const second = store.notes.page({}, 2, first.nextCursor ?? '');
+    const second = store.db.peek((rx) => store.notes.page(rx, {}, 2, first.nextCursor ?? ''));
     expect(second.records.map(({ id }) => id)).toEqual(['c', 'b']);
-    const third = store.notes.page({}, 2, second.nextCursor ?? '');
+    const third = store.db.peek((rx) => store.notes.page(rx, {}, 2, second.nextCursor ?? ''));
     expect(third.records.map(({ id }) => id)).toEqual(['a']);
     expect(third.nextCursor).toBe(null);
   });
@@ -22,21 +22,24 @@ describe('a page of records', () => {
   test('that ends with the oldest record has no next one, even when it is full.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
-    expect(store.notes.page({}, 3)).toEqual({ records: [], nextCursor: null });
+    expect(store.db.peek((rx) => store.notes.page(rx, {}, 3))).toEqual({
+      records: [],
+      nextCursor: null,
+    });
     await insert(store, ['a', 'b', 'c']);
-    expect(store.notes.page({}, 3).nextCursor).toBe(null);
-    expect(store.notes.page({}, 4).nextCursor).toBe(null);
-    expect(store.notes.page({}, 2).nextCursor).not.toBe(null);
+    expect(store.db.peek((rx) => store.notes.page(rx, {}, 3)).nextCursor).toBe(null);
+    expect(store.db.peek((rx) => store.notes.page(rx, {}, 4)).nextCursor).toBe(null);
+    expect(store.db.peek((rx) => store.notes.page(rx, {}, 2)).nextCursor).not.toBe(null);
   });
 
   test('is not moved by what is inserted or changed while somebody turns the pages.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a', 'b', 'c', 'd']);
-    const first = store.notes.page({}, 2);
+    const first = store.db.peek((rx) => store.notes.page(rx, {}, 2));
     await insert(store, ['e', 'f']);
-    await store.db.transact(() => store.notes.update(note('a', { version: 2 })));
-    const second = store.notes.page({}, 2, first.nextCursor ?? '');
+    await store.db.transact((tx) => store.notes.update(tx, note('a', { version: 2 })));
+    const second = store.db.peek((rx) => store.notes.page(rx, {}, 2, first.nextCursor ?? ''));
     expect(second.records.map(({ id, version }) => [id, version])).toEqual([
       ['b', 1],
       ['a', 2],
@@ -47,12 +50,12 @@ describe('a page of records', () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a', 'b', 'c']);
-    await store.db.transact(() => {
-      store.notes.update(note('b', { status: 'closed' }));
-      store.notes.update(note('c', { status: 'closed', provider: 'codex' }));
+    await store.db.transact((tx) => {
+      store.notes.update(tx, note('b', { status: 'closed' }));
+      store.notes.update(tx, note('c', { status: 'closed', provider: 'codex' }));
     });
     const ids = (filters: Record<string, string | undefined>) =>
-      store.notes.page(filters, 10).records.map(({ id }) => id);
+      store.db.peek((rx) => store.notes.page(rx, filters, 10)).records.map(({ id }) => id);
     expect(ids({ status: 'closed' })).toEqual(['c', 'b']);
     expect(ids({ status: 'closed', provider: 'acp' })).toEqual(['b']);
     expect(ids({ status: undefined, provider: 'acp' })).toEqual(['b', 'a']);
@@ -68,7 +71,9 @@ describe('a page of records', () => {
     fc.assert(
       fc.property(limits, fc.constantFrom(undefined, 'ready', 'closed'), (limit, status) => {
         const given = [...allPages(store, { status }, limit)];
-        const wanted = store.notes.where('n > 0').filter((one) => !status || one.status === status);
+        const wanted = store.db
+          .peek((rx) => store.notes.where(rx, 'n > 0'))
+          .filter((one) => !status || one.status === status);
         expect(given).toEqual(wanted.map(({ id }) => id).toReversed());
       }),
     );
@@ -83,7 +88,7 @@ describe('a page of records', () => {
     await insert(store, ['a', 'b', 'c', 'd', 'e'], () => ({ text: character.repeat(count) }));
     const pages: string[][] = [];
     for (let cursor: string | undefined; ;) {
-      const { records, nextCursor } = store.notes.page({}, 100, cursor);
+      const { records, nextCursor } = store.db.peek((rx) => store.notes.page(rx, {}, 100, cursor));
       pages.push(records.map(({ id }) => id));
       if (nextCursor === null) break;
       cursor = nextCursor;
@@ -95,9 +100,9 @@ describe('a page of records', () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a', 'b'], () => ({ text: 'x'.repeat(9 * MIB) }));
-    const { records, nextCursor } = store.notes.page({}, 100);
+    const { records, nextCursor } = store.db.peek((rx) => store.notes.page(rx, {}, 100));
     expect(records.map(({ id }) => id)).toEqual(['b']);
-    const next = store.notes.page({}, 100, nextCursor ?? '');
+    const next = store.db.peek((rx) => store.notes.page(rx, {}, 100, nextCursor ?? ''));
     expect(next.records.map(({ id }) => id)).toEqual(['a']);
     expect(next.nextCursor).toBe(null);
   });
@@ -112,8 +117,9 @@ describe('a page of events', () => {
     async (_what, character, count) => {
       await using directory = tempDirectory();
       await using store = await openStore(directory.path);
-      await store.db.transact(() => {
-        for (let i = 0; i < 5; i++) store.log.append(told('a', { text: character.repeat(count) }));
+      await store.db.transact((tx) => {
+        for (let i = 0; i < 5; i++)
+          store.log.append(tx, told('a', { text: character.repeat(count) }));
       });
       const page = (maxBytes: number, after = 0) =>
         store.log
@@ -131,11 +137,14 @@ describe('a record', () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a', 'b']);
-    await store.db.transact(() => store.notes.update(note('a', { version: 2 })));
-    expect(store.notes.where('n > 0').map(({ id }) => id)).toEqual(['a', 'b']);
-    const missing = store.db.transact(() => store.notes.update(note('c')));
+    await store.db.transact((tx) => store.notes.update(tx, note('a', { version: 2 })));
+    expect(store.db.peek((rx) => store.notes.where(rx, 'n > 0')).map(({ id }) => id)).toEqual([
+      'a',
+      'b',
+    ]);
+    const missing = store.db.transact((tx) => store.notes.update(tx, note('c')));
     await expect(missing).rejects.toThrow('no row c in sessions to update');
-    expect(store.notes.get('c')).toBe(undefined);
+    expect(store.db.peek((rx) => store.notes.get(rx, 'c'))).toBe(undefined);
   });
 
   test('has an id of its own.', async () => {
@@ -144,7 +153,10 @@ describe('a record', () => {
     await insert(store, ['a']);
     await expect(insert(store, ['a'])).rejects.toThrow(/UNIQUE/);
     await insert(store, ['b']);
-    expect(store.notes.where('n > 0').map(({ id }) => id)).toEqual(['a', 'b']);
+    expect(store.db.peek((rx) => store.notes.where(rx, 'n > 0')).map(({ id }) => id)).toEqual([
+      'a',
+      'b',
+    ]);
   });
 
   test.each([
@@ -162,11 +174,11 @@ describe('a record', () => {
     {
       await using store = await openStore(directory.path);
       await insert(store, ['a'], () => ({ text }));
-      expect(store.notes.get('a')?.text === text).toBe(true);
-      await store.db.transact(() => store.notes.update(note('a', { text: `${text}!` })));
+      expect(store.db.peek((rx) => store.notes.get(rx, 'a'))?.text === text).toBe(true);
+      await store.db.transact((tx) => store.notes.update(tx, note('a', { text: `${text}!` })));
     }
     await using store = await openStore(directory.path);
-    expect(store.notes.get('a')?.text === `${text}!`).toBe(true);
+    expect(store.db.peek((rx) => store.notes.get(rx, 'a'))?.text === `${text}!`).toBe(true);
   });
 
   test('comes back as it was, whatever its texts, numbers and nulls.', async () => {
@@ -181,8 +193,8 @@ describe('a record', () => {
     await fc.assert(
       fc.asyncProperty(anyText, anyText, fc.jsonValue(), async (id, text, extra) => {
         const given = { ...note(`${++count}`), text, extra, provider: id };
-        await store.db.transact(() => store.notes.insert(given));
-        const stored: unknown = store.notes.get(given.id);
+        await store.db.transact((tx) => store.notes.insert(tx, given));
+        const stored: unknown = store.db.peek((rx) => store.notes.get(rx, given.id));
         expect(stored).toEqual(JSON.parse(JSON.stringify(given)));
       }),
       { numRuns: 200 },
@@ -201,14 +213,18 @@ describe('a statement', () => {
       'INSERT INTO settled_items (item_id, settled_at) VALUES (?, ?)',
     );
     const all = [...integers, ...integers.filter((value) => value > 0).map((value) => -value)];
-    await store.db.transact(() => all.forEach((value, i) => void insertOne.run(`i${i}`, value)));
+    await store.db.transact((tx) =>
+      all.forEach((value, i) => void insertOne.run(tx, `i${i}`, value)),
+    );
     const stored = store.db.prepare('SELECT settled_at, typeof(settled_at) FROM settled_items');
-    expect(stored.all()).toEqual(all.map((value) => [value, 'integer']));
+    expect(store.db.peek((rx) => stored.all(rx))).toEqual(all.map((value) => [value, 'integer']));
     const equal = store.db.prepare('SELECT count(*) FROM settled_items WHERE settled_at = ?');
     const atLeast = store.db.prepare('SELECT count(*) FROM settled_items WHERE settled_at >= ?');
     for (const value of all) {
-      expect(equal.get(value)).toEqual([1]);
-      expect(atLeast.get(value)).toEqual([all.filter((other) => other >= value).length]);
+      expect(store.db.peek((rx) => equal.get(rx, value))).toEqual([1]);
+      expect(store.db.peek((rx) => atLeast.get(rx, value))).toEqual([
+        all.filter((other) => other >= value).length,
+      ]);
     }
   });
 
@@ -234,7 +250,7 @@ describe('a statement', () => {
     );
     fc.assert(
       fc.property(value, value, value, (...values) => {
-        expect(echo.get(...values)).toEqual(values);
+        expect(store.db.peek((rx) => echo.get(rx, ...values))).toEqual(values);
       }),
       { numRuns: 300 },
     );
@@ -244,21 +260,24 @@ describe('a statement', () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const echo = store.db.prepare('SELECT ?, ?');
-    expect(echo.get('a', 'x'.repeat(100_000))).toEqual(['a', 'x'.repeat(100_000)]);
-    expect(echo.get(null, 'b')).toEqual([null, 'b']);
-    expect(echo.get('c')).toEqual(['c', null]);
+    expect(store.db.peek((rx) => echo.get(rx, 'a', 'x'.repeat(100_000)))).toEqual([
+      'a',
+      'x'.repeat(100_000),
+    ]);
+    expect(store.db.peek((rx) => echo.get(rx, null, 'b'))).toEqual([null, 'b']);
+    expect(store.db.peek((rx) => echo.get(rx, 'c'))).toEqual(['c', null]);
   });
 
   test('works on after SQLite refused it.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const add = store.db.prepare("INSERT INTO meta (key, value) VALUES ('k', ?)");
-    expect(await store.db.transact(() => add.run('a'))).toBe(1);
-    await expect(store.db.transact(() => add.run('b'))).rejects.toThrow(/UNIQUE/);
+    expect(await store.db.transact((tx) => add.run(tx, 'a'))).toBe(1);
+    await expect(store.db.transact((tx) => add.run(tx, 'b'))).rejects.toThrow(/UNIQUE/);
     const remove = store.db.prepare("DELETE FROM meta WHERE key = 'k'");
-    expect(await store.db.transact(() => remove.run() + remove.run())).toBe(1);
-    expect(await store.db.transact(() => add.run('c'))).toBe(1);
-    expect(store.db.prepare("SELECT value FROM meta WHERE key = 'k'").get()).toEqual(['c']);
+    expect(await store.db.transact((tx) => remove.run(tx) + remove.run(tx))).toBe(1);
+    expect(await store.db.transact((tx) => add.run(tx, 'c'))).toBe(1);
+    expect(query(store.db, "SELECT value FROM meta WHERE key = 'k'")[0]).toEqual(['c']);
   });
 
   test('that is scanned stops when told, and leaves nothing open.', async () => {
@@ -267,18 +286,20 @@ describe('a statement', () => {
     await insert(store, ['a', 'b', 'c']);
     const ids = store.db.prepare<[string]>('SELECT id FROM sessions ORDER BY n');
     const seen: string[] = [];
-    ids.scan([], ([id]) => seen.push(id) < 2);
+    store.db.peek((rx) => ids.scan(rx, [], ([id]) => seen.push(id) < 2));
     expect(seen).toEqual(['a', 'b']);
     expect(() =>
-      ids.scan([], () => {
-        throw new Error('enough');
-      }),
+      store.db.peek((rx) =>
+        ids.scan(rx, [], () => {
+          throw new Error('enough');
+        }),
+      ),
     ).toThrow('enough');
-    expect(ids.all()).toEqual([['a'], ['b'], ['c']]);
-    const { checkpoints } = store.db.stats;
+    expect(store.db.peek((rx) => ids.all(rx))).toEqual([['a'], ['b'], ['c']]);
+    const { checkpoints } = store.db;
     await insert(store, ['d']);
     await insert(store, ['e']);
-    expect(store.db.stats.checkpoints).toBeGreaterThan(checkpoints);
+    expect(store.db.checkpoints).toBeGreaterThan(checkpoints);
     expect(store.warnings).toEqual([]);
   });
 
@@ -295,7 +316,9 @@ function insert(
   ids: string[],
   rest: (i: number) => Partial<Note> = () => ({}),
 ): Promise<void> {
-  return store.db.transact(() => ids.forEach((id, i) => store.notes.insert(note(id, rest(i)))));
+  return store.db.transact((tx) =>
+    ids.forEach((id, i) => store.notes.insert(tx, note(id, rest(i)))),
+  );
 }
 
 /** The ids on all pages, turned one by one. */
@@ -305,7 +328,9 @@ function* allPages(
   limit: number,
 ): Generator<string> {
   for (let cursor: string | undefined; ;) {
-    const { records, nextCursor } = store.notes.page(filters, limit, cursor);
+    const { records, nextCursor } = store.db.peek((rx) =>
+      store.notes.page(rx, filters, limit, cursor),
+    );
     expect(records.length).toBeLessThanOrEqual(limit);
     for (const { id } of records) yield id;
     if (nextCursor === null) return;

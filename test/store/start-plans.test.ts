@@ -6,7 +6,7 @@ import { apiOf, table } from '../support/http/request.ts';
 import { anApproval, anItem, leaveBehind } from '../support/recovery/records.ts';
 import { withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
-import { openStore } from '../support/store.ts';
+import { openStore, query } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { aSession, aTurn } from '../support/records.ts';
 
@@ -102,22 +102,27 @@ class Ran {
 /** Runs `test` on a directory in which a server has died. */
 async function onLeftovers(test: (directory: string) => Promise<void>): Promise<void> {
   await using directory = tempDirectory();
-  await leaveBehind(directory.path, (store, log) => {
+  await leaveBehind(directory.path, (tx, store, log) => {
     const busy = { session_id: 'sess_busy', status: 'running' as const };
     const waiting = { session_id: 'sess_waiting', status: 'waiting_for_approval' as const };
     const seen = { provider_session_ref: 'ref' };
-    store.createSession(aSession({ id: 'sess_ready', ...seen }));
-    store.createSession(aSession({ id: 'sess_closed', status: 'closed', closed_at: 1 }));
+    store.createSession(tx, aSession({ id: 'sess_ready', ...seen }));
+    store.createSession(tx, aSession({ id: 'sess_closed', status: 'closed', closed_at: 1 }));
     for (const { session_id: id, status } of [busy, waiting])
-      store.createSession(aSession({ id, status, active_turn_id: `turn_of_${id}`, ...seen }));
+      store.createSession(tx, aSession({ id, status, active_turn_id: `turn_of_${id}`, ...seen }));
     for (const turn of [busy, waiting])
-      store.turns.insert(aTurn({ ...turn, turn_id: `turn_of_${turn.session_id}` }));
+      store.turns.insert(tx, aTurn({ ...turn, turn_id: `turn_of_${turn.session_id}` }));
     const item = anItem({ session_id: 'sess_busy', turn_id: 'turn_of_sess_busy' });
-    store.items.insert(item);
+    store.items.insert(tx, item);
     const payload = { item_id: item.item_id, offset: 0, text: 'so far' };
-    log.append({ kind: 'message.delta', session_id: 'sess_busy', turn_id: item.turn_id, payload });
+    log.append(tx, {
+      kind: 'message.delta',
+      session_id: 'sess_busy',
+      turn_id: item.turn_id,
+      payload,
+    });
     const approval = { session_id: 'sess_waiting', turn_id: 'turn_of_sess_waiting' };
-    store.approvals.insert(anApproval(approval));
+    store.approvals.insert(tx, anApproval(approval));
   });
   await test(directory.path);
 }
@@ -192,8 +197,5 @@ function isScan(line: string, sql: string, plan: readonly string[]): boolean {
 
 function planOf(db: Database, sql: string): string[] {
   type PlanRow = [id: number, parent: number, unused: number, detail: string];
-  return db
-    .prepare<PlanRow>(`EXPLAIN QUERY PLAN ${sql}`)
-    .all()
-    .map(([, , , detail]) => detail);
+  return query<PlanRow>(db, `EXPLAIN QUERY PLAN ${sql}`).map(([, , , detail]) => detail);
 }

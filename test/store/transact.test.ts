@@ -28,7 +28,7 @@ describe('an answer', () => {
     store.db.onDurable(() => disk.journal.push('announced'));
     disk.journal.length = 0;
 
-    const answer = store.db.transact(() => store.write('a').seq);
+    const answer = store.db.transact((tx) => store.write(tx, 'a').seq);
     void answer.then(() => disk.journal.push('answered'));
     const synced = await held.next();
     expect(await settlesByItself(answer)).toBe(false);
@@ -48,10 +48,10 @@ describe('an answer', () => {
     await using directory = tempDirectory();
     await using copy = tempDirectory('copy');
     await using store = await openStore(directory.path);
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     copyStore(directory.path, copy.path);
     await using reopened = await openStore(copy.path);
-    expect(reopened.notes.get('a')).toEqual(note('a'));
+    expect(reopened.db.peek((rx) => reopened.notes.get(rx, 'a'))).toEqual(note('a'));
     expect(reopened.entries().map(({ seq }) => seq)).toEqual([1]);
   });
 
@@ -72,11 +72,11 @@ describe('an answer', () => {
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
     using held = disk.holdSyncs(WAL_FILE);
-    const first = store.db.transact(() => store.write('a'));
+    const first = store.db.transact((tx) => store.write(tx, 'a'));
     const firstSync = await held.next();
-    const second = store.db.transact(() => store.write('b'));
+    const second = store.db.transact((tx) => store.write(tx, 'b'));
     await loopTurns(3);
-    const third = store.db.transact(() => store.write('c'));
+    const third = store.db.transact((tx) => store.write(tx, 'c'));
     await loopTurns(3);
     expect(store.passed.filter((name) => name === 'commit.after')).toHaveLength(3);
 
@@ -97,10 +97,10 @@ describe('a read', () => {
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
     using held = disk.holdSyncs(WAL_FILE);
-    const write = store.db.transact(() => store.write('a'));
-    const whileOpen = store.db.read(() => store.notes.get('a')?.id);
+    const write = store.db.transact((tx) => store.write(tx, 'a'));
+    const whileOpen = store.db.read((rx) => store.notes.get(rx, 'a')?.id);
     const synced = await held.next();
-    const whileUnsynced = store.db.read(() => store.notes.get('a')?.id);
+    const whileUnsynced = store.db.read((rx) => store.notes.get(rx, 'a')?.id);
     expect(await settlesByItself(whileOpen)).toBe(false);
     expect(await settlesByItself(whileUnsynced)).toBe(false);
     synced(null);
@@ -113,10 +113,13 @@ describe('a read', () => {
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
     using held = disk.holdSyncs(WAL_FILE);
-    const first = store.db.transact(() => store.write('a'));
+    const first = store.db.transact((tx) => store.write(tx, 'a'));
     const firstSync = await held.next();
-    const second = store.db.transact(() => store.write('b'));
-    const read = store.db.read(() => [store.notes.get('a')?.id, store.notes.get('b')?.id]);
+    const second = store.db.transact((tx) => store.write(tx, 'b'));
+    const read = store.db.read((rx) => [
+      store.notes.get(rx, 'a')?.id,
+      store.notes.get(rx, 'b')?.id,
+    ]);
     firstSync(null);
     await first;
     expect(await settlesByItself(read)).toBe(false);
@@ -129,9 +132,9 @@ describe('a read', () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     const syncs = disk.count(`sync ${WAL_FILE}`);
-    expect(await store.db.read(() => store.notes.get('a')?.id)).toBe('a');
+    expect(await store.db.read((rx) => store.notes.get(rx, 'a')?.id)).toBe('a');
     expect(disk.count(`sync ${WAL_FILE}`)).toBe(syncs);
   });
 
@@ -140,9 +143,12 @@ describe('a read', () => {
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
     using held = disk.holdSyncs(WAL_FILE);
-    const write = store.db.transact(() => store.write('a'));
-    const refused = store.db.read(() => {
-      throw new AppError('conflict', `there is a note ${store.notes.get('a')?.id}`);
+    const write = store.db.transact((tx) => store.write(tx, 'a'));
+    const refused = store.db.read((rx) => {
+      throw new AppError(
+        'conflict',
+        `there is a note ${store.db.peek((rx) => store.notes.get(rx, 'a'))?.id}`,
+      );
     });
     const outcome = refused.catch((error: unknown) => (error as Error).message);
     const synced = await held.next();
@@ -167,13 +173,13 @@ describe('a failing transaction', () => {
     await using store = await openStore(directory.path);
     const announced = collectAnnounced(store);
     const outcomes = await Promise.allSettled([
-      store.db.transact(() => store.write('a').seq),
-      store.db.transact(() => {
-        store.write('b');
-        store.write('c');
+      store.db.transact((tx) => store.write(tx, 'a').seq),
+      store.db.transact((tx) => {
+        store.write(tx, 'b');
+        store.write(tx, 'c');
         throw new AppError('conflict', 'no');
       }),
-      store.db.transact(() => store.write('d').seq),
+      store.db.transact((tx) => store.write(tx, 'd').seq),
     ]);
     expect(outcomes).toEqual([
       { status: 'fulfilled', value: 1 },
@@ -188,14 +194,14 @@ describe('a failing transaction', () => {
   test('refused by SQLite itself takes back what it had written before.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     const outcomes = await Promise.allSettled([
-      store.db.transact(() => store.write('b')),
-      store.db.transact(() => {
-        store.write('c');
-        store.write('a');
+      store.db.transact((tx) => store.write(tx, 'b')),
+      store.db.transact((tx) => {
+        store.write(tx, 'c');
+        store.write(tx, 'a');
       }),
-      store.db.transact(() => store.write('d')),
+      store.db.transact((tx) => store.write(tx, 'd')),
     ]);
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect(idsOf(store)).toEqual(['a', 'b', 'd']);
@@ -207,7 +213,7 @@ describe('a failing transaction', () => {
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
     using held = disk.holdSyncs(WAL_FILE);
-    const write = store.db.transact(() => store.write('a'));
+    const write = store.db.transact((tx) => store.write(tx, 'a'));
     const sameGroup = refuseBecauseOf(store, 'a');
     const firstSync = await held.next();
     const nextGroup = refuseBecauseOf(store, 'a');
@@ -224,27 +230,27 @@ describe('a failing transaction', () => {
   test('whose function gives a promise is refused and takes back what it wrote.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
-    const refused = store.db.transact(async () => {
-      store.write('a');
+    const refused = store.db.transact(async (tx) => {
+      store.write(tx, 'a');
       return 1;
     });
     await expect(refused).rejects.toThrow('it must be synchronous');
     expect(idsOf(store)).toEqual([]);
-    expect(await store.db.transact(() => store.write('b').seq)).toBe(1);
+    expect(await store.db.transact((tx) => store.write(tx, 'b').seq)).toBe(1);
   });
 
   test('that calls transact throws in there, and may go on if it catches that.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
-    const inner = () => store.db.transact(() => store.write('inner'));
-    const answer = store.db.transact(() => {
+    const inner = () => store.db.transact((tx) => store.write(tx, 'inner'));
+    const answer = store.db.transact((tx) => {
       expect(inner).toThrow('transact inside a transaction');
-      return store.write('outer').seq;
+      return store.write(tx, 'outer').seq;
     });
     expect(await answer).toBe(1);
     await expect(
-      store.db.transact(() => {
-        store.write('lost');
+      store.db.transact((tx) => {
+        store.write(tx, 'lost');
         return inner();
       }),
     ).rejects.toThrow('transact inside a transaction');
@@ -275,12 +281,15 @@ describe('a failing transaction', () => {
                 expectedIds.push(...ids);
                 expectedSeq += events;
               }
-              return store.db.transact((): unknown => {
-                for (const id of ids) store.notes.insert(note(id));
-                const seqs = Array.from({ length: events }, () => store.log.append(told('x')).seq);
+              return store.db.transact((tx): unknown => {
+                for (const id of ids) store.notes.insert(tx, note(id));
+                const seqs = Array.from(
+                  { length: events },
+                  () => store.log.append(tx, told('x')).seq,
+                );
                 if (end === 'throw') throw new Error('no');
                 if (end === 'constraint')
-                  store.db.prepare('INSERT INTO sequence VALUES (1, 0)').run();
+                  store.db.prepare('INSERT INTO sequence VALUES (1, 0)').run(tx);
                 if (end === 'promise') return Promise.resolve();
                 if (end === 'nested') return store.db.transact(() => undefined);
                 expect(seqs).toEqual(seqs.map((_, i) => before + 1 + i));
@@ -313,9 +322,9 @@ describe('announcements', () => {
     });
     using held = disk.holdSyncs(WAL_FILE);
     const announce = (id: string) =>
-      store.db.transact(() => {
-        store.db.nextSeq();
-        store.db.announce(id);
+      store.db.transact((tx) => {
+        tx.nextSeq();
+        tx.announce(id);
       });
     const first = [announce('a'), announce('b')];
     const firstSync = await held.next();
@@ -339,21 +348,21 @@ describe('announcements', () => {
     await using store = await openStore(directory.path);
     const one = collectAnnounced(store);
     const other = collectAnnounced(store);
-    await store.db.transact(() => store.write('a'));
-    await store.db.transact(() => store.write('b'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
+    await store.db.transact((tx) => store.write(tx, 'b'));
     expect([one, other]).toEqual([
       [1, 2],
       [1, 2],
     ]);
   });
 
-  test('and numbers belong to a transaction: outside of one they are refused.', async () => {
+  test('and numbers belong to a transaction: after it they are refused.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
-    expect(() => store.db.nextSeq()).toThrow('outside a transaction');
-    expect(() => store.db.announce('x')).toThrow('outside a transaction');
-    expect(() => store.log.append(told('x'))).toThrow('outside a transaction');
-    await expect(store.db.read(() => store.db.nextSeq())).rejects.toThrow('outside a transaction');
+    const ended = await store.db.transact((tx) => tx);
+    expect(() => ended.nextSeq()).toThrow('after their transaction ended');
+    expect(() => ended.announce('x')).toThrow('after their transaction ended');
+    expect(() => store.log.append(ended, told('x'))).toThrow('after their transaction ended');
   });
 });
 
@@ -364,7 +373,7 @@ describe('a group', () => {
     await using store = await openStore(directory.path, { fs: disk.fs });
     disk.journal.length = 0;
     await Promise.all(
-      Array.from({ length: 200 }, (_, i) => store.db.transact(() => store.write(`n${i}`))),
+      Array.from({ length: 200 }, (_, i) => store.db.transact((tx) => store.write(tx, `n${i}`))),
     );
     expect(store.passed.filter((name) => name === 'commit.after')).toHaveLength(1);
     expect(disk.count(`sync ${WAL_FILE}`)).toBe(1);
@@ -378,7 +387,7 @@ describe('a group', () => {
     await using store = await openStore(directory.path, { fs: disk.fs });
     disk.journal.length = 0;
     const answers = Array.from({ length: 300 }, (_, i) =>
-      store.db.transact(() => store.write(`n${i}`, 'x'.repeat(20_000))),
+      store.db.transact((tx) => store.write(tx, `n${i}`, 'x'.repeat(20_000))),
     );
     expect(disk.journal).toEqual([]);
     await Promise.all(answers);
@@ -391,9 +400,9 @@ describe('a group that changed nothing', () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     using held = disk.holdSyncs(WAL_FILE);
-    expect(await store.db.transact(() => store.notes.get('a')?.id)).toBe('a');
+    expect(await store.db.transact((tx) => store.notes.get(tx, 'a')?.id)).toBe('a');
     expect(await refuseBecauseOf(store, 'a')).toBe('refused: a is there');
     expect(held.asked()).toBe(0);
   });
@@ -403,9 +412,9 @@ describe('a group that changed nothing', () => {
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
     using held = disk.holdSyncs(WAL_FILE);
-    const write = store.db.transact(() => store.write('a'));
+    const write = store.db.transact((tx) => store.write(tx, 'a'));
     const synced = await held.next();
-    const look = store.db.transact(() => store.notes.get('a')?.id);
+    const look = store.db.transact((tx) => store.notes.get(tx, 'a')?.id);
     expect(await settlesByItself(look)).toBe(false);
     synced(null);
     await write;
@@ -420,15 +429,15 @@ describe('a write-back of the log', () => {
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 1 });
     using held = disk.holdSyncs(DATABASE_FILE);
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     const synced = await held.next();
     const writes = disk.count(`write ${WAL_FILE}`);
     const commits = store.passed.length;
 
-    const later = [store.db.transact(() => store.write('b').seq)];
-    expect(store.notes.get('b')?.id).toBe('b');
+    const later = [store.db.transact((tx) => store.write(tx, 'b').seq)];
+    expect(store.db.peek((rx) => store.notes.get(rx, 'b'))?.id).toBe('b');
     await loopTurns(5);
-    later.push(store.db.transact(() => store.write('c').seq));
+    later.push(store.db.transact((tx) => store.write(tx, 'c').seq));
     expect(await settlesByItself(Promise.race(later))).toBe(false);
     expect(disk.count(`write ${WAL_FILE}`)).toBe(writes);
     expect(store.passed).toHaveLength(commits);
@@ -445,8 +454,8 @@ describe('a write-back of the log', () => {
     await (await openStore(directory.path))[Symbol.asyncDispose]();
     await using store = await openStore(directory.path, { checkpointBytes: 64 * 1024 });
     for (let i = 0; i < 100; i++)
-      await store.db.transact(() => store.write(`n${i}`, 'x'.repeat(3000)));
-    expect(store.db.stats.checkpoints).toBeGreaterThan(5);
+      await store.db.transact((tx) => store.write(tx, `n${i}`, 'x'.repeat(3000)));
+    expect(store.db.checkpoints).toBeGreaterThan(5);
     const { size } = nodeFs.statSync(path.join(directory.path, WAL_FILE));
     expect(size).toBeLessThan(256 * 1024);
     expect(idsOf(store)).toHaveLength(100);
@@ -461,7 +470,7 @@ describe('a write-back of the log', () => {
     const answers: Promise<unknown>[] = [];
     for (let i = 0; i < 400; i++) {
       // A group is open in each turn of the event loop.
-      answers.push(store.db.transact(() => store.write(`n${i}`, 'x'.repeat(1000))));
+      answers.push(store.db.transact((tx) => store.write(tx, `n${i}`, 'x'.repeat(1000))));
       await loopTurns(1);
     }
     const { walBytes } = store.db;
@@ -476,8 +485,8 @@ describe('the sequence', () => {
     const seqs: number[] = [];
     for (let run = 0; run < 4; run++) {
       await using store = await openStore(directory.path);
-      seqs.push(await store.db.transact(() => store.write(`a${run}`).seq));
-      seqs.push(await store.db.transact(() => store.write(`b${run}`).seq));
+      seqs.push(await store.db.transact((tx) => store.write(tx, `a${run}`).seq));
+      seqs.push(await store.db.transact((tx) => store.write(tx, `b${run}`).seq));
     }
     expect(seqs).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   });
@@ -490,13 +499,13 @@ describe('the sequence', () => {
       const disk = testDisk();
       const store = await openStore(from, { fs: disk.fs });
       const seen = collectAnnounced(store);
-      await store.db.transact(() => store.write(`a${run}`));
-      await store.db.transact(() => store.write(`b${run}`));
+      await store.db.transact((tx) => store.write(tx, `a${run}`));
+      await store.db.transact((tx) => store.write(tx, `b${run}`));
       expect(Math.min(...seen)).toBeGreaterThan(last);
       using held = disk.holdSyncs(WAL_FILE);
-      const unanswered = store.db.transact(() => store.write(`c${run}`));
+      const unanswered = store.db.transact((tx) => store.write(tx, `c${run}`));
       await held.next();
-      const uncommitted = store.db.transact(() => store.write(`d${run}`));
+      const uncommitted = store.db.transact((tx) => store.write(tx, `d${run}`));
       last = Math.max(...seen);
       const next = path.join(directory.path, `run${run}`);
       copyStore(from, next);
@@ -513,13 +522,13 @@ describe('the sequence', () => {
     await using directory = tempDirectory();
     {
       await using store = await openStore(directory.path);
-      await store.db.transact(() => [store.write('a'), store.write('b')]);
+      await store.db.transact((tx) => [store.write(tx, 'a'), store.write(tx, 'b')]);
       const remove = store.db.prepare('DELETE FROM events');
-      await store.db.transact(() => remove.run());
+      await store.db.transact((tx) => remove.run(tx));
     }
     await using store = await openStore(directory.path);
     expect(store.db.durableSeq).toBe(2);
-    expect(await store.db.transact(() => store.write('c').seq)).toBe(3);
+    expect(await store.db.transact((tx) => store.write(tx, 'c').seq)).toBe(3);
   });
 });
 
@@ -527,9 +536,9 @@ describe('closing', () => {
   test('answers what is under way, then leaves one file with everything in it.', async () => {
     await using directory = tempDirectory();
     const store = await openStore(directory.path);
-    const first = store.db.transact(() => store.write('a').seq);
+    const first = store.db.transact((tx) => store.write(tx, 'a').seq);
     await loopTurns(1);
-    const second = store.db.transact(() => store.write('b').seq);
+    const second = store.db.transact((tx) => store.write(tx, 'b').seq);
     const closed = store.db.close();
     expect(await Promise.all([first, second])).toEqual([1, 2]);
     await closed;
@@ -544,7 +553,7 @@ describe('closing', () => {
     const disk = testDisk();
     const store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 1 });
     using held = disk.holdSyncs(DATABASE_FILE);
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     const synced = await held.next();
     const closed = store.db.close();
     expect(await settlesByItself(closed)).toBe(false);
@@ -556,20 +565,20 @@ describe('closing', () => {
   test('refuses what comes after it, in the words of the interface.', async () => {
     await using directory = tempDirectory();
     const store = await openStore(directory.path);
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     const closed = store.db.close();
     const refusal = { name: 'AppError', code: 'shutting_down' };
-    await expect(store.db.transact(() => store.write('b'))).rejects.toMatchObject(refusal);
+    await expect(store.db.transact((tx) => store.write(tx, 'b'))).rejects.toMatchObject(refusal);
     await closed;
-    await expect(store.db.transact(() => store.write('b'))).rejects.toMatchObject(refusal);
+    await expect(store.db.transact((tx) => store.write(tx, 'b'))).rejects.toMatchObject(refusal);
   });
 
   test('refuses a read that comes after it, in the words of the interface.', async () => {
     await using directory = tempDirectory();
     const store = await openStore(directory.path);
-    await store.db.transact(() => store.write('a'));
+    await store.db.transact((tx) => store.write(tx, 'a'));
     await store.db.close();
-    await expect(store.db.read(() => store.notes.get('a'))).rejects.toMatchObject({
+    await expect(store.db.read((rx) => store.notes.get(rx, 'a'))).rejects.toMatchObject({
       name: 'AppError',
       code: 'shutting_down',
     });
@@ -589,7 +598,8 @@ function collectAnnounced(store: TestStore): number[] {
 async function refuseBecauseOf(store: TestStore, id: string): Promise<string> {
   try {
     await store.db.transact(() => {
-      if (store.notes.get(id)) throw new AppError('conflict', `${id} is there`);
+      if (store.db.peek((rx) => store.notes.get(rx, id)))
+        throw new AppError('conflict', `${id} is there`);
     });
     return 'answered';
   } catch (error) {
@@ -598,5 +608,5 @@ async function refuseBecauseOf(store: TestStore, id: string): Promise<string> {
 }
 
 function idsOf(store: TestStore): string[] {
-  return store.notes.where('n > 0').map(({ id }) => id);
+  return store.db.peek((rx) => store.notes.where(rx, 'n > 0')).map(({ id }) => id);
 }

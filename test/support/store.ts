@@ -9,12 +9,15 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import type { FailpointName } from '../../src/lib/failpoint.ts';
 import type { Ids } from '../../src/lib/ids.ts';
 import { readAsset } from '../../src/lib/self.ts';
-import { DATABASE_FILE, Database, type DatabaseOptions } from '../../src/store/database.ts';
+import { DATABASE_FILE } from '../../src/store/connection.ts';
+import { Database, type DatabaseOptions } from '../../src/store/database.ts';
 import type { FileSystem } from '../../src/store/host-files.ts';
+import type { SqlValue } from '../../src/store/raw-statement.ts';
 import { RecordTable } from '../../src/store/records.ts';
+import type { Writer } from '../../src/store/transaction.ts';
 import { tempDirectory } from './temp.ts';
 
-export { DATABASE_FILE } from '../../src/store/database.ts';
+export { DATABASE_FILE } from '../../src/store/connection.ts';
 export const WAL_FILE = `${DATABASE_FILE}-wal`;
 export const sqlWasm = readAsset('sql-wasm.wasm');
 
@@ -55,8 +58,8 @@ export interface TestStore extends AsyncDisposable {
   warnings: { message: string; error: unknown }[];
   /** The failpoints that were passed, in order. */
   passed: FailpointName[];
-  /** Inserts a note and the event that tells of it. Only inside a transaction. */
-  write(id: string, text?: string): RuntimeEventRecord;
+  /** Inserts a note and the event that tells of it. */
+  write(tx: Writer, id: string, text?: string): RuntimeEventRecord;
   /** All entries that are on disk. */
   entries(): LogEntry[];
 }
@@ -91,9 +94,9 @@ export async function openStore(
     fatal,
     warnings,
     passed,
-    write(id, text = '') {
-      notes.insert(note(id, { text }));
-      return log.append(told(id));
+    write(tx, id, text = '') {
+      notes.insert(tx, note(id, { text }));
+      return log.append(tx, told(id));
     },
     entries: () =>
       log.page(
@@ -260,11 +263,19 @@ export function copyStore(from: string, to: string): void {
 
 /** What SQLite's own check says of an open store: `ok`, or what is wrong. */
 export function integrity(db: Database): string {
-  return db
-    .prepare<[string]>('PRAGMA integrity_check')
-    .all()
+  return query<[string]>(db, 'PRAGMA integrity_check')
     .map(([line]) => line)
     .join('\n');
+}
+
+/** The rows that a query finds just now. */
+export function query<Row extends readonly SqlValue[]>(
+  db: Database,
+  sql: string,
+  ...values: SqlValue[]
+): Row[] {
+  const query = db.prepare<Row>(sql);
+  return db.peek((rx) => query.all(rx, ...values));
 }
 
 export const hasSqliteCli = spawnSync('sqlite3', ['--version']).status === 0;

@@ -3,7 +3,6 @@ import type { TokenService } from '../../access/tokens.ts';
 import type { Config } from '../../config/schema.ts';
 import { createHttpServer, type HttpServer } from '../../http/server.ts';
 import { commit, readAsset, version } from '../../lib/self.ts';
-import { readEpoch } from '../../store/migrate.ts';
 import type { Base } from '../base.ts';
 import type { ServerDiagnostics } from './diagnostics.ts';
 import type { Gateway } from './gateway.ts';
@@ -46,7 +45,7 @@ export function buildServer(
       ...diagnostics,
       version,
       commit,
-      epoch: readEpoch(db),
+      epoch: db.epoch,
       openApi: () => Buffer.from(readAsset('openapi.yaml')).toString('utf8'),
       async backUp(signal) {
         const { file, bytes, seq } = await storage.backups.make(signal);

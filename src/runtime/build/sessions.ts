@@ -16,11 +16,11 @@ import type { Storage } from './storage.ts';
 /** What the parts of sessions call of each other and of the nouns above them; each is described where it is needed. */
 interface SessionHooks
   extends
-    Pick<NeedsOf<typeof Inbox>, 'start' | 'requestInterrupt' | 'interrupt'>,
+    Pick<NeedsOf<typeof Inbox>, 'start' | 'requestInterrupt'>,
     Pick<NeedsOf<typeof AgentPool>, 'onGone'>,
     Pick<NeedsOf<typeof ApprovalDesk>, 'onExpired'>,
     Pick<NeedsOf<typeof TurnRunner>, 'onSessionFailed'>,
-    Pick<NeedsOf<typeof SessionService>, 'onClosing' | 'onClosed' | 'agentsOf' | 'onSpokenTo'> {}
+    Pick<NeedsOf<typeof SessionService>, 'onClosing' | 'agentsOf' | 'onSpokenTo'> {}
 
 export type Sessions = ReturnType<typeof buildSessions>;
 
@@ -29,7 +29,7 @@ export function buildSessions(
   base: Base,
   needs: { storage: Storage; children: Children; providers: Providers },
 ) {
-  const { config, directory } = base;
+  const { config, db, directory } = base;
   const { supervisor } = needs.children;
   const { registry } = needs.providers;
   const hooks = {} as SessionHooks;
@@ -38,8 +38,7 @@ export function buildSessions(
     ...base,
     sessionStore: store,
     start: (turn) => hooks.start(turn),
-    requestInterrupt: (turn) => hooks.requestInterrupt(turn),
-    interrupt: (turn) => hooks.interrupt(turn),
+    requestInterrupt: (tx, turn) => hooks.requestInterrupt(tx, turn),
   });
   const pool = new AgentPool({
     ...base,
@@ -52,7 +51,7 @@ export function buildSessions(
     ...base,
     supervisor,
     command: () => config.now.approvals.notify_command,
-    isPending: ({ id }) => store.approvals.get(id)?.status === 'pending',
+    isPending: ({ id }) => db.peek((rx) => store.approvals.get(rx, id)?.status === 'pending'),
   });
   const desk = new ApprovalDesk({
     ...base,
@@ -61,7 +60,7 @@ export function buildSessions(
     maxPending: () => config.now.approvals.max_pending_per_session,
     notify: (approval) => notifier.tell(approval),
     onExpired: (approval) => hooks.onExpired(approval),
-    onResolved: ({ session_id }) => inbox.atBoundary(session_id),
+    onResolved: (tx, { session_id }) => inbox.atBoundary(tx, session_id),
   });
   const runner = new TurnRunner({
     ...base,
@@ -69,7 +68,7 @@ export function buildSessions(
     pool,
     desk,
     inbox,
-    onSessionFailed: (id) => hooks.onSessionFailed(id),
+    onSessionFailed: (tx, id) => hooks.onSessionFailed(tx, id),
     turnTimeoutMs: () => config.now.sessions.turn_timeout_ms,
   });
   const blobs = new Blobs(path.join(directory, 'blobs'));
@@ -81,10 +80,9 @@ export function buildSessions(
     desk,
     inbox,
     blobs,
-    onClosing: (session) => hooks.onClosing(session),
-    onClosed: (session) => hooks.onClosed(session),
-    agentsOf: (teamId) => hooks.agentsOf(teamId),
-    onSpokenTo: (session) => hooks.onSpokenTo(session),
+    onClosing: (tx, session) => hooks.onClosing(tx, session),
+    agentsOf: (rx, teamId) => hooks.agentsOf(rx, teamId),
+    onSpokenTo: (tx, session) => hooks.onSpokenTo(tx, session),
     assertRoom: needs.storage.assertRoom,
     usableProvider: (id) => registry.usable(id),
     objectionOf: (id, settings) => registry.find(id)?.objection?.(settings),

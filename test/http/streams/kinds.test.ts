@@ -226,10 +226,10 @@ describe('a rare kind among 50,000 events', () => {
   /** They lie so far apart that there are many windows to look through. */
   const write = async ({ db, log }: TestStore) => {
     for (let thousand = 0; thousand < 50; thousand++)
-      await db.transact(() => {
-        db.skipSeqs(30_000);
-        for (let i = 0; i < 1000; i++) log.append(usual);
-        if (thousand === 48) log.append(rare);
+      await db.transact((tx) => {
+        tx.skipSeqs(30_000);
+        for (let i = 0; i < 1000; i++) log.append(tx, usual);
+        if (thousand === 48) log.append(tx, rare);
       });
   };
   const RARE_SEQ = 49 * 31_000 + 1;
@@ -264,10 +264,10 @@ describe('a rare kind among 50,000 events', () => {
 describe('a replay of a rare kind', () => {
   /** Events so far apart that a page of a kind looks at one alone. */
   const spread = async ({ db, log }: TestStore, count: number, bytes: number) =>
-    db.transact(() => {
+    db.transact((tx) => {
       for (let i = 0; i < count; i++) {
-        db.skipSeqs(30_000);
-        log.append({ ...rare, payload: { text: 'x'.repeat(bytes) } });
+        tx.skipSeqs(30_000);
+        log.append(tx, { ...rare, payload: { text: 'x'.repeat(bytes) } });
       }
     });
 
@@ -301,7 +301,9 @@ describe('a replay of a rare kind', () => {
     withLog(
       async ({ db, log }) => {
         for (let i = 0; i < 45; i++)
-          await db.transact(() => log.append({ ...rare, payload: { text: 'x'.repeat(250_000) } }));
+          await db.transact((tx) =>
+            log.append(tx, { ...rare, payload: { text: 'x'.repeat(250_000) } }),
+          );
       },
       async (_given, api) => {
         const { seqs, replies } = await paged(api, 10_000);

@@ -8,6 +8,7 @@ import { systemIds } from '../../../src/lib/ids.ts';
 import { readAsset } from '../../../src/lib/self.ts';
 import { SessionStore } from '../../../src/sessions/store.ts';
 import { Database } from '../../../src/store/database.ts';
+import type { Writer } from '../../../src/store/transaction.ts';
 
 /** An approval that waits. */
 export function anApproval(more: Partial<Approval> = {}): Approval {
@@ -52,7 +53,7 @@ export function anItem(more: Partial<Item> = {}): Item {
 /** Writes rows, and events, into the store of a directory, as a run that died there could have left them. */
 export async function leaveBehind(
   directory: string,
-  write: (store: SessionStore, log: EventLog) => void,
+  write: (tx: Writer, store: SessionStore, log: EventLog) => void,
 ): Promise<void> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const db = await Database.open({
@@ -68,6 +69,7 @@ export async function leaveBehind(
     newEpoch: () => systemIds.next('epoch'),
   });
   const log = new EventLog({ db, clock: systemClock, ids: systemIds });
-  await db.transact(() => write(new SessionStore({ db, log }), log));
+  const store = new SessionStore({ db, log });
+  await db.transact((tx) => write(tx, store, log));
   await db.close();
 }

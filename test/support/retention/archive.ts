@@ -11,6 +11,7 @@ import { beginTurn, closedSession, endTurn } from '../../../src/sessions/session
 import { SessionStore } from '../../../src/sessions/store.ts';
 import { finishTurn, startTurn } from '../../../src/sessions/turn.ts';
 import { openStore, type TestStore } from '../store.ts';
+import type { Writer } from '../../../src/store/transaction.ts';
 import { tempDirectory } from '../temp.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { aSession, aTurn } from '../records.ts';
@@ -28,6 +29,8 @@ export interface Archive extends TestStore {
   /** Stores a session with what its turns said: some 1100 bytes an event. Answers its events. */
   fill(id: string, history?: History): Promise<RuntimeEventRecord[]>;
   closeSession(id: string): Promise<void>;
+  session(id: string): Session;
+  itemsOf(turnId: string): Item[];
   /** Opens an approval of a session's active turn; answers its event. */
   ask(sessionId: string): Promise<RuntimeEventRecord | undefined>;
   /** Every event that was ever appended, in order. */
@@ -107,21 +110,23 @@ export async function openArchive(
     async fill(id: string, history: History = {}) {
       const before = appended.length;
       clock.advance(1000);
-      await db.transact(() => writeSession({ store, log, clock }, id, history));
+      await db.transact((tx) => writeSession(tx, { store, log, clock }, id, history));
       return appended.slice(before);
     },
     async closeSession(id: string) {
       clock.advance(1000);
-      await db.transact(() => {
-        const closed = closedSession(store.session(id), null, clock.now());
-        store.updateSession(closed, 'session.closed');
+      await db.transact((tx) => {
+        const closed = closedSession(store.session(tx, id), null, clock.now());
+        store.updateSession(tx, closed, 'session.closed');
       });
     },
+    session: (id: string) => db.peek((rx) => store.session(rx, id)),
+    itemsOf: (turnId: string) => db.peek((rx) => store.itemsOf(rx, turnId)),
     async ask(sessionId: string) {
-      await db.transact(() => {
-        const session = store.session(sessionId);
-        const turn = store.turn(sessionId, session.active_turn_id ?? '');
-        store.requestApproval(session, turn, anApproval(turn, clock.now()));
+      await db.transact((tx) => {
+        const session = store.session(tx, sessionId);
+        const turn = store.turn(tx, sessionId, session.active_turn_id ?? '');
+        store.requestApproval(tx, session, turn, anApproval(turn, clock.now()));
       });
       return appended.at(-1);
     },
@@ -137,36 +142,39 @@ export async function openArchive(
 }
 
 function writeSession(
+  tx: Writer,
   { store, log, clock }: Pick<Archive, 'store' | 'log' | 'clock'>,
   id: string,
   { turns = 1, bulk = 100, end = 'closed' }: History,
 ): void {
   const now = clock.now();
   let session = aSession({ id, created_at: now, updated_at: now });
-  store.createSession(session);
+  store.createSession(tx, session);
   for (let nth = 1; nth <= turns; nth++) {
     const turn_id = `${id}-turn${nth}`;
     const input = [{ type: 'text' as const, text: `do ${nth}` }];
     const turn = aTurn({ session_id: id, turn_id, input, accepted_at: now });
     session = beginTurn(session, turn, now);
-    store.acceptTurn(session, turn);
+    store.acceptTurn(tx, session, turn);
     const started = startTurn(turn, now);
-    store.moveTurn(session, started, 'turn.started');
+    store.moveTurn(tx, session, started, 'turn.started');
     const append = (kind: EventKind, payload: EventDraft['payload']) =>
-      log.append({ kind, session_id: id, turn_id, payload });
+      log.append(tx, { kind, session_id: id, turn_id, payload });
     for (let i = 0; i < bulk; i++) append('plan.updated', { entries: [PIECE] });
     const item = said(started);
-    store.items.insert(item);
+    store.items.insert(tx, item);
     append('message.delta', { item_id: item.item_id, offset: 0, text: item.text });
     if (end === 'running' && nth === turns) return;
     append('message.completed', { item_id: item.item_id, offset: 0, text: item.text });
-    log.settleItem(item.item_id);
-    session = endStoredTurn(store, session, started, item.text, now);
+    log.settleItem(tx, item.item_id);
+    session = endStoredTurn(tx, store, session, started, item.text, now);
   }
-  if (end === 'closed') store.updateSession(closedSession(session, null, now), 'session.closed');
+  if (end === 'closed')
+    store.updateSession(tx, closedSession(session, null, now), 'session.closed');
 }
 
 function endStoredTurn(
+  tx: Writer,
   store: SessionStore,
   session: Session,
   turn: Turn,
@@ -175,7 +183,7 @@ function endStoredTurn(
 ): Session {
   const ended = finishTurn(turn, { status: 'completed', error: null }, { text, usage: null }, now);
   const after = endTurn(session, ended, now);
-  store.moveTurn(after, ended, 'turn.completed');
+  store.moveTurn(tx, after, ended, 'turn.completed');
   return after;
 }
 

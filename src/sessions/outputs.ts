@@ -1,0 +1,56 @@
+import type { Session } from '../api/sessions.ts';
+import type { EventLog } from '../events/log.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Ids } from '../lib/ids.ts';
+import type { Database } from '../store/database.ts';
+import type { Writer } from '../store/transaction.ts';
+import type { LiveAgent } from './agent-pool.ts';
+import type { Inbox } from './inbox.ts';
+import { TurnOutput } from './output.ts';
+import type { SessionStore } from './store.ts';
+
+interface Dependencies {
+  db: Database;
+  log: EventLog;
+  store: SessionStore;
+  inbox: Inbox;
+  clock: Clock;
+  ids: Ids;
+}
+
+/** Where what live agents say is written: to the turn that an agent is at, or aside, outside any turn. */
+export class AgentOutputs {
+  readonly #given: Dependencies;
+
+  constructor(given: Dependencies) {
+    this.#given = given;
+  }
+
+  /** The output of a turn; null: outside any. `onError` is called where some of it could not be stored. */
+  open(session: Session, turnId: string | null, onError: (error: unknown) => void): TurnOutput {
+    const { db, store, inbox } = this.#given;
+    const usage = db.peek((rx) => store.sessions.get(rx, session.id)?.usage);
+    return new TurnOutput({
+      ...this.#given,
+      place: { session_id: session.id, turn_id: turnId },
+      costBefore: usage?.cost_usd ?? null,
+      onError,
+      onToolEnded: (tx: Writer) => inbox.atBoundary(tx, session.id),
+    });
+  }
+
+  /** Where what an agent says just now is written. */
+  of(live: LiveAgent): TurnOutput {
+    if (live.output) return live.output;
+    live.aside ??= this.open(live.session, null, () => undefined);
+    return live.aside;
+  }
+
+  /** Closes what an agent said outside a turn: its next turn begins, or the agent is gone. */
+  async closeAside(live: LiveAgent): Promise<void> {
+    const { aside } = live;
+    live.aside = undefined;
+    if (!aside || aside.broken) return;
+    await this.#given.db.transact((tx) => aside.close(tx, 'completed')).catch(() => undefined);
+  }
+}

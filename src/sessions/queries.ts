@@ -1,0 +1,98 @@
+import type { Approval, listApprovals } from '../api/approvals.ts';
+import type { QueryOf } from '../api/endpoint.ts';
+import type { Item, listSessions, Session, Turn } from '../api/sessions.ts';
+import { AppError } from '../errors.ts';
+import type { Database } from '../store/database.ts';
+import type { RecordPage } from '../store/records.ts';
+import type { Reader } from '../store/transaction.ts';
+import type { SessionStore } from './store.ts';
+
+type ApprovalFilter = Omit<QueryOf<typeof listApprovals>, 'status'> & {
+  status?: Approval['status'] | undefined;
+};
+
+export interface SessionQueriesDependencies {
+  db: Database;
+  store: SessionStore;
+  /** The sessions in a team. Throws `not_found`. */
+  agentsOf: (rx: Reader, teamId: string) => readonly string[];
+}
+
+/** What can be read of sessions. Every answer is on disk, and each throws `not_found` for what is not there. */
+export class SessionQueries {
+  readonly #given: SessionQueriesDependencies;
+
+  constructor(given: SessionQueriesDependencies) {
+    this.#given = given;
+  }
+
+  get(id: string): Promise<Session> {
+    return this.#given.db.read((rx) => this.#given.store.session(rx, id));
+  }
+
+  list({
+    status,
+    provider,
+    team_id,
+    limit,
+    cursor,
+  }: QueryOf<typeof listSessions>): Promise<RecordPage<Session>> {
+    return this.#given.db.read((rx) => {
+      const id = team_id === undefined ? undefined : this.#given.agentsOf(rx, team_id);
+      return this.#given.store.sessions.page(rx, { status, provider, id }, limit, cursor);
+    });
+  }
+
+  turn(sessionId: string, turnId: string): Promise<Turn> {
+    return this.#given.db.read((rx) => this.#given.store.turn(rx, sessionId, turnId));
+  }
+
+  turns(
+    sessionId: string,
+    { limit, cursor }: { limit: number; cursor?: string | undefined },
+  ): Promise<RecordPage<Turn>> {
+    return this.#given.db.read((rx) => {
+      this.#given.store.session(rx, sessionId);
+      return this.#given.store.turns.page(rx, { session_id: sessionId }, limit, cursor);
+    });
+  }
+
+  items(sessionId: string, turnId: string): Promise<Item[]> {
+    return this.#given.db.read((rx) => {
+      this.#given.store.turn(rx, sessionId, turnId);
+      return this.#given.store.itemsOf(rx, turnId);
+    });
+  }
+
+  item(sessionId: string, turnId: string, itemId: string): Promise<Item> {
+    return this.#given.db.read((rx) => {
+      this.#given.store.turn(rx, sessionId, turnId);
+      const item = this.#given.store.items.get(rx, itemId);
+      if (item?.turn_id === turnId) return item;
+      throw new AppError('not_found', `turn "${turnId}" has no item "${itemId}"`);
+    });
+  }
+
+  /** The approvals of one session, or of all. */
+  approvals({ status, session_id, limit, cursor }: ApprovalFilter): Promise<RecordPage<Approval>> {
+    return this.#given.db.read((rx) => {
+      if (session_id !== undefined) this.#given.store.session(rx, session_id);
+      return this.#given.store.approvals.page(rx, { status, session_id }, limit, cursor);
+    });
+  }
+
+  /**
+   * What a session may do just now: the permission mode of its turn, else its own; and whether it is at a turn in
+   * which a person can be asked.
+   */
+  permission(sessionId: string): Promise<{ mode: string | null; canAsk: boolean }> {
+    return this.#given.db.read((rx) => {
+      const session = this.#given.store.session(rx, sessionId);
+      const turn = this.#given.store.activeTurn(rx, sessionId);
+      return {
+        mode: turn?.permission_mode ?? session.permission_mode,
+        canAsk: turn?.interrupt_requested_at === null,
+      };
+    });
+  }
+}

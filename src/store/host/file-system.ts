@@ -1,0 +1,35 @@
+import type nodeFs from 'node:fs';
+
+/** The file operations this module needs of `node:fs`: the seam at which tests make disks fill, fail and lose power. */
+export type FileSystem = Pick<
+  typeof nodeFs,
+  | 'openSync'
+  | 'closeSync'
+  | 'readSync'
+  | 'writeSync'
+  | 'fsyncSync'
+  | 'fdatasync'
+  | 'ftruncateSync'
+  | 'fstatSync'
+  | 'lstatSync'
+  | 'statSync'
+  | 'accessSync'
+  | 'unlinkSync'
+>;
+
+/** One real file that SQLite has open. */
+export interface HostFile {
+  readonly fd: number;
+  readonly path: string;
+  readonly fs: FileSystem;
+  /** The number of its root. */
+  readonly root: number;
+  position: number;
+  /** The end of the last write, in bytes from the start of the file. */
+  written: number;
+  /** How many writes there were. */
+  writes: number;
+  /** While true, SQLite's own sync of this file is only noted in `syncPending`. */
+  deferSync: boolean;
+  syncPending: boolean;
+}

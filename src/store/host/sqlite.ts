@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto';
+import nodeFs from 'node:fs';
+import initSqlJs from 'sql.js';
+import type { FileSystem, HostFile } from './file-system.ts';
+import { WasmMemory } from './memory.ts';
+import { OpenFiles } from './open-files.ts';
+import type { RawSqlite } from './raw-sqlite.ts';
+import { type Syscalls, routeToHost } from './syscalls.ts';
+
+/**
+ * sql.js keeps its files in memory. Its WASM reaches files by 18 imported system calls, and these are replaced here at
+ * instantiation: below `/host/` they act on real files, which makes an unmodified sql.js a durable SQLite. The imports have
+ * one-letter names of one build, so any other build is refused by its checksum.
+ */
+const PINNED_WASM_SHA256 = '43bbcdd44287e5a2db3b6b5af34b1a3485a7a441285d247976c1ebe3c61f8dbf';
+
+const VIRTUAL_ROOT = '/host';
+/** A sql.js whose files below `/host/` are real ones in one directory. */
+export interface HostedSqlite {
+  sqlite: RawSqlite;
+  /** The WASM memory as bytes; ask again after anything that may grow it. */
+  memory(): Buffer;
+  readInt32(pointer: number): number;
+  /** The path by which SQLite opens the file `name` of the directory. */
+  virtualPath(name: string): string;
+  /** The open file of that name, or undefined. */
+  file(name: string): HostFile | undefined;
+  /** The error of the last file operation that failed, for messages; taking it clears it. */
+  takeError(): NodeJS.ErrnoException | undefined;
+  /** The last sync in the directory that failed: since then it is unknown what is on the disk. */
+  syncError(): Error | undefined;
+}
+
+/** Opens a SQLite on the files of `directory`. Throws for any WASM but the pinned one. */
+export async function loadHostedSqlite(options: {
+  wasm: Uint8Array;
+  directory: string;
+  fs?: FileSystem;
+}): Promise<HostedSqlite> {
+  const { wasm, directory, fs = nodeFs } = options;
+  refuseOtherBuilds(wasm);
+  loading ??= instantiate(wasm);
+  const { sqlite, memory, files } = await loading;
+  const root = files.addRoot({ directory, fs });
+  return {
+    sqlite,
+    memory: () => memory.bytes(),
+    readInt32: (pointer) => memory.words()[pointer >> 2] ?? 0,
+    virtualPath: (name) => `${VIRTUAL_ROOT}/${root}/${name}`,
+    file: (name) => files.find(root, name),
+    takeError: () => files.takeError(),
+    syncError: () => files.syncErrorOf(directory),
+  };
+}
+
+interface Instance {
+  sqlite: RawSqlite;
+  memory: WasmMemory;
+  files: OpenFiles;
+}
+
+/** sql.js has one instance a process, so each directory gets a virtual root of its own in it. */
+let loading: Promise<Instance> | undefined;
+
+async function instantiate(wasm: Uint8Array): Promise<Instance> {
+  const memory = new WasmMemory();
+  const files = new OpenFiles(memory);
+  const module = await initSqlJs({
+    useOldExtensionFunctions: false,
+    instantiateWasm(imports: { a: Syscalls }, done: (instance: WebAssembly.Instance) => void) {
+      routeToHost(imports.a, files, memory);
+      const instance = new WebAssembly.Instance(new WebAssembly.Module(wasm), imports);
+      memory.attach(instance.exports.O as WebAssembly.Memory);
+      done(instance);
+    },
+  } as unknown as Parameters<typeof initSqlJs>[0]);
+  return { sqlite: module as unknown as RawSqlite, memory, files };
+}
+
+function refuseOtherBuilds(wasm: Uint8Array): void {
+  const found = createHash('sha256').update(wasm).digest('hex');
+  if (found === PINNED_WASM_SHA256) return;
+  throw new Error(
+    `sql-wasm.wasm has checksum ${found.slice(0, 12)}…, this store is written against ` +
+      `${PINNED_WASM_SHA256.slice(0, 12)}… of sql.js 1.16.0: reinstall, or re-derive the import names`,
+  );
+}

@@ -1,0 +1,51 @@
+import nodeFs from 'node:fs';
+import path from 'node:path';
+import type { Clock } from '../lib/clock.ts';
+import { configure, DATABASE_FILE, openHandle, sqlTools } from './connection.ts';
+import type { FileSystem } from './host/file-system.ts';
+import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
+import { migrate } from './migrate.ts';
+import { asStorageError } from './storage-error.ts';
+
+export interface OpenOptions {
+  directory: string;
+  wasm: Uint8Array;
+  clock: Clock;
+  /** The version of this program, written into the data. */
+  version: string;
+  newEpoch: () => string;
+  fs?: FileSystem;
+}
+
+/**
+ * Opens (and makes, and migrates) the database of a directory that the caller has locked. Throws `storage_damaged` for
+ * data that cannot be read or is of a newer version.
+ */
+export async function openMigrated(
+  options: OpenOptions,
+): Promise<{ host: HostedSqlite; handle: number }> {
+  const { directory, wasm, fs = nodeFs, clock, version, newEpoch } = options;
+  const host = await loadHostedSqlite({ wasm, directory, fs });
+  const handle = openHandle(host);
+  try {
+    configure(host, handle);
+    migrate(sqlTools(host, handle), {
+      version,
+      newEpoch,
+      now: clock.now(),
+      backup: (from) => backUp(directory, from),
+    });
+    return { host, handle };
+  } catch (error) {
+    host.sqlite._sqlite3_close_v2(handle);
+    throw asStorageError(error);
+  }
+}
+
+/** Copies the database before it is migrated; it is closed to everyone else and its WAL has been written back. */
+function backUp(directory: string, fromVersion: number): void {
+  const file = path.join(directory, DATABASE_FILE);
+  const copy = `${file}.before-v${fromVersion + 1}`;
+  nodeFs.copyFileSync(file, copy);
+  nodeFs.chmodSync(copy, 0o600);
+}

@@ -1,0 +1,170 @@
+import { AppError } from '../errors.ts';
+import type { HostedSqlite } from './host/sqlite.ts';
+
+/** What a column may hold here. Booleans are kept as 0 and 1. */
+export type SqlValue = string | number | null;
+
+const SQLITE_ROW = 100;
+const SQLITE_DONE = 101;
+const SQLITE_NOMEM = 7;
+const SQLITE_IOERR = 10;
+const TYPE_TEXT = 3;
+const TYPE_NULL = 5;
+/** A statement keeps a buffer of this many bytes for its texts; a larger text gets one of its own for the call. */
+const SCRATCH_BYTES = 16 * 1024;
+
+/** SQLite refused a statement; `code` is its result code. */
+export class SqliteError extends Error {
+  override readonly name = 'SqliteError';
+  readonly code: number;
+
+  constructor(code: number, message: string, cause?: unknown) {
+    super(message, cause ? { cause } : {});
+    this.code = code;
+  }
+}
+
+/**
+ * A prepared statement, unchecked, over sql.js's raw exports. The wrapped API encodes text character by character and
+ * allocates for every parameter, which costs more than SQLite's own insert.
+ */
+export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
+  readonly #host: HostedSqlite;
+  readonly #db: number;
+  readonly #pointer: number;
+  readonly #columns: number;
+  readonly #scratch: number;
+  readonly #onError: (error: SqliteError) => void;
+  #isFinal = false;
+
+  constructor(host: HostedSqlite, db: number, sql: string, onError: (error: SqliteError) => void) {
+    const { sqlite } = host;
+    this.#host = host;
+    this.#db = db;
+    this.#onError = onError;
+    const text = sqlite.stringToNewUTF8(sql);
+    const out = sqlite._malloc(4);
+    const code = sqlite._sqlite3_prepare_v2(db, text, -1, out, 0);
+    this.#pointer = host.readInt32(out);
+    sqlite._free(text);
+    sqlite._free(out);
+    if (code !== 0) throw sqliteError(host, db, code, sql);
+    this.#columns = sqlite._sqlite3_column_count(this.#pointer);
+    this.#scratch = sqlite._malloc(SCRATCH_BYTES);
+  }
+
+  /** Runs it for its effect; answers how many rows changed. */
+  run(...values: SqlValue[]): number {
+    this.#execute(values, () => false);
+    return this.#host.sqlite._sqlite3_changes(this.#db);
+  }
+
+  /** The first row, or undefined. */
+  get(...values: SqlValue[]): Row | undefined {
+    let found: Row | undefined;
+    this.#execute(values, () => {
+      found = this.#row();
+      return false;
+    });
+    return found;
+  }
+
+  /** All rows. */
+  all(...values: SqlValue[]): Row[] {
+    const rows: Row[] = [];
+    this.#execute(values, () => {
+      rows.push(this.#row());
+      return true;
+    });
+    return rows;
+  }
+
+  /** Rows one by one, until `each` answers false: for pages bounded by bytes. */
+  scan(values: SqlValue[], each: (row: Row) => boolean): void {
+    this.#execute(values, () => each(this.#row()));
+  }
+
+  /** What it held is SQLite's again, and may be of another database by now: from here on it refuses to run. */
+  finalize(): void {
+    this.#isFinal = true;
+    this.#host.sqlite._sqlite3_finalize(this.#pointer);
+    this.#host.sqlite._free(this.#scratch);
+  }
+
+  #execute(values: SqlValue[], onRow: () => boolean): void {
+    if (this.#isFinal) throw new AppError('shutting_down', 'the store is closed');
+    const { sqlite } = this.#host;
+    const large = this.#bind(values);
+    let code = 0;
+    let failure: SqliteError | undefined;
+    try {
+      while ((code = sqlite._sqlite3_step(this.#pointer)) === SQLITE_ROW) if (!onRow()) break;
+      if (code !== SQLITE_ROW && code !== SQLITE_DONE)
+        failure = sqliteError(this.#host, this.#db, code);
+    } finally {
+      sqlite._sqlite3_reset(this.#pointer);
+      if (large) sqlite._free(large);
+    }
+    if (!failure) return;
+    this.#onError(failure);
+    throw failure;
+  }
+
+  /** Binds the values; answers a buffer to free after the call, or 0. */
+  #bind(values: SqlValue[]): number {
+    const { sqlite } = this.#host;
+    let need = 0;
+    for (const value of values) if (typeof value === 'string') need += value.length * 3;
+    const large = need > SCRATCH_BYTES ? sqlite._malloc(need) : 0;
+    if (need > SCRATCH_BYTES && !large) throw new SqliteError(SQLITE_NOMEM, 'out of memory');
+    const capacity = large ? need : SCRATCH_BYTES;
+    const start = large || this.#scratch;
+    // Only after the allocation: growing the memory detaches what was read of it before.
+    const memory = this.#host.memory();
+    sqlite._sqlite3_clear_bindings(this.#pointer);
+    let at = start;
+    for (const [i, value] of values.entries()) {
+      if (value === null) continue;
+      if (typeof value === 'string') {
+        const bytes = memory.write(value, at, capacity - (at - start), 'utf8');
+        sqlite._sqlite3_bind_text(this.#pointer, i + 1, at, bytes, 0);
+        at += bytes;
+      } else if (value === (value | 0)) {
+        sqlite._sqlite3_bind_int(this.#pointer, i + 1, value);
+      } else {
+        // Past 32 bits only a double can be bound; INTEGER columns turn it back, exact up to 2^53.
+        sqlite._sqlite3_bind_double(this.#pointer, i + 1, value);
+      }
+    }
+    return large;
+  }
+
+  #row(): Row {
+    const { sqlite } = this.#host;
+    const row: SqlValue[] = Array.from({ length: this.#columns });
+    for (let i = 0; i < this.#columns; i++) {
+      const type = sqlite._sqlite3_column_type(this.#pointer, i);
+      if (type === TYPE_NULL) row[i] = null;
+      else if (type === TYPE_TEXT) row[i] = this.#text(i);
+      else row[i] = sqlite._sqlite3_column_double(this.#pointer, i);
+    }
+    return row as unknown as Row;
+  }
+
+  #text(column: number): string {
+    const { sqlite } = this.#host;
+    const at = sqlite._sqlite3_column_text(this.#pointer, column);
+    // No text where there is one: a page of it could not be read, or there was no room for it.
+    if (at === 0) throw sqliteError(this.#host, this.#db, SQLITE_IOERR);
+    const bytes = sqlite._sqlite3_column_bytes(this.#pointer, column);
+    return this.#host.memory().toString('utf8', at, at + bytes);
+  }
+}
+
+/** The error of a failed call, with SQLite's own message and, where a file operation failed, the system's. */
+export function sqliteError(host: HostedSqlite, db: number, code: number, sql = ''): SqliteError {
+  const said = host.sqlite.UTF8ToString(host.sqlite._sqlite3_errmsg(db));
+  const cause = host.takeError();
+  const detail = [said, sql && `in: ${sql}`, cause?.message].filter(Boolean).join('; ');
+  return new SqliteError(code, detail, cause);
+}

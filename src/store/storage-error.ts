@@ -1,0 +1,54 @@
+import { AppError } from '../errors.ts';
+import { SqliteError } from './raw-statement.ts';
+
+const SQLITE_PERM = 3;
+const SQLITE_NOMEM = 7;
+const SQLITE_READONLY = 8;
+const SQLITE_IOERR = 10;
+const SQLITE_CORRUPT = 11;
+const SQLITE_FULL = 13;
+const SQLITE_CANTOPEN = 14;
+const SQLITE_NOTADB = 26;
+
+/** Whether SQLite may have rolled back the whole transaction by itself when it failed like this. */
+export function mayHaveRolledBack({ code }: SqliteError): boolean {
+  return [SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM].includes(code & 0xff);
+}
+
+/** Whether what is stored is wrong, and not only out of reach just now. */
+export function isDamage({ code, message }: SqliteError): boolean {
+  // SQLite looks into stored JSON for the columns it derives.
+  return (
+    [SQLITE_CORRUPT, SQLITE_NOTADB].includes(code & 0xff) || message.startsWith('malformed JSON')
+  );
+}
+
+/** SQLite's own failures as an AppError: `storage_full` or `storage_damaged`; anything else as it is. */
+export function asStorageError(error: unknown): unknown {
+  if (!(error instanceof SqliteError)) return error;
+  const cause = error.cause as NodeJS.ErrnoException | undefined;
+  const full = cause?.code === 'ENOSPC' || cause?.code === 'EDQUOT';
+  if (error.code === SQLITE_FULL || full) {
+    return new AppError(
+      'storage_full',
+      'the disk is full: nothing was changed; free some space and try again',
+      { cause: error },
+    );
+  }
+  if ([SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].includes(error.code & 0xff)) {
+    return new AppError(
+      'storage_damaged',
+      `the store may not be written (${error.message}): make it writable for the user of the server, or take another data directory`,
+      { cause: error },
+    );
+  }
+  if (isDamage(error) || (error.code & 0xff) === SQLITE_IOERR) {
+    return new AppError(
+      'storage_damaged',
+      `the store cannot be read or written (${error.message}): nothing was changed; ` +
+        'check the disk, then restart, or restore a copy of the data directory',
+      { cause: error },
+    );
+  }
+  return error;
+}

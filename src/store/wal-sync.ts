@@ -1,0 +1,49 @@
+import type { Distribution } from '../lib/distribution.ts';
+import { DATABASE_FILE } from './connection.ts';
+import type { FileSystem } from './host/file-system.ts';
+import type { HostedSqlite } from './host/sqlite.ts';
+import type { SyncTimes } from './sync-times.ts';
+
+interface WalSyncDependencies {
+  host: HostedSqlite;
+  fs: FileSystem;
+  times: SyncTimes;
+  /** The histogram of sync times, in microseconds. */
+  took: Distribution;
+  /** The disk refused, or the log was deleted: durability can no longer be promised. */
+  onLost: (message: string, cause?: unknown) => void;
+}
+
+/** Syncs the write-ahead log on the thread pool, one sync at a time. */
+export class WalSync {
+  readonly #given: WalSyncDependencies;
+  #isRunning = false;
+
+  constructor(given: WalSyncDependencies) {
+    this.#given = given;
+  }
+
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
+  /** Calls `done` once the log as it is now is on the disk. */
+  run(done: () => void): void {
+    const { host, fs, times, took, onLost } = this.#given;
+    const wal = host.file(`${DATABASE_FILE}-wal`);
+    if (!wal) return;
+    this.#isRunning = true;
+    const end = times.begin();
+    fs.fdatasync(wal.fd, (error) => {
+      this.#isRunning = false;
+      if (error) return onLost(`the disk refused to sync the log: ${error.message}`, error);
+      if (fs.fstatSync(wal.fd).nlink === 0) {
+        return onLost(
+          `${wal.path} was deleted by another program: open ${DATABASE_FILE} read-only`,
+        );
+      }
+      took.record(Math.max(1, Math.round(end() * 1000)));
+      done();
+    });
+  }
+}
