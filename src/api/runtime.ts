@@ -8,14 +8,28 @@ import { commsDiagnostics } from './teams.ts';
 
 const healthStatus = z.enum(['ok', 'degraded']);
 
+const healthCheck = z
+  .looseObject({
+    status: healthStatus,
+    detail: z
+      .string()
+      .optional()
+      .describe('What is wrong, and what to do about it. Only where the status is not `ok`.'),
+  })
+  .meta({ id: 'HealthCheck', description: 'How one part of the server is.' });
+
 export const health = z
   .looseObject({
     status: healthStatus,
     version: z.string(),
     uptime_ms: z.int(),
     checks: z.looseObject({
-      store: z.looseObject({ status: healthStatus }),
-      providers: z.looseObject({ status: healthStatus }),
+      store: healthCheck.describe(
+        'Whether there is room for new work, the disk syncs in time, and no damaged row was read since the start.',
+      ),
+      providers: healthCheck.describe(
+        'Whether each enabled provider can start agents, and could when it last tried.',
+      ),
     }),
   })
   .meta({

@@ -8,7 +8,7 @@ import {
 } from '../api/events.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
-import { checksum, verify } from '../store/checksum.ts';
+import { checksum } from '../store/checksum.ts';
 import type { Database } from '../store/database.ts';
 import type { SqlValue } from '../store/raw-statement.ts';
 import type { Statement } from '../store/statement.ts';
@@ -131,7 +131,7 @@ export class EventLog {
       query.scan(rx, [...range, ...range, bounds.limit], (row) => {
         bytes += Buffer.byteLength(row[2]);
         isFull = bytes > bounds.maxBytes && entries.length > 0;
-        if (!isFull) entries.push(readEntry(row));
+        if (!isFull) entries.push(this.#entryOf(row));
         return !isFull;
       }),
     );
@@ -148,7 +148,7 @@ export class EventLog {
   deltasOf(rx: Reader, itemId: string): DeltaEvent[] {
     return this.#itemDeltas
       .all(rx, itemId)
-      .map((row) => JSON.parse(readEntry(row).text) as DeltaEvent);
+      .map((row) => JSON.parse(this.#entryOf(row).text) as DeltaEvent);
   }
 
   /** Removes deltas of items that have been settled for a while, a few at a time; answers whether there may be more. */
@@ -180,9 +180,10 @@ export class EventLog {
     }
     return query;
   }
-}
 
-function readEntry([seq, kind, text, sum]: EntryRow): LogEntry {
-  verify(text, sum, { table: deltaKinds.has(kind) ? 'deltas' : 'events', row: seq }, seq);
-  return { seq, kind, text };
+  #entryOf([seq, kind, text, sum]: EntryRow): LogEntry {
+    const table = deltaKinds.has(kind) ? 'deltas' : 'events';
+    this.#db.damage.verify(text, sum, { table, row: seq }, seq);
+    return { seq, kind, text };
+  }
 }

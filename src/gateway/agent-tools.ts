@@ -9,7 +9,7 @@ import type { SessionTokens } from '../access/session-tokens.ts';
 
 /** The ways in which the agents of sessions reach the tools. `url` is where a sidecar finds this server. */
 export function agentTools(given: {
-  gateway: () => ToolGateway;
+  gateway: ToolGateway;
   tokens: SessionTokens;
   url: () => string;
   clock: Clock;
@@ -26,8 +26,7 @@ export function agentTools(given: {
           CADRE_SESSION_ID: sessionId,
         },
       },
-      connect: (send) =>
-        connectDirectly({ gateway: given.gateway(), clock: given.clock }, sessionId, send),
+      connect: (send) => connectDirectly(given, sessionId, send),
     };
   };
 }

@@ -1,35 +1,70 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type AccessRules, assertAddressed, assertScope, identify } from '../access/admit.ts';
-import { FailedAuthentications } from '../access/failed-auth.ts';
+import type { FailedAuthentications } from '../access/failed-auth.ts';
 import type { Endpoint } from '../api/endpoint.ts';
-import { RequestCounts } from '../diagnostics/metrics.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Logger } from '../lib/log.ts';
+import type { RequestCounts } from '../diagnostics/requests.ts';
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts';
 import { whenOver } from './leaving.ts';
 import { accessOfPath } from './route-table.ts';
 
-/** Lets requests in, or refuses them, before their body is read. Each has one line in the log once it is answered. */
-export class Entrance implements Disposable {
-  readonly requests = new RequestCounts();
-  readonly #access: AccessRules;
-  readonly #failures: FailedAuthentications;
+interface EntranceDependencies {
+  access: AccessRules;
+  failures: FailedAuthentications;
+  requests: RequestCounts;
+}
 
-  constructor({ access, clock, logger }: { access: AccessRules; clock: Clock; logger: Logger }) {
-    this.#access = access;
-    this.#failures = new FailedAuthentications({ clock, logger });
+/** What happens to each request before its route does: it is noted, and let in or refused. */
+export class Entrance {
+  readonly #given: EntranceDependencies;
+
+  constructor(given: EntranceDependencies) {
+    this.#given = given;
   }
 
-  [Symbol.dispose](): void {
-    this.#failures[Symbol.dispose]();
-  }
-
-  /** Prepares a request before any part of it is checked: its end is noted, its id goes into the answer. */
+  /** What comes before anything of a request is looked at. */
   begin(request: FastifyRequest, reply: FastifyReply): void {
     request.over = whenOver(reply.raw);
     this.#noteWhenAnswered(request, reply);
     reply.header('X-Request-Id', request.id);
+  }
+
+  /**
+   * Whether the request goes on; not where it was a preflight, which is answered then. Throws for a sender who may not
+   * enter; where authentication failed, only once that may be answered.
+   */
+  async letIn(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    const { access } = this.#given;
+    assertAddressed(request, access);
+    allowOrigin(request, reply, access.allowedOrigins().length > 0);
+    if (isPreflight(request)) {
+      void answerPreflight(request, reply);
+      return false;
+    }
+    const asked = accessOf(request);
+    if (asked === 'public') return true;
+    try {
+      request.bearer = identify(request.headers.authorization, access);
+    } catch (error) {
+      await this.#failed(request, reply);
+      throw error;
+    }
+    assertScope(request.bearer, request.method, asked);
+    return true;
+  }
+
+  /** Whether `letIn` would let a request in, of which the headers alone are there. */
+  mayEnter(raw: IncomingMessage): boolean {
+    const { access } = this.#given;
+    try {
+      assertAddressed({ headers: raw.headers, raw }, access);
+      const asked = accessOfPath(raw.url ?? '');
+      if (asked === 'public') return true;
+      assertScope(identify(raw.headers.authorization, access), raw.method ?? '', asked);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** One line a request, also for a stream, which is answered when its reader has left. */
@@ -41,51 +76,16 @@ export class Entrance implements Disposable {
       const status = reply.raw.statusCode;
       const token = bearer ? { token: bearer.id } : {};
       request.log.info({ method, route, status, ms, ...token }, 'request');
-      this.requests.add(method, status);
+      this.#given.requests.add(method, status);
     };
     if (request.over.aborted) note();
     else request.over.addEventListener('abort', note, { once: true });
   }
 
-  /** Whether a request may be told to go on with its body. */
-  mayEnter(raw: IncomingMessage): boolean {
-    try {
-      assertAddressed({ headers: raw.headers, raw }, this.#access);
-      const asked = accessOfPath(raw.url ?? '');
-      if (asked === 'public') return true;
-      assertScope(identify(raw.headers.authorization, this.#access), raw.method ?? '', asked);
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
-  /**
-   * Whether the request goes on; a preflight does not, since it is answered here. Throws for a request that may not
-   * enter; where authentication failed, only once that may be answered.
-   */
-  async letIn(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
-    assertAddressed(request, this.#access);
-    allowOrigin(request, reply, this.#access.allowedOrigins().length > 0);
-    if (isPreflight(request)) {
-      void answerPreflight(request, reply);
-      return false;
-    }
-    const asked = accessOf(request);
-    if (asked === 'public') return true;
-    try {
-      request.bearer = identify(request.headers.authorization, this.#access);
-    } catch (error) {
-      await this.#failed(request, reply);
-      throw error;
-    }
-    assertScope(request.bearer, request.method, asked);
-    return true;
-  }
-
   async #failed(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const source = request.socket.remoteAddress ?? 'unknown';
-    const { hangUp } = await this.#failures.note({ source, log: request.log, gone: request.over });
+    const failed = { source, log: request.log, gone: request.over };
+    const { hangUp } = await this.#given.failures.note(failed);
     if (hangUp) reply.header('connection', 'close');
   }
 }
@@ -97,6 +97,7 @@ export function accessOf(request: FastifyRequest): Endpoint['access'] {
   return accessOfPath(request.url);
 }
 
+/** The path of a request, without its query. */
 export function pathOf(request: FastifyRequest): string {
   return request.url.split('?')[0] ?? request.url;
 }

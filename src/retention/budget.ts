@@ -47,19 +47,18 @@ export class StorageBudget {
 
   /** Throws `storage_full` where new work would have no room. */
   assertRoom(): void {
+    const shortage = this.shortage();
+    if (shortage !== null) throw new AppError('storage_full', shortage);
+  }
+
+  /** Why there is no room for new work, and what to do about it; null where there is room. */
+  shortage(): string | null {
     const { max_bytes, min_free_bytes } = this.#given.settings();
-    if (this.isSpent && max_bytes > 0 && this.usedBytes > max_bytes) {
-      throw new AppError(
-        'storage_full',
-        `the data takes more than retention.max_bytes (${max_bytes}), and nothing of it may go: close sessions, or raise the limit`,
-      );
-    }
-    if (this.diskFreeBytes < min_free_bytes) {
-      throw new AppError(
-        'storage_full',
-        `less than retention.min_free_bytes (${min_free_bytes}) is free on the disk of ${this.#given.directory}: free some space`,
-      );
-    }
+    if (this.isSpent && max_bytes > 0 && this.usedBytes > max_bytes)
+      return `the data takes more than retention.max_bytes (${max_bytes}), and nothing of it may go: close sessions, or raise the limit`;
+    if (this.diskFreeBytes < min_free_bytes)
+      return `less than retention.min_free_bytes (${min_free_bytes}) is free on the disk of ${this.#given.directory}: free some space`;
+    return null;
   }
 
   /** What the database takes, without what is free in it, and the logs of processes. */

@@ -2,10 +2,12 @@ import type { FileSystem } from './host/file-system.ts';
 import type { HostedSqlite } from './host/sqlite.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import { DATABASE_FILE } from './connection.ts';
+import type { SyncTimes } from './sync-times.ts';
 
 interface CheckpointsDependencies {
   host: HostedSqlite;
   fs: FileSystem;
+  times: SyncTimes;
   failpoint: Failpoint;
   durability: 'full' | 'normal';
   /** The log is written back once it passes this many bytes. */
@@ -91,10 +93,12 @@ export class Checkpoints {
   }
 
   #sync(fd: number): void {
-    const { fs, failpoint, onLost, onSynced } = this.#given;
+    const { fs, times, failpoint, onLost, onSynced } = this.#given;
     this.#isSyncing = true;
+    const end = times.begin();
     fs.fdatasync(fd, (error) => {
       if (error) return onLost(`the disk refused to sync the database: ${error.message}`, error);
+      end();
       this.#isSyncing = false;
       failpoint('checkpoint.after');
       onSynced();

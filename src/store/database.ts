@@ -4,13 +4,15 @@ import { Distribution } from '../lib/distribution.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { DATABASE_FILE } from './connection.ts';
+import { Damage } from './damage.ts';
 import type { FileSystem, HostFile } from './host/file-system.ts';
 import type { HostedSqlite } from './host/sqlite.ts';
 import { Group, undo } from './group.ts';
 import { type OpenOptions, openMigrated } from './open.ts';
 import { RawStatement, type SqliteError, type SqlValue } from './raw-statement.ts';
 import { Statement } from './statement.ts';
-import { asStorageError, mayHaveRolledBack } from './storage-error.ts';
+import { asStorageError, isDamage, mayHaveRolledBack } from './storage-error.ts';
+import { SyncTimes } from './sync-times.ts';
 import { type Member, Reader, type Sequence, Writer } from './transaction.ts';
 import { WalSync } from './wal-sync.ts';
 
@@ -56,6 +58,8 @@ export class Database {
     groupSize: new Distribution([1, 2, 5, 10, 20, 50, 100, 200]),
     syncMicroseconds: new Distribution(SYNC_BOUNDS),
   };
+  readonly syncTimes: SyncTimes;
+  readonly damage = new Damage();
 
   #group: Group | undefined;
   /** Groups that are committed and not yet synced, oldest first. */
@@ -96,16 +100,18 @@ export class Database {
     const pragma = this.#prepareRaw('PRAGMA wal_checkpoint(PASSIVE)');
     const { clock, failpoint, durability } = options;
     const onLost = (message: string, cause?: unknown) => this.#lost(message, cause);
+    this.syncTimes = new SyncTimes(clock);
     this.#walSync = new WalSync({
       host,
       fs: this.#fs,
-      clock,
+      times: this.syncTimes,
       took: this.stats.syncMicroseconds,
       onLost,
     });
     this.#checkpoints = new Checkpoints({
       host,
       fs: this.#fs,
+      times: this.syncTimes,
       failpoint,
       durability,
       bytes: this.#checkpointBytes,
@@ -155,6 +161,7 @@ export class Database {
   #prepareRaw<Row extends readonly SqlValue[] = SqlValue[]>(sql: string): RawStatement<Row> {
     const statement = new RawStatement<Row>(this.#host, this.#handle, sql, (error) => {
       if (mayHaveRolledBack(error) && this.#group) this.#poison = error;
+      if (isDamage(error)) this.damage.note('SQLite', error.message);
     });
     this.#statements.push(statement as unknown as RawStatement);
     return statement;

@@ -1,5 +1,5 @@
 import type { Database } from './database.ts';
-import { checksum, verify } from './checksum.ts';
+import { checksum } from './checksum.ts';
 import type { SqlValue } from './raw-statement.ts';
 import type { Statement } from './statement.ts';
 import type { Reader, Writer } from './transaction.ts';
@@ -133,7 +133,7 @@ export class RecordTable<T extends object> {
   }
 
   #parse([n, id, text, sum]: Row): T {
-    verify(text, sum, { table: this.#table, row: n }, checksum(id));
+    this.#db.damage.verify(text, sum, { table: this.#table, row: n }, checksum(id));
     return JSON.parse(text) as T;
   }
 }

@@ -15,6 +15,14 @@ export function mayHaveRolledBack({ code }: SqliteError): boolean {
   return [SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM].includes(code & 0xff);
 }
 
+/** Whether what is stored is wrong, and not only out of reach just now. */
+export function isDamage({ code, message }: SqliteError): boolean {
+  // SQLite looks into stored JSON for the columns it derives.
+  return (
+    [SQLITE_CORRUPT, SQLITE_NOTADB].includes(code & 0xff) || message.startsWith('malformed JSON')
+  );
+}
+
 /** SQLite's own failures as an AppError: `storage_full` or `storage_damaged`; anything else as it is. */
 export function asStorageError(error: unknown): unknown {
   if (!(error instanceof SqliteError)) return error;
@@ -34,9 +42,7 @@ export function asStorageError(error: unknown): unknown {
       { cause: error },
     );
   }
-  const isDamage = [SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_NOTADB].includes(error.code & 0xff);
-  // SQLite looks into stored JSON for the columns it derives.
-  if (isDamage || error.message.startsWith('malformed JSON')) {
+  if (isDamage(error) || (error.code & 0xff) === SQLITE_IOERR) {
     return new AppError(
       'storage_damaged',
       `the store cannot be read or written (${error.message}): nothing was changed; ` +

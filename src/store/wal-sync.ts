@@ -1,13 +1,13 @@
-import type { Clock } from '../lib/clock.ts';
 import type { Distribution } from '../lib/distribution.ts';
 import { DATABASE_FILE } from './connection.ts';
 import type { FileSystem } from './host/file-system.ts';
 import type { HostedSqlite } from './host/sqlite.ts';
+import type { SyncTimes } from './sync-times.ts';
 
 interface WalSyncDependencies {
   host: HostedSqlite;
   fs: FileSystem;
-  clock: Clock;
+  times: SyncTimes;
   /** The histogram of sync times, in microseconds. */
   took: Distribution;
   /** The disk refused, or the log was deleted: durability can no longer be promised. */
@@ -29,11 +29,11 @@ export class WalSync {
 
   /** Calls `done` once the log as it is now is on the disk. */
   run(done: () => void): void {
-    const { host, fs, clock, took, onLost } = this.#given;
+    const { host, fs, times, took, onLost } = this.#given;
     const wal = host.file(`${DATABASE_FILE}-wal`);
     if (!wal) return;
     this.#isRunning = true;
-    const started = clock.monotonic();
+    const end = times.begin();
     fs.fdatasync(wal.fd, (error) => {
       this.#isRunning = false;
       if (error) return onLost(`the disk refused to sync the log: ${error.message}`, error);
@@ -42,7 +42,7 @@ export class WalSync {
           `${wal.path} was deleted by another program: open ${DATABASE_FILE} read-only`,
         );
       }
-      took.record(Math.max(1, Math.round((clock.monotonic() - started) * 1000)));
+      took.record(Math.max(1, Math.round(end() * 1000)));
       done();
     });
   }

@@ -2,7 +2,8 @@ import { PassThrough } from 'node:stream';
 import { Client } from '../../src/client/client.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { configSchema } from '../../src/config/schema.ts';
-import { type Runtime, type RuntimeOptions, startRuntime } from '../../src/runtime/start.ts';
+import type { RuntimeOptions } from '../../src/runtime/options.ts';
+import { type Runtime, startRuntime } from '../../src/runtime/start.ts';
 import { afterAll, beforeAll } from 'vitest';
 import { asDataDirectory, tempDirectory } from './temp.ts';
 

@@ -11,10 +11,12 @@ export function statusCommand(program: Command, world: World): void {
     .action(
       clientAction(world, async ({ client, show }) => {
         const found = await client.call(endpoints.getDiagnostics, {});
+        const { store } = found.health.checks;
         show(found, () =>
           details({
             server: client.url,
             status: found.health.status,
+            ...(store.detail === undefined ? {} : { store: store.detail }),
             version: found.health.version,
             uptime: `${Math.round(found.health.uptime_ms / 1000)} s`,
             events: found.storage.latest_seq,

@@ -7,7 +7,9 @@ import type {
   StorageDiagnostics,
 } from '../../api/runtime.ts';
 import { EXPOSITION_TYPE } from '../../diagnostics/prometheus.ts';
-import { type Figures, metricsText, type RequestCounts } from '../../diagnostics/metrics.ts';
+import type { Figures } from '../../diagnostics/figures.ts';
+import { metricsText } from '../../diagnostics/metrics.ts';
+import type { RequestCounts } from '../../diagnostics/requests.ts';
 import type { Mount } from '../mount.ts';
 
 /** A file to be sent. */

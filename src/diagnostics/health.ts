@@ -1,0 +1,70 @@
+import type { ProviderRecord } from '../api/providers.ts';
+import type { Health } from '../api/runtime.ts';
+import { version } from '../lib/self.ts';
+import type { StorageBudget } from '../retention/budget.ts';
+import type { Database } from '../store/database.ts';
+import { type Sources, uptimeMs } from './sources.ts';
+
+/**
+ * The median of the newest syncs may be this long. Whatever is stored is answered after a sync: a sound disk needs a
+ * few milliseconds for one, a busy one some hundred; with a second, whoever waits for an answer notices.
+ */
+const SLOW_SYNC_MS = 1000;
+/** A sync that takes longer degrades health by itself: until it ends, no change is answered at all. */
+const STUCK_SYNC_MS = 5000;
+
+/** How the server is: `degraded` where one of its checks is. */
+export function readHealth(
+  sources: Pick<Sources, 'clock' | 'startedAt' | 'budget' | 'providers'> & {
+    db: Pick<Database, 'syncTimes' | 'damage'>;
+  },
+): Health {
+  const store = checkOf(storeProblems(sources));
+  const providers = checkOf(providerProblems(sources.providers.list()));
+  return {
+    status: store.status === 'ok' ? providers.status : store.status,
+    version,
+    uptime_ms: Math.round(uptimeMs(sources)),
+    checks: { store, providers },
+  };
+}
+
+function storeProblems({
+  db,
+  budget,
+}: {
+  db: Pick<Database, 'syncTimes' | 'damage'>;
+  budget: Pick<StorageBudget, 'shortage'>;
+}): (string | null)[] {
+  return [budget.shortage(), slowness(db.syncTimes), damageOf(db.damage)];
+}
+
+/** Why answers come late; null where syncs are fast enough. */
+function slowness({ medianMs, inFlightMs }: Database['syncTimes']): string | null {
+  const way = 'see what else uses the disk of the data directory, or move the data to another disk';
+  if (inFlightMs > STUCK_SYNC_MS)
+    return `a sync of the disk has been in flight for ${seconds(inFlightMs)}, and nothing can be stored before it ends: ${way}`;
+  if (medianMs > SLOW_SYNC_MS)
+    return `the disk needs ${seconds(medianMs)} for a sync (the median of the last minute), and each change waits for one: ${way}`;
+  return null;
+}
+
+function damageOf({ found }: Database['damage']): string | null {
+  if (found.length === 0) return null;
+  return `damage was read since the start: ${found.join(', ')}; restore a copy of the data directory`;
+}
+
+function providerProblems(providers: readonly ProviderRecord[]): string[] {
+  return providers
+    .filter(({ enabled, healthy }) => enabled && !healthy)
+    .map(({ id, detail }) => `${id}: ${detail}`);
+}
+
+function checkOf(problems: readonly (string | null)[]): Health['checks']['store'] {
+  const detail = problems.filter((problem) => problem !== null).join('; ');
+  return detail === '' ? { status: 'ok' } : { status: 'degraded', detail };
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}

@@ -1,0 +1,44 @@
+import type { ProcessDiagnostics } from '../api/processes.ts';
+import type { ProviderDiagnostics, ProviderRecord } from '../api/providers.ts';
+import type { RecoverySummary } from '../api/runtime.ts';
+import type { ProviderId } from '../api/sessions.ts';
+import type { CommsDiagnostics } from '../api/teams.ts';
+import type { WorktreeDiagnostics } from '../api/worktrees.ts';
+import type { Feed } from '../events/feed.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { StorageBudget } from '../retention/budget.ts';
+import type { Database } from '../store/database.ts';
+import type { SessionCounts } from './counts.ts';
+import type { watchEventLoop } from './event-loop.ts';
+import type { EventTally } from './tally.ts';
+import type { StorageUsage } from './usage.ts';
+
+/** The parts of the server that health, diagnostics and metrics are read from. */
+export interface Sources {
+  clock: Clock;
+  /** When the server started, by the monotonic clock, in milliseconds. */
+  startedAt: number;
+  db: Database;
+  budget: StorageBudget;
+  usage: StorageUsage;
+  feed: Feed;
+  tally: EventTally;
+  counts: SessionCounts;
+  eventLoop: ReturnType<typeof watchEventLoop>;
+  recovery: RecoverySummary;
+  providers: {
+    list(): ProviderRecord[];
+    diagnostics(liveAgents: (id: ProviderId) => number): ProviderDiagnostics[];
+  };
+  agents: { count(provider: ProviderId): number };
+  processes: { diagnostics(): ProcessDiagnostics };
+  worktrees: { diagnostics(): WorktreeDiagnostics };
+  teams: { diagnostics(): CommsDiagnostics; waitingCount(): Promise<number> };
+  supervisor: { readonly live: number; readonly outOfReach: number };
+  keeper: { readonly pid: number | null };
+}
+
+/** How long the server has been running, in milliseconds. */
+export function uptimeMs({ clock, startedAt }: Pick<Sources, 'clock' | 'startedAt'>): number {
+  return clock.monotonic() - startedAt;
+}

@@ -1,0 +1,44 @@
+import type { RecoverySummary } from '../api/runtime.ts';
+import { verifySessions } from '../recovery/verify.ts';
+import type { Base } from './base.ts';
+import type { Nouns } from './build.ts';
+
+/** What the last run left to be done, and is done while requests are served already. None of it rejects. */
+export interface Background {
+  /** Spawns that were not finished are undone. */
+  spawns: Promise<void>;
+  /** Messages to large teams are sent to the members that they have not reached. */
+  broadcasts: Promise<void>;
+  /** Sessions that their provider does not have any more have failed. */
+  verification: Promise<void>;
+  stopVerification(): void;
+}
+
+/** Begins all of it. */
+export function startBackground(base: Base, nouns: Nouns, summary: RecoverySummary): Background {
+  const { sessions, teams } = nouns;
+  const verifying = new AbortController();
+  const orLog = (work: Promise<void>, message: string) =>
+    work.catch((error: unknown) => base.logger.error({ err: error }, message));
+  const background = {
+    spawns: orLog(teams.spawns.undoLeft(), 'spawns could not be undone'),
+    broadcasts: orLog(teams.broadcasts.takeUp(), 'broadcasts could not be taken up'),
+  };
+  const pending = base.db.peek((rx) => sessions.store.allPendingApprovals(rx));
+  for (const approval of pending) sessions.desk.watchExpiry(approval);
+  const verification = verifySessions({
+    ...base,
+    store: sessions.store,
+    pool: sessions.pool,
+    inbox: sessions.inbox,
+    onSessionFailed: sessions.hooks.onSessionFailed,
+    providers: nouns.providers.registry.all(),
+    summary,
+    signal: verifying.signal,
+  });
+  return {
+    ...background,
+    verification: orLog(verification, 'sessions could not be verified'),
+    stopVerification: () => verifying.abort(),
+  };
+}

@@ -1,0 +1,74 @@
+import { prepareDirectory } from '../config/data-directory.ts';
+import { LiveConfig } from '../config/live.ts';
+import { secretsOf } from '../config/secrets.ts';
+import { withToken } from '../config/token.ts';
+import { AppError } from '../errors.ts';
+import { EventLog } from '../events/log.ts';
+import { type Clock, systemClock } from '../lib/clock.ts';
+import { type Failpoint, noFailpoints } from '../lib/failpoint.ts';
+import { type Ids, systemIds } from '../lib/ids.ts';
+import { createLog, type Logger } from '../lib/log.ts';
+import { readAsset, version } from '../lib/self.ts';
+import { Database } from '../store/database.ts';
+import { lockDirectory } from '../store/lock.ts';
+import type { RuntimeOptions } from './options.ts';
+
+/** What every noun stands on. */
+export interface Base {
+  /** The directory of all data. */
+  directory: string;
+  /** `config.now` is the configuration just now: whatever may be reloaded is read when it is needed. */
+  config: LiveConfig;
+  logger: Logger;
+  clock: Clock;
+  ids: Ids;
+  failpoint: Failpoint;
+  db: Database;
+  log: EventLog;
+}
+
+/** Locks the data directory, opens the store in it, and migrates it. Throws AppError. */
+export async function openBase(options: RuntimeOptions, undo: AsyncDisposableStack): Promise<Base> {
+  const { directory, clock = systemClock, ids = systemIds, failpoint = noFailpoints } = options;
+  const config = usable(directory, () => {
+    prepareDirectory(directory);
+    return new LiveConfig(withToken(options.config, directory));
+  });
+  const logger = createLog({
+    level: options.config.log.level,
+    destination: options.logTo,
+    pretty: options.logTo.isTTY === true,
+    secrets: () => secretsOf(config.now),
+  });
+  undo.use(usable(directory, () => lockDirectory(directory)));
+  const db = await Database.open({
+    directory,
+    wasm: readAsset('sql-wasm.wasm'),
+    durability: options.config.data.durability,
+    clock,
+    failpoint,
+    onFatal: options.onFatal,
+    onWarning: (message, error) => logger.warn({ err: error }, message),
+    version,
+    newEpoch: () => ids.next('epoch'),
+    ...(options.fs ? { fs: options.fs } : {}),
+  });
+  undo.defer(() => db.close());
+  const log = new EventLog({ db, clock, ids });
+  return { directory, config, logger, clock, ids, failpoint, db, log };
+}
+
+/** Runs what needs files of the data directory. Throws `invalid` where the system refuses. */
+export function usable<T>(directory: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof AppError || !(error as NodeJS.ErrnoException).syscall) throw error;
+    const { message } = error as Error;
+    throw new AppError(
+      'invalid',
+      `the data directory ${directory} cannot be used (${message}): make it a directory of the user who runs the server, or name another with --data-dir`,
+      { cause: error },
+    );
+  }
+}

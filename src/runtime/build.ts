@@ -1,0 +1,49 @@
+import { TokenService } from '../access/tokens.ts';
+import type { RecoverySummary } from '../api/runtime.ts';
+import type { Base } from './base.ts';
+import { buildChildren } from './build/children.ts';
+import { buildDiagnostics } from './build/diagnostics.ts';
+import { buildGateway } from './build/gateway.ts';
+import { buildProcesses } from './build/processes.ts';
+import { buildProviders } from './build/providers.ts';
+import { buildServer } from './build/server.ts';
+import { buildSessions } from './build/sessions.ts';
+import { buildStorage } from './build/storage.ts';
+import { buildTeams } from './build/teams.ts';
+import { buildWorktrees } from './build/worktrees.ts';
+import type { RuntimeOptions } from './options.ts';
+
+export type Nouns = ReturnType<typeof buildNouns>;
+export type Edge = ReturnType<typeof buildEdge>;
+
+/** Builds each noun once, after those that it needs. Nothing acts by itself yet, and no row is written. */
+export function buildNouns(base: Base, options: RuntimeOptions, undo: AsyncDisposableStack) {
+  const storage = buildStorage(base, undo);
+  const children = buildChildren(base);
+  const providers = buildProviders(base, children, options.providers);
+  const sessions = buildSessions(base, { storage, children, providers });
+  const processes = buildProcesses(base, { storage, children, sessions });
+  const worktrees = buildWorktrees(base, { storage, children, sessions, processes });
+  const teams = buildTeams(base, { storage, providers, sessions, worktrees });
+  const gateway = buildGateway(
+    base,
+    { storage, sessions, processes, worktrees, teams },
+    options.sessionTokens,
+  );
+  return { storage, children, providers, sessions, processes, worktrees, teams, gateway };
+}
+
+/** Builds what lets requests in. Only after recovery: the tokens begin to expire here. */
+export function buildEdge(
+  base: Base,
+  nouns: Nouns,
+  recovery: RecoverySummary,
+  undo: AsyncDisposableStack,
+) {
+  const { config } = base;
+  const tokens = undo.use(new TokenService({ ...base, apiToken: () => config.now.auth.token }));
+  const diagnostics = buildDiagnostics(base, nouns, recovery, undo);
+  const server = buildServer(base, nouns, { tokens, diagnostics });
+  undo.defer(() => server.close());
+  return { tokens, diagnostics, server };
+}

@@ -1,0 +1,68 @@
+import type { RecoverySummary } from '../../api/runtime.ts';
+import { SessionCounts } from '../../diagnostics/counts.ts';
+import { readDiagnostics } from '../../diagnostics/diagnostics.ts';
+import { watchEventLoop } from '../../diagnostics/event-loop.ts';
+import { readFigures } from '../../diagnostics/figures.ts';
+import { readHealth } from '../../diagnostics/health.ts';
+import type { Sources } from '../../diagnostics/sources.ts';
+import { StorageUsage } from '../../diagnostics/usage.ts';
+import type { Base } from '../base.ts';
+import type { Children } from './children.ts';
+import type { Processes } from './processes.ts';
+import type { Providers } from './providers.ts';
+import type { Sessions } from './sessions.ts';
+import type { Storage } from './storage.ts';
+import type { Teams } from './teams.ts';
+import type { Worktrees } from './worktrees.ts';
+
+/** The nouns that are measured. */
+interface Measured {
+  storage: Storage;
+  children: Children;
+  providers: Providers;
+  sessions: Sessions;
+  processes: Processes;
+  worktrees: Worktrees;
+  teams: Teams;
+}
+
+export type ServerDiagnostics = ReturnType<typeof buildDiagnostics>;
+
+/** What the server knows of how it is. */
+export function buildDiagnostics(
+  base: Base,
+  nouns: Measured,
+  recovery: RecoverySummary,
+  undo: AsyncDisposableStack,
+) {
+  const { db, clock, config } = base;
+  const { budget, feed, tally } = nouns.storage;
+  const settings = () => config.now.retention;
+  const usage = new StorageUsage({ ...base, budget, settings });
+  const sources: Sources = {
+    clock,
+    startedAt: clock.monotonic(),
+    db,
+    budget,
+    usage,
+    feed,
+    tally,
+    counts: new SessionCounts(db),
+    eventLoop: undo.use(watchEventLoop()),
+    recovery,
+    providers: nouns.providers.registry,
+    agents: nouns.sessions.pool,
+    processes: nouns.processes.service,
+    worktrees: nouns.worktrees.service,
+    teams: nouns.teams.service,
+    supervisor: nouns.children.supervisor,
+    keeper: nouns.children.keeper,
+  };
+  return {
+    health: () => readHealth(sources),
+    recovery: () => recovery,
+    diagnostics: () => readDiagnostics(sources),
+    storage: () => usage.diagnostics(),
+    figures: () => readFigures(sources),
+  };
+}

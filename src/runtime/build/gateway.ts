@@ -1,0 +1,87 @@
+import { SessionTokens } from '../../access/session-tokens.ts';
+import type { Config } from '../../config/schema.ts';
+import { agentTools } from '../../gateway/agent-tools.ts';
+import { Gatekeeper } from '../../gateway/gatekeeper.ts';
+import { processToolkit } from '../../gateway/process-tools.ts';
+import { type TeamFacts, ToolGateway } from '../../gateway/service.ts';
+import { TeamGate } from '../../gateway/team-gate.ts';
+import { teamToolkit } from '../../gateway/team-tools.ts';
+import { previewWorktree } from '../../worktrees/preview.ts';
+import type { Base } from '../base.ts';
+import type { Processes } from './processes.ts';
+import type { Sessions } from './sessions.ts';
+import type { Storage } from './storage.ts';
+import type { Teams } from './teams.ts';
+import type { Worktrees } from './worktrees.ts';
+
+/** What the gateway calls of what is built later. */
+interface GatewayHooks {
+  /** Where this server listens; asked for when an agent starts. */
+  serverUrl: () => string;
+}
+
+export type Gateway = ReturnType<typeof buildGateway>;
+
+/** The tools of sessions' agents, who may call them, and how agents reach them. */
+export function buildGateway(
+  base: Base,
+  needs: {
+    storage: Storage;
+    sessions: Sessions;
+    processes: Processes;
+    worktrees: Worktrees;
+    teams: Teams;
+  },
+  sessionTokens = new SessionTokens(),
+) {
+  const { config, clock } = base;
+  const { sessions, processes, worktrees, teams } = needs;
+  const hooks = {} as GatewayHooks;
+  const gatekeeper = new Gatekeeper({
+    sessions: sessions.service,
+    freed: () => config.now.gateway.free,
+  });
+  const gate = new TeamGate({
+    gatekeeper,
+    initScripts: worktrees.initScripts,
+    previewWorktree: (directory, worktree_name) =>
+      previewWorktree(worktrees.git, { directory, worktree_name }),
+  });
+  const service = new ToolGateway({
+    ...base,
+    sessionStore: sessions.store,
+    toolkits: [
+      processToolkit({ processes: processes.service, gatekeeper }),
+      teamToolkit({
+        teams: teams.service,
+        messages: teams.messages,
+        spawns: teams.spawns,
+        views: teams.views,
+        clock,
+        gatekeeper,
+        gate,
+        settings: () => config.now.teams,
+      }),
+    ],
+    keptAnswers: needs.storage.keptAnswers,
+    teamFacts: () => teamFacts(config.now),
+  });
+  const toolsFor = agentTools({
+    gateway: service,
+    tokens: sessionTokens,
+    url: () => config.now.public_base_url ?? hooks.serverUrl(),
+    clock,
+  });
+  return { service, sessionTokens, toolsFor, hooks };
+}
+
+/** What agents can read about how teams are configured. */
+function teamFacts({ teams }: Config): TeamFacts {
+  return {
+    cadreTeamManagePermissions: {
+      non_lead_can_add_members: teams.non_lead_can_add_members,
+      non_lead_can_remove_members: teams.non_lead_can_remove_members,
+    },
+    cadreTeamModelPresets: teams.model_presets,
+  };
+}

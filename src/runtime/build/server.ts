@@ -1,0 +1,92 @@
+import { hostName } from '../../access/admit.ts';
+import type { TokenService } from '../../access/tokens.ts';
+import type { Config } from '../../config/schema.ts';
+import { createHttpServer, type HttpServer } from '../../http/server.ts';
+import { commit, readAsset, version } from '../../lib/self.ts';
+import type { Base } from '../base.ts';
+import type { ServerDiagnostics } from './diagnostics.ts';
+import type { Gateway } from './gateway.ts';
+import type { Processes } from './processes.ts';
+import type { Providers } from './providers.ts';
+import type { Sessions } from './sessions.ts';
+import type { Storage } from './storage.ts';
+import type { Teams } from './teams.ts';
+import type { Worktrees } from './worktrees.ts';
+
+/** The nouns that have routes. */
+interface Served {
+  storage: Storage;
+  providers: Providers;
+  sessions: Sessions;
+  processes: Processes;
+  worktrees: Worktrees;
+  teams: Teams;
+  gateway: Gateway;
+}
+
+/** The interface over HTTP, not listening yet. */
+export function buildServer(
+  base: Base,
+  nouns: Served,
+  { tokens, diagnostics }: { tokens: TokenService; diagnostics: ServerDiagnostics },
+): HttpServer {
+  const { db, config } = base;
+  const { storage, gateway, worktrees, teams } = nouns;
+  const { registry } = nouns.providers;
+  return createHttpServer({
+    ...base,
+    access: {
+      holderOf: (secret) => tokens.holderOf(secret),
+      sessionOf: (secret) => gateway.sessionTokens.sessionOf(secret),
+      allowedHosts: () => allowedHosts(config.now),
+      allowedOrigins: () => config.now.server.allowed_origins,
+    },
+    self: {
+      ...diagnostics,
+      version,
+      commit,
+      epoch: db.epoch,
+      openApi: () => Buffer.from(readAsset('openapi.yaml')).toString('utf8'),
+      async backUp(signal) {
+        const { file, bytes, seq } = await storage.backups.make(signal);
+        return { read: () => file.createReadStream(), bytes, seq };
+      },
+    },
+    feed: storage.feed,
+    streamLimits: () => ({
+      all: config.now.server.max_streams,
+      ofOneToken: config.now.server.max_streams_per_token,
+    }),
+    maxConnections: config.now.server.max_connections,
+    requestTimeoutMs: config.now.server.request_timeout_ms,
+    sessions: nouns.sessions.service,
+    processes: nouns.processes.service,
+    worktrees: worktrees.service,
+    initScripts: worktrees.initScripts,
+    teams: {
+      teams: teams.service,
+      messages: teams.messages,
+      spawns: teams.spawns,
+      views: teams.views,
+    },
+    providers: {
+      list: () => registry.list(),
+      diagnostics: () => registry.diagnostics((id) => nouns.sessions.pool.count(id)),
+      models: (id) => registry.models(id),
+      authStatus: (id) => registry.authStatus(id),
+      login: (id) => registry.login(id),
+    },
+    tokens,
+    gateway: gateway.service,
+    keptAnswers: storage.keptAnswers,
+  });
+}
+
+function allowedHosts({ server, public_base_url: base }: Config): string[] {
+  const bound = hostName(server.bind_address);
+  return [
+    ...server.allowed_hosts,
+    ...(bound ? [bound] : []),
+    ...(base ? [new URL(base).hostname] : []),
+  ];
+}

@@ -1,0 +1,91 @@
+import path from 'node:path';
+import { AgentPool } from '../../sessions/agent-pool.ts';
+import { ApprovalDesk } from '../../sessions/approval-desk.ts';
+import { Blobs } from '../../sessions/blobs.ts';
+import { Inbox } from '../../sessions/inbox.ts';
+import { Notifier } from '../../sessions/notifier.ts';
+import { SessionService } from '../../sessions/service.ts';
+import { SessionStore } from '../../sessions/store.ts';
+import { TurnRunner } from '../../sessions/turn-runner.ts';
+import type { Base } from '../base.ts';
+import type { NeedsOf } from '../hooks.ts';
+import type { Children } from './children.ts';
+import type { Providers } from './providers.ts';
+import type { Storage } from './storage.ts';
+
+/** What the parts of sessions call of each other and of the nouns above them; each is described where it is needed. */
+interface SessionHooks
+  extends
+    Pick<NeedsOf<typeof Inbox>, 'start' | 'requestInterrupt'>,
+    Pick<NeedsOf<typeof AgentPool>, 'onGone'>,
+    Pick<NeedsOf<typeof ApprovalDesk>, 'onExpired'>,
+    Pick<NeedsOf<typeof TurnRunner>, 'onSessionFailed'>,
+    Pick<NeedsOf<typeof SessionService>, 'onClosing' | 'agentsOf' | 'onSpokenTo'> {}
+
+export type Sessions = ReturnType<typeof buildSessions>;
+
+/** Sessions, their turns and approvals, and the agents that work on them. */
+export function buildSessions(
+  base: Base,
+  needs: { storage: Storage; children: Children; providers: Providers },
+) {
+  const { config, db, directory } = base;
+  const { supervisor } = needs.children;
+  const { registry } = needs.providers;
+  const hooks = {} as SessionHooks;
+  const store = new SessionStore(base);
+  const inbox = new Inbox({
+    ...base,
+    sessionStore: store,
+    start: (turn) => hooks.start(turn),
+    requestInterrupt: (tx, turn) => hooks.requestInterrupt(tx, turn),
+  });
+  const pool = new AgentPool({
+    ...base,
+    maxLive: () => config.now.providers.max_live,
+    idleTimeoutMs: () => config.now.providers.idle_timeout_ms,
+    providerOf: ({ provider }) => registry.usable(provider),
+    onGone: (agent) => hooks.onGone(agent),
+  });
+  const notifier = new Notifier({
+    ...base,
+    supervisor,
+    command: () => config.now.approvals.notify_command,
+    isPending: ({ id }) => db.peek((rx) => store.approvals.get(rx, id)?.status === 'pending'),
+  });
+  const desk = new ApprovalDesk({
+    ...base,
+    store,
+    timeoutMs: () => config.now.approvals.timeout_ms,
+    maxPending: () => config.now.approvals.max_pending_per_session,
+    notify: (approval) => notifier.tell(approval),
+    onExpired: (approval) => hooks.onExpired(approval),
+    onResolved: (tx, { session_id }) => inbox.atBoundary(tx, session_id),
+  });
+  const runner = new TurnRunner({
+    ...base,
+    store,
+    pool,
+    desk,
+    inbox,
+    onSessionFailed: (tx, id) => hooks.onSessionFailed(tx, id),
+    turnTimeoutMs: () => config.now.sessions.turn_timeout_ms,
+  });
+  const blobs = new Blobs(path.join(directory, 'blobs'));
+  const service = new SessionService({
+    ...base,
+    store,
+    runner,
+    pool,
+    desk,
+    inbox,
+    blobs,
+    onClosing: (tx, session) => hooks.onClosing(tx, session),
+    agentsOf: (rx, teamId) => hooks.agentsOf(rx, teamId),
+    onSpokenTo: (tx, session) => hooks.onSpokenTo(tx, session),
+    assertRoom: needs.storage.assertRoom,
+    usableProvider: (id) => registry.usable(id),
+    objectionOf: (id, settings) => registry.find(id)?.objection?.(settings),
+  });
+  return { store, inbox, pool, notifier, desk, runner, blobs, service, hooks };
+}

@@ -1,0 +1,31 @@
+import { EventTally } from '../../diagnostics/tally.ts';
+import { Feed } from '../../events/feed.ts';
+import { readAsset } from '../../lib/self.ts';
+import { prepareLogs } from '../../processes/log-file.ts';
+import { StorageBudget } from '../../retention/budget.ts';
+import { Backups } from '../../store/backup.ts';
+import { KeptAnswers } from '../../store/kept-answers.ts';
+import type { Base } from '../base.ts';
+
+export type Storage = ReturnType<typeof buildStorage>;
+
+/** What goes by the store and its log, whatever the nouns are: feed, copies, and the room there is. */
+export function buildStorage(base: Base, undo: AsyncDisposableStack) {
+  const { directory, config, ids, db, log } = base;
+  const backups = undo.use(
+    new Backups({
+      db,
+      directory,
+      wasm: readAsset('sql-wasm.wasm'),
+      newEpoch: () => ids.next('epoch'),
+      minFreeBytes: () => config.now.retention.min_free_bytes,
+    }),
+  );
+  const feed = new Feed({ db, log });
+  const tally = new EventTally(db);
+  /** Where the output of processes is. */
+  const logs = prepareLogs(directory);
+  const budget = new StorageBudget({ ...base, logs, settings: () => config.now.retention });
+  const keptAnswers = new KeptAnswers(base);
+  return { backups, feed, tally, logs, budget, keptAnswers, assertRoom: () => budget.assertRoom() };
+}

@@ -1,0 +1,62 @@
+import path from 'node:path';
+import { Claims } from '../../worktrees/claims.ts';
+import { Git } from '../../worktrees/git.ts';
+import { InitScripts } from '../../worktrees/init-scripts.ts';
+import { WorktreeMender } from '../../worktrees/mend.ts';
+import { WorktreeService } from '../../worktrees/service.ts';
+import { WorktreeStore } from '../../worktrees/store.ts';
+import { Workshop } from '../../worktrees/workshop.ts';
+import { type Base, usable } from '../base.ts';
+import type { Children } from './children.ts';
+import type { Processes } from './processes.ts';
+import type { Sessions } from './sessions.ts';
+import type { Storage } from './storage.ts';
+
+export type Worktrees = ReturnType<typeof buildWorktrees>;
+
+/** Worktrees, who claims them, and the git under them. `stopping` ends all that git is at. */
+export function buildWorktrees(
+  base: Base,
+  needs: { storage: Storage; children: Children; sessions: Sessions; processes: Processes },
+) {
+  const { config, directory, failpoint } = base;
+  const { marker, supervisor } = needs.children;
+  const sessionStore = needs.sessions.store;
+  const stopping = new AbortController();
+  const store = new WorktreeStore(base);
+  const claims = new Claims({ ...base, store, sessionStore });
+  const git = new Git({ marker, signal: stopping.signal });
+  const initScripts = new InitScripts({
+    ...base,
+    git,
+    sessionStore,
+    worktrees: store,
+    script: () => config.now.worktrees.init_script_path,
+  });
+  const workshop = usable(
+    directory,
+    () =>
+      new Workshop({
+        git,
+        root: config.now.worktrees.root_dir ?? path.join(directory, 'worktrees'),
+        scratch: path.join(directory, 'scratch'),
+        failpoint,
+        isTrusted: (repoRoot, sha256) => initScripts.isTrusted(repoRoot, sha256),
+      }),
+  );
+  const mender = new WorktreeMender({ ...base, store, claims, sessionStore, workshop });
+  const service = new WorktreeService({
+    ...base,
+    store,
+    claims,
+    sessionStore,
+    processes: needs.processes.store,
+    workshop,
+    supervisor,
+    settings: () => config.now.worktrees,
+    initScripts,
+    assertRoom: needs.storage.assertRoom,
+    stopping: stopping.signal,
+  });
+  return { store, claims, git, initScripts, mender, service, stopping };
+}

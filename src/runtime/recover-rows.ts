@@ -1,0 +1,24 @@
+import { logPath } from '../processes/log-file.ts';
+import { NOTICE_TAIL } from '../processes/notices.ts';
+import { readPrinted } from '../processes/reading.ts';
+import { type Recovered, recover } from '../recovery/recover.ts';
+import type { Base } from './base.ts';
+import type { Nouns } from './build.ts';
+
+/** Mends what the last run left, of each noun, before anything of this one acts. */
+export function recoverRows(base: Base, nouns: Nouns): Promise<Recovered> {
+  const { storage, children, providers, sessions, processes, worktrees, teams } = nouns;
+  return recover({
+    ...base,
+    sessionStore: sessions.store,
+    processes: processes.store,
+    worktrees: worktrees.mender,
+    readPrinted: (id) => readPrinted((stream) => logPath(storage.logs, id, stream), NOTICE_TAIL),
+    notices: processes.notices,
+    inbox: sessions.inbox,
+    teams: teams.store,
+    ledger: children.ledger,
+    durability: base.config.now.data.durability,
+    canResume: ({ provider }) => providers.registry.find(provider)?.capabilities.resume ?? false,
+  });
+}

@@ -1,0 +1,25 @@
+import { register } from '../config/registration.ts';
+import type { Config } from '../config/schema.ts';
+import { withToken } from '../config/token.ts';
+import { version } from '../lib/self.ts';
+import type { Running } from './running.ts';
+
+/** Takes over what may change while the server runs. Throws nothing: what goes wrong is logged, and changes nothing. */
+export function reload({ base, nouns, edge }: Running, load: () => Config): void {
+  const { directory, config, logger } = base;
+  try {
+    const next = withToken(load(), directory);
+    const { url } = edge.server;
+    register(directory, { url, version, token_file: next.auth.token_file });
+    const { changed, needRestart } = config.reload(next);
+    logger.level = config.now.log.level;
+    edge.tokens.apiTokenChanged();
+    nouns.sessions.pool.admit();
+    nouns.processes.runner.admit();
+    if (needRestart.length > 0)
+      logger.warn({ keys: needRestart }, 'some keys that have changed need a restart');
+    logger.info({ changed }, 'configuration reloaded');
+  } catch (error) {
+    logger.error({ err: error }, 'configuration not reloaded: everything stays as it was');
+  }
+}

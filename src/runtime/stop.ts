@@ -1,0 +1,72 @@
+import type { Base } from './base.ts';
+import type { Nouns } from './build.ts';
+import type { Running } from './running.ts';
+
+/** How long agents have after TERM when the server stops. */
+const CHILD_GRACE_MS = 2000;
+
+/** Stops a server, step by step. `hurry` skips what can be waited for. */
+export async function stop(running: Running, hurry: AbortSignal): Promise<void> {
+  const { base, nouns, edge, opened } = running;
+  const { sessions, processes, children } = nouns;
+  base.logger.info('stopping');
+  takeNothingNew(running);
+  await storeStopping(base);
+  const processesEnded = processes.runner.stop();
+  await sessions.runner.stop(base.config.now.server.drain_ms, hurry);
+  await processesEnded;
+  await endWorktrees(base, nouns, hurry);
+  await endBackground(running);
+  await children.supervisor.endAll(hurry.aborted ? 0 : CHILD_GRACE_MS);
+  await edge.server.close();
+  await storeEnd(base, nouns);
+  await opened[Symbol.asyncDispose]();
+  base.logger.info('stopped');
+}
+
+/** From here on nothing begins: no request that changes something, no turn, no notice, no upkeep. */
+function takeNothingNew({ nouns: { sessions }, edge, upkeep, background }: Running): void {
+  edge.server.refuseChanges();
+  sessions.inbox.stop();
+  sessions.notifier.stop();
+  upkeep[Symbol.dispose]();
+  background.stopVerification();
+}
+
+/** Followers read that the server stops. On a disk that takes nothing more the stop goes on. */
+async function storeStopping({ db, log }: Base): Promise<void> {
+  await db
+    .transact((tx) => log.append(tx, { kind: 'runtime.stopping', payload: {} }))
+    .catch(() => undefined);
+}
+
+/** Git may finish within the drain; the next start mends what it could not. */
+async function endWorktrees(
+  { clock, config }: Base,
+  { worktrees: { service, stopping } }: Nouns,
+  hurry: AbortSignal,
+): Promise<void> {
+  const idle = service.idle().then(() => stopping.abort());
+  const waiting = AbortSignal.any([hurry, stopping.signal]);
+  await clock.sleep(config.now.server.drain_ms, waiting).catch(() => undefined);
+  stopping.abort();
+  await idle;
+}
+
+/** Waits for what was taken up at the start, and for spawns and broadcasts that are under way. */
+async function endBackground({ nouns: { teams }, background }: Running): Promise<void> {
+  await background.spawns;
+  await background.broadcasts;
+  await teams.broadcasts.stop();
+  await teams.spawns.idle();
+  await background.verification;
+}
+
+/** Marks the run as ended in order: the next start has nothing to sweep. */
+async function storeEnd({ logger }: Base, { children: { ledger } }: Nouns): Promise<void> {
+  await ledger
+    .end()
+    .catch((error: unknown) =>
+      logger.error({ err: error }, 'the end of the run could not be stored'),
+    );
+}

@@ -1,0 +1,51 @@
+import { removeLogs } from '../processes/log-file.ts';
+import { Retention } from '../retention/retention.ts';
+import type { Base } from './base.ts';
+import type { Nouns } from './build.ts';
+
+/** Deltas of settled items leave the log in steps, this far apart. */
+const COMPACT_EVERY_MS = 5000;
+/** The log is brought back within its budget this often. */
+const RETAIN_EVERY_MS = 10_000;
+
+/** Takes out of the store what has had its time, again and again; disposing it ends that. */
+export function startUpkeep(base: Base, { storage, sessions, processes }: Nouns): Disposable {
+  const { config, clock, log, logger } = base;
+  const retention = new Retention({
+    ...base,
+    store: sessions.store,
+    processes: processes.store,
+    onTrimmed: (seq) => storage.feed.forgetUpTo(seq),
+    removeLogs: (id) => removeLogs(storage.logs, id),
+    budget: storage.budget,
+    settings: () => config.now.retention,
+  });
+  const ending = new AbortController();
+  const timers = [
+    clock.every(COMPACT_EVERY_MS, () => void compact()),
+    clock.every(RETAIN_EVERY_MS, () => void retain()),
+  ];
+  return {
+    [Symbol.dispose]() {
+      for (const timer of timers) timer[Symbol.dispose]();
+      ending.abort();
+    },
+  };
+
+  async function compact(): Promise<void> {
+    try {
+      while (await log.compact());
+      while (await storage.keptAnswers.trim());
+    } catch (error) {
+      logger.warn({ err: error }, 'settled deltas could not be removed');
+    }
+  }
+
+  async function retain(): Promise<void> {
+    try {
+      await retention.run(ending.signal);
+    } catch (error) {
+      logger.warn({ err: error }, 'what is too old could not be removed');
+    }
+  }
+}

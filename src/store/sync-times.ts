@@ -1,0 +1,45 @@
+import type { Clock } from '../lib/clock.ts';
+
+/** So many syncs are remembered, the newest ones. */
+const KEPT = 32;
+/** A sync that ended longer ago says nothing about the disk any more. */
+const RECENT_MS = 60_000;
+
+/** How long the newest syncs took: tells a disk that is slow just now from one that was slow once. */
+export class SyncTimes {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #ended: { at: number; ms: number }[] = [];
+  /** When the syncs that are in flight began. */
+  readonly #inFlight = new Set<{ begunAt: number }>();
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+  }
+
+  /** A sync begins; the function that is returned ends it, and returns its duration in milliseconds. */
+  begin(): () => number {
+    const sync = { begunAt: this.#clock.monotonic() };
+    this.#inFlight.add(sync);
+    return () => {
+      this.#inFlight.delete(sync);
+      const at = this.#clock.monotonic();
+      const ms = at - sync.begunAt;
+      this.#ended.push({ at, ms });
+      if (this.#ended.length > KEPT) this.#ended.shift();
+      return ms;
+    };
+  }
+
+  /** The median of the newest syncs that ended within the last minute, in milliseconds; 0 where there were none. */
+  get medianMs(): number {
+    const since = this.#clock.monotonic() - RECENT_MS;
+    const recent = this.#ended.filter(({ at }) => at >= since).map(({ ms }) => ms);
+    return recent.toSorted((a, b) => a - b)[Math.floor(recent.length / 2)] ?? 0;
+  }
+
+  /** For how long the oldest sync has been in flight, in milliseconds; 0 where there is none. */
+  get inFlightMs(): number {
+    const now = this.#clock.monotonic();
+    return Math.max(0, ...[...this.#inFlight].map(({ begunAt }) => now - begunAt));
+  }
+}
