@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { cutTitle } from '../approval-title.ts';
+import { cutTitle } from '../../lib/cut-title.ts';
 import type { AgentRequest } from '../provider.ts';
 
 /** What kind of thing a tool does, in the words that all providers share. */

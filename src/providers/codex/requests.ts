@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
 import type { AgentAnswer, AgentRequest } from '../provider.ts';
 import type { Params } from './connection.ts';
-import { approvalTitle, cutTitle } from '../approval-title.ts';
+import { cutTitle } from '../../lib/cut-title.ts';
+import { approvalTitle } from '../approval-title.ts';
 import { type Reader, titleOfChanges } from './items.ts';
 
 /** Something that codex asks, and how it is answered. */
