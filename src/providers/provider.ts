@@ -1,16 +1,9 @@
+import type { Capabilities, ProviderId } from '../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../api/providers.ts';
 import type { Approval, Question } from '../api/approvals.ts';
 import type { Session, StoredInputItem, Usage } from '../api/sessions.ts';
-
-/** What a provider can do; callers ask this instead of asking which provider it is. */
-export interface Capabilities {
-  images: boolean;
-  approvals: boolean;
-  interrupt: boolean;
-  resume: boolean;
-  usage: boolean;
-  models: boolean;
-}
+import type { Supervisor } from '../children/supervisor.ts';
+import type { Clock } from '../lib/clock.ts';
 
 /** What an agent says or does during a turn. An item is begun by its first mention. */
 export type AgentUpdate =
@@ -43,6 +36,11 @@ export interface TurnOutcome {
 /** A turn that failed. */
 export function failed(code: string, message: string): TurnOutcome {
   return { status: 'failed', error: { code, message } };
+}
+
+/** The outcome of a turn whose agent is gone. */
+export async function lostTurn(gone: Promise<string>): Promise<TurnOutcome> {
+  return failed('provider_exited', `the agent ${await gone}`);
 }
 
 /** Why no agent could be had for a turn; the turn fails with its code. */
@@ -102,12 +100,33 @@ export interface AgentSink {
   ask(request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer>;
 }
 
+/** Reports updates in their order, each when the one before was taken. */
+export async function report(sink: AgentSink, updates: readonly AgentUpdate[]): Promise<void> {
+  for (const update of updates) await sink.update(update);
+}
+
 /** What holds for one turn. */
 export interface TurnSettings {
   /** Null or `default`: as the agent is configured. `require_approval`: what it asks goes to `AgentSink.ask`. */
   permissionMode: string | null;
   model: string | null;
   thinkingEffort: string | null;
+}
+
+/** Settings that wish for nothing. */
+export function noWishes(): TurnSettings {
+  return { permissionMode: null, model: null, thinkingEffort: null };
+}
+
+/** What an earlier agent of a session began with; null where the session has had none. */
+export function earlierDefaults({ provider_defaults: began }: Session): TurnSettings | null {
+  return (
+    began && {
+      permissionMode: began.permission_mode,
+      model: began.model,
+      thinkingEffort: began.thinking_effort,
+    }
+  );
 }
 
 /** A live agent that serves one session. */
@@ -153,9 +172,17 @@ export interface Login {
   end(): Promise<AuthStatus>;
 }
 
-/** A kind of agent. A new one is a folder that gives this. */
+/** What every provider is given. */
+export interface ProviderContext {
+  supervisor: Supervisor;
+  clock: Clock;
+  /** The tools that the agent of a session is given. */
+  toolsFor: (sessionId: string) => AgentTools;
+}
+
+/** A kind of agent. A new one is a folder with a class that implements this. */
 export interface Provider {
-  readonly id: Session['provider'];
+  readonly id: ProviderId;
   readonly displayName: string;
   readonly enabled: boolean;
   readonly capabilities: Capabilities;

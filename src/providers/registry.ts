@@ -1,5 +1,5 @@
 import type { AuthStatus, Model, ProviderDiagnostics, ProviderRecord } from '../api/providers.ts';
-import type { ProviderId } from '../api/sessions.ts';
+import type { ProviderId } from '../api/provider-kinds.ts';
 import { AppError } from '../errors.ts';
 import { type Login, type Provider, ProviderError } from './provider.ts';
 

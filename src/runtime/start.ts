@@ -1,6 +1,5 @@
 import path from 'node:path';
 import type { Approval } from '../api/approvals.ts';
-import type { ProviderRecord } from '../api/providers.ts';
 import type { Diagnostics, Health, RecoverySummary } from '../api/runtime.ts';
 import { Keeper } from '../children/keeper.ts';
 import { Ledger } from '../children/ledger.ts';
@@ -33,10 +32,8 @@ import { createLog } from '../lib/log.ts';
 import { commit, readAsset, version } from '../lib/self.ts';
 import { spreadOf } from '../diagnostics/spread.ts';
 import { KeptAnswers } from '../store/kept-answers.ts';
-import { acpProvider } from '../providers/acp/provider.ts';
-import { claudeProvider } from '../providers/claude/provider.ts';
-import { codexProvider } from '../providers/codex/provider.ts';
-import type { AgentTools, Provider } from '../providers/provider.ts';
+import { configuredProviders } from '../providers/configured.ts';
+import type { Provider } from '../providers/provider.ts';
 import { Notifier } from '../sessions/notifier.ts';
 import { ProviderRegistry, wrongWith } from '../providers/registry.ts';
 import { recover } from '../recovery/recover.ts';
@@ -118,19 +115,6 @@ export interface Runtime {
   reload(load: () => Config): void;
   /** Stops in order; resolves when nothing is left. `hurry` skips what can be waited for. */
   stop(hurry?: AbortSignal): Promise<void>;
-}
-
-/** The providers as a server with this configuration would show them; nothing is started. */
-export function describeProviders(config: Config): ProviderRecord[] {
-  const supervisor = { start: () => Promise.reject(new Error('no server')) };
-  const given = {
-    supervisor: supervisor as unknown as Supervisor,
-    clock: systemClock,
-    toolsFor: () => {
-      throw new Error('no server');
-    },
-  };
-  return new ProviderRegistry(configuredProviders(config, given)).list();
 }
 
 /** What is wrong with the git of this machine; its version where nothing is. */
@@ -738,28 +722,6 @@ function teamFacts({ teams }: Config): TeamFacts {
     },
     cadreTeamModelPresets: teams.model_presets,
   };
-}
-
-function configuredProviders(
-  { providers: { acp, claude, codex } }: Config,
-  given: { supervisor: Supervisor; clock: Clock; toolsFor: (sessionId: string) => AgentTools },
-): Provider[] {
-  return [
-    acpProvider({
-      settings: {
-        enabled: acp?.enabled ?? false,
-        configured: acp !== undefined && acp !== null,
-        command: acp?.command ?? null,
-        args: acp?.args ?? [],
-        env: acp?.env ?? {},
-        transport: acp?.transport ?? 'stdio',
-        requestTimeoutMs: acp?.request_timeout_ms ?? 0,
-      },
-      ...given,
-    }),
-    claudeProvider({ settings: claude, ...given }),
-    codexProvider({ settings: codex, ...given }),
-  ];
 }
 
 /** Runs what needs files of the data directory. Throws `invalid` where the system refuses. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import type { ProviderId } from '../../src/api/sessions.ts';
+import type { ProviderId } from '../../src/api/provider-kinds.ts';
 import { asked, decide } from '../support/providers/calls.ts';
 import { WatchedSession } from '../support/providers/contract-stage.ts';
 import { openSession } from '../support/turns.ts';

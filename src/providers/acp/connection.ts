@@ -1,7 +1,8 @@
 import { type AnyMessage, client, RequestError } from '@agentclientprotocol/sdk';
 import { z } from 'zod';
 import type { Child } from '../../children/supervisor.ts';
-import { hearLines, type Heard, parsed, StrayLines } from '../json-lines.ts';
+import { afterAnswer, hearJson, lineOf } from '../json-connection.ts';
+import { type Heard, StrayLines } from '../json-lines.ts';
 
 export interface AcpHandlers {
   /** A `session/update` notification, in the order of the wire; a promise holds back what comes after it. */
@@ -50,9 +51,7 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
   const readable = new ReadableStream<AnyMessage>({
     start: (controller) => void (messages = controller),
   });
-  const take = (line: string): Promise<void> | undefined => {
-    if (line.trim() === '') return undefined;
-    const json = parsed(line);
+  const take = (json: unknown, line: string): Promise<void> | undefined => {
     const { data } = message.safeParse(json);
     if (!data) {
       refuse(json === undefined ? PARSE_ERROR : INVALID_REQUEST);
@@ -65,11 +64,9 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
     if (method !== undefined && !(typeof method === 'string' && KNOWN_METHODS.has(method)))
       handlers.onUnknown();
     messages.enqueue(data as unknown as AnyMessage);
-    if (method !== undefined) return undefined;
-    // Whoever waits for an answer acts on it before what comes after it is read.
-    return new Promise((resolve) => setImmediate(resolve));
+    return method === undefined ? afterAnswer() : undefined;
   };
-  const heard = hearLines(child.stdout, take);
+  const heard = hearJson(child.stdout, take);
   const connection = client({ name: 'cadre' })
     .onRequest('session/request_permission', async ({ params, signal }) => ({
       outcome: (await handlers.onPermission(params, signal)) as { outcome: 'cancelled' },
@@ -92,10 +89,6 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
     heard,
     strays,
   };
-}
-
-function lineOf(one: object): string {
-  return `${JSON.stringify(one)}\n`;
 }
 
 /** The agent's own error of a request, or null when the failure was not an answer of the agent. */

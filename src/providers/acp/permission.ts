@@ -10,14 +10,14 @@ const request = z.looseObject({
     .catch([]),
 });
 
-/** The fields of a tool call, as an agent has told them: of each the newest. */
-export type ToldCall = Readonly<Record<string, unknown>>;
+/** The fields of a tool call, as its messages have named them: of each the newest. */
+export type ReportedCall = Readonly<Record<string, unknown>>;
 
 /** A `session/request_permission`, read. */
 export interface PermissionRequest {
   /** The tool call as the request shows it; null where it shows none. */
   tool: { ref: string; change: ToolChange } | null;
-  call: ToldCall;
+  call: ReportedCall;
   options: readonly { optionId: string; kind: string; name?: unknown }[];
   raw: object;
 }
@@ -34,18 +34,18 @@ export function readPermission(params: unknown): PermissionRequest {
 }
 
 /** A tool call after one more message about it: what that leaves out stays as it was. */
-export function mergeCalls(known: ToldCall, news: ToldCall): ToldCall {
-  const told = Object.entries(news).filter(([, value]) => value !== undefined && value !== null);
-  return { ...known, ...Object.fromEntries(told) };
+export function mergeCalls(known: ReportedCall, news: ReportedCall): ReportedCall {
+  const named = Object.entries(news).filter(([, value]) => value !== undefined && value !== null);
+  return { ...known, ...Object.fromEntries(named) };
 }
 
 /**
- * What is asked, with what was told of the tool call before: some agents show its input or content only once.
+ * What is asked, with what earlier messages said of the tool call: some agents show its input or content only once.
  * `request` and `subject` hold the same call, so that an acceptance is bound to what was shown.
  */
 export function approvalRequest(
   { call: asked, options, raw }: PermissionRequest,
-  known: ToldCall | undefined,
+  known: ReportedCall | undefined,
 ): AgentRequest {
   const call = mergeCalls(known ?? {}, asked);
   const tool = readToolCall(call);
@@ -75,7 +75,7 @@ const list = z.array(z.unknown()).catch([]);
  * Whether a call tells exactly what it would do: by its input, or by its diffs where it changes files. A title and a
  * text do not: agents shorten them, put the model's own words there, or name a file without its new content.
  */
-function isWhole(kind: string, { rawInput: input, content }: ToldCall): boolean {
+function isWhole(kind: string, { rawInput: input, content }: ReportedCall): boolean {
   if (!isBlank(input)) return true;
   return kind !== 'execute' && list.parse(content).some((part) => diff.safeParse(part).success);
 }
@@ -90,7 +90,7 @@ function isBlank(input: unknown): boolean {
 /** All of a call but what names it, how far it is and what it gave; and the option that an acceptance takes. */
 function subjectOf(
   kind: string,
-  call: ToldCall,
+  call: ReportedCall,
   options: PermissionRequest['options'],
 ): Record<string, unknown> {
   const {
@@ -111,7 +111,7 @@ const input = z.looseObject({
 });
 
 /** What a call would do, in one text: its command, the files it changes, what else it shows, its input. */
-function detailOf({ rawInput, content, locations }: ToldCall): string | null {
+function detailOf({ rawInput, content, locations }: ReportedCall): string | null {
   const { command } = input.safeParse(rawInput).data ?? {};
   if (command !== undefined) return command;
   const parts = list.parse(content);

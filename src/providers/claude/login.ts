@@ -14,10 +14,6 @@ import { ProviderError } from '../provider.ts';
 const KEY_FILE = 'cadre-api-key';
 const ANSWER_MS = 30_000;
 
-export function claudeHint(hasOwnHome: boolean): string {
-  return loginHint('claude', hasOwnHome, 'claude auth login');
-}
-
 /** The key that was given to cadre, or null. Read anew for each process, so that a new one is taken up. */
 export async function readKey(home: string): Promise<string | null> {
   const key = await readForeignFile(home, KEY_FILE, { maxBytes: MAX_KEY_BYTES });
@@ -61,7 +57,7 @@ export async function askStatus(given: Asked, hasOwnHome: boolean): Promise<Auth
     );
   }
   if (!data.loggedIn) {
-    const detail = `nobody is logged in: ${claudeHint(hasOwnHome)}`;
+    const detail = `nobody is logged in: ${loginHint('claude', hasOwnHome)}`;
     return { authenticated: false, mode: 'not_configured', detail };
   }
   if (data.apiProvider !== 'firstParty') {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { failed, type TurnOutcome } from '../provider.ts';
 import type { Message } from './connection.ts';
-import { claudeHint } from './login.ts';
+import { loginHint } from '../own-home.ts';
 
 const result = z.looseObject({
   subtype: z.string().catch(''),
@@ -34,5 +34,5 @@ export function textOf(message: Message): string {
 
 function wayOut(said: string, hasOwnHome: boolean): string {
   const isLogin = /not logged in|\/login|invalid api key/i.test(said);
-  return isLogin ? `: ${claudeHint(hasOwnHome)}` : '';
+  return isLogin ? `: ${loginHint('claude', hasOwnHome)}` : '';
 }

@@ -78,8 +78,13 @@ const initialized = z.looseObject({
   claude_code_version: z.string().optional().catch(undefined),
 });
 
-/** What claude says of itself when it is initialized. */
-export function readInitialized(raw: unknown): { version: string | null; models: Model[] } {
+/** What claude answers to `initialize`, as far as it is used. */
+export interface Initialized {
+  version: string | null;
+  models: Model[];
+}
+
+export function readInitialized(raw: unknown): Initialized {
   const { data } = initialized.safeParse(raw);
   const models = (data?.models ?? []).flatMap((one): Model[] => {
     const { data: found } = model.safeParse(one);

@@ -11,10 +11,6 @@ const account = z.looseObject({
   requiresOpenaiAuth: z.boolean().catch(true),
 });
 
-export function codexHint(hasOwnHome: boolean): string {
-  return loginHint('codex', hasOwnHome, 'codex login');
-}
-
 /** Who is logged in, as codex says without a network: that there is a login, not that it is good. */
 export function readAccount(raw: unknown, hasOwnHome: boolean): AuthStatus {
   const { data } = account.safeParse(raw);
@@ -40,7 +36,7 @@ export function readAccount(raw: unknown, hasOwnHome: boolean): AuthStatus {
 
 function nobody(isNeeded: boolean, hasOwnHome: boolean): AuthStatus {
   if (isNeeded) {
-    const detail = `nobody is logged in: ${codexHint(hasOwnHome)}`;
+    const detail = `nobody is logged in: ${loginHint('codex', hasOwnHome)}`;
     return { authenticated: false, mode: 'not_configured', detail };
   }
   const detail = 'the models that codex is configured to use need no login of its own';

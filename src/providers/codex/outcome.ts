@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { failed, type TurnOutcome } from '../provider.ts';
-import { codexHint } from './login.ts';
+import { loginHint } from '../own-home.ts';
 
 const turnError = z.looseObject({
   message: z.string(),
@@ -70,7 +70,7 @@ function wayOut({ message, codexErrorInfo: info }: TurnError, hasOwnHome: boolea
     info === 'unauthorized' ||
     /\b401\b|"httpStatusCode":401/.test(message + JSON.stringify(info))
   )
-    return `: ${codexHint(hasOwnHome)}`;
+    return `: ${loginHint('codex', hasOwnHome)}`;
   if (info === 'contextWindowExceeded') return ': go on in a new session';
   return '';
 }

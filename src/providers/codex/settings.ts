@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import type { StoredInputItem } from '../../api/sessions.ts';
+import { Refusal } from '../json-connection.ts';
 import { type AgentTools, ProviderError, type TurnSettings } from '../provider.ts';
 import { type CodexModel, levelsOf } from './models.ts';
 
@@ -68,13 +70,52 @@ export function objectionTo(
   );
 }
 
-export function modeRefused(mode: string, options?: ErrorOptions): ProviderError {
+/** The error for a turn that codex has refused because of its permission mode; null for any other refusal. */
+export function modeRefusedBy(
+  error: unknown,
+  { permissionMode: mode }: TurnSettings,
+): ProviderError | null {
+  const { cause } = error as Error;
+  const isOfMode =
+    mode !== null && cause instanceof Refusal && cause.message.includes(`\`${mode}\``);
+  return isOfMode ? modeRefused(mode, { cause: error }) : null;
+}
+
+function modeRefused(mode: string, options?: ErrorOptions): ProviderError {
   const known = [...modes, ...policies].join(', ');
   return new ProviderError(
     'invalid_permission_mode',
     `codex: it has no permission_mode "${mode}"; it has: ${known}`,
     options,
   );
+}
+
+/** The parameters of `turn/start`. Codex keeps what a turn overrides, so each turn sends all that holds for it. */
+export function turnParams(turn: {
+  threadId: string;
+  input: readonly StoredInputItem[];
+  settings: TurnSettings;
+  /** What holds where the settings wish for nothing. */
+  defaults: TurnSettings;
+  models: readonly CodexModel[];
+}): object {
+  const { threadId, input, settings, defaults, models } = turn;
+  const model = settings.model ?? defaults.model;
+  const usual = models.find(({ id }) => id === model)?.defaultEffort;
+  return {
+    threadId,
+    input: input.map(inputOf),
+    model,
+    effort: settings.thinkingEffort ?? defaults.thinkingEffort ?? usual ?? null,
+    approvalsReviewer: 'user',
+    ...permissionsFor(settings.permissionMode, readOwn(defaults.permissionMode)),
+  };
+}
+
+function inputOf(item: StoredInputItem): object {
+  return item.type === 'text'
+    ? { type: 'text', text: item.text, text_elements: [] }
+    : { type: 'localImage', path: item.path };
 }
 
 const opened = z.looseObject({
@@ -126,8 +167,8 @@ const permissions = z.looseObject({
   permissions: z.string().optional(),
 });
 
-/** What a session began with, as it is kept with it. */
-export function readOwn(kept: string | null): Permissions {
+/** The permissions that a session began with, as they are kept in its `provider_defaults`. */
+function readOwn(kept: string | null): Permissions {
   return permissions.parse(JSON.parse(kept ?? '{}')) as Permissions;
 }
 

@@ -1,8 +1,8 @@
 import { plain } from '../lib/plain.ts';
 import { ProviderError } from './provider.ts';
 
-/** What a provider has noticed of its agents, for its health and for diagnostics. */
-export class Known {
+/** What a provider has seen of its agents, for its health and for diagnostics. */
+export class HealthRecord {
   version: string | null = null;
   unknownMessages = 0;
   #lastError: string | null = null;
@@ -23,7 +23,7 @@ export class Known {
     return this.#startFailure;
   }
 
-  /** Remembers something that went wrong. */
+  /** Keeps an error as the newest one. */
   note(error: unknown): void {
     this.#lastError = plain(error instanceof Error ? error.message : String(error));
   }
