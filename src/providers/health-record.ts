@@ -18,7 +18,7 @@ export class HealthRecord {
     };
   }
 
-  /** Why the agent did not come up when it was last started; null: it did, or none was started yet. */
+  /** Why the last start of an agent failed; null where it did not, or none was started yet. */
   get startFailure(): string | null {
     return this.#startFailure;
   }
@@ -28,7 +28,7 @@ export class HealthRecord {
     this.#lastError = plain(error instanceof Error ? error.message : String(error));
   }
 
-  /** Does work, and remembers why it failed if it does. What `signal` ends is no failure. */
+  /** Waits for work, and keeps its error if it fails. Work that fails after `signal` aborted has not failed. */
   async noted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
     try {
       return await work;
@@ -39,8 +39,8 @@ export class HealthRecord {
   }
 
   /**
-   * Has an agent come up, to where it answers, and remembers whether it did. What `signal` ends tells nothing of that,
-   * and neither does an agent that refuses one session or mode.
+   * Starts an agent, to where it answers, and keeps whether that failed. A start that fails after `signal` aborted
+   * leaves the record as it is; an agent that refuses one session or mode has come up.
    */
   async started<T>(start: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     try {

@@ -193,7 +193,7 @@ export class AcpAgent implements Agent {
     return { type: 'image', data, mimeType: item.media_type };
   }
 
-  /** Resolves when the agent has replayed the history of a session, as far as its silence tells. */
+  /** Resolves when the agent has been silent for a while: it has replayed the history of the session. */
   async #untilSilent(opening: { lastHeardAt: number }): Promise<void> {
     const { clock } = this.#options;
     const began = clock.monotonic();

@@ -1,15 +1,15 @@
 import { noWishes, type ProviderError, type TurnSettings } from '../provider.ts';
 import { type Choice, choicesOf, objectionTo, type OpenedSession, wantedOf } from './options.ts';
 
-/** What can be chosen in a session, and what is chosen there now. */
+/** The settings that can be chosen in a session, and their values now. */
 export class Choices {
   readonly #choices: readonly Choice[];
-  /** What was last asked for of each choice; a choice that was not asked for is as the session began. */
+  /** The value that was last set for each choice; a choice without one is as the session began. */
   readonly #chosen = new Map<Choice, string>();
   /** What the session began with. */
   readonly defaults: TurnSettings = noWishes();
 
-  /** `earlier`: what the session began with; what its last agent left it with may be a wish of one turn. */
+  /** `earlier`: what the session began with. Its last agent may have left it with the wish of a single turn. */
   constructor(opened: OpenedSession, earlier: TurnSettings | null) {
     this.#choices = choicesOf(opened);
     for (const choice of this.#choices) {
@@ -26,7 +26,7 @@ export class Choices {
     return objectionTo(settings, this.#choices);
   }
 
-  /** The choices that a turn wants otherwise than they are; a turn that wants nothing has what the session began with. */
+  /** The choices to set before a turn. A setting that the turn does not wish for is as the session began. */
   *wantedBy(settings: TurnSettings): Iterable<{ choice: Choice; value: string }> {
     for (const choice of this.#choices) {
       const value = wantedOf(settings, choice) ?? choice.current;

@@ -141,13 +141,13 @@ class ClaudeAgent implements Agent {
 
   cancel(): void {
     this.#cancelling.abort();
-    // The answer tells nothing: the result of the turn does.
+    // The answer is ignored: the result of the turn says whether it was interrupted.
     this.#current?.process.connection.request('interrupt').catch(() => undefined);
   }
 
   async end(graceMs: number): Promise<void> {
     this.#ending.abort(new Error('the agent was ended'));
-    // A process that starts just now ends by that.
+    // The abort ends a process that is just being started.
     if (this.#state.is === 'preparing') await this.#state.restart?.catch(() => undefined);
     await this.#current?.process.end(graceMs, this.#state.is === 'running');
   }
@@ -284,7 +284,7 @@ class ClaudeAgent implements Agent {
     this.#costSoFar = costSoFar ?? this.#costSoFar;
     if (this.#state.is !== 'running') return;
     this.#state.outcome.resolve({ ...outcome, usage: { ...this.#reader.usage, ...usage } });
-    // What claude says next belongs to no turn, also before the caller of `prompt` runs.
+    // A message that follows belongs to no turn, even before `prompt` has returned.
     this.#state = { is: 'idle' };
   }
 

@@ -13,7 +13,7 @@ const result = z.looseObject({
 });
 const LIMITS = new Set(['error_max_turns', 'error_max_budget_usd']);
 
-/** How a turn ended. A failure of the API calls itself a success, and only `is_error` tells. */
+/** How a turn ended. A failure of the API has the subtype `success`: only `is_error` shows it. */
 export function outcomeOf(message: Message, hasOwnHome: boolean): TurnOutcome {
   const { data } = result.safeParse(message);
   if (!data) return failed('provider_error', 'claude ended the turn without saying how');
@@ -27,7 +27,7 @@ export function outcomeOf(message: Message, hasOwnHome: boolean): TurnOutcome {
   return failed('provider_error', `claude failed: ${said}${wayOut(said, hasOwnHome)}`);
 }
 
-/** What claude says itself at the end of a turn: the answer to a slash command is said nowhere else. */
+/** The text in the result of a turn. The answer to a slash command is nowhere else. */
 export function textOf(message: Message): string {
   return result.safeParse(message).data?.result ?? '';
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { endAgent, endOf, replyTo, startAgent, tailOf } from '../agent-process.ts';
 import { Connection, type Handlers } from './connection.ts';
 
-/** Anything but a turn is answered soon, also on a machine that is busy. */
+/** The time limit of control requests, which claude answers soon, also on a busy machine. */
 const REQUEST_MS = 120_000;
 
 export interface Start {

@@ -20,7 +20,7 @@ import type { Params, RequestId } from './connection.ts';
 import { Reader } from './items.ts';
 import type { CodexModel } from './models.ts';
 import { outcomeOf, readError, turnIn } from './outcome.ts';
-import { type Asked, readRequest, refusalOf } from './requests.ts';
+import { type CodexRequest, readRequest, refusalOf } from './requests.ts';
 import { configOf, modeRefusedBy, objectionTo, readThread, turnParams } from './settings.ts';
 import { type Lease, unlessAborted } from './shared-server.ts';
 import {
@@ -277,7 +277,7 @@ class CodexAgent implements Agent, Route {
     this.#state = this.#at ? { is: 'leaving', at: this.#at } : { is: 'over' };
   }
 
-  /** The thread is at a turn that codex names; null where it does not say which. */
+  /** The thread is at a turn; `id` is null where codex has not named the turn. */
   #begin(id: string | null): ThreadTurn {
     const turn = this.#at?.turn ?? foreignTurn();
     turn.id = turn.own ? (turn.id ?? id) : id;
@@ -295,7 +295,7 @@ class CodexAgent implements Agent, Route {
     this.#rest(turn);
   }
 
-  /** The thread is at no turn. What codex says next belongs to none, also before the caller of `prompt` runs. */
+  /** The thread is at no turn any more: a message that follows belongs to none, even before `prompt` has returned. */
   #rest(turn: ThreadTurn): void {
     this.#moveTo(null);
     turn.over.resolve();
@@ -303,7 +303,7 @@ class CodexAgent implements Agent, Route {
     else if (turn.own?.isLast) this.lost(RETIRED);
   }
 
-  /** Codex says of a running turn that there is none where cadre has missed its end. */
+  /** Interrupts a turn. Codex refuses that where the turn has ended and cadre has missed the end. */
   #interrupt(turn: ThreadTurn): void {
     const { id } = turn;
     this.#ask('turn/interrupt', { threadId: this.ref, turnId: id ?? '' }).catch(
@@ -316,7 +316,7 @@ class CodexAgent implements Agent, Route {
     );
   }
 
-  /** Whether a message is of an earlier turn than the agent's own one that runs. */
+  /** Whether a message belongs to an earlier turn than the one that the agent runs. */
   #isLate({ turnId }: Params): boolean {
     const turn = this.#at?.turn;
     return (
@@ -340,7 +340,7 @@ class CodexAgent implements Agent, Route {
       await report(this.#sink, [{ type: 'usage', usage }]);
   }
 
-  async #decide(asked: Asked, withdrawn: AbortSignal): Promise<AgentAnswer> {
+  async #decide(asked: CodexRequest, withdrawn: AbortSignal): Promise<AgentAnswer> {
     const { permissionMode: mode } = this.#settings;
     const { itemId } = asked;
     let answer: AgentAnswer = { decision: 'decline', reason: refusalOf(asked, mode) };
@@ -374,7 +374,7 @@ class CodexAgent implements Agent, Route {
     this.#gone.resolve('was ended');
   }
 
-  /** Another agent may have the thread: what its commands left running ends, and codex may unload the thread. */
+  /** Ends the background commands of the thread and unsubscribes from it, so that another agent may have the thread. */
   #leave(): void {
     const thread = { threadId: this.ref };
     if (this.#lease.server.routeOf(this.ref) === this) {

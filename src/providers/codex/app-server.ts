@@ -6,20 +6,20 @@ import { ProviderError } from '../provider.ts';
 import { Connection, type Params, type RequestId } from './connection.ts';
 import { isKnown, parentOf, threadOf, versionIn } from './messages.ts';
 
-/** Anything but a turn is answered soon, also on a machine that is busy. */
+/** The time limit of all requests. Codex answers each soon, also `turn/start`, which it answers before the turn ends. */
 const REQUEST_MS = 120_000;
-/** The oldest version that was tried. */
+/** The oldest version that the adapter was tested with. */
 const OLDEST = '0.150.0';
 
-/** Who hears what is said of a thread. */
+/** Takes the messages of a thread. */
 export interface Route {
-  /** Resolves when it needs the thread no longer, and no turn of its is left there. */
+  /** Resolves when the route does not need the thread any more, and none of its turns is left there. */
   readonly free: Promise<void>;
   hear(method: string, params: Params): Promise<void> | undefined;
   asked(id: RequestId, method: string, params: Params): void;
-  /** A message was lost: nobody knows any more how things are with the thread. */
+  /** A message was lost, so the state of the thread is unknown. */
   lost(why: string): void;
-  /** It should go when it is at no turn: another server takes its place. */
+  /** Another server takes over: the route leaves the thread as soon as it is at no turn. */
   retire(): void;
 }
 
@@ -30,13 +30,13 @@ export interface Start {
   supervisor: Supervisor;
   clock: Clock;
   onUnknown: () => void;
-  /** Told what it says of itself. */
+  /** Called with the version that the server names; null where it names none. */
   onVersion: (version: string | null) => void;
-  /** Told what it said last on stderr, of which some may be of commands that it ran, when it has ended unasked. */
+  /** Called when the server has ended unasked, with the end of its stderr, where commands of it may have written, too. */
   onLost: (said: string) => void;
 }
 
-/** One `codex app-server`, and who hears of which of its threads. */
+/** One `codex app-server`, and the route of each of its threads. */
 export class AppServer {
   readonly pid: number;
   /** Resolves when it is gone and all its output was read, with why it ended. */
@@ -46,7 +46,7 @@ export class AppServer {
   readonly #connection: Connection;
   readonly #onUnknown: () => void;
   readonly #routes = new Map<string, Route>();
-  /** The threads of subagents, by the thread that began them. */
+  /** The thread that began each thread of a subagent. */
   readonly #parents = new Map<string, string>();
   #isUp = false;
   #isEnding = false;
@@ -65,7 +65,7 @@ export class AppServer {
     });
     const { heard } = this.#connection;
     const said = tailOf(child.stderr);
-    // Once it serves sessions, what it says there may be of any of them: no session is told.
+    // Once the server serves sessions, a line on stderr may be about any of them, so no session is given it.
     const stderr = () => (this.#isUp ? '' : said());
     this.gone = endOf(child, { heard, stderr, clock });
     void this.gone.then((how) => {
@@ -73,7 +73,7 @@ export class AppServer {
     });
   }
 
-  /** Starts and initializes one. Throws {@link ProviderError}. */
+  /** Starts and initializes a server. Throws {@link ProviderError}. */
   static async start(start: Start): Promise<AppServer> {
     const { supervisor, command, env } = start;
     const args = [...start.args, 'app-server'];
@@ -126,7 +126,7 @@ export class AppServer {
     if (this.#routes.get(threadId) === route) this.#routes.delete(threadId);
   }
 
-  /** Whether turns are left of agents that are gone. */
+  /** Whether a thread still has a route. */
   get hasRoutes(): boolean {
     return this.#routes.size > 0;
   }
@@ -152,7 +152,7 @@ export class AppServer {
     return this.#routes.get(threadOf(params) ?? '')?.hear(method, params);
   }
 
-  /** What a subagent asks is asked by whoever has it. */
+  /** A request of a subagent goes to the route of the thread that began the subagent. */
   #asked(id: RequestId, method: string, params: Params): void {
     let thread = threadOf(params);
     while (thread !== undefined && !this.#routes.has(thread)) thread = this.#parents.get(thread);

@@ -7,13 +7,13 @@ export type Params = Record<string, unknown>;
 export type RequestId = string | number;
 
 export interface Handlers {
-  /** A notification, in its order; a promise holds back what comes after it. */
+  /** Takes a notification, in its order; a promise holds back the messages after it. */
   onNotification(method: string, params: Params): Promise<void> | undefined;
-  /** The server asks something; to be answered by `answer` or `refuse`. */
+  /** Takes a request of the server, which has to be answered by `answer` or `refuse`. */
   onRequest(id: RequestId, method: string, params: Params): void;
-  /** A message of a thread was too long to be read. */
+  /** Called where a message of a thread was too long to be read. */
   onLost(threadId: string): void;
-  /** A line that is no message. */
+  /** Called for a line of JSON that is no message. */
   onUnknown(): void;
 }
 
