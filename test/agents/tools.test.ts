@@ -10,13 +10,15 @@ import type { ModelServer } from './model-server.ts';
 import { opencodeConfig } from './opencode-config.ts';
 import { type AgentServer, onServer } from './on-server.ts';
 
-const configs: Record<ProviderId, (home: string, model: ModelServer) => string> = {
+type Config = (home: string, model: ModelServer) => string;
+
+const configs = {
   codex: (home, { url }) => codexConfig({ home, modelUrl: url }),
   // It would have to search for them first.
   claude: (home, { url }) =>
     claudeConfig({ home, modelUrl: url, more: { env: { ENABLE_TOOL_SEARCH: 'false' } } }),
   acp: (home, model) => opencodeConfig(home, model, 'allow'),
-};
+} satisfies Partial<Record<ProviderId, Config>>;
 
 const PATIENCE_MS = 30_000;
 
