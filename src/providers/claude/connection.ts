@@ -4,13 +4,13 @@ import { JsonConnection } from '../json-connection.ts';
 import { type Heard, StrayLines } from '../json-lines.ts';
 
 export interface Handlers {
-  /** A message of the stream, in its order; a promise holds back what comes after it. */
+  /** Takes a message of the stream, in its order; a promise holds back the messages after it. */
   onMessage(message: Message): Promise<void> | undefined;
-  /** The agent asks something; to be answered by `answer` or `refuse`. */
+  /** Takes a request of the agent, which has to be answered by `answer` or `refuse`. */
   onRequest(id: string, request: Record<string, unknown>, connection: Connection): void;
-  /** The agent takes a request back: nobody waits for its answer. */
+  /** Called when the agent withdraws a request: nobody waits for its answer. */
   onWithdrawn(id: string): void;
-  /** A line that is no message at all. */
+  /** Called for a line that is no message. */
   onUnknown(): void;
 }
 

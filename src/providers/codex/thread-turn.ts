@@ -16,7 +16,7 @@ export interface ThreadTurn {
 /** What belongs to a turn that the agent was prompted for. */
 interface OwnTurn {
   readonly outcome: PromiseWithResolvers<TurnOutcome>;
-  /** The newest error that codex has told of. */
+  /** The newest error that codex has reported. */
   error: TurnError | null;
   /** Whether the agent makes way for another one after it. */
   isLast: boolean;
