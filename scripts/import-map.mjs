@@ -3,7 +3,8 @@
 //
 // A place is a path under src without its extension: a folder, or one file of it.
 // `may` is any import, `types` only `import type`, `lazily` only `import()` or `import type`.
-// A place may always import itself. `only` lists the packages and node modules it may use at all.
+// A file of a folder stands before its folder. A place may always import itself.
+// `only` lists the packages and node modules it may use at all.
 
 const base = ['lib', 'errors'];
 const records = ['events', 'store', 'api', ...base];
@@ -25,9 +26,9 @@ export const places = {
       'api is what we promise, read by server and client alike: zod, errors and nothing that runs',
   },
   config: {
-    may: ['children/identity', 'api/tool-names', ...base],
+    may: ['children/identity', 'api/tool-names', 'api/provider-kinds', ...base],
     because:
-      'config is read before anything is built, so it cannot know what is built from it; who a process is, is known before, and so are the names of the tools',
+      'config is read before anything is built, so it cannot know what is built from it; who a process is, is known before, and so are the names of tools and providers',
   },
   store: {
     may: base,
@@ -43,11 +44,17 @@ export const places = {
     because:
       'children is the one door to child processes: who starts one calls it, it calls no one back',
   },
+  'providers/configured': {
+    may: ['providers', ...base],
+    types: ['api', 'config/schema', 'children/supervisor'],
+    because:
+      'the list of adapters gives each its section of the configuration; no adapter knows another section',
+  },
   providers: {
-    may: ['children', ...base],
+    may: ['children', 'api/provider-kinds', ...base],
     types: ['api'],
     because:
-      'a provider translates an agent to our interface and back: it decides nothing and writes no row',
+      'a provider translates an agent to our interface and back: it decides nothing and writes no row; what is known of it before it runs stands in api/provider-kinds',
   },
   access: {
     may: ['store', 'api', ...base],
@@ -114,7 +121,15 @@ export const places = {
   },
   cli: {
     may: ['client', 'api', 'config', ...base],
-    lazily: ['runtime', 'store', 'mcp', 'demo-agent', 'tui'],
+    lazily: [
+      'runtime',
+      'providers/configured',
+      'worktrees/git',
+      'store',
+      'mcp',
+      'demo-agent',
+      'tui',
+    ],
     because:
       'a command is a client of the server; what a subcommand starts in its own process it loads on demand',
   },

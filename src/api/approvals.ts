@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { providerId, sessionParam } from './sessions.ts';
+import { providerId } from './provider-kinds.ts';
+import { sessionParam } from './sessions.ts';
 
 export const approvalStatus = z.enum(['pending', 'accepted', 'declined', 'expired', 'cancelled']);
 

@@ -1,6 +1,7 @@
 import * as approvals from './approvals.ts';
 import * as events from './event-routes.ts';
 import * as gateway from './gateway.ts';
+import { namedLoginEndpoints } from './provider-logins.ts';
 import * as providers from './providers.ts';
 import * as processes from './processes.ts';
 import * as runtime from './runtime.ts';
@@ -37,14 +38,7 @@ export const endpoints = {
   listApprovals: approvals.listApprovals,
   listProviders: providers.listProviders,
   listModels: providers.listModels,
-  getAcpAuthStatus: providers.getAcpAuthStatus,
-  getCodexAuthStatus: providers.getCodexAuthStatus,
-  setCodexApiKey: providers.setCodexApiKey,
-  importCodexLogin: providers.importCodexLogin,
-  endCodexLogin: providers.endCodexLogin,
-  getClaudeAuthStatus: providers.getClaudeAuthStatus,
-  setClaudeApiKey: providers.setClaudeApiKey,
-  endClaudeLogin: providers.endClaudeLogin,
+  ...namedLoginEndpoints,
   getProviderDiagnostics: providers.getProviderDiagnostics,
   createProcess: processes.createProcess,
   listProcesses: processes.listProcesses,

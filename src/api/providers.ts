@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
-import { providerId } from './sessions.ts';
+import { providerId } from './provider-kinds.ts';
 
 export const provider = z
   .looseObject({
@@ -60,14 +60,7 @@ export const providerDiagnostics = provider
 export type ProviderDiagnostics = z.output<typeof providerDiagnostics>;
 
 /** The path names the provider: that it is not there is no fault of the request, but how the server is just now. */
-const statuses = { provider_unavailable: 409 };
-
-const apiKey = z
-  .string()
-  .min(1)
-  .max(4096)
-  .regex(/^[\x21-\x7e]+$/, 'has to be visible ASCII characters without blanks')
-  .describe('The key. It is shown nowhere again.');
+export const statuses = { provider_unavailable: 409 };
 
 export const listProviders = endpoint({
   method: 'GET',
@@ -83,93 +76,6 @@ export const listModels = endpoint({
   params: { provider: providerId.describe('The provider.') },
   response: z.array(model),
   errors: ['not_found', 'provider_unavailable'],
-  statuses,
-});
-
-export const getAcpAuthStatus = endpoint({
-  method: 'GET',
-  path: '/v1/providers/acp/auth/status',
-  summary: 'Whether the agent is logged in, as far as can be told',
-  response: authStatus,
-});
-
-export const getCodexAuthStatus = endpoint({
-  method: 'GET',
-  path: '/v1/providers/codex/auth/status',
-  summary: 'Whether somebody is logged in to codex, told without a network',
-  response: authStatus,
-  errors: ['provider_unavailable'],
-  statuses,
-});
-
-export const setCodexApiKey = endpoint({
-  method: 'POST',
-  path: '/v1/providers/codex/auth/api-key',
-  summary: 'Give codex an API key, kept in its private home; takes no Idempotency-Key',
-  access: 'admin',
-  secret: true,
-  body: z.strictObject({ api_key: apiKey }),
-  response: authStatus,
-  errors: ['provider_managed', 'provider_unavailable'],
-  statuses,
-});
-
-export const importCodexLogin = endpoint({
-  method: 'POST',
-  path: '/v1/providers/codex/auth/import',
-  summary: 'Give codex a login that was made elsewhere; takes no Idempotency-Key',
-  access: 'admin',
-  secret: true,
-  body: z.strictObject({
-    auth_json: z
-      .record(z.string(), z.unknown())
-      .describe("The content of codex's own auth.json. It is shown nowhere again."),
-  }),
-  response: authStatus,
-  errors: ['provider_managed', 'provider_unavailable'],
-  statuses,
-});
-
-export const endCodexLogin = endpoint({
-  method: 'POST',
-  path: '/v1/providers/codex/auth/logout',
-  summary: 'End the login in the private home of codex; takes no Idempotency-Key',
-  access: 'admin',
-  secret: true,
-  response: authStatus,
-  errors: ['provider_managed', 'provider_unavailable'],
-  statuses,
-});
-
-export const getClaudeAuthStatus = endpoint({
-  method: 'GET',
-  path: '/v1/providers/claude/auth/status',
-  summary: 'Whether somebody is logged in to claude, told without a network',
-  response: authStatus,
-  errors: ['provider_unavailable'],
-  statuses,
-});
-
-export const setClaudeApiKey = endpoint({
-  method: 'POST',
-  path: '/v1/providers/claude/auth/api-key',
-  summary: 'Give claude an API key, kept in its private home; takes no Idempotency-Key',
-  access: 'admin',
-  secret: true,
-  body: z.strictObject({ api_key: apiKey }),
-  response: authStatus,
-  errors: ['provider_managed', 'provider_unavailable'],
-  statuses,
-});
-
-export const endClaudeLogin = endpoint({
-  method: 'POST',
-  path: '/v1/providers/claude/auth/logout',
-  summary: 'End the login in the private home of claude; takes no Idempotency-Key',
-  access: 'admin',
-  secret: true,
-  response: authStatus,
-  errors: ['provider_managed', 'provider_unavailable'],
   statuses,
 });
 

@@ -1,12 +1,7 @@
 import { z } from 'zod';
 import { failure, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
-
-/** The providers the interface names. */
-export const providerId = z
-  .enum(['codex', 'claude', 'acp'])
-  .meta({ id: 'ProviderId', description: 'A provider that the interface names.' });
-export type ProviderId = z.output<typeof providerId>;
+import { providerId } from './provider-kinds.ts';
 
 export const sessionStatus = z.enum([
   'ready',

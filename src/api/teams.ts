@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { failure, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { reference, worktree, worktreeName } from './worktrees.ts';
-import { providerId, saidItem, session, storedImage, storedInputItem } from './sessions.ts';
+import { providerId } from './provider-kinds.ts';
+import { saidItem, session, storedImage, storedInputItem } from './sessions.ts';
 
 export const priority = z.enum(['high', 'normal', 'low']);
 export const policy = z

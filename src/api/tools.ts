@@ -3,7 +3,7 @@ import { pageQuery } from './common.ts';
 import type { ToolInfo, toolNamespaceNames } from './gateway.ts';
 import { imagePaths, memberTitle, policy, priority, said } from './teams.ts';
 import { worktreeName } from './worktrees.ts';
-import { providerId } from './sessions.ts';
+import { providerId } from './provider-kinds.ts';
 import { getProcessLogs, killReason, newProcess } from './processes.ts';
 import type { ToolName } from './tool-names.ts';
 

@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
-import { providerId, type Session } from '../api/sessions.ts';
+import { type ProviderId, providerId } from '../api/provider-kinds.ts';
 
 /** The options that open a session. */
 export interface OpenOptions {
-  provider: Session['provider'];
+  provider: ProviderId;
   model?: string;
   cwd?: string;
   permissionMode?: string;

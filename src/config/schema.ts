@@ -1,8 +1,41 @@
 import { z } from 'zod';
+import { type ProviderId, providerIds } from '../api/provider-kinds.ts';
 import { toolNames } from '../api/tool-names.ts';
 import { nearest } from '../lib/nearest.ts';
 
 const milliseconds = z.int().min(0).max(2_147_483_647);
+
+/** The section of an agent that the user has installed. */
+const installedAgent = (command: string) =>
+  z
+    .strictObject({
+      /** Null: enabled where its command is found. */
+      enabled: z.boolean().nullable().default(null),
+      command: z.string().min(1).default(command),
+      args: z.array(z.string()).default([]),
+      env: z.record(z.string(), z.string()).default({}),
+      /** A home of the agent that is cadre's alone; null: the user's own. */
+      home: z.string().min(1).nullable().default(null),
+    })
+    .prefault({});
+
+/** The section of each provider, `[providers.<id>]`. */
+const providerSections = {
+  acp: z
+    .strictObject({
+      enabled: z.boolean().default(true),
+      command: z.string().min(1).nullable().default(null),
+      args: z.array(z.string()).default([]),
+      env: z.record(z.string(), z.string()).default({}),
+      transport: z.string().default('stdio'),
+      /** How long the agent may take to answer anything but a prompt. */
+      request_timeout_ms: milliseconds.min(1).default(120_000),
+    })
+    .nullable()
+    .default(null),
+  codex: installedAgent('codex'),
+  claude: installedAgent('claude'),
+} satisfies Record<ProviderId, z.ZodType>;
 
 /**
  * Everything that can be configured, with its default: config.toml, `CADRE_SECTION_KEY` and flags set these. In a
@@ -120,7 +153,7 @@ export const configSchema = z.strictObject({
         .array(
           z.strictObject({
             name: z.string().min(1),
-            provider: z.enum(['codex', 'claude', 'acp']),
+            provider: z.enum(providerIds),
             model: z.string().min(1).nullable().default(null),
             thinking_effort: z.string().min(1).nullable().default(null),
           }),
@@ -132,39 +165,7 @@ export const configSchema = z.strictObject({
     .strictObject({
       idle_timeout_ms: milliseconds.default(900_000),
       max_live: z.int().min(1).max(10_000).default(32),
-      acp: z
-        .strictObject({
-          enabled: z.boolean().default(true),
-          command: z.string().min(1).nullable().default(null),
-          args: z.array(z.string()).default([]),
-          env: z.record(z.string(), z.string()).default({}),
-          transport: z.string().default('stdio'),
-          request_timeout_ms: milliseconds.min(1).default(120_000),
-        })
-        .nullable()
-        .default(null),
-      codex: z
-        .strictObject({
-          /** Null: where its command is found. */
-          enabled: z.boolean().nullable().default(null),
-          command: z.string().min(1).default('codex'),
-          args: z.array(z.string()).default([]),
-          env: z.record(z.string(), z.string()).default({}),
-          /** A home of codex that is cadre's alone; null: the user's own. */
-          home: z.string().min(1).nullable().default(null),
-        })
-        .prefault({}),
-      claude: z
-        .strictObject({
-          /** Null: where its command is found. */
-          enabled: z.boolean().nullable().default(null),
-          command: z.string().min(1).default('claude'),
-          args: z.array(z.string()).default([]),
-          env: z.record(z.string(), z.string()).default({}),
-          /** A configuration directory of claude that is cadre's alone; null: the user's own. */
-          home: z.string().min(1).nullable().default(null),
-        })
-        .prefault({}),
+      ...providerSections,
     })
     .prefault({}),
 });

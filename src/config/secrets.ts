@@ -1,8 +1,9 @@
+import { providerIds } from '../api/provider-kinds.ts';
 import type { Config } from './schema.ts';
 
 /** The variables that agents are given by the configuration, of whatever provider. */
-export function agentVariables({ providers: { acp, claude, codex } }: Config): [string, string][] {
-  return [acp, claude, codex].flatMap((provider) => Object.entries(provider?.env ?? {}));
+export function agentVariables({ providers }: Config): [string, string][] {
+  return providerIds.flatMap((id) => Object.entries(providers[id]?.env ?? {}));
 }
 
 /** What must not stand in a log: the token, and the values of variables whose names say so. */

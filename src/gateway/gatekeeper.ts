@@ -1,7 +1,7 @@
 import type { Approval } from '../api/approvals.ts';
 import type { ToolName } from '../api/tool-names.ts';
 import { AppError } from '../errors.ts';
-import { shorten } from '../lib/shorten.ts';
+import { cutTitle } from '../lib/cut-title.ts';
 import type { SessionService } from '../sessions/service.ts';
 import { ToolError } from './envelope.ts';
 import {
@@ -13,8 +13,6 @@ import {
   wayOut,
 } from './gate.ts';
 import type { Caller } from './toolkit.ts';
-
-const MAX_TITLE = 200;
 
 /** What a person is shown before it happens, and what the acceptance is good for. */
 export interface Question {
@@ -106,5 +104,5 @@ function refusal(effect: Effect, { mode }: Circumstances): ToolError {
 /** A text as one line that a terminal shows as it is. */
 function oneLine(text: string): string {
   const visible = text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').replaceAll(/ {2,}/g, ' ');
-  return shorten(visible.trim(), MAX_TITLE);
+  return cutTitle(visible.trim());
 }

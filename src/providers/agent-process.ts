@@ -1,15 +1,44 @@
 import type { Readable } from 'node:stream';
 import { plain } from '../lib/plain.ts';
-import type { Child, ChildExit } from '../children/supervisor.ts';
+import type { Child, ChildExit, Supervisor } from '../children/supervisor.ts';
 import type { Clock } from '../lib/clock.ts';
+import { Refusal } from './json-connection.ts';
 import type { Heard } from './json-lines.ts';
+import { ProviderError } from './provider.ts';
 
-/** So much of what an agent said on stderr is kept, to explain its end. */
+/** The last characters of an agent's stderr that are kept, to explain its end. */
 const STDERR_TAIL_CHARACTERS = 2000;
-/** One that closed its output has this long to go by itself. */
+/** An agent that closed its output has this long to go by itself. */
 const LOST_GRACE_MS = 1000;
 
-/** Keeps the end of what an agent says on stderr; gives its last lines in one, without what a terminal would obey. */
+/** An agent that is at no turn has this long to go by itself when its input ends. */
+const IDLE_EXIT_MS = 500;
+
+/** Starts an agent; `who` is how its provider calls it. Throws {@link ProviderError}. */
+export async function startAgent(
+  supervisor: Supervisor,
+  start: Parameters<Supervisor['start']>[0],
+  who: string,
+): Promise<Child> {
+  try {
+    return await supervisor.start(start);
+  } catch (error) {
+    const message = `${who} could not be started in ${start.cwd}`;
+    throw new ProviderError('provider_unavailable', message, { cause: error });
+  }
+}
+
+/** Ends the input of an agent, waits for it to go by itself where it is idle, and ends it with all it started. */
+export async function endAgent(
+  child: Child,
+  { graceMs, isIdle, clock }: { graceMs: number; isIdle: boolean; clock: Clock },
+): Promise<void> {
+  child.stdin.end();
+  if (graceMs > 0 && isIdle) await exitsWithin(child, Math.min(graceMs, IDLE_EXIT_MS), clock);
+  await child.end(graceMs);
+}
+
+/** Keeps the end of an agent's stderr. The function gives its last five lines as one, without control sequences. */
 export function tailOf(stderr: Readable): () => string {
   let tail = '';
   stderr.setEncoding('utf8');
@@ -19,8 +48,8 @@ export function tailOf(stderr: Readable): () => string {
   return () => plain(tail).trim().split('\n').slice(-5).join(' | ');
 }
 
-/** How an agent went, in words. */
-function saidOfExit(exited: Promise<ChildExit>): Promise<string> {
+/** How a child ended, in words. */
+function exitText(exited: Promise<ChildExit>): Promise<string> {
   return exited.then(
     ({ code, signal }) => {
       if (signal) return `was killed by ${signal}`;
@@ -32,15 +61,40 @@ function saidOfExit(exited: Promise<ChildExit>): Promise<string> {
   );
 }
 
-/** With the last lines of its stderr, where there are any. */
+/** Adds the last lines of stderr, where there are any. */
 function withTail(how: string, tail: string): string {
   return tail ? `${how}; it said: ${tail}` : how;
 }
 
-/** An answer that has to come within `ms`, and while the agent lives. Throws Error where it does not. */
+/** The result of a request. Throws {@link ProviderError}, caused by the agent's {@link Refusal} where it refused. */
+export async function replyTo<T>(
+  request: { provider: string; method: string; answer: Promise<T> },
+  limits: AnswerLimits,
+): Promise<T> {
+  try {
+    return await answered(request.answer, limits);
+  } catch (error) {
+    const { message } = error as Error;
+    const why = error instanceof Refusal ? `it refused: ${message}` : message;
+    throw new ProviderError(
+      'provider_unavailable',
+      `${request.provider}: ${request.method} failed: ${why}`,
+      { cause: error },
+    );
+  }
+}
+
+interface AnswerLimits {
+  ms: number;
+  clock: Clock;
+  /** Resolves when the agent is gone, with why. */
+  gone: Promise<string>;
+}
+
+/** Waits for an answer for at most `ms`, and while the agent lives. Throws Error where none comes. */
 export async function answered<T>(
   answer: Promise<T>,
-  { ms, clock, gone }: { ms: number; clock: Clock; gone: Promise<string> },
+  { ms, clock, gone }: AnswerLimits,
 ): Promise<T> {
   const timer = new AbortController();
   try {
@@ -59,15 +113,14 @@ export async function answered<T>(
 }
 
 /**
- * Resolves when an agent is gone and all it said was heard, with what is known of why; ends one that is of no use any
- * more. What was wrong with its output is why, however it exited: of the two, the exit may well be seen first.
+ * Resolves when an agent is gone and all its output was read, with why it ended; ends an agent whose output has ended.
+ * An error in the output counts more than the exit, which may be seen before that error.
  */
 export async function endOf(
   child: Child,
-  given: { heard: Heard; stderr: () => string; clock: Clock },
+  { heard, stderr, clock }: { heard: Heard; stderr: () => string; clock: Clock },
 ): Promise<string> {
-  const exited = saidOfExit(child.exited);
-  const { heard, stderr, clock } = given;
+  const exited = exitText(child.exited);
   const wrong = await Promise.race([heard.ended, exited.then(() => untilHeard(heard, clock))]);
   const isGone = wrong === null && (await exitsWithin(child, LOST_GRACE_MS, clock));
   if (!isGone) await child.end(0);
@@ -76,8 +129,8 @@ export async function endOf(
 }
 
 /**
- * What was wrong with the output of an agent that has exited. All it had written is read first; somebody else may hold
- * its output open without end, so it is over too when nothing has come for a while.
+ * The error in the output of an agent that has exited, or null. All that the agent had written is read first. Another
+ * process may hold the output open for ever, so the reading also ends when nothing has come for a second.
  */
 async function untilHeard(heard: Heard, clock: Clock): Promise<string | null> {
   const over = new AbortController();
@@ -85,7 +138,7 @@ async function untilHeard(heard: Heard, clock: Clock): Promise<string | null> {
     for (let before = -1; before !== heard.progress();) {
       before = heard.progress();
       await clock.sleep(LOST_GRACE_MS, over.signal);
-      // On a busy machine the timer may come before what is there to be read.
+      // On a busy machine the timer may go off before data that has arrived is read.
       for (let rounds = 0; rounds < 3; rounds++)
         await new Promise((resolve) => setImmediate(resolve));
     }
@@ -94,7 +147,7 @@ async function untilHeard(heard: Heard, clock: Clock): Promise<string | null> {
   return Promise.race([heard.ended, silent().catch(() => null)]).finally(() => over.abort());
 }
 
-/** Whether a child goes by itself, for so long. */
+/** Whether a child exits by itself within `ms`. */
 export async function exitsWithin(child: Child, ms: number, clock: Clock): Promise<boolean> {
   const decided = new AbortController();
   const exited = child.exited.then(

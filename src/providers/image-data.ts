@@ -4,8 +4,8 @@ import { readForeignFile } from '../lib/foreign-file.ts';
 import { ProviderError } from './provider.ts';
 
 /**
- * An image of a turn as base64, as agents are given it. Its copy lies in the data directory, which an agent without a
- * sandbox can write. Throws ProviderError `unsupported_images` where the copy is gone, or is no longer one.
+ * An image of a turn as base64. An agent without a sandbox can write in the data directory, where the copy of the image
+ * lies, so the copy is read as a foreign file. Throws ProviderError `unsupported_images` where that fails.
  */
 export async function imageData(
   provider: string,

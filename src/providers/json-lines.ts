@@ -1,24 +1,24 @@
 import type { Readable } from 'node:stream';
 
-/** A line of an agent may be this long. */
+/** The longest line that is read. */
 const MAX_LINE_BYTES = 32 * 1024 * 1024;
-/** A longer one may be passed over, up to here: what goes on for ever is no line. */
+/** The longest line that can be passed over. A longer one ends the connection. */
 const MAX_SKIPPED_BYTES = 8 * MAX_LINE_BYTES;
-/** So much is kept of each end of a line that is passed over, to tell what it was. */
+/** So much of each end of a line that is passed over is kept, to find out what the line was for. */
 const KEPT_BYTES = 4096;
 const NEWLINE = 0x0a;
-/** An agent may write so many lines in a row that are no message. */
+/** The connection ends after so many lines in a row that are no message. */
 const MAX_STRAY_LINES = 1000;
 
-/** How far the output of an agent was read. */
+/** How far the output of an agent has been read. */
 export interface Heard {
-  /** Resolves when it has ended and was handled: with what was wrong with it, or null. */
+  /** Resolves when the output has ended and all of it was handled: with the error that ended it, or null. */
   readonly ended: Promise<string | null>;
-  /** A number that grows as long as something comes or is being handled. */
+  /** A number that grows while output comes or is being handled. */
   progress(): number;
 }
 
-/** Has `take` handle the lines of an agent's output, one after the other. What it throws is wrong with the output. */
+/** Has `take` handle the lines of an agent's output, one after the other. What `take` throws ends the reading. */
 export function hearLines(
   stdout: Readable,
   take: (line: string) => Promise<void> | undefined,
@@ -49,28 +49,28 @@ export function hearLines(
   return { ended: read(), progress: () => (isBusy ? ++count : count) };
 }
 
-/** Lines of an agent that are no message: a few are passed over, such as the greetings of a shell's profile. */
+/** Counts lines that are no message. A few are passed over, such as the greeting of a shell's profile. */
 export class StrayLines {
-  /** The last of them; empty where there was none. */
+  /** The last such line; empty where there was none. */
   last = '';
   #inARow = 0;
 
-  /** Throws Error where there are too many in a row. */
+  /** Throws Error after too many in a row. */
   note(line: string): void {
     this.last = line.slice(0, 200);
     if (++this.#inARow < MAX_STRAY_LINES) return;
     throw new Error(`it wrote ${MAX_STRAY_LINES} lines in a row that are no JSON: ${this.last}`);
   }
 
-  /** A message came. */
+  /** To be called for each message. */
   reset(): void {
     this.#inARow = 0;
   }
 }
 
 /**
- * The lines of a stream. One that is too long ends it with an Error, unless `onTooLong` is there to be told of its
- * two ends: then it alone is passed over.
+ * The lines of a stream. Throws Error for a line that is too long, unless there is `onTooLong`: then that line is
+ * passed over, and `onTooLong` is called with its two ends.
  */
 export async function* linesOf(
   stream: AsyncIterable<Buffer>,
@@ -93,10 +93,10 @@ export async function* linesOf(
     }
     grow(chunk.subarray(from));
   }
-  // What is left has no end, so it is no line.
+  // The rest has no line end, so it is no line.
 }
 
-/** What a line says, as JSON; undefined where it is none. */
+/** The JSON value of a line; undefined where the line is no JSON. */
 export function parsed(line: string): unknown {
   try {
     return JSON.parse(line);
@@ -105,7 +105,7 @@ export function parsed(line: string): unknown {
   }
 }
 
-/** A line that grows. Of one that is too long only the ends stay. */
+/** A line that grows. Only the two ends of a line that is too long are kept. */
 class Line {
   bytes = 0;
   /** The beginning of a line that is too long. */
@@ -121,7 +121,7 @@ class Line {
     this.#parts = [Buffer.from(all.subarray(-KEPT_BYTES))];
   }
 
-  /** All of it, or its end where it is too long. */
+  /** The whole line, or the end of a line that is too long. */
   get text(): string {
     return Buffer.concat(this.#parts).toString('utf8');
   }

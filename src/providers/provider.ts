@@ -1,18 +1,11 @@
+import type { Capabilities, ProviderId } from '../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../api/providers.ts';
 import type { Approval, Question } from '../api/approvals.ts';
 import type { Session, StoredInputItem, Usage } from '../api/sessions.ts';
+import type { Supervisor } from '../children/supervisor.ts';
+import type { Clock } from '../lib/clock.ts';
 
-/** What a provider can do; callers ask this instead of asking which provider it is. */
-export interface Capabilities {
-  images: boolean;
-  approvals: boolean;
-  interrupt: boolean;
-  resume: boolean;
-  usage: boolean;
-  models: boolean;
-}
-
-/** What an agent says or does during a turn. An item is begun by its first mention. */
+/** What an agent says or does during a turn. The first update of an item begins the item. */
 export type AgentUpdate =
   | {
       type: 'message' | 'reasoning';
@@ -23,7 +16,7 @@ export type AgentUpdate =
   | { type: 'plan'; entries: { content: string; status: string; priority: string | null }[] }
   | { type: 'usage'; usage: Partial<Usage> };
 
-/** What is new about a tool call; absent: as before. */
+/** The fields of a tool call that have changed. */
 export interface ToolChange {
   title?: string;
   kind?: string;
@@ -40,15 +33,20 @@ export interface TurnOutcome {
   usage?: Partial<Usage>;
 }
 
-/** A turn that failed. */
+/** The outcome of a turn that failed. */
 export function failed(code: string, message: string): TurnOutcome {
   return { status: 'failed', error: { code, message } };
 }
 
-/** Why no agent could be had for a turn; the turn fails with its code. */
+/** The outcome of a turn whose agent is gone. */
+export async function lostTurn(gone: Promise<string>): Promise<TurnOutcome> {
+  return failed('provider_exited', `the agent ${await gone}`);
+}
+
+/** Why a provider has no agent for a turn; the turn fails with the code. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
-  /** `resume_failed`: the provider does not have the session any more. It then fails with its turn. */
+  /** `resume_failed`: the provider does not have the session any more, so the session fails with its turn. */
   readonly code:
     | 'provider_unavailable'
     | 'resume_failed'
@@ -63,115 +61,144 @@ export class ProviderError extends Error {
   }
 }
 
-/** What an agent wants to be allowed, or to know. */
+/** A request of an agent: for a permission, or a question. */
 export interface AgentRequest {
   kind: Approval['kind'];
   title: string;
-  /** Word for word. */
+  /** The agent's own request, word for word. */
   request: unknown;
-  /** What it wants to know, where its kind is `question` and it says that in parts. */
+  /** The parts of a request of kind `question`, where the agent sends it in parts. */
   questions?: readonly Question[];
   /**
-   * All that it would do: tool, command, directory, arguments, contents; requests with equal subjects are the same.
-   * Null where the agent does not tell exactly what it would do: then no other request is the same, and one that was
-   * accepted while the agent was away is asked for again.
+   * All that the request would do: tool, command, directory, arguments, contents. Requests with equal subjects are equal.
+   * Null where the agent does not say exactly what it would do: then no request equals this one, and where it is
+   * accepted while the agent is away, the agent's next request is asked for again.
    */
   subject: unknown;
 }
 
-/** What it is told. `cancelled`: the turn is over, or nobody can answer any more. */
+/** The answer to a request. `cancelled`: the turn is over, or nobody can answer any more. */
 export type AgentAnswer =
   | { decision: 'accept'; answers: Record<string, string[]> | null }
   | { decision: 'decline'; reason: string | null }
   | { decision: 'cancelled' };
 
-/** A session that a provider may have still. */
+/** A session that a provider may still have. */
 export interface KnownSession {
-  /** What the provider called it. */
+  /** The provider's own name for it. */
   ref: string;
   cwd: string;
-  /** Nothing that it said was ever counted: some providers keep no such session, and begin it again. */
+  /** Whether no output of it was ever counted: some providers do not store such a session, and begin it again. */
   isEmpty: boolean;
 }
 
-/** Where a live agent reports, at any time, also outside a turn. */
+/** Takes the reports of a live agent, which come at any time, also outside a turn. */
 export interface AgentSink {
-  /** Takes an update; a promise where the agent should wait before it says more. */
+  /** Takes an update; a promise holds back the agent's next message. */
   update(update: AgentUpdate): Promise<void> | undefined;
-  /** Asks for an approval; resolves when it is decided. `withdrawn` aborts when the agent takes it back. */
+  /** Asks for an approval; resolves when it is decided. `withdrawn` aborts when the agent withdraws the request. */
   ask(request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer>;
 }
 
-/** What holds for one turn. */
+/** Reports updates in their order, each after the sink has taken the one before. */
+export async function report(sink: AgentSink, updates: readonly AgentUpdate[]): Promise<void> {
+  for (const update of updates) await sink.update(update);
+}
+
+/** The settings of one turn. */
 export interface TurnSettings {
-  /** Null or `default`: as the agent is configured. `require_approval`: what it asks goes to `AgentSink.ask`. */
+  /** Null or `default`: as the agent is configured. `require_approval`: its requests go to `AgentSink.ask`. */
   permissionMode: string | null;
   model: string | null;
   thinkingEffort: string | null;
 }
 
+/** Settings that wish for nothing. */
+export function noWishes(): TurnSettings {
+  return { permissionMode: null, model: null, thinkingEffort: null };
+}
+
+/** The settings that a session began with; null where it has had no agent yet. */
+export function earlierDefaults({ provider_defaults: began }: Session): TurnSettings | null {
+  return (
+    began && {
+      permissionMode: began.permission_mode,
+      model: began.model,
+      thinkingEffort: began.thinking_effort,
+    }
+  );
+}
+
 /** A live agent that serves one session. */
 export interface Agent {
-  /** The provider's own name for the session: what resumes it. */
+  /** The provider's own name for the session, by which another agent resumes it. */
   readonly ref: string;
-  /** What the session began with, of what a turn can wish for: what holds where a turn wishes nothing. */
+  /** The settings that the session began with: they hold where a turn wishes for nothing. */
   readonly defaults: TurnSettings;
   readonly pid: number | null;
-  /** Whether its session could go on in another one. One that cannot is not ended to save memory. */
+  /** Whether another agent could resume the session. An agent whose session cannot be resumed is not ended when idle. */
   readonly canResume: boolean;
-  /** Resolves when it is gone, with what is known of why. */
+  /** Resolves when the agent is gone, with why. */
   readonly gone: Promise<string>;
-  /** Why the settings cannot be had, or null. Told without asking the agent. */
+  /** Why the agent cannot have the settings, or null. It answers from memory, without a request to the agent. */
   objection(settings: TurnSettings): ProviderError | null;
-  /** Runs one turn; resolves when it has ended, however it ended. Throws {@link ProviderError} before it began. */
+  /** Runs one turn; resolves when the turn has ended, also where it failed. Throws {@link ProviderError} before it began. */
   prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome>;
-  /** Asks it to end the running turn. */
+  /** Asks the agent to end the running turn. */
   cancel(): void;
-  /** Ends it and all it started; resolves when nothing is left. */
+  /** Ends the agent and all it started; resolves when nothing is left. */
   end(graceMs: number): Promise<void>;
 }
 
 /** The tools that the agent of a session is given, as an MCP server named `cadre`. */
 export interface AgentTools {
-  /** How an agent starts the server by itself. `env` holds a secret: it goes over the agent's stdin, into no argument. */
+  /** How an agent starts the server by itself. `env` holds a secret, so the agent is given it by stdin and by no argument. */
   readonly sidecar: { command: string; args: string[]; env: Record<string, string> };
-  /** The same server without a process: what it says is given to `send`. */
+  /** The same server without a process of its own: its messages go to `send`. */
   connect(send: (message: object) => void): ToolChannel;
 }
 
-/** A way to the tools that an agent speaks MCP over. */
+/** A channel on which an agent speaks MCP with the tools. */
 export interface ToolChannel {
   take(message: unknown): void;
   close(): void;
 }
 
-/** The login of a provider, where it may be changed over HTTP. Throws `provider_managed` for one that is the user's own. */
+/** Changes the login of a provider. Throws AppError `provider_managed` where the login is the user's own. */
 export interface Login {
   setKey(key: string): Promise<AuthStatus>;
-  /** Takes a login that was made elsewhere, as the agent keeps it. Absent where that cannot be done. */
+  /** Takes the file in which the agent keeps a login, made elsewhere. Absent where the agent has no such file. */
   import?(auth: object): Promise<AuthStatus>;
   end(): Promise<AuthStatus>;
 }
 
-/** A kind of agent. A new one is a folder that gives this. */
+/** What every provider is given. */
+export interface ProviderContext {
+  supervisor: Supervisor;
+  clock: Clock;
+  /** The tools that the agent of a session is given. */
+  toolsFor: (sessionId: string) => AgentTools;
+}
+
+/** A kind of agent. A new one is a folder with a class that implements this. */
 export interface Provider {
-  readonly id: Session['provider'];
+  readonly id: ProviderId;
   readonly displayName: string;
   readonly enabled: boolean;
   readonly capabilities: Capabilities;
-  /** Only an agent that lives can tell whether it takes images: messages, whose senders wait for none, have none. */
+  /** Whether only a live agent knows if it takes images: then messages to its session have none. */
   readonly imagesByAgent?: boolean;
-  /** Whether it could start an agent, told cheaply: null, or what is wrong and what to do. */
+  /** Why no agent could start, and what to do about it; null where one could. It is cheap: nothing is started. */
   problem(): string | null;
-  /** Why an agent of it did not come up when one was last started, or null. It is tried again all the same. */
+  /** Why the last start of an agent failed, or null. The next turn tries again all the same. */
   startFailure?(): string | null;
-  /** Why no agent of it could ever have the settings, or null. What only an agent knows is not told here. */
+  /** Why no agent could have the settings, or null, as far as that is known without an agent. */
   objection?(settings: TurnSettings): ProviderError | null;
   /** For diagnostics. */
   stats(): {
     version: string | null;
     command: string | null;
-    /** Of a process that serves all sessions. */
+    /** The process that serves all sessions, where there is one. */
     pid: number | null;
     unknown_messages: number;
     last_error: string | null;
@@ -180,11 +207,11 @@ export interface Provider {
   /** Absent where the agent manages its own. */
   readonly login?: Login;
   models(): Promise<Model[]>;
-  /** The refs of the sessions it says it has; null where it cannot say. Throws {@link ProviderError}. */
+  /** The refs of the sessions that the provider says it has; null where it has no list. Throws {@link ProviderError}. */
   listed(signal: AbortSignal): Promise<ReadonlySet<string> | null>;
   /**
-   * Whether it has one session still, for certain, or can begin it again. Never asked while the session has an agent.
-   * Throws {@link ProviderError} where that cannot be told.
+   * Whether the provider still has a session, or can begin it again. It is not called while the session has an agent.
+   * Throws {@link ProviderError} where that cannot be found out.
    */
   has(session: KnownSession, signal: AbortSignal): Promise<boolean>;
   /**

@@ -1,5 +1,5 @@
 import type { AuthStatus, Model, ProviderDiagnostics, ProviderRecord } from '../api/providers.ts';
-import type { ProviderId } from '../api/sessions.ts';
+import type { ProviderId } from '../api/provider-kinds.ts';
 import { AppError } from '../errors.ts';
 import { type Login, type Provider, ProviderError } from './provider.ts';
 
@@ -19,7 +19,7 @@ export class ProviderRegistry {
     return this.#providers.get(id);
   }
 
-  /** Throws `provider_unavailable` for one that this server does not have. */
+  /** Throws `provider_unavailable` for a provider that this server does not have. */
   get(id: ProviderId): Provider {
     const provider = this.#providers.get(id);
     if (provider) return provider;
@@ -30,7 +30,7 @@ export class ProviderRegistry {
     );
   }
 
-  /** A provider that could start an agent just now. Throws `provider_unavailable`, with what to do. */
+  /** A provider that could start an agent now. Throws `provider_unavailable`, with what to do. */
   usable(id: ProviderId): Provider {
     const provider = this.get(id);
     const problem = provider.problem();
@@ -40,28 +40,28 @@ export class ProviderRegistry {
 
   /** The models of a provider. Throws `provider_unavailable`. */
   models(id: ProviderId): Promise<Model[]> {
-    return told(id, this.usable(id).models());
+    return refusing(id, this.usable(id).models());
   }
 
   /** Whether somebody is logged in. Throws `provider_unavailable`. */
   authStatus(id: ProviderId): Promise<AuthStatus> {
-    return told(id, this.get(id).authStatus());
+    return refusing(id, this.get(id).authStatus());
   }
 
-  /** The login of a provider, to be changed. Throws `provider_managed` where its agent keeps it. */
+  /** Changes the login of a provider. Throws `provider_managed` where the agent keeps its own login. */
   login(id: ProviderId): Required<Login> {
     const { login } = this.get(id);
     if (login) {
       return {
-        setKey: (key) => told(id, login.setKey(key)),
+        setKey: (key) => refusing(id, login.setKey(key)),
         import(auth) {
-          if (login.import) return told(id, login.import(auth));
+          if (login.import) return refusing(id, login.import(auth));
           throw new AppError(
             'provider_managed',
             `${id} takes no login from elsewhere: give it a key`,
           );
         },
-        end: () => told(id, login.end()),
+        end: () => refusing(id, login.end()),
       };
     }
     throw new AppError(
@@ -70,22 +70,22 @@ export class ProviderRegistry {
     );
   }
 
-  /** The providers as they are shown. */
+  /** The providers as the interface shows them. */
   list(): ProviderRecord[] {
-    return this.all().map(describe);
+    return this.all().map(recordOf);
   }
 
-  /** The providers with what they run; `live` tells how many agents live. */
+  /** The providers with what they run; `live` counts the live agents of a provider. */
   diagnostics(live: (id: ProviderId) => number): ProviderDiagnostics[] {
     return this.all().map((provider) => ({
-      ...describe(provider),
+      ...recordOf(provider),
       ...provider.stats(),
       sessions: live(provider.id),
     }));
   }
 }
 
-function describe(provider: Provider): ProviderRecord {
+function recordOf(provider: Provider): ProviderRecord {
   const { id, displayName, enabled, capabilities } = provider;
   const problem = wrongWith(provider);
   return {
@@ -98,14 +98,14 @@ function describe(provider: Provider): ProviderRecord {
   };
 }
 
-/** Why a provider is not healthy: it cannot start an agent, or could not when it last tried. Null where it is. */
+/** Why a provider is not healthy: it cannot start an agent, or its last start failed. Null for a healthy one. */
 export function wrongWith(provider: Provider): string | null {
   const failure = provider.startFailure?.() ?? null;
   return provider.problem() ?? (failure === null ? null : `the last start failed: ${failure}`);
 }
 
-/** What a provider says when it is asked over HTTP: that it cannot is no bug of ours. */
-async function told<T>(id: ProviderId, answer: Promise<T>): Promise<T> {
+/** Turns a ProviderError into an AppError: a provider that cannot answer is no bug of the server. */
+async function refusing<T>(id: ProviderId, answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { BodyOf } from '../api/endpoint.ts';
-import type { InputItem, ProviderId, Session } from '../api/sessions.ts';
+import type { ProviderId } from '../api/provider-kinds.ts';
+import type { InputItem, Session } from '../api/sessions.ts';
 import type { SpawnedMember, spawnMember, Team } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
 import { type Keep, keepNothing } from '../store/kept-answers.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import type { ProviderId } from '../../src/api/sessions.ts';
+import type { ProviderId } from '../../src/api/provider-kinds.ts';
 import { asked, decide } from '../support/providers/calls.ts';
 import { WatchedSession } from '../support/providers/contract-stage.ts';
 import { openSession } from '../support/turns.ts';
@@ -10,13 +10,15 @@ import type { ModelServer } from './model-server.ts';
 import { opencodeConfig } from './opencode-config.ts';
 import { type AgentServer, onServer } from './on-server.ts';
 
-const configs: Record<ProviderId, (home: string, model: ModelServer) => string> = {
+type Config = (home: string, model: ModelServer) => string;
+
+const configs = {
   codex: (home, { url }) => codexConfig({ home, modelUrl: url }),
   // It would have to search for them first.
   claude: (home, { url }) =>
     claudeConfig({ home, modelUrl: url, more: { env: { ENABLE_TOOL_SEARCH: 'false' } } }),
   acp: (home, model) => opencodeConfig(home, model, 'allow'),
-};
+} satisfies Partial<Record<ProviderId, Config>>;
 
 const PATIENCE_MS = 30_000;
 

@@ -3,7 +3,7 @@ import {
   approvalRequest as acpRequest,
   readPermission,
 } from '../../src/providers/acp/permission.ts';
-import { cutTitle } from '../../src/providers/approval-title.ts';
+import { cutTitle } from '../../src/lib/cut-title.ts';
 import {
   approvalRequest as claudeRequest,
   type Permission,

@@ -1,8 +1,15 @@
 import fs from 'node:fs';
 import { Argument, type Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
+import {
+  type LoginProviderId,
+  loginProviderIds,
+  type ProviderId,
+  providerIds,
+  providerKinds,
+} from '../../api/provider-kinds.ts';
+import { authStatusEndpoints, loginEndpoints } from '../../api/provider-logins.ts';
 import type { AuthStatus } from '../../api/providers.ts';
-import { providerId, type ProviderId } from '../../api/sessions.ts';
 import type { Client } from '../../client/client.ts';
 import { AppError } from '../../errors.ts';
 import { details, table } from '../output.ts';
@@ -32,7 +39,7 @@ export function providerCommands(program: Command, world: World): void {
   providers
     .command('models')
     .description('list the models of a provider')
-    .addArgument(new Argument('<provider>').choices(providerId.options))
+    .addArgument(new Argument('<provider>').choices(providerIds))
     .action(
       clientAction(world, async ({ client, show }, provider: ProviderId) => {
         const found = await client.call(endpoints.listModels, { params: { provider } });
@@ -48,10 +55,10 @@ export function providerCommands(program: Command, world: World): void {
   providers
     .command('auth')
     .description('whether the agent is logged in, as far as can be told')
-    .addArgument(new Argument('[provider]').choices(providerId.options).default('acp'))
+    .addArgument(new Argument('[provider]').choices(providerIds).default('acp'))
     .action(
-      clientAction(world, async ({ client, show }, provider: keyof typeof authStatus) => {
-        const found = await client.call(authStatus[provider], {});
+      clientAction(world, async ({ client, show }, provider: ProviderId) => {
+        const found = await client.call(authStatusEndpoints[provider], {});
         show(found, () => details(found));
       }),
     );
@@ -62,14 +69,18 @@ export function providerCommands(program: Command, world: World): void {
       'give an agent a login, kept in its private home: an API key from stdin, or a file',
     )
     .addArgument(ownLogin())
-    .option('--auth-json <file>', "codex's own auth.json, made elsewhere, instead of a key")
+    .option('--auth-json <file>', `${loginFiles()}, made elsewhere, instead of a key`)
     .action(
       clientAction(
         world,
-        async ({ client, show }, provider: OwnLogin, { authJson }: { authJson?: string }) => {
+        async (
+          { client, show },
+          provider: LoginProviderId,
+          { authJson }: { authJson?: string },
+        ) => {
           const found =
             authJson === undefined
-              ? await client.call(logins[provider].setKey, {
+              ? await client.call(loginEndpoints[provider].setKey, {
                   body: { api_key: await readSecret('API key', world) },
                 })
               : await importLogin(client, provider, authJson);
@@ -83,19 +94,24 @@ export function providerCommands(program: Command, world: World): void {
     .description('end the login in the private home of an agent')
     .addArgument(ownLogin())
     .action(
-      clientAction(world, async ({ client, show }, provider: OwnLogin) => {
-        const found = await client.call(logins[provider].end, {});
+      clientAction(world, async ({ client, show }, provider: LoginProviderId) => {
+        const found = await client.call(loginEndpoints[provider].end, {});
         show(found, () => details(found));
       }),
     );
 }
 
-type OwnLogin = keyof typeof logins;
+const ownLogin = () => new Argument('<provider>').choices(loginProviderIds);
 
-const ownLogin = () => new Argument('<provider>').choices(['codex', 'claude']);
+/** The files in which agents keep a login, as people call them. */
+function loginFiles(): string {
+  const files = loginProviderIds.map((id) => ({ id, file: providerKinds[id].login.file }));
+  return files.flatMap(({ id, file }) => (file === null ? [] : `${id}'s own ${file}`)).join(' or ');
+}
 
-function importLogin(client: Client, provider: OwnLogin, file: string): Promise<AuthStatus> {
-  if (provider !== 'codex')
+function importLogin(client: Client, provider: LoginProviderId, file: string): Promise<AuthStatus> {
+  const { importLogin: endpoint } = loginEndpoints[provider];
+  if (!endpoint)
     throw new AppError('usage', `${provider} takes an API key on stdin, and no --auth-json`);
   let auth_json: Record<string, unknown>;
   try {
@@ -103,16 +119,5 @@ function importLogin(client: Client, provider: OwnLogin, file: string): Promise<
   } catch (error) {
     throw new AppError('usage', `--auth-json ${file}: ${(error as Error).message}`);
   }
-  return client.call(endpoints.importCodexLogin, { body: { auth_json } });
+  return client.call(endpoint, { body: { auth_json } });
 }
-
-const logins = {
-  codex: { setKey: endpoints.setCodexApiKey, end: endpoints.endCodexLogin },
-  claude: { setKey: endpoints.setClaudeApiKey, end: endpoints.endClaudeLogin },
-};
-
-const authStatus = {
-  codex: endpoints.getCodexAuthStatus,
-  claude: endpoints.getClaudeAuthStatus,
-  acp: endpoints.getAcpAuthStatus,
-};

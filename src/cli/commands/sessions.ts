@@ -1,7 +1,8 @@
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { endpoints } from '../../api/index.ts';
-import { type Item, providerId, type Session, type Turn } from '../../api/sessions.ts';
+import { providerId } from '../../api/provider-kinds.ts';
+import type { Item, Session, Turn } from '../../api/sessions.ts';
 import { shorten } from '../../lib/shorten.ts';
 import { sessionArgument, sessionId, turnParams } from '../find.ts';
 import { followTurn } from '../follow-turn.ts';

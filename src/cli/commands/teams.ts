@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { endpoints } from '../../api/index.ts';
-import { providerId } from '../../api/sessions.ts';
+import { type ProviderId, providerId } from '../../api/provider-kinds.ts';
 import type { Member } from '../../api/teams.ts';
 import { AppError } from '../../errors.ts';
 import { sessionArgument, sessionId, teamArgument, teamId } from '../find.ts';
@@ -176,7 +176,7 @@ export function teamCommands(program: Command, world: World): void {
 interface SpawnOptions {
   source: string;
   title?: string;
-  provider?: 'codex' | 'claude' | 'acp';
+  provider?: ProviderId;
   model?: string;
   preset?: string;
   permissionMode?: string;

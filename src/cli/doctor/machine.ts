@@ -26,6 +26,6 @@ export const prerequisites: Check = ({ world }) => {
 
 /** What worktrees are made with; all else goes without it. */
 export const git: Check = async () => {
-  const found = await (await import('../../runtime/without-server.ts')).findGit();
+  const found = await (await import('../../worktrees/git.ts')).findGit();
   return 'problem' in found ? warn(found.problem) : ok(`git ${found.version}`);
 };

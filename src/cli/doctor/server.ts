@@ -34,7 +34,7 @@ export const providers: Check = async (given) => {
   // A server that does not answer is told of by the check of it.
   const found =
     (await asking.catch(() => null)) ??
-    (await import('../../runtime/without-server.ts')).describeProviders(given.config);
+    (await import('../../providers/configured.ts')).describeProviders(given.config);
   const say = (some: ProviderRecord[]) =>
     some.map(({ id, detail }) => withCommand(`${id}: ${detail}`)).join('; ');
   const broken = found.filter(({ enabled, healthy }) => enabled && !healthy);

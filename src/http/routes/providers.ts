@@ -5,7 +5,8 @@ import type {
   ProviderDiagnostics,
   ProviderRecord,
 } from '../../api/providers.ts';
-import type { ProviderId } from '../../api/sessions.ts';
+import { loginProviderIds, type ProviderId, providerIds } from '../../api/provider-kinds.ts';
+import { authStatusEndpoints, loginEndpoints } from '../../api/provider-logins.ts';
 import type { Mount } from '../mount.ts';
 
 /** What is known of the providers. Throws `not_found` for one that this server does not have. */
@@ -27,12 +28,11 @@ export function providerRoutes(mount: Mount, providers: ProviderKnowledge): void
   mount(endpoints.listProviders, () => providers.list());
   mount(endpoints.getProviderDiagnostics, () => providers.diagnostics());
   mount(endpoints.listModels, ({ params }) => providers.models(params.provider));
-  mount(endpoints.getAcpAuthStatus, () => providers.authStatus('acp'));
-  mount(endpoints.getCodexAuthStatus, () => providers.authStatus('codex'));
-  mount(endpoints.setCodexApiKey, ({ body }) => providers.login('codex').setKey(body.api_key));
-  mount(endpoints.importCodexLogin, ({ body }) => providers.login('codex').import(body.auth_json));
-  mount(endpoints.endCodexLogin, () => providers.login('codex').end());
-  mount(endpoints.getClaudeAuthStatus, () => providers.authStatus('claude'));
-  mount(endpoints.setClaudeApiKey, ({ body }) => providers.login('claude').setKey(body.api_key));
-  mount(endpoints.endClaudeLogin, () => providers.login('claude').end());
+  for (const id of providerIds) mount(authStatusEndpoints[id], () => providers.authStatus(id));
+  for (const id of loginProviderIds) {
+    const { setKey, importLogin, end } = loginEndpoints[id];
+    mount(setKey, ({ body }) => providers.login(id).setKey(body.api_key));
+    if (importLogin) mount(importLogin, ({ body }) => providers.login(id).import(body.auth_json));
+    mount(end, () => providers.login(id).end());
+  }
 }

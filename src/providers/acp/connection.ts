@@ -1,14 +1,15 @@
 import { type AnyMessage, client, RequestError } from '@agentclientprotocol/sdk';
 import { z } from 'zod';
 import type { Child } from '../../children/supervisor.ts';
-import { hearLines, type Heard, parsed, StrayLines } from '../json-lines.ts';
+import { afterAnswer, hearJson, lineOf } from '../json-connection.ts';
+import { type Heard, StrayLines } from '../json-lines.ts';
 
 export interface AcpHandlers {
-  /** A `session/update` notification, in the order of the wire; a promise holds back what comes after it. */
+  /** Takes a `session/update` notification, in the order of the wire; a promise holds back the messages after it. */
   onUpdate(params: unknown): Promise<void> | undefined;
-  /** A `session/request_permission` request; answers its outcome. `withdrawn` aborts when the agent takes it back. */
+  /** The outcome of a `session/request_permission`. `withdrawn` aborts when the agent withdraws the request. */
   onPermission(params: unknown, withdrawn: AbortSignal): Promise<unknown>;
-  /** A notification or request that cadre knows nothing of. Requests of that kind are refused. */
+  /** Called for a notification or request of an unknown method. Such requests are refused. */
   onUnknown(): void;
 }
 
@@ -18,12 +19,12 @@ export interface AcpConnection {
   request(method: string, params: object): Promise<unknown>;
   notify(method: string, params: object): void;
   close(): void;
-  /** How far the agent's words were heard. */
+  /** How far the agent's output was read. */
   readonly heard: Heard;
   readonly strays: StrayLines;
 }
 
-/** What an agent may send besides `session/update`; the last is the SDK's own affair. */
+/** The methods that an agent may use besides `session/update`; the SDK itself handles the last. */
 const KNOWN_METHODS = new Set(['session/request_permission', '$/cancel_request']);
 
 /** One message; the protocol has no batches. */
@@ -32,9 +33,9 @@ const PARSE_ERROR = { code: -32_700, message: 'Parse error' };
 const INVALID_REQUEST = { code: -32_600, message: 'Invalid request' };
 
 /**
- * Connects to a child that speaks ACP. The SDK drops updates of kinds it does not know, so those are taken
- * off the stream before it sees them: every update is ours, and none comes after the answer that follows it.
- * Its lines are read here, too, so that what was wrong with them is known for certain when the agent is gone.
+ * Connects to a child that speaks ACP. The SDK drops updates of kinds that it does not know, so updates are taken off the
+ * stream before the SDK sees them, and none is handled after the answer that follows it. The lines are read here as well,
+ * so that an error in them is known when the agent is gone.
  */
 export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
   const strays = new StrayLines();
@@ -50,9 +51,7 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
   const readable = new ReadableStream<AnyMessage>({
     start: (controller) => void (messages = controller),
   });
-  const take = (line: string): Promise<void> | undefined => {
-    if (line.trim() === '') return undefined;
-    const json = parsed(line);
+  const take = (json: unknown, line: string): Promise<void> | undefined => {
     const { data } = message.safeParse(json);
     if (!data) {
       refuse(json === undefined ? PARSE_ERROR : INVALID_REQUEST);
@@ -65,11 +64,9 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
     if (method !== undefined && !(typeof method === 'string' && KNOWN_METHODS.has(method)))
       handlers.onUnknown();
     messages.enqueue(data as unknown as AnyMessage);
-    if (method !== undefined) return undefined;
-    // Whoever waits for an answer acts on it before what comes after it is read.
-    return new Promise((resolve) => setImmediate(resolve));
+    return method === undefined ? afterAnswer() : undefined;
   };
-  const heard = hearLines(child.stdout, take);
+  const heard = hearJson(child.stdout, take);
   const connection = client({ name: 'cadre' })
     .onRequest('session/request_permission', async ({ params, signal }) => ({
       outcome: (await handlers.onPermission(params, signal)) as { outcome: 'cancelled' },
@@ -80,7 +77,7 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
       if (wrong === null) messages.close();
       else messages.error(new Error(wrong));
     } catch {
-      // It was closed from here.
+      // The stream was closed by cadre.
     }
   });
   return {
@@ -94,14 +91,10 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
   };
 }
 
-function lineOf(one: object): string {
-  return `${JSON.stringify(one)}\n`;
-}
-
-/** The agent's own error of a request, or null when the failure was not an answer of the agent. */
+/** The error that an agent has answered a request with; null for any other failure. */
 export function agentError(error: unknown): { code: number; message: string } | null {
   if (!(error instanceof RequestError)) return null;
-  // Many agents put what went wrong only here.
+  // Many agents write the reason only here.
   const details = (error.data as { details?: unknown } | undefined)?.details;
   const message = typeof details === 'string' ? `${error.message}: ${details}` : error.message;
   return { code: error.code, message };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ProviderError, type TurnSettings } from '../provider.ts';
 
-/** An array of which the entries that are not as they should be are left out. */
+/** An array without the entries that do not match the schema. */
 function arrayOf<T extends z.ZodType>(entry: T) {
   return z.array(z.unknown()).transform((entries) =>
     entries.flatMap((one): z.output<T>[] => {
@@ -20,7 +20,7 @@ const option = z.looseObject({
     .catch(null),
 });
 
-/** What an agent says of a session that it opened, as far as we use it. */
+/** The answer of an agent that has opened a session, as far as it is used. */
 export const openedSession = z.looseObject({
   sessionId: z.string().optional().catch(undefined),
   modes: z
@@ -34,7 +34,7 @@ export const openedSession = z.looseObject({
 });
 export type OpenedSession = z.output<typeof openedSession>;
 
-/** One thing that can be chosen for a session, and how it is asked for. */
+/** A setting that can be chosen for a session, and the request that sets it. */
 export interface Choice {
   code: ProviderError['code'];
   name: keyof TurnSettings;
@@ -43,7 +43,7 @@ export interface Choice {
   request: (value: string) => { method: string; params: object };
 }
 
-/** Modes that are ours: they say what cadre does with what the agent asks, not what the agent does. */
+/** Modes of cadre's own: they decide what cadre does with the agent's requests, not what the agent does. */
 const OWN_MODES = new Set(['default', 'require_approval']);
 
 /** What can be chosen in an opened session: its mode, model and thinking effort. */
@@ -78,7 +78,7 @@ export function choicesOf({ modes, configOptions }: OpenedSession): Choice[] {
   ];
 }
 
-/** Two names of one mode: an agent has it under either. */
+/** Modes that have two names: an agent may know either. */
 const ALIASES: Readonly<Record<string, string>> = {
   accept_edits: 'workspace_write',
   workspace_write: 'accept_edits',
@@ -86,7 +86,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   full_access: 'bypass',
 };
 
-/** The value that settings want of a choice; null: whatever the session began with. */
+/** The value that settings wish for; null where they wish for what the session began with. */
 export function wantedOf(settings: TurnSettings, { name, known }: Choice): string | null {
   const wanted = settings[name];
   if (name !== 'permissionMode' || wanted === null) return wanted;
@@ -95,7 +95,7 @@ export function wantedOf(settings: TurnSettings, { name, known }: Choice): strin
   return alias !== undefined && !known.includes(wanted) && known.includes(alias) ? alias : wanted;
 }
 
-/** Why the settings cannot be had, naming what can, or null. */
+/** Why the agent cannot have the settings, with what it offers, or null. */
 export function objectionTo(
   settings: TurnSettings,
   choices: readonly Choice[],

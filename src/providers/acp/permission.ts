@@ -10,14 +10,14 @@ const request = z.looseObject({
     .catch([]),
 });
 
-/** The fields of a tool call, as an agent has told them: of each the newest. */
-export type ToldCall = Readonly<Record<string, unknown>>;
+/** The newest value of each field of a tool call, over all messages about the call. */
+export type ReportedCall = Readonly<Record<string, unknown>>;
 
-/** A `session/request_permission`, read. */
+/** A `session/request_permission`. */
 export interface PermissionRequest {
-  /** The tool call as the request shows it; null where it shows none. */
+  /** The tool call that the request shows; null where it shows none. */
   tool: { ref: string; change: ToolChange } | null;
-  call: ToldCall;
+  call: ReportedCall;
   options: readonly { optionId: string; kind: string; name?: unknown }[];
   raw: object;
 }
@@ -33,19 +33,19 @@ export function readPermission(params: unknown): PermissionRequest {
   };
 }
 
-/** A tool call after one more message about it: what that leaves out stays as it was. */
-export function mergeCalls(known: ToldCall, news: ToldCall): ToldCall {
-  const told = Object.entries(news).filter(([, value]) => value !== undefined && value !== null);
-  return { ...known, ...Object.fromEntries(told) };
+/** A tool call after one more message about it: a field that the message leaves out stays as it was. */
+export function mergeCalls(known: ReportedCall, news: ReportedCall): ReportedCall {
+  const named = Object.entries(news).filter(([, value]) => value !== undefined && value !== null);
+  return { ...known, ...Object.fromEntries(named) };
 }
 
 /**
- * What is asked, with what was told of the tool call before: some agents show its input or content only once.
+ * The request, with the fields of earlier messages about the call: some agents send its input or content only once.
  * `request` and `subject` hold the same call, so that an acceptance is bound to what was shown.
  */
 export function approvalRequest(
   { call: asked, options, raw }: PermissionRequest,
-  known: ToldCall | undefined,
+  known: ReportedCall | undefined,
 ): AgentRequest {
   const call = mergeCalls(known ?? {}, asked);
   const tool = readToolCall(call);
@@ -75,7 +75,7 @@ const list = z.array(z.unknown()).catch([]);
  * Whether a call tells exactly what it would do: by its input, or by its diffs where it changes files. A title and a
  * text do not: agents shorten them, put the model's own words there, or name a file without its new content.
  */
-function isWhole(kind: string, { rawInput: input, content }: ToldCall): boolean {
+function isWhole(kind: string, { rawInput: input, content }: ReportedCall): boolean {
   if (!isBlank(input)) return true;
   return kind !== 'execute' && list.parse(content).some((part) => diff.safeParse(part).success);
 }
@@ -87,10 +87,10 @@ function isBlank(input: unknown): boolean {
   );
 }
 
-/** All of a call but what names it, how far it is and what it gave; and the option that an acceptance takes. */
+/** All fields of a call but its id, status and output, and the name of the option that an acceptance takes. */
 function subjectOf(
   kind: string,
-  call: ToldCall,
+  call: ReportedCall,
   options: PermissionRequest['options'],
 ): Record<string, unknown> {
   const {
@@ -110,8 +110,8 @@ const input = z.looseObject({
   command: z.union([z.string(), z.array(z.string()).transform((words) => words.join(' '))]),
 });
 
-/** What a call would do, in one text: its command, the files it changes, what else it shows, its input. */
-function detailOf({ rawInput, content, locations }: ToldCall): string | null {
+/** What a call would do, in one text: its command, else the files that it changes, its texts, its input or its places. */
+function detailOf({ rawInput, content, locations }: ReportedCall): string | null {
   const { command } = input.safeParse(rawInput).data ?? {};
   if (command !== undefined) return command;
   const parts = list.parse(content);
@@ -126,14 +126,14 @@ function detailOf({ rawInput, content, locations }: ToldCall): string | null {
   return places.length > 0 ? places.join(', ') : null;
 }
 
-/** An input in one line: its only value where it has one that is a text, else as JSON. */
+/** An input in one line: its value where that is a single text, else JSON. */
 function wordsOf(rawInput: unknown): string {
   const values = typeof rawInput === 'object' && rawInput !== null ? Object.values(rawInput) : [];
   const [only, ...others] = values as unknown[];
   return typeof only === 'string' && others.length === 0 ? only : JSON.stringify(rawInput);
 }
 
-/** The outcome to send for an answer; null where the agent offers none that means it, for this once. */
+/** The outcome to send for an answer; null where the agent offers no option to accept once. */
 export function outcomeFor(
   answer: AgentAnswer,
   options: PermissionRequest['options'],

@@ -1,101 +1,96 @@
-import type { Supervisor } from '../../children/supervisor.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { findProgram } from '../../lib/find-program.ts';
-import { newSecret } from '../../lib/ids.ts';
+import { providerKinds } from '../../api/provider-kinds.ts';
+import type { AuthStatus, Model } from '../../api/providers.ts';
+import type { Session } from '../../api/sessions.ts';
 import { agentEnvironment } from '../../children/environment.ts';
-import { Known } from '../known.ts';
-import type { AgentSink, AgentTools, Provider } from '../provider.ts';
-import { type AgentOptions, hasSession, listSessions, openAcpAgent } from './agent.ts';
-
-/** How the agent is configured; `[providers.acp]`. */
-export interface AcpSettings {
-  enabled: boolean;
-  /** Whether the section exists. */
-  configured: boolean;
-  command: string | null;
-  args: readonly string[];
-  env: Readonly<Record<string, string>>;
-  transport: string;
-  /** How long an agent may take to answer anything but a prompt. */
-  requestTimeoutMs: number;
-}
+import { newSecret } from '../../lib/ids.ts';
+import { HealthRecord } from '../health-record.ts';
+import type { Agent, AgentSink, KnownSession, Provider, ProviderContext } from '../provider.ts';
+import { hasSession, listSessions, openAcpAgent } from './open.ts';
+import type { StartOptions } from './process.ts';
+import { type AcpSettings, problemOf } from './settings.ts';
 
 /** Any agent that speaks the Agent Client Protocol, one process a session. */
-export function acpProvider(given: {
-  settings: AcpSettings;
-  supervisor: Supervisor;
-  clock: Clock;
-  toolsFor: (sessionId: string) => AgentTools;
-}): Provider {
-  const { settings } = given;
-  const environment = agentEnvironment(process.env, { ...lockedDoors(), ...settings.env });
-  const known = new Known();
+export class AcpProvider implements Provider {
+  readonly id = 'acp';
+  readonly displayName = providerKinds.acp.displayName;
+  readonly capabilities = providerKinds.acp.capabilities;
+  readonly imagesByAgent = true;
+  readonly #settings: AcpSettings | null;
+  readonly #context: ProviderContext;
+  readonly #environment: Record<string, string>;
+  readonly #health = new HealthRecord();
 
-  const optionsFor = (
-    cwd: string,
-    what: string,
-    sink: AgentSink,
-    signal: AbortSignal,
-  ): AgentOptions => ({
-    ...given,
-    cwd,
-    what,
-    sink,
-    signal,
-    environment,
-    tools: null,
-    onUnknown: () => known.unknownMessages++,
-    onVersion: (version) => {
-      known.version = version;
-    },
-    starting: (start) => known.started(start, signal),
-  });
+  /** `settings`: null where the configuration has no section. */
+  constructor(settings: AcpSettings | null, context: ProviderContext) {
+    this.#settings = settings;
+    this.#context = context;
+    this.#environment = agentEnvironment(process.env, { ...lockedDoors(), ...settings?.env });
+  }
 
-  return {
-    id: 'acp',
-    displayName: 'Agent Client Protocol',
-    enabled: settings.enabled,
-    capabilities: {
-      images: true,
-      approvals: true,
-      interrupt: true,
-      resume: true,
-      usage: true,
-      models: false,
-    },
-    imagesByAgent: true,
-    problem: () => problemOf(settings),
-    startFailure: () => known.startFailure,
-    stats: () => known.stats(settings.command),
-    authStatus: async () => ({
-      authenticated: null,
-      mode: settings.enabled ? 'agent_managed' : 'not_configured',
-      detail: settings.enabled
-        ? 'the agent keeps its own login: log in with its own command'
-        : (problemOf(settings) ?? ''),
-    }),
-    models: async () => [],
-    open: (session, sink, signal) =>
-      known.noted(
-        openAcpAgent(session, {
-          ...optionsFor(session.cwd, `agent of ${session.id}`, sink, signal),
-          tools: given.toolsFor(session.id),
-        }),
-        signal,
-      ),
-    listed: (signal) =>
-      known.noted(
-        listSessions(
-          optionsFor(process.cwd(), 'agent that lists its sessions', silentSink, signal),
-        ),
-        signal,
-      ),
-    has: ({ ref, cwd }, signal) =>
-      known.noted(
-        hasSession(ref, optionsFor(cwd, 'agent that is asked for a session', silentSink, signal)),
-        signal,
-      ),
-  };
+  get enabled(): boolean {
+    return this.#settings?.enabled ?? false;
+  }
+
+  problem(): string | null {
+    return problemOf(this.#settings);
+  }
+
+  startFailure(): string | null {
+    return this.#health.startFailure;
+  }
+
+  stats() {
+    return this.#health.stats(this.#settings?.command ?? null);
+  }
+
+  async authStatus(): Promise<AuthStatus> {
+    const detail = 'the agent keeps its own login: log in with its own command';
+    return this.enabled
+      ? { authenticated: null, mode: 'agent_managed', detail }
+      : { authenticated: null, mode: 'not_configured', detail: this.problem() ?? '' };
+  }
+
+  async models(): Promise<Model[]> {
+    return [];
+  }
+
+  open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
+    const start = this.#start(session.cwd, `agent of ${session.id}`, signal);
+    const tools = this.#context.toolsFor(session.id);
+    return this.#health.noted(openAcpAgent(session, sink, tools, start), signal);
+  }
+
+  listed(signal: AbortSignal): Promise<ReadonlySet<string> | null> {
+    const start = this.#start(process.cwd(), 'agent that lists its sessions', signal);
+    return this.#health.noted(listSessions(start), signal);
+  }
+
+  has({ ref, cwd }: KnownSession, signal: AbortSignal): Promise<boolean> {
+    const start = this.#start(cwd, 'agent that is asked for a session', signal);
+    return this.#health.noted(hasSession(ref, start), signal);
+  }
+
+  #start(cwd: string, what: string, signal: AbortSignal): StartOptions {
+    const { supervisor, clock } = this.#context;
+    return {
+      command: this.#settings?.command ?? '',
+      args: this.#settings?.args ?? [],
+      env: this.#environment,
+      cwd,
+      what,
+      requestTimeoutMs: this.#settings?.request_timeout_ms ?? 0,
+      signal,
+      supervisor,
+      clock,
+      onUnknown: () => {
+        this.#health.unknownMessages++;
+      },
+      onVersion: (version) => {
+        this.#health.version = version;
+      },
+      starting: (start) => this.#health.started(start, signal),
+    };
+  }
 }
 
 /**
@@ -104,23 +99,4 @@ export function acpProvider(given: {
  */
 function lockedDoors(): Record<string, string> {
   return { OPENCODE_SERVER_PASSWORD: newSecret() };
-}
-
-/** For an agent that is at no turn. */
-const silentSink: AgentSink = {
-  update: () => undefined,
-  ask: () => Promise.resolve({ decision: 'cancelled' }),
-};
-
-function problemOf({ enabled, configured, command, transport, env }: AcpSettings): string | null {
-  if (configured && !enabled) return 'disabled: set providers.acp.enabled to true';
-  if (!enabled) {
-    return 'not configured: add a section [providers.acp] with a command';
-  }
-  if (transport !== 'stdio') return `transport "${transport}" is not supported: use "stdio"`;
-  if (!command) return 'no command is configured: set providers.acp.command';
-  if (!findProgram(command, env.PATH ?? process.env.PATH)) {
-    return `the command "${command}" is not installed, or not on PATH: set providers.acp.command`;
-  }
-  return null;
 }

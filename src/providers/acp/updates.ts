@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Usage } from '../../api/sessions.ts';
 import type { AgentUpdate, ToolChange } from '../provider.ts';
 
-/** Kinds that say nothing of a turn's course. */
+/** Kinds that say nothing about the course of a turn. */
 const IGNORED = new Set([
   'available_commands_update',
   'config_option_update',
@@ -12,8 +12,8 @@ const IGNORED = new Set([
 ]);
 
 /**
- * The agent's `session/update`s in our words. Read leniently: agents send kinds, fields and values of their
- * own, and what we do not know of is counted, not refused.
+ * Turns a `session/update` into an update. It is read leniently: agents send kinds, fields and values of their own, and
+ * what cadre does not know is counted, not refused.
  */
 export function readUpdate(raw: unknown): AgentUpdate | 'ignored' | 'unknown' {
   const kind = z.looseObject({ sessionUpdate: z.string() }).safeParse(raw).data?.sessionUpdate;
@@ -54,7 +54,7 @@ const toolCall = z.looseObject({
   content: z.array(z.unknown()).nullish().catch(null),
 });
 
-/** A tool call as any of the messages that mention one shows it: they come in any order and combination. */
+/** Reads a tool call in any of the messages that show one: these come in any order and combination. */
 export function readToolCall(raw: unknown): Extract<AgentUpdate, { type: 'tool' }> | 'unknown' {
   const { data } = toolCall.safeParse(raw);
   if (!data) return 'unknown';
@@ -84,7 +84,7 @@ const contentDiff = z.looseObject({
 });
 const rawOutputText = z.looseObject({ output: z.string() });
 
-/** What the tool said: its content where there is any, else its raw output, as text. Null: nothing new. */
+/** The output of a tool as text: its content, else its raw output. Null where the message shows neither. */
 function outputOf(content: unknown[], rawOutput: unknown): string | null {
   const texts = content.flatMap((part) => {
     const text = contentText.safeParse(part).data?.content.text;
@@ -143,7 +143,7 @@ const promptUsage = z.looseObject({
   totalTokens: z.number().nullish(),
 });
 
-/** The usage that came with the end of a turn; undefined where there was none. */
+/** The usage in the answer to a prompt; undefined where there is none. */
 export function readPromptUsage(raw: unknown): Partial<Usage> | undefined {
   const { data } = promptUsage.safeParse(raw);
   if (!data) return undefined;

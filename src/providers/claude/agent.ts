@@ -1,19 +1,21 @@
 import type { Model } from '../../api/providers.ts';
 import type { Session, StoredInputItem } from '../../api/sessions.ts';
-import type { Supervisor } from '../../children/supervisor.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { newUuid } from '../../lib/ids.ts';
+import { imageData } from '../image-data.ts';
+import { Refusal } from '../json-connection.ts';
+import { OpenRequests } from '../open-requests.ts';
 import {
   type Agent,
   type AgentSink,
-  type AgentTools,
-  failed,
+  lostTurn,
+  noWishes,
   ProviderError,
+  report,
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
-import { imageData } from '../image-data.ts';
-import { type Connection, type Handlers, type Message, Refusal } from './connection.ts';
+import type { Connection, Message } from './connection.ts';
+import { type ClaudeOptions, startInitialized } from './initialized.ts';
 import { outcomeOf, textOf } from './outcome.ts';
 import {
   approvalRequest,
@@ -22,56 +24,15 @@ import {
   refusalOf,
   responseTo,
 } from './permission.ts';
-import { ClaudeProcess } from './process.ts';
-import {
-  bypassRefused,
-  BYPASS,
-  mayBypass,
-  modeOf,
-  objectionTo,
-  readInitialized,
-  readModel,
-  readModes,
-} from './settings.ts';
+import type { ClaudeProcess } from './process.ts';
+import { BYPASS, mayBypass, modeOf, objectionTo, readModel, readModes } from './settings.ts';
 import { kindOf, titleOf } from './tools.ts';
 import { TOOL_SERVER, ToolsChannel } from './tools-channel.ts';
 import { Reader } from './updates.ts';
 import { readResultUsage } from './usage.ts';
 
-/** How claude says, on stderr alone, that it does not have a session. */
-const GONE_WORDS = /no conversation found/i;
-const ROOT_WORDS = /root\/sudo/i;
-
-export interface ClaudeOptions {
-  command: string;
-  /** What is configured; ours come after them. */
-  args: readonly string[];
-  env: Record<string, string>;
-  /** Whether it has a home that is cadre's alone. */
-  hasOwnHome: boolean;
-  supervisor: Supervisor;
-  clock: Clock;
-  signal: AbortSignal;
-  /** The tools that the agent of a session is given. */
-  toolsFor: (sessionId: string) => AgentTools;
-  onUnknown: () => void;
-  /** Has a process come up, and notes whether it did. */
-  starting: <T>(start: () => Promise<T>) => Promise<T>;
-  /** The modes that claude has told of; null: it has not yet. */
-  modes: () => readonly string[] | null;
-  onModes: (modes: readonly string[]) => void;
-  /** Told what claude says of itself. */
-  onInitialized: (said: { version: string | null; models: Model[] }) => void;
-}
-
-const SPEAKING = [
-  '-p',
-  '--input-format=stream-json',
-  '--output-format=stream-json',
-  '--verbose',
-  '--include-partial-messages',
-  '--permission-prompt-tool=stdio',
-];
+/** A process that makes way for its successor is at no turn, and has this long to end. */
+const REPLACED_MS = 2000;
 
 /** Starts an agent for one session, or resumes the session in a new one. Errors as in `Provider.open`. */
 export async function openClaude(
@@ -93,73 +54,30 @@ export async function openClaude(
   }
 }
 
-/** What claude says of itself, asked in a process for that alone. */
-export async function askClaude(cwd: string, options: ClaudeOptions): Promise<void> {
-  const about = { cwd, what: 'claude that lists its models', args: [], hello: {} };
-  const claude = await initialized(about, silent, options);
-  await claude.end(0, false);
-}
-
-const silent: Handlers = {
-  onMessage: () => undefined,
-  onRequest: () => undefined,
-  onWithdrawn: () => undefined,
-  onUnknown: () => undefined,
-};
-
-/** Starts a process and initializes it; ends it again if that fails or the signal aborts meanwhile. */
-async function initialized(
-  { hello, ...about }: { cwd: string; what: string; args: readonly string[]; hello: object },
-  handlers: Handlers,
-  options: ClaudeOptions,
-): Promise<ClaudeProcess> {
-  const { signal, starting } = options;
-  signal.throwIfAborted();
-  const start = { ...options, ...about, args: [...options.args, ...SPEAKING, ...about.args] };
-  const claude = await ClaudeProcess.start(start, handlers);
-  const abort = () => void claude.end(0, true);
-  signal.addEventListener('abort', abort);
-  if (signal.aborted) abort();
-  try {
-    await starting(() => greet(claude, hello, options));
-    return claude;
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
-}
-
-/** Initializes a process; ends it where that fails, and says why as far as its stderr tells. */
-async function greet(
-  claude: ClaudeProcess,
-  hello: object,
-  { signal, onInitialized }: ClaudeOptions,
-): Promise<void> {
-  try {
-    onInitialized(readInitialized(await claude.ask('initialize', hello)));
-    signal.throwIfAborted();
-  } catch (error) {
-    await claude.end(0, true);
-    signal.throwIfAborted();
-    if (GONE_WORDS.test(claude.stderr)) {
-      throw new ProviderError(
-        'resume_failed',
-        `claude: it does not have this session any more: ${claude.stderr}`,
-        { cause: error },
-      );
-    }
-    if (ROOT_WORDS.test(claude.stderr)) throw bypassRefused();
-    throw error;
-  }
-}
-
 function isResumeFailed(error: unknown): boolean {
   return error instanceof ProviderError && error.code === 'resume_failed';
 }
 
-/** One session, in one process at a time: another takes over where claude has to be started for a mode. */
+/** What the agent is at: `preparing` lasts until a turn's settings are applied and its prompt is sent. */
+type State =
+  | { is: 'idle' }
+  | { is: 'preparing'; restart: Promise<void> | null }
+  | { is: 'running'; outcome: PromiseWithResolvers<TurnOutcome> };
+
+/** A process with the settings that claude has there. */
+interface Current {
+  readonly process: ClaudeProcess;
+  readonly isForBypass: boolean;
+  mode: string;
+  /** Null: what the process began with. */
+  model: string | null;
+  effort: string | null;
+}
+
+/** One session, in one process at a time: a mode that claude has to be started for needs another process. */
 class ClaudeAgent implements Agent {
   readonly ref: string;
-  readonly defaults: TurnSettings = { permissionMode: null, model: null, thinkingEffort: null };
+  readonly defaults: TurnSettings = noWishes();
   readonly canResume = true;
   readonly gone: Promise<string>;
   readonly #gone = Promise.withResolvers<string>();
@@ -167,20 +85,19 @@ class ClaudeAgent implements Agent {
   readonly #sink: AgentSink;
   readonly #options: ClaudeOptions;
   readonly #reader = new Reader();
-  /** Requests that people are asked, by their id. */
-  readonly #asking = new Map<string, AbortController>();
-  #process: ClaudeProcess | undefined;
+  readonly #requests = new OpenRequests<string>();
+  /** Aborts when the agent is ended, and with it the start of another process. */
+  readonly #ending = new AbortController();
+  #state: State = { is: 'idle' };
+  /** Undefined while no process runs: before the first, and while another one takes over. */
+  #current: Current | undefined;
   #models: readonly Model[] = [];
-  /** What the running process was last told. */
-  #now = { mode: 'default', model: null as string | null, effort: null as string | null };
-  #startedForBypass = false;
-  /** Whether it has a transcript to be resumed from. */
-  #hasBegun = false;
-  readonly #over = new AbortController();
-  #restarting: Promise<void> | undefined;
+  /** Whether claude has a transcript that another process can resume. */
+  #hasTranscript = false;
+  /** What the newest turn was prompted with. */
   #settings: TurnSettings = this.defaults;
-  #cancelled = false;
-  #turn: PromiseWithResolvers<TurnOutcome> | undefined;
+  /** Aborts when the newest prompt is cancelled. */
+  #cancelling = new AbortController();
   #costSoFar: number | null = null;
 
   constructor(ref: string, session: Session, sink: AgentSink, options: ClaudeOptions) {
@@ -192,12 +109,12 @@ class ClaudeAgent implements Agent {
   }
 
   get pid(): number | null {
-    return this.#process?.pid ?? null;
+    return this.#current?.process.pid ?? null;
   }
 
   async start(isResumed: boolean): Promise<void> {
     const wantsBypass = modeOf(this.#session.permission_mode) === BYPASS;
-    this.#hasBegun = isResumed;
+    this.#hasTranscript = isResumed;
     await this.#launch(wantsBypass && mayBypass(this.#options.env), this.#options);
   }
 
@@ -206,69 +123,78 @@ class ClaudeAgent implements Agent {
   }
 
   async prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome> {
-    this.#cancelled = false;
-    // Claude folds what it is told during a turn into that turn: one that was given up on has to end first.
-    await this.#turn?.promise;
-    this.#settings = settings;
-    await this.#apply(settings);
-    const content = await Promise.all(input.map(contentOf));
-    if (this.#cancelled) return { status: 'interrupted', error: null };
-    const turn = Promise.withResolvers<TurnOutcome>();
-    this.#turn = turn;
+    const { signal } = (this.#cancelling = new AbortController());
+    // Claude would take the prompt for a message in a turn that still runs: that one has to end first.
+    if (this.#state.is === 'running') await this.#state.outcome.promise;
+    const preparing: State = { is: 'preparing', restart: null };
+    this.#state = preparing;
+    try {
+      this.#settings = settings;
+      await this.#apply(settings);
+      const content = await Promise.all(input.map(contentOf));
+      if (signal.aborted) return { status: 'interrupted', error: null };
+      return await this.#run(content);
+    } finally {
+      if (this.#state === preparing) this.#state = { is: 'idle' };
+    }
+  }
+
+  cancel(): void {
+    this.#cancelling.abort();
+    // The answer is ignored: the result of the turn says whether it was interrupted.
+    this.#current?.process.connection.request('interrupt').catch(() => undefined);
+  }
+
+  async end(graceMs: number): Promise<void> {
+    this.#ending.abort(new Error('the agent was ended'));
+    // The abort ends a process that is just being started.
+    if (this.#state.is === 'preparing') await this.#state.restart?.catch(() => undefined);
+    await this.#current?.process.end(graceMs, this.#state.is === 'running');
+  }
+
+  async #run(content: object[]): Promise<TurnOutcome> {
+    const outcome = Promise.withResolvers<TurnOutcome>();
+    const running: State = { is: 'running', outcome };
+    this.#state = running;
     this.#reader.begin();
-    this.#hasBegun = true;
-    this.#process?.connection.send({
+    this.#hasTranscript = true;
+    this.#current?.process.connection.send({
       type: 'user',
       message: { role: 'user', content },
       parent_tool_use_id: null,
       session_id: '',
     });
-    const lost = this.gone.then((how) => failed('provider_exited', `the agent ${how}`));
-    const outcome = await Promise.race([turn.promise, lost]);
-    turn.resolve(outcome);
-    if (this.#turn === turn) this.#turn = undefined;
-    return outcome;
+    void lostTurn(this.gone).then(outcome.resolve);
+    const ended = await outcome.promise;
+    if (this.#state === running) this.#state = { is: 'idle' };
+    return ended;
   }
 
-  cancel(): void {
-    this.#cancelled = true;
-    // Its answer tells nothing: the turn's result does.
-    this.#process?.connection.request('interrupt').catch(() => undefined);
-  }
-
-  async end(graceMs: number): Promise<void> {
-    this.#over.abort(new Error('the agent was ended'));
-    // One that starts just now ends by that.
-    await this.#restarting?.catch(() => undefined);
-    await this.#process?.end(graceMs, this.#turn !== undefined);
-  }
-
-  /** What a turn wants, or what the session began with where it wants nothing. */
+  /** Gives claude what a turn wants, or what the session began with where the turn wants nothing. */
   async #apply({ permissionMode, model, thinkingEffort: effort }: TurnSettings): Promise<void> {
     const mode = modeOf(permissionMode);
-    if (mode === BYPASS && !this.#startedForBypass) {
-      this.#restarting = this.#restart();
-      await this.#restarting;
-    }
-    if (mode !== this.#now.mode) {
+    if (mode === BYPASS && !this.#current?.isForBypass) await this.#restart();
+    const current = this.#current;
+    if (!current) return;
+    if (mode !== current.mode) {
       await this.#set('invalid_permission_mode', 'set_permission_mode', { mode });
-      this.#now.mode = mode;
+      current.mode = mode;
     }
     const wanted = model ?? this.defaults.model;
-    if (wanted !== null && wanted !== (this.#now.model ?? this.defaults.model)) {
+    if (wanted !== null && wanted !== (current.model ?? this.defaults.model)) {
       await this.#set('invalid_model', 'set_model', { model: wanted });
-      this.#now.model = wanted;
+      current.model = wanted;
     }
-    if (effort !== this.#now.effort) {
+    if (effort !== current.effort) {
       const settings = { effortLevel: effort };
       await this.#set('invalid_thinking_effort', 'apply_flag_settings', { settings });
-      this.#now.effort = effort;
+      current.effort = effort;
     }
   }
 
   async #set(code: ProviderError['code'], subtype: string, wish: object): Promise<void> {
     try {
-      await this.#process?.ask(subtype, wish);
+      await this.#current?.process.ask(subtype, wish);
     } catch (error) {
       const { cause, message } = error as Error;
       const modes = code === 'invalid_permission_mode' ? readModes(message) : null;
@@ -278,67 +204,72 @@ class ClaudeAgent implements Agent {
   }
 
   async #restart(): Promise<void> {
-    const before = this.#process;
-    this.#process = undefined;
-    await before?.end(LEAVING_MS, false);
+    const restart = this.#replace();
+    if (this.#state.is === 'preparing') this.#state.restart = restart;
+    await restart;
+  }
+
+  async #replace(): Promise<void> {
+    const before = this.#current;
+    this.#current = undefined;
+    await before?.process.end(REPLACED_MS, false);
     try {
-      await this.#launch(true, { ...this.#options, signal: this.#over.signal });
+      await this.#launch(true, { ...this.#options, signal: this.#ending.signal });
     } catch (error) {
       this.#gone.resolve('could not be started again');
       throw error;
     }
   }
 
-  async #launch(forBypass: boolean, options: ClaudeOptions): Promise<void> {
-    const which = this.#hasBegun ? `--resume=${this.ref}` : `--session-id=${this.ref}`;
-    const mode = forBypass ? ['--allow-dangerously-skip-permissions'] : [];
+  async #launch(isForBypass: boolean, options: ClaudeOptions): Promise<void> {
+    const which = this.#hasTranscript ? `--resume=${this.ref}` : `--session-id=${this.ref}`;
+    const mode = isForBypass ? ['--allow-dangerously-skip-permissions'] : [];
     const tools = new ToolsChannel(options.toolsFor(this.#session.id));
-    const claude: ClaudeProcess = await initialized(
+    const claude: ClaudeProcess = await startInitialized(
       {
         cwd: this.#session.cwd,
         what: `claude of ${this.#session.id}`,
-        // What our tools may do is decided by them.
+        // The tools of cadre decide themselves what they may do.
         args: [which, '--permission-mode=default', `--allowedTools=mcp__${TOOL_SERVER}`, ...mode],
         hello: { sdkMcpServers: [TOOL_SERVER] },
       },
       {
         onMessage: (message) => this.#take(message),
         onRequest: (id, request, connection) => void this.#answer(id, request, connection, tools),
-        onWithdrawn: (id) => this.#asking.get(id)?.abort(),
+        onWithdrawn: (id) => this.#requests.withdraw(id),
         onUnknown: options.onUnknown,
       },
       {
         ...options,
-        onInitialized: (said) => {
-          this.#models = said.models;
-          options.onInitialized(said);
+        onInitialized: (initialized) => {
+          this.#models = initialized.models;
+          options.onInitialized(initialized);
         },
       },
     );
-    this.#process = claude;
-    this.#startedForBypass = forBypass;
-    this.#now = { mode: 'default', model: null, effort: null };
+    this.#current = { process: claude, isForBypass, mode: 'default', model: null, effort: null };
     void claude.gone.then((how) => {
       tools.close();
       this.#lost(claude, how);
     });
-    // What a turn that wishes for none goes back to, after one that did.
+    // A turn that wishes for no model goes back to this one.
     this.defaults.model = await claude.ask('get_settings').then(readModel, () => null);
   }
 
   #lost(claude: ClaudeProcess, how: string): void {
-    if (this.#process !== claude) return;
-    for (const asking of this.#asking.values()) asking.abort();
+    if (this.#current?.process !== claude) return;
+    this.#requests.withdrawAll();
     this.#gone.resolve(how);
   }
 
   #take(message: Message): Promise<void> | undefined {
     if (message.type === 'result') return this.#finish(message);
-    // An interrupt that came before the turn had begun was not for it.
-    if (this.#cancelled && this.#turn && isBeginning(message)) this.cancel();
+    // Claude has ignored an interrupt that came before the turn had begun.
+    const isCancelled = this.#state.is === 'running' && this.#cancelling.signal.aborted;
+    if (isCancelled && isBeginning(message)) this.cancel();
     if (message.type === 'system') this.#noteMode(message);
     const updates = this.#reader.read(message);
-    if (updates !== 'unknown') return this.#tell(updates);
+    if (updates !== 'unknown') return report(this.#sink, updates);
     this.#options.onUnknown();
     return undefined;
   }
@@ -346,22 +277,20 @@ class ClaudeAgent implements Agent {
   async #finish(message: Message): Promise<void> {
     const outcome = outcomeOf(message, this.#options.hasOwnHome);
     const text = textOf(message);
-    if (this.#turn && outcome.status === 'completed' && !this.#reader.hasSpoken && text)
+    const isUnsaid = outcome.status === 'completed' && !this.#reader.hasSpoken && text;
+    if (this.#state.is === 'running' && isUnsaid)
       await this.#sink.update({ type: 'message', text });
     const { usage, costSoFar } = readResultUsage(message, this.#costSoFar);
     this.#costSoFar = costSoFar ?? this.#costSoFar;
-    this.#turn?.resolve({ ...outcome, usage: { ...this.#reader.usage, ...usage } });
-    // What follows is outside of it, also before whoever waits for it has noticed.
-    this.#turn = undefined;
-  }
-
-  async #tell(updates: readonly Parameters<AgentSink['update']>[0][]): Promise<void> {
-    for (const update of updates) await this.#sink.update(update);
+    if (this.#state.is !== 'running') return;
+    this.#state.outcome.resolve({ ...outcome, usage: { ...this.#reader.usage, ...usage } });
+    // A message that follows belongs to no turn, even before `prompt` has returned.
+    this.#state = { is: 'idle' };
   }
 
   /** Claude may change its mode by itself: the next turn has to know, to set it back. */
   #noteMode({ permissionMode: mode }: Message): void {
-    if (typeof mode === 'string') this.#now.mode = mode;
+    if (typeof mode === 'string' && this.#current) this.#current.mode = mode;
   }
 
   /** A permission request becomes an approval where approvals are on; else it is declined, so no turn hangs. */
@@ -379,24 +308,19 @@ class ClaudeAgent implements Agent {
       connection.refuse(id, `cadre knows no request ${String(request.subtype)}`);
       return;
     }
-    const withdrawn = new AbortController();
-    this.#asking.set(id, withdrawn);
-    try {
-      await this.#showCall(permission);
-      const answer = await this.#decide(permission, withdrawn.signal);
-      if (!withdrawn.signal.aborted) connection.answer(id, answer);
-    } finally {
-      this.#asking.delete(id);
-    }
+    const decide = (withdrawn: AbortSignal) => this.#decide(permission, withdrawn);
+    await this.#requests.answer(id, decide, (answer) => connection.answer(id, answer));
   }
 
   async #decide(permission: Permission, withdrawn: AbortSignal): Promise<object> {
+    await this.#showCall(permission);
     const { permissionMode: mode } = this.#settings;
     if (mode !== 'require_approval') return refusalOf(permission, mode);
     const request = approvalRequest(permission, this.#session.cwd);
     const answer = await this.#sink.ask(request, withdrawn);
-    if (answer.decision === 'accept' && permission.ref !== null)
-      await this.#tell([{ type: 'tool', ref: permission.ref, change: { status: 'running' } }]);
+    const { ref } = permission;
+    if (answer.decision === 'accept' && ref !== null)
+      await report(this.#sink, [{ type: 'tool', ref, change: { status: 'running' } }]);
     return responseTo(answer, permission);
   }
 
@@ -404,12 +328,9 @@ class ClaudeAgent implements Agent {
   async #showCall({ ref, tool, input }: Permission): Promise<void> {
     if (ref === null) return;
     const change = { title: titleOf(tool, input), kind: kindOf(tool), input };
-    await this.#tell([{ type: 'tool', ref, change: { ...change, status: 'pending' } }]);
+    await report(this.#sink, [{ type: 'tool', ref, change: { ...change, status: 'pending' } }]);
   }
 }
-
-/** One that makes way for its successor is at no turn. */
-const LEAVING_MS = 2000;
 
 function isBeginning({ type, subtype }: Message): boolean {
   return type === 'system' && subtype === 'init';

@@ -1,20 +1,21 @@
 import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
-import { hearLines, type Heard, parsed, StrayLines } from '../json-lines.ts';
+import { JsonConnection } from '../json-connection.ts';
+import { type Heard, StrayLines } from '../json-lines.ts';
 
 export interface Handlers {
-  /** A message of the stream, in its order; a promise holds back what comes after it. */
+  /** Takes a message of the stream, in its order; a promise holds back the messages after it. */
   onMessage(message: Message): Promise<void> | undefined;
-  /** The agent asks something; to be answered by `answer` or `refuse`. */
+  /** Takes a request of the agent, which has to be answered by `answer` or `refuse`. */
   onRequest(id: string, request: Record<string, unknown>, connection: Connection): void;
-  /** The agent takes a request back: nobody waits for its answer. */
+  /** Called when the agent withdraws a request: nobody waits for its answer. */
   onWithdrawn(id: string): void;
-  /** A line that is no message at all. */
+  /** Called for a line that is no message. */
   onUnknown(): void;
 }
 
 const message = z.looseObject({ type: z.string() });
-/** A message of the stream: what it says besides its type is read by whoever knows the type. */
+/** A message of the stream. What it says besides its type is read by the code that knows the type. */
 export type Message = z.output<typeof message>;
 
 const response = z.looseObject({
@@ -31,34 +32,28 @@ const request = z.looseObject({
 });
 const withdrawal = z.looseObject({ request_id: z.string() });
 
-/** What claude answers to a request that it refuses. */
-export class Refusal extends Error {
-  override readonly name = 'Refusal';
-}
-
-/** Claude's control protocol: JSON lines both ways, requests and answers among the messages of the stream. */
+/** Claude's control protocol: requests and answers both ways, among the messages of the stream. */
 export class Connection {
-  /** How far the agent's words were heard. */
-  readonly heard: Heard;
   readonly strays = new StrayLines();
-  readonly #stdin: Writable;
+  readonly #json: JsonConnection<string>;
   readonly #handlers: Handlers;
-  readonly #asked = new Map<string, PromiseWithResolvers<unknown>>();
   #requests = 0;
 
   constructor(streams: { stdin: Writable; stdout: Readable }, handlers: Handlers) {
-    this.#stdin = streams.stdin;
     this.#handlers = handlers;
-    this.heard = hearLines(streams.stdout, (line) => this.#take(line));
+    this.#json = new JsonConnection(streams, (json, line) => this.#take(json, line));
   }
 
-  /** Sends a control request. Rejects with {@link Refusal}; whoever waits has to see for itself whether the agent lives. */
+  /** How far the agent's output was read. */
+  get heard(): Heard {
+    return this.#json.heard;
+  }
+
+  /** Sends a control request. Settles as `JsonConnection.request` does. */
   request(subtype: string, more: object = {}): Promise<unknown> {
     const id = `cadre_${++this.#requests}`;
-    const answered = Promise.withResolvers<unknown>();
-    this.#asked.set(id, answered);
-    this.send({ type: 'control_request', request_id: id, request: { subtype, ...more } });
-    return answered.promise;
+    const control = { type: 'control_request', request_id: id, request: { subtype, ...more } };
+    return this.#json.request(id, control);
   }
 
   answer(id: string, answer: object): void {
@@ -70,16 +65,15 @@ export class Connection {
   }
 
   send(line: object): void {
-    if (this.#stdin.writable) this.#stdin.write(`${JSON.stringify(line)}\n`);
+    this.#json.send(line);
   }
 
-  #respond(given: object): void {
-    this.send({ type: 'control_response', response: given });
+  #respond(answer: object): void {
+    this.send({ type: 'control_response', response: answer });
   }
 
-  #take(line: string): Promise<void> | undefined {
-    if (line.trim() === '') return undefined;
-    const { data } = message.safeParse(parsed(line));
+  #take(json: unknown, line: string): Promise<void> | undefined {
+    const { data } = message.safeParse(json);
     if (data) this.strays.reset();
     else this.strays.note(line);
     switch (data?.type) {
@@ -104,17 +98,18 @@ export class Connection {
     }
   }
 
-  /** Whoever waits for an answer acts on it before what comes after it is read. */
   #settle(raw: unknown): Promise<void> | undefined {
-    const answer = response.safeParse(raw).data?.response;
-    const asked = this.#asked.get(answer?.request_id ?? '');
-    if (!answer || !asked) {
-      this.#handlers.onUnknown();
-      return undefined;
-    }
-    this.#asked.delete(answer.request_id);
-    if (answer.subtype === 'success') asked.resolve(answer.response);
-    else asked.reject(new Refusal(answer.error ?? 'it does not say why'));
-    return new Promise((resolve) => setImmediate(resolve));
+    const { response: answer } = response.safeParse(raw).data ?? {};
+    const settled =
+      answer &&
+      this.#json.settle(
+        answer.request_id,
+        answer.subtype === 'success'
+          ? { result: answer.response }
+          : { refusal: answer.error ?? 'it does not say why' },
+      );
+    if (settled) return settled;
+    this.#handlers.onUnknown();
+    return undefined;
   }
 }

@@ -10,15 +10,11 @@ import { parsed } from '../json-lines.ts';
 import { loginHint, writePrivately } from '../own-home.ts';
 import { ProviderError } from '../provider.ts';
 
-/** Beside claude's own files, in a home that is cadre's alone. */
+/** The file of the API key, beside claude's own files in a home that is cadre's alone. */
 const KEY_FILE = 'cadre-api-key';
 const ANSWER_MS = 30_000;
 
-export function claudeHint(hasOwnHome: boolean): string {
-  return loginHint('claude', hasOwnHome, 'claude auth login');
-}
-
-/** The key that was given to cadre, or null. Read anew for each process, so that a new one is taken up. */
+/** The API key that cadre was given, or null. It is read for each process, so the next one has a new key. */
 export async function readKey(home: string): Promise<string | null> {
   const key = await readForeignFile(home, KEY_FILE, { maxBytes: MAX_KEY_BYTES });
   return key?.toString('utf8').trim() || null;
@@ -35,7 +31,8 @@ export function removeKey(home: string): void {
   fs.rmSync(path.join(home, KEY_FILE), { force: true });
 }
 
-interface Asked {
+/** How claude is started. */
+interface ClaudeCommand {
   command: string;
   args: readonly string[];
   env: Record<string, string>;
@@ -49,10 +46,10 @@ const status = z.looseObject({
   apiProvider: z.string().catch('firstParty'),
 });
 
-/** Whether somebody is logged in, as claude says without a network: that there is a login, not that it is good. */
-export async function askStatus(given: Asked, hasOwnHome: boolean): Promise<AuthStatus> {
-  // It exits with 1 where nobody is logged in.
-  const { said } = await run(given, ['auth', 'status', '--json']);
+/** Whether claude has a login, as it says without a network: not whether the login is valid. */
+export async function askStatus(claude: ClaudeCommand, hasOwnHome: boolean): Promise<AuthStatus> {
+  // The exit code is not looked at: it is 1 where nobody is logged in.
+  const { said } = await run(claude, ['auth', 'status', '--json']);
   const { data } = status.safeParse(parsed(said));
   if (!data) {
     throw new ProviderError(
@@ -61,7 +58,7 @@ export async function askStatus(given: Asked, hasOwnHome: boolean): Promise<Auth
     );
   }
   if (!data.loggedIn) {
-    const detail = `nobody is logged in: ${claudeHint(hasOwnHome)}`;
+    const detail = `nobody is logged in: ${loginHint('claude', hasOwnHome)}`;
     return { authenticated: false, mode: 'not_configured', detail };
   }
   if (data.apiProvider !== 'firstParty') {
@@ -73,9 +70,9 @@ export async function askStatus(given: Asked, hasOwnHome: boolean): Promise<Auth
     : { authenticated: true, mode: 'account', detail: 'claude is logged in to an account' };
 }
 
-/** Ends the login that claude keeps itself. */
-export async function endLogin(given: Asked): Promise<void> {
-  const { code } = await run(given, ['auth', 'logout']);
+/** Ends the login that claude itself keeps. Throws {@link ProviderError}. */
+export async function endLogin(claude: ClaudeCommand): Promise<void> {
+  const { code } = await run(claude, ['auth', 'logout']);
   if (code === 0) return;
   throw new ProviderError(
     'provider_unavailable',
@@ -85,7 +82,7 @@ export async function endLogin(given: Asked): Promise<void> {
 
 /** Runs a command of claude to its end. */
 async function run(
-  { command, args, env, supervisor, clock }: Asked,
+  { command, args, env, supervisor, clock }: ClaudeCommand,
   words: readonly string[],
 ): Promise<{ code: number | null; said: string }> {
   const what = `claude ${words.join(' ')}`;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { failed, type TurnOutcome } from '../provider.ts';
 import type { Message } from './connection.ts';
-import { claudeHint } from './login.ts';
+import { loginHint } from '../own-home.ts';
 
 const result = z.looseObject({
   subtype: z.string().catch(''),
@@ -13,7 +13,7 @@ const result = z.looseObject({
 });
 const LIMITS = new Set(['error_max_turns', 'error_max_budget_usd']);
 
-/** How a turn ended. A failure of the API calls itself a success, and only `is_error` tells. */
+/** How a turn ended. A failure of the API has the subtype `success`: only `is_error` shows it. */
 export function outcomeOf(message: Message, hasOwnHome: boolean): TurnOutcome {
   const { data } = result.safeParse(message);
   if (!data) return failed('provider_error', 'claude ended the turn without saying how');
@@ -27,12 +27,12 @@ export function outcomeOf(message: Message, hasOwnHome: boolean): TurnOutcome {
   return failed('provider_error', `claude failed: ${said}${wayOut(said, hasOwnHome)}`);
 }
 
-/** What claude says itself at the end of a turn: the answer to a slash command is said nowhere else. */
+/** The text in the result of a turn. The answer to a slash command is nowhere else. */
 export function textOf(message: Message): string {
   return result.safeParse(message).data?.result ?? '';
 }
 
 function wayOut(said: string, hasOwnHome: boolean): string {
   const isLogin = /not logged in|\/login|invalid api key/i.test(said);
-  return isLogin ? `: ${claudeHint(hasOwnHome)}` : '';
+  return isLogin ? `: ${loginHint('claude', hasOwnHome)}` : '';
 }

@@ -10,13 +10,13 @@ const request = z.looseObject({
   tool_use_id: z.string().nullish().catch(null),
 });
 
-/** A `can_use_tool`, read. */
+/** A `can_use_tool` request. */
 export interface Permission {
   tool: string;
   input: Record<string, unknown>;
   /** Whether the input is all that claude would run the tool with. */
   isWhole: boolean;
-  /** The call that it is about. */
+  /** The id of the tool call that the request is about. */
   ref: string | null;
   raw: unknown;
 }
@@ -33,7 +33,7 @@ export function readPermission(raw: unknown): Permission | null {
   };
 }
 
-/** The request as people see it. What claude suggests to remember is no part of it, since it is never taken up. */
+/** The request as people see it, without the rules that claude suggests: they are never accepted. */
 export function approvalRequest(permission: Permission, cwd: string): AgentRequest {
   const { tool, input, isWhole, raw } = permission;
   const title = titleOf(tool, input);
@@ -48,7 +48,7 @@ export function approvalRequest(permission: Permission, cwd: string): AgentReque
   };
 }
 
-/** Claude takes any text beside its options. */
+/** The questions of `AskUserQuestion`. Claude takes any text besides the options. */
 function questionsIn(input: object): Question[] {
   return (asked.safeParse(input).data?.questions ?? []).map((one) => ({
     id: one.question,
@@ -62,7 +62,7 @@ function questionsIn(input: object): Question[] {
   }));
 }
 
-/** A model words the same command differently each time, and what it does is the same. */
+/** An input without the description, in which a model words the same command differently each time. */
 function withoutDescription({
   description: _description,
   ...input
@@ -70,7 +70,7 @@ function withoutDescription({
   return input;
 }
 
-/** What claude is told: an acceptance is for this once, so none of the rules that it suggests are taken up. */
+/** The answer in claude's words. An acceptance is for this once: no rule that claude suggests is accepted. */
 export function responseTo(answer: AgentAnswer, permission: Permission): object {
   switch (answer.decision) {
     case 'accept':
@@ -82,7 +82,7 @@ export function responseTo(answer: AgentAnswer, permission: Permission): object 
   }
 }
 
-/** What it is told in a mode in which nobody is asked. */
+/** The answer in a mode in which nobody is asked. */
 export function refusalOf({ tool }: Permission, mode: string | null): object {
   const way =
     tool === 'AskUserQuestion'
@@ -119,16 +119,16 @@ const asked = z.looseObject({
   ),
 });
 
-/** The tool's own input; for a question, with the answers by the question's text, as claude wants them. */
+/** The input of the tool; for a question with the answers, which claude expects by the question's text. */
 function inputWith(
   answers: Record<string, string[]> | null,
   { tool, input }: Permission,
 ): Record<string, unknown> {
   const questions = asked.safeParse(input).data?.questions;
   if (tool !== 'AskUserQuestion' || !questions || !answers) return input;
-  const given = questions.flatMap(({ question, header }) => {
+  const entries = questions.flatMap(({ question, header }) => {
     const chosen = answers[question] ?? (header === undefined ? undefined : answers[header]);
     return chosen ? [[question, chosen.join(', ')]] : [];
   });
-  return { ...input, answers: Object.fromEntries(given) as Record<string, string> };
+  return { ...input, answers: Object.fromEntries(entries) as Record<string, string> };
 }

@@ -1,126 +1,141 @@
 import path from 'node:path';
-import type { Model } from '../../api/providers.ts';
-import type { Supervisor } from '../../children/supervisor.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { providerKinds } from '../../api/provider-kinds.ts';
+import type { AuthStatus, Model } from '../../api/providers.ts';
+import type { Session } from '../../api/sessions.ts';
 import { agentEnvironment } from '../../children/environment.ts';
-import { isInstalled, problemOf } from '../installed.ts';
-import { Known } from '../known.ts';
-import { ownHome } from '../own-home.ts';
-import type { AgentTools, Provider } from '../provider.ts';
-import { askClaude, type ClaudeOptions, openClaude } from './agent.ts';
+import { HealthRecord } from '../health-record.ts';
+import { InstalledAgent, type InstalledSettings } from '../installed.ts';
+import { ModelCache } from '../model-cache.ts';
+import type {
+  Agent,
+  AgentSink,
+  KnownSession,
+  Login,
+  Provider,
+  ProviderContext,
+  ProviderError,
+  TurnSettings,
+} from '../provider.ts';
+import { openClaude } from './agent.ts';
+import { askModels, type ClaudeOptions } from './initialized.ts';
 import { askStatus, endLogin, readKey, removeKey, writeKey } from './login.ts';
 import { objectionTo } from './settings.ts';
 import { listTranscripts } from './transcripts.ts';
 
-/** How claude is configured; `[providers.claude]`. */
-export interface ClaudeSettings {
-  /** Null: where it is installed. */
-  enabled: boolean | null;
-  command: string;
-  /** Before the arguments of ours. */
-  args: readonly string[];
-  env: Readonly<Record<string, string>>;
-  /** A configuration directory for claude that is cadre's alone; null: the user's own. */
-  home: string | null;
-}
-
-/** A list of models is good for so long. */
-const MODELS_MS = 600_000;
-
 /** Claude Code, one process a session. */
-export function claudeProvider(given: {
-  settings: ClaudeSettings;
-  supervisor: Supervisor;
-  clock: Clock;
-  toolsFor: (sessionId: string) => AgentTools;
-}): Provider {
-  const { settings, clock } = given;
-  const { command, args, env } = settings;
-  const home = settings.home === null ? null : path.resolve(settings.home);
-  const problem = () => problemOf('claude', 'Claude Code', settings);
-  const known = new Known();
-  let models: { list: Model[]; at: number } | undefined;
-  let modes: readonly string[] | null = null;
+export class ClaudeProvider implements Provider {
+  readonly id = 'claude';
+  readonly displayName = providerKinds.claude.displayName;
+  readonly capabilities = providerKinds.claude.capabilities;
+  readonly login: Login = {
+    setKey: async (key) => {
+      writeKey(this.#installed.ownHome(), key);
+      return this.authStatus();
+    },
+    end: async () => {
+      removeKey(this.#installed.ownHome());
+      if (this.problem() === null) await endLogin(await this.#command());
+      return this.authStatus();
+    },
+  };
+  readonly #context: ProviderContext;
+  readonly #installed: InstalledAgent;
+  readonly #health = new HealthRecord();
+  readonly #models: ModelCache;
+  /** The modes that claude has named; null: it has named none yet. */
+  #modes: readonly string[] | null = null;
 
-  const withoutKey = (): Record<string, string> =>
-    agentEnvironment(process.env, {
-      ...env,
-      ...(home === null ? {} : { CLAUDE_CONFIG_DIR: home }),
-    });
-  /** A key of cadre's own is read for each process, and given to claude alone. */
-  const environment = async (): Promise<Record<string, string>> => {
+  constructor(settings: InstalledSettings, context: ProviderContext) {
+    this.#context = context;
+    this.#installed = new InstalledAgent('claude', settings);
+    this.#models = new ModelCache(context.clock);
+  }
+
+  get enabled(): boolean {
+    return this.#installed.isEnabled;
+  }
+
+  problem(): string | null {
+    return this.#installed.problem();
+  }
+
+  startFailure(): string | null {
+    return this.#health.startFailure;
+  }
+
+  objection(settings: TurnSettings): ProviderError | null {
+    return objectionTo(settings, this.#models.newest, this.#environmentWithoutKey(), this.#modes);
+  }
+
+  stats() {
+    return this.#health.stats(this.#installed.settings.command);
+  }
+
+  authStatus(): Promise<AuthStatus> {
+    const { hasOwnHome } = this.#installed;
+    return this.#installed.authStatus(async () => askStatus(await this.#command(), hasOwnHome));
+  }
+
+  async models(): Promise<Model[]> {
+    const ask = async () =>
+      askModels(process.cwd(), await this.#options(new AbortController().signal));
+    return [...(await this.#models.fresh(() => this.#health.noted(ask())))];
+  }
+
+  listed(): Promise<ReadonlySet<string> | null> {
+    return listTranscripts(configDirectory(this.#environmentWithoutKey()));
+  }
+
+  async has({ ref, isEmpty }: KnownSession): Promise<boolean> {
+    return isEmpty || ((await this.listed())?.has(ref) ?? true);
+  }
+
+  async open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
+    const opening = openClaude(session, sink, await this.#options(signal));
+    return this.#health.noted(opening, signal);
+  }
+
+  async #options(signal: AbortSignal): Promise<ClaudeOptions> {
+    return {
+      ...(await this.#command()),
+      hasOwnHome: this.#installed.hasOwnHome,
+      signal,
+      toolsFor: this.#context.toolsFor,
+      onUnknown: () => {
+        this.#health.unknownMessages++;
+      },
+      starting: (start) => this.#health.started(start, signal),
+      modes: () => this.#modes,
+      onModes: (modes) => {
+        this.#modes = modes;
+      },
+      onInitialized: ({ version, models }) => {
+        // Another version may have other modes.
+        if (this.#health.version !== version) this.#modes = null;
+        this.#health.version = version;
+        this.#models.keep(models);
+      },
+    };
+  }
+
+  /** How claude is started. A key of cadre's own is read for each process, and given to claude alone. */
+  async #command() {
+    const { home, settings } = this.#installed;
+    const { supervisor, clock } = this.#context;
+    const { command, args } = settings;
     const key = home === null ? null : await readKey(home);
-    return { ...withoutKey(), ...(key === null ? {} : { ANTHROPIC_API_KEY: key }) };
-  };
-  const options = async (signal: AbortSignal): Promise<ClaudeOptions> => ({
-    ...given,
-    command,
-    args,
-    env: await environment(),
-    hasOwnHome: home !== null,
-    signal,
-    onUnknown: () => known.unknownMessages++,
-    starting: (start) => known.started(start, signal),
-    modes: () => modes,
-    onModes: (told) => (modes = told),
-    onInitialized: (said) => {
-      // Another version may have others.
-      if (known.version !== said.version) modes = null;
-      known.version = said.version;
-      models = { list: said.models, at: clock.monotonic() };
-    },
-  });
-  const asked = async () => ({ ...given, command, args, env: await environment() });
-  const transcripts = () => listTranscripts(configDirectory(withoutKey()));
-  const authStatus = async () => {
-    const wrong = problem();
-    if (wrong !== null)
-      return { authenticated: false, mode: 'not_configured' as const, detail: wrong };
-    return askStatus(await asked(), home !== null);
-  };
-  const privateHome = () =>
-    ownHome('claude', home, { login: 'claude auth login', logout: 'claude auth logout' });
+    const env = {
+      ...this.#environmentWithoutKey(),
+      ...(key === null ? {} : { ANTHROPIC_API_KEY: key }),
+    };
+    return { command, args, env, supervisor, clock };
+  }
 
-  return {
-    id: 'claude',
-    displayName: 'Claude Code',
-    get enabled() {
-      return settings.enabled ?? isInstalled(settings);
-    },
-    capabilities: {
-      images: true,
-      approvals: true,
-      interrupt: true,
-      resume: true,
-      usage: true,
-      models: true,
-    },
-    problem,
-    startFailure: () => known.startFailure,
-    objection: (wanted) => objectionTo(wanted, models?.list ?? [], withoutKey(), modes),
-    stats: () => known.stats(command),
-    authStatus,
-    login: {
-      async setKey(key) {
-        writeKey(privateHome(), key);
-        return authStatus();
-      },
-      async end() {
-        removeKey(privateHome());
-        if (problem() === null) await endLogin(await asked());
-        return authStatus();
-      },
-    },
-    async models() {
-      if (!models || clock.monotonic() - models.at > MODELS_MS)
-        await known.noted(askClaude(process.cwd(), await options(new AbortController().signal)));
-      return models?.list ?? [];
-    },
-    listed: () => transcripts(),
-    has: async ({ ref, isEmpty }) => isEmpty || ((await transcripts())?.has(ref) ?? true),
-    open: async (session, sink, signal) =>
-      known.noted(openClaude(session, sink, await options(signal)), signal),
-  };
+  #environmentWithoutKey(): Record<string, string> {
+    const { home, settings } = this.#installed;
+    const ownHome = home === null ? {} : { CLAUDE_CONFIG_DIR: home };
+    return agentEnvironment(process.env, { ...settings.env, ...ownHome });
+  }
 }
 
 /** Where claude keeps its sessions. */

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import type { Model } from '../../api/providers.ts';
 import { ProviderError, type TurnSettings } from '../provider.ts';
 
-/** Claude's mode that asks for nothing; it has to be started for it. */
+/** Claude's mode that asks for no permission. The process has to be started with it allowed. */
 export const BYPASS = 'bypassPermissions';
 
-/** The words that all providers share, in claude's. */
+/** Claude's name for each mode that all providers have. */
 const modes: Record<string, string> = {
   default: 'default',
   require_approval: 'default',
@@ -21,7 +21,7 @@ export function modeOf(permissionMode: string | null): string {
   return modes[permissionMode ?? 'default'] ?? permissionMode ?? 'default';
 }
 
-/** Claude refuses to run without asking as root, unless it is told that it is in a sandbox. */
+/** Whether claude would bypass permissions: as root it refuses to, unless a variable says that it is in a sandbox. */
 export function mayBypass(env: Readonly<Record<string, string>>): boolean {
   return process.getuid?.() !== 0 || Boolean(env.IS_SANDBOX);
 }
@@ -33,15 +33,15 @@ export const bypassRefused = () =>
       'set IS_SANDBOX = "1" in providers.claude.env',
   );
 
-/** The modes that claude has, as it tells when it refuses another one; null where it does not. */
+/** The modes that claude names when it refuses another one; null where it names none. */
 export function readModes(refusal: string): string[] | null {
   const list = /must be one of ([\w, ]+)$/.exec(refusal)?.[1];
   return list?.split(',').map((mode) => mode.trim()) ?? null;
 }
 
 /**
- * Why the settings cannot be had, or null. What is not known here claude is asked. `known`: the modes that it has told
- * of; null where it has not yet.
+ * Why claude cannot have the settings, or null. A setting that passes may still be refused by claude. `known`: the modes
+ * that claude has named; null where it has named none yet.
  */
 export function objectionTo(
   settings: TurnSettings,
@@ -58,7 +58,7 @@ export function objectionTo(
       `claude: it has no permission_mode "${mode}"; it has: ${all.join(', ')}`,
     );
   }
-  // Claude passes over an effort that it does not know.
+  // Claude ignores an effort that it does not know.
   const levels = [...new Set(models.flatMap(({ reasoning_levels }) => reasoning_levels))];
   const { thinkingEffort: effort } = settings;
   if (effort === null || levels.length === 0 || levels.includes(effort)) return null;
@@ -78,8 +78,13 @@ const initialized = z.looseObject({
   claude_code_version: z.string().optional().catch(undefined),
 });
 
-/** What claude says of itself when it is initialized. */
-export function readInitialized(raw: unknown): { version: string | null; models: Model[] } {
+/** What claude answers to `initialize`, as far as it is used. */
+export interface Initialized {
+  version: string | null;
+  models: Model[];
+}
+
+export function readInitialized(raw: unknown): Initialized {
   const { data } = initialized.safeParse(raw);
   const models = (data?.models ?? []).flatMap((one): Model[] => {
     const { data: found } = model.safeParse(one);
@@ -94,7 +99,7 @@ const applied = z.looseObject({
   applied: z.looseObject({ model: z.string().nullish().catch(null) }),
 });
 
-/** The model that it would use for a turn that wishes for none. */
+/** The model of a turn that wishes for none, in the answer to `get_settings`. */
 export function readModel(raw: unknown): string | null {
   return applied.safeParse(raw).data?.applied.model ?? null;
 }

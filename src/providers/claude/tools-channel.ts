@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { AgentTools, ToolChannel } from '../provider.ts';
 
-/** The name that claude knows our tools by. */
+/** The name of cadre's MCP server for claude. */
 export const TOOL_SERVER = 'cadre';
 
 const carried = z.looseObject({
@@ -9,7 +9,7 @@ const carried = z.looseObject({
   message: z.looseObject({ id: z.union([z.string(), z.number()]).optional() }),
 });
 
-/** The MCP messages that claude sends over its control channel: each is a control request of its own. */
+/** Carries MCP messages over the control channel: claude wraps each in a control request of its own. */
 export class ToolsChannel {
   readonly #channel: ToolChannel;
   readonly #waiting = new Map<unknown, (answer: object) => void>();
@@ -22,7 +22,7 @@ export class ToolsChannel {
     });
   }
 
-  /** What to answer a control request with; null where it carries no message for our tools. */
+  /** The answer to a control request; null where the request carries no message for the tools of cadre. */
   take(request: unknown): Promise<object> | null {
     const message = carried.safeParse(request).data?.message;
     if (!message) return null;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { cutTitle } from '../approval-title.ts';
+import { cutTitle } from '../../lib/cut-title.ts';
 import type { AgentRequest } from '../provider.ts';
 
-/** What kind of thing a tool does, in the words that all providers share. */
+/** The kind of a tool, in the words that all providers share. */
 export function kindOf(tool: string): string {
   return kinds[tool] ?? 'other';
 }
@@ -43,7 +43,7 @@ const telling = z.looseObject({
     .catch(undefined),
 });
 
-/** What a person reads of a call: a command as it is, else the tool with what it is used on. */
+/** The title of a call for people: a command as it is, else the tool and what it is used on. */
 export function titleOf(tool: string, input: unknown): string {
   const said = telling.safeParse(input).data ?? {};
   if (tool === 'Bash' && said.command) return cutTitle(said.command);

@@ -3,7 +3,7 @@ import path from 'node:path';
 
 const SUFFIX = '.jsonl';
 
-/** The ids of the sessions that have a transcript; null where claude was never there, so that nothing can be said. */
+/** The ids of the sessions that have a transcript; null where the configuration directory does not exist. */
 export async function listTranscripts(configDirectory: string): Promise<Set<string> | null> {
   if ((await namesIn(configDirectory)) === null) return null;
   const projects = path.join(configDirectory, 'projects');

@@ -5,7 +5,7 @@ import type { Message } from './connection.ts';
 import { kindOf, titleOf } from './tools.ts';
 import { addTokens, noTokens, readTokens, type Tokens, usageOf } from './usage.ts';
 
-/** Messages that say nothing of a turn's course. */
+/** Messages that say nothing about the course of a turn. */
 const IGNORED = new Set([
   'auth_status',
   'command_lifecycle',
@@ -17,7 +17,7 @@ const IGNORED = new Set([
 ]);
 const IGNORED_EVENTS = new Set(['content_block_stop', 'message_stop', 'ping', 'error']);
 const IGNORED_DELTAS = new Set(['input_json_delta', 'signature_delta', 'citations_delta']);
-/** The model of messages that claude writes itself, to tell of an error. */
+/** The model named in messages that claude itself writes, to report an error. */
 const SYNTHETIC = '<synthetic>';
 
 const fromSubagent = z.looseObject({ parent_tool_use_id: z.string() });
@@ -67,29 +67,29 @@ const todos = z.looseObject({
   todos: z.array(z.looseObject({ content: z.string(), status: z.string().catch('pending') })),
 });
 
-/** Claude's messages in our words: texts from the stream, tools from the finished blocks. */
+/** Turns claude's messages into updates: texts from the stream, tools from the finished blocks. */
 export class Reader {
-  /** Messages whose text came in pieces: the finished block says nothing new. */
+  /** Messages whose text came in pieces: the finished block repeats it. */
   readonly #streamed = new Set<string>();
   #streaming = '';
-  /** What each model request of the turn used. */
+  /** The tokens of each model request of the turn. */
   readonly #used = new Map<string, Tokens>();
   #lastUsed: Tokens | undefined;
   #hasSpoken = false;
 
-  /** A turn begins: what was counted and said before is not of it. */
+  /** A turn begins: the tokens and texts of earlier turns are forgotten. */
   begin(): void {
     this.#streamed.clear();
     this.#used.clear();
     this.#hasSpoken = false;
   }
 
-  /** Whether it said a text since the turn began. */
+  /** Whether claude has said a text since the turn began. */
   get hasSpoken(): boolean {
     return this.#hasSpoken;
   }
 
-  /** What the turn has used so far, as far as the stream tells. */
+  /** The usage of the turn so far, by the stream. */
   get usage(): Partial<Usage> {
     const sum = [...this.#used.values()].reduce(addTokens, noTokens);
     return { ...(this.#used.size > 0 ? usageOf(sum) : {}), ...this.#context() };
@@ -109,7 +109,7 @@ export class Reader {
   }
 
   #readEvent(message: Message): AgentUpdate[] | 'unknown' {
-    // What a subagent says is between it and its caller; what it does comes with the finished blocks.
+    // The texts of a subagent go to its caller alone; its tool calls come with the finished blocks.
     if (fromSubagent.safeParse(message).success) return [];
     const { data } = streamed.safeParse(message);
     if (!data) return 'unknown';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Usage } from '../../api/sessions.ts';
 
-/** Tokens of one model request, or of several. `cached` was read from the cache, `written` was put there. */
+/** The tokens of model requests. `cached` were read from the cache, `written` were put there. */
 export interface Tokens {
   input: number;
   written: number;
@@ -19,7 +19,7 @@ const reported = z.looseObject({
   output_tokens: count,
 });
 
-/** What a message or a turn says it used; what it does not say is as it was `before`. */
+/** The tokens in a report of usage; a count that the report leaves out is as it was `before`. */
 export function readTokens(raw: unknown, before: Tokens = noTokens): Tokens | null {
   const { data } = reported.safeParse(raw);
   if (!data) return null;
@@ -65,21 +65,21 @@ const result = z.looseObject({
   model_usage_since_last_result: byModel.optional().catch(undefined),
 });
 
-/** What claude says of its use at the end of a turn. */
+/** The usage that claude reports at the end of a turn. */
 export interface ResultUsage {
-  /** Of the turn; none where it was cut off. */
+  /** The usage of the turn; empty where the turn was cut off. */
   usage: Partial<Usage>;
-  /** What the session has cost in all, which a resumed one goes on counting. */
+  /** The cost of the whole session, which claude goes on counting over a resume. */
   costSoFar: number | null;
 }
 
-/** `costBefore`: what the session had cost before, for versions that tell only the sum. */
+/** `costBefore`: the cost of the session before the turn, for versions that report only the sum. */
 export function readResultUsage(raw: unknown, costBefore: number | null): ResultUsage {
   const { data } = result.safeParse(raw);
   const usage: Partial<Usage> = {};
   const tokens = readTokens(data?.usage);
   if (tokens && usageOf(tokens).total_tokens !== 0) Object.assign(usage, usageOf(tokens));
-  // The main model is the one with the most room: the small ones do errands.
+  // The main model is the one with the largest context window: claude uses small models for side tasks.
   const windows = Object.values(data?.modelUsage ?? {}).flatMap((one) => one.contextWindow ?? []);
   const recent = Object.entries(data?.model_usage_since_last_result ?? {});
   const own = recent.flatMap(([, one]) => one.contextWindow ?? []);

@@ -1,41 +1,41 @@
+import { once } from 'node:events';
 import type { Session, StoredInputItem } from '../../api/sessions.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { answered } from '../agent-process.ts';
+import { OpenRequests } from '../open-requests.ts';
 import {
   type Agent,
   type AgentAnswer,
   type AgentSink,
   type AgentTools,
-  type AgentUpdate,
-  failed,
+  earlierDefaults,
+  lostTurn,
+  noWishes,
   ProviderError,
+  report,
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
 import type { Route } from './app-server.ts';
-import { type Params, Refusal, type RequestId } from './connection.ts';
+import type { Params, RequestId } from './connection.ts';
 import { Reader } from './items.ts';
 import type { CodexModel } from './models.ts';
-import { outcomeOf, readError, turnIn, type TurnError } from './outcome.ts';
-import { type Asked, readRequest, refusalOf } from './requests.ts';
-import {
-  configOf,
-  modeRefused,
-  objectionTo,
-  permissionsFor,
-  readOwn,
-  readThread,
-} from './settings.ts';
+import { outcomeOf, readError, turnIn } from './outcome.ts';
+import { type CodexRequest, readRequest, refusalOf } from './requests.ts';
+import { configOf, modeRefusedBy, objectionTo, readThread, turnParams } from './settings.ts';
 import { type Lease, unlessAborted } from './shared-server.ts';
+import {
+  type AgentState,
+  type AtTurn,
+  foreignTurn,
+  ownTurn,
+  type ThreadTurn,
+} from './thread-turn.ts';
+import { isGone, isRefusal, whenFree } from './threads.ts';
 import { Meter } from './usage.ts';
 
 /** How codex says that there is nothing to interrupt. */
 const NO_TURN_WORDS = /no active turn/i;
-/** How codex says that it does not have a thread. */
-const GONE_WORDS =
-  /no rollout found|missing source rollout|no such file|not loaded|not found|invalid (thread|session) id/i;
-/** A turn that was left behind has this long to end, before somebody else may have its thread. */
-const LEFT_TURN_MS = 10_000;
+const RETIRED = 'made way for one with the new login';
 
 export interface CodexOptions {
   clock: Clock;
@@ -65,28 +65,11 @@ export async function openCodex(
   }
 }
 
-/** Whether an error says that codex does not have a thread. */
-export function isGone(error: unknown): boolean {
-  return isRefusal(error, GONE_WORDS);
-}
-
-function isRefusal(error: unknown, words: RegExp): boolean {
-  const { cause } = error as Error;
-  return cause instanceof Refusal && words.test(cause.message);
-}
-
-/** The turn that it was asked for. */
-interface Turn {
-  /** Null until codex has named it. */
-  id: string | null;
-  readonly ended: PromiseWithResolvers<TurnOutcome>;
-  error: TurnError | null;
-}
-
 /** One session: a thread of the app-server that all sessions share. */
 class CodexAgent implements Agent, Route {
+  /** Empty until the thread is open. */
   ref = '';
-  defaults: TurnSettings = { permissionMode: null, model: null, thinkingEffort: null };
+  defaults: TurnSettings = noWishes();
   readonly canResume = true;
   readonly gone: Promise<string>;
   readonly free: Promise<void>;
@@ -98,20 +81,12 @@ class CodexAgent implements Agent, Route {
   readonly #options: CodexOptions;
   readonly #reader = new Reader();
   readonly #meter = new Meter();
-  /** Requests that people are asked. */
-  readonly #asking = new Map<RequestId, AbortController>();
+  readonly #requests = new OpenRequests<RequestId>();
+  #state: AgentState = { is: 'idle' };
+  /** What the newest turn was prompted with. */
   #settings: TurnSettings = this.defaults;
-  #turn: Turn | undefined;
-  /** The turn that its thread is at, whoever began it; empty where nobody has told which. */
-  #active: string | null = null;
-  /** Whether codex has said that it began that turn: until then there is nothing to interrupt. */
-  #hasBegun = false;
-  #idle = Promise.withResolvers<void>();
-  #cancelled = Promise.withResolvers<void>();
-  #isCancelled = false;
-  /** It is of no use any more: what it says is dropped, and its turn has to end. */
-  #isOver = false;
-  #isRetired = false;
+  /** Aborts when the newest prompt is cancelled. */
+  #cancelling = new AbortController();
   #released: Promise<void> | undefined;
 
   constructor(session: Session, sink: AgentSink, lease: Lease, options: CodexOptions) {
@@ -121,7 +96,7 @@ class CodexAgent implements Agent, Route {
     this.#options = options;
     this.gone = this.#gone.promise;
     this.free = this.#free.promise;
-    void lease.server.gone.then((how) => this.#lost(how));
+    void lease.server.gone.then((how) => this.lost(how));
   }
 
   get pid(): number {
@@ -129,29 +104,19 @@ class CodexAgent implements Agent, Route {
   }
 
   async open(): Promise<void> {
-    const { provider_session_ref: ref, provider_defaults: began, usage } = this.#session;
-    if (ref !== null) {
-      await this.#whenFree(ref);
-      try {
-        await this.#resume(ref, began?.model ?? null);
-        if (began)
-          this.defaults = {
-            permissionMode: began.permission_mode,
-            model: began.model,
-            thinkingEffort: began.thinking_effort,
-          };
-        return;
-      } catch (error) {
-        this.#lease.server.leave(ref, this);
-        if (!isGone(error)) throw error;
-        // A thread that has had no turn may not be stored: there is nothing to resume, and nothing to lose.
-        if (usage?.output_tokens) {
-          const { message } = error as Error;
-          throw new ProviderError('resume_failed', message, { cause: error });
-        }
-      }
+    const { provider_session_ref: ref, usage } = this.#session;
+    if (ref === null) return this.#start();
+    await whenFree(ref, this.#lease.server, this.#options.clock);
+    try {
+      await this.#resume(ref, earlierDefaults(this.#session));
+    } catch (error) {
+      this.#lease.server.leave(ref, this);
+      if (!isGone(error)) throw error;
+      // Codex may not have stored a thread that has had no turn: there is nothing to resume, and nothing to lose.
+      if (!usage?.output_tokens) return this.#start();
+      const { message } = error as Error;
+      throw new ProviderError('resume_failed', message, { cause: error });
     }
-    await this.#start();
   }
 
   objection(settings: TurnSettings): ProviderError | null {
@@ -159,40 +124,38 @@ class CodexAgent implements Agent, Route {
   }
 
   async prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome> {
-    this.#isCancelled = false;
-    this.#cancelled = Promise.withResolvers();
-    const lost = this.gone.then((how) => failed('provider_exited', `the agent ${how}`));
-    // A second turn would be taken for a word in the first: that one has to end before.
-    while (this.#active !== null && !this.#isCancelled && !this.#isOver) {
-      this.#interrupt(this.#active);
-      await Promise.race([this.#idle.promise, this.#cancelled.promise, lost]);
+    const { signal } = (this.#cancelling = new AbortController());
+    const lost = lostTurn(this.gone);
+    const cancelled = once(signal, 'abort');
+    // Codex would take a second turn for a message in the first, so the first has to end before.
+    for (let turn = this.#running; turn && !signal.aborted && !this.#isOver; turn = this.#running) {
+      this.#interrupt(turn);
+      await Promise.race([turn.over.promise, cancelled, lost]);
     }
-    if (this.#isCancelled) return { status: 'interrupted', error: null };
+    if (signal.aborted) return { status: 'interrupted', error: null };
     if (this.#isOver) return lost;
     this.#settings = settings;
-    const turn: Turn = { id: null, ended: Promise.withResolvers(), error: null };
-    this.#turn = turn;
+    const turn = ownTurn();
+    this.#moveTo({ is: 'starting', turn });
     this.#reader.begin();
     this.#meter.begin();
+    const { ref: threadId, defaults } = this;
+    const { models } = this.#options;
     try {
-      const id = turnIn(await this.#ask('turn/start', this.#wishes(input, settings))) ?? '';
-      if (this.#turn === turn) this.#begun(id);
+      const params = turnParams({ threadId, input, settings, defaults, models });
+      const id = turnIn(await this.#ask('turn/start', params));
+      if (this.#at?.turn === turn) this.#begin(id);
     } catch (error) {
-      if (this.#turn === turn) this.#rest();
+      if (this.#at?.turn === turn) this.#rest(turn);
       if (this.#isOver) return lost;
-      const { cause } = error as Error;
-      const { permissionMode: mode } = settings;
-      const isMode =
-        cause instanceof Refusal && mode !== null && cause.message.includes(`\`${mode}\``);
-      throw isMode ? modeRefused(mode, { cause: error }) : error;
+      throw modeRefusedBy(error, settings) ?? error;
     }
-    return Promise.race([turn.ended.promise, lost]);
+    return Promise.race([turn.own.outcome.promise, lost]);
   }
 
   cancel(): void {
-    this.#isCancelled = true;
-    this.#cancelled.resolve();
-    if (this.#active !== null) this.#interrupt(this.#active);
+    this.#cancelling.abort();
+    if (this.#running) this.#interrupt(this.#running);
   }
 
   /** Leaves the thread; the server goes on for the others. A turn that does not end keeps the thread. */
@@ -201,29 +164,35 @@ class CodexAgent implements Agent, Route {
   }
 
   retire(): void {
-    this.#isRetired = true;
-    if (!this.#turn) this.#lost(RETIRED);
+    const own = this.#at?.turn.own;
+    if (own) own.isLast = true;
+    else this.lost(RETIRED);
   }
 
-  /** A message of its thread was lost: its session goes on in another agent, when its turn is over. */
+  /** The agent is of no use any more; its session goes on in another agent. */
   lost(why: string): void {
-    this.#lost(why);
+    this.#leaveWhenIdle();
+    this.#requests.withdrawAll();
+    this.#gone.resolve(why);
+    void this.end(0);
   }
 
   hear(method: string, params: Params): Promise<void> | undefined {
     switch (method) {
       case 'turn/started':
-        this.#hasBegun = true;
-        this.#begun(turnIn(params) ?? '');
+        this.#begin(turnIn(params)).hasBegun = true;
         return undefined;
       case 'turn/completed':
-        return this.#finish(params);
+        this.#finish(params);
+        return undefined;
       case 'serverRequest/resolved':
-        this.#asking.get(params.requestId as RequestId)?.abort();
+        this.#requests.withdraw(params.requestId as RequestId);
         return undefined;
-      case 'error':
-        if (this.#turn) this.#turn.error = readError(params) ?? this.#turn.error;
+      case 'error': {
+        const own = this.#at?.turn.own;
+        if (own) own.error = readError(params) ?? own.error;
         return undefined;
+      }
       case 'thread/tokenUsage/updated':
         return this.#count(params);
       default:
@@ -241,13 +210,15 @@ class CodexAgent implements Agent, Route {
     } else if (this.#isOver) {
       server.answer(id, asked.answer({ decision: 'cancelled' }));
     } else {
-      void this.#answer(id, asked);
+      const decide = (withdrawn: AbortSignal) => this.#decide(asked, withdrawn);
+      const send = (answer: AgentAnswer) => server.answer(id, asked.answer(answer));
+      void this.#requests.answer(id, decide, send);
     }
   }
 
   async #start(): Promise<void> {
     const { title, id, model } = this.#session;
-    const thread = readThread(await this.#ask('thread/start', { ...this.#place(), model }));
+    const thread = readThread(await this.#ask('thread/start', { ...this.#threadParams(), model }));
     if (this.#isOver) return;
     this.ref = thread.id;
     this.defaults = thread.settings;
@@ -258,20 +229,21 @@ class CodexAgent implements Agent, Route {
     );
   }
 
-  async #resume(ref: string, began: string | null): Promise<void> {
+  async #resume(ref: string, earlier: TurnSettings | null): Promise<void> {
     this.ref = ref;
     this.#lease.server.join(ref, this);
-    const model = this.#session.model ?? began;
-    const wanted = { ...this.#place(), threadId: ref, excludeTurns: true, model };
-    const thread = readThread(await this.#ask('thread/resume', wanted));
-    this.defaults = thread.settings;
+    const model = this.#session.model ?? earlier?.model ?? null;
+    const params = { ...this.#threadParams(), threadId: ref, excludeTurns: true, model };
+    const thread = readThread(await this.#ask('thread/resume', params));
+    this.defaults = earlier ?? thread.settings;
     if (!thread.isActive) return;
-    this.#active ??= '';
-    this.#hasBegun = true;
+    const turn = this.#running ?? foreignTurn();
+    turn.hasBegun = true;
+    this.#moveTo({ is: 'running', turn });
   }
 
-  /** What codex keeps of no thread: it is told at each start and each resume. */
-  #place(): object {
+  /** What codex does not store with a thread: it is sent at each start and each resume. */
+  #threadParams(): object {
     return {
       cwd: this.#session.cwd,
       approvalsReviewer: 'user',
@@ -279,111 +251,96 @@ class CodexAgent implements Agent, Route {
     };
   }
 
-  /** All that a turn may wish for, each time: codex keeps what the last one was told. */
-  #wishes(input: readonly StoredInputItem[], settings: TurnSettings): object {
-    const model = settings.model ?? this.defaults.model;
-    const usual = this.#options.models.find(({ id }) => id === model)?.defaultEffort;
-    return {
-      threadId: this.ref,
-      input: input.map(inputOf),
-      model,
-      effort: settings.thinkingEffort ?? this.defaults.thinkingEffort ?? usual ?? null,
-      approvalsReviewer: 'user',
-      ...permissionsFor(settings.permissionMode, readOwn(this.defaults.permissionMode)),
-    };
+  /** The turn that the thread is at, also while the agent leaves. */
+  get #at(): AtTurn | null {
+    const state = this.#state;
+    if (state.is === 'leaving') return state.at;
+    return state.is === 'starting' || state.is === 'running' ? state : null;
   }
 
-  /** Waits for the turn of an agent that has left the thread. */
-  async #whenFree(ref: string): Promise<void> {
-    const { server } = this.#lease;
-    const before = server.routeOf(ref);
-    if (!before) return;
-    const { clock } = this.#options;
-    try {
-      await answered(before.free, { ms: LEFT_TURN_MS, clock, gone: server.gone });
-    } catch (error) {
-      throw new ProviderError(
-        'provider_unavailable',
-        'codex: it has not ended the turn that this session was last at: try again later; ' +
-          'when its other sessions are idle it is started anew',
-        { cause: error },
-      );
-    }
+  /** The turn of the thread that can be interrupted. */
+  get #running(): ThreadTurn | null {
+    return this.#at?.is === 'running' ? this.#at.turn : null;
   }
 
-  #begun(id: string): void {
-    if (this.#turn) this.#turn.id ??= id;
-    this.#active = this.#turn?.id ?? id;
-    // An interrupt that came before the turn had begun was not for it.
-    if (this.#isOver || (this.#isCancelled && this.#turn)) this.#interrupt(id);
+  /** Whether the agent is of no use any more: what codex says for it is dropped. */
+  get #isOver(): boolean {
+    return this.#state.is === 'leaving' || this.#state.is === 'over';
   }
 
-  #finish(params: Params): undefined {
-    const id = turnIn(params);
-    if (this.#active !== '' && this.#active !== id) return;
-    const turn = this.#turn;
-    turn?.ended.resolve(outcomeOf(params, turn.error, this.#options.hasOwnHome));
-    this.#rest();
+  #moveTo(at: AtTurn | null): void {
+    if (this.#isOver) this.#state = at ? { is: 'leaving', at } : { is: 'over' };
+    else this.#state = at ?? { is: 'idle' };
   }
 
-  /** Its thread is at no turn. What follows is outside of one, also before whoever waits for the end has noticed. */
-  #rest(): void {
-    this.#turn = undefined;
-    this.#active = null;
-    this.#hasBegun = false;
-    this.#idle.resolve();
-    this.#idle = Promise.withResolvers();
-    if (this.#isRetired) this.#lost(RETIRED);
-    else if (this.#isOver) this.#leave();
+  #leaveWhenIdle(): void {
+    this.#state = this.#at ? { is: 'leaving', at: this.#at } : { is: 'over' };
   }
 
-  /** Its answer tells nothing, unless there is no turn where there was one: its end was missed. */
-  #interrupt(turnId: string): void {
-    this.#ask('turn/interrupt', { threadId: this.ref, turnId }).catch((error: unknown) => {
-      const isMissed = isRefusal(error, NO_TURN_WORDS);
-      if (!isMissed || !this.#hasBegun || this.#active !== turnId) return;
-      this.#turn?.ended.resolve({ status: 'interrupted', error: null });
-      this.#rest();
-    });
+  /** The thread is at a turn; `id` is null where codex has not named the turn. */
+  #begin(id: string | null): ThreadTurn {
+    const turn = this.#at?.turn ?? foreignTurn();
+    turn.id = turn.own ? (turn.id ?? id) : id;
+    this.#moveTo({ is: 'running', turn });
+    // Codex has refused an interrupt that came before the turn had begun.
+    if (this.#isOver || (this.#cancelling.signal.aborted && turn.own)) this.#interrupt(turn);
+    return turn;
   }
 
-  /** What is of a turn that is over already has come too late for the one that runs. */
+  #finish(params: Params): void {
+    const turn = this.#running;
+    if (!turn || (turn.id !== null && turn.id !== turnIn(params))) return;
+    const error = turn.own?.error ?? null;
+    turn.own?.outcome.resolve(outcomeOf(params, error, this.#options.hasOwnHome));
+    this.#rest(turn);
+  }
+
+  /** The thread is at no turn any more: a message that follows belongs to none, even before `prompt` has returned. */
+  #rest(turn: ThreadTurn): void {
+    this.#moveTo(null);
+    turn.over.resolve();
+    if (this.#isOver) this.#leave();
+    else if (turn.own?.isLast) this.lost(RETIRED);
+  }
+
+  /** Interrupts a turn. Codex refuses that where the turn has ended and cadre has missed the end. */
+  #interrupt(turn: ThreadTurn): void {
+    const { id } = turn;
+    this.#ask('turn/interrupt', { threadId: this.ref, turnId: id ?? '' }).catch(
+      (error: unknown) => {
+        const isStillAt = this.#at?.turn === turn && turn.id === id;
+        if (!isStillAt || !turn.hasBegun || !isRefusal(error, NO_TURN_WORDS)) return;
+        turn.own?.outcome.resolve({ status: 'interrupted', error: null });
+        this.#rest(turn);
+      },
+    );
+  }
+
+  /** Whether a message belongs to an earlier turn than the one that the agent runs. */
   #isLate({ turnId }: Params): boolean {
-    const running = this.#turn?.id;
-    return typeof turnId === 'string' && running != null && turnId !== running;
+    const turn = this.#at?.turn;
+    return (
+      typeof turnId === 'string' && turn?.own != null && turn.id !== null && turnId !== turn.id
+    );
   }
 
   async #say(method: string, params: Params): Promise<void> {
     if (this.#isOver || this.#isLate(params)) return;
     const updates = this.#reader.read(method, params);
     if (updates === 'unknown') this.#options.onUnknown();
-    else await this.#tell(updates);
+    else await report(this.#sink, updates);
   }
 
   async #count(params: Params): Promise<void> {
     const usage = this.#meter.read(params);
     if (usage === 'unknown') return this.#options.onUnknown();
-    // What is told of earlier turns when a thread is resumed is of none.
-    if (this.#turn?.id && this.#turn.id === params.turnId && !this.#isOver)
-      await this.#tell([{ type: 'usage', usage }]);
+    // On a resume codex tells the usage of earlier turns once more: it belongs to no turn of this agent.
+    const turn = this.#at?.turn;
+    if (turn?.own && turn.id !== null && turn.id === params.turnId && !this.#isOver)
+      await report(this.#sink, [{ type: 'usage', usage }]);
   }
 
-  async #tell(updates: readonly AgentUpdate[]): Promise<void> {
-    for (const update of updates) await this.#sink.update(update);
-  }
-
-  async #answer(id: RequestId, asked: Asked): Promise<void> {
-    const withdrawn = new AbortController();
-    this.#asking.set(id, withdrawn);
-    try {
-      const answer = await this.#decide(asked, withdrawn.signal);
-      if (!withdrawn.signal.aborted) this.#lease.server.answer(id, asked.answer(answer));
-    } finally {
-      this.#asking.delete(id);
-    }
-  }
-
-  async #decide(asked: Asked, withdrawn: AbortSignal): Promise<AgentAnswer> {
+  async #decide(asked: CodexRequest, withdrawn: AbortSignal): Promise<AgentAnswer> {
     const { permissionMode: mode } = this.#settings;
     const { itemId } = asked;
     let answer: AgentAnswer = { decision: 'decline', reason: refusalOf(asked, mode) };
@@ -398,24 +355,16 @@ class CodexAgent implements Agent, Route {
   }
 
   async #show(ref: string | null, status: 'pending' | 'running'): Promise<void> {
-    if (ref !== null) await this.#tell([{ type: 'tool', ref, change: { status } }]);
-  }
-
-  #lost(how: string): void {
-    this.#isOver = true;
-    for (const asking of this.#asking.values()) asking.abort();
-    this.#gone.resolve(how);
-    void this.end(0);
+    if (ref !== null) await report(this.#sink, [{ type: 'tool', ref, change: { status } }]);
   }
 
   async #release(graceMs: number): Promise<void> {
     const { server } = this.#lease;
-    const { clock } = this.#options;
-    this.#isOver = true;
-    if (this.#active !== null) this.#interrupt(this.#active);
-    if (this.#turn || this.#active !== null) {
+    this.#leaveWhenIdle();
+    if (this.#running) this.#interrupt(this.#running);
+    if (this.#at) {
       const limit = new AbortController();
-      const late = clock.sleep(graceMs, limit.signal).catch(() => undefined);
+      const late = this.#options.clock.sleep(graceMs, limit.signal).catch(() => undefined);
       await Promise.race([this.free, late, server.gone]);
       limit.abort();
     } else {
@@ -425,7 +374,7 @@ class CodexAgent implements Agent, Route {
     this.#gone.resolve('was ended');
   }
 
-  /** The thread may be had by another: what its commands left running ends, and codex may forget it. */
+  /** Ends the background commands of the thread and unsubscribes from it, so that another agent may have the thread. */
   #leave(): void {
     const thread = { threadId: this.ref };
     if (this.#lease.server.routeOf(this.ref) === this) {
@@ -439,12 +388,4 @@ class CodexAgent implements Agent, Route {
   #ask(method: string, params: object): Promise<unknown> {
     return this.#lease.server.ask(method, params);
   }
-}
-
-const RETIRED = 'made way for one with the new login';
-
-function inputOf(item: StoredInputItem): object {
-  return item.type === 'text'
-    ? { type: 'text', text: item.text, text_elements: [] }
-    : { type: 'localImage', path: item.path };
 }

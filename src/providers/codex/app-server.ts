@@ -1,27 +1,25 @@
 import type { Child, Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { version } from '../../lib/self.ts';
-import { answered, endOf, exitsWithin, tailOf } from '../agent-process.ts';
+import { answered, endAgent, endOf, replyTo, startAgent, tailOf } from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
-import { Connection, type Params, Refusal, type RequestId } from './connection.ts';
+import { Connection, type Params, type RequestId } from './connection.ts';
 import { isKnown, parentOf, threadOf, versionIn } from './messages.ts';
 
-/** Anything but a turn is answered soon, also on a machine that is busy. */
+/** The time limit of all requests. Codex answers each soon, also `turn/start`, which it answers before the turn ends. */
 const REQUEST_MS = 120_000;
-/** It goes by itself when it reads the end of its input, also in the middle of a turn. */
-const EXIT_MS = 500;
-/** The oldest version that was tried. */
+/** The oldest version that the adapter was tested with. */
 const OLDEST = '0.150.0';
 
-/** Who hears what is said of a thread. */
+/** Takes the messages of a thread. */
 export interface Route {
-  /** Resolves when it needs the thread no longer, and no turn of its is left there. */
+  /** Resolves when the route does not need the thread any more, and none of its turns is left there. */
   readonly free: Promise<void>;
   hear(method: string, params: Params): Promise<void> | undefined;
   asked(id: RequestId, method: string, params: Params): void;
-  /** A message was lost: nobody knows any more how things are with the thread. */
+  /** A message was lost, so the state of the thread is unknown. */
   lost(why: string): void;
-  /** It should go when it is at no turn: another server takes its place. */
+  /** Another server takes over: the route leaves the thread as soon as it is at no turn. */
   retire(): void;
 }
 
@@ -32,23 +30,23 @@ export interface Start {
   supervisor: Supervisor;
   clock: Clock;
   onUnknown: () => void;
-  /** Told what it says of itself. */
+  /** Called with the version that the server names; null where it names none. */
   onVersion: (version: string | null) => void;
-  /** Told what it said last on stderr, of which some may be of commands that it ran, when it has ended unasked. */
+  /** Called when the server has ended unasked, with the end of its stderr, where commands of it may have written, too. */
   onLost: (said: string) => void;
 }
 
-/** One `codex app-server`, and who hears of which of its threads. */
+/** One `codex app-server`, and the route of each of its threads. */
 export class AppServer {
   readonly pid: number;
-  /** Resolves when it is gone and all it said was heard, with what is known of why. */
+  /** Resolves when it is gone and all its output was read, with why it ended. */
   readonly gone: Promise<string>;
   readonly #child: Child;
   readonly #clock: Clock;
   readonly #connection: Connection;
   readonly #onUnknown: () => void;
   readonly #routes = new Map<string, Route>();
-  /** The threads of subagents, by the thread that began them. */
+  /** The thread that began each thread of a subagent. */
   readonly #parents = new Map<string, string>();
   #isUp = false;
   #isEnding = false;
@@ -67,7 +65,7 @@ export class AppServer {
     });
     const { heard } = this.#connection;
     const said = tailOf(child.stderr);
-    // Once it serves sessions, what it says there may be of any of them: no session is told.
+    // Once the server serves sessions, a line on stderr may be about any of them, so no session is given it.
     const stderr = () => (this.#isUp ? '' : said());
     this.gone = endOf(child, { heard, stderr, clock });
     void this.gone.then((how) => {
@@ -75,40 +73,37 @@ export class AppServer {
     });
   }
 
-  /** Starts and initializes one. Throws {@link ProviderError}. */
-  static async start(given: Start): Promise<AppServer> {
-    const server = new AppServer(await startChild(given), given);
+  /** Starts and initializes a server. Throws {@link ProviderError}. */
+  static async start(start: Start): Promise<AppServer> {
+    const { supervisor, command, env } = start;
+    const args = [...start.args, 'app-server'];
+    const child = { command, args, cwd: process.cwd(), env, what: 'codex app-server' };
+    const server = new AppServer(await startAgent(supervisor, child, 'codex: it'), start);
     try {
-      const said = await server.#answered('initialize', {
+      const hello = server.#connection.request('initialize', {
         clientInfo: { name: 'cadre', title: 'cadre', version },
         capabilities: { experimentalApi: true, requestAttestation: false },
       });
+      const said = await answered(hello, server.#limits);
       server.#connection.notify('initialized');
-      given.onVersion(versionIn(said));
+      start.onVersion(versionIn(said));
       server.#isUp = true;
       return server;
     } catch (error) {
       await server.end(0);
       throw new ProviderError(
         'provider_unavailable',
-        `codex: "${given.command} app-server" did not come up: ${(error as Error).message}; ` +
-          `cadre needs codex ${OLDEST} or newer: see "${given.command} --version"`,
+        `codex: "${command} app-server" did not come up: ${(error as Error).message}; ` +
+          `cadre needs codex ${OLDEST} or newer: see "${command} --version"`,
         { cause: error },
       );
     }
   }
 
-  /** Asks it for something that it answers at once. Throws {@link ProviderError}, caused by its refusal if it did. */
-  async ask(method: string, params: object): Promise<unknown> {
-    try {
-      return await this.#answered(method, params);
-    } catch (error) {
-      const { message } = error as Error;
-      const said = error instanceof Refusal ? `it refused: ${message}` : message;
-      throw new ProviderError('provider_unavailable', `codex: ${method} failed: ${said}`, {
-        cause: error,
-      });
-    }
+  /** Sends a request that codex answers soon. Throws as `replyTo` does. */
+  ask(method: string, params: object): Promise<unknown> {
+    const answer = this.#connection.request(method, params);
+    return replyTo({ provider: 'codex', method, answer }, this.#limits);
   }
 
   answer(id: RequestId, result: object): void {
@@ -131,7 +126,7 @@ export class AppServer {
     if (this.#routes.get(threadId) === route) this.#routes.delete(threadId);
   }
 
-  /** Whether turns are left of agents that are gone. */
+  /** Whether a thread still has a route. */
   get hasRoutes(): boolean {
     return this.#routes.size > 0;
   }
@@ -140,17 +135,14 @@ export class AppServer {
     for (const route of this.#routes.values()) route.retire();
   }
 
-  /** Ends it and all it started. */
-  async end(graceMs: number): Promise<void> {
+  /** Ends it and all it started. It goes by itself when its input ends, also in the middle of a turn. */
+  end(graceMs: number): Promise<void> {
     this.#isEnding = true;
-    this.#child.stdin.end();
-    if (graceMs > 0) await exitsWithin(this.#child, Math.min(graceMs, EXIT_MS), this.#clock);
-    await this.#child.end(graceMs);
+    return endAgent(this.#child, { graceMs, isIdle: true, clock: this.#clock });
   }
 
-  #answered(method: string, params: object): Promise<unknown> {
-    const limits = { ms: REQUEST_MS, clock: this.#clock, gone: this.gone };
-    return answered(this.#connection.request(method, params), limits);
+  get #limits() {
+    return { ms: REQUEST_MS, clock: this.#clock, gone: this.gone };
   }
 
   #hear(method: string, params: Params): Promise<void> | undefined {
@@ -160,7 +152,7 @@ export class AppServer {
     return this.#routes.get(threadOf(params) ?? '')?.hear(method, params);
   }
 
-  /** What a subagent asks is asked by whoever has it. */
+  /** A request of a subagent goes to the route of the thread that began the subagent. */
   #asked(id: RequestId, method: string, params: Params): void {
     let thread = threadOf(params);
     while (thread !== undefined && !this.#routes.has(thread)) thread = this.#parents.get(thread);
@@ -173,17 +165,5 @@ export class AppServer {
       this.#onUnknown();
       this.refuse(id, `cadre has nobody to answer ${method}`);
     }
-  }
-}
-
-async function startChild({ supervisor, command, args, env }: Start): Promise<Child> {
-  const cwd = process.cwd();
-  const what = 'codex app-server';
-  try {
-    return await supervisor.start({ command, args: [...args, 'app-server'], cwd, env, what });
-  } catch (error) {
-    throw new ProviderError('provider_unavailable', `codex: it could not be started in ${cwd}`, {
-      cause: error,
-    });
   }
 }

@@ -1,18 +1,19 @@
 import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
-import { hearLines, type Heard, parsed } from '../json-lines.ts';
+import { JsonConnection } from '../json-connection.ts';
+import type { Heard } from '../json-lines.ts';
 
 export type Params = Record<string, unknown>;
 export type RequestId = string | number;
 
 export interface Handlers {
-  /** A notification, in its order; a promise holds back what comes after it. */
+  /** Takes a notification, in its order; a promise holds back the messages after it. */
   onNotification(method: string, params: Params): Promise<void> | undefined;
-  /** The server asks something; to be answered by `answer` or `refuse`. */
+  /** Takes a request of the server, which has to be answered by `answer` or `refuse`. */
   onRequest(id: RequestId, method: string, params: Params): void;
-  /** A message of a thread was too long to be read. */
+  /** Called where a message of a thread was too long to be read. */
   onLost(threadId: string): void;
-  /** A line that is no message. */
+  /** Called for a line of JSON that is no message. */
   onUnknown(): void;
 }
 
@@ -26,58 +27,45 @@ const message = z.looseObject({
 });
 type Message = z.output<typeof message>;
 
-/** What codex answers to a request that it refuses. */
-export class Refusal extends Error {
-  override readonly name = 'Refusal';
-}
-
-/** Requests, answers and notifications both ways, one a line: JSON-RPC without its name. */
+/** Requests, answers and notifications both ways: JSON-RPC without its name. */
 export class Connection {
-  /** How far the server's words were heard. */
-  readonly heard: Heard;
-  readonly #stdin: Writable;
+  readonly #json: JsonConnection<RequestId>;
   readonly #handlers: Handlers;
-  readonly #asked = new Map<RequestId, PromiseWithResolvers<unknown>>();
   #requests = 0;
 
   constructor(streams: { stdin: Writable; stdout: Readable }, handlers: Handlers) {
-    this.#stdin = streams.stdin;
     this.#handlers = handlers;
-    this.heard = hearLines(
-      streams.stdout,
-      (line) => this.#take(line),
+    this.#json = new JsonConnection(
+      streams,
+      (json, line) => this.#take(json, line),
       (head, tail) => this.#lose(head, tail),
     );
   }
 
-  /** Sends a request. Rejects with {@link Refusal}; whoever waits has to see for itself whether the server lives. */
+  /** How far the server's output was read. */
+  get heard(): Heard {
+    return this.#json.heard;
+  }
+
+  /** Sends a request. Settles as `JsonConnection.request` does. */
   request(method: string, params: object): Promise<unknown> {
     const request = ++this.#requests;
-    const answered = Promise.withResolvers<unknown>();
-    this.#asked.set(request, answered);
-    this.#send({ id: request, method, params });
-    return answered.promise;
+    return this.#json.request(request, { id: request, method, params });
   }
 
   notify(method: string): void {
-    this.#send({ method });
+    this.#json.send({ method });
   }
 
   answer(to: RequestId, result: object): void {
-    this.#send({ id: to, result });
+    this.#json.send({ id: to, result });
   }
 
   refuse(to: RequestId, why: string): void {
-    this.#send({ id: to, error: { code: METHOD_NOT_FOUND, message: why } });
+    this.#json.send({ id: to, error: { code: METHOD_NOT_FOUND, message: why } });
   }
 
-  #send(line: object): void {
-    if (this.#stdin.writable) this.#stdin.write(`${JSON.stringify(line)}\n`);
-  }
-
-  #take(line: string): Promise<void> | undefined {
-    if (line.trim() === '') return undefined;
-    const json = parsed(line);
+  #take(json: unknown, line: string): Promise<void> | undefined {
     if (json === undefined)
       throw new Error(`it wrote a line that is no JSON: ${line.slice(0, 200)}`);
     const said: Message | undefined = message.safeParse(json).data;
@@ -87,27 +75,21 @@ export class Connection {
     return undefined;
   }
 
-  /** Whoever waits for an answer acts on it before what comes after it is read. */
   #settle(said: Message | undefined): Promise<void> | undefined {
-    const asked = this.#asked.get(said?.id ?? '');
-    if (!said || !asked) {
-      this.#handlers.onUnknown();
-      return undefined;
-    }
-    this.#asked.delete(said.id ?? '');
-    if (said.error) asked.reject(new Refusal(said.error.message));
-    else asked.resolve(said.result);
-    return new Promise((resolve) => setImmediate(resolve));
+    const answer = said?.error ? { refusal: said.error.message } : { result: said?.result };
+    const settled = this.#json.settle(said?.id ?? '', answer);
+    if (settled) return settled;
+    this.#handlers.onUnknown();
+    return undefined;
   }
 
-  /** Whom a line was for that was too long: only that one is told. Throws where the ends do not say it. */
+  /** A line is too long to be read: its ends name the request or the thread that it was for. Throws where they do not. */
   #lose(head: string, tail: string): void {
-    const answered = /^\{"id":(\d+),"(?:result|error)"/.exec(head)?.[1];
-    const asked = this.#asked.get(Number(answered));
+    const request = /^\{"id":(\d+),"(?:result|error)"/.exec(head)?.[1];
     const thread = [...`${head}${tail}`.matchAll(/"threadId":"([^"]+)"/g)].at(-1)?.[1];
-    if (asked) asked.reject(new Error('its answer is too long to be read'));
-    else if (thread !== undefined) this.#handlers.onLost(thread);
-    else throw new Error('a line of it is too long to be read');
+    const isAnswer = this.#json.fail(Number(request), 'its answer is too long to be read');
+    if (!isAnswer && thread === undefined) throw new Error('a line of it is too long to be read');
+    if (!isAnswer && thread !== undefined) this.#handlers.onLost(thread);
   }
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { AgentUpdate, ToolChange } from '../provider.ts';
 import type { Params } from './connection.ts';
 
-/** Of an output that grows so much is shown; all that codex keeps of it comes with its end. */
+/** So much of a growing output is shown. All that codex keeps of the output comes when the item ends. */
 const MAX_OUTPUT_CHARACTERS = 1024 * 1024;
 
 const part = z.looseObject({
@@ -25,11 +25,11 @@ const ofItem = z.looseObject({ item });
 type Item = z.output<typeof item>;
 
 const change = z.looseObject({ path: z.string(), diff: z.string().nullish().catch(null) });
-/** What a file change is of. */
+/** The files of a file change. */
 export type Change = z.output<typeof change>;
 const changes = z.array(change).catch([]);
 
-/** What an item runs. */
+/** The command that an item runs. */
 export interface ItemCommand {
   command: string;
   cwd: string | null;
@@ -39,19 +39,19 @@ const plan = z.looseObject({
   plan: z.array(z.looseObject({ step: z.string(), status: z.string().catch('pending') })),
 });
 
-/** Items that say nothing to people, or say what others have said already. */
+/** Items that say nothing to people, or repeat other items. */
 const SILENT = new Set(['userMessage', 'hookPrompt', 'functionCallOutput', 'subAgentActivity']);
 
-/** The items of a thread in our words. */
+/** Turns the items of a thread into updates. */
 export class Reader {
-  /** Parts of texts that came in pieces: the finished item says nothing new. */
+  /** Texts that came in pieces: the finished item repeats them. */
   readonly #streamed = new Set<string>();
   readonly #outputs = new Map<string, string>();
   readonly #changes = new Map<string, readonly Change[]>();
   readonly #commands = new Map<string, ItemCommand>();
   readonly #declined = new Map<string, string>();
 
-  /** A turn begins: what was before is of no use to it. */
+  /** A turn begins: the items of earlier turns are forgotten. */
   begin(): void {
     this.#streamed.clear();
     this.#outputs.clear();
@@ -60,17 +60,17 @@ export class Reader {
     this.#declined.clear();
   }
 
-  /** What an item would change in files. */
+  /** The changes of files that an item would make. */
   changesOf(itemId: string): readonly Change[] {
     return this.#changes.get(itemId) ?? [];
   }
 
-  /** What an item would run; undefined where it has told of no command. */
+  /** The command that an item would run; undefined where the item has named none. */
   commandOf(itemId: string): ItemCommand | undefined {
     return this.#commands.get(itemId);
   }
 
-  /** Why an item was declined: codex takes no reason, so it is told with its end. */
+  /** Keeps why an item was declined: codex takes no reason, so the reason becomes the output of the item. */
   decline(itemId: string, reason: string): void {
     this.#declined.set(itemId, reason);
   }
@@ -162,12 +162,12 @@ export class Reader {
       if (line !== '') this.#commands.set(found.id, { command: line, cwd: cwd ?? null });
     }
     const shown = (tools[found.type] ?? other)(found);
-    const status = isDone ? endOf(found) : 'running';
+    const status = isDone ? finalStatus(found) : 'running';
     const output = isDone ? (this.#reasonOf(found) ?? shown.output ?? undefined) : undefined;
     const { title, kind, input } = shown;
-    const told: ToolChange = { title, kind, input, status };
-    if (output !== undefined) told.output = output;
-    return [{ type: 'tool', ref: found.id, change: told }];
+    const change: ToolChange = { title, kind, input, status };
+    if (output !== undefined) change.output = output;
+    return [{ type: 'tool', ref: found.id, change }];
   }
 
   #reasonOf({ id, status }: Item): string | undefined {
@@ -175,7 +175,7 @@ export class Reader {
   }
 }
 
-function endOf({ status }: Item): 'completed' | 'failed' {
+function finalStatus({ status }: Item): 'completed' | 'failed' {
   return status === 'failed' || status === 'declined' || status === 'interrupted'
     ? 'failed'
     : 'completed';
@@ -202,7 +202,7 @@ const call = z.looseObject({
 const search = z.looseObject({ query: text, action: z.unknown().optional() });
 const image = z.looseObject({ path: text, revisedPrompt: text });
 
-/** What people read of an item, by its type. */
+/** The title, kind and input of an item for people, by its type. */
 const tools: Record<string, (found: Item) => Shown> = {
   commandExecution(found) {
     const { command: line, cwd, aggregatedOutput } = command.parse(found);
@@ -240,7 +240,7 @@ const tools: Record<string, (found: Item) => Shown> = {
   },
 };
 
-/** An item of a kind that has no words of its own here. */
+/** An item of a type that has no entry above. */
 function other({ type }: Item): Shown {
   return { title: type, kind: 'other', input: null };
 }

@@ -11,11 +11,7 @@ const account = z.looseObject({
   requiresOpenaiAuth: z.boolean().catch(true),
 });
 
-export function codexHint(hasOwnHome: boolean): string {
-  return loginHint('codex', hasOwnHome, 'codex login');
-}
-
-/** Who is logged in, as codex says without a network: that there is a login, not that it is good. */
+/** Whether codex has a login, as it says without a network: not whether the login is valid. */
 export function readAccount(raw: unknown, hasOwnHome: boolean): AuthStatus {
   const { data } = account.safeParse(raw);
   if (!data) {
@@ -40,7 +36,7 @@ export function readAccount(raw: unknown, hasOwnHome: boolean): AuthStatus {
 
 function nobody(isNeeded: boolean, hasOwnHome: boolean): AuthStatus {
   if (isNeeded) {
-    const detail = `nobody is logged in: ${codexHint(hasOwnHome)}`;
+    const detail = `nobody is logged in: ${loginHint('codex', hasOwnHome)}`;
     return { authenticated: false, mode: 'not_configured', detail };
   }
   const detail = 'the models that codex is configured to use need no login of its own';
@@ -55,7 +51,7 @@ const authFile = z.union([
   }),
 ]);
 
-/** Makes a home, for its owner alone. Throws {@link ProviderError}. */
+/** Makes a home that only its owner can enter. Throws {@link ProviderError}. */
 export function makeHome(home: string): void {
   try {
     fs.mkdirSync(home, { recursive: true, mode: 0o700 });
@@ -68,7 +64,7 @@ export function makeHome(home: string): void {
   }
 }
 
-/** Puts a login that was made elsewhere into a home; it replaces the one before as a whole. */
+/** Writes a login that was made elsewhere into a home, in place of an older one. Throws AppError `invalid`. */
 export function writeAuth(home: string, auth: object): void {
   if (!authFile.safeParse(auth).success) {
     throw new AppError(

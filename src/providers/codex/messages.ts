@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Params } from './connection.ts';
 
-/** Notifications of things that are none of ours: of accounts, of apps, of the editor that codex may be in. */
+/** Notifications that concern no session: of accounts, of apps, of an editor that embeds codex. */
 const FOREIGN =
   /^(account|app|attestation|command|externalAgentConfig|fs|fuzzyFileSearch|hook|mcpServer|model|modelProvider|process|project|rawResponse|rawResponseItem|remoteControl|skills|thread\/realtime|windows|windowsSandbox)\//;
-/** Those of threads, turns and items that are known. */
+/** The known notifications of threads, turns and items. */
 const KNOWN = new Set([
   'autoApprovalReview/strictReviewRequired',
   'configWarning',
@@ -65,7 +65,7 @@ const ofThread = z.looseObject({
   conversationId: z.string().optional().catch(undefined),
 });
 
-/** The thread that a message is of; what belongs to none is of no session. */
+/** The thread that a message belongs to; undefined for a message that belongs to no session. */
 export function threadOf(params: Params): string | undefined {
   const { data } = ofThread.safeParse(params);
   return data?.threadId ?? data?.conversationId;
@@ -75,7 +75,7 @@ const begun = z.looseObject({
   thread: z.looseObject({ id: z.string(), parentThreadId: z.string() }),
 });
 
-/** Which thread began another, where a message tells that. */
+/** The thread that began another one, in the notification that says so. */
 export function parentOf(
   method: string,
   params: Params,
@@ -87,8 +87,8 @@ export function parentOf(
 
 const initialized = z.looseObject({ userAgent: z.string() });
 
-/** The version in what it answers to `initialize`. */
-export function versionIn(said: unknown): string | null {
-  const { data } = initialized.safeParse(said);
+/** The version of codex in its answer to `initialize`; null where there is none. */
+export function versionIn(answer: unknown): string | null {
+  const { data } = initialized.safeParse(answer);
   return /\/(\d+\.\d+\.\d+\S*)/.exec(data?.userAgent ?? '')?.[1] ?? null;
 }

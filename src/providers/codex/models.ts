@@ -2,11 +2,11 @@ import { z } from 'zod';
 import type { Model } from '../../api/providers.ts';
 
 export interface CodexModel extends Model {
-  /** Its effort where nobody wishes for one. */
+  /** The effort of a turn that wishes for none. */
   defaultEffort: string | null;
 }
 
-/** Pages of a list are read up to so many. */
+/** At most so many pages of a list are read. */
 const MAX_PAGES = 100;
 
 const model = z.looseObject({
@@ -17,7 +17,7 @@ const model = z.looseObject({
   defaultReasoningEffort: z.string().nullish().catch(null),
 });
 
-/** The models that it offers. `ask` asks it. */
+/** The models that codex offers, without those that it hides. */
 export async function listModels(ask: Ask): Promise<CodexModel[]> {
   const found = await listAll(ask, 'model/list', {});
   return found.flatMap((one): CodexModel[] => {
@@ -34,7 +34,7 @@ export async function listModels(ask: Ask): Promise<CodexModel[]> {
   });
 }
 
-/** The efforts of a model; of one that is not known, those of all. */
+/** The efforts of a model; those of all models where the model is not in the list. */
 export function levelsOf(id: string | null, models: readonly CodexModel[]): string[] {
   const known = models.filter((one) => one.id === id);
   const levels = (known.length > 0 ? known : models).flatMap((one) => one.reasoning_levels);
@@ -48,7 +48,7 @@ const page = z.looseObject({
   nextCursor: z.string().nullish().catch(null),
 });
 
-/** All that a method lists, page by page. */
+/** All entries that a method lists, page by page. */
 export async function listAll(ask: Ask, method: string, params: object): Promise<unknown[]> {
   const found: unknown[] = [];
   let cursor: string | null = null;

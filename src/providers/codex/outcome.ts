@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { failed, type TurnOutcome } from '../provider.ts';
-import { codexHint } from './login.ts';
+import { loginHint } from '../own-home.ts';
 
 const turnError = z.looseObject({
   message: z.string(),
@@ -8,14 +8,14 @@ const turnError = z.looseObject({
   additionalDetails: z.string().nullish().catch(null),
 });
 
-/** What went wrong in a turn. */
+/** Why a turn failed. */
 export type TurnError = z.output<typeof turnError>;
 
-const told = z.looseObject({ error: turnError, willRetry: z.boolean().catch(false) });
+const errorNotice = z.looseObject({ error: turnError, willRetry: z.boolean().catch(false) });
 
-/** What ends the turn, as it is told before the end; null where it is tried again. */
+/** The error in an `error` notification, which comes before the turn ends; null where codex tries again. */
 export function readError(params: unknown): TurnError | null {
-  const { data } = told.safeParse(params);
+  const { data } = errorNotice.safeParse(params);
   return data && !data.willRetry ? data.error : null;
 }
 
@@ -27,12 +27,12 @@ const ended = z.looseObject({
   }),
 });
 
-/** The turn of a message that tells of one as a whole. */
+/** The id of the turn that a message describes; null where it describes none. */
 export function turnIn(params: unknown): string | null {
   return ended.safeParse(params).data?.turn.id ?? null;
 }
 
-/** How a turn ended; `earlier` is what was told of it before. */
+/** How a turn ended; `earlier` is the newest error that codex has reported of it before. */
 export function outcomeOf(
   params: unknown,
   earlier: TurnError | null,
@@ -47,19 +47,19 @@ export function outcomeOf(
     default:
       return failed(
         'provider_error',
-        `codex failed: ${saidOf(turn?.error ?? earlier, hasOwnHome)}`,
+        `codex failed: ${reasonOf(turn?.error ?? earlier, hasOwnHome)}`,
       );
   }
 }
 
-function saidOf(error: TurnError | null, hasOwnHome: boolean): string {
+function reasonOf(error: TurnError | null, hasOwnHome: boolean): string {
   if (!error) return 'it does not say why';
   const kind = kindOf(error.codexErrorInfo);
   const details = error.additionalDetails ? `: ${error.additionalDetails}` : '';
   return `${error.message}${details}${kind ? ` (${kind})` : ''}${wayOut(error, hasOwnHome)}`;
 }
 
-/** Codex names the kind of an error by a word, or by an object with that word alone. */
+/** Codex names the kind of an error by a word, or by an object with that word as its only key. */
 function kindOf(info: unknown): string | undefined {
   if (typeof info === 'string') return info;
   return info && typeof info === 'object' ? Object.keys(info)[0] : undefined;
@@ -70,7 +70,7 @@ function wayOut({ message, codexErrorInfo: info }: TurnError, hasOwnHome: boolea
     info === 'unauthorized' ||
     /\b401\b|"httpStatusCode":401/.test(message + JSON.stringify(info))
   )
-    return `: ${codexHint(hasOwnHome)}`;
+    return `: ${loginHint('codex', hasOwnHome)}`;
   if (info === 'contextWindowExceeded') return ': go on in a new session';
   return '';
 }

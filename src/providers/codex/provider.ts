@@ -1,171 +1,164 @@
-import fs from 'node:fs';
-import path from 'node:path';
-import { z } from 'zod';
-import type { Supervisor } from '../../children/supervisor.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { providerKinds } from '../../api/provider-kinds.ts';
+import type { AuthStatus, Model } from '../../api/providers.ts';
+import type { Session } from '../../api/sessions.ts';
 import { agentEnvironment } from '../../children/environment.ts';
-import { isInstalled, problemOf } from '../installed.ts';
-import { Known } from '../known.ts';
-import { ownHome } from '../own-home.ts';
-import type { AgentTools, Provider } from '../provider.ts';
-import { isGone, openCodex } from './agent.ts';
+import { HealthRecord } from '../health-record.ts';
+import { InstalledAgent, type InstalledSettings } from '../installed.ts';
+import { ModelCache } from '../model-cache.ts';
+import type {
+  Agent,
+  AgentSink,
+  KnownSession,
+  Login,
+  Provider,
+  ProviderContext,
+  ProviderError,
+  TurnSettings,
+} from '../provider.ts';
+import { openCodex } from './agent.ts';
 import { AppServer } from './app-server.ts';
 import { makeHome, readAccount, writeAuth } from './login.ts';
-import { type CodexModel, listAll, listModels } from './models.ts';
+import { type CodexModel, listModels } from './models.ts';
 import { objectionTo } from './settings.ts';
 import { SharedServer } from './shared-server.ts';
-
-/** How codex is configured; `[providers.codex]`. */
-export interface CodexSettings {
-  /** Null: where it is installed. */
-  enabled: boolean | null;
-  command: string;
-  /** Before the arguments of ours. */
-  args: readonly string[];
-  env: Readonly<Record<string, string>>;
-  /** A home for codex that is cadre's alone; null: the user's own. */
-  home: string | null;
-}
-
-/** A list of models is good for so long. */
-const MODELS_MS = 600_000;
+import { hasThread, listThreads } from './threads.ts';
 
 /** OpenAI Codex, one app-server for all sessions. */
-export function codexProvider(given: {
-  settings: CodexSettings;
-  supervisor: Supervisor;
-  clock: Clock;
-  toolsFor: (sessionId: string) => AgentTools;
-}): Provider {
-  const { settings, supervisor, clock, toolsFor } = given;
-  const { command, args } = settings;
-  const home = settings.home === null ? null : path.resolve(settings.home);
-  const problem = () => problemOf('codex', 'codex', settings);
-  const known = new Known();
-  const onUnknown = () => known.unknownMessages++;
-  let models: { list: CodexModel[]; at: number } | undefined;
+export class CodexProvider implements Provider {
+  readonly id = 'codex';
+  readonly displayName = providerKinds.codex.displayName;
+  readonly capabilities = providerKinds.codex.capabilities;
+  readonly login: Login = {
+    setKey: async (apiKey) => {
+      this.#installed.ownHome();
+      await this.#ask('account/login/start', { type: 'apiKey', apiKey });
+      return this.#authStatus();
+    },
+    import: async (auth) => {
+      writeAuth(this.#installed.ownHome(), auth);
+      // A running server has read the login before.
+      await this.#shared.retire();
+      return this.#authStatus();
+    },
+    end: async () => {
+      this.#installed.ownHome();
+      await this.#ask('account/logout', {});
+      return this.#authStatus();
+    },
+  };
+  readonly #context: ProviderContext;
+  readonly #installed: InstalledAgent;
+  readonly #health = new HealthRecord();
+  readonly #models: ModelCache<CodexModel>;
+  readonly #shared: SharedServer;
 
-  const shared = new SharedServer(clock, async () => {
+  constructor(settings: InstalledSettings, context: ProviderContext) {
+    this.#context = context;
+    this.#installed = new InstalledAgent('codex', settings);
+    this.#models = new ModelCache(context.clock);
+    this.#shared = new SharedServer(context.clock, () => this.#start());
+  }
+
+  get enabled(): boolean {
+    return this.#installed.isEnabled;
+  }
+
+  problem(): string | null {
+    return this.#installed.problem();
+  }
+
+  startFailure(): string | null {
+    return this.#health.startFailure;
+  }
+
+  objection(settings: TurnSettings): ProviderError | null {
+    return objectionTo(settings, null, this.#models.newest);
+  }
+
+  stats() {
+    const { command } = this.#installed.settings;
+    return { ...this.#health.stats(command), pid: this.#shared.pid };
+  }
+
+  authStatus(): Promise<AuthStatus> {
+    return this.#health.noted(this.#authStatus());
+  }
+
+  async models(): Promise<Model[]> {
+    const models = await this.#health.noted(this.#listModels());
+    return models.map(({ id, display_name, reasoning_levels }) => ({
+      id,
+      display_name,
+      reasoning_levels,
+    }));
+  }
+
+  listed(signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const ask = (method: string, params: object) => this.#ask(method, params, signal);
+    return this.#health.noted(listThreads(ask), signal);
+  }
+
+  has(session: KnownSession, signal: AbortSignal): Promise<boolean> {
+    const ask = (method: string, params: object) => this.#ask(method, params, signal);
+    return this.#health.noted(hasThread(session, ask), signal);
+  }
+
+  open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
+    return this.#health.noted(this.#open(session, sink, signal), signal);
+  }
+
+  async #open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
+    const { clock, toolsFor } = this.#context;
+    const models = await this.#listModels(signal);
+    return openCodex(session, sink, await this.#shared.lease(signal), {
+      clock,
+      signal,
+      models,
+      hasOwnHome: this.#installed.hasOwnHome,
+      toolsFor,
+      onUnknown: this.#countUnknown,
+    });
+  }
+
+  #authStatus(): Promise<AuthStatus> {
+    const { hasOwnHome } = this.#installed;
+    return this.#installed.authStatus(async () =>
+      readAccount(await this.#ask('account/read', {}), hasOwnHome),
+    );
+  }
+
+  #listModels(signal?: AbortSignal): Promise<readonly CodexModel[]> {
+    return this.#models.fresh(() =>
+      listModels((method, params) => this.#ask(method, params, signal)),
+    );
+  }
+
+  #ask(method: string, params: object, signal?: AbortSignal): Promise<unknown> {
+    return this.#shared.use((server) => server.ask(method, params), signal);
+  }
+
+  async #start(): Promise<AppServer> {
+    const { supervisor, clock } = this.#context;
+    const { home, settings } = this.#installed;
     if (home !== null) makeHome(home);
     const ownHome = home === null ? {} : { CODEX_HOME: home };
-    const env = agentEnvironment(process.env, { ...settings.env, ...ownHome });
-    const onVersion = (version: string | null) => (known.version = version);
-    const onLost = (said: string) => known.note(said);
-    const start = { command, args, env, supervisor, clock, onUnknown, onVersion, onLost };
-    return known.started(() => AppServer.start(start));
-  });
-  const ask = (method: string, params: object, signal?: AbortSignal) =>
-    shared.use((server) => server.ask(method, params), signal);
-  const listed = async (signal?: AbortSignal): Promise<CodexModel[]> => {
-    if (!models || clock.monotonic() - models.at > MODELS_MS) {
-      const list = await listModels((method, params) => ask(method, params, signal));
-      models = { list, at: clock.monotonic() };
-    }
-    return models.list;
-  };
-  const authStatus = async () => {
-    const wrong = problem();
-    if (wrong !== null)
-      return { authenticated: false, mode: 'not_configured' as const, detail: wrong };
-    return readAccount(await ask('account/read', {}), home !== null);
-  };
-  const privateHome = () =>
-    ownHome('codex', home, { login: 'codex login', logout: 'codex logout' });
-
-  return {
-    id: 'codex',
-    displayName: 'OpenAI Codex',
-    get enabled() {
-      return settings.enabled ?? isInstalled(settings);
-    },
-    capabilities: {
-      images: true,
-      approvals: true,
-      interrupt: true,
-      resume: true,
-      usage: true,
-      models: true,
-    },
-    problem,
-    startFailure: () => known.startFailure,
-    objection: (wanted) => objectionTo(wanted, null, models?.list ?? []),
-    stats: () => ({ ...known.stats(command), pid: shared.pid }),
-    authStatus: () => known.noted(authStatus()),
-    login: {
-      async setKey(apiKey) {
-        privateHome();
-        await ask('account/login/start', { type: 'apiKey', apiKey });
-        return authStatus();
+    const { command, args, env } = settings;
+    const start = {
+      command,
+      args,
+      env: agentEnvironment(process.env, { ...env, ...ownHome }),
+      supervisor,
+      clock,
+      onUnknown: this.#countUnknown,
+      onVersion: (version: string | null) => {
+        this.#health.version = version;
       },
-      async import(auth) {
-        writeAuth(privateHome(), auth);
-        // One that runs has read the login before.
-        await shared.retire();
-        return authStatus();
-      },
-      async end() {
-        privateHome();
-        await ask('account/logout', {});
-        return authStatus();
-      },
-    },
-    async models() {
-      const list = await known.noted(listed());
-      return list.map(({ id, display_name, reasoning_levels }) => ({
-        id,
-        display_name,
-        reasoning_levels,
-      }));
-    },
-    listed: (signal) =>
-      known.noted(
-        listAll((method, params) => ask(method, params, signal), 'thread/list', {
-          limit: 100,
-          modelProviders: [],
-          sourceKinds: [],
-        }).then((threads) => new Set(threads.flatMap(idOf))),
-        signal,
-      ),
-    has: ({ ref, isEmpty }, signal) => {
-      const read = (more: object) => ask('thread/read', { threadId: ref, ...more }, signal);
-      return known.noted(hasThread(read, isEmpty), signal);
-    },
-    open: (session, sink, signal) =>
-      known.noted(
-        (async () => {
-          const about = { hasOwnHome: home !== null, models: await listed(signal) };
-          const options = { clock, signal, ...about, toolsFor, onUnknown };
-          return openCodex(session, sink, await shared.lease(signal), options);
-        })(),
-        signal,
-      ),
-  };
-}
-
-const thread = z.looseObject({ id: z.string(), path: z.string().nullish().catch(null) });
-const answer = z.looseObject({ thread });
-
-/** The thread of an answer, unless the file that codex keeps it in is gone: its database may name it still. */
-function idOf(raw: unknown): string[] {
-  const { data } = thread.safeParse(raw);
-  return data && !isLost(data) ? [data.id] : [];
-}
-
-function isLost({ path: file }: z.output<typeof thread>): boolean {
-  return typeof file === 'string' && !fs.existsSync(file);
-}
-
-/** Whether codex has a thread still. Of one whose file is gone it has to give the turns: only then it looks there. */
-async function hasThread(
-  read: (more: object) => Promise<unknown>,
-  isEmpty: boolean,
-): Promise<boolean> {
-  try {
-    const found = answer.safeParse(await read({})).data?.thread;
-    if (found && isLost(found) && !isEmpty) await read({ includeTurns: true });
-    return true;
-  } catch (error) {
-    if (isGone(error)) return false;
-    throw error;
+      onLost: (why: string) => this.#health.note(why),
+    };
+    return this.#health.started(() => AppServer.start(start));
   }
+
+  readonly #countUnknown = () => {
+    this.#health.unknownMessages++;
+  };
 }

@@ -2,27 +2,28 @@ import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
 import type { AgentAnswer, AgentRequest } from '../provider.ts';
 import type { Params } from './connection.ts';
-import { approvalTitle, cutTitle } from '../approval-title.ts';
+import { cutTitle } from '../../lib/cut-title.ts';
+import { approvalTitle } from '../approval-title.ts';
 import { type Reader, titleOfChanges } from './items.ts';
 
-/** Something that codex asks, and how it is answered. */
-export interface Asked {
+/** A request of codex, and how it is answered. */
+export interface CodexRequest {
   request: AgentRequest;
-  /** The item that it is about. */
+  /** The item that the request is about. */
   itemId: string | null;
-  /** What codex is told. An acceptance is for this once: nothing that it would remember is taken up. */
-  answer(given: AgentAnswer): object;
+  /** The answer in codex's words. An acceptance is for this once: no rule that codex proposes is accepted. */
+  answer(answer: AgentAnswer): object;
 }
 
-/** What the items that a request names hold. */
+/** Looks up the items that a request names. */
 type Items = Pick<Reader, 'changesOf' | 'commandOf'>;
 
-/** What codex asks, read; null: nobody here knows such a request. */
-export function readRequest(method: string, params: Params, items: Items): Asked | null {
+/** Reads a request; null where cadre does not know its method. */
+export function readRequest(method: string, params: Params, items: Items): CodexRequest | null {
   return kinds[method]?.(params, items) ?? null;
 }
 
-/** What names a request or words it, and what codex proposes to remember, which is never taken up. */
+/** The fields that identify or word a request, and the rules that codex proposes, which are never accepted. */
 const ASIDE = new Set([
   'approvalId',
   'availableDecisions',
@@ -37,13 +38,13 @@ const ASIDE = new Set([
   'turnId',
 ]);
 
-/** All that a request asks for. A field that is not known here is a part of it. */
+/** All that a request asks for: every field but those, also a field that cadre does not know. */
 function wholeOf(params: Params): Params {
   return Object.fromEntries(Object.entries(params).filter(([name]) => !ASIDE.has(name)));
 }
 
-/** What it is told in a mode in which nobody is asked. */
-export function refusalOf({ request }: Asked, mode: string | null): string {
+/** The reason that codex is given in a mode in which nobody is asked. */
+export function refusalOf({ request }: CodexRequest, mode: string | null): string {
   const way =
     request.kind === 'question'
       ? 'nobody is there to answer: decide yourself and go on'
@@ -110,7 +111,7 @@ const questions = z.looseObject({
   ),
 });
 
-type Kind = (params: Params, items: Items) => Asked | null;
+type Kind = (params: Params, items: Items) => CodexRequest | null;
 
 const kinds: Record<string, Kind> = {
   'item/commandExecution/requestApproval'(params, items) {
@@ -149,7 +150,7 @@ const kinds: Record<string, Kind> = {
         title: approvalTitle(title, isTold ? JSON.stringify(granted) : null),
         subject: isTold ? wholeOf(params) : null,
       }),
-      // Codex knows no shorter one than the turn.
+      // Codex knows no shorter scope than the turn.
       answer: ({ decision }) => ({
         permissions: decision === 'accept' ? granted : {},
         scope: 'turn',
@@ -167,16 +168,16 @@ const kinds: Record<string, Kind> = {
         subject: { questions: data.questions },
         questions: data.questions.map(questionOf),
       }),
-      answer: (given) => ({ answers: answersTo(data.questions, given) }),
+      answer: (reply) => ({ answers: answersTo(data.questions, reply) }),
     };
   },
   'mcpServer/elicitation/request'(params) {
     const asked = elicitation.parse(params);
     return {
       ...about(params, wishOf(asked)),
-      answer: (given) => ({
-        action: given.decision === 'cancelled' ? 'cancel' : given.decision,
-        content: contentFor(asked, given),
+      answer: (reply) => ({
+        action: reply.decision === 'cancelled' ? 'cancel' : reply.decision,
+        content: contentFor(asked, reply),
         _meta: null,
       }),
     };
@@ -190,7 +191,7 @@ const kinds: Record<string, Kind> = {
         title: cutTitle(title),
         subject: line.length > 0 ? { ...wholeOf(params), command: line, cwd } : null,
       }),
-      answer: (given) => ({ decision: legacyDecision(given) }),
+      answer: (reply) => ({ decision: legacyDecision(reply) }),
     };
   },
   applyPatchApproval(params) {
@@ -202,23 +203,23 @@ const kinds: Record<string, Kind> = {
         title: approvalTitle(`edit ${paths.join(', ')}`, rootIn({ grantRoot })),
         subject: paths.length > 0 ? wholeOf(params) : null,
       }),
-      answer: (given) => ({ decision: legacyDecision(given) }),
+      answer: (reply) => ({ decision: legacyDecision(reply) }),
     };
   },
 };
 
-/** `decline` lets the turn go on, `cancel` ends it. */
+/** `decline` lets the turn go on, `cancel` ends the turn. */
 const words = { accept: 'accept', decline: 'decline', cancelled: 'cancel' };
 
-function legacyDecision(given: AgentAnswer): unknown {
-  if (given.decision === 'accept') return 'approved';
-  return given.decision === 'decline'
-    ? { denied: { rejection: given.reason ?? DECLINED } }
+function legacyDecision(reply: AgentAnswer): unknown {
+  if (reply.decision === 'accept') return 'approved';
+  return reply.decision === 'decline'
+    ? { denied: { rejection: reply.reason ?? DECLINED } }
     : 'abort';
 }
 
-/** A command, as the request shows it or, where it names it only, as its item does. */
-function aboutCommand(params: Params, items: Items): Pick<Asked, 'request' | 'itemId'> {
+/** A command as the request shows it, or as its item does where the request only names the item. */
+function aboutCommand(params: Params, items: Items): Pick<CodexRequest, 'request' | 'itemId'> {
   const { itemId, reason } = ofItem.parse(params);
   const asked = command.parse(params);
   const item = items.commandOf(itemId ?? '');
@@ -254,16 +255,16 @@ function about(
   return { request: { ...request, request: params }, itemId: itemId ?? callId ?? null };
 }
 
-/** A question is answered by its id, its text or its heading. Where nobody answers it, it is told why. */
+/** Finds the answer to each question by its id, text or heading. Where nobody answers, the reason is the answer. */
 function answersTo(
   asked: z.output<typeof questions>['questions'],
-  given: AgentAnswer,
+  reply: AgentAnswer,
 ): Record<string, { answers: string[] }> {
   const answers = asked.flatMap(({ id, question, header }) => {
-    if (given.decision === 'decline') return [[id, { answers: [given.reason ?? DECLINED] }]];
-    if (given.decision === 'cancelled') return [];
+    if (reply.decision === 'decline') return [[id, { answers: [reply.reason ?? DECLINED] }]];
+    if (reply.decision === 'cancelled') return [];
     const chosen =
-      given.answers?.[id] ?? given.answers?.[question] ?? given.answers?.[header ?? ''];
+      reply.answers?.[id] ?? reply.answers?.[question] ?? reply.answers?.[header ?? ''];
     return chosen ? [[id, { answers: chosen }]] : [];
   });
   return Object.fromEntries(answers) as Record<string, { answers: string[] }>;
@@ -272,8 +273,8 @@ function answersTo(
 type Elicitation = z.output<typeof elicitation>;
 
 /**
- * An MCP server asks by the same request whether a tool may run, and for what it wants to know. A server's own question
- * does not tell which of its calls it is about, so an answer is good for that one question.
+ * An MCP server uses one request to ask whether a tool may run, and to ask questions of its own. Such a question does
+ * not name the call that it is about, so an answer is good for that one question.
  */
 function wishOf(asked: Elicitation): Omit<AgentRequest, 'request'> {
   const { serverName, message, url, _meta: meta } = asked;
@@ -293,7 +294,7 @@ function wishOf(asked: Elicitation): Omit<AgentRequest, 'request'> {
   return { kind, title: cutTitle(title), subject: null, ...questions };
 }
 
-/** A question of codex itself, as all providers put them. */
+/** A question of codex itself. */
 function questionOf({
   id,
   question,
@@ -315,7 +316,7 @@ function questionOf({
 
 const BOOLEANS = ['yes', 'no', 'true', 'false'];
 
-/** The fields of a form of an MCP server. */
+/** The questions in the form of an MCP server. */
 function questionsOfForm({ requestedSchema: schema }: Elicitation): Question[] {
   return Object.entries(schema?.properties ?? {}).map(([id, field]) => {
     const { type, title, description } = field;
@@ -338,10 +339,10 @@ function fieldsOf({ requestedSchema: schema }: Elicitation): [string, string | n
   return fields.map(([name, { type }]) => [name, type ?? null]);
 }
 
-/** The answers by the names of its fields, as the types that it wants. */
-function contentFor(asked: Elicitation, given: AgentAnswer): object | null {
-  if (given.decision !== 'accept' || !given.answers) return null;
-  const { answers } = given;
+/** The answers to a form, by the names of its fields and as their types. */
+function contentFor(asked: Elicitation, reply: AgentAnswer): object | null {
+  if (reply.decision !== 'accept' || !reply.answers) return null;
+  const { answers } = reply;
   const content = fieldsOf(asked).flatMap(([name, type]) => {
     const chosen = answers[name];
     return chosen ? [[name, valueOf(chosen, type)]] : [];

@@ -1,12 +1,14 @@
 import { z } from 'zod';
+import type { StoredInputItem } from '../../api/sessions.ts';
+import { Refusal } from '../json-connection.ts';
 import { type AgentTools, ProviderError, type TurnSettings } from '../provider.ts';
 import { type CodexModel, levelsOf } from './models.ts';
 
-/** What codex may do, in the words of `turn/start`. */
+/** What codex may do, in the fields of `turn/start`. */
 export interface Permissions {
   approvalPolicy?: unknown;
   sandboxPolicy?: unknown;
-  /** A profile of its configuration: instead of a sandbox policy. */
+  /** The name of a profile in codex's configuration, which replaces the sandbox policy. */
   permissions?: string;
 }
 
@@ -21,7 +23,7 @@ const modes = [
   'bypass',
 ];
 
-/** What holds for a turn; `own` is what codex is configured to, as the session began. */
+/** The permissions of a turn; `own` are those that the session began with, from codex's configuration. */
 export function permissionsFor(mode: string | null, own: Permissions): Permissions {
   switch (mode) {
     case null:
@@ -52,14 +54,14 @@ function onRequest(sandboxPolicy: object): Permissions {
   return { approvalPolicy: 'on-request', sandboxPolicy };
 }
 
-/** Why the settings cannot be had, or null. `model` is the one of a turn that wishes for none. */
+/** Why codex cannot have the settings, or null. `model` is the model of a turn that wishes for none. */
 export function objectionTo(
   { permissionMode: mode, thinkingEffort: effort, model: wanted }: TurnSettings,
   model: string | null,
   models: readonly CodexModel[],
 ): ProviderError | null {
   if (mode !== null && ![...modes, ...policies].includes(mode)) return modeRefused(mode);
-  // Codex sends on whatever effort it is given.
+  // Codex does not check the effort: it sends any text to the model's service.
   const levels = levelsOf(wanted ?? model, models);
   if (effort === null || levels.length === 0 || levels.includes(effort)) return null;
   return new ProviderError(
@@ -68,13 +70,52 @@ export function objectionTo(
   );
 }
 
-export function modeRefused(mode: string, options?: ErrorOptions): ProviderError {
+/** The error for a turn that codex has refused because of its permission mode; null for any other refusal. */
+export function modeRefusedBy(
+  error: unknown,
+  { permissionMode: mode }: TurnSettings,
+): ProviderError | null {
+  const { cause } = error as Error;
+  const isOfMode =
+    mode !== null && cause instanceof Refusal && cause.message.includes(`\`${mode}\``);
+  return isOfMode ? modeRefused(mode, { cause: error }) : null;
+}
+
+function modeRefused(mode: string, options?: ErrorOptions): ProviderError {
   const known = [...modes, ...policies].join(', ');
   return new ProviderError(
     'invalid_permission_mode',
     `codex: it has no permission_mode "${mode}"; it has: ${known}`,
     options,
   );
+}
+
+/** The parameters of `turn/start`. Codex keeps what a turn overrides, so each turn sends all that holds for it. */
+export function turnParams(turn: {
+  threadId: string;
+  input: readonly StoredInputItem[];
+  settings: TurnSettings;
+  /** What holds where the settings wish for nothing. */
+  defaults: TurnSettings;
+  models: readonly CodexModel[];
+}): object {
+  const { threadId, input, settings, defaults, models } = turn;
+  const model = settings.model ?? defaults.model;
+  const usual = models.find(({ id }) => id === model)?.defaultEffort;
+  return {
+    threadId,
+    input: input.map(inputOf),
+    model,
+    effort: settings.thinkingEffort ?? defaults.thinkingEffort ?? usual ?? null,
+    approvalsReviewer: 'user',
+    ...permissionsFor(settings.permissionMode, readOwn(defaults.permissionMode)),
+  };
+}
+
+function inputOf(item: StoredInputItem): object {
+  return item.type === 'text'
+    ? { type: 'text', text: item.text, text_elements: [] }
+    : { type: 'localImage', path: item.path };
 }
 
 const opened = z.looseObject({
@@ -89,12 +130,12 @@ const opened = z.looseObject({
   activePermissionProfile: z.looseObject({ id: z.string() }).nullish().catch(null),
 });
 
-/** A thread as codex says that it is. */
+/** A thread as codex describes it when it opens it. */
 export interface OpenedThread {
   id: string;
-  /** Whether it is at a turn, which nobody here has begun. */
+  /** Whether the thread is at a turn, which no agent of cadre has begun. */
   isActive: boolean;
-  /** What holds there, where a turn wishes for nothing. */
+  /** The settings of a turn that wishes for nothing. */
   settings: TurnSettings;
 }
 
@@ -126,15 +167,15 @@ const permissions = z.looseObject({
   permissions: z.string().optional(),
 });
 
-/** What a session began with, as it is kept with it. */
-export function readOwn(kept: string | null): Permissions {
+/** The permissions that a session began with, as they are kept in its `provider_defaults`. */
+function readOwn(kept: string | null): Permissions {
   return permissions.parse(JSON.parse(kept ?? '{}')) as Permissions;
 }
 
-/** A call of a tool may have to wait for a person, for as long as that takes. */
+/** A tool call may wait for a person, so it has a time limit of a week. */
 const TOOL_SECONDS = 7 * 24 * 3600;
 
-/** The configuration of one thread, which codex does not keep. What our tools may do is decided by them. */
+/** The configuration of a thread, which codex does not store. The tools of cadre decide themselves what they may do. */
 export function configOf({ sidecar }: AgentTools): { config: object } {
   const cadre = {
     ...sidecar,

@@ -1,17 +1,17 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { AppServer } from './app-server.ts';
 
-/** One that nobody uses stays so long, for whoever comes next. */
+/** A server that nobody uses lives so much longer, so that the next session need not start one. */
 const LINGER_MS = 2000;
-/** How long it then has to end. */
+/** A server has this long to end after that. */
 const END_MS = 2000;
 
 const NEVER = new AbortController().signal;
 
-/** A use of the server; it ends no earlier than its last. */
+/** A use of the server, which lives at least until the last lease is released. */
 export interface Lease {
   readonly server: AppServer;
-  /** Resolves when nothing of the server is left, where this was its last use and it is of no use any more. */
+  /** Where this was the last lease of a server that is not kept, resolves when nothing of the server is left. */
   release(graceMs: number): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export class SharedServer {
     return this.#running?.pid ?? null;
   }
 
-  /** Throws what starting throws, or the signal's reason. */
+  /** Rejects as the start does, or with the signal's reason. */
   async lease(signal: AbortSignal): Promise<Lease> {
     const running = (this.#running ??= this.#launch());
     running.linger?.[Symbol.dispose]();
@@ -51,7 +51,7 @@ export class SharedServer {
     }
   }
 
-  /** Does work with it, also where no session has an agent. */
+  /** Runs `work` with a lease of its own: also where no session has an agent. */
   async use<T>(work: (server: AppServer) => Promise<T>, signal = NEVER): Promise<T> {
     const lease = await this.lease(signal);
     try {
@@ -61,7 +61,7 @@ export class SharedServer {
     }
   }
 
-  /** Whoever comes next gets a new one; the old one goes when those who use it are at no turn any more. */
+  /** The next lease gets a new server; the old one ends when none of its sessions is at a turn any more. */
   async retire(): Promise<void> {
     const running = this.#running;
     if (!running) return;
@@ -86,9 +86,9 @@ export class SharedServer {
   async #release(running: Running, graceMs: number): Promise<void> {
     running.users--;
     const server = await running.server;
-    // Another may have come meanwhile.
+    // Another lease may have begun meanwhile.
     if (running.users > 0) return;
-    // A turn that its agent has left would go on, and nobody could have its thread.
+    // A server with routes is not kept: a turn that its agent has left would go on and block its thread.
     if (running === this.#running && !server.hasRoutes) {
       running.linger = this.#clock.after(LINGER_MS, () => {
         this.#forget(running);
@@ -106,7 +106,7 @@ export class SharedServer {
   }
 }
 
-/** What work gives; the signal's reason where it aborts before that. */
+/** The result of `work`. Rejects with the signal's reason where the signal aborts before that. */
 export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   work.catch(() => undefined);
   signal.throwIfAborted();

@@ -17,9 +17,9 @@ const update = z.looseObject({
   }),
 });
 
-/** What a thread has used. Codex tells the sum, which goes on over a resume: a turn's own is the difference. */
+/** The usage of a thread. Codex reports the sum of the thread, also over a resume: a turn's own usage is a difference. */
 export class Meter {
-  /** What the thread had used before the turn; null: nobody knows yet. */
+  /** The sum before the turn; null where codex has not reported any yet. */
   #before: Tokens | null = null;
   #total: Tokens | null = null;
 
@@ -28,7 +28,7 @@ export class Meter {
     this.#before = this.#total;
   }
 
-  /** Reads what a thread has used, which makes it the turn's where it is of one. */
+  /** The usage of the turn that began last, by a report of the thread's sum; `unknown` where the report cannot be read. */
   read(params: unknown): Partial<Usage> | 'unknown' {
     const usage = update.safeParse(params).data?.tokenUsage;
     if (!usage) return 'unknown';
@@ -37,7 +37,7 @@ export class Meter {
     this.#before ??= less(total, last);
     const own = less(total, this.#before);
     return {
-      // Theirs counts what was read from the cache, too.
+      // Codex counts cached tokens as input, too.
       input_tokens: own.inputTokens - own.cachedInputTokens,
       cached_input_tokens: own.cachedInputTokens,
       output_tokens: own.outputTokens,

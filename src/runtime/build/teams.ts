@@ -1,4 +1,4 @@
-import type { ProviderId } from '../../api/sessions.ts';
+import type { ProviderId } from '../../api/provider-kinds.ts';
 import { Broadcasts } from '../../teams/broadcasts.ts';
 import { Dispatcher } from '../../teams/dispatcher.ts';
 import { MessageService } from '../../teams/messages.ts';

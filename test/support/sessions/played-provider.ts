@@ -1,8 +1,8 @@
+import type { Capabilities } from '../../../src/api/provider-kinds.ts';
 import type { Session } from '../../../src/api/sessions.ts';
 import type {
   AgentAnswer,
   AgentRequest,
-  Capabilities,
   Provider,
   ProviderError,
   TurnSettings,

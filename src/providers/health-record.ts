@@ -1,8 +1,8 @@
 import { plain } from '../lib/plain.ts';
 import { ProviderError } from './provider.ts';
 
-/** What a provider has noticed of its agents, for its health and for diagnostics. */
-export class Known {
+/** What a provider has seen of its agents, for its health and for diagnostics. */
+export class HealthRecord {
   version: string | null = null;
   unknownMessages = 0;
   #lastError: string | null = null;
@@ -18,17 +18,17 @@ export class Known {
     };
   }
 
-  /** Why the agent did not come up when it was last started; null: it did, or none was started yet. */
+  /** Why the last start of an agent failed; null where it did not, or none was started yet. */
   get startFailure(): string | null {
     return this.#startFailure;
   }
 
-  /** Remembers something that went wrong. */
+  /** Keeps an error as the newest one. */
   note(error: unknown): void {
     this.#lastError = plain(error instanceof Error ? error.message : String(error));
   }
 
-  /** Does work, and remembers why it failed if it does. What `signal` ends is no failure. */
+  /** Waits for work, and keeps its error if it fails. Work that fails after `signal` aborted has not failed. */
   async noted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
     try {
       return await work;
@@ -39,8 +39,8 @@ export class Known {
   }
 
   /**
-   * Has an agent come up, to where it answers, and remembers whether it did. What `signal` ends tells nothing of that,
-   * and neither does an agent that refuses one session or mode.
+   * Starts an agent, to where it answers, and keeps whether that failed. A start that fails after `signal` aborted
+   * leaves the record as it is; an agent that refuses one session or mode has come up.
    */
   async started<T>(start: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     try {

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+
+/** What is known of a provider before any of its code runs. The rest of it is its folder in `src/providers`. */
+interface ProviderKind {
+  /** Its name for people. */
+  displayName: string;
+  capabilities: Capabilities;
+  /** How its login is changed; null: its agent keeps its own login, and no route changes that one. */
+  login: ProviderLogin | null;
+}
+
+/** What a provider can do; callers ask this instead of asking which provider it is. */
+export interface Capabilities {
+  images: boolean;
+  approvals: boolean;
+  interrupt: boolean;
+  resume: boolean;
+  usage: boolean;
+  models: boolean;
+}
+
+/** A login that cadre may change where the agent has a home of cadre's own. */
+interface ProviderLogin {
+  /** What a user installs to have the agent. */
+  product: string;
+  /** The commands by which users change the login in their own home. */
+  commands: { login: string; logout: string };
+  /** The file in which the agent keeps a login, where cadre takes such a file; null: cadre takes an API key alone. */
+  file: string | null;
+}
+
+const everything: Capabilities = {
+  images: true,
+  approvals: true,
+  interrupt: true,
+  resume: true,
+  usage: true,
+  models: true,
+};
+
+/**
+ * Every provider of the interface. Its routes, the choices of the command line and openapi.yaml are made from this
+ * table. A provider that is added here needs its section in `config/schema.ts` and its line in
+ * `providers/configured.ts` as well: the compiler asks for both.
+ */
+export const providerKinds = {
+  codex: {
+    displayName: 'OpenAI Codex',
+    capabilities: everything,
+    login: {
+      product: 'codex',
+      commands: { login: 'codex login', logout: 'codex logout' },
+      file: 'auth.json',
+    },
+  },
+  claude: {
+    displayName: 'Claude Code',
+    capabilities: everything,
+    login: {
+      product: 'Claude Code',
+      commands: { login: 'claude auth login', logout: 'claude auth logout' },
+      file: null,
+    },
+  },
+  acp: {
+    displayName: 'Agent Client Protocol',
+    capabilities: { ...everything, models: false },
+    login: null,
+  },
+} as const satisfies Record<string, ProviderKind>;
+
+export type ProviderId = keyof typeof providerKinds;
+
+/** The providers whose login cadre may change. */
+export type LoginProviderId = {
+  [Id in ProviderId]: (typeof providerKinds)[Id]['login'] extends null ? never : Id;
+}[ProviderId];
+
+export const providerIds = Object.keys(providerKinds) as ProviderId[];
+
+export const loginProviderIds = providerIds.filter(
+  (id): id is LoginProviderId => providerKinds[id].login !== null,
+);
+
+export const providerId = z
+  .enum(providerIds)
+  .meta({ id: 'ProviderId', description: 'A provider that the interface names.' });

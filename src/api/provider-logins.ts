@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+import {
+  type LoginProviderId,
+  loginProviderIds,
+  type ProviderId,
+  providerIds,
+  providerKinds,
+} from './provider-kinds.ts';
+import { authStatus, statuses } from './providers.ts';
+
+/** What the routes that change a login have in common. */
+const changing = {
+  method: 'POST',
+  access: 'admin',
+  secret: true,
+  response: authStatus,
+  errors: ['provider_managed', 'provider_unavailable'],
+  statuses,
+} as const;
+
+const apiKey = z
+  .string()
+  .min(1)
+  .max(4096)
+  .regex(/^[\x21-\x7e]+$/, 'has to be visible ASCII characters without blanks')
+  .describe('The key. It is shown nowhere again.');
+
+/** The route of each provider that tells whether somebody is logged in. */
+export const authStatusEndpoints = byProvider(providerIds, statusEndpoint);
+
+/** The routes that change a login, of each provider that has them; `importLogin` is null where no file is taken. */
+export const loginEndpoints = byProvider(loginProviderIds, (id) => ({
+  setKey: keyEndpoint(id),
+  importLogin: importEndpoint(id, providerKinds[id].login.file),
+  end: logoutEndpoint(id),
+}));
+
+/** All of these by the names that they have in openapi.yaml, such as `setCodexApiKey`. */
+export const namedLoginEndpoints = {
+  ...named(providerIds, 'get', 'AuthStatus', (id) => authStatusEndpoints[id]),
+  ...named(loginProviderIds, 'set', 'ApiKey', (id) => loginEndpoints[id].setKey),
+  ...named(loginProviderIds.filter(takesFile), 'import', 'Login', importOf),
+  ...named(loginProviderIds, 'end', 'Login', (id) => loginEndpoints[id].end),
+};
+
+function statusEndpoint(id: ProviderId) {
+  const isAgents = providerKinds[id].login === null;
+  return endpoint({
+    method: 'GET',
+    path: `/v1/providers/${id}/auth/status`,
+    summary: isAgents
+      ? 'Whether the agent is logged in, as far as can be told'
+      : `Whether somebody is logged in to ${id}, told without a network`,
+    response: authStatus,
+    ...(isAgents ? {} : { errors: ['provider_unavailable'], statuses }),
+  });
+}
+
+function keyEndpoint(id: LoginProviderId) {
+  return endpoint({
+    ...changing,
+    path: `/v1/providers/${id}/auth/api-key`,
+    summary: `Give ${id} an API key, kept in its private home; takes no Idempotency-Key`,
+    body: z.strictObject({ api_key: apiKey }),
+  });
+}
+
+function importEndpoint(id: LoginProviderId, file: string | null) {
+  if (file === null) return null;
+  return endpoint({
+    ...changing,
+    path: `/v1/providers/${id}/auth/import`,
+    summary: `Give ${id} a login that was made elsewhere; takes no Idempotency-Key`,
+    body: z.strictObject({
+      auth_json: z
+        .record(z.string(), z.unknown())
+        .describe(`The content of ${id}'s own ${file}. It is shown nowhere again.`),
+    }),
+  });
+}
+
+function logoutEndpoint(id: LoginProviderId) {
+  return endpoint({
+    ...changing,
+    path: `/v1/providers/${id}/auth/logout`,
+    summary: `End the login in the private home of ${id}; takes no Idempotency-Key`,
+  });
+}
+
+/** The providers that take the file of a login. */
+type FileProviderId = {
+  [Id in LoginProviderId]: (typeof providerKinds)[Id]['login']['file'] extends null ? never : Id;
+}[LoginProviderId];
+
+function takesFile(id: LoginProviderId): id is FileProviderId {
+  return providerKinds[id].login.file !== null;
+}
+
+function importOf(id: FileProviderId) {
+  return loginEndpoints[id].importLogin as NonNullable<ReturnType<typeof importEndpoint>>;
+}
+
+function byProvider<Id extends ProviderId, T>(ids: readonly Id[], make: (id: Id) => T) {
+  return Object.fromEntries(ids.map((id) => [id, make(id)])) as Record<Id, T>;
+}
+
+function named<Id extends ProviderId, Verb extends string, Noun extends string, T>(
+  ids: readonly Id[],
+  verb: Verb,
+  noun: Noun,
+  make: (id: Id) => T,
+) {
+  const entries = ids.map((id) => [
+    `${verb}${id.charAt(0).toUpperCase()}${id.slice(1)}${noun}`,
+    make(id),
+  ]);
+  return Object.fromEntries(entries) as Record<`${Verb}${Capitalize<Id>}${Noun}`, T>;
+}

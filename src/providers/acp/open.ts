@@ -1,0 +1,81 @@
+import type { Session } from '../../api/sessions.ts';
+import {
+  type Agent,
+  type AgentSink,
+  type AgentTools,
+  earlierDefaults,
+  ProviderError,
+} from '../provider.ts';
+import { AcpAgent, type AgentOptions } from './agent.ts';
+import { type StartOptions, startChild } from './process.ts';
+import { listRefs } from './reopen.ts';
+
+/** For an agent that is at no turn. */
+const silentSink: AgentSink = {
+  update: () => undefined,
+  ask: () => Promise.resolve({ decision: 'cancelled' }),
+};
+
+/** Starts an agent for one session, or resumes the session in a new one. Errors as in `Provider.open`. */
+export function openAcpAgent(
+  session: Session,
+  sink: AgentSink,
+  tools: AgentTools,
+  start: StartOptions,
+): Promise<Agent> {
+  return withAgent({ ...start, sink, tools }, async (agent) => {
+    const { provider_session_ref: ref } = session;
+    await (ref === null ? agent.create() : agent.resume(ref, earlierDefaults(session)));
+    return agent;
+  });
+}
+
+/** The sessions that an agent, started for that alone, says it has; null where it has no list. */
+export function listSessions(start: StartOptions): Promise<ReadonlySet<string> | null> {
+  return askAgent(start, (agent) => listRefs(agent.process));
+}
+
+/** Whether an agent, started for that alone, can give a session back. */
+export function hasSession(ref: string, start: StartOptions): Promise<boolean> {
+  return askAgent(start, async (agent) => {
+    try {
+      await agent.resume(ref, null);
+      return true;
+    } catch (error) {
+      if (error instanceof ProviderError && error.code === 'resume_failed') return false;
+      throw error;
+    }
+  });
+}
+
+function askAgent<T>(start: StartOptions, question: (agent: AcpAgent) => Promise<T>): Promise<T> {
+  return withAgent({ ...start, sink: silentSink, tools: null }, async (agent) => {
+    try {
+      return await question(agent);
+    } finally {
+      await agent.end(0);
+    }
+  });
+}
+
+/** Starts and initializes an agent, and ends it again if `use` fails or the signal aborts meanwhile. */
+async function withAgent<T>(
+  options: AgentOptions,
+  use: (agent: AcpAgent) => Promise<T>,
+): Promise<T> {
+  let agent: AcpAgent | undefined;
+  const abort = () => void agent?.end(0);
+  options.signal.addEventListener('abort', abort);
+  try {
+    const started = new AcpAgent(await startChild(options), options);
+    agent = started;
+    options.signal.throwIfAborted();
+    await options.starting(() => started.process.initialize());
+    return await use(started);
+  } catch (error) {
+    await agent?.end(0);
+    throw error;
+  } finally {
+    options.signal.removeEventListener('abort', abort);
+  }
+}

@@ -1,0 +1,78 @@
+import type { Readable, Writable } from 'node:stream';
+import { hearLines, type Heard, parsed } from './json-lines.ts';
+
+/** What an agent answers to a request that it refuses. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+}
+
+/** Takes what a line says, in order; undefined for a line that is no JSON. A promise holds back the next line. */
+type TakeJson = (json: unknown, line: string) => Promise<void> | undefined;
+/** Takes the two ends of a line that is too long to be read. */
+type TakeEnds = (head: string, tail: string) => void;
+
+/** JSON values both ways, one a line, and the requests that wait for the agent's answer. */
+export class JsonConnection<Id> {
+  /** How far the agent's output was read. */
+  readonly heard: Heard;
+  readonly #stdin: Writable;
+  readonly #pending = new Map<Id, PromiseWithResolvers<unknown>>();
+
+  /** What `take` or `onTooLong` throws ends the connection, and so does a line too long where `onTooLong` is absent. */
+  constructor(
+    streams: { stdin: Writable; stdout: Readable },
+    take: TakeJson,
+    onTooLong?: TakeEnds,
+  ) {
+    this.#stdin = streams.stdin;
+    this.heard = hearJson(streams.stdout, take, onTooLong);
+  }
+
+  /** Writes a message; one for an agent that is gone is dropped. */
+  send(message: object): void {
+    if (this.#stdin.writable) this.#stdin.write(lineOf(message));
+  }
+
+  /**
+   * Sends a request and resolves with its result. Rejects with {@link Refusal}; never settles where the agent goes
+   * without an answer, so the caller also watches for the agent's end.
+   */
+  request(id: Id, message: object): Promise<unknown> {
+    const pending = Promise.withResolvers<unknown>();
+    this.#pending.set(id, pending);
+    this.send(message);
+    return pending.promise;
+  }
+
+  /** Settles a request by its answer: resolves when the caller has acted on it. Null where no request has that id. */
+  settle(id: Id, answer: { result: unknown } | { refusal: string }): Promise<void> | null {
+    const pending = this.#pending.get(id);
+    if (!pending) return null;
+    this.#pending.delete(id);
+    if ('refusal' in answer) pending.reject(new Refusal(answer.refusal));
+    else pending.resolve(answer.result);
+    return afterAnswer();
+  }
+
+  /** Fails a request whose answer cannot be read. False where no request has that id. */
+  fail(id: Id, why: string): boolean {
+    const pending = this.#pending.get(id);
+    pending?.reject(new Error(why));
+    return this.#pending.delete(id);
+  }
+}
+
+/** Has `take` handle the output of an agent, one JSON value a line. Blank lines are passed over. */
+export function hearJson(stdout: Readable, take: TakeJson, onTooLong?: TakeEnds): Heard {
+  const takeLine = (line: string) => (line.trim() === '' ? undefined : take(parsed(line), line));
+  return hearLines(stdout, takeLine, onTooLong);
+}
+
+/** Resolves when the caller of a request has acted on its answer: only then the next line is read. */
+export function afterAnswer(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+export function lineOf(message: object): string {
+  return `${JSON.stringify(message)}\n`;
+}

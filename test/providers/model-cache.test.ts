@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { ModelCache } from '../../src/providers/model-cache.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+const model = (id: string) => ({ id, display_name: id, reasoning_levels: [] });
+
+test('models are listed anew only where the last list is older than ten minutes', async () => {
+  const clock = new ManualClock();
+  const cache = new ModelCache(clock);
+  let lists = 0;
+  const ask = () => cache.fresh(async () => [model(`list-${++lists}`)]);
+
+  expect(cache.newest).toEqual([]);
+  expect(await ask()).toMatchObject([{ id: 'list-1' }]);
+  clock.advance(600_000);
+  expect(await ask()).toMatchObject([{ id: 'list-1' }]);
+  clock.advance(1);
+  expect(await ask()).toMatchObject([{ id: 'list-2' }]);
+});
+
+test('a list that fails leaves the one before', async () => {
+  const clock = new ManualClock();
+  const cache = new ModelCache(clock);
+  cache.keep([model('opus')]);
+  clock.advance(600_001);
+  const failing = cache.fresh(() => Promise.reject(new Error('no network')));
+  await expect(failing).rejects.toThrow('no network');
+  expect(cache.newest).toMatchObject([{ id: 'opus' }]);
+});
