@@ -93,18 +93,11 @@ export async function findByEnd<T>(
   return onlyOne(found, end, what, idOf, see);
 }
 
-/** A turn of a session: the named one, else the most recent. Throws `not_found` where there is none. */
-export async function turnParams(
-  client: Client,
-  session: string,
-  turn: string | undefined,
-): Promise<{ session_id: string; turn_id: string }> {
-  const session_id = await sessionId(client, session);
-  if (turn !== undefined) return { session_id, turn_id: turn };
+/** The most recent turn of a session. Throws `not_found` where there is none. */
+export async function lastTurn(client: Client, session_id: string): Promise<string> {
   const { last_turn_id } = await client.call(endpoints.getSession, { params: { session_id } });
-  if (last_turn_id === null)
-    throw new AppError('not_found', `session ${session_id} has no turn yet`);
-  return { session_id, turn_id: last_turn_id };
+  if (last_turn_id !== null) return last_turn_id;
+  throw new AppError('not_found', `session ${session_id} has no turn yet`);
 }
 
 /** The one that was meant. Throws `not_found`, or `usage` where several end so. */

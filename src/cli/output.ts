@@ -41,6 +41,18 @@ export function table(heading: readonly string[], rows: readonly (readonly strin
     .join('');
 }
 
+/** Prints a list as a table with a row for each record; `now` is in Unix milliseconds. */
+export function listOf<T>(
+  heading: readonly string[],
+  cellsOf: (one: T, now: number) => readonly string[],
+): (found: readonly T[], at: { now: number }) => string {
+  return (found, { now }) =>
+    table(
+      heading,
+      found.map((one) => cellsOf(one, now)),
+    );
+}
+
 /** A record as aligned `name  value` lines; objects as JSON. */
 export function details(record: Record<string, unknown>): string {
   const width = Math.max(...Object.keys(record).map((name) => name.length));

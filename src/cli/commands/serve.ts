@@ -1,10 +1,12 @@
 import { type Command, Option } from 'commander';
+import { keys } from '../../config/keys.ts';
 import { dataDirectory, loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
 import { AppError } from '../../errors.ts';
 import { failpointsFrom } from '../../lib/failpoint.ts';
 import { selfCommand, version } from '../../lib/self.ts';
 import type { Runtime } from '../../runtime/start.ts';
+import { choicesOf } from '../choices.ts';
 import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import type { World } from '../world.ts';
@@ -26,21 +28,17 @@ export function serveCommand(program: Command, world: World): void {
     .option('--config <file>', 'the configuration (CADRE_CONFIG)')
     .option('--bind <host:port>', 'the address to listen on')
     .option('--port <port>', 'the port to listen on, on 127.0.0.1; 0 takes a free one')
-    .addOption(
-      new Option('--log-level <level>', 'what is logged').choices([
-        'trace',
-        'debug',
-        'info',
-        'warn',
-        'error',
-        'silent',
-      ]),
-    )
+    .addOption(new Option('--log-level <level>', 'what is logged').choices(logLevels()))
     .option('--allow-remote', 'let --bind name an address that other machines reach')
     .option('--demo', 'use the built-in demo agent as the acp provider: no account, no model')
     .action(async (options: ServeOptions, command: Command) => {
       await serve(world, { ...command.optsWithGlobals<GlobalOptions>(), ...options });
     });
+}
+
+function logLevels(): readonly string[] {
+  const key = keys.find(({ name }) => name === 'log.level');
+  return choicesOf(key?.schema) ?? [];
 }
 
 async function serve(world: World, options: ServeOptions & GlobalOptions): Promise<void> {
