@@ -1,7 +1,7 @@
 import type { RuntimeEventRecord, StreamGap } from '../api/events.ts';
 import { plain } from '../lib/plain.ts';
 
-/** The parts of any payload that are worth a line. */
+/** The parts of payloads that a line of text is made from. */
 interface Telling {
   text?: string;
   status?: string;
@@ -18,12 +18,12 @@ interface Telling {
   worktree?: { worktree_name: string };
 }
 
-/** The most telling part of an event, as one line of plain text; empty where its kind says all. */
+/** A summary of an event, as one line of plain text; empty where its kind says everything. */
 export function telling({ kind, payload }: RuntimeEventRecord): string {
   return oneLine(tellingPart(kind, payload));
 }
 
-/** A text of an agent or a process as one line, without anything that moves a cursor. */
+/** A text as one line, without control characters. */
 export function oneLine(text: string): string {
   return plain(text).replaceAll(/\s+/g, ' ').trim();
 }
@@ -60,25 +60,25 @@ function tellingOfApproval({
   return `${status}${by}: ${title}${reason === null ? '' : ` (${reason})`}`;
 }
 
-/** How much of a plan is done, and what of it is being done. */
+/** How many entries of a plan are done, and the entry in progress. */
 function tellingOfPlan(entries: NonNullable<Telling['entries']>): string {
   const done = entries.filter(({ status }) => status === 'completed').length;
   const now = entries.find(({ status }) => status === 'in_progress');
   return `${done}/${entries.length}${now ? `: ${now.content}` : ''}`;
 }
 
-/** What was said, where the event begins a turn or brings a message. */
+/** The input of a turn or a message. */
 function tellingOfInput({ input = [] }: { input?: { text?: string }[] }): string {
   return input.map(({ text }) => text ?? '[image]').join(' ');
 }
 
-/** How full the context is. */
+/** How much of the context window is used. */
 function tellingOfUsage({ context_tokens, context_window }: NonNullable<Telling['usage']>): string {
   if (context_tokens === null) return '';
   return `${context_tokens}${context_window === null ? '' : ` of ${context_window}`} tokens`;
 }
 
-/** What is missing, and why. */
+/** Which events are missing, and why. */
 export function describeGap({ requested, trimmed_seq, latest_seq }: StreamGap): string {
   return requested > latest_seq
     ? `the log ends at ${latest_seq}, before ${requested}: what was there is gone; going on with what is new`

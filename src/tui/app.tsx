@@ -9,7 +9,7 @@ import { Tail } from './tail.ts';
 import { TailPage } from './tail-page.tsx';
 import { TopPage } from './top-page.tsx';
 
-/** With which page it begins. */
+/** The page that is shown first. */
 export type Start =
   | { page: 'top' }
   | {
@@ -26,7 +26,7 @@ export interface AppProps {
   onInterrupt: () => void;
 }
 
-/** Two pages: what goes on, and the events of something. */
+/** The screen, with its two pages: the overview, and the events of a scope. */
 export function App({ client, clock, start, onInterrupt }: AppProps): ReactNode {
   const { exit } = useApp();
   const { rows, columns } = useWindowSize();

@@ -18,7 +18,7 @@ import { showDocument, type World } from '../world.ts';
 
 const STORE = 'events.cadre';
 
-/** `cadre db …`: with a server that runs, or without one. */
+/** `cadre db …`. These commands work with a running server and without one. */
 export function dbCommands(program: Command, world: World): void {
   const db = program
     .command('db')

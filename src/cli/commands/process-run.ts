@@ -65,7 +65,7 @@ async function run(context: CommandContext, words: string[], options: RunOptions
   world.exit(signal.aborted ? Number(signal.reason) : exitCodeOf(ended));
 }
 
-/** A word as the shell reads it back. */
+/** A word quoted for the shell, if it has to be. */
 function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -20,7 +20,7 @@ interface ServeOptions {
   allowRemote?: boolean;
 }
 
-/** `cadre serve`: the server, in the foreground. */
+/** `cadre serve`: runs the server in the foreground. */
 export function serveCommand(program: Command, world: World): void {
   program
     .command('serve')
@@ -52,7 +52,7 @@ async function serve(world: World, options: ServeOptions & GlobalOptions): Promi
   const signalled = () => (stop.signal.aborted ? hurry.abort() : stop.abort());
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, signalled);
   let runtime: Runtime | undefined = undefined;
-  // Also sent when the terminal has gone, and then nothing can be logged: agents at work go on.
+  // SIGHUP is also sent when the terminal is closed. The server goes on then, though it can log nothing any more.
   world.stderr.on('error', () => undefined);
   process.on('SIGHUP', () => runtime?.reload(() => configured(world, options)));
 
@@ -63,7 +63,7 @@ async function serve(world: World, options: ServeOptions & GlobalOptions): Promi
     failpoint: failpointsFrom(world.env.CADRE_FAILPOINTS),
     onFatal(error) {
       world.stderr.write(`cadre: ${error.message}\n`);
-      // Not in order: nothing may be written or answered any more. The keeper ends what runs.
+      // No orderly stop, because nothing may be written or answered any more. The keeper ends the children.
       process.exit(exitCodes.failed);
     },
   });
@@ -85,7 +85,7 @@ function configured(world: World, options: ServeOptions & GlobalOptions): Config
   return config;
 }
 
-/** Loopback unless that was asked for by name: what goes over the wire is plain HTTP. */
+/** Throws `invalid` for an address beyond loopback without --allow-remote, because the server speaks plain HTTP. */
 function refuseRemote(address: string, isAllowed: boolean, { stderr }: World): void {
   if (/^(127\.\d+\.\d+\.\d+|localhost|\[::1\]):\d+$/.test(address)) return;
   if (!isAllowed) {

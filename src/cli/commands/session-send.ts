@@ -50,7 +50,7 @@ async function send(
   else show(accepted, () => `${accepted.turn_id}\n`);
 }
 
-/** By its absolute path, because the server reads it, and works in another directory. */
+/** An image by its absolute path, because the server reads the file and works in another directory. */
 function imageInput(file: string): { type: 'image'; path: string } {
   return { type: 'image', path: path.resolve(file) };
 }

@@ -102,7 +102,7 @@ function itemText({ kind, status, tool, text }: Item): string {
   return `[${kind}, ${status}] ${plain(tool?.title ?? '')}\n${plain(text)}\n`;
 }
 
-/** What a turn was about, short enough for a table. */
+/** The text or the error of a turn, short enough for a table. */
 function oneLine({ text, error }: Turn): string {
   const said = (text ?? error?.message ?? '').replaceAll(/\s+/g, ' ');
   return shorten(said, 60);

@@ -47,7 +47,7 @@ const sayingOptions = [
   imagesOption('an image to show the recipient'),
 ] as const;
 
-/** What members of a team say, and what becomes of it: commands of `cadre teams`. */
+/** The commands of `cadre teams` for messages and their deliveries. */
 export const teamMessageCommands: readonly Register[] = [
   endpointCommand({
     name: 'message',

@@ -32,7 +32,7 @@ async function view(context: CommandContext, end: string, options: ViewOptions):
   show(found, () => viewText(found, world.clock.now()));
 }
 
-/** Shows a view now and after each change: anew on a terminal, else one after the other; as JSON, one a line. */
+/** Prints the view now and after each change. A terminal is cleared before; with `--json` each view is a line. */
 async function watch(
   { world, client, global }: CommandContext,
   team: string,
@@ -59,13 +59,13 @@ async function watch(
     onConnection: () => undefined,
   });
   for await (const { seq, team_id, session_id } of changes) {
-    // What was seen already needs no second look: many events are one change.
+    // The view that was printed last includes this event already.
     if (seq <= latest || !(await concerns({ team_id, session_id }))) continue;
     await write();
   }
   if (signal.aborted) world.exit(Number(signal.reason));
 
-  /** Of the team, or of a session that is in it: whether that works is shown, too. */
+  /** Whether an event is of the team or of a member, whose state the view shows, too. */
   async function concerns(of: { team_id: string | null; session_id: string | null }) {
     if (of.team_id !== null) return of.team_id === team;
     if (of.session_id === null) return false;
@@ -74,5 +74,5 @@ async function watch(
   }
 }
 
-/** Clears the terminal and begins at its top. */
+/** Clears the terminal and moves the cursor to its top. */
 const CLEAR = '\u001b[2J\u001b[H';

@@ -9,7 +9,7 @@ import { findByEnd, idArgument, pagesOf } from '../find.ts';
 import { ago, listOf, shortId } from '../output.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
-/** `cadre tokens …`: tokens beside the API token. */
+/** `cadre tokens …`: the tokens beside the API token. */
 export function tokenCommands(program: Command, world: World): void {
   const tokens = program
     .command('tokens')
@@ -76,13 +76,13 @@ const tokenTable = listOf<Token>(['ID', 'SCOPE', 'AGE', 'EXPIRES', 'NAME'], (one
   one.name,
 ]);
 
-/** When a token expires, from `now` on. */
+/** The time until a token expires, as text. */
 function expiry({ expires_at }: Token, now: number): string {
   if (expires_at === null) return 'never';
   return expires_at <= now ? 'expired' : `in ${ago(now, expires_at)}`;
 }
 
-/** Milliseconds. Throws `usage` for a text that is no time. */
+/** The milliseconds of a duration. Throws `usage` for any other text. */
 function lifetimeOf(text: string): number {
   const lifetime = durationOf(text);
   if (lifetime !== null && lifetime > 0) return lifetime;

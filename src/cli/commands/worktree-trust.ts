@@ -73,7 +73,7 @@ async function trust(context: CommandContext, options: TrustOptions): Promise<vo
   });
 }
 
-/** Shows what there is, and asks for each on the terminal. Throws `usage` where there is none, and nobody has said yes. */
+/** Shows each script and filter and asks whether it may run. Throws `usage` without terminal and `--yes`. */
 async function chosen(
   { world, client }: CommandContext,
   repo_root: string,
@@ -97,7 +97,7 @@ async function chosen(
   return wanted;
 }
 
-/** Each line with a mark before it, so that none passes for one of ours. */
+/** A script with a mark before each line, so that no line of it looks like one of this command. */
 function shown({ kind, name, sha256, text }: Brought): string {
   const what = kind === 'init_script' ? 'init script, as committed at HEAD' : 'filters';
   const lines = text

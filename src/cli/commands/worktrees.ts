@@ -47,7 +47,7 @@ const create = endpointCommand({
       description: 'run the init script only where its content is allowed',
     },
   ],
-  // A person who creates a worktree here is asked for no consent: the init script runs unless an option says otherwise.
+  // The person who runs this command consents to the init script by running it, unless an option says otherwise.
   fields: ({ init, initIfTrusted }: { init: boolean; initIfTrusted?: boolean }) => ({
     run_init_script: init && initIfTrusted ? null : init,
   }),
@@ -158,7 +158,7 @@ const commands: readonly Register[] = [
   }),
 ];
 
-/** What became of a worktree, and the notes of its cleanup. */
+/** The outcome of a cleanup, and its notes. */
 function cleanupText({ worktree, status, archive_ref, diagnostics }: CleanupResult): string {
   const archived = status === 'cleaned' && archive_ref !== null ? [`archived: ${archive_ref}`] : [];
   const notes = [...archived, ...diagnostics].map((line) => `  ${plain(line)}\n`);
