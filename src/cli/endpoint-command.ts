@@ -8,33 +8,33 @@ import { clientAction, type World } from './world.ts';
 /** Adds a command to the one above it. */
 export type Register = (parent: Command, world: World) => void;
 
-/** A command that calls one endpoint: what people type for it, and what they read of its answer. */
+/** A command that calls one endpoint. */
 export interface EndpointCommand<E extends Endpoint> {
   name: string;
   description: string;
   endpoint: E;
   operands?: readonly Parameter<E>[];
   options?: readonly OptionParameter<E>[];
-  /** Fields of the request that nobody types; `options` are those of the command, by the names that commander gives. */
+  /** Fields that no parameter sets. `options` has the values of all options, by the names that commander gives them. */
   fields?(options: Options): Partial<Fields<E>>;
-  /** What `--json` prints where that is not the answer. */
+  /** The document for `--json`; without it, the answer. */
   document?(answer: ResponseOf<E>, call: Call): unknown;
-  /** What people read. */
+  /** The text for people, printed without `--json`. */
   print(answer: ResponseOf<E>, call: Call): string;
   /** Runs after the answer was printed, for the exit code and for notes on stderr. */
   after?(answer: ResponseOf<E>, world: World): void;
 }
 
-/** A word of the command line, which becomes fields of the request. */
+/** An argument or an option, which sets fields of the request. */
 export interface Parameter<E extends Endpoint> {
-  /** As commander has it: `<team>`, `[turn]`, `--limit <n>`. */
+  /** In commander's notation: `<team>`, `[turn]`, `--limit <n>`. */
   flags: string;
   description?: string;
-  /** The field that takes the value as it is. An enum there gives the choices. */
+  /** The field that gets the value unchanged. If its schema is an enum, the parameter has its values as choices. */
   field?: keyof Fields<E>;
-  /** The fields that the value stands for. Throws an AppError for one that stands for none. */
+  /** The fields for a value that is not passed on unchanged. Throws an AppError for a wrong value. */
   read?(value: Value, reading: Reading): Partial<Fields<E>> | Promise<Partial<Fields<E>>>;
-  /** The fields that hold where no value was typed. */
+  /** The fields where the command line has no value for the parameter. */
   absent?(reading: Reading): Promise<Partial<Fields<E>>>;
 }
 
@@ -53,21 +53,21 @@ type Inputs<S extends Record<string, z.ZodType>> = { [K in keyof S]: z.input<S[K
 type Value = string | number | boolean | string[] | undefined;
 type Options = Readonly<Record<string, Value>>;
 
-/** What a value is read with; `fields` are those that earlier parameters gave. */
+/** The context of `read` and `absent`; `fields` are those that earlier parameters have set. */
 export interface Reading {
   world: World;
   client: Client;
   fields: Readonly<Record<string, unknown>>;
 }
 
-/** A call that was made, when its answer is printed at `now`. */
+/** A call that was answered at `now`, in Unix milliseconds. */
 export interface Call {
   fields: Readonly<Record<string, unknown>>;
   options: Options;
   now: number;
 }
 
-/** The command, to be registered below another. */
+/** Makes the command of an entry. */
 export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): Register {
   const { name, description, endpoint, operands = [], options = [] } = entry;
   return (parent, world) => {
