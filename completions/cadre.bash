@@ -34,7 +34,7 @@ cadre serve
 	--config	<file>	the configuration (CADRE_CONFIG)
 	--bind	<host:port>	the address to listen on
 	--port	<port>	the port to listen on, on 127.0.0.1; 0 takes a free one
-	--log-level	trace|debug|info|warn|error|silent	what is logged
+	--log-level	trace|debug|info|warn|error|fatal|silent	what is logged
 	--allow-remote		let --bind name an address that other machines reach
 	--demo		use the built-in demo agent as the acp provider: no account, no model
 cadre run

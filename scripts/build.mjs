@@ -77,7 +77,7 @@ async function bundle(outfile) {
     define: {
       'import.meta.url': '__moduleUrl',
       'process.env.NODE_ENV': '"production"',
-      'process.env.DEV': '"false"', // of ink: would load what is cut away below
+      'process.env.DEV': '"false"', // read by ink, whose developer tools the plugin cuts away
       __CADRE_VERSION__: JSON.stringify(packageVersion()),
       __CADRE_COMMIT__: JSON.stringify(commit()),
     },

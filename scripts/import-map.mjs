@@ -196,10 +196,6 @@ export const doors = {
     in: ['tui'],
     because: 'the screen is the only one to draw; tui/state.ts is tested without it',
   },
-  'ink-*': {
-    in: ['tui'],
-    because: 'the screen is the only one to draw; tui/state.ts is tested without it',
-  },
   react: {
     in: ['tui'],
     because: 'the screen is the only one to draw; tui/state.ts is tested without it',

@@ -1,6 +1,6 @@
-// Lets ink into one CommonJS file. esbuild refuses a top-level await there, even in code that never runs, and ink
-// brings three: one in yoga-layout, its layout engine, and two that look for the developer tools of React. Each
-// change fails loudly where the package is not what it was.
+// Lets ink into one CommonJS file. esbuild refuses a top-level `await` and warns of `import.meta` there, even in code
+// that never runs. ink brings one `await` in yoga-layout, its layout engine, and two in what it does for the developer
+// tools of React. Each replacement throws where the package's text is not what it was.
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -15,17 +15,22 @@ export const noTopLevelAwait = {
       const code = fs.readFileSync(path, 'utf8');
       return { contents: code.replace(wasmIn(code), '') };
     });
-    build.onLoad({ filter: /ink\/build\/reconciler\.js$/ }, ({ path }) => {
-      const code = fs.readFileSync(path, 'utf8');
-      const quiet = replaced(code, "await import('./devtools.js');", '');
-      return { contents: replaced(quiet, 'await loadPackageJson()', '{}') };
-    });
-    // Under CI, ink draws nothing until its end; where we draw, somebody is looking.
-    build.onLoad({ filter: /is-in-ci\/index\.js$/ }, () => ({ contents: 'export default false;' }));
+    build.onLoad({ filter: /ink\/build\/reconciler\.js$/ }, ({ path }) => ({
+      contents: Object.entries(developerTools).reduce(
+        (code, [part, by]) => replaced(code, part, by),
+        fs.readFileSync(path, 'utf8'),
+      ),
+    }));
   },
 };
 
-/** Compiled when the screen is loaded, and not awaited: 88 KB, a few milliseconds. */
+const developerTools = {
+  "import.meta.resolve('react-devtools-core');": '',
+  "await import('./devtools.js');": '',
+  'await loadPackageJson()': '{}',
+};
+
+/** Compiles the 88 KB of WASM synchronously when the screen is loaded, in a few milliseconds. */
 function yogaAtOnce(base64) {
   return `
     import loadYoga from '../binaries/yoga-wasm-base64-esm.js';

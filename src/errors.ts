@@ -1,6 +1,6 @@
 /**
- * Every way a server refuses a request or fails at it, as the caller sees it.
- * `api/refusals.ts` and `cli/exit.ts` each translate the whole list; the compiler keeps both complete.
+ * The codes with which a server refuses a request or fails at it. `api/refusals.ts` says the HTTP status of each and
+ * `gateway/envelope.ts` the code for tools; the compiler keeps both complete.
  */
 export const serverErrorCodes = [
   'invalid',
@@ -35,10 +35,19 @@ export const serverErrorCodes = [
   'shutting_down',
 ] as const;
 
-/** These, and what the command line alone says. */
+export type ServerErrorCode = (typeof serverErrorCodes)[number];
+
+/** All codes: those of servers, and those of clients and the command line. `cli/exit.ts` has the exit code of each. */
 export const errorCodes = [...serverErrorCodes, 'usage', 'unreachable', 'timeout'] as const;
 
 export type ErrorCode = (typeof errorCodes)[number];
+
+/** Whether an error is a refusal that a server may give. Any other that reaches a server's caller is a bug. */
+export function isServerError(error: unknown): error is AppError & { code: ServerErrorCode } {
+  return (
+    error instanceof AppError && (serverErrorCodes as readonly ErrorCode[]).includes(error.code)
+  );
+}
 
 /**
  * A failure whose message is meant for the caller: lower case, names the thing and the way out.

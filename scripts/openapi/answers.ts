@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ErrorCode } from '../../src/errors.ts';
+import type { ServerErrorCode } from '../../src/errors.ts';
 import { errorBody, unauthorizedBody } from '../../src/api/common.ts';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { refusals, statusOf } from '../../src/api/refusals.ts';
@@ -57,7 +57,7 @@ export function answersOf(
   describe: Describe,
 ): Record<string, object> {
   const codes = codesOf(endpoint);
-  const ownStatus = (code: ErrorCode) => statusOf(code, endpoint.statuses);
+  const ownStatus = (code: ServerErrorCode) => statusOf(code, endpoint.statuses);
   const statuses = [...new Set(codes.map(ownStatus))].toSorted((a, b) => a - b);
   return {
     [endpoint.status]: success(endpoint, describe),
@@ -136,12 +136,12 @@ function framesOf({ response, frames }: Endpoint, describe: Describe): object {
 }
 
 /** What it may refuse with, the usual and its own. */
-function codesOf(endpoint: Endpoint): ErrorCode[] {
+function codesOf(endpoint: Endpoint): ServerErrorCode[] {
   const { method, access, answers, errors } = endpoint;
   const isOpen = access === 'public';
   const changes = method !== 'GET';
   return [
-    ...new Set<ErrorCode>([
+    ...new Set<ServerErrorCode>([
       'invalid',
       ...(isOpen ? [] : (['unauthorized'] as const)),
       'forbidden_host',
@@ -161,7 +161,7 @@ function codesOf(endpoint: Endpoint): ErrorCode[] {
 
 function refusal(
   status: number,
-  codes: readonly ErrorCode[],
+  codes: readonly ServerErrorCode[],
   endpoint: Endpoint,
   describe: Describe,
 ): object {
@@ -180,7 +180,11 @@ function refusal(
 }
 
 /** A refusal that several endpoints have is said once; one with codes of an endpoint's own, beside it. */
-function shared(codes: readonly ErrorCode[], answer: object, { responses }: Components): object {
+function shared(
+  codes: readonly ServerErrorCode[],
+  answer: object,
+  { responses }: Components,
+): object {
   if (codes.length > 3) return answer;
   const name = codes.map(capitalised).join('Or');
   responses[name] ??= answer;

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ErrorCode } from '../errors.ts';
+import type { ServerErrorCode } from '../errors.ts';
 
 type Fields = Record<string, z.ZodType>;
 
@@ -37,9 +37,9 @@ export interface Endpoint<
   /** What is said holds a secret: no answer is kept, so no Idempotency-Key is taken. */
   secret: boolean;
   /** What it may refuse with, beside what every route may (400 `invalid`, 401, 403, 500). */
-  errors: readonly ErrorCode[];
+  errors: readonly ServerErrorCode[];
   /** The HTTP status of a refusal, where it is another here than `refusals` says. */
-  statuses: Partial<Record<ErrorCode, number>>;
+  statuses: Partial<Record<ServerErrorCode, number>>;
 }
 
 type Described<P extends Fields, Q extends Fields, B extends z.ZodType, R extends z.ZodType> = Pick<

@@ -1,13 +1,13 @@
-import type { ErrorCode } from '../errors.ts';
+import type { ServerErrorCode } from '../errors.ts';
 import type { Endpoint } from './endpoint.ts';
 
 /** The HTTP status with which an endpoint gives a refusal. */
-export function statusOf(code: ErrorCode, statuses: Endpoint['statuses']): number {
+export function statusOf(code: ServerErrorCode, statuses: Endpoint['statuses']): number {
   return statuses[code] ?? refusals[code].status;
 }
 
 /** Each refusal: its HTTP status unless an endpoint has another for it, and when it is given. */
-export const refusals: Record<ErrorCode, { status: number; when: string }> = {
+export const refusals: Record<ServerErrorCode, { status: number; when: string }> = {
   invalid: {
     status: 400,
     when: 'the request is not as described; the message names the field and what it may be',
@@ -59,7 +59,4 @@ export const refusals: Record<ErrorCode, { status: number; when: string }> = {
     when: 'what was stored cannot be read; the message names it and says what to do',
   },
   shutting_down: { status: 503, when: 'the server is stopping' },
-  usage: { status: 400, when: 'of the command line alone' },
-  unreachable: { status: 500, when: 'of the command line alone' },
-  timeout: { status: 500, when: 'of the command line alone' },
 };

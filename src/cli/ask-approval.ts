@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts';
 import { plain } from './output.ts';
 import type { World } from './world.ts';
 
-/** Asks on the terminal for the approvals of a turn; where there is no terminal, says how to answer elsewhere. */
+/** Asks on the terminal for the approvals of a turn. Without a terminal it prints the command that answers one. */
 export class ApprovalAsker {
   readonly #world: World;
   readonly #client: Client;
@@ -17,7 +17,7 @@ export class ApprovalAsker {
     this.#client = client;
   }
 
-  /** An approval was asked for. Does not wait for the answer. */
+  /** Shows a new approval and asks for the answer. Returns before the answer is given. */
   asked(approval: Approval): void {
     const { stdin, stderr } = this.#world;
     stderr.write(`\n[${approval.kind}] the agent asks: ${plain(approval.title)}\n`);
@@ -25,7 +25,7 @@ export class ApprovalAsker {
     else stderr.write(`  answer with: cadre approvals accept ${approval.id}   (or decline)\n`);
   }
 
-  /** It was answered, here or elsewhere: nobody need answer any more. */
+  /** Shows how an approval was resolved, and withdraws the question if it is still on the terminal. */
   resolved({ id, status }: Pick<Approval, 'id' | 'status'>): void {
     this.#questions.get(id)?.abort();
     this.#world.stderr.write(`  ${status}\n`);
@@ -43,7 +43,7 @@ export class ApprovalAsker {
       const params = { session_id, approval_id: id };
       await this.#client.call(endpoints.decideApproval, { params, body: { decision } });
     } catch (error) {
-      // Answered elsewhere, or over: both were told already.
+      // The question was withdrawn, or the approval was resolved elsewhere: `resolved` has shown that already.
       if (error instanceof AppError && error.code !== 'approval_resolved') {
         this.#world.stderr.write(`cadre: ${error.message}\n`);
       }

@@ -1,32 +1,32 @@
-/** A command as completion sees it; `describeTree` reads it from the program. */
+/** A command as the completion scripts know it. `describeTree` makes it from the program. */
 export interface CommandTree {
   name: string;
   description: string;
   commands: CommandTree[];
-  /** Its own; those of the commands above it are taken as well. */
+  /** Its own options. The command takes those of its parents as well. */
   options: { flags: string[]; description: string; value: CommandValue | null }[];
   operands: CommandValue[];
 }
 
-/** What an option or an argument takes; `name` is its placeholder. */
+/** The value of an option or an argument; `name` is its placeholder. */
 export interface CommandValue {
   name: string;
   choices: readonly string[];
   variadic: boolean;
 }
 
-/** The shells that a script can be written for. */
+/** The shells that have a completion script. */
 export const shells = ['bash', 'zsh', 'fish'] as const;
 
 /**
- * The script that teaches a shell to complete `cadre`: the command tree as a table, one awk program that
- * reads it for every shell, and the few lines by which this shell asks and offers.
+ * The script with which a shell completes `cadre`. It holds the command tree as a table, the awk program that reads the
+ * table, which is the same for every shell, and the lines that connect the awk program to this shell.
  */
 export function completionScript(shell: (typeof shells)[number], tree: CommandTree): string {
   return { bash, zsh, fish }[shell](tableOf(tree));
 }
 
-/** A line for each command, and indented by a tab `flag or subcommand, value, description` of what it takes. */
+/** One line for each command. Below it, indented by a tab, one line for each flag, subcommand and operand it takes. */
 function tableOf(tree: CommandTree, above = ''): string {
   const place = above + tree.name;
   const line = (...cells: string[]) => `${cells.join('\t').replaceAll('\n', ' ').trimEnd()}\n`;
@@ -43,8 +43,9 @@ function tableOf(tree: CommandTree, above = ''): string {
   ].join('');
 }
 
-// Its arguments are the words up to the cursor, the last one as far as it is typed. It prints what that may
-// be, as lines `word<tab>description`; or <file> or <directory>, which the shell finds itself. No quotes in it.
+// The awk program. Its arguments are the words up to the cursor, the last one as far as it is typed. It prints the
+// completions of the last word as lines `word<tab>description`, or <file> or <directory> for names that the shell
+// completes itself. The program contains no quotes, because the scripts quote it.
 const reader = String.raw`
 BEGIN { FS = "\t"; last = ARGC - 1; ARGC = 1 } # no files: the table comes on stdin
 NF == 1 { place = $1; next }

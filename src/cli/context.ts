@@ -5,21 +5,21 @@ import { findRegistration, type Registered } from '../config/registration.ts';
 import { readToken } from '../config/token.ts';
 import { AppError } from '../errors.ts';
 
-/** The options every client command takes. */
+/** The options that every client command takes. */
 export interface GlobalOptions {
   url?: string;
   tokenFile?: string;
   dataDir?: string;
-  /** The configuration; of the commands that take it. */
+  /** The configuration file. Only some commands take this option. */
   config?: string;
   json?: boolean;
 }
 
 /**
- * A client of the server that was named, or of the one that runs on this machine.
- * `--url` and `--token-file`, then `CADRE_URL` and `CADRE_TOKEN`, then the registration. The token of the server on
- * this machine is sent to the address that it registered and to no other, whoever names one: the environment may be
- * that of a directory somebody else has written.
+ * A client of the server that the options name, else `CADRE_URL` and `CADRE_TOKEN`, else the registration of the server
+ * on this machine. That server's token is sent only to the address it registered, because the environment that names
+ * another address may come from a file in a foreign directory. Throws `unreachable` where no server is known, `usage`
+ * and `unauthorized` as `tokenFor`.
  */
 export async function connect(options: GlobalOptions, env: NodeJS.ProcessEnv): Promise<Client> {
   const configured = await configuredServer(options, env);
@@ -39,19 +39,19 @@ export async function connect(options: GlobalOptions, env: NodeJS.ProcessEnv): P
   return new Client({ url, token: tokenFor(url, options, env, running, configured) });
 }
 
-/** What the configuration file says of the server of this machine; null where there is no file. */
+/** The data directory and the token in the configuration file; null where there is no file. */
 async function configuredServer(
   { config: file }: GlobalOptions,
   env: NodeJS.ProcessEnv,
 ): Promise<{ directory: string; token: string | null } | null> {
-  // Read only where there is one: a client that needs none is not to wait for it.
+  // The schema is loaded only where a file exists, so that other clients start sooner.
   if (file === undefined && !fs.existsSync(defaultConfigFile(env))) return null;
   const { loadConfig, dataDirectory } = await import('../config/load.ts');
   const config = loadConfig({ config: file }, env);
   return { directory: dataDirectory(config, env), token: config.auth.token };
 }
 
-/** Throws `usage` for a token file that is not there, `unauthorized` where no token may be sent to the address. */
+/** Throws `usage` for a token file that does not exist, `unauthorized` where no token may be sent to the address. */
 function tokenFor(
   url: string,
   { tokenFile }: GlobalOptions,
@@ -81,7 +81,7 @@ function tokenFor(
   );
 }
 
-/** Scheme, host and port. Two names of one machine are two addresses: a name may lead elsewhere another time. */
+/** Scheme, host and port. Two names of one machine are two addresses, because a name may resolve differently later. */
 function addressOf(url: string): string {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new AppError('usage', `"${url}" is no address of a server: give http://HOST:PORT`);

@@ -7,20 +7,19 @@ import { newUuid } from '../lib/ids.ts';
 
 const content = z.object({
   epoch: z.string(),
-  /** The last event that was written; -1: none yet. */
+  /** The last event that was written; -1 before the first. */
   seq: z.int(),
-  /** How long the output was then; null where it is no file. */
+  /** The length of the output at that time; null where the output is not a regular file. */
   bytes: z.int().nullable(),
 });
 
-/** The end of the output is read this far back for its last line. */
+/** The last line of the output is searched in this many bytes at its end. */
 const LAST_LINES_BYTES = 1024 * 1024;
 
 /**
- * Remembers how far a reader has come, so that it goes on there when it is started again, whatever ended it. Where
- * its output is a file, what that has is the truth: a line that was written after the cursor was saved is not
- * written again, and half a line at the end is taken away. Through a pipe, what was written in the last instant
- * before a SIGKILL may come twice.
+ * The cursor of a reader of the log, kept in a file, so that the reader continues there after whatever ended it. Where
+ * the output is a regular file, its content decides: a line written after the cursor was saved is not written again,
+ * and half a line at its end is removed. Through a pipe, events written just before a SIGKILL may come twice.
  */
 export class CursorFile {
   readonly #file: string;
@@ -28,14 +27,14 @@ export class CursorFile {
   #saved: NodeJS.Immediate | undefined;
   #state: z.output<typeof content> | null;
 
-  /** `output` is the descriptor that lines go to; null where it is not one of the process. */
+  /** `output` is the descriptor that lines are written to; null where the output has none. */
   constructor(file: string, output: number | null) {
     this.#file = file;
     this.#output = output !== null && fs.fstatSync(output).isFile() ? output : null;
     this.#state = readCursor(file);
   }
 
-  /** The seq to go on after; null where nothing was read yet. Throws `conflict` for the cursor of another log. */
+  /** The seq to continue after; null before the first event. Throws `conflict` for the cursor of another log. */
   start(epoch: string): number | null {
     const saved = this.#state;
     if (saved && saved.epoch !== epoch) {
@@ -47,25 +46,25 @@ export class CursorFile {
     const written = this.#output === null ? null : repairEnd(this.#output, saved?.bytes ?? null);
     const seq = Math.max(saved?.seq ?? -1, written ?? -1);
     this.#state = { epoch, seq, bytes: null };
-    // From here on what is added to the output is ours.
+    // Saves the length of the output, because everything behind it is written by this run.
     this.save();
     return seq < 0 ? null : seq;
   }
 
-  /** An event was written. */
+  /** Moves the cursor to an event that was written, and saves it in this turn of the event loop. */
   moveTo(seq: number): void {
     if (!this.#state) return;
     this.#state.seq = seq;
     this.#saved ??= setImmediate(() => this.save());
   }
 
-  /** Writes the cursor, whole or not at all. */
+  /** Writes the cursor atomically: to a draft, which is then renamed. */
   save(): void {
     if (this.#saved) clearImmediate(this.#saved);
     this.#saved = undefined;
     if (!this.#state) return;
     const bytes = this.#output === null ? null : fs.fstatSync(this.#output).size;
-    // A name that nobody can foresee, made exclusively: in a shared directory another user could lay a link there.
+    // Created exclusively under an unpredictable name: in a shared directory another user could place a link there.
     const draft = path.join(
       path.dirname(this.#file),
       `.${path.basename(this.#file)}.${newUuid()}.part`,
@@ -99,13 +98,13 @@ function readCursor(file: string): z.output<typeof content> | null {
 }
 
 /**
- * Takes half a line from the end of the output, and gives the seq of its last whole one. Null where nothing was
- * written to it since `known` bytes, or where that was not ours.
+ * Removes half a line from the end of the output and returns the seq of the last whole line. Null where the output has
+ * not grown beyond `known` bytes, and where its last line is none of `events tail`.
  */
 function repairEnd(output: number, known: number | null): number | null {
   const { size } = fs.fstatSync(output);
   if (known === null || size <= known) return null;
-  // The descriptor may be for writing alone.
+  // Opened again, because the descriptor may be write-only.
   const file = fs.openSync(`/proc/self/fd/${output}`, 'r+');
   try {
     const from = Math.max(known, size - LAST_LINES_BYTES);
@@ -120,7 +119,7 @@ function repairEnd(output: number, known: number | null): number | null {
   }
 }
 
-/** The seq that a line of `events tail` begins with, in either form. */
+/** The seq at the start of a line of `events tail`, as text or JSON; null for any other line. */
 function seqOf(line: string): number | null {
   const found = /^(?:\{"seq":| *)(\d+)/.exec(line)?.[1];
   return found === undefined ? null : Number(found);

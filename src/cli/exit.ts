@@ -1,7 +1,7 @@
 import { AppError, type ErrorCode } from '../errors.ts';
 import { commandFor } from './hints.ts';
 
-/** What a command's exit code says; `cadre --help` lists them. */
+/** The exit codes of commands; `cadre --help` lists them. */
 export const exitCodes = {
   ok: 0,
   failed: 1,
@@ -12,7 +12,7 @@ export const exitCodes = {
   unreachable: 6,
   conflict: 7,
   timeout: 8,
-  /** Ctrl-C, as a shell has it for INT. */
+  /** Ended by Ctrl-C: 128 and the number of SIGINT, as shells report it. */
   interrupted: 130,
 } as const;
 
@@ -52,7 +52,7 @@ const exitCodeOf: Record<ErrorCode, number> = {
   storage_damaged: exitCodes.failed,
 };
 
-/** Tells of a failure in one line on stderr, as JSON where that was asked for; answers the exit code. */
+/** Prints a failure as one line on stderr, or as JSON with `json`. Returns the exit code. */
 export function reportFailure(
   error: unknown,
   json: boolean,
@@ -73,7 +73,7 @@ export function reportFailure(
   return exitCodeOf[code];
 }
 
-/** Messages say the way out after a colon or semicolon. */
+/** The part of a message behind its last colon or semicolon, where messages say what to do; null without one. */
 function hintOf(message: string): string | null {
   return /[:;] ([^:;]+)$/.exec(message)?.[1] ?? null;
 }

@@ -2,7 +2,7 @@ import { endpoints } from '../api/index.ts';
 import type { Answer, Client } from '../client/client.ts';
 import { AppError } from '../errors.ts';
 
-/** The placeholder of an argument that names something by its id, and what it may be. */
+/** The placeholder and the description of an argument that is an id. */
 export function idArgument(noun: string): [placeholder: string, what: string] {
   return [`<${noun}>`, 'its id, or the last 6 or more characters of it'];
 }
@@ -12,7 +12,7 @@ export const sessionArgument = idArgument('session');
 export const teamArgument = idArgument('team');
 export const worktreeArgument = idArgument('worktree');
 
-/** Throws `usage` for an end of an id that is too short to mean one thing. */
+/** Throws `usage` for the end of an id that is too short to be unambiguous. */
 export function assertLongEnough(end: string): void {
   if (end.length >= 6) return;
   throw new AppError(
@@ -21,21 +21,21 @@ export function assertLongEnough(end: string): void {
   );
 }
 
-/** The whole id of a session behind its last characters. Throws `not_found`, or `usage` where several end so. */
+/** The whole id of a session from its last characters. Throws as `findByEnd`, and so do the functions below. */
 export async function sessionId(client: Client, end: string): Promise<string> {
   if (/^sess_[0-9a-f]{32}$/.test(end)) return end;
   const pages = pagesOf((query) => client.ask(endpoints.listSessions, { query }));
   return (await findByEnd(pages, end, 'session', ({ id }) => id)).id;
 }
 
-/** The whole id of a worktree behind its last characters. */
+/** The whole id of a worktree from its last characters. */
 export async function worktreeId(client: Client, end: string): Promise<string> {
   if (/^wt_[0-9a-f]{32}$/.test(end)) return end;
   const pages = pagesOf((query) => client.ask(endpoints.listWorktrees, { query }));
   return (await findByEnd(pages, end, 'worktree', ({ id }) => id)).id;
 }
 
-/** The whole id of a process behind its last characters. */
+/** The whole id of a process from its last characters. */
 export async function processId(client: Client, end: string): Promise<string> {
   if (/^proc_[0-9a-f]{32}$/.test(end)) return end;
   const pages = pagesOf((query) => client.ask(endpoints.listProcesses, { query }));
@@ -43,14 +43,14 @@ export async function processId(client: Client, end: string): Promise<string> {
   return found.process_id;
 }
 
-/** The whole id of a team behind its last characters. */
+/** The whole id of a team from its last characters. */
 export async function teamId(client: Client, end: string): Promise<string> {
   if (/^team_[0-9a-f]{32}$/.test(end)) return end;
   const pages = pagesOf((query) => client.ask(endpoints.listTeams, { query }));
   return (await findByEnd(pages, end, 'team', ({ id }) => id)).id;
 }
 
-/** The whole id of a delivery of a team behind its last characters. */
+/** The whole id of a delivery of a team from its last characters. */
 export async function deliveryId(client: Client, team_id: string, end: string): Promise<string> {
   if (/^dlv_[0-9a-f]{32}$/.test(end)) return end;
   const params = { team_id };
@@ -59,7 +59,7 @@ export async function deliveryId(client: Client, team_id: string, end: string): 
   return (await findByEnd(pages, end, 'delivery', ({ id }) => id, see)).id;
 }
 
-/** The whole id of a message of a team behind its last characters. */
+/** The whole id of a message of a team from its last characters. */
 export async function messageId(client: Client, team_id: string, end: string): Promise<string> {
   if (/^msg_[0-9a-f]{32}$/.test(end)) return end;
   const params = { team_id };
@@ -67,7 +67,7 @@ export async function messageId(client: Client, team_id: string, end: string): P
   return (await findByEnd(pages, end, 'message', ({ id }) => id, 'cadre teams view')).id;
 }
 
-/** Every page of a list. */
+/** The pages of a list, from the first to the last, 500 records each. */
 export async function* pagesOf<T>(
   ask: (query: { limit: number; cursor?: string | undefined }) => Promise<Answer<T[]>>,
 ): AsyncGenerator<T[], void> {
@@ -79,7 +79,7 @@ export async function* pagesOf<T>(
   } while (cursor !== undefined);
 }
 
-/** The one record whose id ends so. Throws `not_found`, or `usage` for a short end, or where several end so. */
+/** The one record whose id has this end. Throws `not_found` for none, `usage` for several and for a short end. */
 export async function findByEnd<T>(
   pages: AsyncIterable<T[]>,
   end: string,
@@ -93,21 +93,14 @@ export async function findByEnd<T>(
   return onlyOne(found, end, what, idOf, see);
 }
 
-/** A turn of a session: the named one, else the most recent. Throws `not_found` where there is none. */
-export async function turnParams(
-  client: Client,
-  session: string,
-  turn: string | undefined,
-): Promise<{ session_id: string; turn_id: string }> {
-  const session_id = await sessionId(client, session);
-  if (turn !== undefined) return { session_id, turn_id: turn };
+/** The most recent turn of a session. Throws `not_found` where there is none. */
+export async function lastTurn(client: Client, session_id: string): Promise<string> {
   const { last_turn_id } = await client.call(endpoints.getSession, { params: { session_id } });
-  if (last_turn_id === null)
-    throw new AppError('not_found', `session ${session_id} has no turn yet`);
-  return { session_id, turn_id: last_turn_id };
+  if (last_turn_id !== null) return last_turn_id;
+  throw new AppError('not_found', `session ${session_id} has no turn yet`);
 }
 
-/** The one that was meant. Throws `not_found`, or `usage` where several end so. */
+/** The only record found. Throws `not_found` where none was, `usage` where several were. */
 export function onlyOne<T>(
   found: readonly T[],
   end: string,

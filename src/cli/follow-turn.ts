@@ -10,9 +10,9 @@ import { plain } from './output.ts';
 import type { World } from './world.ts';
 
 /**
- * Streams a turn to its end: what the agent says on stdout, what it does on stderr; with `--json` every event
- * as a line on stdout. Approvals are asked for on the terminal. INT and TERM interrupt the turn; a second one
- * leaves at once. Sets the exit code by how the turn ended.
+ * Streams a turn to its end: the agent's messages to stdout and its tool calls to stderr; with `--json` every event to
+ * stdout, as a line. Asks for approvals on the terminal. INT and TERM interrupt the turn; a second one ends the command at
+ * once. Sets the exit code by the outcome of the turn.
  */
 export async function followTurn(
   world: World,
@@ -68,7 +68,7 @@ function exitCodeOf({ status, error }: TurnInEvents): number {
   return error?.code === 'permission_required' ? exitCodes.refused : exitCodes.failed;
 }
 
-/** A seq from which the session's stream has the whole turn, found without reading the long past twice. */
+/** A seq after which the session's stream contains the whole turn. */
 async function startOf(
   client: Client,
   { session_id, turn_id }: { session_id: string; turn_id: string },
@@ -91,7 +91,7 @@ function jsonWriter({ stdout }: World): (event: RuntimeEventRecord) => void {
   return (event) => stdout.write(`${JSON.stringify(event)}\n`);
 }
 
-/** The agent's words as they come; its tools, one line each, beside them. */
+/** Writes messages as they grow, and one line for each tool call. */
 function textWriter(
   { stdout, stderr }: World,
   asker: ApprovalAsker,
@@ -108,7 +108,7 @@ function textWriter(
         break;
       }
       case 'message.completed': {
-        // Whoever came late has no deltas; whoever lost the connection has some.
+        // Some deltas, or all, are missing where the stream began late or was interrupted.
         const rest = Buffer.from(payload.text).subarray(shown.get(payload.item_id) ?? 0);
         stdout.write(`${plain(rest.toString('utf8'))}\n`);
         break;

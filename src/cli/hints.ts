@@ -1,6 +1,6 @@
 /**
  * The command that helps after a refusal, as `see cadre ...`; null where there is none. Messages of the server name no
- * command, since most of those who read them have HTTP or a tool and no command line: who does, gets it here.
+ * command, because most of their readers use HTTP or a tool. The command line adds the command here.
  */
 export function commandFor(message: string): string | null {
   return commands.find(([refusal]) => refusal.test(message))?.[1] ?? null;

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { type ProviderId, providerId } from '../api/provider-kinds.ts';
 
-/** The options that open a session. */
+/** The options of the commands that open a session. */
 export interface OpenOptions {
   provider: ProviderId;
   model?: string;
@@ -10,7 +10,7 @@ export interface OpenOptions {
   title?: string;
 }
 
-/** Adds the options that open a session. */
+/** Adds these options to a command. */
 export function withOpenOptions(command: Command): Command {
   return command
     .addOption(
@@ -22,7 +22,7 @@ export function withOpenOptions(command: Command): Command {
     .option('--title <title>', 'a name for people');
 }
 
-/** The request that the options mean. The agent works where the command was called, not where the server was. */
+/** The request for these options. Without `--cwd` the agent works in the directory of the command, not the server's. */
 export function openBody({ provider, model, cwd, permissionMode, title }: OpenOptions) {
   return { provider, model, cwd: cwd ?? process.cwd(), permission_mode: permissionMode, title };
 }

@@ -2,12 +2,12 @@ import { plain } from '../lib/plain.ts';
 
 export { plain };
 
-/** The end of an id, as tables show it. */
+/** The last 8 characters of an id, as tables show it. */
 export function shortId(id: string): string {
   return id.slice(-8);
 }
 
-/** How long ago, in a few characters. */
+/** The time between two moments in Unix milliseconds, in a few characters: `5m`. */
 export function ago(then: number, now: number): string {
   const seconds = Math.max(0, Math.round((now - then) / 1000));
   if (seconds < 60) return `${seconds}s`;
@@ -16,12 +16,12 @@ export function ago(then: number, now: number): string {
   return `${Math.floor(seconds / 86_400)}d`;
 }
 
-/** A size, in a few characters. */
+/** A size in MiB, with one decimal. */
 export function mebibytes(bytes: number): string {
   return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
 }
 
-/** A table with a heading, columns two spaces apart; the last column is not padded. */
+/** A table with a heading and columns two spaces apart. Each cell becomes one line of plain text. */
 export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [heading, ...rows].map((row) =>
     row.map((cell) => plain(cell).replaceAll(/\s+/g, ' ')),
@@ -41,7 +41,19 @@ export function table(heading: readonly string[], rows: readonly (readonly strin
     .join('');
 }
 
-/** A record as aligned `name  value` lines; objects as JSON. */
+/** Prints a list as a table with a row for each record; `now` is in Unix milliseconds. */
+export function listOf<T>(
+  heading: readonly string[],
+  cellsOf: (one: T, now: number) => readonly string[],
+): (found: readonly T[], at: { now: number }) => string {
+  return (found, { now }) =>
+    table(
+      heading,
+      found.map((one) => cellsOf(one, now)),
+    );
+}
+
+/** A record as aligned lines `name  value`, with objects as JSON. */
 export function details(record: Record<string, unknown>): string {
   const width = Math.max(...Object.keys(record).map((name) => name.length));
   return Object.entries(record)

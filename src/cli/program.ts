@@ -7,7 +7,7 @@ import type { World } from './world.ts';
 
 type Register = (program: Command, world: World) => void;
 
-/** Who brings which commands. A command line loads only its own: what it imports, its user waits for. */
+/** The modules of the commands. A command line loads only its own, because its user waits for every import. */
 const commands: Record<string, () => Promise<Register>> = {
   serve: async () => (await import('./commands/serve.ts')).serveCommand,
   run: async () => (await import('./commands/run.ts')).runCommand,
@@ -33,7 +33,7 @@ const commands: Record<string, () => Promise<Register>> = {
   'demo-agent': async () => (await import('./commands/demo-agent.ts')).demoAgentCommand,
 };
 
-/** The command tree: whole, or only the branch that `argv` is about. */
+/** The command tree; with `argv` only the branch that it names. */
 export async function createProgram(world: World, argv?: readonly string[]): Promise<Command> {
   const program = new Command('cadre')
     .description('Runs teams of coding agents on one machine.')
@@ -107,7 +107,7 @@ export async function runCli(argv: readonly string[]): Promise<number> {
       code = wanted;
     },
   };
-  // Whoever reads us has seen enough: no error.
+  // The reader of a pipe has closed it, which is no error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(exitCodes.ok);
     throw error;

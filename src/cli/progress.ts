@@ -1,9 +1,9 @@
 import type { World } from './world.ts';
 
-/** Nothing is told more often. */
+/** The line is written at most this often. */
 const EVERY_MS = 100;
 
-/** One line that tells how far something has come, where a person is looking; it goes when it is disposed. */
+/** A progress line on stderr, if that is a terminal. It is erased when it is disposed. */
 export function progressLine({ stderr, clock }: World): Disposable & { tell(text: string): void } {
   const isSeen = stderr.isTTY === true;
   let toldAt = Number.NEGATIVE_INFINITY;

@@ -4,14 +4,14 @@ import { text } from 'node:stream/consumers';
 import { AppError } from '../errors.ts';
 import type { World } from './world.ts';
 
-/** What to say to an agent: the argument, or all of stdin for `-`. Throws `usage` where that is nothing. */
+/** The prompt in an argument, or all of stdin for `-`. Throws `usage` for an empty one. */
 export async function readPrompt(argument: string, stdin: NodeJS.ReadableStream): Promise<string> {
   const prompt = argument === '-' ? await text(stdin) : argument;
   if (prompt.trim() !== '') return prompt;
   throw new AppError('usage', 'there is nothing to send: give a text, or - and the text on stdin');
 }
 
-/** A secret from stdin, which no process list and no history shows; asked for on a terminal, without an echo. */
+/** A secret from stdin, so that neither the process list nor a shell's history has it. A terminal does not echo it. */
 export async function readSecret(question: string, { stdin, stderr }: World): Promise<string> {
   const given = (
     stdin.isTTY ? await askSecretly(question, { stdin, stderr }) : await text(stdin)

@@ -4,8 +4,8 @@ import { exitCodes } from './exit.ts';
 import type { CommandContext } from './world.ts';
 
 /**
- * Opens the screen on the terminal, until somebody leaves it. False where there is none to look at and type on, where
- * JSON was asked for, or where it can do no more than print.
+ * Opens the screen and waits until the user leaves it. Answers false, without a screen, where stdin or stdout is no
+ * terminal, where the terminal is dumb, and with `--json`.
  */
 export async function openScreen(
   { world, client, global }: CommandContext,
@@ -13,7 +13,7 @@ export async function openScreen(
 ): Promise<boolean> {
   const { stdin, stdout, env, clock } = world;
   if (global.json || !stdin.isTTY || !stdout.isTTY || env.TERM === 'dumb') return false;
-  // A server that is not there is said on the terminal as it is.
+  // Fails before the screen is opened where no server answers.
   await client.call(endpoints.getVersion, {});
   const signal = world.interrupted();
   const screen = await import('../tui/open.tsx');

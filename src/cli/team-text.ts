@@ -2,7 +2,7 @@ import type { Delivery, Message, TeamView } from '../api/teams.ts';
 import { shorten } from '../lib/shorten.ts';
 import { ago, plain, shortId, table } from './output.ts';
 
-/** What became of a message just now. */
+/** A message that was sent, and its deliveries. */
 export function sentText({
   message,
   deliveries,
@@ -20,7 +20,7 @@ export function sentText({
   return rows.length === 0 ? heading : heading + table(['DELIVERY', 'TO', 'STATUS', 'ERROR'], rows);
 }
 
-/** A team, its members and what they said last. */
+/** A team, its members and its latest messages. */
 export function viewText(
   { team, members, messages, deliveries_by_message_id }: TeamView,
   now: number,
@@ -54,7 +54,7 @@ export function viewText(
   ].join('');
 }
 
-/** How the deliveries of a message are: `2 consumed, 1 pending`. */
+/** How many deliveries of a message are in each state: `2 consumed, 1 pending`. */
 function statesOf(deliveries: readonly Delivery[]): string {
   const states = Map.groupBy(deliveries, (one) =>
     one.consumed_at === null ? one.status : 'consumed',
@@ -64,7 +64,7 @@ function statesOf(deliveries: readonly Delivery[]): string {
 
 const TEXT_CHARACTERS = 60;
 
-/** The beginning of what a message says. */
+/** The beginning of a message's text. */
 export function textOf({ input }: Message): string {
   const items = Array.isArray(input) ? input : [input];
   const text = items.map((item) => ('text' in item ? String(item.text) : '[image]')).join(' ');

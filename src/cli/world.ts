@@ -4,14 +4,14 @@ import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { GlobalOptions } from './context.ts';
 
-/** What a command may touch of the world, and how it ends. */
+/** The process around a command: its streams, environment and clock, the server, signals and the exit code. */
 export interface World {
   stdin: NodeJS.ReadableStream & { isTTY?: boolean };
   stdout: NodeJS.WritableStream & { isTTY?: boolean };
   stderr: NodeJS.WritableStream & { isTTY?: boolean };
   env: NodeJS.ProcessEnv;
   clock: Clock;
-  /** A client of the server that the options name. */
+  /** A client of the server that the options name. Throws as `connect` of context.ts. */
   connect(options: GlobalOptions): Promise<Client>;
   /** Aborts on INT and TERM, with the exit code to end with as its reason. */
   interrupted(): AbortSignal;
@@ -19,30 +19,30 @@ export interface World {
   exit(code: number): void;
 }
 
-/** What a command of a client works with. */
+/** The arguments that every client command gets. */
 export interface CommandContext {
   world: World;
   client: Client;
   global: GlobalOptions;
-  /** Writes the one document of the command: JSON where that was asked for, else what people read. */
+  /** Writes the command's only document: `value` as JSON with `--json`, else `text`. */
   show: (value: unknown, text: () => string) => void;
 }
 
 /**
- * An action of a client command: connects, runs it with the command's arguments and options, lets go of the
- * connection whatever happens.
+ * The action of a client command: connects, runs the command with its arguments and options, and closes the connection
+ * in any case.
  */
-// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- commander hands over what the command declares
-export function clientAction<Given extends unknown[]>(
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- commander passes what the command declares
+export function clientAction<Arguments extends unknown[]>(
   world: World,
-  run: (context: CommandContext, ...given: Given) => Promise<void>,
+  run: (context: CommandContext, ...given: Arguments) => Promise<void>,
 ): (...given: unknown[]) => Promise<void> {
   return async (...given) => {
     const global = (given.pop() as Command).optsWithGlobals<GlobalOptions>();
     const client = await world.connect(global);
     try {
       const show = (value: unknown, text: () => string) => showDocument(world, global, value, text);
-      await run({ world, client, global, show }, ...(given as Given));
+      await run({ world, client, global, show }, ...(given as Arguments));
     } catch (error) {
       if (error instanceof AppError) throw error;
       throw client.misunderstanding() ?? error;
@@ -52,7 +52,7 @@ export function clientAction<Given extends unknown[]>(
   };
 }
 
-/** Writes one document: JSON where that was asked for, else what people read. */
+/** Writes one document: `value` as JSON with `--json`, else `text`. */
 export function showDocument(
   world: World,
   options: GlobalOptions,

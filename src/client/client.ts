@@ -2,7 +2,7 @@ import http from 'node:http';
 import type { BodyInputOf, Endpoint, ParamsOf, QueryInputOf, ResponseOf } from '../api/endpoint.ts';
 import { AppError, type ErrorCode, errorCodes } from '../errors.ts';
 
-/** Where the server is and how to be let in. */
+/** The address of the server and the token for it. */
 export interface ClientOptions {
   /** `http://HOST:PORT`. */
   url: string;
@@ -15,18 +15,18 @@ type Part<Name extends string, T> = keyof T extends never
   : Empty extends T
     ? { [K in Name]?: T }
     : { [K in Name]: T };
-/** What a call needs: only the parts the endpoint has. */
+/** The input of a call: of params, query and body the ones that the endpoint has. */
 export type CallInput<E> = Part<'params', ParamsOf<E>> &
   Part<'query', QueryInputOf<E>> &
   (BodyInputOf<E> extends null ? unknown : { body: BodyInputOf<E> });
 
-/** An answer with what its headers say. */
+/** An answer with its headers. */
 export interface Answer<T> {
   value: T;
   headers: http.IncomingHttpHeaders;
 }
 
-/** Calls a server. Refusals come as AppError with the server's own code; no answer is `unreachable`. */
+/** Calls a server. Throws a refusal as an AppError with the server's code, and `unreachable` without an answer. */
 export class Client {
   readonly #options: ClientOptions;
   readonly #agent = new http.Agent({ keepAlive: true });
@@ -69,8 +69,8 @@ export class Client {
   }
 
   /**
-   * What a caller that stumbled over an answer has to be told; null where all answers were as described. Answers are
-   * not checked before: those of another version may lack a field that nobody needs.
+   * The error for a caller that failed on an answer; null where every answer matches its schema. Answers are checked
+   * only here, because a server of another version may leave out a field that the caller does not need.
    */
   misunderstanding(): AppError | null {
     for (const [{ method, path, response }, value] of this.#answers)
@@ -97,7 +97,7 @@ export class Client {
     );
   }
 
-  /** Sends a request; resolves with the answer once it is known to be a good one, its body unread. */
+  /** Sends a request and resolves with a successful response, its body unread. Throws as the class says. */
   async open<E extends Endpoint>(
     endpoint: E,
     input: CallInput<E>,
@@ -123,7 +123,7 @@ export class Client {
     throw this.#foreign(`it said ${status}, not as a cadre server does`);
   }
 
-  /** Lets go of kept connections. */
+  /** Closes the kept-alive connections. */
   close(): void {
     this.#agent.destroy();
   }
@@ -176,7 +176,7 @@ function pathWith(
   return search.size > 0 ? `${filled}?${search.toString()}` : filled;
 }
 
-/** The server's refusal as the error it was; null for what no cadre server says. */
+/** The server's refusal as an AppError; null for a body that no cadre server sends. */
 function refusal(status: number, text: string): AppError | null {
   let body: { error?: unknown; code?: unknown } | null;
   try {

@@ -2,7 +2,7 @@ import type http from 'node:http';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { AppError } from '../errors.ts';
 
-/** The frames of an event stream, as they come. Throws `unreachable` when the connection breaks. */
+/** The frames of an event stream, as they arrive. Throws `unreachable` when the connection breaks. */
 export async function* framesOf(
   response: http.IncomingMessage,
 ): AsyncGenerator<EventSourceMessage, void> {

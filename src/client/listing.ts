@@ -5,25 +5,25 @@ import type { Diagnostics } from '../api/runtime.ts';
 import type { Session } from '../api/sessions.ts';
 import type { Client } from './client.ts';
 
-/** What goes on at a server: how it is, who works, what waits. */
+/** The state of a server: its diagnostics, sessions, pending approvals and processes. */
 export interface Listing {
-  /** Whoever follows the events after this one misses nothing. */
+  /** A reader that follows the events after this seq misses no change. */
   seq: number;
   server: Diagnostics;
-  /** Those that are not closed: of each status the newest. */
+  /** The open and the failed ones: of each status the newest. */
   sessions: Session[];
-  /** Those that wait for an answer, newest first. */
+  /** The pending ones, newest first. */
   approvals: Approval[];
-  /** Those that run or wait for a place, newest first. */
+  /** The running and the queued ones; of each the newest first. */
   processes: Process[];
 }
 
-/** So many of each status, at most. */
+/** At most this many of each status are listed. */
 const LIMIT = 500;
 
-/** Lists what goes on. */
+/** Lists the state of a server. */
 export async function listAll(client: Client): Promise<Listing> {
-  // The first answer says from where on to follow: what the later ones know already does no harm.
+  // The seq is that of the first answer. Later answers may be newer, and events that they include already do no harm.
   const { value: server, headers } = await client.ask(endpoints.getDiagnostics, {});
   const seq = Number(headers['x-seq'] ?? 0);
   const approvals = await client.call(endpoints.listApprovals, { query: { limit: LIMIT } });

@@ -4,12 +4,12 @@ import type { Clock } from '../lib/clock.ts';
 import type { Client } from './client.ts';
 import { framesOf } from './frames.ts';
 
-/** A lost connection is tried again after so long. */
+/** The delay before a lost connection is opened again. */
 const RETRY_MS = 500;
 
 /**
- * What a process prints on one stream, from a byte on, to its end; a lost connection is taken up again where it
- * broke. Ends early when `signal` aborts.
+ * The output of a process on one stream, from the byte `from` to its end. After a lost connection it continues at the
+ * byte where that broke. Ends early when `signal` aborts.
  */
 export async function* streamLogs(given: {
   client: Client;

@@ -3,7 +3,7 @@ import { endpoints } from '../api/index.ts';
 import type { Answer, Client } from './client.ts';
 import type { StreamOptions } from './stream.ts';
 
-/** What of the log is read: all of it, where nothing is named. */
+/** The part of the log that is read; the whole log where nothing is named. */
 export type EventScope = Pick<StreamOptions, 'sessionId' | 'processId' | 'teamId' | 'kinds'>;
 
 /** A page of a scope's stored events. */
@@ -22,13 +22,13 @@ export function replay(
   return client.ask(endpoints.replayEvents, { query });
 }
 
-/** A page has at most so many. */
+/** The most events that the server gives in a page. */
 const PAGE = 10_000;
 
 /**
- * The last `count` events before a seq, oldest first; fewer only where there are no more. The log is read forwards
- * alone, so this looks at a piece of it before the seq, and at a longer one while that has too few: the few that a
- * narrow scope has among many are found in some steps, and of a dense log little more than asked for is read.
+ * The last `count` events before a seq, oldest first; fewer only where there are no more. The log can be read forwards
+ * only, so this reads a span before the seq, and one eight times as long while it contains too few events. A narrow
+ * scope takes a few steps, and of a dense log little more than `count` events are read.
  */
 export async function replayBefore(
   client: Client,

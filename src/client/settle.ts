@@ -1,8 +1,8 @@
 import { isDelta, type RuntimeEventRecord, settles, settlesWith } from '../api/events.ts';
 
 /**
- * A reading without the deltas whose item is closed in it: the closing event has all they said. Two readings
- * of a scope are equal when they are equal settled.
+ * The events without the deltas of items that are closed among them, because the closing event contains their text. Two
+ * readings of a scope are equal if they are equal after this.
  */
 export function settle(events: readonly RuntimeEventRecord[]): RuntimeEventRecord[] {
   const closed = new Set(events.filter(settles).map(settlesWith));

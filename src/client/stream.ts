@@ -5,35 +5,35 @@ import type { Clock } from '../lib/clock.ts';
 import type { Client } from './client.ts';
 import { framesOf } from './frames.ts';
 
-/** A lost connection is tried again after this long, doubled up to the second number. */
+/** The backoff before a lost connection is opened again: it starts here and doubles up to the maximum. */
 const RETRY_MS = 100;
 const MAX_RETRY_MS = 5000;
 
 export interface StreamOptions {
   client: Client;
   clock: Clock;
-  /** Only one session; absent: the whole runtime. */
+  /** Only events of this session. */
   sessionId?: string | undefined;
-  /** Only one process. */
+  /** Only events of this process. */
   processId?: string | undefined;
-  /** Only one team. */
+  /** Only events of this team. */
   teamId?: string | undefined;
   /** Only events of these kinds, or groups of kinds. */
   kinds?: readonly string[] | undefined;
-  /** Only events after this one; `latest`: only what is new. Absent: from the start. */
+  /** Only events after this seq; `latest`: only new ones. Absent: from the start of the log. */
   after?: number | 'latest' | undefined;
   signal?: AbortSignal;
-  /** Told where the server says that what follows is not whole. */
+  /** Called when the server reports that events are missing before the next one. */
   onGap?: (gap: StreamGap) => void;
-  /** Told when the connection was lost and when it is back; without it a lost connection ends the stream with its error. */
+  /** Called when the connection is lost and when it is back. Without it the stream throws what broke the connection. */
   onConnection?: (
     state: { lost: true; error: AppError } | { lost: false; after: number | 'latest' },
   ) => void;
 }
 
 /**
- * Events in order, none missed and none twice: a lost connection is taken up again after the last event
- * that was given. Ends when `signal` aborts.
+ * Events in order, each exactly once: a lost connection is opened again after the last event that was yielded. Ends
+ * when `signal` aborts.
  */
 export async function* streamEvents(
   options: StreamOptions,
@@ -46,7 +46,7 @@ export async function* streamEvents(
     try {
       for await (const part of connection(options, after)) {
         if (!('seq' in part)) {
-          // From now on it is known what "latest" was, should the connection break before the first event.
+          // Fixes the meaning of `latest`, in case the connection breaks before the first event.
           if (after === 'latest') after = part.latestSeq;
           if (lost) onConnection?.({ lost: false, after });
           lost = false;
@@ -76,7 +76,7 @@ export async function* streamEvents(
   }
 }
 
-/** One connection: the newest seq once it stands, then its events. Throws `unreachable` when it breaks. */
+/** One connection: yields the newest seq once it is open, then events. Throws `unreachable` when it breaks. */
 async function* connection(
   { client, sessionId, processId, teamId, kinds, signal, onGap }: StreamOptions,
   after: number | 'latest',

@@ -9,15 +9,12 @@ import {
 import type { StoredInputItem, Usage } from '../api/sessions.ts';
 import { plain } from '../lib/plain.ts';
 
-/**
- * The most telling part of an event, as one line of plain text; empty where its kind says all, or is of a newer
- * version.
- */
+/** A summary of an event, as one line of plain text; empty where its kind says everything, or is of a newer version. */
 export function telling(event: RuntimeEventRecord): string {
   return isDescribed(event) ? oneLine(tellingPart(event)) : '';
 }
 
-/** A text of an agent or a process as one line, without anything that moves a cursor. */
+/** A text as one line, without control characters. */
 export function oneLine(text: string): string {
   return plain(text).replaceAll(/\s+/g, ' ').trim();
 }
@@ -59,25 +56,25 @@ function tellingOfApproval({ title, status, decided_by, reason }: ApprovalInEven
   return `${status}${by}: ${title}${reason === null ? '' : ` (${reason})`}`;
 }
 
-/** How much of a plan is done, and what of it is being done. */
+/** How many entries of a plan are done, and the entry in progress. */
 function tellingOfPlan(entries: Payload<'plan.updated'>['entries']): string {
   const done = entries.filter(({ status }) => status === 'completed').length;
   const now = entries.find(({ status }) => status === 'in_progress');
   return `${done}/${entries.length}${now ? `: ${now.content}` : ''}`;
 }
 
-/** What was said, where the event begins a turn or brings a message. */
+/** The input of a turn or a message. */
 function tellingOfInput(input: readonly StoredInputItem[]): string {
   return input.map((item) => (item.type === 'text' ? item.text : '[image]')).join(' ');
 }
 
-/** How full the context is. */
+/** How much of the context window is used. */
 function tellingOfUsage({ context_tokens, context_window }: Usage): string {
   if (context_tokens === null) return '';
   return `${context_tokens}${context_window === null ? '' : ` of ${context_window}`} tokens`;
 }
 
-/** What is missing, and why. */
+/** Which events are missing, and why. */
 export function describeGap({ requested, trimmed_seq, latest_seq }: StreamGap): string {
   return requested > latest_seq
     ? `the log ends at ${latest_seq}, before ${requested}: what was there is gone; going on with what is new`

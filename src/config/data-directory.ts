@@ -7,16 +7,16 @@ const README = `This directory belongs to cadre. While a server runs, open event
 and never for writing: another program would delete the log under it.
 `;
 const MARK = 'This directory belongs to cadre';
-/** What an operator may have put into a new directory: what the server reads, and what a file system brings along. */
+/** Names that may be in a new directory: files that the operator provides, and lost+found of the file system. */
 const BROUGHT = new Set(['auth', 'config.toml', 'lost+found']);
-/** What the server itself makes or opens there. A link may stand for a directory, if it is the user's own. */
+/** Names that the server creates there. A directory may be a symbolic link of the same user. */
 const FILES = /^(README|lock|server\.json|events\.cadre.*)$/;
 const DIRECTORIES = /^(auth|blobs|logs|scratch|worktrees)$/;
 
 /**
- * Makes a directory that of a server: its user's alone, with a README. One that is there already has to be empty, or
- * a server's, and of this user, with nothing of another user in it. Throws `invalid` for every other, with nothing
- * changed: it may be shared, and what lies in it may have been put there by others.
+ * Prepares a data directory: with mode 0700 and a README. A directory that exists has to belong to this user, to be
+ * empty or a data directory, and to hold nothing of another user. Throws `invalid` for any other and changes nothing in it,
+ * because other users may share it and may have placed files there.
  */
 export function prepareDirectory(directory: string): void {
   fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -34,7 +34,7 @@ export function prepareDirectory(directory: string): void {
   }
 }
 
-/** Why a directory cannot be a server's, or null. */
+/** Why a directory cannot be a data directory; null where it can. */
 function objectionTo(directory: string): string | null {
   const link = fs.lstatSync(directory);
   const there = fs.statSync(directory);
@@ -56,7 +56,7 @@ function isOurs(directory: string): boolean {
   try {
     if (fs.lstatSync(path.join(directory, 'events.cadre')).isFile()) return true;
   } catch {
-    // It may have been stopped before there was one.
+    // A server that was stopped early leaves a README without a store.
   }
   try {
     const file = path.join(directory, 'README');
@@ -68,7 +68,7 @@ function isOurs(directory: string): boolean {
   }
 }
 
-/** What is wrong with something that lies in the directory, or null. */
+/** Why an entry of the directory is refused; null where it is not. */
 function wrongWith(directory: string, name: string): string | null {
   if (name === 'lost+found') return null;
   const file = path.join(directory, name);

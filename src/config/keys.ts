@@ -1,10 +1,10 @@
 import type { z } from 'zod';
 import { type Config, configSchema } from './schema.ts';
 
-/** What the configuration is made of: tables of values. */
+/** A table of values or further tables, as the configuration is nested. */
 export type Tree = Record<string, unknown>;
 
-/** A key that is set as one: a value, a list, or a table whose names are the user's own. */
+/** A key of the configuration: for a value, a list, or a table whose names the user chooses. */
 export interface Key {
   path: readonly string[];
   /** Its path with dots. */
@@ -12,17 +12,17 @@ export interface Key {
   schema: z.ZodType;
 }
 
-/** Every key. */
+/** Every key of the schema. */
 export const keys: readonly Key[] = [...keysOf(configSchema, [])];
 
-/** The names that a section knows; none where `path` is no section. */
+/** The names of the keys in a section; none where `path` is no section. */
 export function namesIn(path: readonly string[]): string[] {
   let schema: z.ZodType | undefined = configSchema;
   for (const part of path) schema = schema && shapeOf(schema)?.[part];
   return Object.keys((schema && shapeOf(schema)) ?? {});
 }
 
-/** Every key that a configuration has, with its value; a section that is not there is one without. */
+/** The keys of a configuration with their values. A section that is null counts as one key with the value null. */
 export function valuesOf(config: Config): { name: string; value: unknown }[] {
   const paths = keys.map(({ path }) => {
     const absent = path.findIndex((_, at) => valueAt(config, path.slice(0, at + 1)) === null);
@@ -39,7 +39,7 @@ export function valueAt(tree: unknown, path: readonly PropertyKey[]): unknown {
   return value;
 }
 
-/** Sets a value; what is no table where one is needed gives way to it. */
+/** Sets the value at a path. Replaces a value on the way that is no table. */
 export function put(tree: Tree, path: readonly string[], value: unknown): void {
   const [first = '', ...rest] = path;
   if (rest.length === 0) {
@@ -52,7 +52,7 @@ export function put(tree: Tree, path: readonly string[], value: unknown): void {
   put(table, rest, value);
 }
 
-/** Without a prototype, so that no name in a file means one. */
+/** A table without a prototype, so that no name in a file refers to a property of it. */
 export function emptyTree(): Tree {
   return Object.create(null) as Tree;
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { keys, put, valueAt } from './keys.ts';
 import type { ConfigWithToken } from './token.ts';
 
-/** What a running server takes over; everything else needs a restart. */
+/** The keys that a running server takes over; every other key needs a restart. */
 const RELOADED = new Set([
   'server.allowed_hosts',
   'server.allowed_origins',
@@ -39,7 +39,7 @@ const RELOADED = new Set([
   'teams.model_presets',
 ]);
 
-/** The configuration just now: whoever needs a value of it reads it when it is needed. */
+/** The current configuration. It may change, so readers keep no value of it. */
 export class LiveConfig {
   #now: ConfigWithToken;
 
@@ -51,7 +51,7 @@ export class LiveConfig {
     return this.#now;
   }
 
-  /** Takes over what may change while the server runs; answers the names of that, and of what needs a restart. */
+  /** Takes over the keys that may change at run time. Returns their names, and those that need a restart. */
   reload(next: ConfigWithToken): { changed: string[]; needRestart: string[] } {
     const different = keys.filter(
       ({ path }) => !isDeepStrictEqual(valueAt(this.#now, path), valueAt(next, path)),

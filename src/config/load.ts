@@ -8,25 +8,25 @@ import { defaultDataDirectory } from './paths.ts';
 import { type Config, configSchema } from './schema.ts';
 import { type ConfigFlags, fromEnvironment, fromFile, fromFlags, type Setting } from './sources.ts';
 
-/** The configuration as it was found. */
+/** The result of reading the configuration. */
 export interface FoundConfig {
   /** Null where there are problems. */
   config: Config | null;
-  /** All that is wrong, each with its place and what to write instead. */
+  /** Every problem, with its place and what to write instead. */
   problems: string[];
-  /** Where the value of a key comes from. */
+  /** The origin of a key's value, as `config show` prints it. */
   originOf: (name: string) => string;
 }
 
 /**
- * The configuration: flags over environment over file over defaults. Throws `invalid`, naming the place and
- * what to write instead; a file that was named has to be there.
+ * The configuration: flags override the environment, which overrides the file, which overrides the defaults. Throws
+ * `invalid` with the place of the first problem and what to write instead, also where a file that was named is missing.
  */
 export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): Config {
   return usable(findConfig(flags, env));
 }
 
-/** What was found, where nothing is wrong with it. Throws `invalid`, as `loadConfig` does. */
+/** The configuration without problems. Throws `invalid` where there are any, as `loadConfig` does. */
 export function usable({ config, problems }: FoundConfig): Config {
   if (config) return config;
   const [first, ...others] = problems;
@@ -34,11 +34,11 @@ export function usable({ config, problems }: FoundConfig): Config {
   throw new AppError('invalid', `configuration: ${first}${more}`);
 }
 
-/** The configuration with all that is wrong with it, and where each value comes from. */
+/** Reads the configuration, with all its problems and the origin of each value. Does not throw for problems. */
 export function findConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): FoundConfig {
   const problems: string[] = [];
   const settings: Setting[] = [];
-  // What is wrong with the environment is told of beside a file that cannot be read.
+  // A file that cannot be read is one problem. Those of the environment and the flags are reported beside it.
   try {
     settings.push(...fromFile(flags, env));
   } catch (error) {
@@ -58,7 +58,7 @@ export function findConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): FoundCon
   };
 }
 
-/** Where everything is kept: the configured directory, else `$XDG_DATA_HOME/cadre`. */
+/** The data directory: the configured one, else `$XDG_DATA_HOME/cadre`. */
 export function dataDirectory(config: Config, env: NodeJS.ProcessEnv): string {
   return path.resolve(config.data.root_dir ?? defaultDataDirectory(env));
 }
@@ -76,7 +76,7 @@ function explain(issue: z.core.$ZodIssue, settings: readonly Setting[]): string[
   });
 }
 
-/** The setting of a value: the last one of the value itself, of something in it, or of what it is in. */
+/** The last setting whose path equals `path`, lies below it, or contains it. */
 function settingOf(
   path: readonly PropertyKey[],
   settings: readonly Setting[],
@@ -86,7 +86,7 @@ function settingOf(
   );
 }
 
-/** What may have been meant: a name of that section, else one of that name elsewhere. */
+/** The nearest name in the same section, else a key of that name in another section, else the names of the section. */
 function suggestion(path: readonly string[]): string {
   const unknown = path.at(-1) ?? '';
   const names = namesIn(path.slice(0, -1));

@@ -1,7 +1,7 @@
 import os from 'node:os';
 import path from 'node:path';
 
-/** The configuration file that is read where none is named. */
+/** The configuration file that is read unless a flag names one. */
 export function defaultConfigFile(env: NodeJS.ProcessEnv): string {
   return (
     env.CADRE_CONFIG ??
@@ -9,7 +9,7 @@ export function defaultConfigFile(env: NodeJS.ProcessEnv): string {
   );
 }
 
-/** Where everything is kept unless the configuration or a flag says otherwise. */
+/** The data directory, unless the configuration or a flag names one. */
 export function defaultDataDirectory(env: NodeJS.ProcessEnv): string {
   const { CADRE_DATA_ROOT_DIR: own, XDG_DATA_HOME: base } = env;
   return own ?? path.join(base ?? path.join(home(env), '.local', 'share'), 'cadre');

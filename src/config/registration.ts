@@ -4,11 +4,11 @@ import { z } from 'zod';
 import { bootId, identify, isAlive, signal } from '../children/identity.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 
-/** How a client on this machine finds the running server. The file has no secret in it, only where one is. */
+/** The file by which clients on this machine find the running server. It holds the path of the token, not the token. */
 const registration = z.looseObject({
   url: z.string(),
   pid: z.int().min(1),
-  // Its number alone may be another program's by now. Absent in what an older version wrote.
+  // Identifies the process, because another process may have got its pid. Files of older versions lack it.
   started_ticks: z.int().nullable().default(null),
   boot_id: z.string().nullable().default(null),
   version: z.string(),
@@ -16,13 +16,13 @@ const registration = z.looseObject({
 });
 type Registration = z.output<typeof registration>;
 
-/** What a server says of itself: where it is, and what lets a client in. */
+/** What a server registers: its address, its version and the path of its token. */
 export type Registered = Pick<Registration, 'url' | 'version' | 'token_file'>;
 
 const NAME = 'server.json';
 const MAX_BYTES = 64 * 1024;
 
-/** Registers this process as the server of a directory, once it listens: whole or not at all. */
+/** Registers this process as the server of a directory. Writes the file atomically. Called once the server listens. */
 export function register(directory: string, server: Registered): void {
   const { pid } = process;
   const file = path.join(directory, NAME);
@@ -37,7 +37,7 @@ export function unregister(directory: string): void {
   fs.rmSync(path.join(directory, NAME), { force: true });
 }
 
-/** The registered server, and whether its process still runs; null where there is none, or a broken file. */
+/** The registered server and whether its process still runs; null where the file is missing or damaged. */
 export function findRegistration(
   directory: string,
 ): { server: Registration; runs: boolean } | null {

@@ -38,9 +38,9 @@ const providerSections = {
 } satisfies Record<ProviderId, z.ZodType>;
 
 /**
- * Everything that can be configured, with its default: config.toml, `CADRE_SECTION_KEY` and flags set these. In a
- * variable, a list is an array of JSON or TOML or has commas between, and a table is a JSON object. What a running server takes
- * over on a HUP is said in live.ts.
+ * Every key of the configuration with its default. config.toml, variables `CADRE_SECTION_KEY` and flags set them. In a
+ * variable, a list is an array in JSON or TOML, or its values with commas between them; a table is a JSON object.
+ * live.ts lists the keys that a running server takes over on SIGHUP.
  */
 export const configSchema = z.strictObject({
   public_base_url: z.url().nullable().default(null),
@@ -54,11 +54,11 @@ export const configSchema = z.strictObject({
       allowed_origins: z.array(z.string()).default([]),
       drain_ms: milliseconds.default(10_000),
       max_streams: z.int().min(1).max(1_000_000).default(4096),
-      /** Of one token; null: a quarter of `max_streams`. The API token has no limit of its own. */
+      /** The streams of one token; null: a quarter of `max_streams`. The API token has no limit of its own. */
       max_streams_per_token: z.int().min(1).max(1_000_000).nullable().default(null),
-      /** Of all kinds. One that is not used makes way for a new one; fewer where descriptors are scarce. */
+      /** All connections. An idle one is closed for a new one. The limit is lower where descriptors are scarce. */
       max_connections: z.int().min(1).max(1_000_000).default(8192),
-      /** A request has to have arrived as a whole after so long. */
+      /** The time within which a whole request has to arrive. */
       request_timeout_ms: milliseconds.min(100).default(60_000),
     })
     .prefault({}),
@@ -81,7 +81,7 @@ export const configSchema = z.strictObject({
     .prefault({}),
   retention: z
     .strictObject({
-      /** What events, records and logs may take; 0: no limit. */
+      /** The size of events, records and logs together; 0: no limit. */
       max_bytes: z
         .int()
         .min(0)
@@ -95,27 +95,27 @@ export const configSchema = z.strictObject({
     .prefault({}),
   processes: z
     .strictObject({
-      /** Off: a command is split into words, and shell operators are refused. */
+      /** false: a command is split into words, and shell operators are refused. */
       allow_shell: z.boolean().default(true),
       max_concurrent: z.int().min(1).max(10_000).default(32),
       max_queued: z.int().min(0).max(1_000_000).default(1000),
-      /** So many of one session run at once; its others wait, and those of other owners do not wait for them. */
+      /** The running processes of one session. Its others wait, and those of other owners do not wait for them. */
       max_per_session: z.int().min(1).max(10_000).default(16),
-      /** So many more of one session may wait: a further one is refused. */
+      /** The waiting processes of one session. A further one is refused. */
       max_queued_per_session: z.int().min(0).max(1_000_000).default(100),
       default_timeout_ms: milliseconds.default(600_000),
       kill_grace_ms: milliseconds.default(5000),
-      /** Of each stream: the first and the last half of it are kept. */
+      /** Of each stream this many bytes are kept: the first half and the last half. */
       max_output_bytes_per_process: z.int().min(1024).default(20_000_000),
-      /** Variables of the server that processes do not get, beside those that no process gets. */
+      /** Variables of the server that processes do not get, in addition to those that no process gets. */
       env_remove: z.array(z.string()).default([]),
-      /** Variables of the server that processes of sessions get beside those that agents do. */
+      /** Variables of the server that processes of sessions get, in addition to those that agents get. */
       env_pass: z.array(z.string()).default([]),
     })
     .prefault({}),
   worktrees: z
     .strictObject({
-      /** Null: below the data directory. */
+      /** null: a directory below the data directory. */
       root_dir: z.string().min(1).nullable().default(null),
       /** Relative to the new worktree, else to its repository. */
       init_script_path: z.string().min(1).default('.cadre/worktree-init.sh'),
@@ -129,25 +129,25 @@ export const configSchema = z.strictObject({
     .strictObject({
       timeout_ms: milliseconds.nullable().default(null),
       notify_command: z.string().min(1).nullable().default(null),
-      /** So many approvals of one session may be pending. */
+      /** The pending approvals of one session. */
       max_pending_per_session: z.int().min(1).max(10_000).default(32),
     })
     .prefault({}),
   gateway: z
     .strictObject({
-      /** Tools that agents call without anybody being asked, in every mode but `read_only`. */
+      /** Tools that agents call without an approval, in every mode but `read_only`. */
       free: z.array(z.enum(toolNames, { error: ({ input }) => noTool(input) })).default([]),
     })
     .prefault({}),
   teams: z
     .strictObject({
-      /** Off: agents have no team tools; the routes of teams stay. */
+      /** false: agents have no team tools. The routes of teams stay. */
       enabled: z.boolean().default(true),
       non_lead_can_add_members: z.boolean().default(false),
       non_lead_can_remove_members: z.boolean().default(false),
-      /** So many messages of agents in a row, with no turn of a person between; 0: no limit. */
+      /** The messages of agents in a row, without a turn of a person between them; 0: no limit. */
       max_hops: z.int().min(0).default(1000),
-      /** So many members may live that one agent has spawned; what those have spawned counts, too. */
+      /** The open members that one agent has spawned, including the members that those have spawned. */
       max_spawned_per_session: z.int().min(0).max(10_000).default(16),
       model_presets: z
         .array(
@@ -172,7 +172,7 @@ export const configSchema = z.strictObject({
 
 export type Config = z.output<typeof configSchema>;
 
-/** Why a value is no name of a tool, and which one may have been meant. */
+/** The message for a value that is no name of a tool, with the nearest name. */
 function noTool(value: unknown): string {
   const [meant] = nearest(toolNames, String(value), (name) => name);
   return `"${String(value)}" is no tool; ${meant ? `did you mean "${meant}"?` : `there are ${toolNames.join(', ')}`}`;

@@ -1,18 +1,18 @@
 import { providerIds } from '../api/provider-kinds.ts';
 import type { Config } from './schema.ts';
 
-/** The variables that agents are given by the configuration, of whatever provider. */
+/** The variables that the configuration sets for the agents of all providers. */
 export function agentVariables({ providers }: Config): [string, string][] {
   return providerIds.flatMap((id) => Object.entries(providers[id]?.env ?? {}));
 }
 
-/** What must not stand in a log: the token, and the values of variables whose names say so. */
+/** The values that no log may contain: the token, and variables whose names mark them as secrets. */
 export function secretsOf(config: Config): string[] {
   const variables = agentVariables(config).filter(([name]) => isSecret(name));
   return [config.auth.token ?? '', ...variables.map(([, value]) => value)].filter(Boolean);
 }
 
-/** The value of a key as it may be shown. */
+/** The value of a key with its secrets masked. */
 export function masked(name: string, value: unknown): unknown {
   if (value === null) return null;
   if (name === 'auth.token') return MASK;

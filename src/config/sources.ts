@@ -4,7 +4,7 @@ import { readSmallFile } from '../lib/foreign-file.ts';
 import { defaultConfigFile } from './paths.ts';
 import { isTree, type Key, keys, type Tree, valueAt } from './keys.ts';
 
-/** What a command line may set; undefined where it does not. */
+/** The values that a command line may set; undefined where it does not. */
 export interface ConfigFlags {
   config?: string | undefined;
   bind?: string | undefined;
@@ -14,7 +14,7 @@ export interface ConfigFlags {
   logLevel?: string | undefined;
 }
 
-/** A value that somebody has set, and where. */
+/** A value that a source sets, with its origin. */
 export interface Setting {
   path: readonly string[];
   value: unknown;
@@ -22,18 +22,18 @@ export interface Setting {
 }
 
 export interface Origin {
-  /** As it is shown: `file PATH`, `environment NAME`, `flag --NAME`. */
+  /** As `config show` prints it: `file PATH`, `environment NAME`, `flag --NAME`. */
   text: string;
-  /** Closer, where that can be told: `line 3 of PATH`. */
+  /** The place of one value in it, as near as is known: `line 3 of PATH`. */
   placeOf: (path: readonly PropertyKey[]) => string;
 }
 
-/** The file that is read. */
+/** The path of the configuration file. */
 export function configFile(flags: Pick<ConfigFlags, 'config'>, env: NodeJS.ProcessEnv): string {
   return flags.config ?? defaultConfigFile(env);
 }
 
-/** What the file sets. Throws `invalid` for one that is no TOML, or was named and cannot be read. */
+/** The values in the file. Throws `invalid` for a file that is no TOML, and for a named one that cannot be read. */
 export function fromFile(flags: ConfigFlags, env: NodeJS.ProcessEnv): Setting[] {
   const file = configFile(flags, env);
   const text = readText(file, flags.config !== undefined || env.CADRE_CONFIG !== undefined);
@@ -47,7 +47,7 @@ export function fromFile(flags: ConfigFlags, env: NodeJS.ProcessEnv): Setting[] 
   return settingsIn(parseToml(text, file), [], origin);
 }
 
-/** What `CADRE_SECTION_KEY` sets for each key; what is no key is somebody else's. */
+/** The values in variables `CADRE_SECTION_KEY`. A variable for no key is ignored: it may belong to another program. */
 export function fromEnvironment(env: NodeJS.ProcessEnv): Setting[] {
   return keys.flatMap((key) => {
     const name = `CADRE_${key.path.join('_').toUpperCase()}`;
@@ -58,7 +58,7 @@ export function fromEnvironment(env: NodeJS.ProcessEnv): Setting[] {
   });
 }
 
-/** What flags set. */
+/** The values of flags. */
 export function fromFlags(flags: ConfigFlags): Setting[] {
   const address = flags.port === undefined ? undefined : `127.0.0.1:${flags.port}`;
   const given: [path: string[], flag: string, value: string | undefined][] = [
@@ -73,7 +73,7 @@ export function fromFlags(flags: ConfigFlags): Setting[] {
   });
 }
 
-/** A configuration is written by hand. */
+/** A limit far above every configuration that is written by hand. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
 function readText(file: string, required: boolean): string {
@@ -90,12 +90,12 @@ function parseToml(text: string, file: string): Tree {
     return parse(text);
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
-    // Its further lines quote the file, and so what may be a secret.
+    // Only the first line, because the further lines quote the file, which may hold secrets.
     throw new AppError('invalid', `${file}:${error.line}: ${error.message.split('\n')[0]}`);
   }
 }
 
-/** The values of a table, one by one; a section that is there and empty is one too. */
+/** The values of a table, one by one. An empty section counts as a value. */
 function settingsIn(table: Tree, path: readonly string[], origin: Origin): Setting[] {
   return Object.entries(table).flatMap(([name, value]) => {
     const at = [...path, name];
@@ -106,7 +106,7 @@ function settingsIn(table: Tree, path: readonly string[], origin: Origin): Setti
   });
 }
 
-/** The line at which a value is there, or as much of the way to it as there is. */
+/** The number of the line after which a value can be read, or else the nearest table around it; null for neither. */
 function lineOf(text: string, path: readonly PropertyKey[]): number | null {
   const lines = text.split('\n');
   for (let length = path.length; length > 0; length--) {
@@ -119,7 +119,7 @@ function lineOf(text: string, path: readonly PropertyKey[]): number | null {
   return null;
 }
 
-/** The beginning of a file, or nothing where it ends within a value. */
+/** The values in the first lines of a file; none where they end within a value. */
 function parsed(lines: readonly string[]): Tree {
   try {
     return parse(lines.join('\n'));
@@ -128,7 +128,7 @@ function parsed(lines: readonly string[]): Tree {
   }
 }
 
-/** What a variable stands for: a list is an array of JSON or TOML or has commas between, a table is a JSON object. */
+/** The value of a variable. The comment of `configSchema` says how lists and tables are written. */
 function typed(text: string, { schema }: Key): unknown {
   const { type } = schema.def;
   if (type === 'number' && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
@@ -139,7 +139,7 @@ function typed(text: string, { schema }: Key): unknown {
   return text;
 }
 
-/** What is no JSON stays what it is, and is then refused by its place. */
+/** The value of JSON; any other text as it is, which the schema then refuses. */
 function json(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

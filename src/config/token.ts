@@ -5,30 +5,30 @@ import { readSmallFile } from '../lib/foreign-file.ts';
 import { newSecret } from '../lib/ids.ts';
 import type { Config } from './schema.ts';
 
-/** A configuration with the token that holds in it. */
+/** A configuration with its token. */
 export type ConfigWithToken = Config & { auth: { token: string } };
 
-/** The configuration as a server goes by it: with its token, and the file that is from, if it is from one. */
+/** The configuration with its token, and with the token's file where it is from one. Creates a missing file. */
 export function withToken(config: Config, directory: string): ConfigWithToken {
   const file = tokenFileOf(config, directory);
   const token = loadOrCreateToken({ token: config.auth.token, tokenFile: file ?? '' });
   return { ...config, auth: { token, token_file: file } };
 }
 
-/** Where the token of a server is kept; null where the configuration itself has it. */
+/** The file of a server's token; null where the configuration itself holds the token. */
 export function tokenFileOf({ auth }: Config, directory: string): string | null {
   if (auth.token !== null) return null;
   return path.resolve(auth.token_file ?? path.join(directory, 'auth', 'token'));
 }
 
-/** The API token: the configured one, else the one in the token file, which is made where there is none. */
+/** The API token: the configured one, else the one in the token file, which is created if it is missing. */
 export function loadOrCreateToken(given: { token: string | null; tokenFile: string }): string {
   if (given.token !== null) return given.token;
   const { tokenFile } = given;
   const token = newSecret();
   fs.mkdirSync(path.dirname(tokenFile), { recursive: true, mode: 0o700 });
   try {
-    // Created exclusively: nobody can have put a file or a link of theirs there.
+    // Created exclusively, so that it cannot be a file or a link of another user.
     fs.writeFileSync(tokenFile, `${token}\n`, { flag: 'wx', mode: 0o600, flush: true });
     return token;
   } catch (error) {
@@ -39,7 +39,7 @@ export function loadOrCreateToken(given: { token: string | null; tokenFile: stri
 
 const MAX_TOKEN_BYTES = 64 * 1024;
 
-/** The token in a file. Throws `invalid` for a file that others may read, or that holds no token. */
+/** The token in a file. Throws `invalid` for a file that other users may read or own, and for one without a token. */
 export function readToken(tokenFile: string): string {
   const { text, stat } = readSmallFile(tokenFile, { maxBytes: MAX_TOKEN_BYTES });
   const { mode, uid } = stat;

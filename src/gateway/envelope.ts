@@ -1,5 +1,5 @@
 import type { ToolEnvelope, ToolErrorCode } from '../api/gateway.ts';
-import { AppError, type ErrorCode } from '../errors.ts';
+import { isServerError, type ServerErrorCode } from '../errors.ts';
 
 /** A refusal that only tools know. */
 export class ToolError extends Error {
@@ -13,7 +13,7 @@ export class ToolError extends Error {
 }
 
 /** What the rest of the server refuses, in the words of tools. */
-const codes: Record<ErrorCode, ToolErrorCode> = {
+const codes: Record<ServerErrorCode, ToolErrorCode> = {
   invalid: 'bad_request',
   provider_unavailable: 'bad_request',
   unsupported_provider_images: 'unsupported_provider_images',
@@ -44,32 +44,14 @@ const codes: Record<ErrorCode, ToolErrorCode> = {
   storage_full: 'limit_reached',
   storage_damaged: 'internal',
   shutting_down: 'backend_unavailable',
-  usage: 'bad_request',
-  unreachable: 'backend_unavailable',
-  timeout: 'backend_unavailable',
 };
 
 /** Why a tool failed; null for a bug, of which callers are told nothing but that it was one. */
 export function failureOf(error: unknown): (ToolEnvelope & { ok: false }) | null {
   if (error instanceof ToolError) return failure(error.code, error.message);
-  if (error instanceof AppError) return failure(codes[error.code], forAgents(error.message));
+  if (isServerError(error)) return failure(codes[error.code], error.message);
   return null;
 }
-
-/** Where a person is sent to a command, an agent is sent to the tool that shows the same, if there is one. */
-function forAgents(message: string): string {
-  return message.replaceAll(commandHint, (_hint, noun: string) => {
-    const tool = toolOf[noun];
-    return tool === undefined ? '' : `; see ${tool}`;
-  });
-}
-
-const commandHint = /[;:,]?\s+(?:or\s+)?(?:see|try)\s+cadre\s+([a-z]+)(?:\s+-{0,2}[a-z]+)*/g;
-
-const toolOf: Readonly<Record<string, string>> = {
-  teams: 'cadre_team_status',
-  processes: 'cadre_process_status',
-};
 
 export function failure(code: ToolErrorCode, message: string): ToolEnvelope & { ok: false } {
   return { ok: false, error: { code, message } };

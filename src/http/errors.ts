@@ -1,17 +1,17 @@
 import type { Endpoint } from '../api/endpoint.ts';
 import { statusOf } from '../api/refusals.ts';
-import { AppError } from '../errors.ts';
+import { AppError, isServerError } from '../errors.ts';
 
 /**
- * How an error leaves the server, as an answer of a route with these `statuses`. Whatever is not an AppError is a bug:
- * its cause stays in the log.
+ * How an error leaves the server, as an answer of a route with these `statuses`. Whatever is no refusal of a server is a
+ * bug: its cause stays in the log.
  */
 export function errorReply(
   error: unknown,
   statuses: Endpoint['statuses'] = {},
 ): { status: number; body: object; isBug: boolean } {
   const known = error instanceof AppError ? error : frameworkError(error);
-  if (!known) {
+  if (!isServerError(known)) {
     const message = 'internal error: the server log has the details under this request id';
     return { status: 500, body: { error: message, code: 'internal' }, isBug: true };
   }

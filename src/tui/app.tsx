@@ -1,18 +1,15 @@
-import { useApp } from 'ink';
+import { useApp, useWindowSize } from 'ink';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import type { Client } from '../client/client.ts';
 import type { EventScope } from '../client/replay.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Desk } from './desk.ts';
-import { useSource } from './hooks.ts';
 import { type Handler, Listeners, useKeyboard } from './keyboard.ts';
-import type { Size } from './screen.ts';
-import type { Source } from './source.ts';
 import { Tail } from './tail.ts';
 import { TailPage } from './tail-page.tsx';
 import { TopPage } from './top-page.tsx';
 
-/** With which page it begins. */
+/** The page that is shown first. */
 export type Start =
   | { page: 'top' }
   | {
@@ -25,15 +22,14 @@ export type Start =
 export interface AppProps {
   client: Client;
   clock: Clock;
-  size: Source<Size>;
   start: Start;
   onInterrupt: () => void;
 }
 
-/** Two pages: what goes on, and the events of something. */
-export function App({ client, clock, size, start, onInterrupt }: AppProps): ReactNode {
+/** The screen, with its two pages: the overview, and the events of a scope. */
+export function App({ client, clock, start, onInterrupt }: AppProps): ReactNode {
   const { exit } = useApp();
-  const { rows, columns } = useSource(size);
+  const { rows, columns } = useWindowSize();
   const [tail, setTail] = useState(() =>
     start.page === 'tail' ? new Tail({ client, clock, ...start }) : null,
   );

@@ -1,7 +1,7 @@
 import { Box } from 'ink';
 import type { ReactNode } from 'react';
 
-/** A line with something at its left, cut where it must be, and something at its right. */
+/** A line with a left part, which is cut where it is too long, and a right part. */
 export function Bar({ left, right }: { left: ReactNode; right: ReactNode }): ReactNode {
   return (
     <Box height={1} justifyContent="space-between" columnGap={1}>

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { useKey } from './keyboard.ts';
 import { Tint } from './tint.tsx';
 
-/** Asks for a yes; any other key is a no. */
+/** Asks a question that the key y answers with yes, and any other key with no. */
 export function Confirm({
   question,
   onAnswer,

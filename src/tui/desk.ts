@@ -17,9 +17,9 @@ import {
 } from './overview.ts';
 import { Source } from './source.ts';
 
-/** So many events are read back for what a session that works is at. */
+/** This many of its latest events are read to show what a running session does. */
 const LAST_EVENTS = 20;
-/** How the server is, is no event: it is asked again after so long. */
+/** The server's diagnostics are polled at this interval, because no event reports them. */
 const SERVER_MS = 10_000;
 
 interface DeskDependencies {
@@ -28,7 +28,7 @@ interface DeskDependencies {
   watches: 'everything' | 'approvals';
 }
 
-/** Keeps the overview, lists once and then follows, and does what a person decides about what is in it. */
+/** Keeps the overview from one listing and the events after it, and carries out the user's decisions. */
 export class Desk {
   readonly overview = new Source<Overview>(emptyOverview);
   readonly connection = new Source<Connection>({ state: 'reading' });
@@ -36,7 +36,7 @@ export class Desk {
   readonly #stopped = new AbortController();
   #looks: Disposable | undefined;
 
-  /** Who reads events needs no more than the approvals. */
+  /** The page of events watches approvals only. */
   constructor(given: DeskDependencies) {
     this.#given = given;
   }
@@ -60,7 +60,7 @@ export class Desk {
     this.#looks?.[Symbol.dispose]();
   }
 
-  /** Answers an approval; what became of it, also where somebody was faster, comes as an event. */
+  /** Answers an approval. An event tells how it was resolved, also where another client answered first. */
   async decide(
     { id: approval_id, session_id }: Approval,
     body: { decision: 'accept' | 'decline'; reason: string | null },
@@ -75,7 +75,7 @@ export class Desk {
     }
   }
 
-  /** Interrupts what a session is at. */
+  /** Interrupts the active turn of a session. */
   async interrupt({ id: session_id, active_turn_id: turn_id }: Session): Promise<void> {
     if (turn_id === null) return;
     await this.#given.client.call(endpoints.interruptTurn, {
@@ -133,7 +133,7 @@ export class Desk {
       const server = await this.#given.client.call(endpoints.getDiagnostics, {});
       this.overview.change((overview) => ({ ...overview, server }));
     } catch {
-      // That it is away is told by the stream.
+      // The stream reports that the server is away.
     }
   }
 }

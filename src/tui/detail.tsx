@@ -6,13 +6,13 @@ import { useKey } from './keyboard.ts';
 import { Tint } from './tint.tsx';
 
 export interface DetailProps {
-  /** Null where it has left the log. */
+  /** Null for an event that has left the log. */
   event: RuntimeEventRecord | null;
   rows: number;
   columns: number;
 }
 
-/** All of one event, to be scrolled: what it says, as it was said, then the whole record. */
+/** One event in full, scrollable: its text, then the record. */
 export function Detail({ event, rows, columns }: DetailProps): ReactNode {
   const [height, setHeight] = useState(0);
   const [top, setTop] = useState(0);

@@ -1,4 +1,4 @@
-/** A time in a few characters: 9s, 3m, 2h, 5d. */
+/** A number of milliseconds in a few characters: 9s, 3m, 2h, 5d. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 60) return `${seconds}s`;

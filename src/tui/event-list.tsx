@@ -4,7 +4,7 @@ import { EventRow } from './event-row.tsx';
 import { type View, visible } from './state.ts';
 import { Tint } from './tint.tsx';
 
-/** The rows that fit; empty lines below the last one. */
+/** The visible rows, with empty lines below the last one. */
 export function EventList({
   view,
   isLive,

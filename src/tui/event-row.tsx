@@ -1,6 +1,6 @@
 import { Box, Text } from 'ink';
 import { memo, type ReactNode } from 'react';
-import { Found } from './found.tsx';
+import { Highlight } from './highlight.tsx';
 import type { Row } from './row.ts';
 import { Tint, type Tone } from './tint.tsx';
 
@@ -11,7 +11,7 @@ export interface EventRowProps {
   search: string;
 }
 
-/** One line of the list. What grows shows its end, what is whole its beginning. */
+/** One line of the list. A text that still grows is cut at its beginning, a complete one at its end. */
 export const EventRow = memo(function EventRow(props: EventRowProps): ReactNode {
   const { row, columns, isSelected, search } = props;
   const { seq, time, who, kind } = cells(row, columns);
@@ -22,19 +22,19 @@ export const EventRow = memo(function EventRow(props: EventRowProps): ReactNode 
         <Tint tone="faint">{seq + time}</Tint>
         <Tint tone="name">{who}</Tint>
         <Tint tone={toneOf(row)} bold={isSelected}>
-          <Found text={kind} search={search} />
+          <Highlight text={kind} search={search} />
         </Tint>
       </Box>
       <Box flexGrow={1} flexShrink={1} minWidth={0}>
         <Text wrap={row.pieces.length > 0 ? 'truncate-start' : 'truncate-end'} bold={isSelected}>
-          <Found text={row.text} search={search} />
+          <Highlight text={row.text} search={search} />
         </Text>
       </Box>
     </Box>
   );
 });
 
-/** What stands before the text: less of it in a narrow terminal. None of it is wide. */
+/** The columns before the text; a narrow terminal has fewer. Every character in them is one column wide. */
 function cells({ first, at, kind, session_id, process_id, team_id }: Row, columns: number) {
   const time = new Date(at).toISOString();
   const whose = (session_id ?? process_id ?? team_id)?.slice(-8) ?? '-';

@@ -5,16 +5,16 @@ import { streamEvents } from '../client/stream.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 
-/** How a stream is: it is read for the first time, stands, was lost and is tried again, or was refused. */
+/** The state of a stream: the first reading, connected, lost and being reconnected, or refused by the server. */
 export type Connection =
   | { state: 'reading' }
   | { state: 'live' }
   | { state: 'lost'; since: number }
   | { state: 'refused'; why: string };
 
-/** What comes within this is taken at once: a screen is drawn at most 20 times a second. */
+/** Events that arrive within this time are taken as one batch. The screen draws at most one frame in the same time. */
 export const BATCH_MS = 50;
-/** A server that is away is asked again after so long. */
+/** A server that does not answer is asked again after this time. */
 const RETRY_MS = 500;
 
 export interface FollowOptions {
@@ -22,14 +22,14 @@ export interface FollowOptions {
   clock: Clock;
   scope: EventScope;
   signal: AbortSignal;
-  /** Reads what there is; answers the seq after which to follow. Called again while no server answers. */
+  /** Reads what is stored and resolves with the seq to follow after. Called again while no server answers. */
   begin: () => Promise<number | 'latest'>;
   take: (events: readonly RuntimeEventRecord[]) => void;
   onConnection: (connection: Connection) => void;
   onGap?: (gap: StreamGap) => void;
 }
 
-/** Reads what there is, then what comes, in batches, over every loss of the connection; until `signal` aborts. */
+/** Calls `begin`, then passes the events after it to `take` in batches. Reconnects by itself, until `signal` aborts. */
 export async function follow(options: FollowOptions): Promise<void> {
   const { signal, onConnection } = options;
   try {
@@ -42,7 +42,7 @@ export async function follow(options: FollowOptions): Promise<void> {
   }
 }
 
-/** What `begin` answers, as soon as a server does; null where it was told to stop. */
+/** The result of `begin`, once a server answers; null where `signal` aborted before. */
 async function begun({
   begin,
   clock,

@@ -4,7 +4,7 @@ import { Tint } from './tint.tsx';
 
 export type Keys = readonly (readonly [keys: string, meaning: string])[];
 
-/** What the keys do. */
+/** The keys and their meanings. */
 export function Help({ keys, rows }: { keys: Keys; rows: number }): ReactNode {
   const width = Math.max(...keys.map(([key]) => key.length)) + 2;
   return (

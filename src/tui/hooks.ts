@@ -6,12 +6,12 @@ import type { Desk } from './desk.ts';
 import type { Resolved } from './overview.ts';
 import type { Source } from './source.ts';
 
-/** The value of a source, as it changes. */
+/** The current value of a source. */
 export function useSource<T>(source: Source<T>): T {
   return useSyncExternalStore(source.subscribe, source.get);
 }
 
-/** The time, to the second: for what says how long ago something was. */
+/** The time in Unix milliseconds, updated every second. */
 export function useNow(clock: Clock): number {
   const [now, setNow] = useState(() => clock.now());
   useEffect(() => {
@@ -21,7 +21,7 @@ export function useNow(clock: Clock): number {
   return now;
 }
 
-/** Tells of every approval that is resolved, by whomever. */
+/** Calls `tell` for every approval that is resolved, by this client or another. */
 export function useResolved(desk: Desk, tell: (resolved: Resolved) => void): void {
   const onResolved = useEffectEvent(tell);
   useEffect(() => {
@@ -34,15 +34,15 @@ export function useResolved(desk: Desk, tell: (resolved: Resolved) => void): voi
   }, [desk]);
 }
 
-/** What a person is told until the next key; `attempt` tells of what a server refuses. */
+/** A notice to the user, set by `tell`. `attempt` shows why the server refused a request. */
 export function useNotice(): {
   notice: string;
   tell: (text: string) => void;
-  attempt: (doing: Promise<unknown>) => void;
+  attempt: (work: Promise<unknown>) => void;
 } {
   const [notice, tell] = useState('');
-  const attempt = (doing: Promise<unknown>) => {
-    doing.catch((error: unknown) => {
+  const attempt = (work: Promise<unknown>) => {
+    work.catch((error: unknown) => {
       if (!(error instanceof AppError)) throw error;
       tell(oneLine(error.message));
     });

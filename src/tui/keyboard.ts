@@ -3,10 +3,13 @@ import { createContext, useContext, useLayoutEffect } from 'react';
 
 export type Handler = (input: string, key: Key) => void;
 
-/** Who listens to the keyboard. */
+/** The handlers that get every key. */
 export const Listeners = createContext<Set<Handler>>(new Set());
 
-/** Hands every key to who listens. Only at the root: what ink offers itself is late by a moment after each change. */
+/**
+ * Passes every key to the listeners. Used once, at the root: ink's own hook subscribes in a passive effect, so a
+ * component that has just been shown would miss a key.
+ */
 export function useKeyboard(listeners: ReadonlySet<Handler>, handler: Handler): void {
   useInput((input, key) => {
     handler(input, key);
@@ -14,7 +17,7 @@ export function useKeyboard(listeners: ReadonlySet<Handler>, handler: Handler): 
   });
 }
 
-/** Listens to every key, from the moment on in which what it belongs to is shown. */
+/** Handles every key from the commit on in which the component is shown. */
 export function useKey(handler: Handler, isActive = true): void {
   const listeners = useContext(Listeners);
   useLayoutEffect(() => {
@@ -24,11 +27,11 @@ export function useKey(handler: Handler, isActive = true): void {
   });
 }
 
-/** What keys do, by the name of the key, or by what it types. */
+/** Handles keys by a table from the name of a key, or the character it types, to an action. */
 export function useKeys(table: Record<string, (() => void) | undefined>, isActive: boolean): void {
   useKey((input, key) => {
     const name = nameOf(input, key);
-    // A key that is held down may come several times at once.
+    // A key that is held down may arrive several times in one input.
     const times = name === input && isRepeated(input) ? input.length : 1;
     for (let i = 0; i < times; i++) table[times === 1 ? name : input.charAt(0)]?.();
   }, isActive);

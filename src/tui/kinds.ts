@@ -2,7 +2,7 @@ import { eventKinds, kindsMatching } from '../api/events.ts';
 
 const groups = [...new Set(eventKinds.map((kind) => kind.split('.')[0] ?? kind))];
 
-/** The kinds that somebody typed, whole or as the name of a group; `unknown` says what is not one. */
+/** The kinds in a text of kinds and names of groups. `unknown` is the message for a word that is neither. */
 export function readKinds(text: string): { kinds: string[] | undefined; unknown: string | null } {
   const kinds = text
     .split(/[\s,]+/)

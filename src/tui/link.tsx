@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { Connection } from './follow.ts';
 import { Tint } from './tint.tsx';
 
-/** How the connection is, in a word. */
+/** The state of the connection in a word. */
 export function Link({ connection, now }: { connection: Connection; now: number }): ReactNode {
   switch (connection.state) {
     case 'reading':

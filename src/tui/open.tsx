@@ -2,8 +2,7 @@ import { render } from 'ink';
 import type { Client } from '../client/client.ts';
 import type { Clock } from '../lib/clock.ts';
 import { App, type Start } from './app.tsx';
-import { Screen, type Size } from './screen.ts';
-import { Source } from './source.ts';
+import { BATCH_MS } from './follow.ts';
 import { HasColor } from './tint.tsx';
 
 export interface OpenOptions {
@@ -12,42 +11,58 @@ export interface OpenOptions {
   stdin: NodeJS.ReadStream;
   stdout: NodeJS.WriteStream;
   env: NodeJS.ProcessEnv;
-  /** Aborts when the program is told to end. */
+  /** Closes the screen when it aborts. */
   signal: AbortSignal;
   start: Start;
 }
 
-/** Takes the terminal until somebody leaves. Answers whether that was by Ctrl-C. */
+/** Draws on the terminal's alternate screen until the user leaves it. Resolves with whether the user pressed Ctrl-C. */
 export async function openScreen(options: OpenOptions): Promise<{ interrupted: boolean }> {
   const { client, clock, stdin, stdout, env, signal, start } = options;
-  const screen = new Screen(stdout, clock);
-  const size = new Source<Size>(screen.size());
-  screen.open(() => size.set(screen.size()));
   let interrupted = false;
+  using _wrap = withoutWrap(stdout);
   const app = render(
     <HasColor value={!env.NO_COLOR}>
-      <App
-        client={client}
-        clock={clock}
-        size={size}
-        start={start}
-        onInterrupt={() => (interrupted = true)}
-      />
+      <App client={client} clock={clock} start={start} onInterrupt={() => (interrupted = true)} />
     </HasColor>,
-    // Of ink's two ways to write, the one that hands over whole frames.
-    { stdin, stdout: screen as unknown as NodeJS.WriteStream, debug: true, exitOnCtrlC: false },
+    {
+      stdin,
+      stdout,
+      // Without it ink draws nothing where the variable CI is set. The caller has checked that there is a terminal.
+      interactive: true,
+      alternateScreen: true,
+      incrementalRendering: true,
+      maxFps: 1000 / BATCH_MS,
+      exitOnCtrlC: false,
+    },
   );
   signal.addEventListener('abort', () => app.unmount(), { once: true });
-  // ink lets a signal kill the program where nobody else listens to it, and who told us heard it but once.
+  // ink ends the process on a signal that nothing else listens to, and the listener behind `signal` runs only once.
+  // With these the process lives until the terminal is restored.
   for (const name of signals) process.on(name, ignore);
   try {
     await app.waitUntilExit();
   } finally {
     for (const name of signals) process.off(name, ignore);
-    screen.close();
   }
   return { interrupted };
 }
 
 const signals = ['SIGINT', 'SIGTERM'] as const;
 const ignore = () => undefined;
+
+/**
+ * Turns automatic line wrap off until it is disposed or the process exits. ink moves the cursor relative to the line it
+ * wrote last: a line that the terminal shows wider than ink measured it would wrap and shift every line below it.
+ */
+function withoutWrap(terminal: NodeJS.WriteStream): Disposable {
+  const restore = () => void terminal.write('\u001B[?7h');
+  terminal.write('\u001B[?7l');
+  process.once('exit', restore);
+  return {
+    [Symbol.dispose]() {
+      process.off('exit', restore);
+      restore();
+    },
+  };
+}

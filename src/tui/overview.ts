@@ -5,16 +5,16 @@ import type { Diagnostics } from '../api/runtime.ts';
 import type { Session } from '../api/sessions.ts';
 import { telling } from '../client/telling.ts';
 
-/** What goes on: kept from lists, and then from events alone. */
+/** The current state: taken from lists once, and from then on from events alone. */
 export interface Overview {
-  /** As of the last look; null before the first. */
+  /** As of the last poll; null before the first. */
   server: Diagnostics | null;
   sessions: ReadonlyMap<string, SessionNow>;
-  /** Those that wait, oldest first. */
+  /** The pending ones, oldest first. */
   approvals: ReadonlyMap<string, Approval>;
-  /** Those that run or wait for a place. */
+  /** The running and the queued ones. */
   processes: ReadonlyMap<string, Process>;
-  /** The approval that was resolved last, by whomever. */
+  /** The approval that was resolved last, by this client or another. */
   resolved: Resolved | null;
 }
 
@@ -23,21 +23,21 @@ export type Resolved = Pick<
   'id' | 'session_id' | 'title' | 'status' | 'decided_by' | 'reason'
 >;
 
-/** A session, and what it is at. */
+/** A session and what it does now. */
 export interface SessionNow {
   session: Session;
   /** When its active turn was accepted. */
   since: number | null;
-  /** The last that it said or did. */
+  /** Its latest message or tool call. */
   doing: Doing | null;
 }
 
 interface Doing {
   item: string;
   isTool: boolean;
-  /** As it came: not for a terminal. */
+  /** As the agent sent it, so with control characters. */
   text: string;
-  /** Where in its item the text ends, in bytes. */
+  /** The offset in bytes at which the text ends in its item. */
   end: number;
 }
 
@@ -64,7 +64,7 @@ export const overviewKinds = [
   'process.killed',
 ] as const;
 
-/** The end of what a session says is kept up to so many characters. */
+/** Of a message, this many characters at its end are kept. */
 const MAX_TEXT = 400;
 
 /** The overview after an event. */
@@ -84,14 +84,14 @@ function withSession(overview: Overview, event: EventOf<KindIn<'session'>>): Ove
     event.kind === 'session.created'
       ? event.payload.session
       : known && { ...known.session, ...event.payload.session };
-  // Known from its list or its beginning; what is older than both was closed before anybody looked.
+  // A session is known from the list or from session.created. Any other was closed before the list was read.
   if (session_id === null || !session) return overview;
   const now = { since: null, doing: null, ...known, session };
   const sessions = changed(overview.sessions, session_id, session.status === 'closed' ? null : now);
   return { ...overview, sessions };
 }
 
-/** A turn's own moves imply the status of its session. */
+/** The status of a session follows from the events of its turn. */
 function withTurn(overview: Overview, event: EventOf<KindIn<'turn'>>): Overview {
   const { session_id, turn_id, created_at, payload } = event;
   const known = overview.sessions.get(session_id ?? '');
@@ -164,7 +164,7 @@ function withWork(overview: Overview, event: EventOf<KindIn<'message' | 'tool'>>
   };
 }
 
-/** What was said with a piece more; a piece that it has changes nothing. */
+/** A message with one more delta. A delta that it has already changes nothing. */
 function grown(
   doing: Doing | null,
   item: string,
@@ -191,7 +191,7 @@ const ATTENTION: Record<Session['status'], number> = {
   closed: 4,
 };
 
-/** Sessions with who needs somebody first, and the latest first among equals. */
+/** The sessions, those that need a person first, and among equals the latest first. */
 export function byAttention({ sessions }: Overview): SessionNow[] {
   return [...sessions.values()].toSorted(
     ({ session: a }, { session: b }) =>

@@ -10,10 +10,10 @@ export interface PromptProps {
   onCancel: () => void;
 }
 
-/** Asks for a line. Enter gives it, Escape takes it back. */
+/** Asks for a line of text. Enter submits it, Escape cancels. */
 export function Prompt({ question, initial = '', onAnswer, onCancel }: PromptProps): ReactNode {
   const [text, setText] = useState(initial);
-  // What is typed fast, or pasted, comes at once, with its Enter.
+  // Text that is pasted or typed fast arrives as one input, together with its Enter.
   const type = (input: string) => {
     const [line = '', ...more] = input.split(/[\r\n]/);
     const next = text + printable(line);
@@ -35,12 +35,12 @@ export function Prompt({ question, initial = '', onAnswer, onCancel }: PromptPro
   );
 }
 
-/** What was typed or pasted, as one line. */
+/** An input as one line, with a space for each run of control characters. */
 function printable(input: string): string {
   return input.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
 }
 
-/** Without the last character as people see it. */
+/** The text without its last grapheme. */
 function withoutLast(text: string): string {
   const last = [...new Intl.Segmenter().segment(text)].at(-1);
   return text.slice(0, last?.index ?? 0);

@@ -1,22 +1,22 @@
 import { isDelta, isDescribed, type RuntimeEventRecord, settlingKinds } from '../api/events.ts';
 import { oneLine, telling } from '../client/telling.ts';
 
-/** A line of the list: one event, or all that tells of one message, one tool call, one stream of a process. */
+/** A line of the list: one event, or all events of one message, one tool call or one output of a process. */
 export interface Row {
   key: string;
   /** The seqs of its first and of its newest event. */
   first: number;
   last: number;
-  /** When its first event was. */
+  /** The time of its first event, in Unix milliseconds. */
   at: number;
   /** The kind of its newest event. */
   kind: string;
   session_id: string | null;
   process_id: string | null;
   team_id: string | null;
-  /** What it says, as one line of plain text. */
+  /** Its text, as one line of plain text. */
   text: string;
-  /** While it grows, the end of it by the events that brought it; empty once it is whole. */
+  /** While the item grows, the deltas at the end of its text; empty once it is complete. */
   pieces: readonly Piece[];
 }
 
@@ -25,7 +25,7 @@ interface Piece {
   text: string;
 }
 
-/** A row keeps so much of what was said; the rest is in the detail. */
+/** A row keeps this many characters. The detail of an event shows the whole text. */
 const MAX_TEXT = 4000;
 
 /** The row of a single event. */
@@ -60,7 +60,7 @@ function keyOf(event: RuntimeEventRecord): string {
   return 'stream' in payload ? `${process_id} ${payload.stream}` : String(seq);
 }
 
-/** Two parts of one row, in whichever order they came; a part that came before changes nothing. */
+/** The row of two parts, which may come in any order. A part that the row has already changes nothing. */
 export function joined(one: Row, other: Row): Row {
   const [newer, older] = one.last >= other.last ? [one, other] : [other, one];
   const pieces = settlingKinds.has(newer.kind) ? [] : endOf([...newer.pieces, ...older.pieces]);
@@ -73,7 +73,7 @@ export function joined(one: Row, other: Row): Row {
   };
 }
 
-/** The last of the pieces, by seq and each once: as few as have all the text that is kept. */
+/** The newest pieces, each once and ordered by seq: as few as hold the text that a row keeps. */
 function endOf(pieces: readonly Piece[]): Piece[] {
   const kept: Piece[] = [];
   let length = 0;
@@ -86,7 +86,7 @@ function endOf(pieces: readonly Piece[]): Piece[] {
   return kept.toReversed();
 }
 
-/** Whether it has a text, in what it says or in what it is called. */
+/** Whether the text, the kind or an id of a row contains a text. */
 export function contains(row: Row, text: string): boolean {
   const wanted = text.toLowerCase();
   return [row.text, row.kind, row.session_id, row.process_id, row.team_id].some((part) =>

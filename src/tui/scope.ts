@@ -1,7 +1,7 @@
 import type { EventScope } from '../client/replay.ts';
 import type { Row } from './row.ts';
 
-/** What a view can be narrowed to beside its kinds, by the key that does it on a row. */
+/** The nouns that a view can be narrowed to, each with the key that does it for the selected row. */
 export const scopes = [
   { key: 's', noun: 'session', option: 'sessionId', field: 'session_id' },
   { key: 'p', noun: 'process', option: 'processId', field: 'process_id' },
@@ -17,12 +17,12 @@ export function describeScope(scope: EventScope): string {
   return [...(narrowed.length > 0 ? narrowed : ['everything']), ...(scope.kinds ?? [])].join(' · ');
 }
 
-/** The same kinds of all there is. */
+/** The scope without its session, process or team; its kinds stay. */
 export function widened({ kinds }: EventScope): EventScope {
   return { kinds };
 }
 
-/** The same kinds of what a row is about; null where the row has nothing of that noun. */
+/** The scope narrowed to the session, process or team of a row; null where the row has none. */
 export function narrowed(
   { kinds }: EventScope,
   { option, field }: (typeof scopes)[number],

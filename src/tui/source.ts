@@ -1,4 +1,4 @@
-/** A value that changes, and who wants to know. Components read it with `useSyncExternalStore`. */
+/** A value with subscribers. Components read it with `useSyncExternalStore`. */
 export class Source<T> {
   #value: T;
   readonly #listeners = new Set<() => void>();

@@ -1,29 +1,29 @@
 import type { RuntimeEventRecord, StreamGap } from '../api/events.ts';
 import { contains, joined, type Row, rowOf } from './row.ts';
 
-/** What a person sees of one scope of the log, and where in it. Rows are a window: older ones are read again. */
+/** The list of one scope of the log and the position in it. The rows are a window of the log. */
 export interface View {
-  /** By the seq of their first event. */
+  /** Ordered by the seq of their first event. */
   rows: readonly Row[];
-  /** The newest seq that came. */
+  /** The newest seq that was received. */
   seq: number;
-  /** Shows the end, whatever comes; else nothing moves. */
+  /** Whether the list scrolls to each new event. */
   follows: boolean;
-  /** The row with the cursor, and the one at the top; of no meaning while it follows. */
+  /** The row with the cursor, and the top row; without meaning while the list follows. */
   selected: string | null;
   top: string | null;
-  /** How many events came since it stopped following. */
+  /** How many events were received since the list was paused. */
   unseen: number;
-  /** There is nothing before the first row. */
+  /** Whether the first row is the first of the scope. */
   hasStart: boolean;
-  /** The newest rows were let go, since somebody looks at older ones. */
+  /** Whether the newest rows were dropped, to make room for older ones. */
   isCut: boolean;
-  /** What is looked for; empty: nothing. */
+  /** The text of the search; empty without one. */
   search: string;
   gap: StreamGap | null;
 }
 
-/** The window holds at most so many rows. */
+/** The window holds at most this many rows. */
 export const MAX_ROWS = 5000;
 
 export const emptyView: View = {
@@ -39,7 +39,7 @@ export const emptyView: View = {
   gap: null,
 };
 
-/** The view with events that came after what it has. */
+/** The view with newer events. */
 export function withNewer(view: View, events: readonly RuntimeEventRecord[]): View {
   const fresh = events.filter(({ seq }) => seq > view.seq);
   const seq = fresh.at(-1)?.seq ?? view.seq;
@@ -51,7 +51,7 @@ export function withNewer(view: View, events: readonly RuntimeEventRecord[]): Vi
     : { ...view, rows: rows.slice(0, MAX_ROWS), seq, unseen, isCut: true };
 }
 
-/** The view with a page that was read from before it; `isFirst`: there is none before that. */
+/** The view with a page of older events. `isFirst` says that no page is before this one. */
 export function withOlder(
   view: View,
   events: readonly RuntimeEventRecord[],
@@ -65,7 +65,7 @@ export function withOlder(
     : { ...view, rows: rows.slice(0, MAX_ROWS), hasStart, isCut: true };
 }
 
-/** The rows with what events tell; `onlyOfThese`: what begins with them is left out. */
+/** The rows with these events. With `onlyOfThese`, events extend the rows that exist and add none. */
 function withEvents(
   rows: readonly Row[],
   events: readonly RuntimeEventRecord[],
@@ -81,7 +81,7 @@ function withEvents(
   return [...byKey.values()].toSorted((a, b) => a.first - b.first);
 }
 
-/** The rows that fit, and which of them has the cursor. */
+/** The visible rows, and the index of the row with the cursor among them. */
 export function visible(view: View, height: number): { rows: readonly Row[]; cursor: number } {
   const cursor = cursorOf(view);
   const top = topFor(view, cursor, height);
@@ -93,31 +93,31 @@ export function selectedRow(view: View): Row | undefined {
   return view.rows[cursorOf(view)];
 }
 
-/** Moves the cursor by so many rows; down from the last row it follows again. */
+/** Moves the cursor by a number of rows. A move beyond the last row follows again. */
 export function moved(view: View, by: number, height: number): View {
   const wanted = cursorOf(view) + by;
   if (by > 0 && wanted >= view.rows.length && !view.isCut) return following(view);
   return selecting(view, wanted, height);
 }
 
-/** Stops where it is. */
+/** Pauses the list at its position. */
 export function paused(view: View, height: number): View {
   return selecting(view, cursorOf(view), height);
 }
 
-/** Shows the end again. What was let go has to be read anew: `isCut` stays as it was. */
+/** Follows again. Does not change `isCut`: rows that were dropped have to be read again. */
 export function following(view: View): View {
   return { ...view, follows: true, selected: null, top: null, unseen: 0 };
 }
 
-/** Looks for a text, from the cursor backwards: the newest that has it. */
+/** Searches from the cursor backwards for the newest row that contains a text. */
 export function searching(view: View, search: string, height: number): View {
   const looks = { ...view, search };
   const row = selectedRow(looks);
   return search === '' || (row && contains(row, search)) ? looks : foundNext(looks, -1, height);
 }
 
-/** The next row that has what is looked for, upwards (-1) or downwards (1), around the ends. */
+/** Selects the next match upwards (-1) or downwards (1). The search wraps around. */
 export function foundNext(view: View, direction: 1 | -1, height: number): View {
   const { rows, search } = view;
   if (search === '') return view;
@@ -130,7 +130,7 @@ export function foundNext(view: View, direction: 1 | -1, height: number): View {
   return view;
 }
 
-/** How many rows have what is looked for. */
+/** The number of rows that match. */
 export function matchCount({ rows, search }: View): number {
   return search === '' ? 0 : rows.filter((row) => contains(row, search)).length;
 }
@@ -154,7 +154,7 @@ function cursorOf({ rows, follows, selected }: View): number {
   );
 }
 
-/** The index of the row at the top: where it was, unless the cursor would be out of sight. */
+/** The index of the top row: unchanged, unless the cursor would not be visible. */
 function topFor({ rows, follows, top }: View, cursor: number, height: number): number {
   const end = Math.max(0, rows.length - height);
   const known = rows.findIndex(({ key }) => key === top);

@@ -2,20 +2,20 @@ import type { ReactNode } from 'react';
 import type { RuntimeEventRecord } from '../api/events.ts';
 import type { EventScope } from '../client/replay.ts';
 import { describeGap } from '../client/telling.ts';
-import { AnswerPrompt, type Asking } from './asking.tsx';
+import { AnswerPrompt, type ApprovalAnswer } from './approval-answer.tsx';
 import { Bar } from './bar.tsx';
 import type { Desk } from './desk.ts';
 import type { Connection } from './follow.ts';
+import { Notice } from './notice.tsx';
 import { Prompt } from './prompt.tsx';
 import { matchCount, type View } from './state.ts';
 import { Tint } from './tint.tsx';
-import { Told } from './told.tsx';
 
-/** What is in front of the list. */
+/** What the page shows: the list, or a layer over it. */
 export type Layer =
   | { name: 'list' | 'help' | 'search' | 'filter' }
   | { name: 'detail'; event: RuntimeEventRecord | null }
-  | { name: 'answer'; asking: Asking };
+  | { name: 'answer'; answer: ApprovalAnswer };
 
 export interface TailFootProps {
   layer: Layer;
@@ -25,13 +25,13 @@ export interface TailFootProps {
   desk: Desk;
   url: string;
   notice: string;
-  attempt: (doing: Promise<unknown>) => void;
+  attempt: (work: Promise<unknown>) => void;
   onSearch: (text: string) => void;
   onFilter: (text: string) => void;
   onBack: () => void;
 }
 
-/** The last line: what is asked for just now, else where one is. */
+/** The last line: the prompt of the layer, else a notice or the position in the log. */
 export function TailFoot(props: TailFootProps): ReactNode {
   const { layer, view, scope, connection, desk, url, notice, attempt, onBack } = props;
   switch (layer.name) {
@@ -49,20 +49,19 @@ export function TailFoot(props: TailFootProps): ReactNode {
         />
       );
     case 'answer':
-      return <AnswerPrompt asking={layer.asking} desk={desk} attempt={attempt} onDone={onBack} />;
+      return <AnswerPrompt answer={layer.answer} desk={desk} attempt={attempt} onDone={onBack} />;
     default:
       return (
         <Bar
-          left={
-            <Told notice={notice} connection={connection} otherwise={describePlace(view, url)} />
-          }
+          left={<Notice notice={notice} connection={connection} hint={describeView(view, url)} />}
           right={<Tint tone="faint">{layer.name === 'list' ? '? help  q quit' : 'esc back'}</Tint>}
         />
       );
   }
 }
 
-function describePlace(view: View, url: string): string {
+/** How much of the log was read, what was found in it, and from which server. */
+function describeView(view: View, url: string): string {
   const { search, gap, seq, rows, hasStart } = view;
   const found = search === '' ? [] : [`"${search}" in ${matchCount(view)} of ${rows.length}`];
   const hole = gap ? [`gap: ${describeGap(gap)}`] : [];

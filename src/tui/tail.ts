@@ -6,20 +6,20 @@ import { type Connection, follow } from './follow.ts';
 import { Source } from './source.ts';
 import { emptyView, following, type View, withNewer, withOlder } from './state.ts';
 
-/** So many events are read at once, at the start and when somebody scrolls up to older ones. */
+/** This many events are read at the start, and each time the user scrolls up to older ones. */
 const PAGE = 500;
 
 export interface TailOptions {
   client: Client;
   clock: Clock;
   scope: EventScope;
-  /** Where to begin: after a seq; absent: with the newest events there are. */
+  /** The seq to begin after. Without it the newest stored events are shown. */
   after?: number | 'latest' | undefined;
-  /** Told how far it has come. */
+  /** Called with the newest seq that was received. */
   onSeq?: (seq: number) => void;
 }
 
-/** Reads one scope of the log into a view, one after another. */
+/** Reads one scope of the log at a time into a view. */
 export class Tail {
   readonly view = new Source<View>(emptyView);
   readonly connection = new Source<Connection>({ state: 'reading' });
@@ -33,24 +33,24 @@ export class Tail {
     this.scope = new Source(options.scope);
   }
 
-  /** Begins with the scope, and where, it was made for. */
+  /** Begins with the scope and the position of the options. */
   start(): void {
     this.#read(this.#options.after);
   }
 
-  /** Shows another scope, its newest events first. What is looked for stays. */
+  /** Shows the newest events of another scope. The search stays. */
   open(scope: EventScope): void {
     this.scope.set(scope);
     this.#read(undefined);
   }
 
-  /** Goes to the end, and follows it. */
+  /** Moves to the end and follows. */
   toEnd(): void {
     if (this.view.get().isCut) this.#read(undefined);
     else this.view.change(following);
   }
 
-  /** Reads the page before the first row, unless it is being read, or there is none. */
+  /** Reads the page before the first row. Does nothing while that page is being read, or where there is none. */
   older(): Promise<void> {
     const { rows, hasStart } = this.view.get();
     const before = rows[0]?.first;
@@ -59,7 +59,7 @@ export class Tail {
     return this.#older;
   }
 
-  /** An event whole; null where it has left the log. Throws an AppError where it cannot be read. */
+  /** The record of an event; null where it has left the log. Throws an AppError where it cannot be read. */
   async record(seq: number): Promise<RuntimeEventRecord | null> {
     const { client } = this.#options;
     const { value } = await replay(client, {}, { after_seq: seq - 1, limit: 1 });
@@ -95,7 +95,7 @@ export class Tail {
     });
   }
 
-  /** The newest page; answers the seq as of which it is whole. */
+  /** Reads the newest page and resolves with the seq up to which it is complete. */
   async #readNewest(signal: AbortSignal): Promise<number> {
     const { client } = this.#options;
     const scope = this.scope.get();

@@ -1,7 +1,7 @@
 import { Text, type TextProps } from 'ink';
 import { createContext, type ReactNode, useContext } from 'react';
 
-/** What a colour says; a terminal without colours has the words. */
+/** The meaning of a colour. The words say the same, for terminals without colours. */
 export type Tone = 'plain' | 'faint' | 'name' | 'good' | 'bad' | 'asks';
 
 const colors: Partial<Record<Tone, string>> = {
@@ -11,10 +11,10 @@ const colors: Partial<Record<Tone, string>> = {
   asks: 'yellow',
 };
 
-/** Whether colours are wanted: not where NO_COLOR is set. */
+/** Whether colours are used; false where NO_COLOR is set. */
 export const HasColor = createContext(true);
 
-/** A text in the colour of what it says. */
+/** A text in the colour of its tone. */
 export function Tint({
   tone,
   ...rest

@@ -8,7 +8,7 @@ import type { SessionNow } from './overview.ts';
 import { Tint, type Tone } from './tint.tsx';
 import type { Line } from './top-lines.ts';
 
-/** A line of the overview. */
+/** One line of the overview. */
 export function TopLine({
   line,
   isChosen,

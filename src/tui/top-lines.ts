@@ -2,7 +2,7 @@ import type { Approval } from '../api/approvals.ts';
 import type { Process } from '../api/processes.ts';
 import { byAttention, type Overview, type SessionNow } from './overview.ts';
 
-/** A line of the overview: a heading, or something that can be chosen. */
+/** A line of the overview: a heading, or an approval, a session or a process, which can be chosen. */
 export type Line =
   | { heading: string }
   | { key: string; approval: Approval }
@@ -10,7 +10,7 @@ export type Line =
   | { key: string; process: Process };
 export type Choice = Exclude<Line, { heading: string }>;
 
-/** What needs somebody first, then sessions, then processes. */
+/** The lines of the overview: approvals, then sessions, then processes. */
 export function linesOf(overview: Overview): Line[] {
   const approvals = [...overview.approvals.values()].map((approval) => ({
     key: approval.id,
@@ -32,12 +32,12 @@ function section(heading: string, choices: readonly Choice[]): Line[] {
   return choices.length === 0 ? [] : [{ heading: `${heading} ${choices.length}` }, ...choices];
 }
 
-/** What can be chosen. */
+/** The lines that can be chosen. */
 export function choicesOf(lines: readonly Line[]): Choice[] {
   return lines.filter((line) => 'key' in line);
 }
 
-/** The lines that fit around the chosen one. */
+/** The `height` lines around the chosen one. */
 export function linesAround(
   lines: readonly Line[],
   chosen: string | undefined,

@@ -4,7 +4,7 @@ import type { Approval } from '../api/approvals.ts';
 import { oneLine } from '../client/telling.ts';
 import { Tint } from './tint.tsx';
 
-/** The approval that is to be answered next, and how many there are. */
+/** The pending approval that the keys answer, and the number of pending approvals. */
 export function Waiting({
   approval,
   index,

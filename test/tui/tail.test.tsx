@@ -143,12 +143,12 @@ describe('the screen of cadre events tail', () => {
       await withScreen(
         client,
         start,
-        async ({ expectShows, lines, size }) => {
+        async ({ expectShows, lines, resize }) => {
           await expectShows('turn.completed');
           await expectShows('漢');
           expect(lines()).toHaveLength(8);
           for (const line of lines()) expect(cellsOf(line)).toBeLessThanOrEqual(40);
-          size.set({ rows: 5, columns: 72 });
+          resize({ rows: 5, columns: 72 });
           await expectShows('seq ');
           await expectShows(id.slice(-8));
           expect(lines()).toHaveLength(5);

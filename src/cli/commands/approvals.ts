@@ -1,87 +1,89 @@
-import { type Command, Option } from 'commander';
-import type { Approval } from '../../api/approvals.ts';
+import type { Command } from 'commander';
+import { type Approval, approvalStatus } from '../../api/approvals.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
-import { assertLongEnough, idArgument, onlyOne, pagesOf, sessionId } from '../find.ts';
-import { ago, details, shortId, table } from '../output.ts';
-import { clientAction, type World } from '../world.ts';
-
-const statuses = ['pending', 'accepted', 'declined', 'expired', 'cancelled'] as const;
-const approvalArgument = idArgument('approval');
+import { endpointCommand, type Register } from '../endpoint-command.ts';
+import { assertLongEnough, idArgument, onlyOne, pagesOf } from '../find.ts';
+import { ago, details, listOf, shortId } from '../output.ts';
+import { sessionAs } from '../parameters.ts';
+import { clientAction, type CommandContext, type World } from '../world.ts';
 
 /** `cadre approvals …`: one inbox over all sessions. */
 export function approvalCommands(program: Command, world: World): void {
   const approvals = program
     .command('approvals')
     .description('what agents ask for, over all sessions');
-
-  approvals
-    .command('list')
-    .description('list approvals, newest first')
-    .addOption(new Option('--status <status>').choices(statuses).default('pending'))
-    .option('--session <session>', 'only of this session')
-    .action(
-      clientAction(
-        world,
-        async ({ client, show }, options: { status: Approval['status']; session?: string }) => {
-          const session_id =
-            options.session === undefined ? undefined : await sessionId(client, options.session);
-          const found = await client.call(endpoints.listApprovals, {
-            query: { status: options.status, session_id },
-          });
-          const now = world.clock.now();
-          const rows = found.map((one) => [
-            shortId(one.id),
-            shortId(one.session_id),
-            one.kind,
-            one.status,
-            ago(one.created_at, now),
-            one.title,
-          ]);
-          show(found, () => table(['ID', 'SESSION', 'KIND', 'STATUS', 'AGE', 'TITLE'], rows));
-        },
-      ),
-    );
-
-  approvals
-    .command('show')
-    .description('show an approval with all that was asked')
-    .argument(...approvalArgument)
-    .action(
-      clientAction(world, async ({ client, show }, id: string) => {
-        const approval = await findApproval(client, id);
-        show(approval, () => details(approval));
-      }),
-    );
-
-  for (const decision of ['accept', 'decline'] as const) {
-    approvals
-      .command(decision)
-      .description(decision === 'accept' ? 'allow it, for this once' : 'refuse it')
-      .argument(...approvalArgument)
-      .option('--reason <text>', 'why, for the agent and the record')
-      .action(
-        clientAction(
-          world,
-          async ({ client, show }, id: string, { reason }: { reason?: string }) => {
-            const { session_id, id: approval_id } = await findApproval(client, id);
-            const params = { session_id, approval_id };
-            const decided = await client.call(endpoints.decideApproval, {
-              params,
-              body: { decision, reason },
-            });
-            show(decided, () => `${decided.status}: ${decided.title}\n`);
-          },
-        ),
-      );
-  }
+  for (const register of commands) register(approvals, world);
 }
 
-/** An approval by the end of its id: looked for among the pending ones first. */
+const approvalArgument = idArgument('approval');
+
+const commands: readonly Register[] = [
+  endpointCommand({
+    name: 'list',
+    description: 'list approvals, newest first',
+    endpoint: endpoints.listApprovals,
+    options: [
+      { flags: '--status <status>', field: 'status', default: 'pending' },
+      sessionAs('session_id', '--session <session>', 'only of this session'),
+    ],
+    print: listOf<Approval>(['ID', 'SESSION', 'KIND', 'STATUS', 'AGE', 'TITLE'], (one, now) => [
+      shortId(one.id),
+      shortId(one.session_id),
+      one.kind,
+      one.status,
+      ago(one.created_at, now),
+      one.title,
+    ]),
+  }),
+  (approvals, world) =>
+    approvals
+      .command('show')
+      .description('show an approval with all that was asked')
+      .argument(...approvalArgument)
+      .action(clientAction(world, show)),
+  decisionCommand('accept', 'allow it, for this once'),
+  decisionCommand('decline', 'refuse it'),
+];
+
+function decisionCommand(decision: 'accept' | 'decline', description: string): Register {
+  const [flags, idDescription] = approvalArgument;
+  return endpointCommand({
+    name: decision,
+    description,
+    endpoint: endpoints.decideApproval,
+    operands: [
+      {
+        flags,
+        description: idDescription,
+        async read(end: string, { client }) {
+          const { id: approval_id, session_id } = await findApproval(client, end);
+          return { approval_id, session_id };
+        },
+      },
+    ],
+    options: [
+      {
+        flags: '--reason <text>',
+        description: 'why, for the agent and the record',
+        field: 'reason',
+      },
+    ],
+    fields: () => ({ decision }),
+    print: ({ status, title }) => `${status}: ${title}\n`,
+  });
+}
+
+async function show({ client, show }: CommandContext, end: string): Promise<void> {
+  const approval = await findApproval(client, end);
+  show(approval, () => details(approval));
+}
+
+/** An approval by the end of its id. Looks through the pending ones first, then through those of each other status. */
 async function findApproval(client: Client, end: string): Promise<Approval> {
   assertLongEnough(end);
   const found: Approval[] = [];
-  for (const status of statuses) {
+  for (const status of approvalStatus.options) {
     const pages = pagesOf((query) =>
       client.ask(endpoints.listApprovals, { query: { ...query, status } }),
     );

@@ -6,8 +6,8 @@ import { showDocument, type World } from '../world.ts';
 type Shell = (typeof shells)[number];
 
 /**
- * `cadre completion`. It is the one command that needs the others, so it is given what creates them all:
- * a command line loads only its own.
+ * `cadre completion`. It is the only command that needs all others, and a command line loads only its own; so it takes
+ * the function that creates the whole tree.
  */
 export function completionCommand(createProgram: (world: World) => Promise<Command>) {
   return (program: Command, world: World): void => {
@@ -37,10 +37,10 @@ Install it, then start a new shell:
   };
 }
 
-/** What completion needs to know of a program; hidden commands and options are left out. */
+/** The command tree for the completion scripts, without hidden commands and options. */
 export function describeTree(program: Command, above: readonly Option[] = []): CommandTree {
   const help = program.createHelp();
-  // Each command has a --help of its own; said once, at the top, it holds for all.
+  // Every command has --help. It is listed once, at the root.
   const known = new Set(above.map(({ long }) => long));
   const options = help.visibleOptions(program).filter(({ long }) => !known.has(long));
   return {
@@ -61,7 +61,7 @@ export function describeTree(program: Command, above: readonly Option[] = []): C
 }
 
 function optionValue({ flags, argChoices, variadic }: Option): CommandValue | null {
-  // commander keeps the placeholder only in here: --since <when>, --kind <kind...>.
+  // commander keeps the placeholder only in the flags: --since <when>, --kind <kind...>.
   const name = /[<[]([^>\].]+)/.exec(flags)?.[1];
   return name === undefined ? null : { name, choices: argChoices ?? [], variadic };
 }

@@ -11,7 +11,7 @@ import { exitCodes } from '../exit.ts';
 import { plain, table } from '../output.ts';
 import { showDocument, type World } from '../world.ts';
 
-/** `cadre config …`: needs no server. */
+/** `cadre config …`. These commands need no server. */
 export function configCommands(program: Command, world: World): void {
   const config = program
     .command('config')

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-/** `cadre demo-agent`: what `serve --demo` starts for each session. */
+/** `cadre demo-agent`: the agent that `serve --demo` starts for each session. */
 export function demoAgentCommand(program: Command): void {
   program
     .command('demo-agent', { hidden: true })

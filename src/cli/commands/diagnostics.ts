@@ -1,54 +1,64 @@
 import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
+import { endpointCommand, type Register } from '../endpoint-command.ts';
 import { details } from '../output.ts';
-import { clientAction, type World } from '../world.ts';
-
-/** What can be asked for by itself, and what it tells. */
-const parts = {
-  recovery: ['what the last start found and mended', endpoints.getRecovery],
-  providers: ['how each provider is, and its agents', endpoints.getProviderDiagnostics],
-  processes: ['how many processes run, wait and ended how', endpoints.getProcessDiagnostics],
-  worktrees: ['how many worktrees there are, by status', endpoints.getWorktreeDiagnostics],
-  comms: ['how many teams, messages and deliveries there are', endpoints.getCommsDiagnostics],
-  storage: ['how much is stored, and how much may be', endpoints.getStorageDiagnostics],
-} as const;
+import type { World } from '../world.ts';
 
 /** `cadre diagnostics …`. */
 export function diagnosticsCommands(program: Command, world: World): void {
   const diagnostics = program.command('diagnostics').description('how the server is, part by part');
-  diagnostics
-    .command('all')
-    .description('everything at once')
-    .action(
-      clientAction(world, async ({ client, show }) => {
-        const found = await client.call(endpoints.getDiagnostics, {});
-        show(found, () => details(found));
-      }),
-    );
-  for (const [name, [description, endpoint]] of Object.entries(parts))
-    diagnostics
-      .command(name)
-      .description(description)
-      .action(
-        clientAction(world, async ({ client, show }) => {
-          const found: Record<string, unknown> | Record<string, unknown>[] = await client.call(
-            endpoint,
-            {},
-          );
-          show(found, () => [found].flat().map(details).join('\n'));
-        }),
-      );
+  for (const register of commands) register(diagnostics, world);
 }
 
+const commands: readonly Register[] = [
+  endpointCommand({
+    name: 'all',
+    description: 'everything at once',
+    endpoint: endpoints.getDiagnostics,
+    print: details,
+  }),
+  endpointCommand({
+    name: 'recovery',
+    description: 'what the last start found and mended',
+    endpoint: endpoints.getRecovery,
+    print: details,
+  }),
+  endpointCommand({
+    name: 'providers',
+    description: 'how each provider is, and its agents',
+    endpoint: endpoints.getProviderDiagnostics,
+    print: (found) => found.map(details).join('\n'),
+  }),
+  endpointCommand({
+    name: 'processes',
+    description: 'how many processes run, wait and ended how',
+    endpoint: endpoints.getProcessDiagnostics,
+    print: details,
+  }),
+  endpointCommand({
+    name: 'worktrees',
+    description: 'how many worktrees there are, by status',
+    endpoint: endpoints.getWorktreeDiagnostics,
+    print: details,
+  }),
+  endpointCommand({
+    name: 'comms',
+    description: 'how many teams, messages and deliveries there are',
+    endpoint: endpoints.getCommsDiagnostics,
+    print: details,
+  }),
+  endpointCommand({
+    name: 'storage',
+    description: 'how much is stored, and how much may be',
+    endpoint: endpoints.getStorageDiagnostics,
+    print: details,
+  }),
+];
+
 /** `cadre metrics`. */
-export function metricsCommand(program: Command, world: World): void {
-  program
-    .command('metrics')
-    .description('the figures of the server, as Prometheus reads them')
-    .action(
-      clientAction(world, async ({ client, show }) => {
-        const text = await client.call(endpoints.getMetrics, {});
-        show(text, () => text);
-      }),
-    );
-}
+export const metricsCommand: Register = endpointCommand({
+  name: 'metrics',
+  description: 'the figures of the server, as Prometheus reads them',
+  endpoint: endpoints.getMetrics,
+  print: (text) => text,
+});

@@ -4,10 +4,10 @@ import {
   type Check,
   fail,
   type Finding,
-  type Given,
-  givenBy,
+  type CheckInput,
+  checkInput,
   type Verdict,
-} from '../doctor/given.ts';
+} from '../doctor/check.ts';
 import { git, node, prerequisites } from '../doctor/machine.ts';
 import { providers, server } from '../doctor/server.ts';
 import type { GlobalOptions } from '../context.ts';
@@ -36,11 +36,11 @@ export function doctorCommand(program: Command, world: World): void {
     .option('--config <file>', 'the configuration (CADRE_CONFIG)')
     .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
-      const given = givenBy(world, options);
+      const input = checkInput(world, options);
       const findings: Finding[] = await Promise.all(
         Object.entries(checks).map(async ([name, check]) => ({
           check: name,
-          ...(await verdictOf(check, given)),
+          ...(await verdictOf(check, input)),
         })),
       );
       const passed = findings.every(({ status }) => status !== 'fail');
@@ -51,9 +51,9 @@ export function doctorCommand(program: Command, world: World): void {
     });
 }
 
-async function verdictOf(check: Check, given: Given): Promise<Verdict> {
+async function verdictOf(check: Check, input: CheckInput): Promise<Verdict> {
   try {
-    return await check(given);
+    return await check(input);
   } catch (error) {
     return fail(error instanceof Error ? error.message : String(error));
   }

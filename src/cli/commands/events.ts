@@ -70,14 +70,14 @@ async function tail(context: CommandContext, options: TailOptions): Promise<void
   }
 }
 
-/** The same on a terminal, as a screen; false where there is none. */
+/** Shows the events on the screen. Answers false where there is no terminal for it. */
 async function watch(
   context: CommandContext,
   { after, ...scope }: Reading,
   isAsked: boolean,
   cursor: CursorFile | null,
 ): Promise<boolean> {
-  // A person wants what is new: the beginning of a long log is read when they ask for it, or scroll there.
+  // The screen begins with the newest events, unless the options say otherwise. Older ones are read on scrolling up.
   const start = {
     page: 'tail',
     scope,
@@ -91,7 +91,7 @@ async function watch(
   }
 }
 
-/** What of the log is read, and from where on. */
+/** The scope of the log that is read, and the seq to begin after. */
 interface Reading extends EventScope {
   after: number | 'latest';
 }
@@ -119,7 +119,7 @@ async function follow(
   if (signal.aborted) world.exit(Number(signal.reason));
 }
 
-/** What is stored just now, page by page. */
+/** The events that are stored now, read page by page. */
 async function* stored(
   { world, client }: CommandContext,
   { after: from, ...scope }: Reading,
@@ -142,7 +142,7 @@ async function* stored(
   }
 }
 
-/** The seq to begin after: the cursor's, else what the options say, else the whole log. */
+/** The seq to begin after: the cursor's, else the one of the options, else 0 for the whole log. */
 async function startingPoint(
   { world, client }: CommandContext,
   { afterSeq, since }: TailOptions,
@@ -160,7 +160,7 @@ async function startingPoint(
   throw new AppError('usage', `--after-seq "${afterSeq}" is not a number: give a seq, or latest`);
 }
 
-/** The moment that `5m` or a date means. */
+/** The Unix milliseconds of a date, or of a duration before `now`. Throws `usage` for any other text. */
 function timeOf(text: string, now: number): number {
   const ago = durationOf(text);
   if (ago !== null) return now - ago;
@@ -169,7 +169,7 @@ function timeOf(text: string, now: number): number {
   throw new AppError('usage', `--since "${text}" is no time: give 30s, 5m, 2h, 7d, or a date`);
 }
 
-/** The last seq before the first event that is not older than `time`: found by halving, one event a step. */
+/** The last seq before the first event that is not older than `time`, found by binary search with one event a step. */
 async function seqBefore(client: Client, time: number): Promise<number> {
   const first = async (after_seq: number) =>
     client.ask(endpoints.replayEvents, { query: { after_seq, limit: 1 } });
@@ -184,12 +184,12 @@ async function seqBefore(client: Client, time: number): Promise<number> {
   return low;
 }
 
-/** The descriptor behind an output of the process; null for one that is none. */
+/** The descriptor of an output; null for a stream without one. */
 function descriptorOf(output: NodeJS.WritableStream): number | null {
   return 'fd' in output && typeof output.fd === 'number' ? output.fd : null;
 }
 
-/** One event as a line for people. */
+/** One event as a line of text. */
 function line(event: RuntimeEventRecord): string {
   const { seq, kind, session_id, process_id, team_id, created_at } = event;
   const said = telling(event);

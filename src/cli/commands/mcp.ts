@@ -8,7 +8,7 @@ import { sessionId } from '../find.ts';
 import { table } from '../output.ts';
 import { clientAction, type World } from '../world.ts';
 
-/** `cadre mcp …`: the tools that sessions' agents call. */
+/** `cadre mcp …`: the tools that the agents of sessions call. */
 export function mcpCommands(program: Command, world: World): void {
   const mcp = program.command('mcp').description("the tools of sessions' agents");
 
@@ -52,7 +52,7 @@ export function mcpCommands(program: Command, world: World): void {
     )
     .addOption(new Option('--args <json>', 'all arguments, as one object').conflicts('arg'))
     .action(
-      clientAction(world, async ({ client }, tool: string, given: Given) => {
+      clientAction(world, async ({ client }, tool: string, given: CallOptions) => {
         const properties =
           given.arg.length === 0
             ? {}
@@ -70,7 +70,7 @@ export function mcpCommands(program: Command, world: World): void {
     );
 }
 
-interface Given {
+interface CallOptions {
   as: string;
   arg: string[];
   args?: string;
@@ -82,7 +82,7 @@ function collect(one: string, all: string[]): string[] {
 
 type Properties = Readonly<Record<string, unknown>>;
 
-/** The JSON Schemas of a tool's arguments; of an unknown tool there are none, and the server says so. */
+/** The JSON Schemas of a tool's arguments; none for an unknown tool, which the server then refuses. */
 function propertiesOf(
   { namespaces }: ResponseOf<typeof endpoints.getCapabilities>,
   tool: string,
@@ -102,7 +102,7 @@ function fromPairs(pairs: readonly string[], properties: Properties): Record<str
   );
 }
 
-/** Whether a JSON Schema takes texts. */
+/** Whether a JSON Schema allows strings. */
 function takesText(schema: unknown): boolean {
   if (typeof schema !== 'object' || schema === null) return false;
   if ('type' in schema && [schema.type].flat().includes('string')) return true;
@@ -110,7 +110,7 @@ function takesText(schema: unknown): boolean {
   return others.some(takesText);
 }
 
-/** Numbers, booleans, lists and objects are JSON; anything else is text, and so is JSON in quotes. */
+/** The value of JSON, else the text itself. */
 function readValue(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -5,7 +5,7 @@ import { type OpenOptions, openBody, withOpenOptions } from '../open-session.ts'
 import { readPrompt } from '../prompt.ts';
 import { clientAction, type World } from '../world.ts';
 
-/** `cadre run "text"`: one session, one turn, streamed to the terminal. */
+/** `cadre run "text"`: opens a session, sends one turn and streams it. */
 export function runCommand(program: Command, world: World): void {
   withOpenOptions(program.command('run'))
     .description('open a session, send one turn, stream what comes of it')

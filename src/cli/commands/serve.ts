@@ -1,10 +1,12 @@
 import { type Command, Option } from 'commander';
+import { keys } from '../../config/keys.ts';
 import { dataDirectory, loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
 import { AppError } from '../../errors.ts';
 import { failpointsFrom } from '../../lib/failpoint.ts';
 import { selfCommand, version } from '../../lib/self.ts';
 import type { Runtime } from '../../runtime/start.ts';
+import { choicesOf } from '../choices.ts';
 import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import type { World } from '../world.ts';
@@ -18,7 +20,7 @@ interface ServeOptions {
   allowRemote?: boolean;
 }
 
-/** `cadre serve`: the server, in the foreground. */
+/** `cadre serve`: runs the server in the foreground. */
 export function serveCommand(program: Command, world: World): void {
   program
     .command('serve')
@@ -26,21 +28,17 @@ export function serveCommand(program: Command, world: World): void {
     .option('--config <file>', 'the configuration (CADRE_CONFIG)')
     .option('--bind <host:port>', 'the address to listen on')
     .option('--port <port>', 'the port to listen on, on 127.0.0.1; 0 takes a free one')
-    .addOption(
-      new Option('--log-level <level>', 'what is logged').choices([
-        'trace',
-        'debug',
-        'info',
-        'warn',
-        'error',
-        'silent',
-      ]),
-    )
+    .addOption(new Option('--log-level <level>', 'what is logged').choices(logLevels()))
     .option('--allow-remote', 'let --bind name an address that other machines reach')
     .option('--demo', 'use the built-in demo agent as the acp provider: no account, no model')
     .action(async (options: ServeOptions, command: Command) => {
       await serve(world, { ...command.optsWithGlobals<GlobalOptions>(), ...options });
     });
+}
+
+function logLevels(): readonly string[] {
+  const key = keys.find(({ name }) => name === 'log.level');
+  return choicesOf(key?.schema) ?? [];
 }
 
 async function serve(world: World, options: ServeOptions & GlobalOptions): Promise<void> {
@@ -54,7 +52,7 @@ async function serve(world: World, options: ServeOptions & GlobalOptions): Promi
   const signalled = () => (stop.signal.aborted ? hurry.abort() : stop.abort());
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, signalled);
   let runtime: Runtime | undefined = undefined;
-  // Also sent when the terminal has gone, and then nothing can be logged: agents at work go on.
+  // SIGHUP is also sent when the terminal is closed. The server goes on then, though it can log nothing any more.
   world.stderr.on('error', () => undefined);
   process.on('SIGHUP', () => runtime?.reload(() => configured(world, options)));
 
@@ -65,7 +63,7 @@ async function serve(world: World, options: ServeOptions & GlobalOptions): Promi
     failpoint: failpointsFrom(world.env.CADRE_FAILPOINTS),
     onFatal(error) {
       world.stderr.write(`cadre: ${error.message}\n`);
-      // Not in order: nothing may be written or answered any more. The keeper ends what runs.
+      // No orderly stop, because nothing may be written or answered any more. The keeper ends the children.
       process.exit(exitCodes.failed);
     },
   });
@@ -87,7 +85,7 @@ function configured(world: World, options: ServeOptions & GlobalOptions): Config
   return config;
 }
 
-/** Loopback unless that was asked for by name: what goes over the wire is plain HTTP. */
+/** Throws `invalid` for an address beyond loopback without --allow-remote, because the server speaks plain HTTP. */
 function refuseRemote(address: string, isAllowed: boolean, { stderr }: World): void {
   if (/^(127\.\d+\.\d+\.\d+|localhost|\[::1\]):\d+$/.test(address)) return;
   if (!isAllowed) {

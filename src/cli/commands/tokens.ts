@@ -1,100 +1,98 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
-import { type Token, type TokenScope, tokenScope } from '../../api/tokens.ts';
+import type { Token } from '../../api/tokens.ts';
 import type { Client } from '../../client/client.ts';
 import { AppError } from '../../errors.ts';
 import { durationOf } from '../duration.ts';
+import { endpointCommand, type Register } from '../endpoint-command.ts';
 import { findByEnd, idArgument, pagesOf } from '../find.ts';
-import { ago, shortId, table } from '../output.ts';
-import { clientAction, type World } from '../world.ts';
+import { ago, listOf, shortId } from '../output.ts';
+import { clientAction, type CommandContext, type World } from '../world.ts';
 
-/** `cadre tokens …`: tokens beside the API token. */
+/** `cadre tokens …`: the tokens beside the API token. */
 export function tokenCommands(program: Command, world: World): void {
   const tokens = program
     .command('tokens')
     .description('tokens for other programs, beside the API token');
-
-  tokens
-    .command('list')
-    .description('list tokens, newest first')
-    .action(
-      clientAction(world, async ({ client, show }) => {
-        const found = await allTokens(client);
-        const now = world.clock.now();
-        const rows = found.map((one) => [
-          shortId(one.id),
-          one.scope,
-          ago(one.created_at, now),
-          expiry(one, now),
-          one.name,
-        ]);
-        show(found, () => table(['ID', 'SCOPE', 'AGE', 'EXPIRES', 'NAME'], rows));
-      }),
-    );
-
-  tokens
-    .command('create')
-    .description('make a token and print its secret, this once')
-    .argument('<name>', 'what it is for')
-    .addOption(
-      new Option('--scope <scope>', 'what it may do: everything, read, or call tools alone')
-        .choices(tokenScope.options)
-        .default('admin'),
-    )
-    .option('--expires <time>', 'how long it is good: 12h, 30d; without it, until it is revoked')
-    .action(
-      clientAction(
-        world,
-        async ({ client, show }, name: string, { scope, expires }: CreateOptions) => {
-          const expires_in_ms = expires === undefined ? null : lifeOf(expires);
-          const body = { name, scope, expires_in_ms };
-          const created = await client.call(endpoints.createToken, { body });
-          show(created, () => `${created.secret}\n`);
-          world.stderr.write('cadre: the secret is shown this once: keep it in a safe place\n');
-        },
-      ),
-    );
-
-  tokens
-    .command('revoke')
-    .description('take a token back: its streams end, and requests with it are refused')
-    .argument(...idArgument('token'))
-    .action(
-      clientAction(world, async ({ client, show }, end: string) => {
-        const { id: token_id } = await findToken(client, end);
-        const revoked = await client.call(endpoints.deleteToken, { params: { token_id } });
-        show(revoked, () => `${revoked.id} is revoked\n`);
-      }),
-    );
+  for (const register of commands) register(tokens, world);
 }
 
-interface CreateOptions {
-  scope: TokenScope;
-  expires?: string;
+const [tokenFlags, tokenDescription] = idArgument('token');
+
+const commands: readonly Register[] = [
+  (tokens, world) =>
+    tokens
+      .command('list')
+      .description('list tokens, newest first')
+      .action(clientAction(world, list)),
+  endpointCommand({
+    name: 'create',
+    description: 'make a token and print its secret, this once',
+    endpoint: endpoints.createToken,
+    operands: [{ flags: '<name>', description: 'what it is for', field: 'name' }],
+    options: [
+      {
+        flags: '--scope <scope>',
+        description: 'what it may do: everything, read, or call tools alone',
+        field: 'scope',
+        default: 'admin',
+      },
+      {
+        flags: '--expires <time>',
+        description: 'how long it is good: 12h, 30d; without it, until it is revoked',
+        read: (time: string) => ({ expires_in_ms: lifetimeOf(time) }),
+      },
+    ],
+    print: ({ secret }) => `${secret}\n`,
+    after: (_created, { stderr }) =>
+      void stderr.write('cadre: the secret is shown this once: keep it in a safe place\n'),
+  }),
+  endpointCommand({
+    name: 'revoke',
+    description: 'take a token back: its streams end, and requests with it are refused',
+    endpoint: endpoints.deleteToken,
+    operands: [
+      {
+        flags: tokenFlags,
+        description: tokenDescription,
+        read: async (end: string, { client }) => ({ token_id: await tokenId(client, end) }),
+      },
+    ],
+    print: ({ id }) => `${id} is revoked\n`,
+  }),
+];
+
+async function list({ world, client, show }: CommandContext): Promise<void> {
+  const found: Token[] = [];
+  for await (const page of allPages(client)) found.push(...page);
+  show(found, () => tokenTable(found, { now: world.clock.now() }));
 }
 
-/** Milliseconds. Throws `usage` for what is no time. */
-function lifeOf(text: string): number {
-  const life = durationOf(text);
-  if (life !== null && life > 0) return life;
-  throw new AppError('usage', `--expires "${text}" is no time: give 90s, 30m, 12h or 30d`);
-}
+const tokenTable = listOf<Token>(['ID', 'SCOPE', 'AGE', 'EXPIRES', 'NAME'], (one, now) => [
+  shortId(one.id),
+  one.scope,
+  ago(one.created_at, now),
+  expiry(one, now),
+  one.name,
+]);
 
-/** When a token expires, from now on. */
+/** The time until a token expires, as text. */
 function expiry({ expires_at }: Token, now: number): string {
   if (expires_at === null) return 'never';
   return expires_at <= now ? 'expired' : `in ${ago(now, expires_at)}`;
 }
 
-const allPages = (client: Client) =>
-  pagesOf((query) => client.ask(endpoints.listTokens, { query }));
-
-function findToken(client: Client, end: string): Promise<Token> {
-  return findByEnd(allPages(client), end, 'token', ({ id }) => id);
+/** The milliseconds of a duration. Throws `usage` for any other text. */
+function lifetimeOf(text: string): number {
+  const lifetime = durationOf(text);
+  if (lifetime !== null && lifetime > 0) return lifetime;
+  throw new AppError('usage', `--expires "${text}" is no time: give 90s, 30m, 12h or 30d`);
 }
 
-async function allTokens(client: Client): Promise<Token[]> {
-  const found: Token[] = [];
-  for await (const page of allPages(client)) found.push(...page);
-  return found;
+async function tokenId(client: Client, end: string): Promise<string> {
+  return (await findByEnd(allPages(client), end, 'token', ({ id }) => id)).id;
+}
+
+function allPages(client: Client): AsyncGenerator<Token[], void> {
+  return pagesOf((query) => client.ask(endpoints.listTokens, { query }));
 }

@@ -1,65 +1,58 @@
 import path from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { Brought, Trusted } from '../../api/worktree-trust.ts';
 import { AppError } from '../../errors.ts';
-import { ago, plain, table } from '../output.ts';
+import { endpointCommand, type Register } from '../endpoint-command.ts';
+import { ago, listOf, plain } from '../output.ts';
+import { repositoryOption } from '../parameters.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
+
+/** `cadre worktrees trust | untrust | list-trusted`. */
+export const trustCommands: readonly Register[] = [
+  (worktrees, world) =>
+    worktrees
+      .command('trust')
+      .description(
+        'show the init script and the filters of a repository, and allow them by their content',
+      )
+      .option('--repo <directory>', 'the repository', '.')
+      .option('--sha256 <digest>', 'allow this content, which was read elsewhere, without asking')
+      .option('--yes', 'allow all that is shown, without asking')
+      .action(clientAction(world, trust)),
+  endpointCommand({
+    name: 'untrust',
+    description: 'allow content of a repository no more',
+    endpoint: endpoints.untrustContent,
+    operands: [
+      {
+        flags: '[sha256]',
+        description: 'of the content (default: all of the repository)',
+        field: 'sha256',
+      },
+    ],
+    options: [{ ...repositoryOption('the repository'), default: '.' }],
+    print: (done) => `${done.withdrawn.length} withdrawn for ${plain(done.repo_root)}\n`,
+  }),
+  endpointCommand({
+    name: 'list-trusted',
+    description: 'list what repositories bring and may run here, newest first',
+    endpoint: endpoints.listTrusted,
+    options: [repositoryOption('only of this repository')],
+    fields: () => ({ limit: 500 }),
+    print: listOf<Trusted>(['SHA-256', 'AGE', 'BY', 'REPOSITORY'], (one, now) => [
+      one.sha256,
+      ago(one.trusted_at, now),
+      one.trusted_by,
+      one.repo_root,
+    ]),
+  }),
+];
 
 interface TrustOptions {
   repo: string;
   sha256?: string;
   yes?: boolean;
-}
-
-/** `cadre worktrees trust | untrust | list-trusted`. */
-export function trustCommands(worktrees: Command, world: World): void {
-  worktrees
-    .command('trust')
-    .description(
-      'show the init script and the filters of a repository, and allow them by their content',
-    )
-    .option('--repo <directory>', 'the repository', '.')
-    .option('--sha256 <digest>', 'allow this content, which was read elsewhere, without asking')
-    .option('--yes', 'allow all that is shown, without asking')
-    .action(clientAction(world, trust));
-
-  worktrees
-    .command('untrust')
-    .description('allow content of a repository no more')
-    .argument('[sha256]', 'of the content (default: all of the repository)')
-    .option('--repo <directory>', 'the repository', '.')
-    .action(
-      clientAction(
-        world,
-        async ({ client, show }, sha256: string | undefined, { repo }: { repo: string }) => {
-          const body = { repo_root: path.resolve(repo), sha256 };
-          const done = await client.call(endpoints.untrustContent, { body });
-          show(done, () => `${done.withdrawn.length} withdrawn for ${plain(done.repo_root)}\n`);
-        },
-      ),
-    );
-
-  worktrees
-    .command('list-trusted')
-    .description('list what repositories bring and may run here, newest first')
-    .option('--repo <directory>', 'only of this repository')
-    .action(
-      clientAction(world, async ({ client, show }, { repo }: { repo?: string }) => {
-        const repo_root = repo === undefined ? undefined : path.resolve(repo);
-        const query = { repo_root, limit: 500 };
-        const found = await client.call(endpoints.listTrusted, { query });
-        const now = world.clock.now();
-        const rows = found.map((one) => [
-          one.sha256,
-          ago(one.trusted_at, now),
-          one.trusted_by,
-          one.repo_root,
-        ]);
-        show(found, () => table(['SHA-256', 'AGE', 'BY', 'REPOSITORY'], rows));
-      }),
-    );
 }
 
 async function trust(context: CommandContext, options: TrustOptions): Promise<void> {
@@ -80,7 +73,7 @@ async function trust(context: CommandContext, options: TrustOptions): Promise<vo
   });
 }
 
-/** Shows what there is, and asks for each on the terminal. Throws `usage` where there is none, and nobody has said yes. */
+/** Shows each script and filter and asks whether it may run. Throws `usage` without terminal and `--yes`. */
 async function chosen(
   { world, client }: CommandContext,
   repo_root: string,
@@ -104,7 +97,7 @@ async function chosen(
   return wanted;
 }
 
-/** Each line with a mark before it, so that none passes for one of ours. */
+/** A script with a mark before each line, so that no line of it looks like one of this command. */
 function shown({ kind, name, sha256, text }: Brought): string {
   const what = kind === 'init_script' ? 'init script, as committed at HEAD' : 'filters';
   const lines = text

@@ -4,7 +4,7 @@ import { findRegistration } from '../../config/registration.ts';
 import { secretsOf } from '../../config/secrets.ts';
 import { configFile } from '../../config/sources.ts';
 import { readToken, tokenFileOf } from '../../config/token.ts';
-import { type Check, fail, ok, warn } from './given.ts';
+import { type Check, fail, ok, warn } from './check.ts';
 
 const MIB = 1024 ** 2;
 
@@ -61,7 +61,7 @@ export const registration: Check = ({ directory }) => {
     : warn(`the last server (pid ${pid}) did not stop in order: cadre serve mends what it left`);
 };
 
-/** The path itself, or as much of it as there is. */
+/** The path itself if it exists, else the nearest directory above it that does. */
 function nearest(place: string): string {
   return fs.existsSync(place) ? place : nearest(path.dirname(place));
 }

@@ -1,9 +1,9 @@
 import fs from 'node:fs';
 import { findProgram } from '../../lib/find-program.ts';
 import { isPackaged } from '../../lib/self.ts';
-import { type Check, fail, ok, warn } from './given.ts';
+import { type Check, fail, ok, warn } from './check.ts';
 
-/** The oldest Node that runs the server; package.json says the same. */
+/** The oldest Node that runs the server, as in package.json. */
 const NODE = [22, 12] as const;
 
 export const node: Check = () => {
@@ -13,7 +13,7 @@ export const node: Check = () => {
   return ok(`${process.version}${isPackaged() ? ', in the executable' : ` (${process.execPath})`}`);
 };
 
-/** What ends every child with the server, and keeps a second server out of its data. */
+/** The programs and files with which the server ends its children and locks its data directory. */
 export const prerequisites: Check = ({ world }) => {
   const needed = ['/bin/sh', 'flock', 'grep'];
   const missing = needed.filter((program) => !findProgram(program, world.env.PATH));
@@ -24,7 +24,7 @@ export const prerequisites: Check = ({ world }) => {
   return ok(`${needed.join(', ')} and /proc are there`);
 };
 
-/** What worktrees are made with; all else goes without it. */
+/** git, which only worktrees need. */
 export const git: Check = async () => {
   const found = await (await import('../../worktrees/git.ts')).findGit();
   return 'problem' in found ? warn(found.problem) : ok(`git ${found.version}`);

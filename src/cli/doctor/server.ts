@@ -4,15 +4,15 @@ import type { Client } from '../../client/client.ts';
 import { AppError } from '../../errors.ts';
 import { version } from '../../lib/self.ts';
 import { commandFor } from '../hints.ts';
-import { type Check, fail, type Given, ok, warn } from './given.ts';
+import { type Check, fail, type CheckInput, ok, warn } from './check.ts';
 
-/** A server that answers nothing for so long is stuck. */
+/** A server that has not answered after this time is taken for stuck. */
 const ANSWER_MS = 3000;
 const UNKNOWN = 'cannot be told before the configuration is mended';
 
-export const server: Check = async (given) => {
-  if (!given.found.config) return warn(UNKNOWN);
-  const found = await asked(given, async (client) => ({
+export const server: Check = async (input) => {
+  if (!input.found.config) return warn(UNKNOWN);
+  const found = await asked(input, async (client) => ({
     url: client.url,
     version: (await client.call(endpoints.getVersion, {})).version,
     health: await client.call(endpoints.getHealth, {}),
@@ -28,13 +28,13 @@ export const server: Check = async (given) => {
   return warn(`${found.url} is degraded (${names}): see cadre status`);
 };
 
-export const providers: Check = async (given) => {
-  if (!given.found.config) return warn(UNKNOWN);
-  const asking = asked(given, (client) => client.call(endpoints.listProviders, {}));
-  // A server that does not answer is told of by the check of it.
+export const providers: Check = async (input) => {
+  if (!input.found.config) return warn(UNKNOWN);
+  const asking = asked(input, (client) => client.call(endpoints.listProviders, {}));
+  // Where the server does not answer, the check `server` says so, and this one reads the configuration.
   const found =
     (await asking.catch(() => null)) ??
-    (await import('../../providers/configured.ts')).describeProviders(given.config);
+    (await import('../../providers/configured.ts')).describeProviders(input.config);
   const say = (some: ProviderRecord[]) =>
     some.map(({ id, detail }) => withCommand(`${id}: ${detail}`)).join('; ');
   const broken = found.filter(({ enabled, healthy }) => enabled && !healthy);
@@ -43,15 +43,15 @@ export const providers: Check = async (given) => {
   return usable.length > 0 ? ok(say(usable)) : warn(say(found));
 };
 
-/** What is wrong, and the command that helps. */
+/** A message, with the command that helps if there is one. */
 function withCommand(message: string): string {
   const command = commandFor(message);
   return command === null ? message : `${message}, ${command}`;
 }
 
-/** The server's answer; null where none is known of. Throws what it refuses with, or that it does not answer. */
+/** The server's answer; null where no server runs. Throws the server's refusal, and `timeout` without an answer. */
 async function asked<T>(
-  { options, world }: Given,
+  { options, world }: CheckInput,
   ask: (client: Client) => Promise<T>,
 ): Promise<T | null> {
   let client: Client | undefined;
@@ -69,7 +69,7 @@ async function asked<T>(
 }
 
 async function tooLate(
-  { clock }: Given['world'],
+  { clock }: CheckInput['world'],
   url: string,
   signal: AbortSignal,
 ): Promise<never> {

@@ -1,19 +1,28 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** What somebody sees on a terminal: as much of one as the screen makes use of. */
+/** A terminal as a person sees it, of the control sequences that the screen uses. Every character is one column wide. */
 export class Glass {
   /** All that was written. */
   written = '';
-  /** How many frames were drawn. */
+  /** Control sequences that a screen has no use for, such as to clear the terminal with its scrollback. */
+  readonly unknown: string[] = [];
+  /** How many synchronized updates were begun. */
   frames = 0;
-  /** Whether the second screen is shown, and the cursor. */
+  /** Whether the alternate screen and the cursor are shown, and whether long lines wrap. */
   isAlternate = false;
   hasCursor = true;
-  /** What it showed when the second screen went. */
+  wraps = true;
+  /** What the alternate screen showed when it was left. */
   before = '';
+  #size: { rows: number; columns: number };
   #lines: string[] = [];
   #row = 0;
+  #column = 0;
   #rest = '';
+
+  constructor(size: { rows: number; columns: number }) {
+    this.#size = size;
+  }
 
   write(text: string): void {
     this.written += text;
@@ -21,33 +30,83 @@ export class Glass {
     // A sequence may be cut in the middle.
     const whole = all.replace(/\u001b(\[[?\d;]*)?$/, '');
     this.#rest = all.slice(whole.length);
-    for (const part of whole.split(/(\u001b\[[?\d;]*[A-Za-z])/).filter(Boolean)) this.#take(part);
+    for (const part of whole.split(/(\u001b\[[?\d;]*[A-Za-z]|[\r\n])/).filter(Boolean))
+      this.#take(part);
   }
 
   text(): string {
-    return this.#lines.map((line) => stripVTControlCharacters(line).trimEnd()).join('\n');
+    return this.lines().join('\n');
   }
 
   lines(): string[] {
-    return this.text().split('\n');
+    return Array.from(this.#lines, (line?: string) => line?.trimEnd() ?? '');
+  }
+
+  /** As xterm does it: rows go from the top, so that the one with the cursor stays. */
+  resize(size: { rows: number; columns: number }): void {
+    this.#size = size;
+    const gone = Math.max(0, this.#row + 1 - size.rows);
+    this.#row -= gone;
+    this.#lines = this.#lines
+      .slice(gone, gone + size.rows)
+      .map((line) => line.slice(0, size.columns));
   }
 
   #take(part: string): void {
-    const place = /^\u001b\[(\d+);1H$/.exec(part);
-    if (place) this.#row = Number(place[1]) - 1;
-    else if (part === '\u001b[2J') this.#lines = [];
-    else if (part === '\u001b[2K') this.#lines[this.#row] = '';
-    else if (part === '\u001b[?2026h') this.frames++;
-    else if (/^\u001b\[\?1049[hl]$/.test(part)) this.#switch(part.endsWith('h'));
-    else if (/^\u001b\[\?25[hl]$/.test(part)) this.hasCursor = part.endsWith('h');
-    else if (!part.startsWith('\u001b[?'))
-      this.#lines[this.#row] = (this.#lines[this.#row] ?? '') + part;
+    const [, parameters = '', final = ''] = /^\u001b\[([?\d;]*)([A-Za-z])$/.exec(part) ?? [];
+    if (parameters.startsWith('?')) this.#setMode(parameters, final === 'h');
+    else if (final === '') this.#print(part);
+    else this.#control(final, parameters.split(';').map(Number));
   }
 
-  #switch(isAlternate: boolean): void {
-    if (!isAlternate) this.before = this.text();
-    this.isAlternate = isAlternate;
-    this.#lines = [];
-    this.#row = 0;
+  #setMode(parameters: string, isOn: boolean): void {
+    if (parameters === '?7') this.wraps = isOn;
+    else if (parameters === '?25') this.hasCursor = isOn;
+    else if (parameters === '?2026') this.frames += Number(isOn);
+    else if (parameters === '?1049') {
+      if (!isOn) this.before = this.text();
+      this.isAlternate = isOn;
+      this.#lines = [];
+      this.#moveTo(0, 0);
+    }
+  }
+
+  #control(final: string, [first = 0, second = 0]: number[]): void {
+    const line = this.#lines[this.#row] ?? '';
+    if (final === 'A') this.#moveTo(this.#row - (first || 1), this.#column);
+    else if (final === 'B') this.#moveTo(this.#row + (first || 1), this.#column);
+    else if (final === 'E') this.#moveTo(this.#row + (first || 1), 0);
+    else if (final === 'G') this.#moveTo(this.#row, first - 1);
+    else if (final === 'H') this.#moveTo(first - 1, second - 1);
+    else if (final === 'K' && first === 2) this.#lines[this.#row] = '';
+    else if (final === 'K') this.#lines[this.#row] = line.slice(0, this.#column);
+    else if (final === 'J' && first === 0) {
+      this.#lines.length = Math.min(this.#lines.length, this.#row + 1);
+      this.#lines[this.#row] = line.slice(0, this.#column);
+    } else if (final !== 'm') this.unknown.push(`${first}${final}`);
+  }
+
+  #moveTo(row: number, column: number): void {
+    this.#row = Math.max(0, Math.min(this.#size.rows - 1, row));
+    this.#column = Math.max(0, Math.min(this.#size.columns - 1, column));
+  }
+
+  #print(text: string): void {
+    if (text === '\r') this.#column = 0;
+    else if (text === '\n') this.#nextLine();
+    else
+      for (const character of stripVTControlCharacters(text)) {
+        if (this.#column === this.#size.columns && this.wraps) this.#nextLine();
+        const at = Math.min(this.#column, this.#size.columns - 1);
+        const line = (this.#lines[this.#row] ?? '').padEnd(at);
+        this.#lines[this.#row] = line.slice(0, at) + character + line.slice(at + 1);
+        this.#column = at + 1;
+      }
+  }
+
+  #nextLine(): void {
+    this.#column = 0;
+    if (this.#row + 1 < this.#size.rows) this.#row++;
+    else this.#lines = [...this.#lines.slice(1), ''];
   }
 }

@@ -74,7 +74,7 @@ export function inTerminal(
       ...env,
     },
   });
-  const glass = new Glass();
+  const glass = new Glass(size);
   let terminal = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => glass.write(text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (terminal += text));
@@ -85,7 +85,10 @@ export function inTerminal(
     signal: (name) => process.kill(onlyChildOf(child.pid), name),
     expectShows: (wanted) => expectEventually(() => glass.text()).toMatch(wanted),
     type: (text) => void child.stdin.write(text),
-    resize: (to, wide) => void control.write(`${to} ${wide}\n`),
+    resize(to, wide) {
+      control.write(`${to} ${wide}\n`);
+      glass.resize({ rows: to, columns: wide });
+    },
     ended,
     // A command whose terminal has gone goes, too.
     async [Symbol.asyncDispose]() {

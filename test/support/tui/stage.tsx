@@ -1,17 +1,22 @@
-import { render } from 'ink-testing-library';
+import { EventEmitter } from 'node:events';
+import { PassThrough } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
+import { render } from 'ink';
 import type { Client } from '../../../src/client/client.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { App, type Start } from '../../../src/tui/app.tsx';
-import type { Size } from '../../../src/tui/screen.ts';
-import { Source } from '../../../src/tui/source.ts';
 import { expectEventually } from '../expect-eventually.ts';
+
+interface Size {
+  rows: number;
+  columns: number;
+}
 
 /** The screen, with a keyboard and something to look at. */
 export interface Stage {
-  size: Source<Size>;
-  /** What it expectShows, line by line. */
+  resize: (size: Size) => void;
+  /** What it shows, line by line. */
   lines: () => string[];
   expectShows: (text: string | RegExp) => Promise<void>;
   expectHides: (text: string) => Promise<void>;
@@ -40,27 +45,38 @@ export async function withScreen(
   test: (stage: Stage) => Promise<void>,
   first: Size = { rows: 20, columns: 100 },
 ): Promise<void> {
-  const size = new Source(first);
+  const terminal = Object.assign(new Terminal(), first);
+  const keyboard = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
   let interrupted = false;
   const app = render(
     <App
       client={client}
       clock={systemClock}
-      size={size}
       start={start}
       onInterrupt={() => (interrupted = true)}
     />,
+    {
+      stdin: keyboard,
+      stdout: terminal as unknown as NodeJS.WriteStream,
+      interactive: true,
+      // Hands over each frame whole, with nothing that moves a cursor.
+      debug: true,
+      exitOnCtrlC: false,
+    },
   );
-  const text = () => stripVTControlCharacters(app.lastFrame() ?? '');
+  const text = () => stripVTControlCharacters(terminal.frame);
   try {
     await test({
-      size,
+      resize(size) {
+        Object.assign(terminal, size);
+        terminal.emit('resize');
+      },
       lines: () => text().split('\n'),
       expectShows: (wanted) => expectEventually(text).toMatch(wanted),
       expectHides: (wanted) => expectEventually(text).not.toContain(wanted),
       async press(...pressed) {
         for (const key of pressed) {
-          app.stdin.write(key);
+          keyboard.write(key);
           // As from a terminal: the next one is read when this one was dealt with.
           for (let turn = 0; turn < 3; turn++) await nextTurn();
         }
@@ -69,5 +85,20 @@ export async function withScreen(
     });
   } finally {
     app.unmount();
+  }
+}
+
+/** Keeps the last frame that was written to it. */
+class Terminal extends EventEmitter {
+  readonly isTTY = true;
+  rows = 0;
+  columns = 0;
+  frame = '';
+
+  write(frame: string, written?: () => void): boolean {
+    // At its end ink writes nothing, to be told when all that came before is out.
+    if (frame !== '') this.frame = frame;
+    written?.();
+    return true;
   }
 }

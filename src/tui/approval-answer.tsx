@@ -5,22 +5,22 @@ import type { Desk } from './desk.ts';
 import type { Resolved } from './overview.ts';
 import { Prompt } from './prompt.tsx';
 
-/** An answer that a person is about to give. */
-export interface Asking {
+/** An answer that is given once its prompt is confirmed. */
+export interface ApprovalAnswer {
   approval: Approval;
   decision: 'accept' | 'decline';
 }
 
-/** Asks for the reason, and so makes sure: no single key answers an approval. */
+/** Asks for a reason, which also confirms the answer: no single key answers an approval. */
 export function AnswerPrompt({
-  asking: { approval, decision },
+  answer: { approval, decision },
   desk,
   attempt,
   onDone,
 }: {
-  asking: Asking;
+  answer: ApprovalAnswer;
   desk: Desk;
-  attempt: (doing: Promise<unknown>) => void;
+  attempt: (work: Promise<unknown>) => void;
   onDone: () => void;
 }): ReactNode {
   return (
@@ -35,14 +35,14 @@ export function AnswerPrompt({
   );
 }
 
-/** What keeps an approval from being answered here; null: nothing. */
-export function obstacle({ approval, decision }: Asking): string | null {
+/** Why the screen cannot give this answer; null where it can. */
+export function obstacle({ approval, decision }: ApprovalAnswer): string | null {
   return approval.kind === 'question' && decision === 'accept'
     ? 'a question takes answers: give them over HTTP, or decline it here with a reason'
     : null;
 }
 
-/** What became of an approval, whoever answered it. */
+/** How an approval was resolved, and by whom. */
 export function describeResolved({ title, status, decided_by, reason }: Resolved): string {
   const by = decided_by === null ? '' : ` by ${decided_by}`;
   return `"${oneLine(title)}" was ${status}${by}${reason === null ? '' : `: ${oneLine(reason)}`}`;

@@ -3,7 +3,7 @@ import { type Config, configSchema } from '../../config/schema.ts';
 import type { GlobalOptions } from '../context.ts';
 import type { World } from '../world.ts';
 
-/** What a check found; `detail` says what to do unless it is ok. */
+/** The result of a check. `detail` says what to do, unless the status is ok. */
 export interface Finding {
   check: string;
   status: 'ok' | 'warn' | 'fail';
@@ -12,20 +12,20 @@ export interface Finding {
 
 export type Verdict = Omit<Finding, 'check'>;
 
-/** One thing that is looked at, by itself: what it finds, or what it throws, is what `cadre doctor` says of it. */
-export type Check = (given: Given) => Verdict | Promise<Verdict>;
+/** One check of `cadre doctor`. An error that it throws counts as a failure. */
+export type Check = (input: CheckInput) => Verdict | Promise<Verdict>;
 
-/** What checks go by. */
-export interface Given {
+/** The input of every check. */
+export interface CheckInput {
   world: World;
   options: GlobalOptions;
   found: FoundConfig;
-  /** The defaults where the configuration cannot be used. */
+  /** The defaults, where the configuration has problems. */
   config: Config;
   directory: string;
 }
 
-export function givenBy(world: World, options: GlobalOptions): Given {
+export function checkInput(world: World, options: GlobalOptions): CheckInput {
   const found = findConfig(options, world.env);
   const config = found.config ?? configSchema.parse({ data: { root_dir: options.dataDir } });
   return { world, options, found, config, directory: dataDirectory(config, world.env) };

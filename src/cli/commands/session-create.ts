@@ -1,0 +1,25 @@
+import type { Command } from 'commander';
+import { endpoints } from '../../api/index.ts';
+import { parseMetadata } from '../metadata.ts';
+import { type OpenOptions, openBody, withOpenOptions } from '../open-session.ts';
+import { clientAction, type CommandContext, type World } from '../world.ts';
+
+/** `cadre sessions create`. */
+export function sessionCreate(sessions: Command, world: World): void {
+  withOpenOptions(sessions.command('create'))
+    .description('open a session')
+    .option('--metadata <json>', 'any JSON, kept with the session')
+    .action(clientAction(world, create));
+}
+
+async function create(
+  { client, show }: CommandContext,
+  options: OpenOptions & { metadata?: string },
+): Promise<void> {
+  const metadata =
+    options.metadata === undefined ? {} : { metadata: parseMetadata(options.metadata) };
+  const session = await client.call(endpoints.createSession, {
+    body: { ...openBody(options), ...metadata },
+  });
+  show(session, () => `${session.id}\n`);
+}
