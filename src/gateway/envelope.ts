@@ -12,7 +12,7 @@ export class ToolError extends Error {
   }
 }
 
-/** What the rest of the server refuses, in the words of tools. */
+/** The code of a tool's failure for each code of the server. */
 const codes: Record<ErrorCode, ToolErrorCode> = {
   invalid: 'bad_request',
   provider_unavailable: 'bad_request',
@@ -49,14 +49,14 @@ const codes: Record<ErrorCode, ToolErrorCode> = {
   timeout: 'backend_unavailable',
 };
 
-/** Why a tool failed; null for a bug, of which callers are told nothing but that it was one. */
+/** The failure of a tool as its caller gets it; null for a bug, whose details go to the log alone. */
 export function failureOf(error: unknown): (ToolEnvelope & { ok: false }) | null {
   if (error instanceof ToolError) return failure(error.code, error.message);
   if (error instanceof AppError) return failure(codes[error.code], forAgents(error.message));
   return null;
 }
 
-/** Where a person is sent to a command, an agent is sent to the tool that shows the same, if there is one. */
+/** Replaces the hint at a command, meant for people, by a hint at the tool that shows the same, if there is one. */
 function forAgents(message: string): string {
   return message.replaceAll(commandHint, (_hint, noun: string) => {
     const tool = toolOf[noun];
