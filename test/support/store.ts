@@ -11,7 +11,7 @@ import type { Ids } from '../../src/lib/ids.ts';
 import { readAsset } from '../../src/lib/self.ts';
 import { DATABASE_FILE } from '../../src/store/connection.ts';
 import { Database, type DatabaseOptions } from '../../src/store/database.ts';
-import type { FileSystem } from '../../src/store/host-files.ts';
+import type { FileSystem } from '../../src/store/host/file-system.ts';
 import type { SqlValue } from '../../src/store/raw-statement.ts';
 import { RecordTable } from '../../src/store/records.ts';
 import type { Writer } from '../../src/store/transaction.ts';
