@@ -176,7 +176,11 @@ describe('retention', () => {
   async function plansOfTrim(matching: RegExp): Promise<string[][]> {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
-    const sqls = await sqlsOf(store.db, () => new EventTrim({ db: store.db, onTrimmed: () => undefined }), matching);
+    const sqls = await sqlsOf(
+      store.db,
+      () => new EventTrim({ db: store.db, onTrimmed: () => undefined }),
+      matching,
+    );
     return sqls.map((sql) => planOf(store.db, sql));
   }
 

@@ -144,7 +144,7 @@ describe('a read', () => {
     await using store = await openStore(directory.path, { fs: disk.fs });
     using held = disk.holdSyncs(WAL_FILE);
     const write = store.db.transact((tx) => store.write(tx, 'a'));
-    const refused = store.db.read((rx) => {
+    const refused = store.db.read(() => {
       throw new AppError(
         'conflict',
         `there is a note ${store.db.peek((rx) => store.notes.get(rx, 'a'))?.id}`,
