@@ -3,11 +3,11 @@ import type { Endpoint } from '../api/endpoint.ts';
 import { AppError } from '../errors.ts';
 import type { TokenHolder } from './tokens.ts';
 
-/** Who may talk to the server, and under which names. */
+/** Who may send requests to the server, and to which host names. */
 export interface AccessRules {
-  /** Who was given a token for people and programs; null where nobody was, or it is good no more. */
+  /** The holder of a token for people and programs; null where the token is unknown, revoked or expired. */
   holderOf: (token: string) => TokenHolder | null;
-  /** The session whose agent was given a token; null for one that no agent was given. */
+  /** The session whose agent holds a token; null for a token of no agent. */
   sessionOf: (token: string) => string | null;
   /** Host names beside the loopback ones that requests may be addressed to. */
   allowedHosts: () => readonly string[];
@@ -15,14 +15,14 @@ export interface AccessRules {
   allowedOrigins: () => readonly string[];
 }
 
-/** Whose request it is: of people and programs with a token, or of the agent of a session, whose id it has. */
+/** The sender of a request: the holder of a token, or the agent of a session, by the session's id. */
 export type Bearer = TokenHolder | { scope: 'agent'; id: string };
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
  * Refuses a request that is not addressed to us (DNS rebinding), or comes from a foreign web page: `forbidden_host`,
- * `forbidden_origin`. Looked at before anything else, on public routes, too. The origin `null` is that of any page
+ * `forbidden_origin`. Checked before anything else, on public routes, too. The origin `null` is that of any page
  * that hides where it is from, so it is never allowed.
  */
 export function assertAddressed(
@@ -46,7 +46,7 @@ export function assertAddressed(
   );
 }
 
-/** Who sends a request. Throws `unauthorized` where there is no token, or nobody was given it. */
+/** Who sends a request. Throws `unauthorized` where there is no token, or nobody holds it. */
 export function identify(
   authorization: string | undefined,
   rules: Pick<AccessRules, 'holderOf' | 'sessionOf'>,
@@ -59,7 +59,7 @@ export function identify(
   throw new AppError('unauthorized', 'missing or invalid bearer token');
 }
 
-/** Throws `forbidden_scope` where a token opens too little for a request. */
+/** Throws `forbidden_scope` where the scope of a token does not cover a request. */
 export function assertScope(
   { scope }: Pick<Bearer, 'scope'>,
   method: string,
@@ -85,7 +85,7 @@ export function assertScope(
   }
 }
 
-/** What is looked at of a request. */
+/** The parts of a request that are checked. */
 export interface EnteringRequest {
   headers: IncomingHttpHeaders;
   raw: { url?: string | undefined; rawHeaders: readonly string[] };

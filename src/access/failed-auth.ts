@@ -3,20 +3,20 @@ import type { Logger } from '../lib/log.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
-/** The failures a minute of one source that are answered at once. */
+/** So many failures of one source within a minute are answered at once. */
 const PROMPT_FAILURES = 20;
-/** How long the answer to a further one takes. */
+/** The delay of the answer to each further failure. */
 const DELAY_MS = SECOND_MS;
-/** What an attacker can make us remember: further sources count as one. */
+/** A bound on memory: further sources count as one. */
 const MAX_SOURCES = 1000;
-/** What an attacker can make us hold: further failures are answered, and their connections end. */
+/** A bound on delayed answers: further failures are answered at once, and their connections end. */
 const MAX_WAITING = 100;
 const LINES_A_SECOND = 5;
 
-/** Stands for all sources beyond those that are told apart. */
+/** The key of all sources beyond `MAX_SOURCES`. */
 const OTHERS = 'others';
 
-/** Slows down whoever tries out tokens. A flood of failures fills neither the log nor the memory. */
+/** Slows down guessing of tokens. A flood of failures fills neither the log nor the memory. */
 export class FailedAuthentications implements Disposable {
   readonly #clock: Clock;
   readonly #logger: Logger;

@@ -4,8 +4,8 @@ import { newSecret } from '../lib/ids.ts';
 const PREFIX = 'cadre_agent';
 
 /**
- * The tokens of sessions' agents: each good for the tools of its own session. They hold for one run of the server,
- * as the agents do that are given them, so none is stored.
+ * The tokens of sessions' agents: each is valid for the tools of its own session. They are valid for one run of the
+ * server, no longer than the agents that hold them live, so none is stored.
  */
 export class SessionTokens {
   readonly #secret = newSecret();
@@ -15,7 +15,7 @@ export class SessionTokens {
     return [PREFIX, sessionId, seal].join('.');
   }
 
-  /** Whose token this is; null where it is nobody's. */
+  /** The session of a token; null for a token that was never issued. */
   sessionOf(token: string): string | null {
     const [prefix, sessionId = ''] = token.split('.');
     if (prefix !== PREFIX) return null;

@@ -19,9 +19,9 @@ import type { Writer } from '../store/transaction.ts';
 
 /** All of them are in memory. */
 const MAX_TOKENS = 1000;
-/** Tells people, and scanners for leaked secrets, what they have found. */
+/** By this prefix people, and scanners for leaked secrets, recognise a token. */
 const SECRET_PREFIX = 'cadre_';
-/** What has expired is looked for at least this often: a timer does not know that the wall clock was set. */
+/** Expired tokens are looked for at least this often: a timer does not notice that the wall clock was set. */
 const LOOK_EVERY_MS = 60_000;
 
 /** A token in force. */
@@ -33,12 +33,12 @@ interface InForce {
   end: AbortController;
 }
 
-/** Who was given a token, under which id, and what for. */
+/** The holder of a token. */
 export interface TokenHolder {
-  /** Names the holder in the log and in `decided_by`; tells nothing of the secret. */
+  /** Names the holder in the log and in `decided_by`; reveals nothing of the secret. */
   id: string;
   scope: TokenScope;
-  /** Aborts when the token is good no more: revoked, replaced or expired. What lasts ends then. */
+  /** Aborts when the token is revoked, replaced or expired: streams that it opened end then. */
   ended: AbortSignal;
 }
 
@@ -68,19 +68,19 @@ export class TokenService implements Disposable {
     this.#endExpired();
   }
 
-  /** Who was given a secret; null where nobody was, or its time is up. */
+  /** The holder of a secret; null where it is unknown or has expired. */
   holderOf(secret: string): TokenHolder | null {
     const digest = sha256(secret);
-    // Digests have one length, so the comparison tells nothing of the token's.
+    // Digests have one length, so the time of the comparison reveals nothing of the token.
     if (timingSafeEqual(digest, this.#api.digest))
       return { id: API_TOKEN_ID, scope: 'admin', ended: this.#api.end.signal };
-    // How long a look-up takes may tell of the digest, and a digest leads to no secret.
+    // The time of a look-up may reveal a digest, and a digest leads to no secret.
     const found = this.#inForce.get(digest.toString('hex'));
     if (!found || this.#hasExpired(found)) return null;
     return { id: found.id, scope: found.scope, ended: found.end.signal };
   }
 
-  /** Takes over the API token that the configuration has now. Another one ends what was opened with the last. */
+  /** Takes over the API token of the configuration. Where it is another one, streams opened with the last one end. */
   apiTokenChanged(): void {
     const digest = sha256(this.#given.apiToken());
     if (timingSafeEqual(digest, this.#api.digest)) return;
@@ -89,7 +89,7 @@ export class TokenService implements Disposable {
     end.abort();
   }
 
-  /** Makes a token. Throws `conflict` where as many are in force as there may be. */
+  /** Makes a token. Throws `conflict` where 1,000 tokens are in force. */
   async create(body: BodyOf<typeof createToken>): Promise<CreatedToken> {
     const { name, scope, expires_in_ms } = body;
     const secret = SECRET_PREFIX + newSecret();
@@ -153,7 +153,7 @@ export class TokenService implements Disposable {
     return expiresAt !== null && expiresAt <= this.#given.clock.now();
   }
 
-  /** Ends what has expired, and comes back when the next one does. */
+  /** Ends expired tokens, and sets a timer for the next one. */
   #endExpired(): void {
     this.#looking?.[Symbol.dispose]();
     let next = Infinity;

@@ -1,6 +1,6 @@
 /**
- * What an agent sees of the server's environment: enough to find its programs, its home and its network, and
- * none of our keys or the user's for other services. Everything else is given by name in the configuration.
+ * The part of the server's environment that an agent gets: enough to find its programs, its home and its network, and
+ * none of our keys or the user's for other services. Every other variable is named in the configuration.
  */
 const PASSED = new Set([
   'HOME',

@@ -21,7 +21,7 @@ export interface PreviousRun {
   durability: string;
 }
 
-/** What was started, on disk: for the one case in which server and keeper died together. */
+/** The children that were started, on disk: for the one case in which server and keeper died together. */
 export class Ledger {
   readonly #db: Database;
   readonly #clock: Clock;
@@ -70,7 +70,7 @@ export class Ledger {
     await this.#db.transact((tx) => end.run(tx, now, now, this.#run));
   }
 
-  /** `more` runs in the same transaction. */
+  /** Writes a child down; `more` runs in the same transaction. */
   add(child: Identity, what: string, more?: (tx: Writer, pid: number) => void): Promise<void> {
     return this.#db.transact((tx) => {
       more?.(tx, child.pid);

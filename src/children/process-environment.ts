@@ -1,6 +1,6 @@
 import { agentEnvironment } from './environment.ts';
 
-/** What is ours, or a key for somebody's model: no command that an agent runs needs it. */
+/** Variables of ours, and keys of models: no command that an agent runs needs them. */
 const REMOVED =
   /^(CADRE_.*|NODE_.*|npm_.*|OPENAI_.*|CODEX_.*|ANTHROPIC_.*|CLAUDE.*|GEMINI_.*|.*_API_KEY)$/;
 
@@ -28,7 +28,7 @@ export function processEnvironment(
   };
 }
 
-/** What something of a session gets: the variables of agents, and those of `pass` that there are; none of `remove`. */
+/** The environment of a session's process: the variables of agents, and the set ones of `pass`; none of `remove`. */
 export function ownedEnvironment(
   from: NodeJS.ProcessEnv,
   pass: readonly string[],
@@ -39,7 +39,7 @@ export function ownedEnvironment(
   return Object.fromEntries(Object.entries(all).filter(([name]) => !remove.has(name)));
 }
 
-/** The server's environment without keys, what is ours, and what is in `remove`. */
+/** The server's environment without keys, without variables of ours, and without `remove`. */
 export function cleanEnvironment(
   from: NodeJS.ProcessEnv,
   remove: ReadonlySet<string>,

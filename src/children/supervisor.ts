@@ -174,7 +174,7 @@ export class Supervisor {
     return membersOf(pid);
   }
 
-  /** Waits as long as something is so, or for `ms`. The kernel tells nobody, so it is asked. */
+  /** Waits while `isSo` holds, for `ms` at most. The kernel sends no notice, so it is polled. */
   async #while(isSo: () => boolean, ms: number): Promise<void> {
     const deadline = this.#given.clock.monotonic() + ms;
     for (let pause = 2; isSo() && this.#given.clock.monotonic() < deadline; pause *= 2)
@@ -195,7 +195,7 @@ async function startGated(command: ChildCommand, marker: string): Promise<Group>
     reject: false,
     stdio: [stdin, 'pipe', 'pipe', 'pipe'],
   });
-  // Not the promise of execa, which also waits for whoever holds the pipes open.
+  // Not the promise of execa, which also waits for other processes that hold the pipes open.
   subprocess.catch(() => undefined);
   const process = subprocess.nodeChildProcess;
   const exit = Promise.withResolvers<ChildExit>();
@@ -215,12 +215,12 @@ async function startGated(command: ChildCommand, marker: string): Promise<Group>
 /** Lets the command run. */
 function openGate({ process }: Group, child: Child): void {
   const gate = process.stdio[3] as Writable;
-  // A child that is gone early shows by its exit; writing to it is no reason to fall.
+  // The early end of a child shows by its exit; a failed write to its pipes must not end the server.
   for (const stream of [child.stdin, gate]) stream.on('error', () => undefined);
   gate.end('go\n');
 }
 
-/** Stops waiting for a leader that nobody but another user can end. */
+/** Stops waiting for a leader that only another user can end. */
 function letGo({ process, leader, exit }: Group): void {
   if (!isAlive(leader) || signal(leader.pid, 0) !== 'refused') return;
   for (const stream of process.stdio) stream?.destroy();

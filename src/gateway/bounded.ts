@@ -1,9 +1,9 @@
 import type { RecordPage } from '../store/records.ts';
 import { beginningOf, jsonBytes } from '../lib/cut.ts';
 
-/** So much an answer of a tool holds, in bytes of its JSON, where its caller names no other number. */
+/** The size of a tool's answer, in bytes of its JSON, where the caller names no other number. */
 export const ANSWER_BYTES = 16 * 1024;
-/** What the envelope around it and the notes on what was left out take. */
+/** The size of the envelope and of the notes on what was left out. */
 const RESERVED_BYTES = 1024;
 
 /** A list in an answer, what matters most first; what does not fit is left out from its end. */

@@ -12,7 +12,7 @@ export class ToolError extends Error {
   }
 }
 
-/** What the rest of the server refuses, in the words of tools. */
+/** The code of a tool failure for each code of the server. */
 const codes: Record<ServerErrorCode, ToolErrorCode> = {
   invalid: 'bad_request',
   provider_unavailable: 'bad_request',
@@ -46,7 +46,7 @@ const codes: Record<ServerErrorCode, ToolErrorCode> = {
   shutting_down: 'backend_unavailable',
 };
 
-/** Why a tool failed; null for a bug, of which callers are told nothing but that it was one. */
+/** The failure of a tool as its caller gets it; null for a bug, whose details go to the log alone. */
 export function failureOf(error: unknown): (ToolEnvelope & { ok: false }) | null {
   if (error instanceof ToolError) return failure(error.code, error.message);
   if (isServerError(error)) return failure(codes[error.code], error.message);

@@ -15,10 +15,10 @@ import type { Caller, Toolkit } from './toolkit.ts';
 
 type Capabilities = ResponseOf<typeof getCapabilities>;
 
-/** What the gateway tells of how teams are configured. */
+/** The configuration of teams as `capabilities` answers it. */
 export type TeamFacts = Pick<Capabilities, 'cadreTeamManagePermissions' | 'cadreTeamModelPresets'>;
 
-/** Whose token came with a call. */
+/** The holder of the token of a call. */
 export interface GatewayBearer {
   /** The session that may be called as; null: any. */
   sessionId: string | null;
@@ -26,7 +26,7 @@ export interface GatewayBearer {
   isOperator: boolean;
 }
 
-/** A call, however it came: what is called as whom. */
+/** A call of a tool by a session, in either form of request. */
 interface Invocation {
   tool: string;
   callerId: string;

@@ -72,7 +72,7 @@ export class InboxStore {
       `INSERT INTO inbox_pauses (session_id, failures, until) VALUES (?, 0, NULL)
        ON CONFLICT (session_id) DO UPDATE SET until = NULL`,
     );
-    // Who was told to rest is not woken by a time.
+    // A session that rests until somebody wakes it does not get a time at which it wakes.
     this.#backOff = db.prepare(
       `INSERT INTO inbox_pauses (session_id, failures, until) VALUES (?, ?, ?)
        ON CONFLICT (session_id) DO UPDATE SET failures = excluded.failures,
@@ -97,7 +97,7 @@ export class InboxStore {
     this.#assign.run(tx, turnId, owner, ref);
   }
 
-  /** What may become the next turn of a session, in the order in which it is told. */
+  /** The entries that may become the next turn of a session, in order. */
   nextFor(rx: Reader, sessionId: string): InboxEntry[] {
     return this.#nextFor.all(rx, sessionId).map(entryOf);
   }

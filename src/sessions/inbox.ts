@@ -17,8 +17,8 @@ const MAX_RETRY_MS = 300_000;
 const MAX_TURN_BYTES = 8 * 1024 * 1024;
 
 /**
- * Who has put entries into the inbox, and is told what becomes of them. Each method runs inside the transaction that
- * moves the entry.
+ * A kind of entry: what it says as a turn, and what follows when it moves on. Each method runs inside the transaction
+ * that moves the entry.
  */
 export interface InboxOwner {
   /** What the agent of the session is to read, and the source of that turn. */
@@ -48,17 +48,17 @@ interface Dependencies {
 }
 
 /**
- * Everything that waits to become a turn of its session, and when it does: by rank, then first come first served;
- * all that waits for an idle session becomes one turn. The rows are the truth; a timer or a start only follows
- * from them. Every method but `open` and `stop` belongs inside a transaction.
+ * The queue of everything that is to become a turn of its session: by rank, then first come, first served. All entries
+ * that wait for an idle session become one turn. What becomes a turn is decided by the rows; timers and starts only
+ * follow from them.
  */
 export class Inbox {
   readonly #given: Dependencies;
   readonly #store: InboxStore;
   readonly #owners = new Map<string, InboxOwner>();
-  /** Until the server listens, and from when it stops, nothing becomes a turn. */
+  /** False until the server listens, and once it stops: then nothing becomes a turn. */
   #isOpen = false;
-  /** Sessions whose inbox is to be looked into again, and the work on them. */
+  /** Sessions whose inbox is to be looked into again, and whether that is under way. */
   #due: string[] = [];
   #isLooking = false;
 
@@ -67,12 +67,12 @@ export class Inbox {
     this.#store = new InboxStore(given.db);
   }
 
-  /** Names who answers for entries. Before anything is put. */
+  /** Registers the owner of entries by its name, before any entry is put. */
   register(name: string, owner: InboxOwner): void {
     this.#owners.set(name, owner);
   }
 
-  /** Keeps an entry until its turn comes; one that is there waits as it is, no longer held. */
+  /** Keeps an entry until its turn comes. An entry that is there already keeps its place; `held` and `interrupts` change. */
   put(tx: Writer, entry: NewEntry): void {
     this.#store.put(tx, entry);
   }
@@ -82,7 +82,7 @@ export class Inbox {
     this.#store.remove(tx, owner, ref);
   }
 
-  /** Whether something for the session would be its turn at once. */
+  /** Whether an entry for the session would become its turn at once. */
   isFree(rx: Reader, sessionId: string): boolean {
     const session = this.#given.sessionStore.sessions.get(rx, sessionId);
     return session?.status === 'ready' && !this.isPaused(rx, sessionId);
@@ -94,7 +94,7 @@ export class Inbox {
     return pause !== undefined && (pause.until === null || pause.until > this.#given.clock.now());
   }
 
-  /** What waits for a session becomes its turn, if it is idle and nothing says to leave it alone. */
+  /** Makes one turn of what waits for a session, if the session is idle and not paused. */
   look(tx: Writer, sessionId: string): void {
     const { sessionStore, clock, ids, start } = this.#given;
     if (!this.#isOpen || !this.isFree(tx, sessionId)) return;
@@ -120,7 +120,7 @@ export class Inbox {
     tx.whenDurable(() => start(turn));
   }
 
-  /** From now on what waits becomes turns; a start ends all waiting for a better time. */
+  /** From now on entries become turns. A start of the server ends every backoff. */
   async open(): Promise<void> {
     this.#isOpen = true;
     const waitedFor = await this.#given.db.transact((tx) => {
@@ -131,14 +131,14 @@ export class Inbox {
     await this.#lookIntoDue();
   }
 
-  /** A turn is about to be seen by its agent. */
+  /** To be called when the agent is about to see a turn: the backoff of its session ends. */
   turnStarted(tx: Writer, turn: Turn): void {
     this.#store.endBackOff(tx, turn.session_id);
     for (const entry of this.#store.ofTurn(tx, turn.turn_id))
       this.#ownerOf(entry).injected(tx, entry.ref, turn);
   }
 
-  /** A turn has ended. What no agent has seen of it waits again. */
+  /** To be called when a turn has ended. Its entries wait again where no agent has seen them. */
   turnEnded(tx: Writer, turn: Turn): void {
     const entries = this.#store.ofTurn(tx, turn.turn_id);
     for (const entry of entries) {
@@ -153,7 +153,7 @@ export class Inbox {
     if (isUnseen && entries.length > 0) this.#backOff(tx, turn.session_id);
   }
 
-  /** Nothing more becomes a turn of a session that was closed or has failed. Its turn has ended before. */
+  /** Gives up what waits for a session that was closed or has failed. Its turn has ended before. */
   giveUp(tx: Writer, session: Session): void {
     for (const entry of this.#store.waitingFor(tx, session.id))
       if (!this.#ownerOf(entry).unreachable(tx, entry.ref, session))
@@ -161,12 +161,12 @@ export class Inbox {
     this.#store.endPause(tx, session.id);
   }
 
-  /** Somebody has stopped the session: it is left alone until it is spoken to. */
+  /** Pauses a session that a person has stopped, until somebody sends it a turn or an urgent message. */
   rest(tx: Writer, sessionId: string): void {
     this.#store.rest(tx, sessionId);
   }
 
-  /** The session is spoken to: whatever waited for a better time waits no longer. */
+  /** Ends the pause of a session. */
   wake(tx: Writer, sessionId: string): void {
     this.#store.endPause(tx, sessionId);
   }
@@ -192,7 +192,7 @@ export class Inbox {
     if (!isHeld) this.#given.requestInterrupt(tx, turn);
   }
 
-  /** The server stops: what waits is left for the next start. */
+  /** The server stops: entries are left for the next start. */
   stop(): void {
     this.#isOpen = false;
   }

@@ -194,7 +194,7 @@ export function recipientLeft(recipient: string): Failure {
 /** Why no message can reach a session any more, or null. */
 function unreachable({ id, status }: Session): Failure | null {
   if (status !== 'closed' && status !== 'failed') return null;
-  return { code: `recipient_${status}`, message: `session ${id} ${saidOf[status]}` };
+  return { code: `recipient_${status}`, message: `session ${id} ${unreachableBecause[status]}` };
 }
 
-const saidOf = { closed: 'is closed', failed: 'has failed: resume it, then retry' };
+const unreachableBecause = { closed: 'is closed', failed: 'has failed: resume it, then retry' };

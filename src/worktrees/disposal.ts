@@ -19,7 +19,7 @@ import {
 } from './repository.ts';
 import { holdsWork, type Snapshot, takeSnapshot } from './snapshot.ts';
 import { unsavedSubmodules } from './submodules.ts';
-import { saidOfIgnored, saidOfInner } from './words.ts';
+import { ignoredMessage, nestedMessage } from './words.ts';
 import type { Workshop } from './workshop.ts';
 
 /** What a removal took away. */
@@ -62,7 +62,7 @@ export class Disposal {
     const unsaved = await this.#workshop.withScratch(worktree, (scratch) =>
       unsavedSubmodules(this.#workshop.git, { repository, adminDir, files, scratch }),
     );
-    return unsaved.length > 0 ? saidOfInner(unsaved) : null;
+    return unsaved.length > 0 ? nestedMessage(unsaved) : null;
   }
 
   /** All that a worktree holds, wherever its files are just now. */
@@ -123,7 +123,7 @@ export class Disposal {
     let last = tip;
     if (!(await isThere(done))) {
       const snapshot = await this.#keepAll(worktree, repository, { aside, beside });
-      if (snapshot.ignored.length > 0) removed.diagnostics.push(saidOfIgnored(snapshot.ignored));
+      if (snapshot.ignored.length > 0) removed.diagnostics.push(ignoredMessage(snapshot.ignored));
       last = snapshot.tip;
       if (await isThere(aside)) fs.renameSync(aside, done);
     }
@@ -181,7 +181,8 @@ export class Disposal {
   ): Promise<Snapshot> {
     try {
       const snapshot = await this.look(worktree, repository, beside, aside);
-      if (snapshot.nested.length > 0) throw new AppError('conflict', saidOfInner(snapshot.nested));
+      if (snapshot.nested.length > 0)
+        throw new AppError('conflict', nestedMessage(snapshot.nested));
       if (holdsWork(snapshot) && !(await this.#isKept(worktree, repository, snapshot)))
         await this.archive(worktree, repository, snapshot);
       return snapshot;

@@ -10,7 +10,7 @@ import type { Beside } from './own-commits.ts';
 import { knownRepository, type Repository } from './repository.ts';
 import { holdsWork, isClean } from './snapshot.ts';
 import type { WorktreeStore } from './store.ts';
-import { reasonOf, saidOfInner } from './words.ts';
+import { reasonOf, nestedMessage } from './words.ts';
 import { Disposal } from './disposal.ts';
 import type { Workshop } from './workshop.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
@@ -136,7 +136,7 @@ export class Removal {
     const { id } = worktree;
     const beside = await this.#beside(worktree);
     const snapshot = await this.#disposal.look(worktree, repository, beside);
-    if (snapshot.nested.length > 0) return this.#fail(id, reason, saidOfInner(snapshot.nested));
+    if (snapshot.nested.length > 0) return this.#fail(id, reason, nestedMessage(snapshot.nested));
     const isNeeded = holdsWork(snapshot);
     const { deletion_policy: policy, status } = worktree;
     if (!isClean(snapshot) && policy === 'delete_if_clean' && status !== 'missing')

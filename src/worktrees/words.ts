@@ -3,12 +3,12 @@ import { ForeignFileError } from '../lib/foreign-file.ts';
 import { GitFailure } from './git.ts';
 
 /** Why a worktree stays that has repositories inside. */
-export function saidOfInner(inner: readonly string[]): string {
+export function nestedMessage(inner: readonly string[]): string {
   return `it holds repositories with work of their own, which no archive can keep (${some(inner)}): push or move it`;
 }
 
 /** What went with a worktree and is in no archive. */
-export function saidOfIgnored(ignored: readonly string[]): string {
+export function ignoredMessage(ignored: readonly string[]): string {
   return `what git ignores is not archived: ${some(ignored)}`;
 }
 
