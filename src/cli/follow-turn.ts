@@ -121,6 +121,8 @@ function textWriter(
       }
       case 'approval.requested':
         if (payload.approval) asker.asked(payload.approval);
+        else
+          stderr.write('\nthe agent asks for more than an event can hold: cadre approvals list\n');
         break;
       case 'approval.resolved':
         if (payload.approval) asker.resolved(payload.approval);
