@@ -38,10 +38,14 @@ process.exitCode = faults.length > 0 ? 1 : 0;
 
 /** What the linter says of functions of more than 40 lines, and of cycles. */
 function lint() {
-  const { stdout } = spawnSync('oxlint', ['--format=json', '-c', 'scripts/lint/sizes.json', 'src'], {
-    encoding: 'utf8',
-    maxBuffer: 64 * 1024 * 1024,
-  });
+  const { stdout } = spawnSync(
+    'oxlint',
+    ['--format=json', '-c', 'scripts/lint/sizes.json', 'src'],
+    {
+      encoding: 'utf8',
+      maxBuffer: 64 * 1024 * 1024,
+    },
+  );
   return JSON.parse(stdout).diagnostics;
 }
 

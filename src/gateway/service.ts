@@ -6,7 +6,7 @@ import { listed, toolNamespaces } from '../api/tools.ts';
 import { AppError } from '../errors.ts';
 import { digestOf, type KeptAnswers } from '../store/kept-answers.ts';
 import type { Logger } from '../lib/log.ts';
-import { explain, inWords } from '../lib/explain.ts';
+import { explain, issueInWords } from '../lib/explain.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import { ANSWER_BYTES, fitted } from './bounded.ts';
@@ -188,7 +188,7 @@ function assertNamespace(namespace: string | null, tool: string): void {
 
 /** Throws `bad_request`, naming the argument and what it may be. */
 function checked<T extends z.ZodType>(schema: T, args: unknown): z.output<T> {
-  const result = schema.safeParse(args, { error: inWords });
+  const result = schema.safeParse(args, { error: issueInWords });
   if (result.success) return result.data;
   throw new ToolError('bad_request', explain(result.error, 'args', schema));
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
-import { othersServed, slice } from '../lib/slices.ts';
+import { yieldToEventLoop, runSlice } from '../lib/slices.ts';
 import type { Database } from '../store/database.ts';
 import { persist } from '../store/persist.ts';
 import { type Failure, newDelivery, waits } from './delivery.ts';
@@ -161,10 +161,10 @@ export class Broadcasts {
     for (let at = 0; at < items.length;) {
       const from = at;
       await run(() => {
-        at = slice(this.#given.clock, items, from, step);
+        at = runSlice(this.#given.clock, items, from, step);
       });
       this.#given.failpoint('broadcast.slice');
-      await othersServed();
+      await yieldToEventLoop();
     }
   }
 

@@ -12,7 +12,7 @@ import type {
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { shorten } from '../lib/shorten.ts';
-import { jsonInSlices, othersServed, slice } from '../lib/slices.ts';
+import { jsonInSlices, yieldToEventLoop, runSlice } from '../lib/slices.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
@@ -141,12 +141,12 @@ export class TeamViews {
     for (let at = 0; at < agents.length;) {
       const from = at;
       at = await this.#given.db.read(() =>
-        slice(this.#given.clock, agents, from, (agent) => {
+        runSlice(this.#given.clock, agents, from, (agent) => {
           const member = this.#given.store.member(teamId, agent);
           if (member) rows.push(this.#row(member, said));
         }),
       );
-      await othersServed();
+      await yieldToEventLoop();
     }
     return rows;
   }
@@ -162,7 +162,7 @@ export class TeamViews {
       );
       messages.push(...page.records);
       cursor = page.nextCursor;
-      if (cursor !== null) await othersServed();
+      if (cursor !== null) await yieldToEventLoop();
     }
     return messages;
   }
@@ -178,7 +178,7 @@ export class TeamViews {
       );
       newestFirst.push(...page.records);
       cursor = page.nextCursor;
-      if (cursor !== null) await othersServed();
+      if (cursor !== null) await yieldToEventLoop();
     }
     return newestFirst.toReversed();
   }
