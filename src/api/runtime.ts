@@ -4,7 +4,7 @@ import { endpoint } from './endpoint.ts';
 import { processDiagnostics } from './processes.ts';
 import { providerDiagnostics } from './providers.ts';
 import { worktreeDiagnostics } from './worktrees.ts';
-import { commsDiagnostics } from './teams.ts';
+import { commsDiagnostics } from './team-view.ts';
 
 const healthStatus = z.enum(['ok', 'degraded']);
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { pageQuery } from './common.ts';
 import type { ToolInfo, toolNamespaceNames } from './gateway.ts';
-import { imagePaths, memberTitle, policy, priority, said } from './teams.ts';
+import { policy, priority, said } from './team-messages.ts';
+import { imagePaths, memberTitle } from './teams.ts';
 import { worktreeName } from './worktrees.ts';
 import { providerId } from './sessions.ts';
 import { getProcessLogs, killReason, newProcess } from './processes.ts';

@@ -1,4 +1,4 @@
-import type { Delivery, Message } from '../api/teams.ts';
+import type { Delivery, Message } from '../api/team-messages.ts';
 import { AppError } from '../errors.ts';
 import type { Keep } from '../store/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';

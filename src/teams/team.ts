@@ -1,5 +1,6 @@
 import type { Session, Turn } from '../api/sessions.ts';
-import type { Member, MemberRow, Team } from '../api/teams.ts';
+import type { MemberRow } from '../api/team-view.ts';
+import type { Member, Team } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
 
 /** Who made or added something that no session did. */

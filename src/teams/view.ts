@@ -1,14 +1,8 @@
 import type { QueryOf } from '../api/endpoint.ts';
 import type { StoredInputItem } from '../api/sessions.ts';
-import type {
-  Delivery,
-  getTeamView,
-  Member,
-  MemberRow,
-  Message,
-  Team,
-  TeamView,
-} from '../api/teams.ts';
+import type { Delivery, Message } from '../api/team-messages.ts';
+import type { MemberRow, TeamView, getTeamView } from '../api/team-view.ts';
+import type { Member, Team } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { shorten } from '../lib/shorten.ts';

@@ -1,5 +1,5 @@
 import type { StoredInputItem } from '../api/sessions.ts';
-import type { Message } from '../api/teams.ts';
+import type { Message } from '../api/team-messages.ts';
 import { frame, withoutFrames } from '../lib/frame.ts';
 
 /** What a recipient is told: the message in its frame, then its images. `title` is what the sender is there for. */

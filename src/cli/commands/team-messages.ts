@@ -1,7 +1,8 @@
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { endpoints } from '../../api/index.ts';
-import type { Delivery, Message, TeamView } from '../../api/teams.ts';
+import type { Delivery, Message } from '../../api/team-messages.ts';
+import type { TeamView } from '../../api/team-view.ts';
 import { streamEvents } from '../../client/stream.ts';
 import { deliveryId, idArgument, messageId, sessionId, teamArgument, teamId } from '../find.ts';
 import { ago, shortId, table } from '../output.ts';
