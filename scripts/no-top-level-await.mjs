@@ -1,6 +1,6 @@
-// Lets ink into one CommonJS file. esbuild refuses a top-level await there, even in code that never runs, and ink
-// brings three: one in yoga-layout, its layout engine, and two that look for the developer tools of React. Each
-// change fails loudly where the package is not what it was.
+// Makes it possible to bundle ink into one CommonJS file. esbuild refuses a top-level await in that format, even in
+// code that never runs, and ink has three: one in yoga-layout, its layout engine, and two that look for the developer
+// tools of React. Each replacement throws if the code of the package has changed.
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -9,7 +9,7 @@ export const noTopLevelAwait = {
   setup(build) {
     build.onLoad({ filter: /yoga-layout\/dist\/src\/index\.js$/ }, ({ path }) => {
       const binary = join(dirname(path), '../binaries/yoga-wasm-base64-esm.js');
-      return { contents: yogaAtOnce(wasmIn(fs.readFileSync(binary, 'utf8'))) };
+      return { contents: synchronousYoga(wasmIn(fs.readFileSync(binary, 'utf8'))) };
     });
     build.onLoad({ filter: /yoga-wasm-base64-esm\.js$/ }, ({ path }) => {
       const code = fs.readFileSync(path, 'utf8');
@@ -20,13 +20,13 @@ export const noTopLevelAwait = {
       const quiet = replaced(code, "await import('./devtools.js');", '');
       return { contents: replaced(quiet, 'await loadPackageJson()', '{}') };
     });
-    // Under CI, ink draws nothing until its end; where we draw, somebody is looking.
+    // Under CI, ink draws nothing until it ends. The screen is opened only on a terminal, so it has to draw there, too.
     build.onLoad({ filter: /is-in-ci\/index\.js$/ }, () => ({ contents: 'export default false;' }));
   },
 };
 
-/** Compiled when the screen is loaded, and not awaited: 88 KB, a few milliseconds. */
-function yogaAtOnce(base64) {
+/** Compiles the WASM synchronously when the screen is loaded: 88 KB take a few milliseconds. */
+function synchronousYoga(base64) {
   return `
     import loadYoga from '../binaries/yoga-wasm-base64-esm.js';
     import wrapAssembly from './wrapAssembly.js';

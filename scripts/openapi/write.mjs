@@ -1,4 +1,4 @@
-// Writes src/api/openapi.yaml from the endpoint table. A test fails when it was forgotten.
+// Writes src/api/openapi.yaml from the endpoint table. A test fails if the file is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { openApiYaml } from './document.ts';
 

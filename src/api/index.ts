@@ -12,7 +12,7 @@ import * as tokens from './tokens.ts';
 import * as worktreeTrust from './worktree-trust.ts';
 import * as worktrees from './worktrees.ts';
 
-/** Every endpoint by name: server, client, openapi.yaml and tests are made from this table. */
+/** Every endpoint by its name. Server, client, openapi.yaml and tests are made from this table. */
 export const endpoints = {
   getPublicHealth: runtime.getPublicHealth,
   getOpenApi: runtime.getOpenApi,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { failure, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { saidItem, storedImage, storedInputItem } from './sessions.ts';
+import { messageInputItem, storedImage, storedInputItem } from './sessions.ts';
 import { imagePaths, teamParam } from './teams.ts';
 
 export const priority = z.enum(['high', 'normal', 'low']);
@@ -13,8 +13,9 @@ export const policy = z
     'immediate_interrupt',
   ])
   .describe(
-    'non_interrupting waits until the recipient is idle; start_new_turn_only fails where it is not; the others ' +
-      'interrupt its turn, where no tool runs and no approval is waited for, or at once.',
+    'non_interrupting waits until the recipient is idle; start_new_turn_only fails if the recipient is not idle; ' +
+      'interrupt_after_tool_boundary interrupts its turn as soon as no tool runs and no approval is pending; ' +
+      'immediate_interrupt interrupts its turn at once.',
   );
 
 export const message = z
@@ -27,18 +28,20 @@ export const message = z
     recipient_agent_ids: z.array(z.string()),
     input: z
       .union([storedInputItem, z.array(storedInputItem)])
-      .describe('As it was sent, images by their digest.'),
-    image_paths: z.array(z.string()).describe('As they were given.'),
+      .describe('The input as it was sent, images by their digest.'),
+    image_paths: z.array(z.string()).describe('The paths as they were sent.'),
     images: z.array(storedImage).describe('The copies that were made of image_paths.'),
     priority,
     policy,
     correlation_id: z.string().nullable(),
     reply_to_message_id: z.string().nullable(),
-    onboarding: z.boolean().describe('The first words to a member that was spawned.'),
+    onboarding: z
+      .boolean()
+      .describe('Whether it is the first message to a member that was spawned.'),
     created_at: timestamp,
     cancelled_at: timestamp.nullable(),
   })
-  .meta({ id: 'Message', description: 'What a member of a team says to others.' });
+  .meta({ id: 'Message', description: 'A message of a member of a team to others.' });
 export type Message = z.output<typeof message>;
 
 export const deliveryStatus = z.enum([
@@ -57,27 +60,27 @@ export const delivery = z
     team_id: z.string(),
     recipient_agent_id: z.string(),
     status: deliveryStatus.describe(
-      'pending: it waits. deferred: it was put off, error says why. injecting: it is in a turn that was accepted. ' +
-        'injected: that turn has started.',
+      'pending: it waits for its recipient. deferred: it was postponed, error says why. injecting: its turn is ' +
+        'accepted. injected: its turn has started.',
     ),
-    attempts: z.int().describe('How many turns it was put into.'),
+    attempts: z.int().describe('The number of turns that were started to deliver it.'),
     injected_turn_id: z.string().nullable(),
     consumed_at: timestamp.nullable().describe('When its turn completed.'),
     error: failure.nullable(),
     created_at: timestamp,
     updated_at: timestamp,
   })
-  .meta({ id: 'Delivery', description: 'One message on its way to one recipient.' });
+  .meta({ id: 'Delivery', description: 'The delivery of one message to one recipient.' });
 export type Delivery = z.output<typeof delivery>;
 
 const messageWithDeliveries = z.looseObject({ message, deliveries: z.array(delivery) });
 
-/** Fields of messages. */
-export const said = {
+/** The body fields that a direct message and a broadcast share. */
+export const messageFields = {
   sender_agent_id: z.string(),
   input: z
-    .union([saidItem, z.array(saidItem).min(1)])
-    .describe('One object, or an array of them: a single object stands for an array of one.'),
+    .union([messageInputItem, z.array(messageInputItem).min(1)])
+    .describe('An array of items; a single item is treated as an array of one.'),
   image_paths: imagePaths,
   priority: priority.nullish().describe('Default: normal.'),
   policy: policy.nullish().describe('Default: non_interrupting.'),
@@ -95,9 +98,9 @@ const sendErrors = [
 export const sendMessage = endpoint({
   method: 'POST',
   path: '/v1/teams/{team_id}/messages',
-  summary: 'Say something to a member; answers once it is stored',
+  summary: 'Send a message to a member; the response comes once it is stored',
   params: teamParam,
-  body: z.strictObject({ ...said, recipient_agent_id: z.string() }),
+  body: z.strictObject({ ...messageFields, recipient_agent_id: z.string() }),
   bodyLimit: 8 * 1024 * 1024,
   response: messageWithDeliveries,
   errors: sendErrors,
@@ -106,10 +109,10 @@ export const sendMessage = endpoint({
 export const broadcast = endpoint({
   method: 'POST',
   path: '/v1/teams/{team_id}/broadcasts',
-  summary: 'Say something to all members; answers once it is stored',
+  summary: 'Send a message to all members; the response comes once it is stored',
   params: teamParam,
   body: z.strictObject({
-    ...said,
+    ...messageFields,
     include_sender: z.boolean().nullish().describe('Default: false.'),
   }),
   bodyLimit: 8 * 1024 * 1024,
@@ -120,7 +123,7 @@ export const broadcast = endpoint({
 export const listMessages = endpoint({
   method: 'GET',
   path: '/v1/teams/{team_id}/messages',
-  summary: 'List what was said in a team, newest first',
+  summary: 'List the messages of a team, newest first',
   params: teamParam,
   query: pageQuery,
   response: z.array(message),
@@ -130,7 +133,7 @@ export const listMessages = endpoint({
 export const cancelMessage = endpoint({
   method: 'POST',
   path: '/v1/teams/{team_id}/messages/{message_id}/cancel',
-  summary: 'Take a message back from those who have not got it',
+  summary: 'Cancel the deliveries of a message that have not started',
   params: { ...teamParam, message_id: z.string().describe('The message.') },
   body: z.strictObject({}),
   response: message,
@@ -155,7 +158,7 @@ export const listDeliveries = endpoint({
 export const retryDelivery = endpoint({
   method: 'POST',
   path: '/v1/teams/{team_id}/deliveries/{delivery_id}/retry',
-  summary: 'Try a delivery again that failed, was put off, or whose turn did not complete',
+  summary: 'Retry a delivery that failed or was deferred, or whose turn did not complete',
   params: { ...teamParam, delivery_id: z.string().describe('The delivery.') },
   body: z.strictObject({}),
   response: delivery,

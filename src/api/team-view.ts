@@ -13,17 +13,19 @@ const memberRow = member
         message_id: z.string(),
         direction: z.enum(['sent', 'received']),
         sender_agent_id: z.string(),
-        text: z.string().describe('Its beginning.'),
+        text: z.string().describe('The beginning of its text.'),
         created_at: timestamp,
       })
-      .meta({ id: 'LastMessage', description: 'A message, as the row of a member shows it.' })
+      .meta({ id: 'LastMessage', description: 'A message in short, in the row of a member.' })
       .nullable()
-      .describe('What the member last said or was told in the team.'),
-    worktree: worktree.nullable().describe('Where it works, as far as the server made that.'),
+      .describe('The last message that the member sent or received in the team.'),
+    worktree: worktree
+      .nullable()
+      .describe('The worktree that it works in, if the server created it.'),
     context_window_remaining_percentage: z.int().nullable(),
     pending_deliveries: z.int(),
   })
-  .meta({ id: 'MemberRow', description: 'A member of a team, and what it does just now.' });
+  .meta({ id: 'MemberRow', description: 'A member of a team, and its present activity.' });
 
 export const teamView = z
   .looseObject({
@@ -31,20 +33,27 @@ export const teamView = z
     members: z.array(memberRow).describe('In the order in which they joined.'),
     messages: z.array(message).describe('Newest first.'),
     deliveries_by_message_id: z.record(z.string(), z.array(delivery)).nullable(),
-    latest_seq: z.int().describe('Follow events after it to miss nothing.'),
+    latest_seq: z
+      .int()
+      .describe(
+        'The seq as of which the view is complete: stream the events after it to miss nothing.',
+      ),
   })
-  .meta({ id: 'TeamView', description: 'A team, its members and what they said last.' });
+  .meta({ id: 'TeamView', description: 'A team, its members and its last messages.' });
 export type TeamView = z.output<typeof teamView>;
 export type MemberRow = z.output<typeof memberRow>;
 
 export const getTeamView = endpoint({
   method: 'GET',
   path: '/v1/teams/{team_id}/view',
-  summary: 'A team, its members and what they said last',
+  summary: 'A team, its members and its last messages',
   params: teamParam,
   query: {
-    include_delivery_map: z.boolean().default(true).describe('Whether to tell of deliveries.'),
-    message_limit: z.int().min(0).max(500).default(50).describe('How many messages at most.'),
+    include_delivery_map: z
+      .boolean()
+      .default(true)
+      .describe('Whether the view contains the deliveries of its messages.'),
+    message_limit: z.int().min(0).max(500).default(50).describe('The maximum number of messages.'),
   },
   response: teamView,
   errors: ['not_found'],
@@ -52,12 +61,15 @@ export const getTeamView = endpoint({
 
 export const commsDiagnostics = z
   .looseObject({
-    teams: z.int().describe('Deleted ones too.'),
+    teams: z.int().describe('The number of teams, including deleted ones.'),
     messages: z.int(),
-    deliveries: z.record(z.string(), z.int()).describe('By status.'),
+    deliveries: z.record(z.string(), z.int()).describe('The number of deliveries, by status.'),
     spawns_under_way: z.int(),
   })
-  .meta({ id: 'CommsDiagnostics', description: 'Teams, and what is on its way in them.' });
+  .meta({
+    id: 'CommsDiagnostics',
+    description: 'How many teams, messages and deliveries there are.',
+  });
 export type CommsDiagnostics = z.output<typeof commsDiagnostics>;
 
 export const getCommsDiagnostics = endpoint({

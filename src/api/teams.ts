@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { reference, worktree, worktreeName } from './worktrees.ts';
+import { gitReference, worktree, worktreeName } from './worktrees.ts';
 import { providerId, session } from './sessions.ts';
 
 export const team = z
@@ -14,7 +14,7 @@ export const team = z
     updated_at: timestamp,
     deleted_at: timestamp.nullable(),
   })
-  .meta({ id: 'Team', description: 'Sessions that work together, one of which leads.' });
+  .meta({ id: 'Team', description: 'Sessions that work together; one of them is the lead.' });
 export type Team = z.output<typeof team>;
 
 export const member = z
@@ -35,7 +35,12 @@ export type TeamWithMembers = z.output<typeof teamWithMembers>;
 export const teamParam = { team_id: z.string().describe('The team.') };
 const memberParams = { ...teamParam, agent_id: z.string().describe('The member: a session.') };
 
-export const memberTitle = z.string().min(1).max(200).nullish().describe('What it is there for.');
+export const memberTitle = z
+  .string()
+  .min(1)
+  .max(200)
+  .nullish()
+  .describe('The role of the member in the team.');
 export const imagePaths = z
   .array(z.string().min(1))
   .max(8)
@@ -47,10 +52,10 @@ export const imagePaths = z
 export const createTeam = endpoint({
   method: 'POST',
   path: '/v1/teams',
-  summary: 'Make a team of sessions',
+  summary: 'Create a team of sessions',
   body: z.strictObject({
     name: z.string().min(1).max(200),
-    lead_agent_id: z.string().describe('A session; it is a member.'),
+    lead_agent_id: z.string().describe('The session that leads; it becomes a member.'),
     member_agent_ids: z.array(z.string()).max(1000).nullish().describe('Other sessions.'),
   }),
   response: teamWithMembers,
@@ -77,7 +82,7 @@ export const getTeam = endpoint({
 export const deleteTeam = endpoint({
   method: 'DELETE',
   path: '/v1/teams/{team_id}',
-  summary: 'Delete a team; its sessions go on, and what was said stays readable',
+  summary: 'Delete a team; its sessions continue, and its messages stay readable',
   params: teamParam,
   status: 204,
   response: z.undefined(),
@@ -93,7 +98,10 @@ export const addMember = endpoint({
     agent_id: z.string(),
     title: memberTitle,
     worktree_id: z.string().nullish(),
-    added_by: z.string().nullish().describe('The session that wants it.'),
+    added_by: z
+      .string()
+      .nullish()
+      .describe('The session on whose behalf it is added; default: "api".'),
   }),
   response: teamWithMembers,
   errors: ['not_found', 'team_deleted', 'already_member', 'session_closed'],
@@ -102,7 +110,7 @@ export const addMember = endpoint({
 export const removeMember = endpoint({
   method: 'DELETE',
   path: '/v1/teams/{team_id}/members/{agent_id}',
-  summary: 'Take a session out of a team; what waits for it there fails',
+  summary: 'Remove a session from a team; its pending deliveries fail',
   params: memberParams,
   response: teamWithMembers,
   errors: ['not_found', 'team_deleted', 'conflict'],
@@ -118,7 +126,7 @@ export const setLead = endpoint({
   errors: ['not_found', 'team_deleted', 'session_closed'],
 });
 
-const spawned = z
+const spawnedMember = z
   .looseObject({
     operation_id: z.string(),
     team,
@@ -128,31 +136,33 @@ const spawned = z
     onboarding: z.looseObject({ message_id: z.string(), delivery_ids: z.array(z.string()) }),
   })
   .meta({ id: 'SpawnedMember', description: 'A session that was opened for a team.' });
-export type SpawnedMember = z.output<typeof spawned>;
+export type SpawnedMember = z.output<typeof spawnedMember>;
 
 const worktreeWish = z
   .strictObject({
     mode: z
       .enum(['none', 'create', 'reuse'])
       .describe(
-        'none: it works where the source session does. create: in a new one. reuse: in the one of that name, which is made where there is none.',
+        'none: the member works in the directory of the source session. create: in a new worktree. reuse: in the worktree of that name, which is created if there is none.',
       ),
-    name: worktreeName.nullish().describe('create: default after the operation. reuse: needed.'),
-    branch_prefix: reference.nullish(),
-    base_ref: reference.nullish(),
+    name: worktreeName
+      .nullish()
+      .describe('create: by default it is derived from the operation. reuse: required.'),
+    branch_prefix: gitReference.nullish(),
+    base_ref: gitReference.nullish(),
     run_init_script: z.boolean().nullish(),
   })
-  .meta({ id: 'WorktreeWish', description: 'Where a new member is to work.' });
+  .meta({ id: 'WorktreeWish', description: 'The worktree of a new member.' });
 
 export const spawnMember = endpoint({
   method: 'POST',
   path: '/v1/teams/{team_id}/members/spawn',
-  summary: 'Open a session for a team: all of it, or nothing',
+  summary: 'Open a session as a new member of a team; if any step fails, nothing is left of it',
   params: teamParam,
   body: z.strictObject({
     source_session_id: z
       .string()
-      .describe('The member that wants it; what is not said is as there.'),
+      .describe('The member that asks for it; settings that are absent are copied from it.'),
     provider: providerId.nullish(),
     model: z.string().min(1).nullish(),
     model_preset: z.string().nullish().describe('A name of teams.model_presets.'),
@@ -168,7 +178,7 @@ export const spawnMember = endpoint({
     worktree: worktreeWish.nullish(),
   }),
   bodyLimit: 8 * 1024 * 1024,
-  response: spawned,
+  response: spawnedMember,
   errors: [
     'not_found',
     'team_deleted',
@@ -185,12 +195,12 @@ export const spawnMember = endpoint({
 export const interruptTeam = endpoint({
   method: 'POST',
   path: '/v1/teams/{team_id}/interrupt-all',
-  summary: 'Ask for the turns of all members to end',
+  summary: 'Interrupt the turns of all members',
   params: teamParam,
   body: z.strictObject({}),
   response: z.looseObject({
     interrupted_session_ids: z.array(z.string()),
-    skipped_session_ids: z.array(z.string()).describe('They are at no turn.'),
+    skipped_session_ids: z.array(z.string()).describe('Members without an active turn.'),
   }),
   errors: ['not_found', 'team_deleted'],
 });

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { BodyOf, ResponseOf } from '../api/endpoint.ts';
 import type { getCapabilities, invokeTool, ToolEnvelope } from '../api/gateway.ts';
 import type { Session } from '../api/sessions.ts';
-import { listed, toolNamespaces } from '../api/tools.ts';
+import { toolInfosOf, toolNamespaces } from '../api/tools.ts';
 import { AppError } from '../errors.ts';
 import { digestOf, type KeptAnswers } from '../store/kept-answers.ts';
 import type { Logger } from '../lib/log.ts';
@@ -61,7 +61,7 @@ export class ToolGateway {
     const enabled = this.#given.toolkits.filter((kit) => kit.disabled() === null);
     const namespaces = enabled.map(({ namespace: name, descriptions }) => ({
       name,
-      tools: listed(descriptions),
+      tools: toolInfosOf(descriptions),
     }));
     return { namespaces, ...this.#given.teamFacts() };
   }

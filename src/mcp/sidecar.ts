@@ -1,6 +1,6 @@
 import type { ToolEnvelope, ToolInfo } from '../api/gateway.ts';
 import { endpoints } from '../api/index.ts';
-import { listed, toolNamespaces } from '../api/tools.ts';
+import { toolInfosOf, toolNamespaces } from '../api/tools.ts';
 import { Client } from '../client/client.ts';
 import { AppError } from '../errors.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -60,7 +60,7 @@ const unconfiguredBackend: ToolBackend = {
 };
 
 function allTools(): ToolInfo[] {
-  return Object.values(toolNamespaces).flatMap(listed);
+  return Object.values(toolNamespaces).flatMap(toolInfosOf);
 }
 
 function failureOf(error: unknown): ToolEnvelope {
