@@ -102,7 +102,9 @@ export const getCapabilities = endpoint({
     }),
 });
 
-/** JSON Schema: one of these spellings of a field has to be present and not blank. zod cannot express it for a field. */
+/**
+ * JSON Schema: one of these spellings of a field has to be present and not blank. zod cannot express it for a field.
+ */
 const oneOf = (...names: string[]) => ({
   anyOf: names.map((name) => ({
     required: [name],

@@ -120,7 +120,10 @@ function quotedNames(keys: readonly string[]): string {
 const MAX_NAMED = 10;
 const MAX_NAME_CHARACTERS = 100;
 
-/** How deep in the value the first issue lies. A value whose type already fits counts one level more than one of a wrong type. */
+/**
+ * How deep in the value the first issue lies. A value whose type already fits counts one level more than one of a wrong
+ * type.
+ */
 function depthOf(issues: readonly z.core.$ZodIssue[]): number {
   const [first] = issues;
   if (!first) return 0;

@@ -12,7 +12,9 @@ const SEQUENCES = new RegExp(
   'g',
 );
 
-/** Removes the control sequences and control characters from a text of an agent or process, except tabs and line feeds. */
+/**
+ * Removes the control sequences and control characters from a text of an agent or process, except tabs and line feeds.
+ */
 export function plain(text: string): string {
   // Sequences first: without their escape character they would no longer be recognised.
   return text
