@@ -9,7 +9,7 @@ SEED ?=
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# Not `npm ci`: optional packages of other platforms are missing from the lock file where it was made.
+# Not `npm ci`: the lock file lacks the optional packages of platforms other than the one it was made on.
 node_modules/.installed: package.json package-lock.json
 	npm install --no-audit --no-fund
 	git diff --exit-code package-lock.json
@@ -31,100 +31,100 @@ completions: build ## Write completions/ from the command tree
 	node scripts/completions.mjs
 
 .PHONY: demo
-demo: build ## Show the main job: a turn, a SIGKILL, everything still there
+demo: build ## Demonstrate recovery: run a turn, SIGKILL the server in another, check that nothing is lost
 	node scripts/demo.ts
 
 .PHONY: check
-check: install ## Types, lint (with the import map), format, unused code
+check: install ## Check types, lint rules (with the import map), format and unused code
 	tsc --noEmit
 	oxlint --type-aware
 	oxfmt --check
 	knip
 
 .PHONY: sizes
-sizes: install ## Report the sizes of files and functions, and cycles; fails over a limit
+sizes: install ## Report the sizes of files and functions, and import cycles; fail if a limit is exceeded
 	node scripts/sizes.mjs
 
 .PHONY: test
-test: install ## All tests that need nothing but this machine
+test: install ## Run all tests that need nothing but this machine
 	vitest run
 
 .PHONY: crash
-crash: build ## N SIGKILLs under load (N=200, SEED=...)
+crash: build ## SIGKILL the server N times under load, and check its data each time (N=200, SEED=...)
 	N=$(N) SEED=$(SEED) node test/campaigns/crash/crash.main.ts
 
 .PHONY: tail
-tail: install ## Kill `events tail` KILLS times and its server SERVERS times under load
+tail: install ## Kill `events tail` KILLS times and its server SERVERS times under load (KILLS=100, SERVERS=20, SEED=...)
 	TAIL_KILLS=$(or $(KILLS),100) SERVER_KILLS=$(or $(SERVERS),20) SEED=$(SEED) vitest run test/campaigns/tail
 
 .PHONY: power
-power: install ## The power-loss simulation at length
+power: install ## Simulate power loss with 2,000 disk images
 	POWER_IMAGES=2000 vitest run test/store/power
 
 .PHONY: fanout
-fanout: install ## 500 followers for 60 s, then 200 MB of events, with one follower that does not read
+fanout: install ## Stream to 500 followers for 60 s, then 200 MB of events while one follower does not read
 	FANOUT_FOLLOWERS=500 FANOUT_SECONDS=60 FANOUT_MEGABYTES=200 vitest run test/campaigns/fanout
 
 .PHONY: leavers
-leavers: install ## 10,000 clients that leave streams at random moments, then a stop in order (SEED=...)
+leavers: install ## Let 10,000 clients leave streams at random moments, then stop the server gracefully (SEED=...)
 	LEAVERS=10000 SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/campaigns/leavers
 
 .PHONY: orphans
 orphans: N = 1000
-orphans: install ## Kill the server N times under process trees (N=1000, SEED=...)
+orphans: install ## Kill the server N times while it runs process trees, and look for orphans (N=1000, SEED=...)
 	ORPHAN_KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 vitest run test/campaigns/orphans
 
 .PHONY: processes
-processes: install ## 10,000 short commands, a command that prints 10 GB, 1,000 races of kill, time limit and exit
+processes: install ## Run 10,000 short commands, one that prints 10 GB, and 1,000 races of kill, timeout and exit (SEED=...)
 	COMMANDS=10000 PRINT_MB=10000 TEST_LIMIT_MS=7200000 vitest run test/campaigns/processes
 	RACES=1000 SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/processes/kill
 
 .PHONY: races
-races: install ## 10,000 races of two deciders for an approval, and of two senders for a session (RACES=)
+races: install ## Run 10,000 races of two decisions on an approval, and of two turns for a session (RACES=...)
 	RACES=$(or $(RACES),10000) TEST_LIMIT_MS=3600000 vitest run test/sessions/races
 
 .PHONY: worktrees
-worktrees: install ## Worktrees at length: 1,000 programs of eight sessions at once (PROGRAMS=, SEED=...), random steps, odd files
+worktrees: install ## Test worktrees with 1,000 random programs of eight sessions, and with hostile files (PROGRAMS=..., SEED=...)
 	WORKTREE_PROGRAMS=$(or $(PROGRAMS),1000) $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 vitest run test/worktrees/concurrent
 	WORKTREE_RUNS=100 $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 vitest run test/worktrees/property
 	WORKTREE_PLACES=all vitest run test/worktrees/hostile
 
 .PHONY: hostile
-hostile: install ## Hostile files, children, requests and connections against a server of another user (ROUNDS=20)
+hostile: install ## Attack a server of another user with hostile files, children, requests and connections (ROUNDS=20)
 	HOSTILE_ROUNDS=$(or $(ROUNDS),20) TEST_LIMIT_MS=7200000 vitest run test/campaigns/hostile
 
 .PHONY: million
-million: install ## Starts and first pages with 1,000,000 events beside those with 10,000
+million: install ## Compare start-up and first pages with 1,000,000 events to those with 10,000
 	MILLION=1 TEST_LIMIT_MS=3600000 vitest run test/campaigns/million
 
 .PHONY: test-agents
-test-agents: build ## Drive real agents (installs them into a test-only directory), with loopback alone
+test-agents: build ## Test with real agents, without network but loopback; installs them into a directory of the tests
 	node test/agents/install.main.ts
 	sh test/agents/loopback.sh vitest run --config test/agents/vitest.config.ts
 
 .PHONY: test-agents-part
 test-agents-part: export AGENTS = part
-test-agents-part: build ## A part of that, in a minute: the main things with Claude Code and Codex
+test-agents-part: build ## Run the main part of test-agents, with Claude Code and Codex, in a minute
 	node test/agents/install.main.ts
 	sh test/agents/loopback.sh vitest run --config test/agents/vitest.config.ts
 
 .PHONY: test-api
-test-api: install ## Drive the server from openapi.yaml for 10 minutes, and with generated clients (SEED=...)
+test-api: install ## Test the server with requests made from openapi.yaml for 10 minutes, and with generated clients (SEED=...)
 	node test/campaigns/api/install.main.ts
 	SEED=$(SEED) TEST_LIMIT_MS=1500000 sh test/agents/loopback.sh vitest run --config test/campaigns/api/vitest.config.ts
 
 .PHONY: test-api-part
 test-api-part: export API = part
-test-api-part: install ## A part of that, in a minute, the same each time
+test-api-part: install ## Run a part of test-api in a minute, with the same requests each time
 	node test/campaigns/api/install.main.ts
 	sh test/agents/loopback.sh vitest run --config test/campaigns/api/vitest.config.ts
 
 .PHONY: bench
-bench: build ## Measure, each workload beside a bare baseline
+bench: build ## Measure each workload, and a minimal baseline for comparison
 	node bench/run.ts
 
 .PHONY: package
-package: build ## Make the single executable, out/cadre, and try it
+package: build ## Build the single executable, out/cadre, and smoke-test it
 	node scripts/package.mjs
 	sh scripts/smoke.sh out/cadre
 
@@ -133,5 +133,5 @@ format: install ## Format the sources
 	oxfmt
 
 .PHONY: clean
-clean: ## Remove what was built
+clean: ## Remove everything that was built
 	rm -rf dist out .cache

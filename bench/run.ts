@@ -19,8 +19,8 @@ const workloads: Record<string, Workload> = {
 };
 
 /**
- * Runs the workloads named on the command line, or all: each against cadre and against a bare baseline, in
- * turns in the same run, by the same client. Only the ratio travels from one machine to another.
+ * Runs the workloads named on the command line, or all. Each runs against cadre and against a minimal baseline,
+ * alternately and with the same client. Only the ratio of the two can be compared between machines.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,

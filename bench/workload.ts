@@ -1,4 +1,4 @@
-/** One figure of both sides, the median over the rounds. */
+/** One measurement of cadre and of the baseline: the median over the rounds. */
 export interface Figure {
   what: string;
   unit: string;
@@ -6,7 +6,7 @@ export interface Figure {
   bare: number;
 }
 
-/** Something to measure beside what the machine can do without us. */
+/** A workload that is measured on cadre and on a minimal baseline. */
 export interface Workload {
   about: string;
   run(rounds: number, progress: (line: string) => void): Promise<Figure[]>;
@@ -22,7 +22,7 @@ export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
-/** Pairs the figures of one side's rounds with the other's. */
+/** Combines the measurements of all rounds of both sides into one figure for each unit. */
 export function pair(
   cadre: readonly Record<string, number>[],
   bare: readonly Record<string, number>[],

@@ -3,8 +3,8 @@
 //   npm run build
 //   npm run build -- --out DIR
 //
-// One CommonJS file, because that is the only form a single executable can carry with a code cache.
-// Each `await import()` in it stays lazy: a command's module is compiled with the file but not evaluated.
+// The output is one CommonJS file, because a single executable can have a code cache for no other form.
+// Each `await import()` in it stays lazy: a command's module is parsed with the file, but evaluated only on use.
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
@@ -15,7 +15,7 @@ import { noTopLevelAwait } from './no-top-level-await.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-// What to run when an asset is missing. src/lib/self.ts names the same files for runs from source.
+// Each asset, and the command that creates it. src/lib/self.ts names the same files for runs from source.
 const assets = {
   'node_modules/sql.js/dist/sql-wasm.wasm': 'npm install',
   'src/api/openapi.yaml': 'make openapi',
@@ -34,7 +34,7 @@ try {
 async function main(out) {
   const started = performance.now();
   refuseMissingAssets();
-  // Inside the output directory, so that a rename out of it never crosses a file system.
+  // The temporary directory is inside the output directory, so that a rename never crosses a file system.
   fs.mkdirSync(out, { recursive: true });
   const fresh = fs.mkdtempSync(join(out, '.build-'));
   try {
@@ -64,20 +64,20 @@ async function bundle(outfile) {
     format: 'cjs',
     minifyWhitespace: true,
     minifySyntax: true,
-    // Names stay, so that a stack trace says where it was; lines stay short, because Node prints
-    // the whole source line above an uncaught error.
+    // Identifiers keep their names, so that stack traces are readable. Lines stay short, because Node
+    // prints the whole source line above an uncaught error.
     minifyIdentifiers: false,
     lineLimit: 160,
     legalComments: 'none',
     logLevel: 'warning',
-    // A CommonJS file has no import.meta. Its url is made up below; anything else would be silently
-    // undefined in the bundle while it works from source.
+    // A CommonJS file has no import.meta. The banner and `define` below supply its `url`; any other
+    // property would silently be undefined in the bundle, though it works from source.
     logOverride: { 'empty-import-meta': 'error' },
     banner: { js: "const __moduleUrl=require('node:url').pathToFileURL(__filename).href;" },
     define: {
       'import.meta.url': '__moduleUrl',
       'process.env.NODE_ENV': '"production"',
-      'process.env.DEV': '"false"', // read by ink, whose developer tools the plugin cuts away
+      'process.env.DEV': '"false"', // otherwise ink would load the developer tools that are removed below
       __CADRE_VERSION__: JSON.stringify(packageVersion()),
       __CADRE_COMMIT__: JSON.stringify(commit()),
     },
@@ -90,7 +90,7 @@ function packageVersion() {
 }
 
 function commit() {
-  // The ceiling keeps a source archive, unpacked inside some other repository, from taking its commit.
+  // Without the ceiling, sources unpacked inside another repository would report the commit of that one.
   const env = { ...process.env, GIT_CEILING_DIRECTORIES: dirname(root) };
   try {
     const run = { cwd: root, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] };
@@ -107,8 +107,8 @@ function copyAssets(to) {
   }
 }
 
-// A rename is whole or absent, so a bundle that is running never reads half a file. The bundle comes
-// last: whoever starts the new one finds the assets that it was built with.
+// A rename is atomic, so a running bundle never reads half a file. The bundle is renamed last, so that
+// the new bundle always finds the assets that it was built with.
 function publish(fresh, out) {
   const names = fs.readdirSync(join(fresh, 'assets'));
   fs.mkdirSync(join(out, 'assets'), { recursive: true });
@@ -119,7 +119,7 @@ function publish(fresh, out) {
   removeOthers(join(out, 'assets'), names);
 }
 
-// The executable carries all of dist/assets, so an asset that is no longer ours must not stay there.
+// The executable contains everything in dist/assets, so obsolete assets are removed.
 function removeOthers(directory, names) {
   for (const name of fs.readdirSync(directory)) {
     if (!names.includes(name)) fs.rmSync(join(directory, name), { recursive: true });

@@ -1,7 +1,7 @@
 /**
- * `make demo`: what cadre is for, shown in half a minute and checked as it goes. A server runs an agent, is
- * killed in the middle of a turn, and comes back with everything that anybody was ever shown. Ends with 0 and
- * leaves nothing behind, or says which promise was broken and ends with 1.
+ * `make demo`: demonstrates recovery from a crash in half a minute, and checks each step. A server runs an agent,
+ * is killed in the middle of a turn, and restarts with every event that a client has seen. Exits with 0 and leaves
+ * nothing behind, or reports the promise that was broken and exits with 1.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,13 +21,13 @@ import { AppError } from '../src/errors.ts';
 import { systemClock } from '../src/lib/clock.ts';
 import { selfCommand } from '../src/lib/self.ts';
 
-/** The whole demo; longer is a failure, too. */
+/** The time limit of the whole demo. */
 const LIMIT_MS = 25_000;
-/** After a kill, nothing may live this long. */
-const CENSUS_MS = 2000;
-/** Deltas that are to be seen of the second turn before the kill. */
+/** How long processes may survive the kill of their server. */
+const SURVIVAL_MS = 2000;
+/** The number of deltas of the second turn that are received before the kill. */
 const DELTAS_BEFORE_KILL = 10;
-/** Ten seconds of words; the sleeper is a process that the agent has put out of reach of its own group. */
+/** A turn of ten seconds. The agent first starts a sleeper in a process group of its own. */
 const LONG_TURN = 'spawn 300000; repeat 200 50 tick.';
 
 const started = performance.now();
@@ -40,7 +40,7 @@ const watchdog = setTimeout(
 );
 for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.once(name, () => finish(new Error(`stopped by ${name}`)));
-process.stdout.on('error', () => finish(new Error('nobody reads any more')));
+process.stdout.on('error', () => finish(new Error('stdout was closed')));
 show().then(() => finish(), finish);
 
 async function show(): Promise<void> {
@@ -48,7 +48,7 @@ async function show(): Promise<void> {
   const first = await startServer();
   say(`it listens on ${first.client.url}, its data is in ${directory}`);
 
-  chapter('A session, and a turn whose words come as they are said');
+  chapter('A session, and a turn whose output is streamed');
   const session = await first.client.call(endpoints.createSession, {
     body: { provider: 'acp', cwd: directory },
   });
@@ -78,7 +78,7 @@ async function show(): Promise<void> {
     agents = living().filter((pid) => pid !== first.pid).length;
     killed = performance.now();
     process.kill(first.pid, 'SIGKILL');
-    // Reading on: what had been sent is still there, then the connection breaks.
+    // Continues to read: first come the events that had been sent, then the connection breaks.
     return false;
   }).catch(assertUnreachable);
   const { signal: endedBy } = await first.exited;
@@ -86,8 +86,8 @@ async function show(): Promise<void> {
     endedBy === 'SIGKILL' && deltas >= DELTAS_BEFORE_KILL,
     `the server was killed, ${deltas} deltas into the turn`,
   );
-  promise(agents >= 2, 'the agent was at work then, and a sleeper that it had started ran');
-  await untilNothingLives(first.keeper, CENSUS_MS);
+  promise(agents >= 2, 'the agent was running then, and so was a sleeper that it had started');
+  await untilNothingLives(first.keeper, SURVIVAL_MS);
   promise(
     true,
     `nothing outlived it: agent, sleeper and keeper are gone ${Math.round(performance.now() - killed)} ms after the kill`,
@@ -98,7 +98,7 @@ async function show(): Promise<void> {
   const second = await startServer();
   say(`it is back after ${Math.round(performance.now() - restarted)} ms`);
   const recovery = await second.client.call(endpoints.getRecovery, {});
-  promise(recovery.previous_stop === 'unclean', 'it knows that it was not stopped in order');
+  promise(recovery.previous_stop === 'unclean', 'it knows that the last stop was unclean');
   promise(isDeepStrictEqual(recovery.turns_failed, [turn2]), 'it knows which turn was cut off');
   await compare(second, session.id, reading, turn2);
   const {
@@ -133,7 +133,7 @@ async function goOn(
   const { text } = await server.client.call(endpoints.getTurn, {
     params: { session_id: sessionId, turn_id: turn3 },
   });
-  promise(text === `earlier turns: 2; last prompt: ${LONG_TURN}`, 'it tells of both turns before');
+  promise(text === `earlier turns: 2; last prompt: ${LONG_TURN}`, 'it reports both turns before');
   promise(
     reading.every(({ seq }, i) => seq > (reading[i - 1]?.seq ?? 0)),
     `${reading.length} events were read, none twice and none out of order`,
@@ -149,7 +149,7 @@ async function stopInOrder(server: Server): Promise<void> {
   promise(true, 'and left no process behind');
 }
 
-/** The log has to be what was read up to the kill, then what the recovery added, and nothing else. */
+/** Checks that the log consists of the events that were read up to the kill and those that the recovery added. */
 async function compare(
   { client }: Server,
   sessionId: string,
@@ -200,7 +200,7 @@ async function startServer(): Promise<Server> {
       PATH: process.env.PATH ?? '',
       TMPDIR: os.tmpdir(),
       HOME: directory,
-      // The agent gets it too: so its processes can be told from all others.
+      // The agent inherits this variable, by which its processes are found later.
       CADRE_DEMO_STATE: path.join(directory, 'demo-agent'),
     },
   });
@@ -241,7 +241,7 @@ async function sendTurn({ client }: Server, sessionId: string, text: string): Pr
   return turn_id;
 }
 
-/** Reads the session's stream on, from where `reading` ends, and shows what is said, up to an event. */
+/** Continues to read the event stream of the session after the last event in `reading`, up to `isLast`; prints its text. */
 async function follow(
   { client }: Server,
   sessionId: string,
@@ -284,7 +284,7 @@ function shownOf(item_id: string, reading: readonly RuntimeEventRecord[]): strin
     .join('');
 }
 
-/** Fails unless every process that knows our directory, and the keeper, is gone in time. */
+/** Throws unless the keeper and every process with our directory in its environment have ended within the limit. */
 async function untilNothingLives(keeper: Identity | undefined, limitMs: number): Promise<void> {
   for (const deadline = performance.now() + limitMs; ; await pause(10)) {
     const left = living(keeper);
@@ -308,13 +308,13 @@ function say(text: string): void {
   process.stdout.write(`  ${text}\n`);
 }
 
-/** Says what holds; throws where it does not. */
+/** Prints a promise that holds; throws if it is broken. */
 function promise(holds: boolean, what: string): void {
   if (!holds) throw new Error(`broken promise: ${what}`);
   process.stdout.write(`  ok: ${what}\n`);
 }
 
-/** Removes everything, says how it went, and ends. */
+/** Removes everything, prints the result, and exits. */
 function finish(error?: unknown): void {
   clearTimeout(watchdog);
   running?.kill('SIGKILL');

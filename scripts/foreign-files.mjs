@@ -1,6 +1,6 @@
-// The rooms of src that meet files which an agent or a repository can write, as data. The lint rule
-// `cadre/foreign-files` (scripts/lint/plugin.js) keeps every way to open a file by its path out of them, and prints
-// the reason: such a file is read by src/lib/foreign-file.ts.
+// The folders of src that handle files which an agent or a repository can write. In these folders the lint rule
+// `cadre/foreign-files` (scripts/lint/plugin.js) forbids every function that opens a file by its path, and prints the
+// reason: such a file is opened by src/lib/foreign-file.ts.
 
 export const because =
   'an agent or a repository can put a FIFO, a device or a link there, which blocks or misleads whoever opens it: read it with readForeignFile or openForeignFile of src/lib/foreign-file.ts';
@@ -19,7 +19,7 @@ export const rooms = [
   'worktrees',
 ];
 
-/** What begins with `read` or `open` and cannot wait: directories and links are not opened as files. */
+/** Functions whose names begin with `read` or `open`, but which cannot block: they open no file. */
 export const harmless = [
   'opendir',
   'opendirSync',
@@ -29,7 +29,7 @@ export const harmless = [
   'readlinkSync',
 ];
 
-/** The files of those rooms that may call something all the same, what, and why that is safe. */
+/** Files of those folders that may call a forbidden function, and why that is safe. */
 export const exceptions = {
   'processes/log-file': {
     may: ['open'],

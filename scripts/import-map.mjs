@@ -1,10 +1,10 @@
-// The import map, as data: who may import whom in src, and through which door each library comes in.
+// The import map as data: which folder of src may import which, and which folders may import each library.
 // The lint rule `cadre/import-map` (scripts/lint/plugin.js) reads it and prints the reason.
 //
-// A place is a path under src without its extension: a folder, or one file of it.
-// `may` is any import, `types` only `import type`, `lazily` only `import()` or `import type`.
-// A file of a folder stands before its folder. A place may always import itself.
-// `only` lists the packages and node modules it may use at all.
+// A module is a path under src without its extension: a folder, or one file of it. A folder may always import itself.
+// `may` allows any import, `types` only `import type`, `lazily` only `import()` and `import type`. If `only` is there,
+// it lists all packages and node modules that are allowed.
+// A file of a folder stands before its folder.
 
 const base = ['lib', 'errors'];
 const records = ['events', 'store', 'api', ...base];
@@ -13,36 +13,36 @@ const features = ['sessions', 'processes', 'worktrees', 'teams', 'gateway'];
 export const places = {
   lib: {
     may: [],
-    because: 'lib knows no noun of ours, so that everything else can stand on it',
+    because: 'lib knows no noun of the product, so that every folder can use it',
   },
   errors: {
     may: [],
-    because: 'every layer throws an AppError, so its list of codes stands on nothing',
+    because: 'every layer throws an AppError, so errors depends on nothing',
   },
   api: {
     may: ['errors'],
     only: ['zod'],
     because:
-      'api is what we promise, read by server and client alike: zod, errors and nothing that runs',
+      'api describes the interface for server and client alike: it has zod schemas and errors, and no behaviour',
   },
   config: {
     may: ['children/identity', 'api/tool-names', 'api/provider-kinds', ...base],
     because:
-      'config is read before anything is built, so it cannot know what is built from it; who a process is, is known before, and so are the names of tools and providers',
+      'config is read before anything is built, so it cannot import what is built from it; the identity of a process and the names of tools and providers do not depend on it',
   },
   store: {
     may: base,
-    because: 'store commits rows and knows no noun: each noun brings its own SQL',
+    because: 'store commits rows and knows no noun: each noun has its own SQL',
   },
   events: {
     may: ['store', 'api', ...base],
     because:
-      'events is one ordered log below every noun: it knows the shape of an event, not who writes it',
+      'events is the one ordered log that all nouns append to: it knows the schema of an event, not its writers',
   },
   children: {
     may: ['store', 'events', ...base],
     because:
-      'children is the one door to child processes: who starts one calls it, it calls no one back',
+      'children is the only folder that starts child processes: others call it, it calls none of them',
   },
   'providers/configured': {
     may: ['providers', ...base],
@@ -59,47 +59,47 @@ export const places = {
   access: {
     may: ['store', 'api', ...base],
     because:
-      'access says whose a token is and what its bearer may do; who asks for what is the business of http',
+      'access identifies the bearer of a token and its rights; http decides which rights a request needs',
   },
   sessions: {
     may: ['providers/provider', 'children/environment', ...records],
     types: ['children/supervisor'],
     because:
-      'sessions is the lowest noun: it knows a provider by its one interface, and starts no child itself',
+      'sessions is the lowest noun: it knows providers only by their interface, and starts no child process itself',
   },
   processes: {
     may: ['sessions', 'children', ...records],
     because:
-      'a lower noun never imports a higher one: runtime/ wires the higher service to its hook',
+      'a lower noun never imports a higher one: runtime/ connects the hooks of the lower noun to the higher service',
   },
   worktrees: {
     may: ['sessions', 'processes', 'children', ...records],
     because:
-      'a lower noun never imports a higher one: runtime/ wires the higher service to its hook',
+      'a lower noun never imports a higher one: runtime/ connects the hooks of the lower noun to the higher service',
   },
   teams: {
     may: ['sessions', 'processes', 'worktrees', ...records],
     because:
-      'teams act through the services of the nouns below them; runtime/ wires what lies above',
+      'teams use the services of the nouns below them; runtime/ connects them with those above',
   },
   gateway: {
     may: ['sessions', 'processes', 'worktrees', 'teams', ...records],
     types: ['providers/provider', 'access/session-tokens'],
     lazily: ['mcp'],
     because:
-      'a tool call is a use-case of a noun: the gateway calls its service and reaches no edge',
+      'a tool call is a use case of a noun: the gateway calls the service of that noun, not http or a provider',
   },
   recovery: {
     may: [...features, 'children', 'providers/provider', ...records],
-    because: 'recovery repairs what is stored before any edge is open',
+    because: 'recovery repairs stored records before the server accepts requests',
   },
   retention: {
     may: ['sessions', 'processes', ...records],
-    because: 'retention lets go what is stored of every noun, and is called by none',
+    because: 'retention deletes stored records of every noun; no noun calls it',
   },
   diagnostics: {
     may: ['retention/budget', ...records],
-    because: 'diagnostics counts what the nouns did, and changes nothing',
+    because: 'diagnostics counts the actions of the nouns, and changes nothing',
   },
   http: {
     may: [
@@ -113,11 +113,11 @@ export const places = {
       ...base,
     ],
     because:
-      'http turns a request into a call of a service: rows, children and providers lie behind services',
+      'http turns a request into a call of a service: only services use rows, child processes and providers',
   },
   client: {
     may: ['api', ...base],
-    because: 'the client is our public SDK: what it imports, every user of it loads',
+    because: 'the client is the public SDK: every program that uses it loads its imports',
   },
   cli: {
     may: ['client', 'api', 'config', ...base],
@@ -131,19 +131,20 @@ export const places = {
       'tui',
     ],
     because:
-      'a command is a client of the server; what a subcommand starts in its own process it loads on demand',
+      'a command is a client of the server; parts that run in the process of a command are loaded on demand',
   },
   tui: {
     may: ['client', 'api', ...base],
-    because: 'the screen shows what the client reads, so that it works against any server',
+    because: 'the screen shows only data that the client reads, so that it works with any server',
   },
   mcp: {
     may: ['client', 'api', ...base],
-    because: 'every provider session starts a sidecar: it loads neither fastify, ink nor sql.js',
+    because:
+      'every provider session starts a sidecar, which has to start fast: it loads neither fastify, ink nor sql.js',
   },
   'demo-agent': {
     may: ['lib'],
-    because: 'the demo agent stands for a foreign program: it knows ACP and nothing of ours',
+    because: 'the demo agent stands for a foreign program: it knows ACP and no noun of the product',
   },
   runtime: {
     may: [
@@ -161,91 +162,93 @@ export const places = {
       ...records,
     ],
     because:
-      'the composition root builds the server; cli, tui and client are on the far side of HTTP',
+      'runtime is the composition root of the server; cli, tui and client reach the server by HTTP',
   },
   main: {
     may: ['cli', ...base],
-    because: 'main hands argv to cli; whatever else it loads, every command waits for',
+    because: 'main passes argv to cli; every command would wait for other imports',
   },
 };
 
-// Library -> its doors. A trailing * matches the rest of the name; a package with no line here is refused.
+// The folders that may import each library: `*` in `in` means all. A trailing * in the name of a library matches the
+// rest of the name. A package without a line here is refused.
 export const doors = {
-  zod: { in: ['*'], because: 'schemas are how we describe values' },
+  zod: { in: ['*'], because: 'every folder describes values by schemas' },
   'sql.js': {
     in: ['store'],
-    because: 'one place knows which SQLite we run on and when it is on disk',
+    because: 'only store knows which SQLite it uses and when data is on disk',
   },
   fastify: {
     in: ['http'],
-    because: 'a route is an endpoint of api and a handler; only http mounts it',
+    because: 'a route is an endpoint of api and a handler, which only http mounts',
   },
   '@fastify/*': {
     in: ['http'],
-    because: 'a route is an endpoint of api and a handler; only http mounts it',
+    because: 'a route is an endpoint of api and a handler, which only http mounts',
   },
   commander: {
     in: ['cli'],
-    because: 'the command tree is built in one place, and completions are written from it',
+    because: 'the command tree is built in one folder, and completions are generated from it',
   },
   'fastest-levenshtein': {
     in: ['lib'],
-    because: '"did you mean" is said in one way, by lib/nearest',
+    because: 'lib/nearest is the only source of "did you mean"',
   },
   ink: {
     in: ['tui'],
-    because: 'the screen is the only one to draw; tui/state.ts is tested without it',
+    because: 'only tui draws; its state (tui/state.ts) is tested without ink',
   },
   react: {
     in: ['tui'],
-    because: 'the screen is the only one to draw; tui/state.ts is tested without it',
+    because: 'only tui draws; its state (tui/state.ts) is tested without ink',
   },
   execa: {
     in: ['children'],
-    because: 'every child goes through gate, keeper, ledger and marker, or nobody ends it',
+    because:
+      'every child process needs the gate, keeper, ledger and marker of children, or nothing would end it after a crash',
   },
   'simple-git': {
     in: ['worktrees'],
-    because: 'git is asked in one place, in the words of a worktree',
+    because: 'only worktrees runs git',
   },
   '@agentclientprotocol/sdk': {
     in: ['providers/acp', 'demo-agent'],
-    because: 'ACP is the word of one provider; its types would become ours',
+    because: 'ACP is the protocol of one provider: its types must not spread to other folders',
   },
   '@modelcontextprotocol/sdk': {
     in: ['mcp'],
-    because: 'MCP is how agents reach the tools; what a tool does knows nothing of it',
+    because: 'MCP is one way to call the tools: their implementation does not depend on it',
   },
   pino: {
     in: ['lib/log'],
-    because: 'everyone logs through lib/log, so redaction and format are decided once',
+    because: 'all logging goes through lib/log, which redacts secrets and sets the format',
   },
-  'smol-toml': { in: ['config'], because: 'TOML is the format of the config file only' },
+  'smol-toml': { in: ['config'], because: 'only the config file is TOML' },
   'eventsource-parser': {
     in: ['client'],
-    because: 'a stream is read by the client, which resumes it by id',
+    because: 'only the client reads event streams, and resumes them by id',
   },
   uuid: {
     in: ['lib'],
-    because: 'ids are handed in from lib, so that a test can say which comes next',
+    because: 'ids are handed in from lib, so that a test can determine them',
   },
 
   'node:child_process': {
     in: ['children', 'store/lock'],
     because:
-      'every child goes through gate, keeper, ledger and marker, or nobody ends it (flock is the one exception)',
+      'every child process needs the gate, keeper, ledger and marker of children, or nothing would end it after a crash (flock is the exception)',
   },
   'node:http': {
     in: ['client', 'http', 'access/admit'],
-    because: 'the wire is spoken by the client and the server only',
+    because: 'only the client and the server speak HTTP',
   },
   'node:https': {
     in: ['client', 'http'],
-    because: 'the wire is spoken by the client and the server only',
+    because: 'only the client and the server speak HTTP',
   },
   'node:http2': {
     in: ['client', 'http'],
-    because: 'the wire is spoken by the client and the server only',
+    because: 'only the client and the server speak HTTP',
   },
   'node:timers': { in: ['lib', 'demo-agent'], because: 'time is handed in: take a clock' },
   'node:timers/promises': { in: ['lib', 'demo-agent'], because: 'time is handed in: take a clock' },

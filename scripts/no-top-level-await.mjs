@@ -9,7 +9,7 @@ export const noTopLevelAwait = {
   setup(build) {
     build.onLoad({ filter: /yoga-layout\/dist\/src\/index\.js$/ }, ({ path }) => {
       const binary = join(dirname(path), '../binaries/yoga-wasm-base64-esm.js');
-      return { contents: yogaAtOnce(wasmIn(fs.readFileSync(binary, 'utf8'))) };
+      return { contents: synchronousYoga(wasmIn(fs.readFileSync(binary, 'utf8'))) };
     });
     build.onLoad({ filter: /yoga-wasm-base64-esm\.js$/ }, ({ path }) => {
       const code = fs.readFileSync(path, 'utf8');

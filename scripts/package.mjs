@@ -3,7 +3,7 @@
 //   npm run package                                     out/cadre
 //   npm run package -- --target linux-x64,linux-arm64   out/cadre and out/cadre-<target>
 //
-// The base is the pinned Node from npm, so nothing is downloaded that package-lock.json does not name.
+// The base is the pinned Node from npm, so that every download has its digest in package-lock.json.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -16,8 +16,8 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const require = createRequire(import.meta.url);
 const manifest = readJson('package.json');
 
-// pkg offers neither a code cache nor assets through its command line or its exported function, so we
-// call the function below those. It is internal: another version may move or change it.
+// Neither the command line of pkg nor its exported function supports a code cache and assets, so this script
+// calls an internal function of pkg. Another version may move or change it.
 const PKG_VERSION = '6.23.0';
 const HOST = `${process.platform}-${process.arch}`;
 const TARGETS = ['linux-x64', 'linux-arm64'];
@@ -63,7 +63,7 @@ function refuseOtherVersions() {
         `read its lib-es5/sea.js, try the result, then change PKG_VERSION`,
     );
   }
-  // The blob's layout belongs to one exact Node version: another one's executable crashes on it.
+  // The layout of the blob is specific to the exact version of Node: any other executable crashes on it.
   for (const target of TARGETS) {
     const node = nodeVersion(target);
     if (process.version !== `v${node}`) {
@@ -86,8 +86,8 @@ function nodeVersion(target) {
   return manifest.optionalDependencies[`node-${target}`];
 }
 
-// pkg looks for its base in $HOME/.pkg-cache/sea before it downloads one. Of the archive it only wants
-// to see that it is there; the .ok files are its marks for "checked" and "unpacked".
+// pkg looks for its base in $HOME/.pkg-cache/sea before it downloads one. It only checks that the archive
+// exists; the .ok files are its marks for "checked" and "unpacked".
 function seedBase(target, home) {
   const cache = join(home, '.pkg-cache', 'sea');
   const name = `node-v${nodeVersion(target)}-${target}`;
@@ -103,8 +103,8 @@ function seedBase(target, home) {
   }
 }
 
-// The symbols are a seventh of the size. They can only go before the injection: strip does not know
-// the injected section and would damage it.
+// The symbols are a seventh of the size. They are removed before the injection, because strip does not
+// know the injected section and would damage it.
 function copyStripped(from, to, target) {
   const tools = target === HOST ? ['strip', 'llvm-strip'] : ['llvm-strip'];
   if (!tools.some((tool) => strip(tool, from, to))) {
@@ -130,7 +130,7 @@ function baseNode(target) {
   return fs.existsSync(installed) ? installed : fetchedNode(target);
 }
 
-// npm installs the package of its own platform alone; another target's is fetched once and kept.
+// npm installs only the package of its own platform; that of another target is fetched once and cached.
 function fetchedNode(target) {
   const name = `node-${target}`;
   const version = nodeVersion(target);
@@ -173,8 +173,8 @@ function unpack(archive, directory) {
   fs.rmSync(archive);
 }
 
-// From here on this process is pkg's: its cache and its temporary files are inside our work directory.
-// Not earlier, because npm needs the real home to find the user's settings.
+// Makes pkg keep its cache and its temporary files in the work directory. This comes after npm has run,
+// because npm needs the real home to find the user's settings.
 function moveHomeTo(work) {
   process.env.HOME = work;
   process.env.TMPDIR = work;
@@ -189,13 +189,13 @@ async function packTarget({ target, dist, out, work }) {
     seaConfig: seaConfig(target, dist),
   });
   fs.chmodSync(fresh, 0o755);
-  // The old executable may be running and then cannot be written to, but it can be replaced.
+  // An executable that is running cannot be written to, but a rename can replace it.
   fs.renameSync(fresh, join(out, name));
   report(target, join(out, name));
 }
 
 function pkgSea() {
-  // The function reads pkg's settings, which only pkg's own command line would set.
+  // The function reads the settings of pkg, which otherwise only its command line sets.
   require('@yao-pkg/pkg/lib-es5/options.js').default.set({});
   return require('@yao-pkg/pkg/lib-es5/sea.js').default;
 }
@@ -204,12 +204,12 @@ function seaConfig(target, dist) {
   return {
     disableExperimentalSEAWarning: true,
     useSnapshot: false,
-    // Saves most of the start, but holds only on the platform that made it.
+    // The cache saves most of the start-up time, but is valid only on the platform that made it.
     useCodeCache: target === HOST,
-    // NODE_OPTIONS is for the user's own Node programs. A V8 flag in it would also void the code
-    // cache, with a warning on every start.
+    // Ignores NODE_OPTIONS, which is meant for the user's own Node programs. A V8 flag in it would also
+    // invalidate the code cache, with a warning on every start.
     execArgvExtension: 'none',
-    // On SIGUSR1 Node would open its debugger to whoever reaches the loopback.
+    // On SIGUSR1 Node would open its debugger, without authentication, to every local user.
     execArgv: ['--disable-sigusr1'],
     assets: assetsOf(join(dist, 'assets')),
   };

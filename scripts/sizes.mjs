@@ -1,5 +1,5 @@
-// Reports how long the files and functions of src are, and fails where a limit is passed: no file over 400 lines, no
-// function over 80, a median file of at most 80, no cycle of imports (types included).
+// Reports the sizes of the files and functions of src, and fails if a limit is exceeded: 400 lines for a file, 80 for a
+// function, 80 for the median file, no import cycle (imports of types included).
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 
@@ -24,7 +24,7 @@ console.log(`${files.length} files, ${total} lines; median ${median}, longest:`)
 show(files.slice(0, 10));
 console.log('longest functions:');
 show(functions.slice(0, 10));
-console.log(`cycles of imports, types included: ${cycles.length}`);
+console.log(`files in import cycles, imports of types included: ${cycles.length}`);
 for (const { filename } of cycles) console.log(`  ${filename}`);
 
 const faults = [
@@ -32,11 +32,11 @@ const faults = [
   ...functions.filter(({ lines }) => lines > limits.function),
 ].map(({ name, lines }) => `${name} has ${lines} lines`);
 if (median > limits.median) faults.push(`the median file has ${median} lines`);
-if (cycles.length > 0) faults.push(`${cycles.length} files are in a cycle of imports`);
+if (cycles.length > 0) faults.push(`${cycles.length} files are in an import cycle`);
 for (const fault of faults) console.error(`over the limit: ${fault}`);
 process.exitCode = faults.length > 0 ? 1 : 0;
 
-/** What the linter says of functions of more than 40 lines, and of cycles. */
+/** The findings of the linter: functions of more than 40 lines, and import cycles. */
 function lint() {
   const { stdout } = spawnSync(
     'oxlint',

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Proves that the executable stands alone: in an empty directory, with an empty environment and no Node
-# to be found, it starts, serves, does a turn with the demo agent, stops, and leaves nothing behind.
+# Tests that the executable needs nothing else: in an empty directory, with an empty environment and without
+# Node in PATH, it starts a server, runs a turn with the demo agent, stops, and leaves nothing behind.
 #
 #   scripts/smoke.sh [EXECUTABLE]      default: out/cadre
 set -eu
@@ -23,7 +23,7 @@ main() {
   echo "smoke: ok ($executable, $version)"
 }
 
-# The tools that a user's commands and our own shell scripts may ask for. Node is not among them.
+# PATH has only the tools that the user's commands and the server's own shell scripts may call, without Node.
 make_clean_place() {
   place=$(mktemp -d)
   trap clean_up EXIT
@@ -36,8 +36,8 @@ make_clean_place() {
   done
 }
 
-# Replaces the calling shell, so it is only called in a subshell or in the background. There, $! is then
-# the executable's own process, which gets our signals itself.
+# `exec` replaces the calling shell, so this function is only called in a subshell or in the background.
+# There, $! is then the process of the executable itself, which gets the signals.
 become_cadre() {
   cd "$place/empty"
   exec env -i "PATH=$place/tools" "HOME=$place/home" "TMPDIR=$place/tmp" \
@@ -88,8 +88,8 @@ nothing_left() {
   [ -z "$(leftovers)" ]
 }
 
-# Files of /proc that name our directory, of any process. The pattern comes by a pipe: as an argument it
-# would make grep find itself.
+# Finds processes by files of /proc that contain the path of the test directory. The pattern comes by a pipe:
+# as an argument it would make grep find itself.
 leftovers() {
   printf '%s\n' "$place" |
     grep -laFf - /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null || true

@@ -5,8 +5,8 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /**
- * The least that could be called durable: an HTTP server in a process of its own that appends each body to a
- * file and answers when it is synced, one sync for all that waited. No records, no checks, no events.
+ * The minimal durable server: it runs in a process of its own, appends each request body to a file, and responds
+ * after the fdatasync, which all waiting requests share (group commit). It has no records, no validation, no events.
  */
 export async function startBareAppend(
   file: string,

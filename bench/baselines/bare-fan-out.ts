@@ -3,16 +3,16 @@ import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A server in a process of its own that says when it began to tell of each event. */
+/** A server in a process of its own that records when it began to send each event. */
 export interface FanOutServer {
   url: string;
   token: string;
-  /** The moments since it was last asked, in milliseconds of the machine's monotonic clock. */
+  /** The moments recorded since the last call, in milliseconds of `sharedNow`. */
   moments(): Promise<number[]>;
   end(): Promise<void>;
 }
 
-/** Starts a script that sends `{url, token}` once it listens, and its moments whenever it is sent something. */
+/** Starts a script that sends `{url, token}` once it listens, and its moments in response to any message. */
 export async function forkFanOut(script: string, ...args: string[]): Promise<FanOutServer> {
   const child = fork(script, args);
   const [about] = (await once(child, 'message')) as [{ url: string; token: string }];
@@ -30,12 +30,12 @@ export async function forkFanOut(script: string, ...args: string[]): Promise<Fan
   };
 }
 
-/** Milliseconds of a clock that all processes of a machine share. */
+/** Milliseconds of the monotonic clock, which all processes of a machine share. */
 export function sharedNow(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-/** The least that could be called a fan-out: each body is written to every open response. No log, no records. */
+/** The minimal fan-out server: it writes each request body to every open response. It has no log and no records. */
 export function startBareFanOut(): Promise<FanOutServer> {
   return forkFanOut(import.meta.filename);
 }

@@ -11,8 +11,8 @@ export interface BareTeam {
 }
 
 /**
- * The least that could be called a team: a broadcast appends a line for each member and syncs once, a view answers
- * with a small record of each.
+ * The minimal server for a team: a broadcast appends a line for each member and syncs once; a view returns a small
+ * record of each member.
  */
 export async function startBareTeam(file: string, members: number): Promise<BareTeam> {
   const child = fork(import.meta.filename, [file, String(members)]);

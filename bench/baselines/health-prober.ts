@@ -1,15 +1,15 @@
 import http from 'node:http';
 
-/** Asks a server's `/health` again and again, from a process of its own, and tells how long each answer took. */
+/** Requests a server's `/health` continuously, in a process of its own, and reports the time of each response. */
 const url = process.argv[2] ?? '';
 const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
 let times: number[] = [];
 
 function ask(): void {
-  const asked = performance.now();
+  const sent = performance.now();
   http.get(`${url}/health`, { agent }, (response) => {
     response.resume().once('end', () => {
-      times.push(performance.now() - asked);
+      times.push(performance.now() - sent);
       setImmediate(ask);
     });
   });

@@ -1,22 +1,22 @@
 import { createInterface } from 'node:readline';
 
-/** An ACP agent whose whole answer is when it was told and when it says so, by the clock of the machine. */
+/** An ACP agent that replies to a prompt with two timestamps: when it received the prompt and when it replied. */
 const now = () => Number(process.hrtime.bigint()) / 1e6;
 
-const answers: Record<string, object> = {
+const results: Record<string, object> = {
   initialize: { protocolVersion: 1, agentCapabilities: { loadSession: true } },
   'session/new': { sessionId: 'stamps' },
 };
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const told = now();
+  const received = now();
   const { id, method } = JSON.parse(line) as { id?: number; method: string };
   if (id === undefined) continue;
   if (method !== 'session/prompt') {
-    write({ id, result: answers[method] ?? {} });
+    write({ id, result: results[method] ?? {} });
     continue;
   }
-  const text = JSON.stringify({ told, said: now() });
+  const text = JSON.stringify({ received, replied: now() });
   const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } };
   const params = { sessionId: 'stamps', update };
   write({ method: 'session/update', params }, { id, result: { stopReason: 'end_turn' } });

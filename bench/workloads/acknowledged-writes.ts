@@ -9,9 +9,9 @@ import { startBareAppend } from '../baselines/bare-append.ts';
 const CLIENTS = 64;
 const REQUESTS = 6000;
 
-/** Sessions opened by many clients at once: each answer means that the session and its event are on the disk. */
+/** Many clients open sessions at once: each response means that the session and its event are on disk. */
 export const acknowledgedWrites: Workload = {
-  about: `${REQUESTS} POSTs by ${CLIENTS} clients, each on disk before its answer; bare: append to a file, grouped fdatasync`,
+  about: `${REQUESTS} POSTs by ${CLIENTS} clients, each on disk before its response; bare: append to a file, with group commit`,
   async run(rounds, progress) {
     const cadre: Record<string, number>[] = [];
     const bare: Record<string, number>[] = [];

@@ -8,7 +8,7 @@ import { pair, quantile, type Workload } from '../workload.ts';
 
 const STARTS = 15;
 
-/** How long a command takes from its start to its end, beside Node with nothing to do. */
+/** The time of a command from its start to its end, compared to an empty script in Node. */
 export const coldStart: Workload = {
   about: `${STARTS} starts of each a round; bare: the same Node with an empty script`,
   async run(rounds, progress) {

@@ -1,7 +1,7 @@
 import { openRuntime } from '../../test/support/runtime.ts';
 import { sharedNow } from '../baselines/bare-fan-out.ts';
 
-/** `fan-out-server.ts DIRECTORY`: a runtime that notes when each commit had reached the disk. */
+/** `fan-out-server.ts DIRECTORY`: a runtime that records when each commit has reached the disk. */
 let moments: number[] = [];
 const { runtime, url, token } = await openRuntime(process.argv[2] ?? '', {
   config: { providers: { acp: { command: process.execPath } } },

@@ -13,7 +13,7 @@ import { pair, quantile, type Workload } from '../workload.ts';
 const EVENTS = 200;
 const CROWDS = [1, 50, 500];
 
-/** How long after its commit an event is with each of many followers. */
+/** The time from the commit of an event to its receipt by each of many followers. */
 export const fanOut: Workload = {
   about: `${EVENTS} events, one after the other, from each commit to its receipt by every follower; bare: the same bytes written to every response`,
   async run(rounds, progress) {
@@ -67,7 +67,7 @@ async function measure(
     const moments = await server.moments();
     frameBytes = crowd.frameBytes();
     crowd.leave();
-    // Once in a while there is a commit more, of housekeeping: the first after the request is its own.
+    // Housekeeping occasionally commits, too: the first commit after the request is taken as that of the event.
     const micros = events.flatMap(({ sent, received }) => {
       const committed = moments.find((moment) => moment >= sent) ?? Number.NaN;
       return received.map((time) => (time - committed) * 1000);
@@ -78,7 +78,7 @@ async function measure(
   return { figures, frameBytes };
 }
 
-/** Followers that each get one event after the other. */
+/** A number of followers that receive the same events. */
 class Crowd {
   readonly #followers: Follower[] = [];
   readonly #times = new Map<Follower, number>();
@@ -86,13 +86,13 @@ class Crowd {
   #events = 0;
 
   async join(server: FanOutServer, size: number): Promise<void> {
-    const onTaken = (one: Follower) => this.#taken(one);
+    const onTaken = (one: Follower) => this.#recordReceipt(one);
     const path = '/v1/events/stream?after_seq=latest';
     for (let i = 0; i < size; i++)
       this.#followers.push(await Follower.open(server, { path, onTaken }));
   }
 
-  /** When each of them had the next event. */
+  /** Resolves with the moments at which each follower received the next event. */
   nextReceived(): Promise<number[]> {
     this.#events++;
     this.#times.clear();
@@ -110,8 +110,8 @@ class Crowd {
     for (const one of this.#followers) one.close();
   }
 
-  #taken(one: Follower): void {
-    // What came may have been a ping.
+  #recordReceipt(one: Follower): void {
+    // The data may have been a ping.
     if (one.events !== this.#events || this.#times.has(one)) return;
     this.#times.set(one, sharedNow());
     if (this.#times.size === this.#followers.length) this.#received([...this.#times.values()]);

@@ -12,19 +12,19 @@ import { pair, quantile, type Workload } from '../workload.ts';
 const MEMBERS = 1000;
 const REPEATS = 5;
 const IDLE_MS = 2000;
-/** How long after an answer the work that follows from it is watched. */
+/** How long the prober continues after a response, to measure the work that the request left behind. */
 const AFTER_MS = 1000;
 const PROBER = path.join(import.meta.dirname, '../baselines/health-prober.ts');
 
-/** What large teams do to everybody else: the longest wait of a client that only asks for `/health`. */
+/** The effect of large teams on other clients: the longest wait of a client that only requests `/health`. */
 export const largeTeam: Workload = {
-  about: `the wait for /health while ${MEMBERS} members are broadcast to (a second after the answer included), and while their view is read, ${REPEATS} times each; bare: a server that appends a line a member, syncs and answers`,
+  about: `the wait for /health during a broadcast to ${MEMBERS} members (and a second after its response), and while their view is read, ${REPEATS} times each; bare: a server that appends a line for each member, syncs and responds`,
   async run(rounds, progress) {
     const cadre: Record<string, number>[] = [];
     const bare: Record<string, number>[] = [];
     for (let round = 1; round <= rounds; round++) {
       const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'cadre-bench-'));
-      // Agents that start and say nothing: what is measured is the server, not them.
+      // The agents start and do nothing, because only the server is measured.
       const config = `[providers.acp]\ncommand = "sleep"\nargs = ["infinity"]\n`;
       const server = await startServer(directory, { config, args: ['--log-level', 'error'] });
       const requests = await teamOf(server);
@@ -33,8 +33,8 @@ export const largeTeam: Workload = {
       const plain = await startBareTeam(path.join(directory, 'bare.log'), MEMBERS);
       bare.push(
         await measure(plain.url, {
-          broadcast: () => taken(`${plain.url}/broadcast`, { method: 'POST' }),
-          view: () => taken(`${plain.url}/view`, {}),
+          broadcast: () => fetchAll(`${plain.url}/broadcast`, { method: 'POST' }),
+          view: () => fetchAll(`${plain.url}/view`, {}),
         }),
       );
       await plain.end();
@@ -67,12 +67,12 @@ async function teamOf({ client, url, token, directory }: TestServer): Promise<Re
     body: { name: 'many', lead_agent_id: lead, member_agent_ids: others },
   });
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  const said = { sender_agent_id: lead, input: { type: 'text', text: 'hello, all of you' } };
-  const body = JSON.stringify(said);
+  const message = { sender_agent_id: lead, input: { type: 'text', text: 'hello, all of you' } };
+  const body = JSON.stringify(message);
   const at = `${url}/v1/teams/${made.team.id}`;
   return {
-    broadcast: () => taken(`${at}/broadcasts`, { method: 'POST', headers, body }),
-    view: () => taken(`${at}/view`, { headers }),
+    broadcast: () => fetchAll(`${at}/broadcasts`, { method: 'POST', headers, body }),
+    view: () => fetchAll(`${at}/view`, { headers }),
   };
 }
 
@@ -120,7 +120,7 @@ async function timesOf(prober: ChildProcess): Promise<number[]> {
   return times;
 }
 
-async function taken(url: string, init: RequestInit): Promise<void> {
+async function fetchAll(url: string, init: RequestInit): Promise<void> {
   const response = await fetch(url, init);
   await response.arrayBuffer();
   if (!response.ok) throw new Error(`${url} answered ${response.status}`);

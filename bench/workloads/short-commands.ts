@@ -11,7 +11,7 @@ import { pair, quantile, type Workload } from '../workload.ts';
 const COMMANDS = 600;
 const AT_ONCE = 32;
 
-/** Short commands from the request to their end: each is stored, supervised, and its output kept. */
+/** Short commands from the request to their end: each is stored and supervised, and its output is kept. */
 export const shortCommands: Workload = {
   about: `${COMMANDS} commands, ${AT_ONCE} at once, each until its end is known; bare: spawn of the same shell, its output read`,
   async run(rounds, progress) {

@@ -10,21 +10,21 @@ import { startServer } from '../../test/support/server.ts';
 import { pair, quantile, type Workload } from '../workload.ts';
 
 const TURNS = 200;
-/** Turns before those that are counted: the first starts the agent, the others warm up both sides. */
+/** The turns before the measurement: the first starts the agent, the others warm up both sides. */
 const WARM_UP = 200;
 const AGENT = path.join(import.meta.dirname, '../baselines/stamping-agent.ts');
 
-/** When the agent was told of a turn and when it answered, on the clock that all processes share. */
+/** When the agent received a prompt and when it replied, on the clock that all processes share. */
 interface Stamps {
-  told: number;
-  said: number;
+  received: number;
+  replied: number;
 }
 
 const now = () => Number(process.hrtime.bigint()) / 1e6;
 
-/** How long a turn is at cadre rather than at its agent, both ways. */
+/** The time that cadre adds to a turn: from the client to the agent, and back. */
 export const turnInside: Workload = {
-  about: `${TURNS} turns of an agent that answers at once: from the request to the agent, and from its last line to the frame that ends the turn; bare: the same agent on pipes, an append synced to disk before and after`,
+  about: `${TURNS} turns of an agent that replies at once: from the request to the agent, and from its last line to the frame that ends the turn; bare: the same agent on pipes, an append synced to disk before and after`,
   async run(rounds, progress) {
     const cadre: Record<string, number>[] = [];
     const bare: Record<string, number>[] = [];
@@ -57,11 +57,11 @@ async function throughCadre(directory: string): Promise<Times[]> {
   const params = { session_id: id };
   const body = { input: { type: 'text' as const, text: 'when?' } };
   for (let turn = 0; turn < WARM_UP + TURNS; turn++) {
-    const asked = now();
+    const sent = now();
     await client.call(endpoints.sendTurn, { params, body });
     const { text, at } = await endOfTurn(events);
-    const { told, said } = JSON.parse(text) as Stamps;
-    if (turn >= WARM_UP) times.push({ there: told - asked, back: at - said });
+    const { received, replied } = JSON.parse(text) as Stamps;
+    if (turn >= WARM_UP) times.push({ there: received - sent, back: at - replied });
   }
   over.abort();
   await server.end('SIGTERM');
@@ -91,7 +91,7 @@ async function onPipes(file: string): Promise<Times[]> {
   };
   const times: Times[] = [];
   for (let turn = 0; turn < WARM_UP + TURNS; turn++) {
-    const asked = now();
+    const sent = now();
     await append();
     agent.stdin.write(
       `${JSON.stringify({ jsonrpc: '2.0', id: turn, method: 'session/prompt' })}\n`,
@@ -101,8 +101,8 @@ async function onPipes(file: string): Promise<Times[]> {
     };
     await lines.next();
     await append();
-    const { told, said } = JSON.parse(update.params.update.content.text) as Stamps;
-    if (turn >= WARM_UP) times.push({ there: told - asked, back: now() - said });
+    const { received, replied } = JSON.parse(update.params.update.content.text) as Stamps;
+    if (turn >= WARM_UP) times.push({ there: received - sent, back: now() - replied });
   }
   agent.kill();
   fs.closeSync(fd);

@@ -9,14 +9,14 @@ const FEW = 10_000;
 const MANY = 200_000;
 const STARTS = 5;
 
-/** What a long log costs a start and the first pages after it. */
+/** How a long log affects the time of a start and of the first pages after it. */
 export const warmStart: Workload = {
   about: `${STARTS} starts a round, to the ready line, and first pages after each, with ${MANY} events; bare: with ${FEW}`,
   async run(rounds, progress) {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'cadre-bench-'));
     const few = await writeHistory(path.join(directory, 'few'), FEW);
     const many = await writeHistory(path.join(directory, 'many'), MANY);
-    // The first of each brings the files into memory.
+    // The first start with each log brings its files into the page cache.
     const found = { ...(await timedStart(few)), ...(await timedStart(many)) };
     const units = Object.fromEntries(Object.keys(found).map((what) => [what, 'ms']));
     const times = { few: [] as Times[], many: [] as Times[] };

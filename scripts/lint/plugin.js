@@ -1,5 +1,5 @@
-// Our own lint rules, loaded by oxlint.config.ts: the import map, the files of others, and the dates that no native
-// rule sees.
+// The project's own lint rules, loaded by oxlint.config.ts: the import map, the reading of foreign files, and calls of
+// Date that no native rule covers.
 import { isBuiltin } from 'node:module';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,7 +26,7 @@ const importMap = {
         if (!from)
           context.report({
             node,
-            message: `src/${file} has no line in ${table}: say there what it may import, and why`,
+            message: `src/${file} has no line in ${table}: add one with its allowed imports and the reason`,
           });
       },
       ImportDeclaration: declaration,
@@ -37,7 +37,7 @@ const importMap = {
         if (specifier === undefined)
           context.report({
             node,
-            message: 'import() takes a literal here: esbuild and the import map both read it',
+            message: 'import() needs a literal: esbuild and the import map both read it',
           });
         else check(node.source, specifier, 'lazily');
       },
@@ -51,9 +51,9 @@ const importMap = {
   },
 };
 
-/** Why this import is refused, or undefined. */
+/** The reason why this import is refused, or undefined if it is allowed. */
 function refuse({ file, from, specifier, kind, filename }) {
-  if (!from) return undefined; // said once, at the top of the file
+  if (!from) return undefined; // reported once, at the top of the file
   return specifier.startsWith('.')
     ? refusePlace(from, place(resolve(dirname(filename), specifier)), kind)
     : refuseLibrary(
@@ -92,21 +92,21 @@ function refuseLibrary(file, from, library) {
   if (!door)
     return library.startsWith('node:')
       ? undefined
-      : `${library} has no door in ${table}: say there which folder may import it, and why`;
+      : `${library} has no line in ${table}: add one with the folders that may import it and the reason`;
   if (door.in.includes('*') || within(file, door.in)) return undefined;
-  return `${library} comes in only through ${door.in.map((name) => `src/${name}`).join(' and ')}: ${door.because} (${table})`;
+  return `${library} may only be imported by ${door.in.map((name) => `src/${name}`).join(' and ')}: ${door.because} (${table})`;
 }
 
 const FS = new Set(['fs', 'node:fs', 'fs/promises', 'node:fs/promises']);
 
-/** Keeps what opens a file by its path out of the rooms that meet files of others. */
+/** Forbids functions that open a file by its path in the folders that handle foreign files. */
 const foreignFiles = {
   create(context) {
     const file = place(context.filename);
     if (!within(file, foreign.rooms)) return {};
     const excepted = Object.entries(foreign.exceptions).filter(([name]) => within(file, [name]));
     const allowed = new Set([...foreign.harmless, ...excepted.flatMap(([, { may }]) => may)]);
-    /** The names under which this file knows the whole of `fs`. */
+    /** The local names of the whole module `fs` in this file. */
     const modules = new Set();
     const check = (node, name) => {
       if (!/^(read|open|createReadStream)/.test(name ?? '')) return;
@@ -140,14 +140,14 @@ const foreignFiles = {
         if (FS.has(literal(node.source)))
           context.report({
             node,
-            message: `fs is imported by name here, not by import(): ${foreign.because}`,
+            message: `fs is imported by a declaration here, not by import(): ${foreign.because}`,
           });
       },
     };
   },
 };
 
-/** The name of a member that is asked for, as far as it is written down. */
+/** The name of the accessed member; undefined if it is computed at run time. */
 function nameOf({ computed, property }) {
   return computed ? literal(property) : property.name;
 }
@@ -155,7 +155,7 @@ function nameOf({ computed, property }) {
 const noBareDate = {
   create(context) {
     const message =
-      '`new Date()` reads the clock: time is handed in, so take a clock and give Date its value';
+      '`new Date()` reads the clock: time is handed in, so take a Clock and pass its value to Date';
     const check = (node) => {
       if (
         node.callee.name === 'Date' &&
@@ -167,7 +167,7 @@ const noBareDate = {
   },
 };
 
-/** A file's path under src without its extension; one that leaves src starts with `..`. */
+/** The path of a file relative to src, without its extension; outside src it begins with `..`. */
 function place(path) {
   return relative(src, path)
     .replaceAll('\\', '/')
@@ -182,7 +182,7 @@ const packageOf = (specifier) =>
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/');
 const list = (names) => (names.length === 0 ? 'nothing of ours' : names.join(', '));
-/** The text of a string, quoted or a template without holes. */
+/** The value of a string literal or of a template without expressions; undefined for anything else. */
 function literal(node) {
   if (node?.type === 'TemplateLiteral' && node.expressions.length === 0)
     return node.quasis[0].value.cooked;

@@ -4,7 +4,7 @@ import { errorBody, unauthorizedBody } from '../../src/api/common.ts';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { refusals, statusOf } from '../../src/api/refusals.ts';
 
-/** What operations share, by name. */
+/** The components that operations share, by name. */
 export interface Components {
   schemas: Record<string, Record<string, unknown>>;
   responses: Record<string, object>;
@@ -15,43 +15,44 @@ type Describe = (schema: z.ZodType) => Record<string, unknown>;
 const text = { type: 'string' };
 const seq = { type: 'integer', minimum: 0 };
 
-/** The headers of answers. */
-export const answerHeaders = {
+/** The headers of responses. */
+export const responseHeaders = {
   'X-Request-Id': {
-    description: 'The X-Request-Id of the request, or one that was made for it.',
+    description: 'The X-Request-Id of the request, or one that the server generated.',
     required: true,
     schema: text,
   },
   'X-Epoch': {
-    description: 'Identifies the event log: new whenever the log is.',
+    description: 'Identifies the event log; changes when the log is replaced.',
     required: true,
     schema: text,
   },
   'X-Seq': {
-    description: 'The seq as of which the answer is true: follow events after it to miss nothing.',
+    description:
+      'The seq as of which the response is valid: stream the events after it to miss nothing.',
     required: true,
     schema: seq,
   },
   'X-Next-Cursor': {
-    description: 'Where the next page begins; absent on the last one.',
+    description: 'The cursor of the next page; absent on the last page.',
     schema: text,
   },
   'X-Next-After-Seq': {
-    description: 'The after_seq of the next page; absent on the last one.',
+    description: 'The after_seq of the next page; absent on the last page.',
     schema: seq,
   },
   'X-Trimmed-Seq': {
-    description: 'Retention took events after the after_seq that was asked for, up to this one.',
+    description: 'Retention has deleted events after the requested after_seq, up to this seq.',
     schema: seq,
   },
   'Idempotency-Replayed': {
-    description: 'The request was carried out before, and this is the stored answer.',
+    description: 'The request was carried out before, and this is the stored response.',
     schema: { const: 'true' },
   },
 };
 
-/** Every answer of an endpoint by its status: its success, and what it may refuse with. */
-export function answersOf(
+/** The responses of an endpoint, by status: its success and its errors. */
+export function responsesOf(
   endpoint: Endpoint,
   components: Components,
   describe: Describe,
@@ -63,8 +64,8 @@ export function answersOf(
     [endpoint.status]: success(endpoint, describe),
     ...Object.fromEntries(
       statuses.map((status) => {
-        const given = codes.filter((code) => ownStatus(code) === status);
-        return [status, shared(given, refusal(status, given, endpoint, describe), components)];
+        const own = codes.filter((code) => ownStatus(code) === status);
+        return [status, shared(own, refusal(status, own, endpoint, describe), components)];
       }),
     ),
   };
@@ -72,7 +73,7 @@ export function answersOf(
 
 function success(endpoint: Endpoint, describe: Describe): object {
   const { method, access, query, status, answers } = endpoint;
-  // Whoever has no token is not told how much happens here.
+  // A client without a token does not learn how many events there are.
   const isOpen = access === 'public';
   const headers = [
     'X-Request-Id',
@@ -83,7 +84,7 @@ function success(endpoint: Endpoint, describe: Describe): object {
     ...(takesKey(endpoint) ? ['Idempotency-Replayed'] : []),
   ];
   return {
-    description: { 200: 'Done.', 202: 'Accepted; it is not over yet.', 204: 'Done.' }[status],
+    description: { 200: 'Done.', 202: 'Accepted; it is not finished yet.', 204: 'Done.' }[status],
     headers: referred(headers),
     ...(status === 204 ? {} : { content: contentOf(endpoint, describe) }),
   };
@@ -107,7 +108,7 @@ function contentOf(endpoint: Endpoint, describe: Describe): Record<string, objec
   }
 }
 
-/** A stream is text that holds frames, whose data is text that holds a record. */
+/** The schema of a stream: a text of frames; the data of each frame is the JSON text of a record. */
 function framesOf({ response, frames }: Endpoint, describe: Describe): object {
   const frame = (properties: object, record: z.ZodType) => {
     const contentSchema = describe(record);
@@ -119,14 +120,18 @@ function framesOf({ response, frames }: Endpoint, describe: Describe): object {
       additionalProperties: false,
     };
   };
-  const id = { ...text, pattern: '^\\d+$', description: 'Where to go on: the Last-Event-ID.' };
+  const id = {
+    ...text,
+    pattern: '^\\d+$',
+    description: 'The Last-Event-ID with which to continue after this frame.',
+  };
   const others = Object.entries(frames).map(([event, record]) =>
     frame({ event: { const: event } }, record),
   );
   return {
     ...text,
     description:
-      'Server-Sent Events: `retry: 1000`, then frames; every 10 seconds a comment `: ping`, with the newest seq.',
+      'Server-Sent Events: `retry: 1000`, then frames; every 10 seconds a comment `: ping` with the newest seq.',
     contentMediaType: 'text/event-stream',
     contentSchema: {
       type: 'array',
@@ -135,7 +140,7 @@ function framesOf({ response, frames }: Endpoint, describe: Describe): object {
   };
 }
 
-/** What it may refuse with, the usual and its own. */
+/** The error codes of an endpoint: those of every endpoint and its own. */
 function codesOf(endpoint: Endpoint): ServerErrorCode[] {
   const { method, access, answers, errors } = endpoint;
   const isOpen = access === 'public';
@@ -146,7 +151,7 @@ function codesOf(endpoint: Endpoint): ServerErrorCode[] {
       ...(isOpen ? [] : (['unauthorized'] as const)),
       'forbidden_host',
       'forbidden_origin',
-      // Of a token that may only read, or that opens the tools alone.
+      // For a token of the scope `read` or `tools`.
       ...(isOpen || (access === 'gateway' && !changes) ? [] : (['forbidden_scope'] as const)),
       ...errors,
       ...(takesKey(endpoint) ? (['idempotency_conflict'] as const) : []),
@@ -179,15 +184,15 @@ function refusal(
   };
 }
 
-/** A refusal that several endpoints have is said once; one with codes of an endpoint's own, beside it. */
+/** Refers to a shared component for a refusal with few codes, which several endpoints have; others stay in place. */
 function shared(
   codes: readonly ServerErrorCode[],
-  answer: object,
+  response: object,
   { responses }: Components,
 ): object {
-  if (codes.length > 3) return answer;
+  if (codes.length > 3) return response;
   const name = codes.map(capitalised).join('Or');
-  responses[name] ??= answer;
+  responses[name] ??= response;
   return { $ref: `#/components/responses/${name}` };
 }
 
@@ -201,7 +206,7 @@ function referred(headers: readonly string[]): Record<string, object> {
   );
 }
 
-/** Whether an endpoint keeps its answers for an Idempotency-Key. */
+/** Whether an endpoint stores its responses for an Idempotency-Key. */
 export function takesKey({ method, secret, access }: Endpoint): boolean {
   return method === 'POST' && !secret && access !== 'gateway';
 }

@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import { z } from 'zod';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/index.ts';
-import { answerHeaders, answersOf, type Components, takesKey } from './answers.ts';
+import { responseHeaders, responsesOf, type Components, takesKey } from './answers.ts';
 
 /** The description of the interface as YAML, made from the endpoint table. */
 export function openApiYaml(version: string): string {
@@ -30,7 +30,7 @@ export function openApiYaml(version: string): string {
     components: {
       securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
       parameters: requestHeaders,
-      headers: answerHeaders,
+      headers: responseHeaders,
       responses: sorted(components.responses),
       schemas: sorted(components.schemas),
     },
@@ -44,38 +44,39 @@ export function openApiYaml(version: string): string {
 
 const description = `Runs teams of coding agents on one machine.
 
-- A request is looked at in this order: Host, Origin, token, route, method, content type, size, body. Fields and
+- A request is checked in this order: Host, Origin, token, route, method, content type, size, body. Fields and
   parameters that are not described here are refused by name; numbers out of range are refused, never clamped.
-- An answer means that what it tells of is on disk. Fields and kinds of events may be added to it.
+- A response is sent after everything that it reports is on disk. Later versions may add fields and event kinds.
 - A list is an array, newest first; the next page begins at the cursor in X-Next-Cursor. Lists and replays also end
   at 8 MiB.
-- All events share one sequence, \`seq\`. It has holes, and no number is given twice.
+- All events share one sequence, \`seq\`. It has gaps, and no number is used twice.
 - Timestamps are integer Unix milliseconds.
-- HEAD works wherever GET does, with the same headers; it opens no stream and waits for nothing.
-- A client that reconnects by itself, as EventSource does, is given no after_seq: it would repeat it. Whether the
-  log is still the one it knows, it learns from X-Epoch, or where it sees no headers from \`epoch\` of GET /v1/version.
-- Numbers in a body are kept to the last digit or refused: an integer beyond 2^53 is sent as a string.
+- HEAD works wherever GET does and returns the same headers; it opens no stream and waits for nothing.
+- A client that reconnects by itself, as EventSource does, must not send after_seq: it would repeat it at every
+  reconnection. X-Epoch shows whether the log is still the same; a client that cannot read headers gets it as
+  \`epoch\` from GET /v1/version.
+- Numbers in a body are stored exactly or refused: an integer beyond 2^53 has to be sent as a string.
 
 Where this disagrees with the server, the server is right.`;
 
-/** The first is what a client takes: a description that was fetched from a server is of that server. */
+/** Clients use the first entry by default, which is the server that the description was fetched from. */
 const servers = [
   { url: '/', description: 'The server that this description came from.' },
-  { url: 'http://127.0.0.1:7433', description: 'Where a server listens unless it is configured.' },
+  { url: 'http://127.0.0.1:7433', description: 'The default address of a server.' },
 ];
 
-/** One a noun: an operation has that of the last noun in its path. */
+/** The tags, one for each noun: an operation has the tag of the last noun in its path. */
 const tags: Record<string, string> = {
   runtime: 'Health, version, diagnostics and this description.',
-  providers: 'What agents there are, their models and logins.',
+  providers: 'The providers, their models and logins.',
   sessions: 'Conversations with agents.',
-  turns: 'What is said to an agent, and all it says and does until it has answered.',
-  approvals: 'What agents ask for permission for.',
+  turns: 'Inputs to an agent, and its messages and actions until it has finished.',
+  approvals: 'Requests of agents for permission.',
   processes: 'Commands that the server runs.',
-  worktrees: 'Working trees of git, and who needs them.',
-  'worktree-trust': 'What repositories bring that can be run, and what of it may.',
-  teams: 'Sessions that work together, and what they say to each other.',
-  events: 'Everything that happens, in order: as replays and as streams.',
+  worktrees: 'Git worktrees, and the claims of sessions to them.',
+  'worktree-trust': 'The contents of repositories that can be run, and the permission to run them.',
+  teams: 'Sessions that work together, and their messages.',
+  events: 'All events in order, as replays and as streams.',
   tokens: 'Tokens beside the API token.',
 };
 
@@ -84,24 +85,24 @@ const requestHeaders = {
     name: 'X-Request-Id',
     in: 'header',
     description:
-      'Names the request in the answer and in the log. One that is not 1 to 64 letters, digits, "_", "." and "-" is ' +
-      'replaced, since no request fails for its name.',
+      'Identifies the request in the response and in the log. A value that is not 1 to 64 letters, digits, "_", "." ' +
+      'and "-" is replaced; the request does not fail for it.',
     schema: { type: 'string' },
   },
   IdempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',
     description:
-      'The same request with the same key and token is carried out once within 24 h; who asks again gets the ' +
-      'stored answer, if that was 2xx, or a 409 other than `turn_in_progress`. With another body the key is refused; ' +
-      'the order of keys in it does not count.',
+      'A request with the same key and token is carried out once within 24 h; a repetition gets the stored response, ' +
+      'if its status was 2xx, or 409 with another code than `turn_in_progress`. The same key with another body is ' +
+      'refused; the order of fields in the body does not matter.',
     schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
   },
   LastEventId: {
     name: 'Last-Event-ID',
     in: 'header',
     description:
-      'Only events after this one; not looked at where after_seq or from_byte is a number. It wins over `latest`.',
+      'Only events after this one. Ignored if after_seq or from_byte is a number; takes precedence over `latest`.',
     schema: { type: 'string', pattern: '^\\d{1,16}$' },
   },
 };
@@ -121,7 +122,7 @@ function operation(name: string, endpoint: Endpoint, components: Components): ob
             required: !body.safeParse({}).success,
             content: {
               'application/json': {
-                schema: named(
+                schema: asComponent(
                   `${capitalised(name)}Request`,
                   `The body of ${endpoint.method} ${endpoint.path}.`,
                   schemaOf(body, 'input', components),
@@ -132,12 +133,12 @@ function operation(name: string, endpoint: Endpoint, components: Components): ob
           },
         }
       : {}),
-    responses: answersOf(endpoint, components, (schema) => {
+    responses: responsesOf(endpoint, components, (schema) => {
       const described = schemaOf(schema, 'output', components);
       return schema === endpoint.response && endpoint.answers === 'json'
-        ? named(
+        ? asComponent(
             `${capitalised(name)}Response`,
-            `What ${endpoint.method} ${endpoint.path} answers.`,
+            `The response of ${endpoint.method} ${endpoint.path}.`,
             described,
             components,
           )
@@ -146,8 +147,8 @@ function operation(name: string, endpoint: Endpoint, components: Components): ob
   };
 }
 
-/** A component of that name instead of an object without one: generators name their types after components. */
-function named(
+/** Turns an object without a name into a component, because client generators name their types after components. */
+function asComponent(
   name: string,
   description: string,
   schema: Record<string, unknown>,
@@ -190,7 +191,7 @@ function parametersOf(endpoint: Endpoint, components: Components): object[] {
   ];
 }
 
-/** The schema as JSON Schema; what has an id becomes a component and is referred to. */
+/** The schema as JSON Schema. Each part with an id becomes a component, and a reference to it takes its place. */
 function schemaOf(
   schema: z.ZodType,
   io: 'input' | 'output',

@@ -8,12 +8,16 @@ export const approvalStatus = z.enum(['pending', 'accepted', 'declined', 'expire
 
 export const question = z
   .looseObject({
-    id: z.string().describe('Its name in the answers; its text and its heading name it, too.'),
+    id: z
+      .string()
+      .describe(
+        'The key of its answers; the text or the heading of the question is accepted as the key, too.',
+      ),
     question: z.string(),
     header: z.string().nullable(),
     options: z.array(z.looseObject({ label: z.string(), description: z.string().nullable() })),
-    free: z.boolean().describe('Whether another text than an option is taken.'),
-    multiple: z.boolean().describe('Whether several answers are taken.'),
+    free: z.boolean().describe('Whether an answer may be a text that is not one of the options.'),
+    multiple: z.boolean().describe('Whether several answers may be given.'),
     required: z.boolean(),
     type: z.enum(['text', 'number', 'integer']),
   })
@@ -28,24 +32,25 @@ export const approval = z
     provider: providerId,
     kind: z.enum(['command', 'file_change', 'tool', 'question']),
     title: z.string(),
-    request: z.unknown().describe('What the agent asked, word for word.'),
+    request: z.unknown().describe('The request as the agent sent it.'),
     subject: z
       .unknown()
       .describe(
-        'All that it would do: requests with equal subjects are the same. Null where the agent does not tell that ' +
-          'exactly: accepted while the agent is away, it is asked for again.',
+        'Everything that the request would do: two requests with equal subjects are the same request. Null if the ' +
+          'agent does not describe it exactly; if such an approval is accepted while no agent runs, the agent has ' +
+          'to ask again.',
       ),
     questions: z
       .array(question)
       .nullish()
       .describe(
-        'What has to be answered to accept a question; null where the agent does not say it in parts.',
+        'The questions that have to be answered to accept an approval of the kind `question`; null if the agent does not list them.',
       ),
     answers: z.record(z.string(), z.array(z.string())).nullable(),
     held: z
       .boolean()
       .describe(
-        'Accepted while no agent was there to hear of it; false again once its turn goes on or has ended.',
+        'True if it was accepted while no agent was running to receive the decision; false again once its turn continues or has ended.',
       ),
     status: approvalStatus,
     decision: z.enum(['accept', 'decline']).nullable(),
@@ -57,14 +62,14 @@ export const approval = z
   })
   .meta({
     id: 'Approval',
-    description: 'What an agent asked for permission for, and what was answered.',
+    description: 'A request of an agent for permission, and the decision on it.',
   });
 export type Approval = z.output<typeof approval>;
 
 export const decideApproval = endpoint({
   method: 'POST',
   path: '/v1/sessions/{session_id}/approvals/{approval_id}',
-  summary: 'Answer an approval, for this once; the first answer wins',
+  summary: 'Decide an approval, for this one request; the first decision wins',
   params: { ...sessionParam, approval_id: z.string().describe('The approval.') },
   body: z.strictObject({
     decision: z.enum(['accept', 'accepted', 'decline', 'declined', 'reject', 'rejected']),
@@ -73,8 +78,8 @@ export const decideApproval = endpoint({
       .record(z.string(), z.array(z.string()))
       .nullish()
       .describe(
-        'To accept a question: what is answered, by the id, text or heading of each of its questions. Each that is ' +
-          'required has to be answered, by one text or more; other names are refused.',
+        'To accept a question: the answers to each of its questions, by the id, text or heading of the question. ' +
+          'Each required question needs at least one answer; unknown keys are refused.',
       ),
   }),
   response: approval,
@@ -97,7 +102,7 @@ export const listSessionApprovals = endpoint({
 export const listApprovals = endpoint({
   method: 'GET',
   path: '/v1/approvals',
-  summary: 'One inbox over all sessions, newest first',
+  summary: 'The approvals of all sessions, newest first',
   query: {
     status: approvalStatus.default('pending').describe('Only approvals with this status.'),
     session_id: z.string().optional().describe('Only approvals of this session.'),

@@ -23,14 +23,14 @@ export const unauthorizedBody = z
     description: 'The body of 401.',
   });
 
-/** What every list takes: the newest first, `limit` at a time. */
+/** The query of every list. A list is ordered newest first. */
 export const pageQuery = {
-  limit: z.int().min(1).max(500).default(100).describe('How many at most.'),
+  limit: z.int().min(1).max(500).default(100).describe('The maximum number of records.'),
   cursor: z
     .string()
     .regex(/^\d{1,15}$/)
     .optional()
-    .describe('Where to go on: the X-Next-Cursor of the page before.'),
+    .describe('Where the page begins: the X-Next-Cursor of the page before.'),
 };
 
 /** Why something failed. */
@@ -39,10 +39,12 @@ export const failure = z.looseObject({ code: z.string(), message: z.string() }).
   description: 'Why something failed.',
 });
 
-/** Routes of processes: whose they are asked for. */
+/** The query of routes of processes that restricts them to those of one session. */
 export const ownerQuery = {
   session_id: z
     .string()
     .optional()
-    .describe("Only as this session may see it: another owner's process is not found."),
+    .describe(
+      'Only processes of this session; one with another owner, or with none, counts as not found.',
+    ),
 };

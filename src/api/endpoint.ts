@@ -3,7 +3,7 @@ import type { ServerErrorCode } from '../errors.ts';
 
 type Fields = Record<string, z.ZodType>;
 
-/** One promise of the interface: everything that server, client, command line and openapi.yaml know of a route. */
+/** The description of one route, from which server, client, command line and openapi.yaml are made. */
 export interface Endpoint<
   Params extends Fields = Fields,
   Query extends Fields = Fields,
@@ -11,41 +11,43 @@ export interface Endpoint<
   Response extends z.ZodType = z.ZodType,
 > {
   method: 'GET' | 'POST' | 'DELETE';
-  /** With parameters as `{name}`. */
+  /** The path; parameters are written `{name}`. */
   path: string;
   summary: string;
   /**
-   * `public` needs no token; `admin` needs one of that scope, also to read; `gateway` takes the tokens of sessions'
-   * agents, too, which open nothing else.
+   * `public` needs no token. `token` needs one whose scope allows the method. `admin` needs one of the scope `admin`,
+   * even to read. `gateway` also accepts the tokens of the sessions' agents, which are valid for no other route.
    */
   access: 'public' | 'token' | 'admin' | 'gateway';
   /**
-   * `json` answers one document; `stream` is Server-Sent Events; `text` is what `response` says, as plain text;
-   * `bytes` is a file.
+   * The form of a successful response. `json`: one document. `stream`: Server-Sent Events. `text`: text of the content
+   * type in the metadata of `response`. `bytes`: a file.
    */
   answers: 'json' | 'stream' | 'text' | 'bytes';
   params: Params;
   query: Query;
   body: Body | null;
   response: Response;
-  /** Of a stream: the data of frames that are no `response`, by their event. */
+  /** For a stream: the schemas of frames with other data than `response`, by the name of their event. */
   frames: Fields;
-  /** What a success answers with, if not 200. */
+  /** The HTTP status of success. */
   status: 200 | 202 | 204;
-  /** The largest body it takes, in bytes. */
+  /** The maximum size of the request body, in bytes. */
   bodyLimit: number;
-  /** What is said holds a secret: no answer is kept, so no Idempotency-Key is taken. */
+  /** Whether the response contains a secret: it is then never stored, so no Idempotency-Key is accepted. */
   secret: boolean;
-  /** What it may refuse with, beside what every route may (400 `invalid`, 401, 403, 500). */
+  /** The error codes of this route, beside those of every route (400 `invalid`, 401, 403, 500). */
   errors: readonly ServerErrorCode[];
-  /** The HTTP status of a refusal, where it is another here than `refusals` says. */
+  /** HTTP statuses of error codes where they differ from those in `refusals`. */
   statuses: Partial<Record<ServerErrorCode, number>>;
 }
 
-type Described<P extends Fields, Q extends Fields, B extends z.ZodType, R extends z.ZodType> = Pick<
-  Endpoint<P, Q, B, R>,
-  'method' | 'path' | 'summary' | 'response'
-> &
+type EndpointDescription<
+  P extends Fields,
+  Q extends Fields,
+  B extends z.ZodType,
+  R extends z.ZodType,
+> = Pick<Endpoint<P, Q, B, R>, 'method' | 'path' | 'summary' | 'response'> &
   Partial<
     Pick<
       Endpoint<P, Q, B, R>,
@@ -63,13 +65,13 @@ type Described<P extends Fields, Q extends Fields, B extends z.ZodType, R extend
     >
   >;
 
-/** Describes an endpoint; what is not said is the usual: needs a token, takes nothing, answers JSON. */
+/** Describes an endpoint. By default it needs a token, has no parameters and no body, and returns JSON. */
 export function endpoint<
   R extends z.ZodType,
   P extends Fields = {},
   Q extends Fields = {},
   B extends z.ZodType = z.ZodNull,
->(described: Described<P, Q, B, R>): Endpoint<P, Q, B, R> {
+>(description: EndpointDescription<P, Q, B, R>): Endpoint<P, Q, B, R> {
   return {
     access: 'token',
     answers: 'json',
@@ -82,20 +84,20 @@ export function endpoint<
     secret: false,
     errors: [],
     statuses: {},
-    ...described,
+    ...description,
   };
 }
 
 /** The parameters of an endpoint's path. */
 export type ParamsOf<E> = E extends Endpoint<infer P> ? { [K in keyof P]: z.output<P[K]> } : never;
-/** The query as the handler sees it: defaults filled in. */
+/** The query as the handler receives it, with defaults filled in. */
 export type QueryOf<E> = E extends Endpoint<Fields, infer Q> ? z.output<z.ZodObject<Q>> : never;
-/** The query as a client gives it. */
+/** The query as a client sends it. */
 export type QueryInputOf<E> = E extends Endpoint<Fields, infer Q> ? z.input<z.ZodObject<Q>> : never;
-/** The body as the handler sees it. */
+/** The body as the handler receives it. */
 export type BodyOf<E> = E extends Endpoint<Fields, Fields, infer B> ? z.output<B> : never;
-/** The body as a client gives it. */
+/** The body as a client sends it. */
 export type BodyInputOf<E> = E extends Endpoint<Fields, Fields, infer B> ? z.input<B> : never;
-/** What a client gets. */
+/** The response as a client receives it. */
 export type ResponseOf<E> =
   E extends Endpoint<Fields, Fields, z.ZodType, infer R> ? z.output<R> : never;

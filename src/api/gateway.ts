@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 
-/** Why a tool failed, as its caller sees it. */
+/** The error codes in the envelope of a tool call. */
 export const toolErrorCodes = [
   'bad_request',
   'not_found',
@@ -18,7 +18,7 @@ export type ToolErrorCode = (typeof toolErrorCodes)[number];
 
 const toolResult = z
   .looseObject({ ok: z.literal(true), result: z.record(z.string(), z.unknown()) })
-  .meta({ id: 'ToolResult', description: 'What a tool gave.' });
+  .meta({ id: 'ToolResult', description: 'The result of a tool call that succeeded.' });
 
 const toolFailure = z
   .looseObject({
@@ -27,11 +27,12 @@ const toolFailure = z
       .looseObject({ code: z.enum(toolErrorCodes), message: z.string() })
       .meta({ id: 'ToolError', description: 'Why a tool failed.' }),
   })
-  .meta({ id: 'ToolFailure', description: 'That a tool failed, and why.' });
+  .meta({ id: 'ToolFailure', description: 'The envelope of a tool call that failed.' });
 
-export const toolEnvelope = z
-  .union([toolResult, toolFailure])
-  .meta({ id: 'ToolEnvelope', description: 'What a tool gave, or why it failed.' });
+export const toolEnvelope = z.union([toolResult, toolFailure]).meta({
+  id: 'ToolEnvelope',
+  description: 'The result of a tool call, or the reason why it failed.',
+});
 export type ToolEnvelope = z.output<typeof toolEnvelope>;
 
 /** The first part of the name of each tool. */
@@ -47,7 +48,8 @@ const toolAnnotations = z
   })
   .meta({
     id: 'ToolAnnotations',
-    description: 'As in MCP: what a client may tell its user before it calls the tool.',
+    description:
+      'The annotations of MCP: hints that a client can show its user before it calls the tool.',
   });
 
 const toolInfo = z
@@ -55,18 +57,21 @@ const toolInfo = z
     name: z.string(),
     title: z.string(),
     description: z.string(),
-    input_schema: z.record(z.string(), z.unknown()).describe('JSON Schema of its args.'),
+    input_schema: z.record(z.string(), z.unknown()).describe('The JSON Schema of its arguments.'),
     output_schema: z
       .record(z.string(), z.unknown())
-      .describe('JSON Schema of the envelope where it succeeds.'),
+      .describe('The JSON Schema of the envelope of a call that succeeds.'),
     annotations: toolAnnotations,
   })
-  .meta({ id: 'ToolInfo', description: 'A tool, what it takes, and what it gives.' });
+  .meta({
+    id: 'ToolInfo',
+    description: 'A tool, with the schemas of its arguments and of its result.',
+  });
 export type ToolInfo = z.output<typeof toolInfo>;
 
 const toolNamespace = z
   .looseObject({ name: z.string(), tools: z.array(toolInfo) })
-  .meta({ id: 'ToolNamespace', description: 'Tools whose names begin alike.' });
+  .meta({ id: 'ToolNamespace', description: 'Tools whose names share a prefix.' });
 
 const modelPreset = z
   .looseObject({
@@ -75,12 +80,12 @@ const modelPreset = z
     model: z.string().nullable(),
     thinking_effort: z.string().nullable(),
   })
-  .meta({ id: 'ModelPreset', description: 'A model under a name, as it is configured.' });
+  .meta({ id: 'ModelPreset', description: 'A configured model that can be chosen by its name.' });
 
 export const getCapabilities = endpoint({
   method: 'GET',
   path: '/v1/mcp/capabilities',
-  summary: 'The tools that sessions may call just now',
+  summary: 'The tools that sessions may call at the moment',
   access: 'gateway',
   response: z
     .looseObject({
@@ -91,10 +96,15 @@ export const getCapabilities = endpoint({
       }),
       cadreTeamModelPresets: z.array(modelPreset),
     })
-    .meta({ id: 'Capabilities', description: 'The tools of the gateway, and what shapes them.' }),
+    .meta({
+      id: 'Capabilities',
+      description: 'The tools of the gateway, and the configuration that affects them.',
+    }),
 });
 
-/** That one of two spellings of a field is there and not blank, which no single field can say. */
+/**
+ * JSON Schema: one of these spellings of a field has to be present and not blank. zod cannot express it for a field.
+ */
 const oneOf = (...names: string[]) => ({
   anyOf: names.map((name) => ({
     required: [name],
@@ -111,12 +121,14 @@ const invocation = z
     invocation_id: z
       .string()
       .nullish()
-      .describe('Within 24 h the same one of the same caller gives the same answer again.'),
+      .describe(
+        'Names the call: within 24 h, a call of the same caller with the same id returns the stored result.',
+      ),
     invocationId: z.string().nullish().describe('The same as invocation_id.'),
     namespace: z
       .enum(toolNamespaceNames)
       .nullish()
-      .describe('Where given, the one that the tool is of.'),
+      .describe('If given, it has to be the prefix of the name of the tool.'),
     args: z.record(z.string(), z.unknown()).nullish(),
   })
   .refine((body) => (body.tool_name ?? body.toolName) != null, {
@@ -134,7 +146,7 @@ const invocation = z
 export const invokeTool = endpoint({
   method: 'POST',
   path: '/v1/mcp/invoke',
-  summary: 'Call a tool as a session; what the tool refuses is in the envelope',
+  summary: 'Call a tool as a session; an error of the tool is in the envelope, with status 200',
   access: 'gateway',
   bodyLimit: 64 * 1024,
   body: invocation,

@@ -6,12 +6,14 @@ import * as providers from './providers.ts';
 import * as processes from './processes.ts';
 import * as runtime from './runtime.ts';
 import * as sessions from './sessions.ts';
+import * as teamMessages from './team-messages.ts';
+import * as teamView from './team-view.ts';
 import * as teams from './teams.ts';
 import * as tokens from './tokens.ts';
 import * as worktreeTrust from './worktree-trust.ts';
 import * as worktrees from './worktrees.ts';
 
-/** Every endpoint by name: server, client, openapi.yaml and tests are made from this table. */
+/** Every endpoint by its name. Server, client, openapi.yaml and tests are made from this table. */
 export const endpoints = {
   getPublicHealth: runtime.getPublicHealth,
   getOpenApi: runtime.getOpenApi,
@@ -69,15 +71,15 @@ export const endpoints = {
   removeMember: teams.removeMember,
   setLead: teams.setLead,
   spawnMember: teams.spawnMember,
-  sendMessage: teams.sendMessage,
-  broadcast: teams.broadcast,
-  listMessages: teams.listMessages,
-  cancelMessage: teams.cancelMessage,
-  listDeliveries: teams.listDeliveries,
-  retryDelivery: teams.retryDelivery,
+  sendMessage: teamMessages.sendMessage,
+  broadcast: teamMessages.broadcast,
+  listMessages: teamMessages.listMessages,
+  cancelMessage: teamMessages.cancelMessage,
+  listDeliveries: teamMessages.listDeliveries,
+  retryDelivery: teamMessages.retryDelivery,
   interruptTeam: teams.interruptTeam,
-  getTeamView: teams.getTeamView,
-  getCommsDiagnostics: teams.getCommsDiagnostics,
+  getTeamView: teamView.getTeamView,
+  getCommsDiagnostics: teamView.getCommsDiagnostics,
   replayProcessEvents: events.replayProcessEvents,
   streamProcessEvents: events.streamProcessEvents,
   replayTeamEvents: events.replayTeamEvents,

@@ -7,38 +7,43 @@ const processStatus = z.enum(['queued', 'running', 'completed', 'failed', 'timed
 export const processRecord = z
   .looseObject({
     process_id: z.string(),
-    session_id: z.string().nullable().describe('Its owner; null: nobody but who has the token.'),
+    session_id: z
+      .string()
+      .nullable()
+      .describe('The session that owns it; null if it belongs to no session.'),
     command: z.string(),
     cwd: z.string(),
-    status: processStatus.describe('completed: it exited with 0. The cause that came first wins.'),
+    status: processStatus.describe(
+      'completed: it exited with code 0. If it was killed, timed out and exited at about the same time, the first of these decides.',
+    ),
     pid: z.int().nullable(),
     exit_code: z.int().nullable(),
     signal: z.string().nullable(),
-    timeout_ms: z.int().describe('From its start; 0: none.'),
+    timeout_ms: z.int().describe('The time limit, counted from its start; 0: none.'),
     kill_reason: z.string().nullable(),
     failure: failure
       .nullable()
       .describe(
-        'start_failed: it could not be started. not_ended: its end is as its status says, but processes of another user are left of it.',
+        'start_failed: it could not be started. not_ended: it has ended as its status says, but processes of another user that it started still run.',
       ),
-    stdout_bytes: z.int().describe('All it has printed, kept or not.'),
+    stdout_bytes: z.int().describe('How much it has printed, including what was dropped.'),
     stderr_bytes: z.int(),
-    stdout_truncated: z.boolean().describe('Its middle was dropped.'),
+    stdout_truncated: z.boolean().describe('Whether the middle of the output was dropped.'),
     stderr_truncated: z.boolean(),
     on_exit: z.enum(['notify']).nullable(),
     notice: z
       .enum(['pending', 'delivered', 'dropped'])
       .nullable()
-      .describe('What became of the turn that tells its owner of the end.'),
+      .describe('The state of the turn that notifies the owner of the end.'),
     queued_at: timestamp,
     started_at: timestamp.nullable(),
     ended_at: timestamp.nullable(),
-    trimmed: z.boolean().describe('Retention took its events and what it printed.'),
+    trimmed: z.boolean().describe('Whether retention has deleted its events and its output.'),
   })
   .meta({ id: 'Process', description: 'A command that the server runs, or ran.' });
 export type Process = z.output<typeof processRecord>;
 
-/** A port, 1 to 65535. */
+/** A regular expression for a port, 1 to 65535. */
 const PORT = '[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5]';
 
 export const processParam = { process_id: z.string().describe('The process.') };
@@ -47,35 +52,45 @@ const envelope = z.looseObject({ process: processRecord });
 const logPart = z
   .looseObject({
     content: z.string(),
-    offset: z.int().describe('Which byte of all that was printed the content begins with.'),
+    offset: z.int().describe('The position of the first byte of the content in the whole output.'),
     bytes: z.int(),
-    total_bytes: z.int().describe('All that was printed.'),
-    truncated: z.boolean().describe('The content is not all that was printed.'),
+    total_bytes: z.int().describe('The size of the whole output.'),
+    truncated: z.boolean().describe('Whether the content is less than the whole output.'),
   })
-  .meta({ id: 'LogPart', description: 'The end of what a process printed to one stream.' })
+  .meta({ id: 'LogPart', description: 'The end of the output of a process on one stream.' })
   .nullable();
 
-/** What is to be run, and whose it is. */
+/** The body of a request to run a command. */
 export const newProcess = z.strictObject({
-  command: z.string().min(1).describe('A line of shell, or plain words where the shell is off.'),
-  cwd: z.string().nullish().describe("Relative to the owner's directory, else to the server's."),
+  command: z
+    .string()
+    .min(1)
+    .describe('A line of shell; if the shell is disabled, a program and its arguments.'),
+  cwd: z
+    .string()
+    .nullish()
+    .describe(
+      "The working directory, relative to that of the owner; without an owner, to the server's.",
+    ),
   timeout_ms: z
     .int()
     .min(0)
     .max(2_147_483_647)
     .nullish()
-    .describe('Counted from its start; 0: none. Default: processes.default_timeout_ms.'),
+    .describe(
+      'The time limit, counted from its start; 0: none. Default: processes.default_timeout_ms.',
+    ),
   session_id: z.string().nullish(),
   on_exit: z
     .enum(['notify'])
     .nullish()
-    .describe('notify: its end becomes a turn of its owner, once.'),
+    .describe('notify: when it has ended, its owner gets one turn that reports it.'),
 });
 
 export const createProcess = endpoint({
   method: 'POST',
   path: '/v1/processes',
-  summary: 'Run a command; it starts as soon as there is a place for it',
+  summary: 'Run a command; it is queued until the number of running processes allows it to start',
   body: newProcess,
   response: envelope,
   errors: ['not_found', 'session_closed', 'session_failed', 'too_many', 'storage_full'],
@@ -107,42 +122,53 @@ export const getProcess = endpoint({
 export const getProcessLogs = endpoint({
   method: 'GET',
   path: '/v1/processes/{process_id}/logs',
-  summary: 'Read the end of what a process printed',
+  summary: 'Read the end of the output of a process',
   params: processParam,
   query: {
     ...ownerQuery,
-    stream: z.enum(['stdout', 'stderr', 'both']).default('both').describe('What to read.'),
-    tail_lines: z.int().min(0).max(10_000).default(200).describe('Of each stream.'),
+    stream: z.enum(['stdout', 'stderr', 'both']).default('both').describe('The stream to read.'),
+    tail_lines: z
+      .int()
+      .min(0)
+      .max(10_000)
+      .default(200)
+      .describe('The maximum number of lines of each stream.'),
     max_bytes: z
       .int()
       .min(1)
       .max(4 * 1024 * 1024)
       .default(65_536)
-      .describe('Of each stream; keeps the end, and whole characters.'),
+      .describe(
+        'The maximum number of bytes of each stream: the last ones, cut between characters.',
+      ),
   },
   response: z
     .looseObject({ process_id: z.string(), stdout: logPart, stderr: logPart })
-    .meta({ id: 'ProcessLogs', description: 'The end of what a process printed.' }),
+    .meta({ id: 'ProcessLogs', description: 'The end of the output of a process.' }),
   errors: ['not_found'],
 });
 
 export const streamProcessLogs = endpoint({
   method: 'GET',
   path: '/v1/processes/{process_id}/logs/stream',
-  summary: 'Stream what a process prints: frames "log", at its end a frame "end"',
+  summary: 'Stream the output of a process as frames "log", and a frame "end" after its end',
   answers: 'stream',
   params: processParam,
   query: {
     ...ownerQuery,
-    stream: z.enum(['stdout', 'stderr']).default('stdout').describe('What to follow.'),
+    stream: z.enum(['stdout', 'stderr']).default('stdout').describe('The stream to follow.'),
     from_byte: z
       .int()
       .min(0)
       .max(Number.MAX_SAFE_INTEGER)
       .optional()
-      .describe('Where to begin; wins over Last-Event-ID, which is the byte after the last frame.'),
+      .describe(
+        'The position to begin at. It takes precedence over Last-Event-ID, which is the position after the last frame.',
+      ),
   },
-  frames: { end: z.strictObject({}).describe('The process has ended, and this was all.') },
+  frames: {
+    end: z.strictObject({}).describe('The process has ended, and its whole output was sent.'),
+  },
   response: z.looseObject({ offset: z.int(), text: z.string() }),
   errors: ['not_found', 'too_many'],
 });
@@ -150,7 +176,8 @@ export const streamProcessLogs = endpoint({
 export const waitForProcess = endpoint({
   method: 'GET',
   path: '/v1/processes/{process_id}/wait',
-  summary: 'Wait for the end of a process, a port that answers, or a text in its output',
+  summary:
+    'Wait for the end of a process, for a port that accepts connections, or for a text in its output',
   params: processParam,
   query: {
     ...ownerQuery,
@@ -167,7 +194,7 @@ export const waitForProcess = endpoint({
       .min(0)
       .max(60_000)
       .default(60_000)
-      .describe('When to answer that it has not come.'),
+      .describe('After this time the response says `matched: false`.'),
   },
   response: z.looseObject({ process: processRecord, matched: z.boolean() }),
   errors: ['not_found'],
@@ -178,7 +205,8 @@ export const killReason = z.string().max(1000).nullish();
 export const killProcess = endpoint({
   method: 'POST',
   path: '/v1/processes/{process_id}/kill',
-  summary: 'End a process and all it started; one that has ended is given as it is',
+  summary:
+    'End a process and all processes that it started; one that has ended is returned unchanged',
   params: processParam,
   query: ownerQuery,
   body: z.strictObject({ reason: killReason }),
@@ -196,12 +224,16 @@ export const processDiagnostics = z
     max_queued_per_session: z.int(),
     ended: z.record(z.string(), z.int()),
   })
-  .meta({ id: 'ProcessDiagnostics', description: 'Processes by what they do or did.' });
+  .meta({
+    id: 'ProcessDiagnostics',
+    description:
+      'How many processes run and wait, their limits, and how many have ended, by status.',
+  });
 export type ProcessDiagnostics = z.output<typeof processDiagnostics>;
 
 export const getProcessDiagnostics = endpoint({
   method: 'GET',
   path: '/v1/diagnostics/processes',
-  summary: 'How many processes run and wait, and how many ended how since the start',
+  summary: 'How many processes run and wait, and how many have ended since the start, by status',
   response: processDiagnostics,
 });

@@ -4,7 +4,7 @@ import { endpoint } from './endpoint.ts';
 import { processDiagnostics } from './processes.ts';
 import { providerDiagnostics } from './providers.ts';
 import { worktreeDiagnostics } from './worktrees.ts';
-import { commsDiagnostics } from './teams.ts';
+import { commsDiagnostics } from './team-view.ts';
 
 const healthStatus = z.enum(['ok', 'degraded']);
 
@@ -34,7 +34,7 @@ export const health = z
   })
   .meta({
     id: 'Health',
-    description: 'How the server and its parts are.',
+    description: 'The health of the server and its parts.',
   });
 export type Health = z.output<typeof health>;
 
@@ -62,7 +62,7 @@ export const recoverySummary = z
   })
   .meta({
     id: 'RecoverySummary',
-    description: 'What the last start found and mended: ids, by what was done.',
+    description: 'What startup recovery found and repaired: ids, by the kind of repair.',
   });
 export type RecoverySummary = z.output<typeof recoverySummary>;
 
@@ -76,17 +76,19 @@ const spread = z
   })
   .meta({
     id: 'Spread',
-    description: 'How a number is spread over the last samples.',
+    description: 'The distribution of a number over the last samples.',
   });
 
 const storageFigures = z.looseObject({
   latest_seq: z.int(),
   database_bytes: z.int(),
-  free_bytes_in_database: z.int().describe('What new rows fill before the database grows.'),
+  free_bytes_in_database: z
+    .int()
+    .describe('Free pages, which new rows fill before the database file grows.'),
   wal_bytes: z.int(),
   budget: z.looseObject({
     max_bytes: z.int().describe('retention.max_bytes; 0: no limit.'),
-    used_bytes: z.int().describe('What retention compares with it.'),
+    used_bytes: z.int().describe('The size that retention compares with max_bytes.'),
   }),
   disk_free_bytes: z.int(),
   min_free_bytes: z.int().describe('retention.min_free_bytes.'),
@@ -95,21 +97,23 @@ export type StorageFigures = z.output<typeof storageFigures>;
 
 export const storageDiagnostics = storageFigures
   .extend({
-    counted_at: timestamp.describe('When the rest was counted: at most a minute ago.'),
+    counted_at: timestamp.describe(
+      'When the fields of this route alone were counted: at most a minute ago.',
+    ),
     tables: z.array(
       z
         .looseObject({
           name: z.string(),
           rows: z.int(),
-          bytes: z.int().describe('Of the texts in its rows.'),
+          bytes: z.int().describe('The size of the texts in its rows.'),
         })
-        .meta({ id: 'StorageTable', description: 'How much a table holds.' }),
+        .meta({ id: 'StorageTable', description: 'The size of one table.' }),
     ),
     blobs_bytes: z.int(),
     logs_bytes: z.int(),
     oldest_seq: z.int().nullable(),
   })
-  .meta({ id: 'StorageDiagnostics', description: 'What is stored, and how much room it takes.' });
+  .meta({ id: 'StorageDiagnostics', description: 'The size of the store, by part.' });
 export type StorageDiagnostics = z.output<typeof storageDiagnostics>;
 
 export const diagnostics = z
@@ -119,8 +123,8 @@ export const diagnostics = z
     providers: z.array(providerDiagnostics),
     storage: storageFigures.extend({
       checkpoints: z.int(),
-      group_size: spread.describe('Transactions that shared one sync.'),
-      sync_us: spread.describe('Microseconds that a sync of the log took.'),
+      group_size: spread.describe('Transactions per group commit, which shares one fsync.'),
+      sync_us: spread.describe('The duration of an fsync of the log, in microseconds.'),
     }),
     streams: z.looseObject({ followers: z.int(), waiting: z.int(), max_lag: z.int() }),
     processes: processDiagnostics,
@@ -131,21 +135,23 @@ export const diagnostics = z
       keeper_pid: z.int().nullable(),
       out_of_reach: z
         .int()
-        .describe('Processes of another user that were left in groups of ours, since the start.'),
+        .describe(
+          'Processes of another user in our process groups that could not be killed, since the start.',
+        ),
     }),
     event_loop: z.looseObject({ delay_us: spread }),
     memory: z.looseObject({ rss_bytes: z.int(), heap_used_bytes: z.int() }),
   })
   .meta({
     id: 'Diagnostics',
-    description: 'How the server is doing, in numbers.',
+    description: 'Metrics of the server and its parts.',
   });
 export type Diagnostics = z.output<typeof diagnostics>;
 
 export const getPublicHealth = endpoint({
   method: 'GET',
   path: '/health',
-  summary: 'Whether the server answers',
+  summary: 'Whether the server runs',
   access: 'public',
   response: z.looseObject({ status: healthStatus }),
 });
@@ -153,7 +159,7 @@ export const getPublicHealth = endpoint({
 export const getOpenApi = endpoint({
   method: 'GET',
   path: '/openapi.yaml',
-  summary: 'This description',
+  summary: 'This API description',
   access: 'public',
   answers: 'text',
   response: z.string().meta({ contentType: 'application/yaml', isObject: true }),
@@ -174,7 +180,7 @@ export const getVersion = endpoint({
     name: z.literal('cadre'),
     version: z.string(),
     api_version: z.literal('v1'),
-    epoch: z.string().describe('Identifies the event log: new whenever the log is.'),
+    epoch: z.string().describe('Identifies the event log; changes when the log is replaced.'),
     node: z.string(),
     commit: z.string(),
   }),
@@ -183,21 +189,21 @@ export const getVersion = endpoint({
 export const getDiagnostics = endpoint({
   method: 'GET',
   path: '/v1/diagnostics',
-  summary: 'How the server is doing, in numbers',
+  summary: 'Metrics of the server and its parts, as JSON',
   response: diagnostics,
 });
 
 export const getRecovery = endpoint({
   method: 'GET',
   path: '/v1/diagnostics/recovery',
-  summary: 'What the last start found and mended',
+  summary: 'What startup recovery found and repaired',
   response: recoverySummary,
 });
 
 export const getStorageDiagnostics = endpoint({
   method: 'GET',
   path: '/v1/diagnostics/storage',
-  summary: 'What is stored, and how much room it takes',
+  summary: 'The size of the store, by part',
   response: storageDiagnostics,
 });
 
@@ -205,7 +211,7 @@ export const backUpStorage = endpoint({
   method: 'POST',
   path: '/v1/storage/backup',
   summary:
-    'Copy the store as it is now, as the events.cadre of a new data directory; takes no Idempotency-Key',
+    'Download a copy of the store, to be the events.cadre of a new data directory; accepts no Idempotency-Key',
   answers: 'bytes',
   secret: true,
   response: z.instanceof(Uint8Array),
@@ -215,7 +221,7 @@ export const backUpStorage = endpoint({
 export const getMetrics = endpoint({
   method: 'GET',
   path: '/metrics',
-  summary: 'How the server is doing, for Prometheus',
+  summary: 'Metrics of the server, for Prometheus',
   answers: 'text',
   response: z.string().meta({ contentType: 'text/plain' }),
 });

@@ -19,21 +19,21 @@ export const turnStatus = z.enum([
   'failed',
 ]);
 
-/** What a turn or session has used, as the provider counts it; null where it does not say. */
+/** The usage of a turn or session, as the provider counts it; null where it does not report a number. */
 export const usage = z
   .looseObject({
     input_tokens: z.number().nullable(),
     output_tokens: z.number().nullable(),
     cached_input_tokens: z.number().nullable(),
     total_tokens: z.number().nullable(),
-    context_tokens: z.number().nullable().describe('What the last model request held.'),
+    context_tokens: z.number().nullable().describe('The size of the last request to the model.'),
     context_window: z.number().nullable(),
     cost_usd: z.number().nullable(),
   })
   .meta({
     id: 'Usage',
     description:
-      'What a turn or session has used, as the provider counts it; null where it does not say.',
+      'The usage of a turn or session, as the provider counts it; null where it does not report a number.',
   });
 export type Usage = z.output<typeof usage>;
 
@@ -57,9 +57,14 @@ export const session = z
         model: z.string().nullable(),
         thinking_effort: z.string().nullable(),
       })
-      .meta({ id: 'ProviderDefaults', description: 'What an agent began a session with.' })
+      .meta({
+        id: 'ProviderDefaults',
+        description: 'The settings with which an agent began a session.',
+      })
       .nullable()
-      .describe('What its agent began with: what holds where neither session nor turn wishes.'),
+      .describe(
+        'The settings with which its agent began. They apply where neither the session nor the turn sets a value.',
+      ),
     worktree_id: z.string().nullable(),
     usage: usage.nullable(),
     close_reason: z.string().nullable(),
@@ -67,7 +72,9 @@ export const session = z
     created_at: timestamp,
     updated_at: timestamp,
     closed_at: timestamp.nullable(),
-    trimmed: z.boolean().describe('Retention took its events and what its turns said.'),
+    trimmed: z
+      .boolean()
+      .describe('Whether retention has deleted its events and the contents of its turns.'),
   })
   .meta({
     id: 'Session',
@@ -77,7 +84,7 @@ export type Session = z.output<typeof session>;
 
 const textInput = z
   .strictObject({ type: z.literal('text'), text: z.string() })
-  .meta({ id: 'TextInput', description: 'Text that is said to an agent.' });
+  .meta({ id: 'TextInput', description: 'A text for an agent.' });
 const imageByPath = z
   .strictObject({
     type: z.literal('image'),
@@ -96,27 +103,29 @@ const imageInline = z
     media_type: z
       .string()
       .optional()
-      .describe('Told from the bytes; refused if it says something else.'),
+      .describe(
+        'The type is detected from the bytes; a request that states another one is refused.',
+      ),
   })
   .meta({ id: 'ImageInline', description: 'An image in the request.' });
 
-const saidText = textInput
+const nonBlankText = textInput
   .extend({ text: z.string().regex(/\S/, 'is blank: say something') })
-  .meta({ id: 'SaidText', description: 'Text that is said to an agent, and is not blank.' });
+  .meta({ id: 'SaidText', description: 'A text for an agent that is not blank.' });
 
-/** One piece of a message to an agent: its text is not blank. */
-export const saidItem = z.union([saidText, imageByPath, imageInline]);
+/** One input item of a team message: unlike in a turn, its text must not be blank. */
+export const messageInputItem = z.union([nonBlankText, imageByPath, imageInline]);
 
-/** One piece of what is said to an agent, as a client sends it. */
+/** One input item of a turn, as a client sends it. */
 export const inputItem = z.union([textInput, imageByPath, imageInline]).meta({
   id: 'InputItem',
-  description: 'One piece of what is said to an agent.',
+  description: 'One input item of a turn or message.',
 });
 export type InputItem = z.output<typeof inputItem>;
 
 const storedText = z
   .looseObject({ type: z.literal('text'), text: z.string() })
-  .meta({ id: 'StoredText', description: 'Text that was said to an agent.' });
+  .meta({ id: 'StoredText', description: 'A text of a stored input.' });
 
 export const storedImage = z
   .looseObject({
@@ -126,12 +135,11 @@ export const storedImage = z
     bytes: z.int(),
     sha256: z.string(),
   })
-  .meta({ id: 'StoredImage', description: 'The copy of an image that was said to an agent.' });
-/** One piece of what was said to an agent, as it is kept: an image by its digest, never its data. */
+  .meta({ id: 'StoredImage', description: 'The stored copy of an image of an input.' });
+/** One input item as it is stored: an image by its digest, never its data. */
 export const storedInputItem = z.discriminatedUnion('type', [storedText, storedImage]).meta({
   id: 'StoredInputItem',
-  description:
-    'One piece of what was said to an agent, as it is kept: an image by its digest, never its data.',
+  description: 'One input item as it is stored: an image by its digest, never its data.',
   discriminator: {
     propertyName: 'type',
     mapping: {
@@ -153,7 +161,7 @@ export const turn = z
     permission_mode: z.string().nullable().describe("Of this turn only; null: the session's."),
     model: z.string().nullable().describe("Of this turn only; null: the session's."),
     thinking_effort: z.string().nullable().describe("Of this turn only; null: the session's."),
-    text: z.string().nullable().describe('The last thing the agent said.'),
+    text: z.string().nullable().describe('The last message of the agent in this turn.'),
     usage: usage.nullable(),
     error: failure.nullable(),
     provider_turn_ref: z.string().nullable(),
@@ -161,15 +169,15 @@ export const turn = z
     started_at: timestamp.nullable(),
     ended_at: timestamp.nullable(),
     interrupt_requested_at: timestamp.nullable(),
-    trimmed: z.boolean().describe('Retention took its input, text and items.'),
+    trimmed: z.boolean().describe('Whether retention has deleted its input, text and items.'),
   })
   .meta({
     id: 'Turn',
-    description: 'What was said to an agent, and what came of it.',
+    description: 'One turn: an input to an agent, and its outcome.',
   });
 export type Turn = z.output<typeof turn>;
 
-/** What an agent called, as it tells of it. */
+/** The call of a tool. */
 export const toolCall = z
   .looseObject({
     call_ref: z.string(),
@@ -177,9 +185,9 @@ export const toolCall = z
     kind: z.string(),
     input: z.unknown(),
   })
-  .meta({ id: 'ToolCall', description: 'What an agent called, as it tells of it.' });
+  .meta({ id: 'ToolCall', description: 'The call of a tool, as the agent reports it.' });
 
-/** One thing that a turn said or did, whole. */
+/** One message, reasoning or tool call of a turn, complete. */
 export const item = z
   .looseObject({
     item_id: z.string(),
@@ -187,14 +195,14 @@ export const item = z
     turn_id: z.string().nullable(),
     kind: z.enum(['message', 'reasoning', 'tool']),
     status: z.enum(['open', 'completed', 'interrupted', 'failed']),
-    text: z.string().describe('What was said; of a tool, its output.'),
+    text: z.string().describe('The text of the message or reasoning; for a tool call, its output.'),
     tool: toolCall.nullable(),
     created_at: timestamp,
     completed_at: timestamp.nullable(),
   })
   .meta({
     id: 'Item',
-    description: 'One thing that a turn said or did, whole.',
+    description: 'One message, reasoning or tool call of a turn, complete.',
   });
 export type Item = z.output<typeof item>;
 
@@ -249,7 +257,7 @@ export const sendTurn = endpoint({
   body: z.strictObject({
     input: z
       .union([z.array(inputItem).min(1), inputItem])
-      .describe('One item stands for an array of one.'),
+      .describe('An array of items; a single item is treated as an array of one.'),
     expected_turn_id: z
       .string()
       .nullish()
@@ -296,7 +304,7 @@ export const getTurn = endpoint({
 export const listItems = endpoint({
   method: 'GET',
   path: '/v1/sessions/{session_id}/turns/{turn_id}/items',
-  summary: 'What a turn said and did, in order',
+  summary: 'List the items of a turn, in order: messages, reasoning and tool calls',
   params: turnParams,
   response: z.array(item),
   errors: ['not_found'],
@@ -305,7 +313,7 @@ export const listItems = endpoint({
 export const getItem = endpoint({
   method: 'GET',
   path: '/v1/sessions/{session_id}/turns/{turn_id}/items/{item_id}',
-  summary: 'One thing that a turn said or did, whole',
+  summary: 'Read an item of a turn',
   params: { ...turnParams, item_id: z.string().describe('The item.') },
   response: item,
   errors: ['not_found'],
@@ -314,7 +322,7 @@ export const getItem = endpoint({
 export const interruptTurn = endpoint({
   method: 'POST',
   path: '/v1/sessions/{session_id}/turns/{turn_id}/interrupt',
-  summary: 'Ask for a turn to end; it ends interrupted, whatever its agent does',
+  summary: 'Interrupt a turn; it ends as interrupted even if its agent does not react',
   params: turnParams,
   body: z.strictObject({}),
   status: 202,
@@ -336,7 +344,7 @@ export const resumeSession = endpoint({
   method: 'POST',
   path: '/v1/sessions/{session_id}/resume',
   summary:
-    'Bring a failed session back, if its provider still has it; others are given as they are',
+    'Resume a failed session, if its provider still has it; an open one is returned unchanged',
   params: sessionParam,
   body: z.strictObject({}),
   response: session,

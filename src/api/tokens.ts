@@ -2,20 +2,20 @@ import { z } from 'zod';
 import { pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
-/** Ten years. */
-const MAX_LIFE_MS = 315_360_000_000;
+/** Ten years: the longest lifetime of a token. */
+const MAX_LIFETIME_MS = 315_360_000_000;
 
-/** The id of the API token, which the configuration has, in the log and in `decided_by`. */
+/** The id of the API token, which comes from the configuration, in the log and in `decided_by`. */
 export const API_TOKEN_ID = 'api';
 
 /**
- * What a token lets its bearer do: everything; or GET and HEAD alone, nothing about tokens, and no waiting for
- * ports; or the tools under /v1/mcp/ alone, as any session.
+ * The rights of a token. `admin`: everything. `read`: GET and HEAD only, without the routes of tokens and without
+ * waiting for ports. `tools`: only the tools under /v1/mcp/, on behalf of any session.
  */
 export const tokenScope = z.enum(['admin', 'read', 'tools']).meta({
   id: 'TokenScope',
   description:
-    'What the bearer may do. `admin`: everything. `read`: GET and HEAD alone, nothing about tokens, and no waiting for ports. `tools`: the tools under /v1/mcp/ alone, as any session; those can start processes, so this is not a lesser right than `admin`.',
+    'The rights of the token. `admin`: everything. `read`: GET and HEAD only, without the routes of tokens and without waiting for ports. `tools`: only the tools under /v1/mcp/, on behalf of any session; these can start processes, so this is not a lesser right than `admin`.',
 });
 export type TokenScope = z.output<typeof tokenScope>;
 
@@ -25,20 +25,24 @@ export const token = z
     name: z.string(),
     scope: tokenScope,
     created_at: timestamp,
-    expires_at: timestamp.nullable().describe('From then on it opens nothing; null: never.'),
+    expires_at: timestamp.nullable().describe('When it becomes invalid; null: never.'),
   })
   .meta({ id: 'Token', description: 'A token beside the API token, without its secret.' });
 export type Token = z.output<typeof token>;
 
 export const createdToken = token
-  .extend({ secret: z.string().describe('What the bearer sends. It is shown this once.') })
+  .extend({
+    secret: z
+      .string()
+      .describe('The secret that the bearer sends. Only this response contains it.'),
+  })
   .meta({ id: 'CreatedToken', description: 'A token with its secret.' });
 export type CreatedToken = z.output<typeof createdToken>;
 
 export const listTokens = endpoint({
   method: 'GET',
   path: '/v1/tokens',
-  summary: 'List the tokens that were made beside the API token, newest first',
+  summary: 'List the tokens that were created beside the API token, newest first',
   access: 'admin',
   query: pageQuery,
   response: z.array(token),
@@ -47,7 +51,7 @@ export const listTokens = endpoint({
 export const createToken = endpoint({
   method: 'POST',
   path: '/v1/tokens',
-  summary: 'Make a token; takes no Idempotency-Key',
+  summary: 'Create a token; accepts no Idempotency-Key',
   access: 'admin',
   secret: true,
   body: z.strictObject({
@@ -56,14 +60,14 @@ export const createToken = endpoint({
       .min(1)
       .max(100)
       .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, 'has to be without control characters')
-      .describe('What it is for; need not be unique.'),
+      .describe('The purpose of the token; need not be unique.'),
     scope: tokenScope,
     expires_in_ms: z
       .int()
       .min(1000)
-      .max(MAX_LIFE_MS)
+      .max(MAX_LIFETIME_MS)
       .nullish()
-      .describe('How long it is good, at most 10 years; absent or null: until it is revoked.'),
+      .describe('Its lifetime, at most 10 years; absent or null: until it is revoked.'),
   }),
   response: createdToken,
   errors: ['conflict'],

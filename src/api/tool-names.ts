@@ -1,4 +1,4 @@
-/** Every tool of the gateway. Configuration reads this list, so nothing else is imported here. */
+/** Every tool of the gateway. The configuration imports this list before all else, so this file imports nothing. */
 export const toolNames = [
   'cadre_process_run',
   'cadre_process_status',

@@ -5,7 +5,9 @@ import { endpoint } from './endpoint.ts';
 const sha256 = z
   .string()
   .regex(/^[0-9a-f]{64}$/, 'is a SHA-256 in 64 hexadecimal digits')
-  .describe('The digest of what is allowed: of the script, or of the list of filters as shown.');
+  .describe(
+    'The digest of the allowed content: of the script, or of the list of filters as `look` shows it.',
+  );
 const repository = z.string().min(1).describe('A directory of the repository.');
 
 export const trusted = z
@@ -17,25 +19,25 @@ export const trusted = z
   })
   .meta({
     id: 'TrustedContent',
-    description: 'What a repository brings and may run here, by its content.',
+    description: 'A content of a repository that is allowed to run, identified by its digest.',
   });
 export type Trusted = z.output<typeof trusted>;
 
 const brought = z
   .looseObject({
     kind: z.enum(['init_script', 'filters']),
-    name: z.string().describe('Where it stands in the repository.'),
+    name: z.string().describe('Its path in the repository, or the name of the setting.'),
     sha256,
-    text: z.string().describe('What would run.'),
+    text: z.string().describe('The commands that would run.'),
     trusted: z.boolean(),
   })
-  .meta({ id: 'BroughtContent', description: 'What a repository brings that can be run.' });
+  .meta({ id: 'BroughtContent', description: 'A content of a repository that can be run.' });
 export type Brought = z.output<typeof brought>;
 
 export const listTrusted = endpoint({
   method: 'GET',
   path: '/v1/worktree-trust',
-  summary: 'List what repositories bring and may run here, newest first',
+  summary: 'List the contents of repositories that are allowed to run, newest first',
   access: 'admin',
   query: { repo_root: z.string().optional().describe('Only of this repository.'), ...pageQuery },
   response: z.array(trusted),
@@ -44,12 +46,12 @@ export const listTrusted = endpoint({
 export const lookAtBrought = endpoint({
   method: 'POST',
   path: '/v1/worktree-trust/look',
-  summary: 'Show what a repository brings that can be run, and whether it may',
+  summary: 'Show the contents of a repository that can be run, and which of them are allowed',
   access: 'admin',
   body: z.strictObject({ repo_root: repository }),
   response: z
     .looseObject({ repo_root: z.string(), brings: z.array(brought) })
-    .meta({ id: 'BroughtContents', description: 'All that a repository brings that can be run.' }),
+    .meta({ id: 'BroughtContents', description: 'All contents of a repository that can be run.' }),
   errors: ['conflict'],
 });
 
@@ -66,14 +68,14 @@ export const trustContent = endpoint({
 export const untrustContent = endpoint({
   method: 'POST',
   path: '/v1/worktree-trust/withdraw',
-  summary: 'Allow content of a repository no more: one, or all there is of it',
+  summary: 'Withdraw the permission to run content of a repository: one, or all',
   access: 'admin',
   body: z.strictObject({
     repo_root: repository,
-    sha256: sha256.nullish().describe('Absent: all.'),
+    sha256: sha256.nullish().describe('The content; absent: all of the repository.'),
   }),
   response: z
     .looseObject({ repo_root: z.string(), withdrawn: z.array(trusted) })
-    .meta({ id: 'WithdrawnTrust', description: 'What is no longer allowed.' }),
+    .meta({ id: 'WithdrawnTrust', description: 'The contents that are no longer allowed.' }),
   errors: ['not_found', 'conflict'],
 });

@@ -5,24 +5,24 @@ import { endpoint } from './endpoint.ts';
 const worktreeStatus = z.enum(['active', 'retained', 'cleaned', 'missing']);
 export const deletionPolicy = z
   .enum(['delete_on_last_claim', 'retain_on_last_claim', 'delete_if_clean'])
-  .meta({ id: 'DeletionPolicy', description: 'When a worktree may go.' });
+  .meta({ id: 'DeletionPolicy', description: 'When a worktree is removed.' });
 const claimRole = z
   .enum(['owner', 'consumer'])
-  .meta({ id: 'ClaimRole', description: 'What a session is to a worktree.' });
+  .meta({ id: 'ClaimRole', description: 'The role of a session that claims a worktree.' });
 
 const initScript = z.looseObject({
   status: z
     .enum(['completed', 'not_found', 'off', 'skipped_untrusted'])
     .describe(
-      'not_found: the repository has none. skipped_untrusted: nobody has allowed its content. One that fails leaves no worktree.',
+      'not_found: the repository has no init script. skipped_untrusted: its content is not allowed. If the script fails, no worktree is created.',
     ),
   exit_code: z.int().nullable(),
   output_tail: z.string(),
   sha256: z
     .string()
     .nullish()
-    .describe('Of the script as it is committed in the main worktree, where there is one.'),
-  how_to_allow: z.string().nullish().describe('How to allow one that was skipped.'),
+    .describe('The digest of the script as it is committed in the main worktree, if there is one.'),
+  how_to_allow: z.string().nullish().describe('How to allow a script that was skipped.'),
 });
 
 export const worktree = z
@@ -36,7 +36,7 @@ export const worktree = z
     base_commit: z.string(),
     deletion_policy: deletionPolicy,
     status: worktreeStatus.describe(
-      'active: it has claims. retained: it has none. cleaned: its path and branch went. missing: its path went by other hands.',
+      'active: it has claims. retained: it has none. cleaned: the server removed its path and branch. missing: its path was removed by somebody else.',
     ),
     source_session_id: z.string(),
     team_id: z.string().nullable(),
@@ -45,7 +45,9 @@ export const worktree = z
     archive_ref: z
       .string()
       .nullable()
-      .describe('The ref in its repository that keeps the work it held when it was last cleaned.'),
+      .describe(
+        'The ref in its repository that keeps the work that was in it when it was last cleaned.',
+      ),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -60,7 +62,7 @@ export const claim = z
     created_at: timestamp,
     released_at: timestamp.nullable(),
   })
-  .meta({ id: 'Claim', description: 'That a session needs a worktree, or did.' });
+  .meta({ id: 'Claim', description: 'The claim of a session to a worktree, held or released.' });
 export type Claim = z.output<typeof claim>;
 
 const cleanupResult = z
@@ -71,15 +73,17 @@ const cleanupResult = z
     deleted_branch: z.boolean(),
     archive_ref: z.string().nullable(),
     active_claims: z.int(),
-    diagnostics: z.array(z.string()).describe('Why, and what went that no archive keeps.'),
+    diagnostics: z
+      .array(z.string())
+      .describe('The reasons, and what was deleted without being archived.'),
   })
-  .meta({ id: 'WorktreeCleanup', description: 'What became of a worktree that was to go.' });
+  .meta({ id: 'WorktreeCleanup', description: 'The outcome of the cleanup of a worktree.' });
 export type CleanupResult = z.output<typeof cleanupResult>;
 
 const worktreeParam = { worktree_id: z.string().describe('The worktree.') };
 
-/** What git must not take for an option. */
-export const reference = z
+/** A name of a branch, ref or commit. It cannot begin with "-", so that git does not take it for an option. */
+export const gitReference = z
   .string()
   .min(1)
   .max(500)
@@ -95,30 +99,38 @@ export const worktreeName = z
 export const createWorktree = endpoint({
   method: 'POST',
   path: '/v1/worktrees',
-  summary: 'Make a worktree for a session, or claim the one of that name',
+  summary: 'Create a worktree for a session, or claim the existing one of that name',
   body: z.strictObject({
-    source_session_id: z.string().describe('Whose it is: it gets the claim "owner".'),
+    source_session_id: z
+      .string()
+      .describe('The session that owns it: it gets a claim with the role "owner".'),
     repo_root: z
       .string()
       .min(1)
       .nullish()
       .describe("A directory of the repository; absent: the session's."),
     worktree_name: worktreeName,
-    branch_prefix: reference.nullish().describe('Of its branch, PREFIX/NAME. Default: cadre.'),
-    base_ref: reference.nullish().describe('Where it begins; absent: what is checked out.'),
+    branch_prefix: gitReference
+      .nullish()
+      .describe('The prefix of its branch, which is PREFIX/NAME. Default: cadre.'),
+    base_ref: gitReference
+      .nullish()
+      .describe('The commit or branch to start from; absent: what is checked out.'),
     deletion_policy: deletionPolicy
       .nullish()
       .describe('Default: worktrees.deletion_policy_default.'),
     run_init_script: z
       .boolean()
       .nullish()
-      .describe('true: run it, whoever wrote it. Absent: run it where its content is allowed.'),
+      .describe(
+        'true: run it even if its content is not allowed. Absent: run it if its content is allowed.',
+      ),
     team_id: z.string().min(1).max(200).nullish(),
     operation_id: z.string().min(1).max(200).nullish(),
   }),
   response: worktree.extend({
-    claim: claim.describe('Of the source session.'),
-    created: z.boolean().describe('false: it was there.'),
+    claim: claim.describe('The claim of the source session.'),
+    created: z.boolean().describe('false: it existed already.'),
   }),
   errors: ['not_found', 'conflict', 'session_closed', 'session_failed', 'storage_full'],
 });
@@ -142,7 +154,7 @@ export const getWorktree = endpoint({
   summary: 'Read a worktree, with its claims',
   params: worktreeParam,
   response: worktree.extend({
-    claims: z.array(claim).describe('Released ones too; a session has one.'),
+    claims: z.array(claim).describe('At most one for each session, including released ones.'),
   }),
   errors: ['not_found'],
 });
@@ -150,7 +162,7 @@ export const getWorktree = endpoint({
 export const claimWorktree = endpoint({
   method: 'POST',
   path: '/v1/worktrees/{worktree_id}/claims',
-  summary: 'Claim a worktree for a session: while it is claimed, it stays',
+  summary: 'Claim a worktree for a session; a claimed worktree is not removed',
   params: worktreeParam,
   body: z.strictObject({
     session_id: z.string(),
@@ -163,7 +175,7 @@ export const claimWorktree = endpoint({
 export const releaseWorktree = endpoint({
   method: 'POST',
   path: '/v1/worktrees/{worktree_id}/release',
-  summary: 'Release the claim of a session; with the last one the worktree may go',
+  summary: 'Release the claim of a session; after the last one the worktree may be removed',
   params: worktreeParam,
   body: z.strictObject({
     session_id: z.string(),
@@ -173,7 +185,9 @@ export const releaseWorktree = endpoint({
     worktree,
     claim,
     active_claims: z.int(),
-    cleanup: cleanupResult.nullable().describe('null: it was not to go.'),
+    cleanup: cleanupResult
+      .nullable()
+      .describe('null: no cleanup was asked for, or claims are left.'),
   }),
   errors: ['not_found'],
 });
@@ -181,7 +195,7 @@ export const releaseWorktree = endpoint({
 export const cleanUpWorktree = endpoint({
   method: 'POST',
   path: '/v1/worktrees/{worktree_id}/cleanup',
-  summary: 'Remove path and branch where nobody claims them; what work they hold is archived first',
+  summary: 'Remove the path and branch of a worktree without claims; work in it is archived first',
   params: worktreeParam,
   body: z.strictObject({ reason: z.string().max(1000).nullish() }),
   response: cleanupResult,
@@ -191,10 +205,10 @@ export const cleanUpWorktree = endpoint({
 export const restoreWorktree = endpoint({
   method: 'POST',
   path: '/v1/worktrees/{worktree_id}/restore',
-  summary: 'Bring back what was archived: branch, commits, and what was not committed',
+  summary: 'Restore an archived worktree: its branch, its commits and its uncommitted changes',
   params: worktreeParam,
   body: z.strictObject({
-    name: worktreeName.nullish().describe('Another name, where its own is taken.'),
+    name: worktreeName.nullish().describe('Another name, if its own is in use.'),
   }),
   response: worktree,
   errors: ['not_found', 'conflict', 'storage_full'],
@@ -203,22 +217,22 @@ export const restoreWorktree = endpoint({
 export const collectWorktrees = endpoint({
   method: 'POST',
   path: '/v1/worktrees/gc',
-  summary: 'Clean up every worktree that nobody claims, or tell which they are',
+  summary: 'Clean up all worktrees without claims, or list them',
   body: z.strictObject({
-    dry_run: z.boolean().nullish().describe('Default: true, it only tells.'),
+    dry_run: z.boolean().nullish().describe('Default: true, which lists them and removes nothing.'),
   }),
   response: z.looseObject({
     worktrees: z.array(
       z
         .looseObject({
           id: z.string(),
-          status: worktreeStatus.describe('As it is afterwards.'),
-          bytes: z.int().describe('What its path took.'),
+          status: worktreeStatus.describe('Its status afterwards.'),
+          bytes: z.int().describe('The size of its path on disk.'),
           reason: z.string(),
         })
         .meta({
           id: 'CollectedWorktree',
-          description: 'What became of a worktree that nobody claims.',
+          description: 'The outcome for a worktree without claims.',
         }),
     ),
   }),
@@ -231,9 +245,13 @@ export const worktreeDiagnostics = z
     cleaned: z.int(),
     missing: z.int(),
     active_claims: z.int(),
-    under_way: z.int().describe('What is being made, removed or brought back, or was cut off.'),
+    under_way: z
+      .int()
+      .describe(
+        'Creations, removals and restorations that are running or were cut off by a crash.',
+      ),
   })
-  .meta({ id: 'WorktreeDiagnostics', description: 'Worktrees by their status.' });
+  .meta({ id: 'WorktreeDiagnostics', description: 'How many worktrees there are, by status.' });
 export type WorktreeDiagnostics = z.output<typeof worktreeDiagnostics>;
 
 export const getWorktreeDiagnostics = endpoint({

@@ -1,4 +1,5 @@
-import type { Delivery, Message, TeamView } from '../api/teams.ts';
+import type { Delivery, Message } from '../api/team-messages.ts';
+import type { TeamView } from '../api/team-view.ts';
 import { shorten } from '../lib/shorten.ts';
 import { ago, plain, shortId, table } from './output.ts';
 

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { z } from 'zod';
 import { AppError } from '../errors.ts';
-import { inWords } from '../lib/explain.ts';
+import { issueInWords } from '../lib/explain.ts';
 import { nearest } from '../lib/nearest.ts';
 import { emptyTree, keys, namesIn, put } from './keys.ts';
 import { defaultDataDirectory } from './paths.ts';
@@ -48,7 +48,7 @@ export function findConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): FoundCon
   settings.push(...fromEnvironment(env), ...fromFlags(flags));
   const tree = emptyTree();
   for (const { path, value } of settings) put(tree, path, value);
-  const result = configSchema.safeParse(tree, { error: inWords });
+  const result = configSchema.safeParse(tree, { error: issueInWords });
   for (const issue of result.error?.issues ?? []) problems.push(...explain(issue, settings));
   return {
     config: problems.length === 0 ? (result.data ?? null) : null,

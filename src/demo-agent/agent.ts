@@ -9,14 +9,14 @@ import { Sessions } from './sessions.ts';
 import { Turn } from './turn.ts';
 import type { World } from './world.ts';
 
-/** The agent for one connection: connect `app` to a stream, or in a test to a client. */
+/** The agent for one connection. Connect `app` to a stream, or in a test to a client. */
 export interface DemoAgent {
   readonly app: AgentApp;
-  /** Resolves when no turn is running; after the connection has closed, that is soon. */
+  /** Resolves when no turn is running. Once the connection has closed, running turns end soon. */
   settled(): Promise<void>;
 }
 
-/** Makes the agent; its sessions are kept in `stateDir`. Nothing runs until it is connected. */
+/** Creates the agent. It stores its sessions in `stateDir` and does nothing until it is connected. */
 export function createDemoAgent(stateDir: string, world: World): DemoAgent {
   const sessions = new Sessions(historyFiles(stateDir));
   const { initialize, session } = methods.agent;

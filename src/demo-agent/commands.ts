@@ -1,4 +1,4 @@
-/** One step of a script. {@link commands} says how each is written. */
+/** One command of a script, parsed. {@link commands} defines the syntax of each. */
 export type Command =
   | { name: 'say' | 'think' | 'fail' | 'late'; text: string }
   | { name: 'tool'; title: string; output: string | undefined }
@@ -16,23 +16,23 @@ export type Command =
 
 export type CommandName = Command['name'];
 
-/** The command of that one name, with its arguments. */
+/** The command with that name, and its arguments. */
 export type CommandNamed<Name extends CommandName> = Command & { name: Name };
 
-/** How one command is written, and how its arguments are read: undefined where they do not fit. */
-export interface Rule<Arguments> {
+/** The syntax of one command. `parse` returns undefined for arguments that do not fit. */
+export interface Syntax<Arguments> {
   readonly usage: string;
   readonly parse: (args: string) => Arguments | undefined;
 }
 
-type Rules = {
-  readonly [Name in CommandName]: Rule<Omit<CommandNamed<Name>, 'name'>>;
+type Commands = {
+  readonly [Name in CommandName]: Syntax<Omit<CommandNamed<Name>, 'name'>>;
 };
 
 const required = undefined;
 
-/** Every command, in the order in which the agent lists them to a person. */
-export const commands: Rules = {
+/** Every command, in the order in which the greeting lists them. */
+export const commands: Commands = {
   say: { usage: 'say TEXT', parse: text },
   think: { usage: 'think TEXT', parse: text },
   tool: { usage: 'tool TITLE => OUTPUT', parse: titleAndOutput },
@@ -92,7 +92,7 @@ function paceAndText(args: string) {
   return parsed && { ...parsed, text: rest };
 }
 
-/** Reads whole numbers into the given fields, in their order; a missing one takes its default. */
+/** Parses whole numbers into `fields`, in their order; a missing number takes the default of its field. */
 function numbers<Field extends string>(args: string, fields: Record<Field, number | undefined>) {
   const words = args.split(/\s+/u).filter(Boolean);
   const entries = Object.entries<number | undefined>(fields);
@@ -105,7 +105,7 @@ function numbers<Field extends string>(args: string, fields: Record<Field, numbe
 }
 
 function wholeNumber(word: string) {
-  // What a timer can wait: above it, Node warns and does not wait at all.
-  const most = 2 ** 31 - 1;
-  return /^\d+$/u.test(word) && Number(word) <= most ? Number(word) : undefined;
+  // Above the longest delay of a timer, Node warns and does not wait at all.
+  const longestDelayMs = 2 ** 31 - 1;
+  return /^\d+$/u.test(word) && Number(word) <= longestDelayMs ? Number(word) : undefined;
 }

@@ -1,6 +1,6 @@
 import { commands } from './commands.ts';
 
-/** What a person reads who talks to the agent as if it had a model: what it is, and what it can do. */
+/** The reply to a prompt without commands: it says what the agent is and what it can do. */
 export function greeting(prompt: string): string {
   return [
     `Hello! I am cadre's demo agent. I have no model, so I can only repeat${echo(prompt)}`,

@@ -11,15 +11,15 @@ export interface StoredSession {
 /** The sessions on disk. */
 export interface HistoryFiles {
   save(history: History): void;
-  /** Undefined if there is no such session. Throws if its file is damaged. */
+  /** Returns undefined if there is no such session. Throws if its file is damaged. */
   read(sessionId: string): History | undefined;
-  /** Newest first, without those whose file is damaged. */
+  /** The sessions, newest first. Those with a damaged file are left out. */
   list(): StoredSession[];
 }
 
 /**
- * Keeps each session as one JSON file that only its user can read. The calls are synchronous: the files
- * are small, and no two writes of a process can meet.
+ * Stores each session as one JSON file that only its user can read. The calls are synchronous, because the
+ * files are small and two writes of one process then cannot interleave.
  */
 export function historyFiles(directory: string): HistoryFiles {
   return {
@@ -39,8 +39,8 @@ export function historyFiles(directory: string): HistoryFiles {
 
 function save(path: string, history: History) {
   mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 });
-  // Replaced in one step: whoever dies while writing leaves the file that was there. The process id
-  // keeps apart two processes that hold the same session.
+  // The rename replaces the file atomically: a crash while writing leaves the old file. The process id in the
+  // name keeps two processes that have the same session open from writing to one temporary file.
   const temporary = `${path}.${process.pid}.tmp`;
   writeFileSync(temporary, JSON.stringify(history), { mode: 0o600 });
   renameSync(temporary, path);

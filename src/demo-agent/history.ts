@@ -7,10 +7,10 @@ export type ModeId = (typeof modeIds)[number];
 
 const messageSchema = z.object({ messageId: z.string(), text: z.string() });
 
-/** What the agent said under one message id. */
+/** One message of the agent. */
 export type Message = z.infer<typeof messageSchema>;
 
-/** All that is kept of a session. */
+/** A session as it is stored. */
 export const historySchema = z.object({
   sessionId: z.string(),
   cwd: z.string(),
@@ -24,7 +24,7 @@ export const historySchema = z.object({
 
 export type History = z.infer<typeof historySchema>;
 
-// The file is written anew twice a turn, so a long session must not make it a long file.
+// Each turn rewrites the whole file twice, so its size must not grow with the length of the session.
 const keptTurns = 100;
 const keptCharacters = 16_384;
 
@@ -32,14 +32,14 @@ export function newHistory(sessionId: string, cwd: string): History {
   return { sessionId, cwd, mode: 'default', turnCount: 0, tokens: 0, turns: [] };
 }
 
-/** The history with a turn more, of which only the prompt is known yet. */
+/** The history with a new turn at its end, which has only its prompt so far. */
 export function beginTurn(history: History, prompt: string): History {
   const number = history.turnCount + 1;
   const turn = { number, prompt: prompt.slice(0, keptCharacters), messages: [] };
   return { ...history, turnCount: number, turns: [...history.turns, turn].slice(-keptTurns) };
 }
 
-/** The history with the answer to its last turn. */
+/** The history with the agent's messages added to its last turn. */
 export function endTurn(history: History, messages: Message[], tokens: number): History {
   const last = history.turns.at(-1);
   if (!last) return history;
@@ -47,7 +47,7 @@ export function endTurn(history: History, messages: Message[], tokens: number): 
   return { ...history, turns, tokens: history.tokens + tokens };
 }
 
-/** The messages with a chunk more: joined to the last one if it has the same id, cut at what is kept. */
+/** The messages with a chunk appended: to the last message if it has the same id. Beyond `keptCharacters` it is cut. */
 export function addChunk(messages: Message[], messageId: string, chunk: string): Message[] {
   const room = keptCharacters - messages.reduce((sum, { text }) => sum + text.length, 0);
   if (room <= 0) return messages;

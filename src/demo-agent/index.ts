@@ -6,9 +6,9 @@ import { defaultStateDir } from './state-dir.ts';
 import { realWorld } from './world.ts';
 
 /**
- * Runs the demo agent, an ACP agent with no model behind it: it does what the script in a prompt says
- * (script.ts). Serves one client on the given streams. Resolves when `stdin` ends, `stdout` is closed or
- * `signal` aborts; the turns that run then end first, and the history has what they said.
+ * Runs the demo agent, an ACP agent without a model: it executes the script in each prompt (script.ts).
+ * Serves one client on `stdin` and `stdout`. Resolves after `stdin` has ended, `stdout` has closed or
+ * `signal` has aborted, and every running turn has ended and is stored.
  */
 export async function runDemoAgent(options: {
   stdin: Readable;
@@ -23,7 +23,7 @@ export async function runDemoAgent(options: {
     ndJsonStream(Writable.toWeb(stdout), Readable.toWeb(stdin) as ReadableStream<Uint8Array>),
   );
   const stop = () => connection.close();
-  // The connection itself learns of a broken pipe only when it writes again.
+  // The connection notices a broken pipe only at its next write.
   const unwatch = finished(stdout, stop);
   signal?.addEventListener('abort', stop, { once: true });
   if (signal?.aborted) stop();

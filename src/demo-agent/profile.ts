@@ -6,7 +6,7 @@ import {
 import { version } from '../lib/self.ts';
 import type { ModeId } from './history.ts';
 
-/** What the agent says of itself, whatever version the client asked for: there is only this one. */
+/** The response to `initialize`. The agent supports one protocol version, so it ignores the version of the request. */
 export const initializeResponse: InitializeResponse = {
   protocolVersion: PROTOCOL_VERSION,
   agentInfo: { name: 'cadre-demo', title: "cadre's demo agent", version },
@@ -18,7 +18,7 @@ export const initializeResponse: InitializeResponse = {
   },
 };
 
-/** The modes as the client may show them. Of all of them, only `full_access` changes what is done. */
+/** The modes, for the client to show. Only `full_access` changes what the agent does: it asks for no permission. */
 export function modeState(currentModeId: ModeId): SessionModeState {
   return {
     currentModeId,

@@ -1,13 +1,13 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk/unstable';
 
-/** What the agent reads of a prompt. */
+/** The parts of a prompt that the agent uses. */
 export interface Prompt {
-  /** The text blocks, a line break between them. */
+  /** The text blocks, joined by line breaks. */
   readonly text: string;
   readonly images: readonly { readonly mimeType: string; readonly bytes: number }[];
 }
 
-/** Takes text and images out of a prompt's blocks; the agent makes no use of the other kinds. */
+/** Extracts text and images from the blocks of a prompt; the agent ignores blocks of other kinds. */
 export function readPrompt(blocks: readonly ContentBlock[]): Prompt {
   const texts = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []));
   const images = blocks.flatMap((block) =>
@@ -18,7 +18,7 @@ export function readPrompt(blocks: readonly ContentBlock[]): Prompt {
   return { text: texts.join('\n'), images };
 }
 
-/** How many words a text has. In the agent's bookkeeping, a word of a prompt is a token. */
+/** Counts the words of a text. The agent counts each word of a prompt as one token. */
 export function countWords(text: string): number {
   return text.split(/\s+/u).filter(Boolean).length;
 }

@@ -1,7 +1,7 @@
 import { methods, type AgentContext, type SessionUpdate } from '@agentclientprotocol/sdk/unstable';
 import type { History } from './history.ts';
 
-/** Sends what is kept of a session once more: each prompt and each message as one chunk. */
+/** Sends the stored history of a session to the client: each prompt and each message as one chunk. */
 export async function replay(history: History, client: AgentContext): Promise<void> {
   const { sessionId } = history;
   for (const update of updatesOf(history)) {

@@ -7,9 +7,9 @@ import type { Turn } from './turn.ts';
 
 const contextSize = 200_000;
 
-/** Runs a turn from its prompt to its answer. The history has the prompt before anything is said. */
+/** Runs a turn to its end. The prompt is stored before the first output is sent. */
 export async function runTurn(turn: Turn): Promise<PromptResponse> {
-  // Cancelled while it was queued: it was never begun, so the session does not remember it.
+  // A turn that was cancelled while it was queued never began, so it is not stored.
   if (turn.signal.aborted) return { stopReason: 'cancelled' };
   turn.session.beginTurn(turn.prompt.text);
   const stopReason = await runScript(turn).finally(() =>
@@ -19,7 +19,7 @@ export async function runTurn(turn: Turn): Promise<PromptResponse> {
     const used = turn.session.history.tokens;
     await turn.update({ sessionUpdate: 'usage_update', used, size: contextSize });
   }
-  // Not waited for: it is what happens outside any turn. It fails when the client is gone by then.
+  // Not awaited, because it happens outside any turn. It fails if the client has disconnected by then.
   turn.afterwards?.().catch(() => undefined);
   return { stopReason, usage: scriptedUsage(turn) ?? countedUsage(turn) };
 }
@@ -36,18 +36,19 @@ async function runScript(turn: Turn): Promise<StopReason> {
     turn.signal.throwIfAborted();
     return 'end_turn';
   } catch (error) {
-    // Every step fails in its own way when the turn is to end; none of them is an error then.
+    // An abort makes each step throw a different error; all of them mean that the turn was cancelled.
     if (turn.signal.aborted) return 'cancelled';
     throw error;
   }
 }
 
-/** A token is a word of the prompt, or a chunk of the answer. */
+/** Usage by the agent's own count: each word of the prompt and each chunk of the reply is one token. */
 function countedUsage({ prompt, chunks }: Turn): Usage {
   const inputTokens = countWords(prompt.text);
   return { inputTokens, outputTokens: chunks, totalTokens: inputTokens + chunks };
 }
 
+/** Usage as the script's `usage` command set it. */
 function scriptedUsage({ usage, chunks }: Turn): Usage | undefined {
   if (!usage) return undefined;
   const outputTokens = Math.min(chunks, usage.used);

@@ -1,9 +1,9 @@
-import { commands, type Command, type CommandName, type Rule } from './commands.ts';
+import { commands, type Command, type CommandName, type Syntax } from './commands.ts';
 
 /**
- * Reads a prompt as a script, in the order of its commands. Never throws: whatever is not a command is
- * prose, and prose is skipped, so a script also works inside a message that someone wrapped around it.
- * No command at all gives an empty list, and the agent introduces itself instead.
+ * Parses a prompt as a script. Returns its commands in order. Never throws: a part that is not a command is
+ * prose and is skipped, so a script also works inside a longer message. For a prompt without any command the
+ * list is empty, and the agent introduces itself instead.
  *
  * ```text
  * prompt  = part { ( newline | ";" ) part }
@@ -11,10 +11,10 @@ import { commands, type Command, type CommandName, type Rule } from './commands.
  * command = NAME [ blanks ARGUMENTS ]        NAME in lower case, as in the table in commands.ts
  * ```
  *
- * - `\;` is a semicolon that separates nothing. Nothing else is ever escaped.
+ * - `\;` is a literal semicolon. There are no other escapes.
  * - A part whose arguments do not fit its command (`wait for me`, `pid please`) is prose, too.
  * - TEXT, TITLE and MESSAGE reach to the end of the part; numbers are decimal digits.
- * - `tool TITLE => OUTPUT` is cut at its first `=>`, `plan A | B` at every `|`.
+ * - `tool TITLE => OUTPUT` is split at its first `=>`, `plan A | B` at every `|`.
  */
 export function parseScript(prompt: string): Command[] {
   return prompt.split(separator).flatMap((part) => parsePart(part.replaceAll('\\;', ';').trim()));
@@ -25,13 +25,13 @@ const separator = /\r\n|[\r\n]|(?<!\\);/u;
 function parsePart(part: string): Command[] {
   const [, name = '', args = ''] = /^(\S+)\s*(.*)$/su.exec(part) ?? [];
   if (!isCommandName(name)) return [];
-  const rule: Rule<object> = commands[name];
-  const parsed = rule.parse(args);
-  // The table ties each name to its arguments; looking one up by a variable loses that.
+  const syntax: Syntax<object> = commands[name];
+  const parsed = syntax.parse(args);
+  // The type of the table binds each name to its arguments; a lookup by a variable loses that.
   return parsed ? [{ name, ...parsed } as Command] : [];
 }
 
 function isCommandName(word: string): word is CommandName {
-  // Own names only: `constructor` is a word that people write.
+  // `in` would also find inherited names: `constructor` is a word that people write.
   return Object.hasOwn(commands, word);
 }

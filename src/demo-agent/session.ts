@@ -1,15 +1,15 @@
 import type { HistoryFiles } from './history-files.ts';
 import { beginTurn, endTurn, type History, type Message, type ModeId } from './history.ts';
 
-/** What a session needs to know of a turn to stop it. */
+/** The part of a turn that a session needs in order to stop it. */
 export interface Stoppable {
-  /** The client cancels; a turn may have been told not to listen. */
+  /** Cancels the turn at the client's request; the script's `ignore-cancel` makes it have no effect. */
   cancel(): void;
-  /** The session is closed; a turn has no say in it. */
+  /** Ends the turn because the session closes; `ignore-cancel` does not prevent that. */
   abandon(): void;
 }
 
-/** A session in memory: its history, saved with every change, and the turns it was asked for. */
+/** A session in memory: its history, which is saved at every change, and its queue of turns. */
 export class Session {
   #history: History;
   readonly #files: HistoryFiles;
@@ -26,7 +26,7 @@ export class Session {
     return this.#history;
   }
 
-  /** Runs `run` after all turns that were asked for before. */
+  /** Calls `run` after all turns that were queued before have ended. */
   enqueue<Result>(turn: Stoppable, run: () => Promise<Result>): Promise<Result> {
     this.#turns.add(turn);
     const result = this.#lastTurn.then(run).finally(() => this.#turns.delete(turn));
@@ -34,7 +34,7 @@ export class Session {
     return result;
   }
 
-  /** Cancels the running turn and the queued ones: all that was asked for before. */
+  /** Cancels the running turn and the queued ones. */
   cancel(): void {
     for (const turn of this.#turns) turn.cancel();
   }

@@ -18,7 +18,7 @@ export class Sessions {
     return this.#add(new Session(newHistory(sessionId, cwd), this.#files), cwd);
   }
 
-  /** Opens a session from disk; one that is open stays what it is. */
+  /** Opens a session from disk, or returns it if it is open already. Its working directory becomes `cwd`. */
   open(sessionId: string, cwd: string): Session {
     const open = this.#open.get(sessionId);
     const history = open?.history ?? this.#files.read(sessionId);
@@ -26,38 +26,38 @@ export class Sessions {
     return this.#add(open ?? new Session(history, this.#files), cwd);
   }
 
-  /** The open session of that id. */
+  /** Returns the open session with that id. Throws `sessionNotFound` if none is open. */
   get(sessionId: string): Session {
     const session = this.#open.get(sessionId);
     if (!session) throw RequestError.sessionNotFound(sessionId);
     return session;
   }
 
-  /** Cancels what was asked of it so far; nothing to do if it is not open. */
+  /** Cancels the running and queued turns of a session; does nothing if the session is not open. */
   cancel(sessionId: string): void {
     this.#open.get(sessionId)?.cancel();
   }
 
-  /** Ends its turns. It stays on disk and can be opened again. */
+  /** Ends the turns of a session and closes it. It stays on disk and can be opened again. */
   async close(sessionId: string): Promise<void> {
     const session = this.get(sessionId);
     this.#open.delete(sessionId);
     await session.close();
   }
 
-  /** All sessions on disk, newest first, of one directory if that is given. */
+  /** All sessions on disk, newest first; only those with the working directory `cwd` if it is not undefined. */
   list(cwd: string | undefined): SessionInfo[] {
     const stored = this.#files.list();
     return stored.filter(({ history }) => !cwd || history.cwd === cwd).map(infoOf);
   }
 
-  /** Resolves when no session has a turn to run. */
+  /** Resolves when no session has a running or queued turn. */
   async settled(): Promise<void> {
     await Promise.all(Array.from(this.#open.values(), (session) => session.settled()));
   }
 
   #add(session: Session, cwd: string): Session {
-    // Saved before the first prompt already, so that a session can be opened as soon as it is known.
+    // This saves the session before its first prompt, so that a client that knows its id can open it at once.
     session.setCwd(cwd);
     this.#open.set(session.history.sessionId, session);
     return session;

@@ -1,7 +1,7 @@
 import type { ToolCall } from '@agentclientprotocol/sdk/unstable';
 import type { Turn } from './turn.ts';
 
-/** A tool call that the client was told of. No tool is ever run. */
+/** A tool call that was announced to the client. No tool is ever run. */
 export interface AnnouncedToolCall {
   readonly announced: ToolCall;
   start(): Promise<void>;
@@ -9,7 +9,7 @@ export interface AnnouncedToolCall {
   fail(reason: string): Promise<void>;
 }
 
-/** Tells the client of a pending tool call, which is then to be started and completed, or failed. */
+/** Announces a pending tool call to the client. The caller then starts it and completes it, or lets it fail. */
 export async function announceToolCall(turn: Turn, title: string): Promise<AnnouncedToolCall> {
   const toolCallId = turn.newId('tool');
   const kind = title.startsWith('run:') ? 'execute' : 'other';

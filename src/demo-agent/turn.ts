@@ -5,20 +5,21 @@ import type { Prompt } from './prompt.ts';
 import type { Session, Stoppable } from './session.ts';
 import type { World } from './world.ts';
 
-// Where the reader keeps up, sending never waits for the event loop: a cancel would not be read.
+// While the reader keeps up, sending never yields to the event loop, and a cancel would not be read. So a turn yields
+// after this many updates.
 const updatesPerLoop = 64;
 
-/** One prompt on its way through the script: what a command may use, and what it leaves behind. */
+/** One turn: what the commands of its script use, and the state that they leave. */
 export class Turn implements Stoppable {
   readonly session: Session;
   readonly prompt: Prompt;
   readonly client: AgentContext;
   readonly world: World;
-  /** Aborts when the turn is to end, by whatever way. */
+  /** Aborts when the turn has to end, whatever the cause. */
   readonly signal: AbortSignal;
-  /** Set by the script's `usage`, in place of our own bookkeeping. */
+  /** Set by the script's `usage` command; replaces the agent's own count. */
   usage: { used: number; size: number } | undefined;
-  /** Done once the turn has ended. */
+  /** Runs after the turn has ended. */
   afterwards: (() => Promise<void>) | undefined;
 
   readonly #stop = new AbortController();
@@ -33,7 +34,7 @@ export class Turn implements Stoppable {
     prompt: Prompt;
     client: AgentContext;
     world: World;
-    /** Aborts when the client takes its request back or is gone. */
+    /** Aborts when the client cancels its request or disconnects. */
     requestSignal: AbortSignal;
   }) {
     this.session = given.session;
@@ -43,12 +44,12 @@ export class Turn implements Stoppable {
     this.signal = AbortSignal.any([this.#stop.signal, given.requestSignal]);
   }
 
-  /** What was said so far, as far as it is kept. */
+  /** The messages so far, cut to what the history keeps. */
   get messages(): Message[] {
     return this.#messages;
   }
 
-  /** How many chunks were said so far. */
+  /** The number of chunks sent so far. */
   get chunks(): number {
     return this.#chunks;
   }
@@ -65,20 +66,20 @@ export class Turn implements Stoppable {
     this.#stop.abort();
   }
 
-  /** An id that no other turn of this session gives, across restarts too: it has the turn's number. */
+  /** An id that is unique in the session, across restarts too, because it contains the number of the turn. */
   newId(kind: 'message' | 'tool'): string {
     const { sessionId, turnCount } = this.session.history;
     this.#ids += 1;
     return `${sessionId}-${turnCount}-${kind}-${this.#ids}`;
   }
 
-  /** Says a text, word by word, as a message of its own. */
+  /** Sends a text as a new message, one chunk for each word. Throws if the turn has to end. */
   async say(text: string): Promise<void> {
     const messageId = this.newId('message');
     for (const chunk of wordsOf(text)) await this.sayChunk(messageId, chunk);
   }
 
-  /** Says one chunk of a message. Throws if the turn is to end. */
+  /** Sends one chunk of a message. Throws if the turn has to end. */
   async sayChunk(messageId: string, text: string): Promise<void> {
     this.signal.throwIfAborted();
     this.#chunks += 1;
@@ -87,7 +88,7 @@ export class Turn implements Stoppable {
     await this.update({ sessionUpdate: 'agent_message_chunk', messageId, content });
   }
 
-  /** Sends an update; resolves when the reader has room for more. */
+  /** Sends an update; resolves when the stream accepts more. */
   async update(update: SessionUpdate): Promise<void> {
     const { sessionId } = this.session.history;
     await this.client.notify(methods.client.session.update, { sessionId, update });
@@ -96,7 +97,7 @@ export class Turn implements Stoppable {
   }
 }
 
-/** The words with the blanks around them: joined, they are the text again. */
+/** Splits a text into words with the blanks around them; joined, they are the text again. */
 export function wordsOf(text: string): string[] {
   return text.match(/\s*\S+\s*/gu) ?? [text];
 }

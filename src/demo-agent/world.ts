@@ -1,26 +1,26 @@
-// The map sends every child through src/children. This one is what the map guards against: a child that
-// nobody was told of, so that tests can see it found and ended.
+// The import map makes every child process go through src/children. Here a process is started past it on purpose:
+// tests check that the server finds and kills a process that it did not start.
 // oxlint-disable-next-line cadre/import-map
 import { spawn } from 'node:child_process';
-// The agent stands for a foreign program, which makes its ids itself.
+// The agent stands for a foreign program, which generates its ids itself.
 // oxlint-disable-next-line eslint/no-restricted-imports
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 
-/** What the agent touches besides the protocol and its files, handed in. */
+/** The agent's access to the system besides the protocol and its files. It is handed in, so that a test can replace it. */
 export interface World {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly pid: number;
   newSessionId(): string;
-  /** Writes past the protocol, to where its messages go. */
+  /** Writes to the stream of the protocol without encoding a message. */
   writeRaw(text: string): void;
-  /** Starts a process that outlives us; resolves with its pid once it runs. */
+  /** Starts a `sleep` of `ms` that outlives the agent; resolves with its pid once it runs. */
   startSleeper(ms: number): Promise<number>;
   exit(code: number): never;
 }
 
-/** The world of a process whose protocol runs on `stdout`. */
+/** The world of a real process that speaks the protocol on `stdout`. */
 export function realWorld(stdout: Writable): World {
   return {
     env: process.env,
@@ -33,7 +33,7 @@ export function realWorld(stdout: Writable): World {
 }
 
 async function startSleeper(ms: number): Promise<number> {
-  // Detached makes it the leader of a group of its own, which a kill of our group does not reach.
+  // `detached` makes it the leader of a process group of its own, so a signal to our group does not reach it.
   const child = spawn('sleep', [String(ms / 1000)], { detached: true, stdio: 'ignore' });
   await once(child, 'spawn');
   child.unref();

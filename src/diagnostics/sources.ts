@@ -2,7 +2,7 @@ import type { ProcessDiagnostics } from '../api/processes.ts';
 import type { ProviderDiagnostics, ProviderRecord } from '../api/providers.ts';
 import type { RecoverySummary } from '../api/runtime.ts';
 import type { ProviderId } from '../api/provider-kinds.ts';
-import type { CommsDiagnostics } from '../api/teams.ts';
+import type { CommsDiagnostics } from '../api/team-view.ts';
 import type { WorktreeDiagnostics } from '../api/worktrees.ts';
 import type { Feed } from '../events/feed.ts';
 import type { Clock } from '../lib/clock.ts';

@@ -1,5 +1,5 @@
 import type { RecordPage } from '../store/records.ts';
-import { beginningOf, jsonBytes } from '../lib/cut.ts';
+import { firstBytes, jsonBytes } from '../lib/cut.ts';
 
 /** The size of a tool's answer, in bytes of its JSON, where the caller names no other number. */
 export const ANSWER_BYTES = 16 * 1024;
@@ -121,7 +121,7 @@ function cutDeep(value: unknown, step: Step, depth: number): unknown {
   const entries = Object.entries(value);
   const cut: Record<string, unknown> = {};
   for (const [key, one] of entries.slice(0, step.parts)) {
-    cut[beginningOf(key, step.text)] = cutDeep(one, step, depth + 1);
+    cut[firstBytes(key, step.text)] = cutDeep(one, step, depth + 1);
     if (Array.isArray(one) && one.length > step.parts)
       cut[`${key}_left_out`] = one.length - step.parts;
   }
@@ -133,6 +133,6 @@ function cutDeep(value: unknown, step: Step, depth: number): unknown {
 function cutText(text: string, bytes: number): string {
   const all = Buffer.byteLength(text);
   if (all <= bytes) return text;
-  const kept = beginningOf(text, bytes);
+  const kept = firstBytes(text, bytes);
   return `${kept}… [${all - Buffer.byteLength(kept)} more bytes left out]`;
 }

@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { z } from 'zod';
 import type { Process } from '../api/processes.ts';
 import { toolNamespaces } from '../api/tools.ts';
-import { endAsJson, jsonBytes } from '../lib/cut.ts';
+import { lastBytesAsJson, jsonBytes } from '../lib/cut.ts';
 import type { ProcessService } from '../processes/service.ts';
 import { workingDirectory } from '../sessions/working-directory.ts';
 import { ANSWER_BYTES, bounded, boundedPage, fitted, type LeftOut } from './bounded.ts';
@@ -130,7 +130,7 @@ function endsWithin(bytes: number, one: string, other: string): [string, string]
   const shorter = Math.min(half, jsonBytes(one), jsonBytes(other));
   const room = bytes - shorter;
   const ends = jsonBytes(one) <= jsonBytes(other) ? [shorter, room] : [room, shorter];
-  return [endAsJson(one, ends[0] ?? 0), endAsJson(other, ends[1] ?? 0)];
+  return [lastBytesAsJson(one, ends[0] ?? 0), lastBytesAsJson(other, ends[1] ?? 0)];
 }
 
 function partOf(part: Logs['stdout'], content: string): Logs['stdout'] {

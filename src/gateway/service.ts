@@ -2,11 +2,11 @@ import type { z } from 'zod';
 import type { BodyOf, ResponseOf } from '../api/endpoint.ts';
 import type { getCapabilities, invokeTool, ToolEnvelope } from '../api/gateway.ts';
 import type { Session } from '../api/sessions.ts';
-import { listed, toolNamespaces } from '../api/tools.ts';
+import { toolInfosOf, toolNamespaces } from '../api/tools.ts';
 import { AppError } from '../errors.ts';
 import { digestOf, type KeptAnswers } from '../store/kept-answers.ts';
 import type { Logger } from '../lib/log.ts';
-import { explain, inWords } from '../lib/explain.ts';
+import { explain, issueInWords } from '../lib/explain.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import { ANSWER_BYTES, fitted } from './bounded.ts';
@@ -61,7 +61,7 @@ export class ToolGateway {
     const enabled = this.#given.toolkits.filter((kit) => kit.disabled() === null);
     const namespaces = enabled.map(({ namespace: name, descriptions }) => ({
       name,
-      tools: listed(descriptions),
+      tools: toolInfosOf(descriptions),
     }));
     return { namespaces, ...this.#given.teamFacts() };
   }
@@ -188,7 +188,7 @@ function assertNamespace(namespace: string | null, tool: string): void {
 
 /** Throws `bad_request`, naming the argument and what it may be. */
 function checked<T extends z.ZodType>(schema: T, args: unknown): z.output<T> {
-  const result = schema.safeParse(args, { error: inWords });
+  const result = schema.safeParse(args, { error: issueInWords });
   if (result.success) return result.data;
   throw new ToolError('bad_request', explain(result.error, 'args', schema));
 }

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
 import { inexactNumbers } from '../lib/exact-numbers.ts';
-import { endOfString, type Scanned } from '../lib/json-string.ts';
+import { closingQuote, type Scanned } from '../lib/json-string.ts';
 import { shorten } from '../lib/shorten.ts';
 
 /** Bodies may be nested so deep: what is deeper could not be written again. */
@@ -48,7 +48,7 @@ export function assertBounded(text: Scanned): void {
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
       case QUOTE:
-        at = endOfString(text, at);
+        at = closingQuote(text, at);
         break;
       case OPEN_BRACKET:
       case OPEN_BRACE:

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AppError } from '../errors.ts';
-import { explain, inWords } from '../lib/explain.ts';
+import { explain, issueInWords } from '../lib/explain.ts';
 
 /** A strict reading of one part of a request. Throws `invalid`, naming the field and what it may be. */
 export function validator<T extends z.ZodType>(
@@ -8,7 +8,7 @@ export function validator<T extends z.ZodType>(
   part: 'body' | 'query',
 ): (value: unknown) => z.output<T> {
   return (value) => {
-    const result = schema.safeParse(value, { error: inWords });
+    const result = schema.safeParse(value, { error: issueInWords });
     if (result.success) return result.data;
     throw new AppError('invalid', explain(result.error, part, schema));
   };

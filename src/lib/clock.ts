@@ -1,21 +1,21 @@
-/** Time, handed in, so that a test can own it. */
+/** Time as a dependency that is handed in, so that a test can control it. */
 export interface Clock {
-  /** Wall time, integer Unix milliseconds: for records, never for limits. */
+  /** Wall time, integer Unix milliseconds: for records, never for time limits, because it can jump. */
   now(): number;
-  /** Milliseconds since an arbitrary start that never jump: for limits and measurements. */
+  /** Milliseconds since an arbitrary moment, which never jump: for time limits and measurements. */
   monotonic(): number;
-  /** Resolves after `ms`, however many these are; rejects with the signal's reason when it aborts first. */
+  /** Resolves after `ms`, which has no upper limit; rejects with the signal's reason if it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Calls `fn` once after `ms`, however many these are, unless disposed first. Does not keep the process alive. */
+  /** Calls `fn` once after `ms`, which has no upper limit, unless disposed first. Does not keep the process alive. */
   after(ms: number, fn: () => void): Disposable;
-  /** Calls `fn` every `ms`, at most 24 days, until disposed. Does not keep the process alive. */
+  /** Calls `fn` every `ms`, which is clamped to 24 days, until disposed. Does not keep the process alive. */
   every(ms: number, fn: () => void): Disposable;
 }
 
-/** A timer of Node's that is set for longer goes off at once. */
+/** Node fires a timer at once if its delay is longer than this. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** The machine's own time. */
+/** The clock of the operating system. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -39,7 +39,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Calls `fn` after `ms`, by as many timers one after the other as it takes. */
+/** Calls `fn` after `ms`. A delay that is too long for one timer of Node is split over several in a row. */
 function timer(ms: number, fn: () => void, { isBackground = false } = {}): Disposable {
   const due = performance.now() + ms;
   let step: NodeJS.Timeout;

@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 
-/** What the files of a directory take, which need not be there; some may go meanwhile. */
+/** The bytes of the files directly in a directory. A directory or file that is missing, or goes meanwhile, counts 0. */
 export async function bytesIn(directory: string): Promise<number> {
   let bytes = 0;
   for (const name of await fs.readdir(directory).catch(() => []))
@@ -12,15 +12,15 @@ export async function bytesIn(directory: string): Promise<number> {
   return bytes;
 }
 
-/** What all files below a directory take, which need not be there; some may go meanwhile. */
+/** The bytes of all files below a directory, at any depth. What is missing, or goes meanwhile, counts 0. */
 export async function treeBytes(directory: string): Promise<number> {
   const entries = await fs.readdir(directory, { withFileTypes: true }).catch(() => []);
   let bytes = 0;
   for (const entry of entries) {
-    const place = path.join(directory, entry.name);
-    if (entry.isDirectory()) bytes += await treeBytes(place);
+    const file = path.join(directory, entry.name);
+    if (entry.isDirectory()) bytes += await treeBytes(file);
     else
-      bytes += await fs.lstat(place).then(
+      bytes += await fs.lstat(file).then(
         ({ size }) => size,
         () => 0,
       );

@@ -1,20 +1,20 @@
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
 
-/** How numbers are spread: their percentiles, and how many are not above each of some bounds. */
+/** The distribution of recorded numbers: percentiles, and a cumulative histogram over fixed bounds. */
 export class Distribution {
   readonly #histogram: RecordableHistogram = createHistogram();
   readonly #bounds: readonly number[];
-  /** By the lowest bound that holds a number; those above all bounds come last. */
+  /** Numbers per bucket, one bucket for each bound; the last bucket has those above every bound. */
   readonly #counts: number[];
   #sum = 0;
 
-  /** The bounds have to rise. */
+  /** `bounds` are the upper bounds of the buckets, in ascending order. */
   constructor(bounds: readonly number[]) {
     this.#bounds = bounds;
     this.#counts = Array.from({ length: bounds.length + 1 }, () => 0);
   }
 
-  /** A whole number from 1 on. */
+  /** Records an integer of at least 1. */
   record(value: number): void {
     this.#histogram.record(value);
     this.#sum += value;
@@ -39,7 +39,7 @@ export class Distribution {
     return this.#histogram.percentile(percent);
   }
 
-  /** For each bound, how many numbers are not above it. */
+  /** For each bound, how many numbers are at most that large: cumulative, as Prometheus wants it. */
   buckets(): { bound: number; count: number }[] {
     let count = 0;
     return this.#bounds.map((bound, at) => ({ bound, count: (count += this.#counts[at] ?? 0) }));

@@ -1,25 +1,25 @@
-import { endOfString } from './json-string.ts';
+import { closingQuote } from './json-string.ts';
 
-/** A number that is written with more digits than these is not told apart from its neighbours. */
+/** The most significant digits that a double can keep: with more, two different literals become the same double. */
 const DOUBLE_DIGITS = 17;
 const NUMBER = /-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?/y;
 
 /**
- * The numbers of a JSON text that would change by being read and written again, as they are written, at most `limit`
- * of them. An integer has to stay the same number to the last digit. A number with a fraction or an exponent may be
- * rounded to the nearest double, as every JSON reader does it, as long as all its digits are kept (up to 17).
- * The text is valid JSON. Takes time linear in its length.
+ * Finds the number literals of a valid JSON text that a round trip through a double would change, at most `limit` of
+ * them. An integer has to survive to the last digit. A number with a fraction or an exponent may be rounded to the
+ * nearest double, as every JSON parser does, as long as all its digits are kept (up to 17). Takes time linear in the
+ * length of the text.
  */
 export function inexactNumbers(json: string, limit: number): string[] {
   const found: string[] = [];
   for (let at = 0; at < json.length && found.length < limit;) {
     const character = json.charCodeAt(at);
     if (character === QUOTE) {
-      at = endOfString(json, at) + 1;
+      at = closingQuote(json, at) + 1;
     } else if (character === MINUS || (character >= ZERO && character <= NINE)) {
       NUMBER.lastIndex = at;
       const literal = NUMBER.exec(json)?.[0] ?? json.charAt(at);
-      if (!isKept(literal)) found.push(literal);
+      if (!survives(literal)) found.push(literal);
       at += literal.length;
     } else at++;
   }
@@ -28,8 +28,8 @@ export function inexactNumbers(json: string, limit: number): string[] {
 
 const [QUOTE, MINUS, ZERO, NINE] = [34, 45, 48, 57];
 
-function isKept(literal: string): boolean {
-  // Shorter integers are all below 2^53, by far the most of what there is.
+function survives(literal: string): boolean {
+  // Fast path: integers of up to 15 digits are below 2^53, and nearly all numbers are such integers.
   if (literal.length <= 15 && /^-?\d+$/.test(literal)) return true;
   const value = Number(literal);
   if (!Number.isFinite(value)) return false;
@@ -40,7 +40,7 @@ function isKept(literal: string): boolean {
   return mayBeRounded && isSame(written, decimal(value.toPrecision(digits.length)));
 }
 
-/** A number as its digits, without zeros at either end, and the power of ten of the last one. */
+/** Normalises a literal: its significant digits without zeros at either end, and the power of ten of the last digit. */
 function decimal(literal: string): { digits: string; exponent: number } {
   NUMBER.lastIndex = 0;
   const [, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(literal) ?? [];

@@ -3,10 +3,11 @@ import { nearest } from './nearest.ts';
 import { shorten } from './shorten.ts';
 
 /**
- * What a value has to be, in words for who sent it: handed to zod as `error`, so that it says no "expected record".
- * Undefined where zod's own words will do. What the value was is not told: it may be a secret.
+ * Says in plain words what a value has to be. zod takes it as its `error` option, in place of messages such as
+ * "expected record". Returns undefined where zod's own message is good enough. The value itself is never quoted, because
+ * it may be a secret.
  */
-export const inWords: z.core.$ZodErrorMap = (issue) => {
+export const issueInWords: z.core.$ZodErrorMap = (issue) => {
   switch (issue.code) {
     case 'invalid_type': {
       const { format } =
@@ -36,13 +37,13 @@ export const inWords: z.core.$ZodErrorMap = (issue) => {
         ? `has to match ${issue.pattern}`
         : `has to be ${formats[issue.format] ?? issue.format}`;
     case 'invalid_union':
-      return issue.input === undefined ? 'is needed' : 'is none of the kinds that are taken here';
+      return issue.input === undefined ? 'is needed' : 'matches none of the accepted forms';
     default:
       return undefined;
   }
 };
 
-/** Types, as people say them. */
+/** Plain words for zod's names of types. */
 const nouns: Record<string, string> = {
   string: 'a string',
   number: 'a number',
@@ -65,52 +66,52 @@ function limitInWords(origin: string, bound: string, limit: number | bigint): st
   return what ? `has to have ${bound} ${limit} ${what}` : `has to be ${bound} ${limit}`;
 }
 
-/** What is wrong with a value, and what it may be, in a line that names the field under `part`. */
-export function explain(error: z.ZodError, part: string, schema: z.ZodType): string {
+/** One line that names the first wrong field, as a path under `root`, and says what it has to be. */
+export function explain(error: z.ZodError, root: string, schema: z.ZodType): string {
   const [issue] = error.issues;
-  return issue ? describe(issue, part, schema) : `${part}: not valid`;
+  return issue ? explainIssue(issue, root, schema) : `${root}: not valid`;
 }
 
-function describe(issue: z.core.$ZodIssue, place: string, schema: z.ZodType): string {
-  const here = [place, ...issue.path.map(String)].join('.');
+function explainIssue(issue: z.core.$ZodIssue, root: string, schema: z.ZodType): string {
+  const here = [root, ...issue.path.map(String)].join('.');
   const inner = schemaAt(schema, issue.path);
   if (issue.code === 'unrecognized_keys') {
     const allowed = inner ? fieldsOf(inner) : [];
     const [meant] = nearest(allowed, issue.keys[0] ?? '', (name) => name);
     const hint = allowed.length > 0 ? `it takes: ${allowed.join(', ')}` : 'it takes none';
     const guess = meant === undefined ? '' : `; did you mean "${meant}"?`;
-    return `${here}: unknown field ${named(issue.keys)}${guess}${guess ? ' ' : '; '}${hint}`;
+    return `${here}: unknown field ${quotedNames(issue.keys)}${guess}${guess ? ' ' : '; '}${hint}`;
   }
-  const kinds = kindsIn(issue);
+  const kinds = kindsOfAlternatives(issue);
   if (kinds) return `${here}: has to be ${[...new Set(kinds)].join(' or ')}`;
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
-    // The alternative that was meant is the one that got furthest.
-    const furthest = issue.errors
+    // The sender most likely meant the alternative whose first issue lies deepest in the value.
+    const deepest = issue.errors
       .map((issues, option) => ({ issues, option }))
       .toSorted(
         (a, b) => depthOf(b.issues) - depthOf(a.issues) || a.issues.length - b.issues.length,
       )[0];
     const options = inner && 'options' in inner ? (inner.options as z.ZodType[]) : [];
-    const [first] = furthest?.issues ?? [];
-    const meant = options[furthest?.option ?? 0];
-    if (first && meant) return describe(first, here, meant);
+    const [first] = deepest?.issues ?? [];
+    const meant = options[deepest?.option ?? 0];
+    if (first && meant) return explainIssue(first, here, meant);
   }
   return `${here}: ${lower(issue.message)}`;
 }
 
-/** What a value may be where it is of no kind that any alternative takes; null where one of them takes its kind. */
-function kindsIn(issue: z.core.$ZodIssue): string[] | null {
+/** The kinds that the alternatives of a union accept, if the value is of none of them; null if one accepts its kind. */
+function kindsOfAlternatives(issue: z.core.$ZodIssue): string[] | null {
   if (issue.code !== 'invalid_union' || issue.errors.length === 0) return null;
   const kinds = issue.errors.map(([first]) => {
     if (!first || first.path.length > 0) return null;
-    if (first.code === 'invalid_union') return kindsIn(first);
+    if (first.code === 'invalid_union') return kindsOfAlternatives(first);
     return /^has to be (.+)$/.exec(first.message)?.slice(1) ?? null;
   });
   return kinds.every((one) => one !== null) ? kinds.flat() : null;
 }
 
-/** The names of fields that a caller gave, as many and as much of them as one line takes. */
-function named(keys: readonly string[]): string {
+/** Field names that a caller sent, quoted; long names and long lists are cut, so that they fit on one line. */
+function quotedNames(keys: readonly string[]): string {
   const names = keys.slice(0, MAX_NAMED).map((key) => `"${shorten(key, MAX_NAME_CHARACTERS)}"`);
   const more = keys.length - names.length;
   return more > 0 ? `${names.join(', ')} and ${more} more` : names.join(', ');
@@ -119,7 +120,10 @@ function named(keys: readonly string[]): string {
 const MAX_NAMED = 10;
 const MAX_NAME_CHARACTERS = 100;
 
-/** How far into the value the first complaint lies; a wrong kind of value at once is no distance at all. */
+/**
+ * How deep in the value the first issue lies. A value whose type already fits counts one level more than one of a wrong
+ * type.
+ */
 function depthOf(issues: readonly z.core.$ZodIssue[]): number {
   const [first] = issues;
   if (!first) return 0;
@@ -128,8 +132,8 @@ function depthOf(issues: readonly z.core.$ZodIssue[]): number {
   );
 }
 
-/** What is of use of any schema's insides. */
-interface Inside {
+/** The internals of zod's schemas that are read here, which its types do not show. */
+interface SchemaInternals {
   def: {
     type: string;
     innerType?: z.ZodType;
@@ -139,9 +143,9 @@ interface Inside {
   };
 }
 
-/** The part of a schema that describes the value at a path; of alternatives, the first that has one. */
+/** The part of the schema that describes the value at `path`; of a union, the first alternative that has one. */
 function schemaAt(schema: z.ZodType, path: readonly PropertyKey[]): z.ZodType | undefined {
-  const { def } = schema as unknown as Inside;
+  const { def } = schema as unknown as SchemaInternals;
   if (def.innerType) return schemaAt(def.innerType, path);
   const [key, ...rest] = path;
   if (key === undefined) return schema;
@@ -153,9 +157,9 @@ function schemaAt(schema: z.ZodType, path: readonly PropertyKey[]): z.ZodType | 
   return next && schemaAt(next, rest);
 }
 
-/** The names of the fields of an object, or of all objects it may be. */
+/** The field names of an object schema; of a union, those of all its alternatives. */
 function fieldsOf(schema: z.ZodType): string[] {
-  const { def } = schema as unknown as Inside;
+  const { def } = schema as unknown as SchemaInternals;
   const names = def.options ? def.options.flatMap(fieldsOf) : Object.keys(def.shape ?? {});
   return [...new Set(names)];
 }

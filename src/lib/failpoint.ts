@@ -1,4 +1,4 @@
-/** The named places where a test may make the server die or fail. Each is hit in the order of its line. */
+/** The named places in the code where a test can make the server die or throw. */
 export type FailpointName =
   | 'commit.before'
   | 'commit.after'
@@ -22,16 +22,16 @@ export type FailpointName =
   | 'worktree.restoring'
   | 'worktree.restored';
 
-/** Hits a named place. Outside tests it does nothing. */
+/** Called where the code reaches a named place. Outside tests it does nothing. */
 export type Failpoint = (name: FailpointName) => void;
 
-/** Nothing ever fails on purpose. */
+/** Never fails: what the server runs with outside tests. */
 export const noFailpoints: Failpoint = () => undefined;
 
 /**
- * Reads `CADRE_FAILPOINTS`, a comma-separated list of `name=kill` or `name=throw`, each with an optional
- * `@N` for the N-th hit (default the first): `commit.after=kill@3`. `kill` is SIGKILL to ourselves.
- * Unset or empty gives {@link noFailpoints}. Throws an Error for a part that is not of that form.
+ * Parses `CADRE_FAILPOINTS`, a comma-separated list of `name=kill` or `name=throw`, each with an optional `@N` for the
+ * N-th hit (default: the first), for example `commit.after=kill@3`. `kill` sends SIGKILL to this process. Returns
+ * {@link noFailpoints} for an empty or missing text. Throws an Error for a part of any other form.
  */
 export function failpointsFrom(text: string | undefined): Failpoint {
   if (!text) return noFailpoints;

@@ -1,7 +1,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** The path of an executable file, looked up in `searchPath` unless `command` has a slash; null where there is none. */
+/**
+ * Looks up an executable file in `searchPath`, a list such as PATH, unless `command` has a slash. Returns its path, or
+ * null if there is none.
+ */
 export function findProgram(command: string, searchPath: string | undefined): string | null {
   const candidates = command.includes('/')
     ? [path.resolve(command)]

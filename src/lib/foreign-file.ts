@@ -2,18 +2,18 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } f
 import fs from 'node:fs/promises';
 import path from 'node:path';
 
-/** That a file cannot be taken as what somebody else wrote; the message says why, and names the file. */
+/** Thrown for a file that is not safe to read; the message names the file and says why. */
 export class ForeignFileError extends Error {
   override readonly name = 'ForeignFileError';
 }
 
 /**
- * Reads a file that an agent or a repository can write, and so can replace by anything at any moment. The file is
- * `name` below `directory`; `directory` may lead over symbolic links, below it none is followed. Nothing here can
- * block: a FIFO, a socket or a device is refused, and is not waited for. All of it runs off the main thread.
+ * Reads a file that an agent or a repository can write, and can therefore replace by anything at any moment. The file
+ * is `name` below `directory`. The path of `directory` itself may contain symbolic links; below it, none is followed.
+ * Nothing here blocks: a FIFO, a socket or a device is refused. All file operations run off the main thread.
  *
- * Resolves with null where there is no such file. Throws ForeignFileError for what is no regular file, was reached
- * over a link, or has more than `maxBytes`.
+ * Resolves with null if there is no such file. Throws ForeignFileError if it is not a regular file, if a symbolic link
+ * leads to it, or if it has more than `maxBytes`.
  */
 export async function readForeignFile(
   directory: string,
@@ -31,7 +31,7 @@ export async function readForeignFile(
   }
 }
 
-/** Opens such a file under the same rules, for whoever reads a part of it. The caller closes `handle`. */
+/** Opens such a file under the same rules, for a caller that reads a part of it and closes `handle` afterwards. */
 export async function openForeignFile(
   directory: string,
   name: string,
@@ -41,14 +41,15 @@ export async function openForeignFile(
   const file = path.join(root, name);
   const found = await orNull(fs.lstat(file));
   if (found === null) return null;
-  // Some devices do something when they are opened, so that their kind is asked for first, and again below.
+  // Opening some devices has side effects, so the type is checked before the file is opened. It is checked again on
+  // the open file, because the path may lead to another file by then.
   if (!found.isFile()) throw new ForeignFileError(`${file} is not a regular file`);
   const handle = await orNull(open(file));
   if (handle === null) return null;
   try {
     const opened = await handle.stat();
     if (!opened.isFile()) throw new ForeignFileError(`${file} is not a regular file`);
-    if ((await placeOf(handle, file)) !== file)
+    if ((await realPathOf(handle, file)) !== file)
       throw new ForeignFileError(`${file} is reached over a symbolic link`);
     return { handle, file, size: opened.size };
   } catch (error) {
@@ -58,9 +59,10 @@ export async function openForeignFile(
 }
 
 /**
- * Reads a small file of our own or of the operator's at once, for the few that are needed before anything runs: the
- * configuration, the token, who serves a directory. Links are followed, but nothing is waited for: what is no regular
- * file, or has more than `maxBytes`, is a ForeignFileError. Other errors are those of the system, ENOENT too.
+ * Reads a small file of the server or of its operator synchronously, for the few that are needed before anything runs:
+ * the configuration, the token, the record of the server that uses a data directory. Links are followed. Throws
+ * ForeignFileError, without blocking, for what is not a regular file or has more than `maxBytes`; throws the error of
+ * the system for everything else, ENOENT included.
  */
 export function readSmallFile(
   file: string,
@@ -89,13 +91,13 @@ async function open(file: string): Promise<fs.FileHandle> {
   }
 }
 
-/** Where the open file really is: a directory on the way may have become a link since it was looked at. */
-async function placeOf(handle: fs.FileHandle, file: string): Promise<string> {
+/** The real path of the open file: a directory on the way may have been replaced by a link since it was checked. */
+async function realPathOf(handle: fs.FileHandle, file: string): Promise<string> {
   if (process.platform !== 'linux') return fs.realpath(file);
   return fs.readlink(`/proc/self/fd/${handle.fd}`);
 }
 
-/** The file may grow while it is read: its size when it was opened says nothing. */
+/** Counts what it reads, because the file may grow after its size was checked. */
 async function readAtMost(handle: fs.FileHandle, file: string, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let total = 0;
@@ -116,7 +118,7 @@ async function readAtMost(handle: fs.FileHandle, file: string, maxBytes: number)
 const CHUNK_BYTES = 64 * 1024;
 
 function tooLarge(file: string, size: number, maxBytes: number): ForeignFileError {
-  return new ForeignFileError(`${file} has ${size} bytes: at most ${maxBytes} are taken`);
+  return new ForeignFileError(`${file} has ${size} bytes: at most ${maxBytes} are read`);
 }
 
 async function orNull<T>(work: Promise<T>): Promise<T | null> {

@@ -1,25 +1,28 @@
-/** The frames in which agents are told what was not said by a person. */
+/** The XML-like frames around every text that reaches an agent from another source than a person. */
 export type FrameName = 'team_message' | 'process_exit' | 'process_output';
 
 const names: readonly FrameName[] = ['team_message', 'process_exit', 'process_output'];
 
-/** Invisible characters, which a reader passes over, may stand anywhere in a name. */
+/** The beginning of any frame tag. A model ignores invisible characters, so they may stand anywhere in the name. */
 const anyFrame = new RegExp(
   `<(?=[\\s\\p{Cf}/]*(?:${names.map((name) => name.split('').join('\\p{Cf}*')).join('|')}))`,
   'giu',
 );
 
-/** A text within a frame that says whose it is. The text is to be plain, or made of frames. */
+/**
+ * Puts a text into a frame whose attributes say where it comes from. The caller removes frame tags from the text first
+ * (`withoutFrames`), unless the text consists of frames.
+ */
 export function frame(
   name: FrameName,
   attributes: Readonly<Record<string, string>>,
   text: string,
 ): string {
-  const given = Object.entries(attributes).map(([key, value]) => ` ${key}="${quoted(value)}"`);
-  return `<${name}${given.join('')}>\n${text}\n</${name}>`;
+  const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${quoted(value)}"`);
+  return `<${name}${written.join('')}>\n${text}\n</${name}>`;
 }
 
-/** A text in which nothing opens or closes a frame; all else, code above all, stays as it was written. */
+/** Escapes whatever could open or close a frame. All other text, such as code, stays unchanged. */
 export function withoutFrames(text: string): string {
   return text.replaceAll(anyFrame, '&lt;');
 }

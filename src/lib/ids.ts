@@ -18,18 +18,18 @@ type IdPrefix =
   | 'req'
   | 'epoch';
 
-/** Makes identifiers, handed in, so that a test can own them. */
+/** Makes identifiers. It is handed in, so that a test can control them. */
 export interface Ids {
-  /** `<prefix>_<UUIDv7 without dashes>`: sorts by time of making, cannot be guessed. */
+  /** `<prefix>_<UUIDv7 without dashes>`: sorts by the time of creation, cannot be guessed. */
   next(prefix: IdPrefix): string;
 }
 
-/** Identifiers from the system's clock and random source. */
+/** Identifiers from the system clock and the system's random source. */
 export const systemIds: Ids = {
   next: (prefix) => `${prefix}_${v7().replaceAll('-', '')}`,
 };
 
-/** A name for something of another program that wants a UUID. */
+/** A UUID (version 4), where the protocol of another program requires one. */
 export function newUuid(): string {
   return v4();
 }

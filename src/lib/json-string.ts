@@ -1,11 +1,14 @@
-/** What a scan reads of a text. */
+/** The part of a string that the scanner uses, so that other sequences of characters can be scanned, too. */
 export type Scanned = Pick<string, 'length' | 'charCodeAt'>;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Where the string ends whose opening quote is at `start` of a JSON text; the end of the text where it does not. */
-export function endOfString(text: Scanned, start: number): number {
+/**
+ * The index of the closing quote of the JSON string whose opening quote is at `start`. Where the string is not closed,
+ * the length of the text.
+ */
+export function closingQuote(text: Scanned, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const character = text.charCodeAt(at);
     if (character === QUOTE) return at;

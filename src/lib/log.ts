@@ -5,14 +5,14 @@ import { plain } from './plain.ts';
 export type { Logger } from 'pino';
 export type LogLevel = LevelWithSilent;
 
-/** What stands in a log line where a secret stood. */
+/** Replaces a secret in a log line. */
 const REDACTED = '[secret]';
-/** A token that a server made, wherever a client may have put it. */
+/** Matches the tokens that a server generates: a client may have put one anywhere, even into a URL. */
 const TOKEN = /cadre_[\w-]{43}/g;
 
 /**
- * The log: one JSON object a line, or a short line for people when `pretty`. No line shows a secret that
- * `secrets()` knows, wherever in the line it would stand.
+ * Creates the log: one JSON object a line, or a short line for people if `pretty`. Every secret that `secrets()` returns
+ * is redacted, wherever in the line it occurs.
  */
 export function createLog(given: {
   level: LogLevel;
@@ -40,18 +40,18 @@ export function createLog(given: {
   );
 }
 
-/** A log that says nothing. */
+/** A log that discards everything. */
 export function silentLog(): Logger {
   return pino({ level: 'silent' });
 }
 
-/** A line whose texts hold no secret. Only texts are touched, so the line stays one that can be read. */
+/** Redacts the strings of a log line. Everything else stays, so the line is still valid JSON. */
 function withoutSecrets(line: string, secrets: readonly string[]): string {
   const known = secrets.filter((secret) => secret !== '');
   const mayHold = known.some((secret) => line.includes(JSON.stringify(secret).slice(1, -1)));
   if (!mayHold) return line;
   const parsed = JSON.parse(line) as { level: string };
-  // Its level is ours, and somebody reads the line by it.
+  // The level is not redacted: it is never a secret, and readers filter by it.
   return `${JSON.stringify({ ...(redact(parsed, known) as object), level: parsed.level })}\n`;
 }
 
@@ -67,7 +67,7 @@ function redact(value: unknown, secrets: readonly string[]): unknown {
   return Object.fromEntries(parts) as unknown;
 }
 
-/** The line in short, without what would move the reader's terminal. */
+/** A short form of the line, without control sequences that would act on the terminal. */
 function forPeople(line: string): string {
   const { level, time, msg, pid: _pid, err, ...rest } = JSON.parse(line) as Record<string, unknown>;
   const details = Object.entries(rest).map(

@@ -1,6 +1,6 @@
 import { distance } from 'fastest-levenshtein';
 
-/** The candidates that a misspelled word may have meant, most likely first. */
+/** The candidates that are close enough to a misspelled word to be meant by it, the closest first. */
 export function nearest<T>(
   candidates: readonly T[],
   word: string,

@@ -1,7 +1,8 @@
-/** Runs what has one name one after the other, in the order in which it came. */
+/** A mutex for each name: tasks with the same name run one after the other, in the order of the calls. */
 export class OneAtATime {
   readonly #last = new Map<string, Promise<unknown>>();
 
+  /** Runs `work` once every earlier task with this name has settled. Settles as `work` does. */
   async run<T>(name: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(name);
     const running = (async () => {
@@ -17,7 +18,7 @@ export class OneAtATime {
     }
   }
 
-  /** Resolves when nothing runs or waits. */
+  /** Resolves when no task runs or waits. */
   async idle(): Promise<void> {
     while (this.#last.size > 0) await Promise.all(this.#last.values());
   }

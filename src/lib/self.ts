@@ -2,15 +2,15 @@
  * What this program is and how to start it again.
  *
  * It runs in three forms: as one executable, as `dist/cadre.cjs` under Node, and from its TypeScript
- * source (tests, development). Which one, and where, is read from the module itself. `argv[1]` would be
- * a test runner's worker under test, and the working directory and PATH belong to the user.
+ * source (tests, development). The form and the path are derived from this module. `argv[1]` does not
+ * serve, because a test runner sets it to its own worker; the working directory and PATH belong to the user.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { getRawAsset, isSea } from 'node:sea';
 import { fileURLToPath } from 'node:url';
 
-// Put in by scripts/build.mjs, and so absent from source.
+// scripts/build.mjs defines these two; they are undefined when the program runs from source.
 declare const __CADRE_VERSION__: string;
 declare const __CADRE_COMMIT__: string;
 
@@ -39,18 +39,18 @@ export function selfCommand(): { file: string; args: string[] } {
 }
 
 /**
- * On SIGUSR1 Node opens its debugger, on a port of the loopback that asks nobody for a name: whoever reaches it runs
- * code in this process. The executable, and whatever we start ourselves, is told not to by a flag, from its first
- * instruction on. In a process that the user's own Node runs, a handler that does nothing takes the signal from Node
- * (bin/cadre.js sets it before all else), and a debugger that a signal opened before that is closed. Starting Node
- * again for the sake of the flag would double the start of each command.
+ * Keeps SIGUSR1 from opening Node's debugger, which listens on a loopback port without authentication and lets every
+ * local user run code in this process. The executable, and every process that we start, has a flag that disables the
+ * debugger from the first instruction on. In a process that was started by the user's own Node, an empty handler takes
+ * the signal (bin/cadre.js installs it before all else), and a debugger that an earlier signal opened is closed.
+ * Restarting Node with the flag instead would double the start-up time of every command.
  */
 export function refuseDebugger(): void {
   if (process.execArgv.includes(NO_DEBUGGER)) return;
   if (process.listenerCount('SIGUSR1') === 0) process.on('SIGUSR1', () => undefined);
   const isWanted = /--inspect/.test(`${process.execArgv.join(' ')} ${process.env.NODE_OPTIONS}`);
   if (isWanted) return;
-  // A signal that came before is answered by Node in the first turn of the event loop, at the latest.
+  // Node handles a signal that came before in the first iteration of the event loop, at the latest.
   setImmediate(() => {
     const inspector = process.getBuiltinModule('node:inspector');
     if (inspector.url() !== undefined) inspector.close();
@@ -59,14 +59,14 @@ export function refuseDebugger(): void {
 
 const NO_DEBUGGER = '--disable-sigusr1';
 
-/** The flag, where this Node knows it. */
+/** The flag that disables the debugger, if this Node knows it. */
 function withoutDebugger(): string[] {
   return process.allowedNodeEnvironmentFlags.has(NO_DEBUGGER) ? [NO_DEBUGGER] : [];
 }
 
 /**
- * The bytes of a file that is shipped with the program, such as `sql-wasm.wasm`. Not to be written to:
- * in the executable they are a view of its read-only image.
+ * The bytes of a file that is shipped with the program, such as `sql-wasm.wasm`. The caller must not write to them: in
+ * the executable they are a view of its read-only image.
  *
  * @throws Error when there is no such asset.
  */
@@ -75,7 +75,7 @@ export function readAsset(name: string): Uint8Array {
   return readFileSync(isBundled ? join(dirname(modulePath), 'assets', name) : sourceAsset(name));
 }
 
-// A child runs under our own Node in each case: what can run TypeScript can run the bundle.
+// A child runs under the Node of this process. One that runs the TypeScript source can run the bundle, too.
 function bundlePath(): string {
   if (isBundled) return modulePath;
   const bundle = fromSourceRoot('dist/cadre.cjs');
@@ -83,7 +83,7 @@ function bundlePath(): string {
   return bundle;
 }
 
-// scripts/build.mjs copies the same files.
+// scripts/build.mjs copies the same files into the bundle.
 function sourceAsset(name: string): string {
   if (name === 'sql-wasm.wasm') return fromSourceRoot('node_modules/sql.js/dist/sql-wasm.wasm');
   if (name === 'openapi.yaml') return fromSourceRoot('src/api/openapi.yaml');

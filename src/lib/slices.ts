@@ -1,10 +1,12 @@
 import type { Clock } from './clock.ts';
 
-/** So long a slice of a large piece of work holds the event loop, in milliseconds; what commits it takes some more. */
+/** How long one slice of a long task may block the event loop, in milliseconds; a commit that follows comes on top. */
 const SLICE_MS = 2;
 
-/** Takes `step` with items from index `from` on, at least one, until the slice's time is up; answers where to go on. */
-export function slice<T>(
+/**
+ * Runs `step` for items from index `from` on, at least one, until the time of a slice is up; returns the next index.
+ */
+export function runSlice<T>(
   clock: Pick<Clock, 'monotonic'>,
   items: readonly T[],
   from: number,
@@ -18,12 +20,12 @@ export function slice<T>(
   return items.length;
 }
 
-/** Resolves once the event loop has served whoever waits. */
-export function othersServed(): Promise<void> {
+/** Resolves after the event loop has handled the pending I/O of other tasks. */
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** The JSON text of a value in pieces, with others served between them: for answers of megabytes. */
+/** The JSON text of a value in pieces, yielding to the event loop between them: for responses of megabytes. */
 export async function* jsonInSlices(
   clock: Pick<Clock, 'monotonic'>,
   value: object,
@@ -35,14 +37,14 @@ export async function* jsonInSlices(
     if (text.length < PIECE_CHARACTERS && clock.monotonic() < end) continue;
     yield text;
     text = '';
-    await othersServed();
+    await yieldToEventLoop();
     end = clock.monotonic() + SLICE_MS;
   }
   yield text;
 }
 
 const PIECE_CHARACTERS = 64 * 1024;
-/** What lies deeper is small enough for one call. */
+/** Values at this depth are small enough to serialise with one call. */
 const DEPTH = 2;
 
 function* jsonParts(value: unknown, depth: number): Generator<string, void> {

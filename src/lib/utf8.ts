@@ -1,4 +1,4 @@
-/** How many bytes at the end of `bytes` are the beginning of a character whose rest is still to come. */
+/** How many bytes at the end of `bytes` begin a character that `bytes` does not complete. */
 export function incompleteBytes(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -9,7 +9,7 @@ export function incompleteBytes(bytes: Buffer): number {
   return 0;
 }
 
-/** How many bytes at the beginning of `bytes` are the rest of a character that began before them. */
+/** How many bytes at the beginning of `bytes` continue a character that began before it. */
 export function continuationBytes(bytes: Buffer): number {
   let count = 0;
   while (count < Math.min(3, bytes.length) && ((bytes[count] ?? 0) & 0xc0) === 0x80) count++;

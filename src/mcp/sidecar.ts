@@ -1,6 +1,6 @@
 import type { ToolEnvelope, ToolInfo } from '../api/gateway.ts';
 import { endpoints } from '../api/index.ts';
-import { listed, toolNamespaces } from '../api/tools.ts';
+import { toolInfosOf, toolNamespaces } from '../api/tools.ts';
 import { Client } from '../client/client.ts';
 import { AppError } from '../errors.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -8,16 +8,20 @@ import { newUuid } from '../lib/ids.ts';
 import { serveTools, type ToolBackend } from './tool-server.ts';
 import { LineTransport } from './transports.ts';
 
-/** The MCP server that an agent starts: on stdin and stdout, until its input ends. */
-export async function runSidecar(given: {
+/** Runs the MCP server that an agent starts. It serves the tools on stdin and stdout until its input ends. */
+export async function runSidecar(io: {
   env: NodeJS.ProcessEnv;
   stdin: NodeJS.ReadStream;
   stdout: NodeJS.WriteStream;
 }): Promise<void> {
-  const { CADRE_GATEWAY_URL: url, CADRE_GATEWAY_TOKEN: token, CADRE_SESSION_ID: id } = given.env;
+  const { CADRE_GATEWAY_URL: url, CADRE_GATEWAY_TOKEN: token, CADRE_SESSION_ID: id } = io.env;
   const client = url && token && id ? new Client({ url, token }) : null;
-  const transport = new LineTransport(given.stdin, given.stdout);
-  await serveTools(transport, client && id ? backendOf(client, id) : nowhere, systemClock);
+  const transport = new LineTransport(io.stdin, io.stdout);
+  await serveTools(
+    transport,
+    client && id ? backendOf(client, id) : unconfiguredBackend,
+    systemClock,
+  );
   client?.close();
 }
 
@@ -28,25 +32,25 @@ function backendOf(client: Client, sessionId: string): ToolBackend {
         const { namespaces } = await client.call(endpoints.getCapabilities, {});
         return namespaces.flatMap(({ tools }) => tools);
       } catch {
-        // A tool that is listed can say what is wrong.
-        return everyTool();
+        // With an empty list the agent could call nothing; a call of a listed tool returns the reason.
+        return allTools();
       }
     },
-    async call(tool, args, gone) {
-      // Request ids of MCP begin again with each sidecar: they name no invocation.
+    async call(tool, args, signal) {
+      // Request ids of MCP start again with each sidecar, so they cannot serve as invocation ids.
       const body = { tool_name: tool, caller_agent_id: sessionId, invocation_id: newUuid(), args };
       try {
-        return await client.call(endpoints.invokeTool, { body }, gone);
+        return await client.call(endpoints.invokeTool, { body }, signal);
       } catch (error) {
-        return refused(error);
+        return failureOf(error);
       }
     },
   };
 }
 
-/** Without an address or a token there is nothing to call. */
-const nowhere: ToolBackend = {
-  list: () => Promise.resolve(everyTool()),
+/** The backend of a sidecar that lacks the URL, the token or the session id of its server. */
+const unconfiguredBackend: ToolBackend = {
+  list: () => Promise.resolve(allTools()),
   call: () =>
     Promise.resolve(
       unavailable(
@@ -55,18 +59,18 @@ const nowhere: ToolBackend = {
     ),
 };
 
-function everyTool(): ToolInfo[] {
-  return Object.values(toolNamespaces).flatMap(listed);
+function allTools(): ToolInfo[] {
+  return Object.values(toolNamespaces).flatMap(toolInfosOf);
 }
 
-function refused(error: unknown): ToolEnvelope {
+function failureOf(error: unknown): ToolEnvelope {
   if (!(error instanceof AppError))
     return { ok: false, error: { code: 'internal', message: 'the tool could not be called' } };
   const { code, message } = error;
   if (code === 'unreachable' || code === 'unauthorized' || code === 'shutting_down')
     return unavailable(`the tools are unavailable: ${message}`);
-  const known = code === 'not_found' ? 'not_found' : 'bad_request';
-  return { ok: false, error: { code: known, message } };
+  const toolCode = code === 'not_found' ? 'not_found' : 'bad_request';
+  return { ok: false, error: { code: toolCode, message } };
 }
 
 function unavailable(message: string): ToolEnvelope {

@@ -12,10 +12,10 @@ import {
 import type { z } from 'zod';
 import { explain } from '../lib/explain.ts';
 
-/** A line that is longer than this ends the connection, in bytes: nobody calls a tool with that much. */
+/** The longest line in bytes: a longer one ends the connection, because no call of a tool is that large. */
 const MAX_LINE_BYTES = 10 * 1024 * 1024;
 
-/** What the requests take that this server answers. */
+/** The schemas of the requests that this server handles, by method. */
 const requests: Readonly<Record<string, z.ZodType>> = {
   initialize: InitializeRequestSchema,
   'tools/list': ListToolsRequestSchema,
@@ -23,8 +23,8 @@ const requests: Readonly<Record<string, z.ZodType>> = {
 };
 
 /**
- * Hands on messages of JSON-RPC that are well formed, and answers the others as JSON-RPC wants it: -32700 for what is
- * no JSON, -32600 for what is no message, -32602 for wrong parameters, each in a sentence.
+ * Passes well-formed JSON-RPC messages to the server, and answers all others with the errors that JSON-RPC defines:
+ * -32700 for invalid JSON, -32600 for an invalid message, -32602 for invalid parameters, each with a sentence.
  */
 abstract class CheckingTransport implements Transport {
   onclose?: () => void;
@@ -51,7 +51,7 @@ abstract class CheckingTransport implements Transport {
       return this.#refuse(
         idOf(value),
         ErrorCode.InvalidRequest,
-        'not a message of JSON-RPC 2.0: it takes jsonrpc: "2.0", a method, params as an object, and an id where an answer is wanted',
+        'not a message of JSON-RPC 2.0: it needs jsonrpc: "2.0", a method, params that are an object, and an id if a response is expected',
       );
     const schema = 'method' in message && 'id' in message ? requests[message.method] : undefined;
     const wrong = schema?.safeParse(message).error;
@@ -65,20 +65,20 @@ abstract class CheckingTransport implements Transport {
   }
 
   #refuse(id: RequestId | null, code: number, message: string): void {
-    // The SDK's type has no null for the id, which JSON-RPC wants where none could be read.
-    const answer = { jsonrpc: '2.0', id, error: { code, message } } as JSONRPCMessage;
-    void this.send(answer);
+    // JSON-RPC requires a null id if the id could not be read; the SDK's type does not allow it.
+    const response = { jsonrpc: '2.0', id, error: { code, message } } as JSONRPCMessage;
+    void this.send(response);
   }
 }
 
-/** The id that a request was meant to have. */
+/** The id of an invalid request, as far as it can be read. */
 function idOf(value: unknown): RequestId | null {
   if (typeof value !== 'object' || value === null || !('id' in value)) return null;
   const { id } = value;
   return typeof id === 'string' || (typeof id === 'number' && Number.isInteger(id)) ? id : null;
 }
 
-/** A transport within this process: what the server says goes to `send`, what it is told comes by `take`. */
+/** A transport within this process: the server's messages go to `send`; messages for the server come in by `take`. */
 export class DirectTransport extends CheckingTransport {
   readonly #send: (message: object) => void;
 
@@ -106,7 +106,7 @@ export class DirectTransport extends CheckingTransport {
   }
 }
 
-/** A transport over two streams: a message a line, until the input ends. */
+/** A transport over two streams, one message a line, until the input ends. */
 export class LineTransport extends CheckingTransport {
   readonly #input: Readable;
   readonly #output: Writable;
@@ -126,7 +126,7 @@ export class LineTransport extends CheckingTransport {
       this.onerror?.(error);
       void this.close();
     });
-    // Who is gone reads no answers.
+    // A client that no longer reads receives no responses, so the connection is over.
     this.#output.once('error', () => void this.close());
     return Promise.resolve();
   }

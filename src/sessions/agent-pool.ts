@@ -1,6 +1,6 @@
 import type { Session } from '../api/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
-import { othersServed } from '../lib/slices.ts';
+import { yieldToEventLoop } from '../lib/slices.ts';
 import type { Agent, AgentSink, Provider } from '../providers/provider.ts';
 import type { TurnOutput } from './output.ts';
 
@@ -89,7 +89,7 @@ export class AgentPool {
     const provider = this.#given.providerOf(session);
     await this.#barred.get(session.id);
     await this.#room(signal);
-    this.#lastStart = this.#lastStart.then(othersServed);
+    this.#lastStart = this.#lastStart.then(yieldToEventLoop);
     try {
       await this.#lastStart;
       return await this.#open(session, provider, sinkFor, signal);

@@ -2,7 +2,7 @@ import type { Session, StoredInputItem, Turn } from '../api/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
-import { othersServed, slice } from '../lib/slices.ts';
+import { yieldToEventLoop, runSlice } from '../lib/slices.ts';
 import type { Database } from '../store/database.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 import { InboxStore, type InboxEntry, type NewEntry } from './inbox-store.ts';
@@ -243,8 +243,8 @@ export class Inbox {
     const { db, clock } = this.#given;
     for (let at = 0; at < sessionIds.length && this.#isOpen;) {
       const from = at;
-      at = await db.transact((tx) => slice(clock, sessionIds, from, (id) => this.look(tx, id)));
-      if (at < sessionIds.length) await othersServed();
+      at = await db.transact((tx) => runSlice(clock, sessionIds, from, (id) => this.look(tx, id)));
+      if (at < sessionIds.length) await yieldToEventLoop();
     }
   }
 

@@ -1,11 +1,11 @@
-import type { Delivery, Message } from '../api/teams.ts';
+import type { Delivery, Message } from '../api/team-messages.ts';
 import { AppError } from '../errors.ts';
 import type { Keep } from '../store/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
-import { othersServed, slice } from '../lib/slices.ts';
+import { yieldToEventLoop, runSlice } from '../lib/slices.ts';
 import type { Database } from '../store/database.ts';
 import { persist } from '../store/persist.ts';
 import { type Failure, newDelivery, waits } from './delivery.ts';
@@ -167,10 +167,10 @@ export class Broadcasts {
     for (let at = 0; at < items.length;) {
       const from = at;
       await run((tx) => {
-        at = slice(this.#given.clock, items, from, (item) => step(tx, item));
+        at = runSlice(this.#given.clock, items, from, (item) => step(tx, item));
       });
       this.#given.failpoint('broadcast.slice');
-      await othersServed();
+      await yieldToEventLoop();
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Turn } from '../api/sessions.ts';
-import type { Delivery, Message } from '../api/teams.ts';
+import type { Delivery, Message } from '../api/team-messages.ts';
 import { AppError } from '../errors.ts';
 
 /** Why a delivery failed, or was deferred. */

@@ -1,5 +1,5 @@
 import type { Session, Turn } from '../api/sessions.ts';
-import type { Delivery, Message } from '../api/teams.ts';
+import type { Delivery, Message } from '../api/team-messages.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Inbox, InboxOwner } from '../sessions/inbox.ts';
 import type { SessionStore } from '../sessions/store.ts';

@@ -3,12 +3,12 @@ import type { InputItem, StoredImage, StoredInputItem } from '../api/sessions.ts
 import type {
   broadcast,
   Delivery,
-  listDeliveries,
-  listMessages,
   Message,
   sendMessage,
-  Team,
-} from '../api/teams.ts';
+  listDeliveries,
+  listMessages,
+} from '../api/team-messages.ts';
+import type { Team } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
 import { type Keep, keepNothing } from '../store/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';

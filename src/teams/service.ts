@@ -1,7 +1,7 @@
 import type { BodyOf, QueryOf, ResponseOf } from '../api/endpoint.ts';
+import type { CommsDiagnostics } from '../api/team-view.ts';
 import type {
   addMember,
-  CommsDiagnostics,
   createTeam,
   interruptTeam,
   listTeams,

@@ -1,5 +1,6 @@
 import type { KindIn } from '../api/events.ts';
-import type { Delivery, Member, Message, Team } from '../api/teams.ts';
+import type { Delivery, Message } from '../api/team-messages.ts';
+import type { Member, Team } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Database } from '../store/database.ts';

@@ -1,6 +1,7 @@
 import type { Session, Turn } from '../api/sessions.ts';
 import type { BodyOf } from '../api/endpoint.ts';
-import type { addMember, Member, MemberRow, Team } from '../api/teams.ts';
+import type { MemberRow } from '../api/team-view.ts';
+import type { addMember, Member, Team } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
 
 /** Who made or added something that no session did. */

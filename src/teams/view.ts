@@ -1,18 +1,12 @@
 import type { QueryOf } from '../api/endpoint.ts';
 import type { StoredInputItem } from '../api/sessions.ts';
-import type {
-  Delivery,
-  getTeamView,
-  Member,
-  MemberRow,
-  Message,
-  Team,
-  TeamView,
-} from '../api/teams.ts';
+import type { Delivery, Message } from '../api/team-messages.ts';
+import type { MemberRow, TeamView, getTeamView } from '../api/team-view.ts';
+import type { Member, Team } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { shorten } from '../lib/shorten.ts';
-import { jsonInSlices, othersServed, slice } from '../lib/slices.ts';
+import { jsonInSlices, yieldToEventLoop, runSlice } from '../lib/slices.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
@@ -142,12 +136,12 @@ export class TeamViews {
     for (let at = 0; at < agents.length;) {
       const from = at;
       at = await this.#given.db.read((rx) =>
-        slice(this.#given.clock, agents, from, (agent) => {
+        runSlice(this.#given.clock, agents, from, (agent) => {
           const member = this.#given.store.member(rx, teamId, agent);
           if (member) rows.push(this.#row(rx, member, said));
         }),
       );
-      await othersServed();
+      await yieldToEventLoop();
     }
     return rows;
   }
@@ -163,7 +157,7 @@ export class TeamViews {
       );
       messages.push(...page.records);
       cursor = page.nextCursor;
-      if (cursor !== null) await othersServed();
+      if (cursor !== null) await yieldToEventLoop();
     }
     return messages;
   }
@@ -179,7 +173,7 @@ export class TeamViews {
       );
       newestFirst.push(...page.records);
       cursor = page.nextCursor;
-      if (cursor !== null) await othersServed();
+      if (cursor !== null) await yieldToEventLoop();
     }
     return newestFirst.toReversed();
   }

@@ -1,5 +1,5 @@
 import type { StoredInputItem } from '../api/sessions.ts';
-import type { Message } from '../api/teams.ts';
+import type { Message } from '../api/team-messages.ts';
 import { frame, withoutFrames } from '../lib/frame.ts';
 
 /** The input of a recipient: the message in its frame, then its images. `title` is the sender's title in the team. */

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ANSWER_BYTES, bounded, fitted, type LeftOut } from '../../src/gateway/bounded.ts';
-import { beginningOf, endAsJson, endOf, jsonBytes } from '../../src/lib/cut.ts';
+import { firstBytes, lastBytesAsJson, lastBytes, jsonBytes } from '../../src/lib/cut.ts';
 
 const items = (count: number, text = 'x'.repeat(200)) =>
   Array.from({ length: count }, (_, n) => ({ n, text }));
@@ -58,11 +58,11 @@ describe('an answer of a tool', () => {
 it('Cutting a text keeps whole characters, at its beginning and at its end.', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), fc.nat({ max: 60 }), (text, bytes) => {
-      for (const cut of [beginningOf(text, bytes), endOf(text, bytes)])
+      for (const cut of [firstBytes(text, bytes), lastBytes(text, bytes)])
         expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(bytes);
-      expect(text.startsWith(beginningOf(text, bytes))).toBe(true);
-      expect(text.endsWith(endOf(text, bytes))).toBe(true);
-      const json = endAsJson(text, bytes + 2);
+      expect(text.startsWith(firstBytes(text, bytes))).toBe(true);
+      expect(text.endsWith(lastBytes(text, bytes))).toBe(true);
+      const json = lastBytesAsJson(text, bytes + 2);
       expect(text.endsWith(json)).toBe(true);
       expect(jsonBytes(json)).toBeLessThanOrEqual(bytes + 2);
     }),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { endpoints } from '../../src/api/index.ts';
-import { explain, inWords } from '../../src/lib/explain.ts';
+import { explain, issueInWords } from '../../src/lib/explain.ts';
 
 describe('a refusal says what a value has to be, in words', () => {
   test.for<[schema: z.ZodType, value: unknown, said: string]>([
@@ -34,7 +34,7 @@ describe('a refusal says what a value has to be, in words', () => {
       'body: has to be an array or an object or null',
     ],
   ])('%#: %j', ([schema, value, said]) => {
-    const { error } = schema.safeParse(value, { error: inWords });
+    const { error } = schema.safeParse(value, { error: issueInWords });
     expect(error && explain(error, 'body', schema)).toBe(said);
   });
 
@@ -46,7 +46,7 @@ describe('a refusal says what a value has to be, in words', () => {
       const fields = Object.keys((body as z.ZodObject).shape);
       const wrong = [[], 'x', 1, true, ...wrongFields(fields)];
       for (const value of wrong) {
-        const { error } = body.safeParse(value, { error: inWords });
+        const { error } = body.safeParse(value, { error: issueInWords });
         const said = error ? explain(error, 'body', body) : '';
         expect(said).not.toMatch(/expected|received|invalid|record|too (big|small)/i);
       }

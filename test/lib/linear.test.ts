@@ -1,4 +1,4 @@
-import type { Message } from '../../src/api/teams.ts';
+import type { Message } from '../../src/api/team-messages.ts';
 import { describe, expect, test } from 'vitest';
 import { assertAddressed, hostName, identify } from '../../src/access/admit.ts';
 import { plain } from '../../src/lib/plain.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { jsonInSlices, slice } from '../../src/lib/slices.ts';
+import { jsonInSlices, runSlice } from '../../src/lib/slices.ts';
 
 /** A clock that goes on by a millisecond each time it is looked at. */
 function ticking() {
@@ -13,13 +13,13 @@ test('A slice of work ends when its time is up, takes at least one item, and say
   const stops: number[] = [];
   const clock = ticking();
   for (let at = 0; at < items.length;) {
-    at = slice(clock, items, at, (item) => done.push(item));
+    at = runSlice(clock, items, at, (item) => done.push(item));
     stops.push(at);
   }
   expect(done).toEqual(items);
   expect(stops.length).toBeGreaterThan(1);
   const slow = { monotonic: () => (slow.now += 1000), now: 0 };
-  expect(slice(slow, items, 7, () => undefined)).toBe(8);
+  expect(runSlice(slow, items, 7, () => undefined)).toBe(8);
 });
 
 test('JSON in pieces is the JSON of the whole, whatever is in it.', async () => {

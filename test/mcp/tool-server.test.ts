@@ -7,13 +7,13 @@ import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, it } from 'vitest';
 import type { ToolEnvelope } from '../../src/api/gateway.ts';
-import { listed, toolNamespaces } from '../../src/api/tools.ts';
+import { toolInfosOf, toolNamespaces } from '../../src/api/tools.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { selfCommand } from '../../src/lib/self.ts';
 import { serveTools, type ToolBackend } from '../../src/mcp/tool-server.ts';
 import { DirectTransport, LineTransport } from '../../src/mcp/transports.ts';
 
-const tools = Object.values(toolNamespaces).flatMap(listed);
+const tools = Object.values(toolNamespaces).flatMap(toolInfosOf);
 const fine: ToolEnvelope = { ok: true, result: { processes: [], left_out: null } };
 
 function backend(call: ToolBackend['call'] = () => Promise.resolve(fine)): ToolBackend {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Delivery } from '../../src/api/teams.ts';
+import type { Delivery } from '../../src/api/team-messages.ts';
 import { ProviderError } from '../../src/providers/provider.ts';
 import { kinds, onStage, type Stage } from '../support/sessions/stage.ts';
 import {

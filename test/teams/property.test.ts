@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { Delivery, Message, TeamWithMembers } from '../../src/api/teams.ts';
+import type { Delivery, Message } from '../../src/api/team-messages.ts';
+import type { TeamWithMembers } from '../../src/api/teams.ts';
 import { ProviderError } from '../../src/providers/provider.ts';
 import { ManualClock } from '../support/sessions/manual-clock.ts';
 import type { PlayedTurn } from '../support/sessions/played-provider.ts';

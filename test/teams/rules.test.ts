@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Delivery, Message } from '../../src/api/teams.ts';
+import type { Delivery, Message } from '../../src/api/team-messages.ts';
 import * as rules from '../../src/teams/delivery.ts';
 import { contextRemaining } from '../../src/teams/team.ts';
 import { wordsOf } from '../../src/teams/words.ts';

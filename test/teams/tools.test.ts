@@ -1,7 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Delivery, Message, SpawnedMember, TeamView } from '../../src/api/teams.ts';
+import type { Delivery, Message } from '../../src/api/team-messages.ts';
+import type { TeamView } from '../../src/api/team-view.ts';
+import type { SpawnedMember } from '../../src/api/teams.ts';
 import { onStage, type StageOptions } from '../support/sessions/stage.ts';
 import type { Worktree } from '../../src/api/worktrees.ts';
 import { makeRepository, write } from '../support/worktrees/work.ts';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { failure } from '../common.ts';
-import { delivery, member, message, team } from '../teams.ts';
+import { delivery, message } from '../team-messages.ts';
+import { member, team } from '../teams.ts';
 import { kindOf } from './kind.ts';
 
 const kind = kindOf('team');

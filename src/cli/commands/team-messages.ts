@@ -1,5 +1,5 @@
 import { endpoints } from '../../api/index.ts';
-import type { Delivery, Message } from '../../api/teams.ts';
+import type { Delivery, Message } from '../../api/team-messages.ts';
 import { endpointCommand, type Reading, type Register } from '../endpoint-command.ts';
 import { ago, listOf, shortId } from '../output.ts';
 import {

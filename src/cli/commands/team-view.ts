@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
-import type { TeamView } from '../../api/teams.ts';
+import type { TeamView } from '../../api/team-view.ts';
 import { streamEvents } from '../../client/stream.ts';
 import { teamArgument, teamId } from '../find.ts';
 import { viewText } from '../team-text.ts';

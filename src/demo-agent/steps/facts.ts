@@ -11,7 +11,7 @@ export const image: Step<'image'> = (_command, turn) => {
   return turn.say(`images: ${images.length}${each.join('')}`);
 };
 
-/** Does not count the turn that asks. */
+/** Reports the turns before this one. */
 export const history: Step<'history'> = (_command, turn) => {
   const { turnCount, turns } = turn.session.history;
   const before = turns.at(-2);
@@ -24,7 +24,7 @@ export const env: Step<'env'> = ({ variable }, turn) =>
 
 export const pid: Step<'pid'> = (_command, turn) => turn.say(String(turn.world.pid));
 
-/** The session's directory, which need not be the process's. */
+/** Reports the working directory of the session, which can differ from that of the process. */
 export const cwd: Step<'cwd'> = (_command, turn) => turn.say(turn.session.history.cwd);
 
 export const mode: Step<'mode'> = (_command, turn) => turn.say(turn.session.history.mode);

@@ -15,11 +15,11 @@ export const silent: Step<'silent'> = async (_command, turn) => {
 
 export const ignoreCancel: Step<'ignore-cancel'> = (_command, turn) => turn.ignoreCancel();
 
-/** Says something after the turn has ended, when no client expects it. */
+/** Sends a chunk after the turn has ended, when no client expects it. */
 export const late: Step<'late'> = ({ text }, turn) => {
   const messageId = turn.newId('message');
   turn.afterwards = async () => {
-    // Not worth staying alive for: the client may be gone first.
+    // The timer does not keep the process alive: the client may disconnect first.
     await sleep(lateMs, undefined, { ref: false });
     await turn.sayChunk(messageId, text);
   };

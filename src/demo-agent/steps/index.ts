@@ -8,7 +8,7 @@ import { flood, longline, repeat, say, think } from './speech.ts';
 import type { Step } from './step.ts';
 import { ask, plan, tool } from './tools.ts';
 
-// Written out, so that a command without a step does not compile.
+// The type lists every command, so that a command without a step does not compile.
 const steps: { readonly [Name in CommandName]: Step<Name> } = {
   say,
   think,
@@ -35,9 +35,9 @@ const steps: { readonly [Name in CommandName]: Step<Name> } = {
   spawn,
 };
 
-/** Does what the command says. A stop reason ends the turn. */
+/** Executes one command. A stop reason ends the turn. */
 export async function runStep(command: Command, turn: Turn): Promise<StopReason | void> {
-  // The table ties each step to its command; looking one up by a variable loses that.
+  // The type of the table binds each step to its command; a lookup by a variable loses that.
   const step = steps[command.name] as Step<CommandName>;
   return step(command, turn);
 }

@@ -21,7 +21,7 @@ export const repeat: Step<'repeat'> = async ({ count, ms, text }, turn) => {
   }
 };
 
-/** Each chunk begins with its number, so that a lost or repeated one shows. */
+/** Each chunk begins with its number, so that a lost or repeated chunk is noticed. */
 export const flood: Step<'flood'> = async ({ count, bytes }, turn) => {
   const messageId = turn.newId('message');
   for (let said = 0; said < count; said += 1) {

@@ -13,7 +13,7 @@ export const tool: Step<'tool'> = async ({ title, output }, turn) => {
   await call.complete(output ?? 'nothing was run: this is a demo');
 };
 
-/** Asks each time: an `allow_always` is said, not remembered, so that a script always does the same. */
+/** Asks each time: `allow_always` is reported, but not remembered, so that a script always behaves the same. */
 export const ask: Step<'ask'> = async ({ title }, turn) => {
   const call = await announceToolCall(turn, title);
   const { mode } = turn.session.history;
@@ -65,7 +65,7 @@ async function askPermission(turn: Turn, call: AnnouncedToolCall): Promise<strin
     const { outcome } = await turn.client.request(
       methods.client.session.requestPermission,
       question,
-      // A cancelled turn ends at once, not when someone has answered the question.
+      // A cancelled turn ends at once; it does not wait for an answer.
       { cancellationSignal: turn.signal, stopWaitingOnCancel: true },
     );
     return outcome.outcome === 'selected' ? outcome.optionId : 'cancelled';
