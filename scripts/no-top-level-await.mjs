@@ -31,7 +31,7 @@ const developerTools = {
 };
 
 /** Compiles the 88 KB of WASM synchronously when the screen is loaded, in a few milliseconds. */
-function yogaAtOnce(base64) {
+function synchronousYoga(base64) {
   return `
     import loadYoga from '../binaries/yoga-wasm-base64-esm.js';
     import wrapAssembly from './wrapAssembly.js';
