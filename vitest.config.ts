@@ -14,5 +14,9 @@ export default defineConfig({
     pool: 'forks',
     // Most tests wait more than they compute; by itself vitest leaves one of two cores alone.
     maxWorkers: 2,
+    // What a file changes of its process it takes back; so loading the sources anew for each buys nothing.
+    isolate: false,
+    restoreMocks: true,
+    unstubEnvs: true,
   },
 });
