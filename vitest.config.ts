@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { smallForks } from './test/support/workers.ts';
 
 export default defineConfig({
   test: {
@@ -11,7 +12,8 @@ export default defineConfig({
     hookTimeout: 20_000,
     teardownTimeout: 10_000,
     retry: 0,
-    pool: 'forks',
+    pool: smallForks,
+    execArgv: ['--max-semi-space-size=2'],
     // Most tests wait more than they compute; by itself vitest leaves one of two cores alone.
     maxWorkers: 2,
     // What a file changes of its process it takes back; so loading the sources anew for each buys nothing.

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -15,7 +15,7 @@ import { answerFiles } from './answer-files.ts';
  */
 export default function setup(project: TestProject): () => Promise<void> {
   execFileSync(process.execPath, ['scripts/build.mjs'], { stdio: ['ignore', 'ignore', 'inherit'] });
-  const root = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'cadre-test-'));
+  const root = fs.mkdtempSync(path.join(temporaryRoot(), 'cadre-test-'));
   process.env.TMPDIR = root;
   checkAnswers(root);
   return async () => {
@@ -32,6 +32,31 @@ export default function setup(project: TestProject): () => Promise<void> {
     ];
     if (faults.length > 0) throw new Error(faults.join('\n'));
   };
+}
+
+/** Memory of at least this size can hold what tests write. */
+const ROOMY_BYTES = 2 * 1024 ** 3;
+
+/**
+ * What TMPDIR names, else a file system in memory where there is one that is large and runs programs: a thousand small
+ * files and their removal cost three seconds of a disk. A test of durability works on a disk of its own, or says so.
+ */
+function temporaryRoot(): string {
+  const memory = '/dev/shm';
+  if (process.env.TMPDIR !== undefined || !fs.existsSync(memory)) return fs.realpathSync(os.tmpdir());
+  const { bavail, bsize } = fs.statfsSync(memory);
+  return bavail * bsize >= ROOMY_BYTES && runsPrograms(memory) ? memory : fs.realpathSync(os.tmpdir());
+}
+
+function runsPrograms(directory: string): boolean {
+  const place = fs.mkdtempSync(path.join(directory, 'cadre-try-'));
+  try {
+    const program = path.join(place, 'program');
+    fs.writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
+    return spawnSync(program).status === 0;
+  } finally {
+    fs.rmSync(place, { recursive: true });
+  }
 }
 
 /** Servers that are started with SERVER_NODE_OPTIONS as their NODE_OPTIONS check what they answer. */
