@@ -7,11 +7,12 @@ import { type TestServer, withServer } from '../support/server.ts';
 import { openSession } from '../support/turns.ts';
 import { makeRepository } from '../support/worktrees/work.ts';
 import { cadreOn, startCadre } from '../support/cli/cadre.ts';
+import { scaled } from '../support/patience.ts';
 
 describe('cadre teams', () => {
   test(
     'makes a team, changes it, and shows what is said in it, by ends of ids.',
-    { timeout: 60_000 },
+    { timeout: scaled(60_000) },
     () =>
       withServer(async (server) => {
         const cadre = cadreOn(server);
@@ -83,7 +84,7 @@ describe('cadre teams', () => {
 
   test(
     'spawns members with a worktree of their own making, and with metadata.',
-    { timeout: 60_000 },
+    { timeout: scaled(60_000) },
     () =>
       withServer(async (server) => {
         const cadre = cadreOn(server);
@@ -115,7 +116,7 @@ describe('cadre teams', () => {
       }),
   );
 
-  test('watches a view, until it is interrupted.', { timeout: 60_000 }, () =>
+  test('watches a view, until it is interrupted.', { timeout: scaled(60_000) }, () =>
     withServer(async (server) => {
       const { id } = await openSession(server.client, server.directory);
       const body = { name: 'seen', lead_agent_id: id };

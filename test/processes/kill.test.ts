@@ -22,6 +22,7 @@ import {
   run,
   stdout,
 } from '../support/processes/work.ts';
+import { scaled } from '../support/patience.ts';
 
 const grace = (kill_grace_ms: number): TestRuntimeOptions => ({
   config: { processes: { kill_grace_ms } },
@@ -199,7 +200,7 @@ const seed = Number(process.env.SEED || Date.now() % 2 ** 31);
 
 test(
   'However a kill, a time limit and an exit race, there is one ending, and the record is what it says.',
-  { timeout: 60_000 + races * 200 },
+  { timeout: scaled(60_000 + races * 200) },
   () =>
     withRuntime(async (given) => {
       const random = seeded(seed);

@@ -19,6 +19,7 @@ import {
   type Server,
   stdout,
 } from '../support/processes/work.ts';
+import { scaled } from '../support/patience.ts';
 
 const limits = (max_concurrent: number, max_queued: number): TestRuntimeOptions => ({
   config: { processes: { max_concurrent, max_queued } },
@@ -194,7 +195,7 @@ describe('the processes of one session', () => {
         const states = async (all: readonly { process_id: string }[]) =>
           (await Promise.all(all.map((one) => get(given, one)))).map(({ status }) => status);
         await expect
-          .poll(() => states([admin, neighbour]), { timeout: 15_000 })
+          .poll(() => states([admin, neighbour]), { timeout: scaled(15_000) })
           .toEqual(['running', 'running']);
         expect(await states(greedy)).toEqual([
           ...Array<string>(2).fill('running'),

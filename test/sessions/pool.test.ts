@@ -4,6 +4,7 @@ import { acrossCrash, endOf, kinds, onStage, type Stage } from '../support/sessi
 import type { PlayedTurn } from '../support/sessions/played-provider.ts';
 import { CountingIds, inOneGroup } from '../support/sessions/one-group.ts';
 import { soon } from '../support/sessions/soon.ts';
+import { scaled } from '../support/patience.ts';
 
 const limit = (max_live: number, more: object = {}) => ({
   config: { providers: { max_live, ...more } },
@@ -23,7 +24,7 @@ async function openMany(stage: Stage, count: number) {
 }
 
 describe('max_live', () => {
-  it('is never exceeded, with 1,000 sessions and a turn each', { timeout: 60_000 }, () =>
+  it('is never exceeded, with 1,000 sessions and a turn each', { timeout: scaled(60_000) }, () =>
     onStage(
       async (stage) => {
         const sessions = [];

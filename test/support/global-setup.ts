@@ -7,6 +7,7 @@ import type { TestProject } from 'vitest/node';
 import { parse } from 'yaml';
 import { carriersOf } from '../../src/children/identity.ts';
 import { answerFiles } from './answer-files.ts';
+import { machineSlowness } from './machine.ts';
 
 /**
  * Builds the bundle that end-to-end tests run, and gives the whole run one temporary root. It goes to every
@@ -17,6 +18,7 @@ export default function setup(project: TestProject): () => Promise<void> {
   execFileSync(process.execPath, ['scripts/build.mjs'], { stdio: ['ignore', 'ignore', 'inherit'] });
   const root = fs.mkdtempSync(path.join(temporaryRoot(), 'cadre-test-'));
   process.env.TMPDIR = root;
+  process.env.TEST_MACHINE_SLOWNESS ??= String(machineSlowness());
   checkAnswers(root);
   return async () => {
     const wrong = wrongAnswers(root);
@@ -43,9 +45,12 @@ const ROOMY_BYTES = 2 * 1024 ** 3;
  */
 function temporaryRoot(): string {
   const memory = '/dev/shm';
-  if (process.env.TMPDIR !== undefined || !fs.existsSync(memory)) return fs.realpathSync(os.tmpdir());
+  if (process.env.TMPDIR !== undefined || !fs.existsSync(memory))
+    return fs.realpathSync(os.tmpdir());
   const { bavail, bsize } = fs.statfsSync(memory);
-  return bavail * bsize >= ROOMY_BYTES && runsPrograms(memory) ? memory : fs.realpathSync(os.tmpdir());
+  return bavail * bsize >= ROOMY_BYTES && runsPrograms(memory)
+    ? memory
+    : fs.realpathSync(os.tmpdir());
 }
 
 function runsPrograms(directory: string): boolean {

@@ -7,6 +7,7 @@ import { Client } from '../../src/client/client.ts';
 import { readToken } from '../../src/config/token.ts';
 import { selfCommand } from '../../src/lib/self.ts';
 import { asDataDirectory, tempDirectory } from './temp.ts';
+import { scaled } from './patience.ts';
 
 /** A real server in a process of its own. */
 export interface TestServer {
@@ -130,9 +131,9 @@ function writeConfig(directory: string, toml: string): string {
 export async function untilNothingCarries(text: string): Promise<void> {
   const { carriersOf } = await import('../../src/children/identity.ts');
   const { setTimeout: pause } = await import('node:timers/promises');
-  for (let waited = 0; waited < 5000; waited += 10) {
+  for (const deadline = performance.now() + scaled(5000); ; await pause(10)) {
     if (carriersOf(text).length === 0) return;
-    await pause(10);
+    if (performance.now() > deadline) break;
   }
   throw new Error(`processes are left: ${carriersOf(text).join(', ')}`);
 }

@@ -6,6 +6,7 @@ import { ManualClock } from '../support/sessions/manual-clock.ts';
 import type { PlayedTurn } from '../support/sessions/played-provider.ts';
 import { killed, onStage, type Refusal, type Stage } from '../support/sessions/stage.ts';
 import { castOf, completed, failed, interrupted, makeTeam, toldIn } from '../support/teams/team.ts';
+import { scaled } from '../support/patience.ts';
 
 const MEMBERS = 3;
 const who = fc.integer({ min: 0, max: MEMBERS - 1 });
@@ -184,7 +185,7 @@ async function judge(stage: Stage, { team }: Made, book: Book): Promise<void> {
 
 it(
   'Whatever is sent, interrupted, closed and killed: each message comes to one end, no agent is told one twice, and all in order.',
-  { timeout: 120_000 },
+  { timeout: scaled(120_000) },
   () =>
     fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {

@@ -19,6 +19,7 @@ import {
   type Stage,
   write,
 } from '../support/worktrees/work.ts';
+import { scaled } from '../support/patience.ts';
 
 /** Each test runs git some hundred times: a busy machine takes its time. */
 const LIMIT_MS = 180_000;
@@ -104,7 +105,7 @@ function sectionOf(name: string, value: string): string {
   return `[${section}]\n\t${key} = ${JSON.stringify(value)}\n`;
 }
 
-describe('what a repository names as a command', { timeout: LIMIT_MS }, () => {
+describe('what a repository names as a command', { timeout: scaled(LIMIT_MS) }, () => {
   test('is run by nothing that is done with a worktree.', () =>
     onStage(async (stage) => {
       plant(stage);
@@ -211,7 +212,7 @@ const PLACES: Record<string, (tree: string, admin: string, repo: string) => stri
     path.join(repo, '.git/info/exclude'),
 };
 
-describe('no file that an agent can write stops the server', { timeout: LIMIT_MS }, () => {
+describe('no file that an agent can write stops the server', { timeout: scaled(LIMIT_MS) }, () => {
   const onShared = sharedStages();
   const isWhole = process.env.WORKTREE_PLACES === 'all';
   // In the suite each place has a FIFO, for which a reader waits, and by turns one of the others.

@@ -9,6 +9,7 @@ import { onStage, type Stage, type StageOptions, type WatchedSession } from './c
 import { isLeftOut, type Optional, type ProviderFixture, usualPatienceMs } from './fixture.ts';
 import { png } from './png.ts';
 import { isEnd } from './watch.ts';
+import { scaled } from '../patience.ts';
 
 /** Longer than the longest line that an agent may write. */
 const TOO_LONG_BYTES = 33 * 1024 * 1024;
@@ -19,8 +20,8 @@ const asking: StageOptions = { asks: true, permissionMode: 'require_approval' };
 export function describeProvider(name: string, fixture: ProviderFixture): void {
   const { patienceMs = usualPatienceMs } = fixture;
   // Over its patience, so that a case which waits in vain can still say for what.
-  const options = { concurrent: fixture.severalAtOnce, timeout: patienceMs + 2000 };
-  const long = { timeout: 3 * patienceMs };
+  const options = { concurrent: fixture.severalAtOnce, timeout: scaled(patienceMs) + 2000 };
+  const long = { timeout: scaled(3 * patienceMs) };
 
   describe(`${name}: what it says and does`, options, () => {
     test(
@@ -333,7 +334,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
         const took = (turn.ended_at ?? 0) - (turn.interrupt_requested_at ?? 0);
         expect(took).toBeGreaterThan(9000);
-        expect(took).toBeLessThan(14_000);
+        expect(took).toBeLessThan(scaled(14_000));
         await until('its agent is gone', () => {
           const now = agents();
           return before.every((pid) => !now.includes(pid));

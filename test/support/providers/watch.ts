@@ -2,6 +2,7 @@ import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { scaled } from '../patience.ts';
 
 const endings: ReadonlySet<string> = new Set(['turn.completed', 'turn.interrupted', 'turn.failed']);
 
@@ -35,7 +36,7 @@ export class Watch implements AsyncDisposable {
     withinMs = this.#withinMs,
   ): Promise<RuntimeEventRecord> {
     let late = false;
-    using _limit = systemClock.after(withinMs, () => {
+    using _limit = systemClock.after(scaled(withinMs), () => {
       late = true;
       this.#wake();
     });
