@@ -79,6 +79,12 @@ processes: install ## 10,000 short commands, a command that prints 10 GB, 1,000 
 races: install ## 10,000 races of two deciders for an approval, and of two senders for a session (RACES=)
 	RACES=$(or $(RACES),10000) TEST_LIMIT_MS=3600000 vitest run test/sessions/races
 
+LENGTHS = test/access/attacker test/http/sessions test/processes/queue test/retention/cut test/sessions/pool test/teams/property
+
+.PHONY: lengths
+lengths: install ## Attacks, races and property tests of the suite with all their runs
+	TEST_LENGTH=long TEST_LIMIT_MS=3600000 vitest run $(LENGTHS)
+
 .PHONY: worktrees
 worktrees: install ## Worktrees at length: 1,000 programs of eight sessions at once (PROGRAMS=, SEED=...), random steps, odd files
 	WORKTREE_PROGRAMS=$(or $(PROGRAMS),1000) $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 vitest run test/worktrees/concurrent

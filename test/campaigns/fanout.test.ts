@@ -6,8 +6,8 @@ import { expectEventually } from '../support/expect-eventually.ts';
 import { Follower, settledReplay } from './fanout-follower.ts';
 import { scaled } from '../support/patience.ts';
 
-const followers = Number(process.env.FANOUT_FOLLOWERS || 40);
-const seconds = Number(process.env.FANOUT_SECONDS || 3);
+const followers = Number(process.env.FANOUT_FOLLOWERS || 20);
+const seconds = Number(process.env.FANOUT_SECONDS || 2);
 const megabytes = Number(process.env.FANOUT_MEGABYTES || 8);
 const isShort = !process.env.FANOUT_MEGABYTES;
 

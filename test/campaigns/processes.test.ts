@@ -11,8 +11,8 @@ import { type TestServer, withServer } from '../support/server.ts';
 import { endingsIn, logs, run } from '../support/processes/work.ts';
 import { scaled } from '../support/patience.ts';
 
-const commands = Number(process.env.COMMANDS || 300);
-const megabytes = Number(process.env.PRINT_MB || 200);
+const commands = Number(process.env.COMMANDS || 100);
+const megabytes = Number(process.env.PRINT_MB || 100);
 
 const CLIENTS = 100;
 const MB = 1_000_000;

@@ -27,7 +27,7 @@ import { tempDirectory } from '../support/temp.ts';
 import { scaled } from '../support/patience.ts';
 
 /** How many images of a disk that lost power are looked at; more on demand. */
-const IMAGES = Number(process.env.POWER_IMAGES ?? 150);
+const IMAGES = Number(process.env.POWER_IMAGES ?? 20);
 const IMAGES_A_LOAD = 30;
 /** To repeat a run: it prints its seed. */
 const SEED = Number(process.env.POWER_SEED ?? Date.now() % 1_000_000);

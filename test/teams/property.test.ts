@@ -7,6 +7,7 @@ import type { PlayedTurn } from '../support/sessions/played-provider.ts';
 import { killed, onStage, type Refusal, type Stage } from '../support/sessions/stage.ts';
 import { castOf, completed, failed, interrupted, makeTeam, toldIn } from '../support/teams/team.ts';
 import { scaled } from '../support/patience.ts';
+import { atLength } from '../support/at-length.ts';
 
 const MEMBERS = 3;
 const who = fc.integer({ min: 0, max: MEMBERS - 1 });
@@ -219,7 +220,7 @@ it(
             }, here);
         }
       }),
-      { numRuns: Number(process.env.RUNS ?? 25), interruptAfterTimeLimit: 90_000 },
+      { numRuns: atLength(5, 25), interruptAfterTimeLimit: 90_000 },
     ),
 );
 

@@ -17,8 +17,8 @@ import {
 } from '../support/worktrees/work.ts';
 import { scaled } from '../support/patience.ts';
 
-/** How many programs: 4 of them in the suite, 1,000 by `make worktrees`. */
-const PROGRAMS = Number(process.env.WORKTREE_PROGRAMS ?? 10);
+/** How many programs: two in the suite, 1,000 by `make worktrees`. */
+const PROGRAMS = Number(process.env.WORKTREE_PROGRAMS ?? 2);
 
 describe('worktrees at once', { timeout: scaled(180_000) }, () => {
   test(

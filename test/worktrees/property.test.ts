@@ -229,10 +229,10 @@ test(
           }
         }),
       ),
-      { numRuns: Number(process.env.WORKTREE_RUNS || 2), seed: seedOf(process.env.WORKTREE_SEED) },
+      { numRuns: Number(process.env.WORKTREE_RUNS || 1), seed: seedOf(process.env.WORKTREE_SEED) },
     );
   },
-  scaled(Math.max(240_000, Number(process.env.WORKTREE_RUNS || 2) * 60_000)),
+  scaled(Math.max(240_000, Number(process.env.WORKTREE_RUNS || 1) * 60_000)),
 );
 
 function seedOf(given: string | undefined): number {

@@ -3,7 +3,7 @@ import { crashCampaign } from './crash.ts';
 import { scaled } from '../../support/patience.ts';
 
 /** A few for each change; `make crash` has 200. */
-const cycles = Number(process.env.CRASH_CYCLES ?? 6);
+const cycles = Number(process.env.CRASH_CYCLES ?? 3);
 const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 
 it(
