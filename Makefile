@@ -45,6 +45,10 @@ check: install ## Types, lint (with the import map), format, unused code
 test: install ## All tests that need nothing but this machine
 	vitest run
 
+.PHONY: test-loaded
+test-loaded: install ## The same beside 8 programs that want every core
+	node scripts/test-loaded.mjs
+
 .PHONY: crash
 crash: build ## N SIGKILLs under load (N=200, SEED=...)
 	N=$(N) SEED=$(SEED) node test/campaigns/crash/crash.main.ts

@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { SlowestFirst } from './test/support/slowest-first.ts';
 import { smallForks } from './test/support/workers.ts';
 
 export default defineConfig({
@@ -11,9 +12,9 @@ export default defineConfig({
     teardownTimeout: 60_000,
     retry: 0,
     pool: smallForks,
-    execArgv: ['--max-semi-space-size=2'],
     // Most tests wait more than they compute; by itself vitest leaves one of two cores alone.
     maxWorkers: 2,
+    sequence: { sequencer: SlowestFirst },
     // What a file changes of its process it takes back; so loading the sources anew for each buys nothing.
     isolate: false,
     restoreMocks: true,

@@ -5,7 +5,7 @@ import { ForksPoolWorker, type PoolOptions } from 'vitest/node';
  * A worker whose memory has grown to this is replaced before its next file. To start a process Linux copies the page
  * tables of who starts it: with 300 MB in them that takes 25 ms of a core, with 1.5 GB 70 ms, and tests start thousands.
  */
-const MAX_RESIDENT_BYTES = 280 * 1024 * 1024;
+const MAX_RESIDENT_BYTES = 360 * 1024 * 1024;
 
 /** Vitest's own worker, but no longer used by the next file once it has grown. */
 class SmallWorker extends ForksPoolWorker {
