@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import path from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { onStage, sharedStage, type Stage, type StageOptions } from '../support/sessions/stage.ts';
 import { makeRepository } from '../support/worktrees/work.ts';
@@ -310,16 +310,23 @@ interface RawReply {
 interface Victim {
   stage: Stage;
   raw: (request: Raw) => Promise<RawReply>;
-  /** All that an attack could have changed. */
+  /** The events: whatever is changed adds one. */
   unchanged: () => Promise<unknown>;
+  /** All that an attack could have changed. */
+  holdings: () => Promise<unknown>;
 }
 
-/** A victim for all tests of a `describe`. */
+/** A victim for all tests of a `describe`; whatever it holds is the same after them as before. */
 function attacked(options: StageOptions = {}): () => Victim {
   const stage = sharedStage(options);
   let victim: Victim | undefined;
+  let before: unknown;
   beforeAll(async () => {
     victim = await victimOf(stage());
+    before = await victim.holdings();
+  });
+  afterAll(async () => {
+    expect(await victim?.holdings()).toEqual(before);
   });
   return () => victim ?? expect.unreachable();
 }
@@ -332,16 +339,15 @@ async function victimOf(stage: Stage): Promise<Victim> {
     ({ endpoint: { method, answers, query } }) =>
       method === 'GET' && answers === 'json' && ('cursor' in query || 'after_seq' in query),
   );
+  const read = async (path: string) => {
+    const { headers, body } = await stage.get<unknown>(path);
+    return [path, headers.get('x-seq'), body];
+  };
   return {
     stage,
     raw: (request) => sendRaw(stage.given.url, { ...request, path: fill(request.path) }),
-    unchanged: () =>
-      Promise.all(
-        lists.map(async ({ endpoint }) => {
-          const { headers, body } = await stage.get<unknown>(fill(endpoint.path));
-          return [endpoint.path, headers.get('x-seq'), body];
-        }),
-      ),
+    unchanged: () => read('/v1/events'),
+    holdings: () => Promise.all(lists.map(({ endpoint }) => read(fill(endpoint.path)))),
   };
 }
 
