@@ -14,9 +14,8 @@ import { noFailpoints } from '../../src/lib/failpoint.ts';
 import { readAsset } from '../../src/lib/self.ts';
 import { Database } from '../../src/store/database.ts';
 import type { SqlValue } from '../../src/store/statement.ts';
-import { startServerWithAgent } from '../support/campaign-server.ts';
 import { openRuntime } from '../support/runtime.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { startServer, startServerWithAgent, type TestServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { remaining, untilNothingRemains } from '../campaigns/crash/census.ts';
 import {

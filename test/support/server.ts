@@ -92,6 +92,25 @@ export async function startServer(
   };
 }
 
+/** What `[providers.acp]` is to start. */
+export interface AgentCommand {
+  command: string;
+  args: readonly string[];
+}
+
+/** As `startServer`, with an agent of the test's own instead of the demo agent. */
+export function startServerWithAgent(
+  directory: string,
+  agent: AgentCommand,
+  env: Record<string, string> = {},
+): Promise<TestServer> {
+  // A JSON string, and an array of them, is TOML too.
+  const values = Object.entries(agent).map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`);
+  const state = JSON.stringify(path.join(directory, 'demo-agent'));
+  const config = `[providers.acp]\n${values.join('')}env = { CADRE_DEMO_STATE = ${state} }\n`;
+  return startServer(directory, { config, env });
+}
+
 /** What lets a server check what it answers, where it is part of a run that wants to know. */
 export function checkedServer(): Record<string, string> {
   const { SERVER_NODE_OPTIONS: options } = process.env;
