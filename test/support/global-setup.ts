@@ -17,6 +17,8 @@ import { machineSlowness } from './machine.ts';
 export default function setup(project: TestProject): () => Promise<void> {
   execFileSync(process.execPath, ['scripts/build.mjs'], { stdio: ['ignore', 'ignore', 'inherit'] });
   const root = fs.mkdtempSync(path.join(temporaryRoot(), 'cadre-test-'));
+  const disk = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'cadre-test-disk-'));
+  process.env.TEST_DISK = disk;
   process.env.TMPDIR = root;
   process.env.TEST_MACHINE_SLOWNESS ??= String(machineSlowness());
   checkAnswers(root);
@@ -24,8 +26,8 @@ export default function setup(project: TestProject): () => Promise<void> {
     const wrong = wrongAnswers(root);
     const unseen = (await isWhole(project)) ? neverAnswered(root) : [];
     fs.rmSync(answerFiles(root).directory, { recursive: true });
-    const left = await leftovers(root);
-    fs.rmSync(root, { recursive: true, force: true });
+    const left = [...(await leftovers(root)), ...directoriesIn(disk)];
+    for (const place of [root, disk]) fs.rmSync(place, { recursive: true, force: true });
     if (unseen.length > 0)
       console.log(`no test had a success of:\n${unseen.map((one) => `  ${one}`).join('\n')}`);
     const faults = [
@@ -41,7 +43,7 @@ const ROOMY_BYTES = 2 * 1024 ** 3;
 
 /**
  * What TMPDIR names, else a file system in memory where there is one that is large and runs programs: a thousand small
- * files and their removal cost three seconds of a disk. A test of durability works on a disk of its own, or says so.
+ * files and their removal cost three seconds of a disk. What is about a real disk lies in TEST_DISK.
  */
 function temporaryRoot(): string {
   const memory = '/dev/shm';
@@ -106,7 +108,6 @@ async function isWhole(project: TestProject): Promise<boolean> {
 }
 
 async function leftovers(root: string): Promise<string[]> {
-  const files = fs.readdirSync(root).map((name) => `  directory ${path.join(root, name)}`);
   const processes = carriersOf(`TMPDIR=${root}`).flatMap((pid) => {
     // Vitest's own workers have it too; they end after us.
     const command = commandLine(pid);
@@ -114,7 +115,11 @@ async function leftovers(root: string): Promise<string[]> {
       ? []
       : [`  process ${pid}: ${command}`];
   });
-  return [...files, ...processes];
+  return [...directoriesIn(root), ...processes];
+}
+
+function directoriesIn(root: string): string[] {
+  return fs.readdirSync(root).map((name) => `  directory ${path.join(root, name)}`);
 }
 
 function commandLine(pid: number): string | null {

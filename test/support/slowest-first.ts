@@ -37,6 +37,7 @@ export class SlowestFirst extends BaseSequencer {
       const found = SLOWEST.findIndex((name) => moduleId.includes(`/test/${name}.test.`));
       return found === -1 ? SLOWEST.length : found;
     };
+    // oxlint-disable-next-line unicorn/no-array-sort -- this is the sequencer's method, no array's.
     const others = await super.sort(files);
     return others.toSorted((one, other) => rank(one) - rank(other));
   }

@@ -71,7 +71,8 @@ export async function crashCampaign({
   seed,
   onProgress,
 }: CampaignOptions): Promise<Summary> {
-  const directory = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'crash-'));
+  const disk = fs.realpathSync(process.env.TEST_DISK ?? os.tmpdir());
+  const directory = fs.mkdtempSync(path.join(disk, 'crash-'));
   const campaign = new Campaign(directory, seeded(seed));
   let cycle = 1;
   try {
