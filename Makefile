@@ -49,6 +49,10 @@ sizes: install ## Report the sizes of files and functions, and import cycles; fa
 test: install ## Run all tests that need nothing but this machine
 	vitest run
 
+.PHONY: test-loaded
+test-loaded: install ## The same beside 8 programs that want every core
+	node scripts/test-loaded.mjs
+
 .PHONY: crash
 crash: build ## SIGKILL the server N times under load, and check its data each time (N=200, SEED=...)
 	N=$(N) SEED=$(SEED) node test/campaigns/crash/crash.main.ts
@@ -82,6 +86,12 @@ processes: install ## Run 10,000 short commands, one that prints 10 GB, and 1,00
 .PHONY: races
 races: install ## Run 10,000 races of two decisions on an approval, and of two turns for a session (RACES=...)
 	RACES=$(or $(RACES),10000) TEST_LIMIT_MS=3600000 vitest run test/sessions/races
+
+LENGTHS = test/access/attacker test/http/sessions test/processes/queue test/retention/cut test/sessions/pool test/teams/property
+
+.PHONY: lengths
+lengths: install ## Attacks, races and property tests of the suite with all their runs
+	TEST_LENGTH=long TEST_LIMIT_MS=3600000 vitest run $(LENGTHS)
 
 .PHONY: worktrees
 worktrees: install ## Test worktrees with 1,000 random programs of eight sessions, and with hostile files (PROGRAMS=..., SEED=...)

@@ -248,7 +248,21 @@ export const toolNamespaces = {
 
 /** The tools as a list for clients, with the JSON Schemas of arguments and results. */
 export function toolInfosOf(tools: Readonly<Record<string, ToolDescription>>): ToolInfo[] {
-  return Object.entries(tools).map(([name, { title, description, hints, args, result }]) => ({
+  return Object.entries(tools).map(([name, description]) => {
+    const info = infos.get(description) ?? infoOf(name, description);
+    infos.set(description, info);
+    return info;
+  });
+}
+
+/** Made once a process: the JSON Schemas take a tenth of a start. */
+const infos = new WeakMap<ToolDescription, ToolInfo>();
+
+function infoOf(
+  name: string,
+  { title, description, hints, args, result }: ToolDescription,
+): ToolInfo {
+  return {
     name,
     title,
     description,
@@ -261,7 +275,7 @@ export function toolInfosOf(tools: Readonly<Record<string, ToolDescription>>): T
       idempotentHint: hints.idempotent,
       openWorldHint: hints.openWorld,
     },
-  }));
+  };
 }
 
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {

@@ -54,8 +54,17 @@ export function queryDecoder(
 
 /** The names of the fields whose schema takes values of a type. */
 function fieldsThat(fields: Record<string, z.ZodType>, take: RegExp): Set<string> {
-  const named = Object.entries(fields).filter(([, schema]) =>
-    take.test(JSON.stringify(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }))),
-  );
+  const named = Object.entries(fields).filter(([, schema]) => take.test(jsonSchemaOf(schema)));
   return new Set(named.map(([name]) => name));
+}
+
+/** The JSON Schema of each field that was asked for: to make one takes longer than all else that mounts a route. */
+const jsonSchemas = new WeakMap<z.ZodType, string>();
+
+function jsonSchemaOf(schema: z.ZodType): string {
+  const known = jsonSchemas.get(schema);
+  if (known !== undefined) return known;
+  const made = JSON.stringify(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }));
+  jsonSchemas.set(schema, made);
+  return made;
 }

@@ -13,46 +13,51 @@ import { claudeConfig } from './claude-env.ts';
 import { startModelServer } from './model-server.ts';
 import { partsOf, tapModel, textOf } from './model-tap.ts';
 import { commandLine } from './processes.ts';
+import { scaled } from '../support/patience.ts';
 
 const SESSIONS = process.env.AGENTS === 'part' ? 12 : 100;
 const MAX_LIVE = 8;
 
-test(`${SESSIONS} sessions of claude have ${MAX_LIVE} processes at most, then none, and come back`, async () => {
-  await using model = await startModelServer();
-  await using tap = await tapModel(model.url);
-  await using directory = tempDirectory('many');
-  const config = claudeConfig({ home: directory.path, modelUrl: tap.url });
-  const env = {
-    CADRE_PROVIDERS_MAX_LIVE: String(MAX_LIVE),
-    CADRE_PROVIDERS_IDLE_TIMEOUT_MS: '200',
-  };
-  const { client, end } = await startServer(directory.path, { config, env });
-  try {
-    const most = mostAtOnce(directory.path);
-    const sent = [];
-    for (let number = 0; number < SESSIONS; number++) {
-      const session = await openSession(client, directory.path, { provider: 'claude' });
-      sent.push({ session, turnId: await send(client, session, promptOf(number)) });
-    }
-    await ends(client, SESSIONS);
-    expect(await most.end()).toBeLessThanOrEqual(MAX_LIVE);
-    for (const [number, { session, turnId }] of sent.entries()) {
-      const turn = await turnOf(client, session, turnId);
-      expect(turn).toMatchObject({ status: 'completed', text: `number ${number}` });
-    }
-    await until('no claude is left', () => claudesIn(directory.path).length === 0);
+test(
+  `${SESSIONS} sessions of claude have ${MAX_LIVE} processes at most, then none, and come back`,
+  async () => {
+    await using model = await startModelServer();
+    await using tap = await tapModel(model.url);
+    await using directory = tempDirectory('many');
+    const config = claudeConfig({ home: directory.path, modelUrl: tap.url });
+    const env = {
+      CADRE_PROVIDERS_MAX_LIVE: String(MAX_LIVE),
+      CADRE_PROVIDERS_IDLE_TIMEOUT_MS: '200',
+    };
+    const { client, end } = await startServer(directory.path, { config, env });
+    try {
+      const most = mostAtOnce(directory.path);
+      const sent = [];
+      for (let number = 0; number < SESSIONS; number++) {
+        const session = await openSession(client, directory.path, { provider: 'claude' });
+        sent.push({ session, turnId: await send(client, session, promptOf(number)) });
+      }
+      await ends(client, SESSIONS);
+      expect(await most.end()).toBeLessThanOrEqual(MAX_LIVE);
+      for (const [number, { session, turnId }] of sent.entries()) {
+        const turn = await turnOf(client, session, turnId);
+        expect(turn).toMatchObject({ status: 'completed', text: `number ${number}` });
+      }
+      await until('no claude is left', () => claudesIn(directory.path).length === 0);
 
-    const step = Math.floor(SESSIONS / 5);
-    for (const number of [0, 1, 2, 3, 4].map((one) => one * step)) {
-      const { turn } = await runTurn(client, sent[number]?.session.id ?? '', '@@say:I do');
-      expect(turn.status).toBe('completed');
-      expect(tap.lastTold().flatMap(partsOf).map(textOf)).toContain(promptOf(number));
+      const step = Math.floor(SESSIONS / 5);
+      for (const number of [0, 1, 2, 3, 4].map((one) => one * step)) {
+        const { turn } = await runTurn(client, sent[number]?.session.id ?? '', '@@say:I do');
+        expect(turn.status).toBe('completed');
+        expect(tap.lastTold().flatMap(partsOf).map(textOf)).toContain(promptOf(number));
+      }
+    } finally {
+      await end('SIGTERM');
+      await untilNothingCarries(directory.path);
     }
-  } finally {
-    await end('SIGTERM');
-    await untilNothingCarries(directory.path);
-  }
-}, 240_000);
+  },
+  scaled(240_000),
+);
 
 function promptOf(number: number): string {
   return `@@say:number ${number}`;

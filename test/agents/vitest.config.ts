@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { scaled } from '../support/patience.ts';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const isPart = process.env.AGENTS === 'part';
@@ -25,8 +26,8 @@ export default defineConfig({
     ...(isPart && part),
     globalSetup: ['test/support/global-setup.ts'],
     reporters: [isPart ? 'default' : 'verbose', './test/support/watchdog.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 180_000,
+    testTimeout: scaled(60_000),
+    hookTimeout: scaled(180_000),
     retry: 0,
     pool: 'forks',
     // Agents are waited for more than they compute: two at once fit on two cores.

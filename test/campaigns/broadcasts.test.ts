@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
+import { scaled } from '../support/patience.ts';
 
 /** Agents that start and never say anything: their turns are accepted, and that is all. */
 const config = '[providers.acp]\ncommand = "sleep"\nargs = ["infinity"]\n';
@@ -10,13 +11,13 @@ const MEMBERS = 24;
 test(
   'A broadcast that a crash cuts off before its answer is taken back by the next start, and its key sends it anew.',
   {
-    timeout: 60_000,
+    timeout: scaled(60_000),
   },
   () =>
     afterCrashAt('broadcast.slice', async (server, { params, say }) => {
       const [cut] = await server.client.call(endpoints.listMessages, { params });
       await expect
-        .poll(async () => statuses(await deliveries(server, params)), { timeout: 15_000 })
+        .poll(async () => statuses(await deliveries(server, params)), { timeout: scaled(15_000) })
         .toEqual(['cancelled']);
       const [taken] = await server.client.call(endpoints.listMessages, { params });
       expect(taken).toMatchObject({ id: cut?.id, cancelled_at: expect.any(Number) });
@@ -30,7 +31,7 @@ test(
 test(
   'A broadcast that was stored when the server died is sent by the next start, once to each, and its key gives the same answer.',
   {
-    timeout: 60_000,
+    timeout: scaled(60_000),
   },
   () =>
     afterCrashAt('broadcast.stored', async (server, { params, say }) => {
@@ -114,7 +115,7 @@ async function expectAllTold(
     .poll(
       async () => statuses(await server.client.call(endpoints.listDeliveries, { params, query })),
       {
-        timeout: 15_000,
+        timeout: scaled(15_000),
       },
     )
     .toEqual(['injecting']);

@@ -4,9 +4,10 @@ import { type TestServer, withServer } from '../support/server.ts';
 import { openSession, send } from '../support/turns.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { Follower, settledReplay } from './fanout-follower.ts';
+import { scaled } from '../support/patience.ts';
 
-const followers = Number(process.env.FANOUT_FOLLOWERS || 40);
-const seconds = Number(process.env.FANOUT_SECONDS || 3);
+const followers = Number(process.env.FANOUT_FOLLOWERS || 20);
+const seconds = Number(process.env.FANOUT_SECONDS || 2);
 const megabytes = Number(process.env.FANOUT_MEGABYTES || 8);
 const isShort = !process.env.FANOUT_MEGABYTES;
 
@@ -26,7 +27,7 @@ const options = { env: { NODE_OPTIONS: heap } };
 
 test(
   'many followers at 100 events a second have each event before 50 more are there, though one of them does not read',
-  { timeout: 60_000 + seconds * 10_000 },
+  { timeout: scaled(60_000 + seconds * 10_000) },
   () =>
     withServer(async (server) => {
       const lag = new Lag();
@@ -62,7 +63,7 @@ test(
 
 test(
   'followers that do not read while the log grows cost the server no memory, and have all of it later',
-  { timeout: 60_000 + (warmUp + megabytes) * 2000 },
+  { timeout: scaled(60_000 + (warmUp + megabytes) * 2000) },
   () =>
     withServer(async (server) => {
       const open = (count: number) =>

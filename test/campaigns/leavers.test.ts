@@ -9,6 +9,7 @@ import { tempDirectory } from '../support/temp.ts';
 import { openSession, send } from '../support/turns.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { type Random, seeded } from './crash/random.ts';
+import { scaled } from '../support/patience.ts';
 
 const leavers = Number(process.env.LEAVERS || 100);
 const seed = Number(process.env.SEED || Date.now() % 1_000_000_000);
@@ -19,7 +20,7 @@ const MAX_STAY_MS = 30;
 
 test(
   'Clients that leave streams, waits and backups at random moments leave nothing behind, and the server stops in order.',
-  { timeout: 120_000 + leavers * 100 },
+  { timeout: scaled(120_000 + leavers * 100) },
   async () => {
     process.stdout.write(`leavers: ${leavers} clients, SEED=${seed}\n`);
     const random = seeded(seed);

@@ -6,6 +6,7 @@ import { withRuntime } from '../support/runtime.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { writeHistory } from './million-log.ts';
 import { firstPages, type Times, timedStart } from './million-start.ts';
+import { scaled } from '../support/patience.ts';
 
 const STARTS = 10;
 const MAX_RATIO = 1.25;
@@ -26,7 +27,7 @@ test('a start and first pages read no more of the disk with 20 times the events,
 
 test.runIf(process.env.MILLION)(
   'starts and first pages take no longer with 1,000,000 events than with 10,000',
-  { timeout: 3_600_000 },
+  { timeout: scaled(3_600_000) },
   async () => {
     await using place = tempDirectory();
     const few = await writeHistory(path.join(place.path, 'few'), 10_000);

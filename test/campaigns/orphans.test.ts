@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { tempDirectory } from '../support/temp.ts';
 import { orphanCampaign } from './orphans.ts';
+import { scaled } from '../support/patience.ts';
 
 /** Four are enough for each kind of victim; `make orphans` kills 1,000 times. */
 const kills = Number(process.env.ORPHAN_KILLS || 4);
@@ -8,7 +9,7 @@ const seed = Number(process.env.SEED || Date.now() % 2 ** 31);
 
 it(
   'whatever runs when the server is killed, with or without its keeper, is gone two seconds later',
-  { timeout: 60_000 + kills * 10_000 },
+  { timeout: scaled(60_000 + kills * 10_000) },
   async () => {
     process.stdout.write(`orphans: ${kills} kills, SEED=${seed}\n`);
     await using place = tempDirectory('orphans');

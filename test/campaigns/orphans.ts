@@ -7,6 +7,7 @@ import { AppError } from '../../src/errors.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { openSession, send } from '../support/turns.ts';
 import { type Random, seeded } from './crash/random.ts';
+import { scaled } from '../support/patience.ts';
 
 const TREES = 32;
 const AGENTS = 4;
@@ -124,7 +125,7 @@ async function plant(server: TestServer, token: string, random: Random): Promise
 /** Waits until everything has started. */
 async function planted({ client }: TestServer, planting: Promise<void>): Promise<void> {
   await planting;
-  const deadline = performance.now() + PLANT_MS;
+  const deadline = performance.now() + scaled(PLANT_MS);
   const query = { status: 'running' as const };
   for (; performance.now() < deadline; await pause(20)) {
     const { queued } = await client.call(endpoints.getProcessDiagnostics, {});
@@ -145,7 +146,7 @@ async function keeperOf({ client }: TestServer): Promise<Identity> {
 /** Kills the keeper and waits for the next one. */
 async function replaceKeeper(server: TestServer, keeper: Identity): Promise<void> {
   process.kill(keeper.pid, 'SIGKILL');
-  for (const deadline = performance.now() + PLANT_MS; performance.now() < deadline;) {
+  for (const deadline = performance.now() + scaled(PLANT_MS); performance.now() < deadline;) {
     const { children } = await server.client.call(endpoints.getDiagnostics, {});
     if (children.keeper_pid !== null && children.keeper_pid !== keeper.pid) return;
     await pause(5);
@@ -205,7 +206,7 @@ class Census {
     for (; ; await pause(10)) {
       const left = this.alive().filter((pid) => next === null || isOld(pid));
       const ms = Math.round(performance.now() - started);
-      if (left.length === 0 || ms > CENSUS_MS)
+      if (left.length === 0 || ms > scaled(CENSUS_MS))
         return { ms, left: left.map((pid) => `${pid} (${commandOf(pid).replaceAll('\0', ' ')})`) };
     }
   }

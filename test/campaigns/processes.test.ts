@@ -9,9 +9,10 @@ import { AppError } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { type TestServer, withServer } from '../support/server.ts';
 import { endingsIn, logs, run } from '../support/processes/work.ts';
+import { scaled } from '../support/patience.ts';
 
-const commands = Number(process.env.COMMANDS || 300);
-const megabytes = Number(process.env.PRINT_MB || 200);
+const commands = Number(process.env.COMMANDS || 100);
+const megabytes = Number(process.env.PRINT_MB || 100);
 
 const CLIENTS = 100;
 const MB = 1_000_000;
@@ -21,7 +22,7 @@ const LINE = '漢字🙂é of the output\n';
 
 it(
   'many short commands of clients that wait when they are told to: each has its exit code, its output and one ending',
-  { timeout: 60_000 + commands * 200 },
+  { timeout: scaled(60_000 + commands * 200) },
   () =>
     withServer(
       async (server) => {
@@ -77,7 +78,7 @@ it(
 
 it(
   'a command that prints without end costs the server no memory; its log is capped and keeps beginning and end, and is read in a moment',
-  { timeout: 120_000 + megabytes * 200 },
+  { timeout: scaled(120_000 + megabytes * 200) },
   () =>
     withServer(
       async (server) => {

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { type Identity, identify } from '../../src/children/identity.ts';
 import { selfCommand } from '../../src/lib/self.ts';
-import type { AgentCommand } from '../support/campaign-server.ts';
+import type { AgentCommand } from '../support/server.ts';
 
 /**
  * The demo agent, led by a shell that never ends by itself and ignores TERM. It starts two sleepers that

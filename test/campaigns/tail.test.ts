@@ -14,6 +14,7 @@ import { tempDirectory } from '../support/temp.ts';
 import { openSession, send } from '../support/turns.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { type Random, seeded } from './crash/random.ts';
+import { scaled } from '../support/patience.ts';
 
 const tailKills = Number(process.env.TAIL_KILLS || 8);
 const serverKills = Number(process.env.SERVER_KILLS || 2);
@@ -21,7 +22,7 @@ const seed = Number(process.env.SEED || Date.now() % 2 ** 31);
 
 it(
   'events tail with a cursor file has the whole log in its output, once, however often it and its server are killed',
-  { timeout: 60_000 + tailKills * 3000 + serverKills * 10_000 },
+  { timeout: scaled(60_000 + tailKills * 3000 + serverKills * 10_000) },
   async () => {
     process.stdout.write(
       `tail campaign: ${tailKills} kills of the reader, ${serverKills} of the server, SEED=${seed}\n`,

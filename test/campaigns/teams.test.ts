@@ -3,6 +3,7 @@ import { endpoints } from '../../src/api/index.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession } from '../support/turns.ts';
+import { scaled } from '../support/patience.ts';
 
 /** What becomes of a message whose turn is at that place when the server dies, and how often an agent is told it. */
 const places = [
@@ -13,7 +14,7 @@ const places = [
 
 test.for(places)(
   'A message to a member, of a server that is killed at %s: %s, but where it is retried.',
-  { timeout: 60_000 },
+  { timeout: scaled(60_000) },
   async ([point, , code]) => {
     await using place = tempDirectory('teams');
     let server = await startServer(place.path, { env: { CADRE_FAILPOINTS: `${point}=kill` } });
@@ -30,7 +31,7 @@ test.for(places)(
       const body = { sender_agent_id: lead.id, recipient_agent_id: member.id, input };
       // It may be answered or not: it is stored before its turn can be anywhere.
       await server.client.call(endpoints.sendMessage, { params, body }).catch(() => undefined);
-      await expect.poll(() => reaches(server.client), { timeout: 15_000 }).toBe(false);
+      await expect.poll(() => reaches(server.client), { timeout: scaled(15_000) }).toBe(false);
       await server.end('SIGKILL');
       server = await startServer(place.path);
       const only = async () => {
@@ -54,7 +55,7 @@ test.for(places)(
         await server.client.call(endpoints.retryDelivery, { params: retried, body: {} });
       }
       await expect
-        .poll(async () => (await only())?.consumed_at, { timeout: 15_000 })
+        .poll(async () => (await only())?.consumed_at, { timeout: scaled(15_000) })
         .not.toBeNull();
       expect(await only()).toMatchObject({ status: 'injected', error: null });
       expect(await turns()).toEqual(code === null ? ['completed'] : ['completed', 'failed']);

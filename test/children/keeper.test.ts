@@ -14,9 +14,8 @@ import { noFailpoints } from '../../src/lib/failpoint.ts';
 import { readAsset } from '../../src/lib/self.ts';
 import { Database } from '../../src/store/database.ts';
 import type { SqlValue } from '../../src/store/raw-statement.ts';
-import { startServerWithAgent } from '../support/campaign-server.ts';
 import { openRuntime } from '../support/runtime.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { startServer, startServerWithAgent, type TestServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { remaining, untilNothingRemains } from '../campaigns/crash/census.ts';
 import {
@@ -24,6 +23,7 @@ import {
   stubbornAgent,
   stubbornProcesses,
 } from '../campaigns/stubborn-agent.ts';
+import { scaled } from '../support/patience.ts';
 
 const LIMIT_MS = 2000;
 
@@ -42,7 +42,9 @@ describe('after a SIGKILL of the server', () => {
 
       await server.end('SIGKILL');
 
-      expect(await untilNothingRemains(directory, LIMIT_MS, keeper)).toMatchObject({ left: [] });
+      expect(await untilNothingRemains(directory, scaled(LIMIT_MS), keeper)).toMatchObject({
+        left: [],
+      });
       expect(agents.map(isAlive)).toEqual([false, false, false, false]);
     });
   });
@@ -63,7 +65,9 @@ describe('after a SIGKILL of the server', () => {
 
       await server.end('SIGKILL');
 
-      expect(await untilNothingRemains(directory, LIMIT_MS, second)).toMatchObject({ left: [] });
+      expect(await untilNothingRemains(directory, scaled(LIMIT_MS), second)).toMatchObject({
+        left: [],
+      });
       expect(isAlive(hidden)).toBe(false);
     });
   });
@@ -151,7 +155,7 @@ describe('the gate', () => {
         // The kill may come before the answer: the turn is on disk before it starts.
         await send(server, 'say hello').catch(assertUnreachable);
         expect(await server.exited).toEqual({ code: null, signal: 'SIGKILL' });
-        expect(await untilNothingRemains(directory, LIMIT_MS)).toMatchObject({ left: [] });
+        expect(await untilNothingRemains(directory, scaled(LIMIT_MS))).toMatchObject({ left: [] });
         expect(fs.existsSync(proof)).toBe(false);
 
         // The turn was acknowledged and nobody has seen it: the next server starts the command after all.
@@ -213,7 +217,7 @@ describe('a stop in order', () => {
       const before = performance.now();
       await expectOrderlyStop(server);
       // Neither the drain (60 s) nor the agent's time to end by itself (2 s).
-      expect(performance.now() - before).toBeLessThan(1500);
+      expect(performance.now() - before).toBeLessThan(scaled(1500));
       expect(agents.map(isAlive)).toEqual([false, false, false]);
     });
   });
@@ -233,7 +237,7 @@ describe('a stop in order', () => {
       const before = performance.now();
       await runtime.stop();
       client.close();
-      expect(performance.now() - before).toBeLessThan(2000);
+      expect(performance.now() - before).toBeLessThan(scaled(2000));
     });
   });
 });
@@ -342,7 +346,11 @@ async function poll<T>(
   what: string,
   ask: () => T | undefined | false | Promise<T | undefined | false>,
 ): Promise<T> {
-  for (const deadline = performance.now() + 5000; performance.now() < deadline; await pause(10)) {
+  for (
+    const deadline = performance.now() + scaled(5000);
+    performance.now() < deadline;
+    await pause(10)
+  ) {
     const answer = await ask();
     if (answer !== undefined && answer !== false) return answer;
   }

@@ -3,36 +3,40 @@ import { endpoints } from '../../src/api/index.ts';
 import { withServer } from '../support/server.ts';
 import { openSession } from '../support/turns.ts';
 import { cadreOn } from '../support/cli/cadre.ts';
+import { scaled } from '../support/patience.ts';
 
 describe('cadre diagnostics', () => {
-  test('shows each part of how the server is, as lines and as JSON.', { timeout: 60_000 }, () =>
-    withServer(async (server) => {
-      const cadre = cadreOn(server);
-      const parts = {
-        all: 'recovery',
-        recovery: 'previous_stop',
-        providers: 'healthy',
-        processes: 'running',
-        worktrees: 'active',
-        comms: 'deliveries',
-        storage: 'latest_seq',
-      };
-      await Promise.all(
-        Object.entries(parts).map(async ([part, field]) => {
-          const shown = await cadre(['diagnostics', part]);
-          expect([part, shown.code]).toEqual([part, 0]);
-          expect(shown.stdout).toMatch(new RegExp(`^${field} +`, 'm'));
-        }),
-      );
-      const json = (await cadre(['diagnostics', 'recovery', '--json'])).json();
-      expect(json).toHaveProperty('previous_stop');
-      const { stdout } = await cadre(['metrics']);
-      expect(stdout).toMatch(/^# HELP cadre_/m);
-    }),
+  test(
+    'shows each part of how the server is, as lines and as JSON.',
+    { timeout: scaled(60_000) },
+    () =>
+      withServer(async (server) => {
+        const cadre = cadreOn(server);
+        const parts = {
+          all: 'recovery',
+          recovery: 'previous_stop',
+          providers: 'healthy',
+          processes: 'running',
+          worktrees: 'active',
+          comms: 'deliveries',
+          storage: 'latest_seq',
+        };
+        await Promise.all(
+          Object.entries(parts).map(async ([part, field]) => {
+            const shown = await cadre(['diagnostics', part]);
+            expect([part, shown.code]).toEqual([part, 0]);
+            expect(shown.stdout).toMatch(new RegExp(`^${field} +`, 'm'));
+          }),
+        );
+        const json = (await cadre(['diagnostics', 'recovery', '--json'])).json();
+        expect(json).toHaveProperty('previous_stop');
+        const { stdout } = await cadre(['metrics']);
+        expect(stdout).toMatch(/^# HELP cadre_/m);
+      }),
   );
 });
 
-test('One item of a turn is shown whole by cadre sessions item.', { timeout: 60_000 }, () =>
+test('One item of a turn is shown whole by cadre sessions item.', { timeout: scaled(60_000) }, () =>
   withServer(async (server) => {
     const cadre = cadreOn(server);
     const { id } = await openSession(server.client, server.directory);

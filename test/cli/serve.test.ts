@@ -8,6 +8,7 @@ import { openSession, send as sendTurn } from '../support/turns.ts';
 import { send } from '../support/http/request.ts';
 import { runCadre, startCadre } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
+import { scaled } from '../support/patience.ts';
 
 describe('cadre serve', () => {
   test('says where it listens on stdout, and nothing else there; its log goes to stderr as JSON lines.', async () => {
@@ -70,7 +71,7 @@ describe('cadre serve', () => {
           );
         await expectEventually(health).toBe('refuses');
         expect(await server.end(signal)).toEqual({ code: 0, signal: null });
-        expect(performance.now() - began).toBeLessThan(9000);
+        expect(performance.now() - began).toBeLessThan(scaled(9000));
       }),
   );
 

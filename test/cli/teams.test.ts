@@ -4,86 +4,117 @@ import { endpoints } from '../../src/api/index.ts';
 import { streamEvents } from '../../src/client/stream.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { type TestServer, withServer } from '../support/server.ts';
+import { sharedServer } from '../support/shared-server.ts';
 import { openSession } from '../support/turns.ts';
 import { makeRepository } from '../support/worktrees/work.ts';
 import { cadreOn, startCadre } from '../support/cli/cadre.ts';
+import { scaled } from '../support/patience.ts';
 
 describe('cadre teams', () => {
-  test(
-    'makes a team, changes it, and shows what is said in it, by ends of ids.',
-    { timeout: 60_000 },
-    () =>
-      withServer(async (server) => {
-        const cadre = cadreOn(server);
-        const open = async () => {
-          const body = { provider: 'acp' as const, cwd: server.directory };
-          return (await server.client.call(endpoints.createSession, { body })).id;
-        };
-        const [lead, member, third] = [await open(), await open(), await open()];
-        const end = (id: string) => id.slice(-8);
-        const ok = async (...words: string[]) => {
-          const { code, stdout, stderr } = await cadre(['teams', ...words]);
-          expect([words, code, stderr]).toEqual([words, 0, '']);
-          return stdout;
-        };
-        const id = (
-          await ok('create', 'shop', '--lead', end(lead), '--member', end(member))
-        ).trim();
-        expect(id).toMatch(/^team_[0-9a-f]{32}$/);
-        const team = end(id);
-        expect(await ok('list')).toMatch(new RegExp(`^${team} +${end(lead)} +\\d+s +shop$`, 'm'));
-        expect(await ok('add', team, end(third), '--title', 'tester')).toMatch(
-          new RegExp(`^${third} +- +tester$`, 'm'),
-        );
-        expect(await ok('lead', team, end(member))).toMatch(new RegExp(`^${member} +lead`, 'm'));
-        expect(await ok('remove', team, end(third))).not.toContain(third);
-        expect(await ok('get', team)).toContain('shop');
+  const server = sharedServer();
 
-        const sent = await ok('message', team, end(lead), 'say "hello"', '--priority', 'high');
-        const message = /^msg_[0-9a-f]{32}/.exec(sent)?.[0] ?? '';
-        await consumed(server, id);
-        const row = new RegExp(`${end(message)} +${end(lead)} +consumed`);
-        expect(await ok('deliveries', team)).toMatch(row);
-        expect(await ok('deliveries', team, '--to', end(lead))).toMatch(row);
-        expect(await ok('deliveries', team, '--to', end(member))).not.toMatch(row);
-        expect(await ok('messages', team)).toMatch(
-          new RegExp(`^${end(message)} .* high +- +say "hello"$`, 'm'),
-        );
-        expect(await ok('view', team)).toMatch(/1 consumed +say "hello"$/m);
-        const [delivery] = await server.client.call(endpoints.listDeliveries, {
-          params: { team_id: id },
-        });
-        const late = await cadre(['teams', 'retry', team, end(delivery?.id ?? '')]);
-        expect([late.code, late.stderr]).toEqual([7, expect.stringContaining('is tried again')]);
-        const reply = ['--reply-to', end(message), '--correlation-id', 'one'];
-        const answered = await ok('message', team, end(lead), 'say "yes"', ...reply, '--json');
-        expect(JSON.parse(answered)).toMatchObject({
-          message: { reply_to_message_id: message, correlation_id: 'one' },
-        });
-        const gone = await cadre(['teams', 'cancel', team, end(message)]);
-        expect(gone.code).toBe(7);
-        expect(await ok('interrupt-all', team)).toBe('no member is at a turn\n');
+  /** Runs a command that has to succeed; answers what it wrote. */
+  async function ok(...words: string[]): Promise<string> {
+    const { code, stdout, stderr } = await cadreOn(server())(['teams', ...words]);
+    expect([words, code, stderr]).toEqual([words, 0, '']);
+    return stdout;
+  }
 
-        const spawned = (await ok('spawn', team, 'say "hi"', '--source', end(member))).trim();
-        expect(await ok('view', team)).toContain(end(spawned));
-        const events = await cadre(['events', 'tail', '--team', team, '--no-follow', '--json']);
-        const records = events.stdout.trim().split('\n');
-        const kinds = records.map((line) => (JSON.parse(line) as { kind: string }).kind);
-        expect(kinds[0]).toBe('team.created');
-        expect(kinds).toContain('team.message_created');
+  const open = async () => (await openSession(server().client, server().directory)).id;
+  const end = (id: string) => id.slice(-8);
 
-        expect(await ok('delete', team)).toBe(`${id} is deleted\n`);
-        expect(await ok('list')).not.toContain(team);
-        expect(await ok('list', '--all')).toContain('shop (deleted)');
-        const refused = await cadre(['teams', 'broadcast', team, 'anyone?', '--json']);
-        expect(refused.code).toBe(7);
-        expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'team_deleted' } });
-      }),
-  );
+  /** A team of two that the command has made; `team` is the end of its id. */
+  async function shop() {
+    const [lead, member] = [await open(), await open()];
+    const id = (await ok('create', 'shop', '--lead', end(lead), '--member', end(member))).trim();
+    return { id, team: end(id), lead, member };
+  }
+
+  /** Such a team whose lead has consumed a message. */
+  async function talking() {
+    const made = await shop();
+    const words = ['message', made.team, end(made.lead), 'say "hello"', '--priority', 'high'];
+    const message = /^msg_[0-9a-f]{32}/.exec(await ok(...words))?.[0] ?? '';
+    await consumed(server(), made.id);
+    return { ...made, message };
+  }
+
+  test('create makes a team of sessions that the ends of their ids name, and list shows it.', async () => {
+    const { id, team, lead } = await shop();
+    expect(id).toMatch(/^team_[0-9a-f]{32}$/);
+    expect(await ok('list')).toMatch(new RegExp(`^${team} +${end(lead)} +\\d+s +shop$`, 'm'));
+    expect(await ok('get', team)).toContain('shop');
+  });
+
+  test('add, lead and remove change its members, and show them.', async () => {
+    const { team, member } = await shop();
+    const third = await open();
+    expect(await ok('add', team, end(third), '--title', 'tester')).toMatch(
+      new RegExp(`^${third} +- +tester$`, 'm'),
+    );
+    expect(await ok('lead', team, end(member))).toMatch(new RegExp(`^${member} +lead`, 'm'));
+    expect(await ok('remove', team, end(third))).not.toContain(third);
+  });
+
+  test('message sends one, which messages, deliveries and view show.', async () => {
+    const { team, lead, member, message } = await talking();
+    const row = new RegExp(`${end(message)} +${end(lead)} +consumed`);
+    expect(await ok('deliveries', team)).toMatch(row);
+    expect(await ok('deliveries', team, '--to', end(lead))).toMatch(row);
+    expect(await ok('deliveries', team, '--to', end(member))).not.toMatch(row);
+    expect(await ok('messages', team)).toMatch(
+      new RegExp(`^${end(message)} .* high +- +say "hello"$`, 'm'),
+    );
+    expect(await ok('view', team)).toMatch(/1 consumed +say "hello"$/m);
+  });
+
+  test('message answers another one, and keeps what it is correlated by.', async () => {
+    const { team, lead, message } = await talking();
+    const reply = ['--reply-to', end(message), '--correlation-id', 'one'];
+    const answered = await ok('message', team, end(lead), 'say "yes"', ...reply, '--json');
+    expect(JSON.parse(answered)).toMatchObject({
+      message: { reply_to_message_id: message, correlation_id: 'one' },
+    });
+  });
+
+  test('retry and cancel of what was consumed are refused with 7.', async () => {
+    const { id, team, message } = await talking();
+    const params = { team_id: id };
+    const [delivery] = await server().client.call(endpoints.listDeliveries, { params });
+    const cadre = cadreOn(server());
+    const late = await cadre(['teams', 'retry', team, end(delivery?.id ?? '')]);
+    expect([late.code, late.stderr]).toEqual([7, expect.stringContaining('is tried again')]);
+    expect((await cadre(['teams', 'cancel', team, end(message)])).code).toBe(7);
+  });
+
+  test('interrupt-all says that nobody is at a turn.', async () => {
+    const { team } = await shop();
+    expect(await ok('interrupt-all', team)).toBe('no member is at a turn\n');
+  });
+
+  test('spawn adds a member, which view shows, and events tail tells of the team.', async () => {
+    const { team, member } = await talking();
+    const spawned = (await ok('spawn', team, 'say "hi"', '--source', end(member))).trim();
+    expect(await ok('view', team)).toContain(end(spawned));
+    const tail = ['events', 'tail', '--team', team, '--no-follow', '--json'];
+    const kinds = (await cadreOn(server())(tail)).lines().map(({ kind }) => kind);
+    expect(kinds[0]).toBe('team.created');
+    expect(kinds).toContain('team.message_created');
+  });
+
+  test('delete deletes it: list shows it only with --all, and nothing can be sent to it.', async () => {
+    const { id, team } = await shop();
+    expect(await ok('delete', team)).toBe(`${id} is deleted\n`);
+    expect(await ok('list')).not.toContain(team);
+    expect(await ok('list', '--all')).toMatch(new RegExp(`^${team} .*shop \\(deleted\\)`, 'm'));
+    const refused = await cadreOn(server())(['teams', 'broadcast', team, 'anyone?', '--json']);
+    expect(refused.code).toBe(7);
+    expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'team_deleted' } });
+  });
 
   test(
     'spawns members with a worktree of their own making, and with metadata.',
-    { timeout: 60_000 },
+    { timeout: scaled(60_000) },
     () =>
       withServer(async (server) => {
         const cadre = cadreOn(server);
@@ -115,7 +146,7 @@ describe('cadre teams', () => {
       }),
   );
 
-  test('watches a view, until it is interrupted.', { timeout: 60_000 }, () =>
+  test('watches a view, until it is interrupted.', { timeout: scaled(60_000) }, () =>
     withServer(async (server) => {
       const { id } = await openSession(server.client, server.directory);
       const body = { name: 'seen', lead_agent_id: id };

@@ -2,65 +2,99 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { withServer } from '../support/server.ts';
+import { sharedServer } from '../support/shared-server.ts';
 import { openSession } from '../support/turns.ts';
 import { branches, commit, makeRepository, read, write } from '../support/worktrees/work.ts';
 import { cadreOn } from '../support/cli/cadre.ts';
 
 describe('cadre worktrees', () => {
-  test('makes, lists, claims, releases, cleans and restores by the last characters of an id.', () =>
-    withServer(async (server) => {
-      const cadre = cadreOn(server);
-      const repo = makeRepository(path.join(server.directory, 'repo'));
-      const { id: session } = await openSession(server.client, repo);
-      const { id: other } = await openSession(server.client, repo);
-      const made = await cadre(['worktrees', 'create', 'tree', '--session', session.slice(-8)]);
-      expect([made.code, made.stderr]).toEqual([0, '']);
-      const place = made.stdout.trim();
-      expect(read(place, 'a.txt')).toBe('one\n');
+  const server = sharedServer();
 
-      const listed = await cadre(['worktrees', 'list', '--repo', repo]);
-      const [heading = '', row = ''] = listed.stdout.split('\n');
-      expect(heading.split(/\s+/)).toEqual(['ID', 'STATUS', 'AGE', 'NAME', 'BRANCH', 'PATH']);
-      const [end = '', status, , name, branch] = row.split(/\s+/);
-      expect([status, name, branch]).toEqual(['active', 'tree', 'cadre/tree']);
-      expect((await cadre(['worktrees', 'list', '--status', 'cleaned', '--json'])).json()).toEqual(
-        [],
-      );
+  /** A repository of its own, a session in it, and a worktree that the command has made for it. */
+  async function made(test: string) {
+    const cadre = cadreOn(server());
+    const repo = makeRepository(path.join(server().directory, test));
+    const open = async () => (await openSession(server().client, repo)).id;
+    const session = await open();
+    const created = await cadre(['worktrees', 'create', 'tree', '--session', session.slice(-8)]);
+    expect([created.code, created.stderr]).toEqual([0, '']);
+    const [one] = (await cadre(['worktrees', 'list', '--repo', repo, '--json'])).json() as [
+      { id: string },
+    ];
+    return { cadre, repo, session, open, place: created.stdout.trim(), end: one.id.slice(-8) };
+  }
 
-      const claimed = await cadre(['worktrees', 'claim', end, '--session', other]);
-      expect(claimed.stdout).toMatch(/^wt_\w+ is claimed as consumer\n$/);
-      const twice = await cadre(['worktrees', 'claim', end, '--session', other, '--role', 'owner']);
-      expect(twice.code).toBe(7);
-      const shown = await cadre(['worktrees', 'get', end, '--json']);
-      expect(shown.json()).toMatchObject({
-        claims: [{ session_id: session }, { session_id: other }],
-      });
+  test('create makes one, for a session that the last characters of its id name, and says where.', async () => {
+    const { place } = await made('create');
+    expect(read(place, 'a.txt')).toBe('one\n');
+  });
 
-      write(place, { new: 'mine' });
-      const first = await cadre(['worktrees', 'release', end, '--session', other]);
-      expect(first.stdout).toMatch(/^wt_\w+ is active, with 1 claims\n$/);
-      expect((await cadre(['worktrees', 'cleanup', end])).code).toBe(5);
-      const last = await cadre(['worktrees', 'release', end, '--session', session, '--keep']);
-      expect(last.stdout).toMatch(/^wt_\w+ is retained, with 0 claims\n$/);
-      const told = await cadre(['worktrees', 'gc']);
-      expect(told.stdout).toContain('it would go, its work archived');
-      expect(fs.existsSync(place)).toBe(true);
-      const cleaned = await cadre(['worktrees', 'cleanup', end, '--reason', 'done']);
-      expect(cleaned.stdout).toMatch(
-        /^(wt_\w+): cleaned\n {2}archived: refs\/cadre\/archive\/\1\n$/,
-      );
-      expect(branches(repo)).toEqual(['main']);
+  test('list shows those of a repository in a table, and those of a status.', async () => {
+    const { cadre, repo, end: id } = await made('list');
+    const listed = await cadre(['worktrees', 'list', '--repo', repo]);
+    const [heading = '', row = ''] = listed.stdout.split('\n');
+    expect(heading.split(/\s+/)).toEqual(['ID', 'STATUS', 'AGE', 'NAME', 'BRANCH', 'PATH']);
+    const [end, status, , name, branch] = row.split(/\s+/);
+    expect([end, status, name, branch]).toEqual([id, 'active', 'tree', 'cadre/tree']);
+    const none = await cadre([
+      'worktrees',
+      'list',
+      '--repo',
+      repo,
+      '--status',
+      'cleaned',
+      '--json',
+    ]);
+    expect(none.json()).toEqual([]);
+  });
 
-      const back = await cadre(['worktrees', 'restore', end, '--name', 'tree-2']);
-      expect(read(back.stdout.trim(), 'new')).toBe('mine');
-      expect((await cadre(['worktrees', 'gc', '--remove'])).stdout).toMatch(/ cleaned /);
-      expect(branches(repo)).toEqual(['main']);
-      const unknown = await cadre(['worktrees', 'get', '00000000']);
-      expect([unknown.code, unknown.stderr]).toEqual([
-        3,
-        'cadre: no worktree ends with "00000000"; see cadre worktrees list\n',
-      ]);
-    }));
+  test('claim claims one as a consumer, and is refused another role then.', async () => {
+    const { cadre, session, open, end } = await made('claim');
+    const other = await open();
+    const claimed = await cadre(['worktrees', 'claim', end, '--session', other]);
+    expect(claimed.stdout).toMatch(/^wt_\w+ is claimed as consumer\n$/);
+    const twice = await cadre(['worktrees', 'claim', end, '--session', other, '--role', 'owner']);
+    expect(twice.code).toBe(7);
+    const shown = await cadre(['worktrees', 'get', end, '--json']);
+    expect(shown.json()).toMatchObject({
+      claims: [{ session_id: session }, { session_id: other }],
+    });
+  });
+
+  test('release says how many claims are left, and keeps the last one where it is told to.', async () => {
+    const { cadre, session, open, end, place } = await made('release');
+    const other = await open();
+    await cadre(['worktrees', 'claim', end, '--session', other]);
+    const first = await cadre(['worktrees', 'release', end, '--session', other]);
+    expect(first.stdout).toMatch(/^wt_\w+ is active, with 1 claims\n$/);
+    expect((await cadre(['worktrees', 'cleanup', end])).code).toBe(5);
+    const last = await cadre(['worktrees', 'release', end, '--session', session, '--keep']);
+    expect(last.stdout).toMatch(/^wt_\w+ is retained, with 0 claims\n$/);
+    const told = await cadre(['worktrees', 'gc']);
+    expect(told.stdout).toContain('it would go, its work archived');
+    expect(fs.existsSync(place)).toBe(true);
+  });
+
+  test('cleanup archives what was made, restore brings it back, and gc --remove takes it again.', async () => {
+    const { cadre, repo, session, end, place } = await made('cleanup');
+    write(place, { new: 'mine' });
+    await cadre(['worktrees', 'release', end, '--session', session, '--keep']);
+    const cleaned = await cadre(['worktrees', 'cleanup', end, '--reason', 'done']);
+    expect(cleaned.stdout).toMatch(/^(wt_\w+): cleaned\n {2}archived: refs\/cadre\/archive\/\1\n$/);
+    expect(branches(repo)).toEqual(['main']);
+    const back = await cadre(['worktrees', 'restore', end, '--name', 'tree-2']);
+    expect(read(back.stdout.trim(), 'new')).toBe('mine');
+    expect((await cadre(['worktrees', 'gc', '--remove'])).stdout).toMatch(/ cleaned /);
+    expect(branches(repo)).toEqual(['main']);
+  });
+
+  test('get says that there is none, and where to look.', async () => {
+    const unknown = await cadreOn(server())(['worktrees', 'get', '00000000']);
+    expect([unknown.code, unknown.stderr]).toEqual([
+      3,
+      'cadre: no worktree ends with "00000000"; see cadre worktrees list\n',
+    ]);
+  });
 });
 
 describe('cadre worktrees trust', () => {

@@ -13,6 +13,7 @@ import { sharedStage, type Stage } from '../support/sessions/stage.ts';
 import { completed, interrupted } from '../support/teams/team.ts';
 import { commit, makeRepository, write } from '../support/worktrees/work.ts';
 import { columns, rows } from '../support/gateway/gate-table.ts';
+import { scaled } from '../support/patience.ts';
 
 /** An agent at a turn, which leads a team with one more member, and works in a repository. */
 interface Cell {
@@ -173,7 +174,7 @@ describe('what an agent causes by a tool', () => {
       const turns = modes.map(String).join(', ');
       it(
         `${tool} ${action}: ${verdict} in a turn that is ${turns}`,
-        { timeout: 60_000 },
+        { timeout: scaled(60_000) },
         async () => {
           for (const mode of modes)
             await expectVerdict({ tool, action }, { session: mode, turn: null }, verdict);

@@ -5,9 +5,10 @@ import { endpoints } from '../../src/api/index.ts';
 import { connectionLimit } from '../../src/http/connections.ts';
 import { type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { withServer } from '../support/server.ts';
+import { scaled } from '../support/patience.ts';
 
 /** No limit that a slow machine meets. */
-const SOON = { timeout: 15_000 };
+const SOON = { timeout: scaled(15_000) };
 
 interface Wire {
   socket: net.Socket;
@@ -141,7 +142,7 @@ describe('more connections than there may be', () => {
 
   test(
     'do not use up the file descriptors: 400 silent ones against a server that may have 200',
-    { timeout: 60_000 },
+    { timeout: scaled(60_000) },
     () =>
       withServer(
         async (server) => {

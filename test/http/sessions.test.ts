@@ -10,6 +10,8 @@ import {
 } from '../support/scripted-provider.ts';
 import { type Api, apiOf } from '../support/http/request.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
+import { scaled } from '../support/patience.ts';
+import { atLength } from '../support/at-length.ts';
 
 type Given = TestRuntime & { api: Api; provider: ScriptedProvider };
 
@@ -55,6 +57,8 @@ function untilReady(api: Api, session: { id: string }): Promise<Session> {
     .toMatchObject({ status: 'ready' })
     .then(() => read(api, session));
 }
+
+const races = atLength(50, 500);
 
 describe('POST /v1/sessions', () => {
   test('answers the whole record, ready, with null where nothing was said.', () =>
@@ -412,46 +416,49 @@ describe('POST /v1/sessions/{id}/turns', () => {
       await endTurn(given, session);
     }));
 
-  test('of two senders one wins, 500 times; the other hears why.', { timeout: 30_000 }, () =>
-    withRuntime(
-      async ({ url, token, client }) => {
-        const api = apiOf({ url, token });
-        const session = await create(api);
-        const accepted: string[] = [];
-        for (let race = 0; race < 500; race++) {
-          const guard = race % 2 === 1 ? { expected_turn_id: accepted.at(-1) } : {};
-          const both = await Promise.all([
-            sendText(api, session, guard),
-            sendText(api, session, guard),
-          ]);
-          const [won, lost] = both.toSorted((a, b) => a.status - b.status);
-          expect([won?.status, lost?.status]).toEqual([200, 409]);
-          expect(lost?.body.code).toBe(race % 2 === 1 ? 'turn_conflict' : 'turn_in_progress');
-          accepted.push(won?.body.turn_id ?? '');
-          (await turns.nextTurn()).end(completed);
-          await ended(accepted.length);
-        }
-        client.close();
-        const stored: string[] = [];
-        for (let cursor: string | undefined; ;) {
-          const page: string = cursor ? `&cursor=${cursor}` : '';
-          const reply = await api('GET', `/v1/sessions/${session.id}/turns?limit=500${page}`);
-          stored.push(...(reply.json() as Turn[]).map(({ turn_id }) => turn_id));
-          cursor = reply.headers['x-next-cursor'] as string | undefined;
-          if (!cursor) break;
-        }
-        expect(stored.toReversed()).toEqual(accepted);
-
-        /** Waits until that many turns of the session are stored as ended. */
-        async function ended(count: number): Promise<void> {
-          for (;;) {
-            const { status, last_turn_id } = await read(api, session);
-            if (status === 'ready' && last_turn_id === accepted[count - 1]) return;
+  test(
+    `of two senders one wins, ${races} times; the other hears why.`,
+    { timeout: scaled(30_000) },
+    () =>
+      withRuntime(
+        async ({ url, token, client }) => {
+          const api = apiOf({ url, token });
+          const session = await create(api);
+          const accepted: string[] = [];
+          for (let race = 0; race < races; race++) {
+            const guard = race % 2 === 1 ? { expected_turn_id: accepted.at(-1) } : {};
+            const both = await Promise.all([
+              sendText(api, session, guard),
+              sendText(api, session, guard),
+            ]);
+            const [won, lost] = both.toSorted((a, b) => a.status - b.status);
+            expect([won?.status, lost?.status]).toEqual([200, 409]);
+            expect(lost?.body.code).toBe(race % 2 === 1 ? 'turn_conflict' : 'turn_in_progress');
+            accepted.push(won?.body.turn_id ?? '');
+            (await turns.nextTurn()).end(completed);
+            await ended(accepted.length);
           }
-        }
-      },
-      { providers: [turns] },
-    ),
+          client.close();
+          const stored: string[] = [];
+          for (let cursor: string | undefined; ;) {
+            const page: string = cursor ? `&cursor=${cursor}` : '';
+            const reply = await api('GET', `/v1/sessions/${session.id}/turns?limit=500${page}`);
+            stored.push(...(reply.json() as Turn[]).map(({ turn_id }) => turn_id));
+            cursor = reply.headers['x-next-cursor'] as string | undefined;
+            if (!cursor) break;
+          }
+          expect(stored.toReversed()).toEqual(accepted);
+
+          /** Waits until that many turns of the session are stored as ended. */
+          async function ended(count: number): Promise<void> {
+            for (;;) {
+              const { status, last_turn_id } = await read(api, session);
+              if (status === 'ready' && last_turn_id === accepted[count - 1]) return;
+            }
+          }
+        },
+        { providers: [turns] },
+      ),
   );
 });
 

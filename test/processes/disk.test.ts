@@ -14,6 +14,7 @@ import {
   ranTo,
   run,
 } from '../support/processes/work.ts';
+import { scaled } from '../support/patience.ts';
 
 /** The next process has this id, so that its files can be there before it. */
 class KnownIds implements Ids {
@@ -65,7 +66,7 @@ test('A process that ends while the store has no room has ended once there is so
     gate.open();
     const refused = () =>
       given.logLines().some(({ msg }) => msg === 'what has happened could not be stored');
-    await expect.poll(refused, { interval: 5, timeout: 10_000 }).toBe(true);
+    await expect.poll(refused, { interval: 5, timeout: scaled(10_000) }).toBe(true);
     disk.full = false;
     expect(await ended(given, started)).toMatchObject({ status: 'failed', exit_code: 5 });
     expect((await logs(given, started)).stdout?.content).toBe('here\nlast\n');

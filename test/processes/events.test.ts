@@ -19,6 +19,7 @@ import {
   run,
   type Server,
 } from '../support/processes/work.ts';
+import { scaled } from '../support/patience.ts';
 
 function outputIn(events: readonly RuntimeEventRecord[]) {
   return events
@@ -159,7 +160,7 @@ test('Pieces of output leave the log a minute after the process has ended; what 
         clock.advance(20);
         return (await given.client.call(endpoints.getProcess, { params })).status;
       };
-      await expect.poll(status, { interval: 5, timeout: 10_000 }).toBe('completed');
+      await expect.poll(status, { interval: 5, timeout: scaled(10_000) }).toBe('completed');
       const before = await eventsOf(given, started);
       expect(outputIn(before)).toHaveLength(1);
       clock.advance(66_000);
@@ -167,7 +168,9 @@ test('Pieces of output leave the log a minute after the process has ended; what 
         clock.advance(5000);
         return (await eventsOf(given, started)).map(({ kind }) => kind);
       };
-      await expect.poll(kinds, { interval: 5, timeout: 10_000 }).not.toContain('process.output');
+      await expect
+        .poll(kinds, { interval: 5, timeout: scaled(10_000) })
+        .not.toContain('process.output');
       expect(await eventsOf(given, started)).toEqual(settle(before));
     },
     { clock },

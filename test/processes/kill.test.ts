@@ -22,6 +22,7 @@ import {
   run,
   stdout,
 } from '../support/processes/work.ts';
+import { scaled } from '../support/patience.ts';
 
 const grace = (kill_grace_ms: number): TestRuntimeOptions => ({
   config: { processes: { kill_grace_ms } },
@@ -194,12 +195,12 @@ describe('a process whose time is up', () => {
     }, grace(400)));
 });
 
-const races = Number(process.env.RACES || 150);
+const races = Number(process.env.RACES || 20);
 const seed = Number(process.env.SEED || Date.now() % 2 ** 31);
 
 test(
   'However a kill, a time limit and an exit race, there is one ending, and the record is what it says.',
-  { timeout: 60_000 + races * 200 },
+  { timeout: scaled(60_000 + races * 200) },
   () =>
     withRuntime(async (given) => {
       const random = seeded(seed);

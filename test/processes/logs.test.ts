@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { withRuntime } from '../support/runtime.ts';
 import { ended, Gate, get, logs, printed, ranTo, run } from '../support/processes/work.ts';
+import { scaled } from '../support/patience.ts';
 
 const unit = fc.constantFrom('a', 'b c', 'é', '漢', '🙂', '\n', '\n', '\r\n', 'x'.repeat(50));
 const text = fc.string({ unit, maxLength: 60 });
@@ -24,7 +25,7 @@ function tailOf(whole: string, lines: number, bytes: number): string {
 describe('the logs of a process', () => {
   test(
     'are the end of each stream within both bounds, in whole characters, whatever was printed.',
-    { timeout: 60_000 },
+    { timeout: scaled(60_000) },
     () =>
       withRuntime(async (given) => {
         const [out, err] = ['out', 'err'].map((name) => path.join(given.directory, name));

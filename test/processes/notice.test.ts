@@ -13,6 +13,7 @@ import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, send } from '../support/turns.ts';
 import { ended, Gate, get, kindsOf, ranTo, run, type Server } from '../support/processes/work.ts';
+import { scaled } from '../support/patience.ts';
 
 interface Cast {
   given: TestRuntime;
@@ -43,7 +44,7 @@ const textOf = ({ input }: { input: ScriptedTurn['input'] }) =>
 async function untilStatus({ given, session_id }: Cast, status: string) {
   const params = { session_id };
   const now = async () => (await given.client.call(endpoints.getSession, { params })).status;
-  await expect.poll(now, { interval: 5, timeout: 5000 }).toBe(status);
+  await expect.poll(now, { interval: 5, timeout: scaled(5000) }).toBe(status);
 }
 
 describe('the end of a process that its owner wants to know of', () => {
@@ -185,7 +186,7 @@ const seed = Number(process.env.SEED || Date.now() % 2 ** 31);
 
 test(
   'Over SIGKILLs of the server each end that an owner wants to know of is told once.',
-  { timeout: 60_000 },
+  { timeout: scaled(60_000) },
   async () => {
     await using place = tempDirectory('notices');
     const random = seeded(seed);
@@ -213,7 +214,7 @@ test(
         return { over, times: taken.map((id) => text.split(`Process ${id} has ended`).length - 1) };
       };
       await expect
-        .poll(told, { interval: 50, timeout: 15_000, message: `SEED=${seed}` })
+        .poll(told, { interval: 50, timeout: scaled(15_000), message: `SEED=${seed}` })
         .toEqual({ over: true, times: taken.map(() => 1) });
       for (const process_id of taken)
         expect(await get(server, { process_id })).toMatchObject({ notice: 'delivered' });

@@ -19,6 +19,8 @@ import {
   type Server,
   stdout,
 } from '../support/processes/work.ts';
+import { scaled } from '../support/patience.ts';
+import { atLength } from '../support/at-length.ts';
 
 const limits = (max_concurrent: number, max_queued: number): TestRuntimeOptions => ({
   config: { processes: { max_concurrent, max_queued } },
@@ -162,10 +164,12 @@ test('How many run, wait, and ended how is told in the diagnostics.', () =>
       });
   }));
 
-test('Three hundred processes at once all run, each once, with their own output.', () =>
+const many = atLength(60, 300);
+
+test(`${many} processes at once all run, each once, with their own output.`, () =>
   withRuntime(async (given) => {
     const all = await Promise.all(
-      Array.from({ length: 300 }, (_, i) => run(given, `echo ${i}; exit ${i % 100}`)),
+      Array.from({ length: many }, (_, i) => run(given, `echo ${i}; exit ${i % 100}`)),
     );
     for (const [i, one] of all.entries()) {
       expect(await ended(given, one)).toMatchObject({ exit_code: i % 100 });
@@ -194,7 +198,7 @@ describe('the processes of one session', () => {
         const states = async (all: readonly { process_id: string }[]) =>
           (await Promise.all(all.map((one) => get(given, one)))).map(({ status }) => status);
         await expect
-          .poll(() => states([admin, neighbour]), { timeout: 15_000 })
+          .poll(() => states([admin, neighbour]), { timeout: scaled(15_000) })
           .toEqual(['running', 'running']);
         expect(await states(greedy)).toEqual([
           ...Array<string>(2).fill('running'),

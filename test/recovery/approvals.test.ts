@@ -3,7 +3,7 @@ import type { Approval } from '../../src/api/approvals.ts';
 import type { AgentRequest } from '../../src/providers/provider.ts';
 import { ProviderError } from '../../src/providers/provider.ts';
 import { completed } from '../support/scripted-provider.ts';
-import { ManualClock } from '../support/sessions/manual-clock.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import type { PlayedOptions } from '../support/sessions/played-provider.ts';
 import {
   acrossCrash,

@@ -10,6 +10,7 @@ import { tempDirectory } from '../support/temp.ts';
 import { openSession, send } from '../support/turns.ts';
 import { endOf, kinds, Watch } from '../support/sessions/stage.ts';
 import type { UntypedEvent } from '../support/untyped-events.ts';
+import { scaled } from '../support/patience.ts';
 
 /** What is pending when the server ends, and the server that comes after it. */
 interface After {
@@ -76,90 +77,94 @@ async function whileItWaits(
   }
 }
 
-describe('an approval that is pending when the server is killed', { timeout: 30_000 }, () => {
-  it('is kept with its turn and its session, and told in the summary', () =>
-    whileItWaits('SIGKILL', async ({ server, approval, turn, before, sessionNow }) => {
-      expect(await server.client.call(endpoints.listApprovals, {})).toEqual([approval]);
-      expect(await turn()).toMatchObject({ ...before, provider_turn_ref: null });
-      expect((await sessionNow()).status).toBe('waiting_for_approval');
-      const recovery = await server.client.call(endpoints.getRecovery, {});
-      expect(recovery).toMatchObject({
-        previous_stop: 'unclean',
-        approvals_kept: [approval.id],
-        turns_failed: [],
-        sessions_failed: [],
-      });
-    }));
+describe(
+  'an approval that is pending when the server is killed',
+  { timeout: scaled(30_000) },
+  () => {
+    it('is kept with its turn and its session, and told in the summary', () =>
+      whileItWaits('SIGKILL', async ({ server, approval, turn, before, sessionNow }) => {
+        expect(await server.client.call(endpoints.listApprovals, {})).toEqual([approval]);
+        expect(await turn()).toMatchObject({ ...before, provider_turn_ref: null });
+        expect((await sessionNow()).status).toBe('waiting_for_approval');
+        const recovery = await server.client.call(endpoints.getRecovery, {});
+        expect(recovery).toMatchObject({
+          previous_stop: 'unclean',
+          approvals_kept: [approval.id],
+          turns_failed: [],
+          sessions_failed: [],
+        });
+      }));
 
-  it('and accepted then: its session is resumed and prompted once, in the same turn', () =>
-    whileItWaits('SIGKILL', async (after) => {
-      const { approval, before, watch } = after;
-      expect(await after.decide('accept')).toMatchObject({ status: 'accepted' });
-      const ended = await watch.until(endOf(before.turn_id));
-      expect(ended.kind).toBe('turn.completed');
-      expect(kinds(after.news())).toEqual([
-        'approval.resolved',
-        'turn.started',
-        'usage.updated',
-        'message.completed',
-        'turn.completed',
-      ]);
-      const turn = await after.turn();
-      expect(turn).toMatchObject({ turn_id: before.turn_id, status: 'completed' });
-      expect(turn.provider_turn_ref).not.toBe(before.provider_turn_ref);
-      expect(turn.provider_turn_ref).not.toBeNull();
-      expect((await after.sessionNow()).status).toBe('ready');
-      const [, prompt = ''] = promptsOf(after.server);
-      const [sentence = '', title, request = ''] = prompt.split(/\n+/);
-      expect(sentence).toBe('The request below was approved while you were away; go on.');
-      expect(title).toBe(approval.title);
-      expect(JSON.parse(request)).toEqual(approval.request);
-      expect(promptsOf(after.server)).toHaveLength(2);
-    }));
+    it('and accepted then: its session is resumed and prompted once, in the same turn', () =>
+      whileItWaits('SIGKILL', async (after) => {
+        const { approval, before, watch } = after;
+        expect(await after.decide('accept')).toMatchObject({ status: 'accepted' });
+        const ended = await watch.until(endOf(before.turn_id));
+        expect(ended.kind).toBe('turn.completed');
+        expect(kinds(after.news())).toEqual([
+          'approval.resolved',
+          'turn.started',
+          'usage.updated',
+          'message.completed',
+          'turn.completed',
+        ]);
+        const turn = await after.turn();
+        expect(turn).toMatchObject({ turn_id: before.turn_id, status: 'completed' });
+        expect(turn.provider_turn_ref).not.toBe(before.provider_turn_ref);
+        expect(turn.provider_turn_ref).not.toBeNull();
+        expect((await after.sessionNow()).status).toBe('ready');
+        const [, prompt = ''] = promptsOf(after.server);
+        const [sentence = '', title, request = ''] = prompt.split(/\n+/);
+        expect(sentence).toBe('The request below was approved while you were away; go on.');
+        expect(title).toBe(approval.title);
+        expect(JSON.parse(request)).toEqual(approval.request);
+        expect(promptsOf(after.server)).toHaveLength(2);
+      }));
 
-  it('and declined then: its turn is interrupted, and nothing is started', () =>
-    whileItWaits('SIGKILL', async (after) => {
-      expect(await after.decide('decline')).toMatchObject({ status: 'declined' });
-      await after.watch.until(endOf(after.before.turn_id));
-      expect(kinds(after.news())).toEqual(['approval.resolved', 'turn.interrupted']);
-      expect((await after.turn()).status).toBe('interrupted');
-      expect((await after.sessionNow()).status).toBe('ready');
-      expect(promptsOf(after.server)).toHaveLength(1);
-      const [provider] = await after.server.client.call(endpoints.getProviderDiagnostics, {});
-      expect(provider?.sessions).toBe(0);
-    }));
+    it('and declined then: its turn is interrupted, and nothing is started', () =>
+      whileItWaits('SIGKILL', async (after) => {
+        expect(await after.decide('decline')).toMatchObject({ status: 'declined' });
+        await after.watch.until(endOf(after.before.turn_id));
+        expect(kinds(after.news())).toEqual(['approval.resolved', 'turn.interrupted']);
+        expect((await after.turn()).status).toBe('interrupted');
+        expect((await after.sessionNow()).status).toBe('ready');
+        expect(promptsOf(after.server)).toHaveLength(1);
+        const [provider] = await after.server.client.call(endpoints.getProviderDiagnostics, {});
+        expect(provider?.sessions).toBe(0);
+      }));
 
-  it('is cancelled when its turn is interrupted', () =>
-    whileItWaits('SIGKILL', async (after) => {
-      const params = { session_id: after.session.id, turn_id: after.before.turn_id };
-      const turn = await after.server.client.call(endpoints.interruptTurn, { params, body: {} });
-      expect(turn.status).toBe('interrupted');
-      await after.watch.until(endOf(after.before.turn_id));
-      expect(kinds(after.news())).toEqual([
-        'turn.interrupt_requested',
-        'approval.resolved',
-        'turn.interrupted',
-      ]);
-      expect((await after.sessionNow()).status).toBe('ready');
-      await expect(after.decide('accept')).rejects.toMatchObject({ code: 'approval_resolved' });
-    }));
+    it('is cancelled when its turn is interrupted', () =>
+      whileItWaits('SIGKILL', async (after) => {
+        const params = { session_id: after.session.id, turn_id: after.before.turn_id };
+        const turn = await after.server.client.call(endpoints.interruptTurn, { params, body: {} });
+        expect(turn.status).toBe('interrupted');
+        await after.watch.until(endOf(after.before.turn_id));
+        expect(kinds(after.news())).toEqual([
+          'turn.interrupt_requested',
+          'approval.resolved',
+          'turn.interrupted',
+        ]);
+        expect((await after.sessionNow()).status).toBe('ready');
+        await expect(after.decide('accept')).rejects.toMatchObject({ code: 'approval_resolved' });
+      }));
 
-  it('is cancelled when its session is closed', () =>
-    whileItWaits('SIGKILL', async (after) => {
-      const params = { session_id: after.session.id };
-      await after.server.client.call(endpoints.closeSession, { params, body: {} });
-      await after.watch.until(({ kind }) => kind === 'session.closed');
-      expect(kinds(after.news())).toEqual([
-        'approval.resolved',
-        'turn.interrupted',
-        'session.closed',
-      ]);
-      expect((await after.turn()).status).toBe('interrupted');
-    }));
-});
+    it('is cancelled when its session is closed', () =>
+      whileItWaits('SIGKILL', async (after) => {
+        const params = { session_id: after.session.id };
+        await after.server.client.call(endpoints.closeSession, { params, body: {} });
+        await after.watch.until(({ kind }) => kind === 'session.closed');
+        expect(kinds(after.news())).toEqual([
+          'approval.resolved',
+          'turn.interrupted',
+          'session.closed',
+        ]);
+        expect((await after.turn()).status).toBe('interrupted');
+      }));
+  },
+);
 
 describe('an approval that is pending when the server is stopped in order', () => {
-  it('is left for the next start, with its turn and its session', { timeout: 30_000 }, () =>
+  it('is left for the next start, with its turn and its session', { timeout: scaled(30_000) }, () =>
     whileItWaits('SIGTERM', async ({ server, approval, turn, before, sessionNow }) => {
       expect(await server.client.call(endpoints.listApprovals, {})).toEqual([approval]);
       expect(await turn()).toMatchObject({ ...before, provider_turn_ref: null });

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { tempDirectory } from '../support/temp.ts';
 import { type Archive, openArchive, ofSession } from '../support/retention/archive.ts';
+import { atLength } from '../support/at-length.ts';
 
 /** Aborts before the step with that number: retention looks at its signal once a step. */
 class AbortedAt {
@@ -21,9 +22,9 @@ class AbortedAt {
 /** Stores two closed sessions that take many steps, and an open one at a turn; answers the last seq. */
 async function fill(directory: string): Promise<number> {
   await using archive = await openArchive(directory);
-  await archive.fill('first', { turns: 120, bulk: 6 });
-  await archive.fill('second', { turns: 2, bulk: 300 });
-  await archive.fill('open', { turns: 2, bulk: 300, end: 'running' });
+  await archive.fill('first', { turns: atLength(40, 120), bulk: 6 });
+  await archive.fill('second', { turns: 2, bulk: atLength(100, 300) });
+  await archive.fill('open', { turns: 2, bulk: atLength(100, 300), end: 'running' });
   return archive.db.durableSeq;
 }
 

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { ManualClock } from '../support/sessions/manual-clock.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { onStage } from '../support/sessions/stage.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { expectEventually } from '../support/expect-eventually.ts';

@@ -14,6 +14,7 @@ import { startServer, untilNothingCarries, withServer } from '../support/server.
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
+import { scaled } from '../support/patience.ts';
 
 /** Whether a file system of our own can be mounted: in a namespace, so that nobody else sees it. */
 const canMount =
@@ -249,7 +250,7 @@ describe.skipIf(!canBeOthers)('a data directory that the user may not write', ()
       {
         env: { PATH: process.env.PATH ?? '', HOME: '/nonexistent' },
         encoding: 'utf8',
-        timeout: 10_000,
+        timeout: scaled(10_000),
       },
     );
     expect(ended.stderr).toMatch(/^cadre: [^\n]*(make it|user)[^\n]*\n$/);

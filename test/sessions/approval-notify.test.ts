@@ -5,7 +5,7 @@ import type { Approval } from '../../src/api/approvals.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { Fifo } from '../support/sessions/fifo.ts';
-import { ManualClock } from '../support/sessions/manual-clock.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { endOf, onStage, type Stage } from '../support/sessions/stage.ts';
 
 /** A runtime whose command is run by time that goes by itself. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
 import { writeFile } from '../support/sessions/played-provider.ts';
-import { ManualClock } from '../support/sessions/manual-clock.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { endOf, kinds, onStage, type Stage } from '../support/sessions/stage.ts';
 import { completed } from '../support/scripted-provider.ts';
 

@@ -25,6 +25,7 @@ import {
   sharedStage,
   type Stage,
 } from '../support/sessions/stage.ts';
+import { scaled } from '../support/patience.ts';
 
 const HOUR = 3_600_000;
 
@@ -487,7 +488,7 @@ describe('an answer that was kept', () => {
       expect(status).toBe(200);
     }));
 
-  it('is still given after the server was killed', { timeout: 30_000 }, async () => {
+  it('is still given after the server was killed', { timeout: scaled(30_000) }, async () => {
     await using directory = tempDirectory('killed');
     const create = async (server: Awaited<ReturnType<typeof startServer>>) => {
       const response = await fetch(`${server.url}/v1/sessions`, {

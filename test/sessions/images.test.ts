@@ -11,6 +11,7 @@ import { tempDirectory } from '../support/temp.ts';
 import { Fifo } from '../support/sessions/fifo.ts';
 import { soon } from '../support/sessions/soon.ts';
 import { acrossCrash, endOf, onStage, sharedStage } from '../support/sessions/stage.ts';
+import { scaled } from '../support/patience.ts';
 
 const MIB = 1024 * 1024;
 const signatures = {
@@ -140,7 +141,7 @@ describe('an image of a turn', () => {
     expect(await expectRefused(...eight, inline(image('png', 100, 'n9')))).toContain('at most 8');
   });
 
-  it('has at most 5 MiB, by path and inline', { timeout: 30_000 }, async () => {
+  it('has at most 5 MiB, by path and inline', { timeout: scaled(30_000) }, async () => {
     const most = image('png', 5 * MIB);
     const over = image('png', 5 * MIB + 1);
     const all = await give({ type: 'image', path: fileWith('most.png', most) });
@@ -220,7 +221,7 @@ describe('an image of a turn', () => {
 
   it(
     'whose path turns into a pipe while it is read holds up nothing else',
-    { timeout: 60_000 },
+    { timeout: scaled(60_000) },
     async () => {
       const swapped = path.join(files.path, 'swapped.gif');
       const pipe = path.join(files.path, 'pipe.gif');

@@ -4,6 +4,8 @@ import { acrossCrash, endOf, kinds, onStage, type Stage } from '../support/sessi
 import type { PlayedTurn } from '../support/sessions/played-provider.ts';
 import { CountingIds, inOneGroup } from '../support/sessions/one-group.ts';
 import { soon } from '../support/sessions/soon.ts';
+import { scaled } from '../support/patience.ts';
+import { atLength } from '../support/at-length.ts';
 
 const limit = (max_live: number, more: object = {}) => ({
   config: { providers: { max_live, ...more } },
@@ -22,16 +24,18 @@ async function openMany(stage: Stage, count: number) {
   return Promise.all(Array.from({ length: count }, () => stage.open()));
 }
 
+const many = atLength(200, 1000);
+
 describe('max_live', () => {
-  it('is never exceeded, with 1,000 sessions and a turn each', { timeout: 60_000 }, () =>
+  it(`is never exceeded, with ${many} sessions and a turn each`, { timeout: scaled(60_000) }, () =>
     onStage(
       async (stage) => {
         const sessions = [];
-        for (let at = 0; at < 1000; at += 100) sessions.push(...(await openMany(stage, 100)));
+        for (let at = 0; at < many; at += 100) sessions.push(...(await openMany(stage, 100)));
         const sent = await Promise.all(sessions.map((session) => stage.send(session, 'go')));
         expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([200]));
         // As long as some more end, it goes on.
-        for (let ends = 50; ends <= 1000; ends += 50) await stage.times('turn.completed', ends);
+        for (let ends = 50; ends <= many; ends += 50) await stage.times('turn.completed', ends);
         expect(stage.provider.live.most).toBeLessThanOrEqual(8);
       },
       {

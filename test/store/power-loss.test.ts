@@ -24,9 +24,10 @@ import {
   type SyncPlan,
 } from '../support/store-power.ts';
 import { tempDirectory } from '../support/temp.ts';
+import { scaled } from '../support/patience.ts';
 
 /** How many images of a disk that lost power are looked at; more on demand. */
-const IMAGES = Number(process.env.POWER_IMAGES ?? 150);
+const IMAGES = Number(process.env.POWER_IMAGES ?? 20);
 const IMAGES_A_LOAD = 30;
 /** To repeat a run: it prints its seed. */
 const SEED = Number(process.env.POWER_SEED ?? Date.now() % 1_000_000);
@@ -49,7 +50,7 @@ function honest(random: Random): (file: string) => SyncPlan {
 describe('a loss of power', () => {
   test(
     'at any moment under load leaves a sound store with everything that was acknowledged.',
-    { timeout: 60_000 + IMAGES * 1000 },
+    { timeout: scaled(60_000 + IMAGES * 1000) },
     async () => {
       console.info(`power loss: ${IMAGES} images, POWER_SEED=${SEED}`);
       let checkpoints = 0;
@@ -67,7 +68,7 @@ describe('a loss of power', () => {
 
   test(
     'leaves the same where the disk was full from time to time.',
-    { timeout: 60_000 + IMAGES * 500 },
+    { timeout: scaled(60_000 + IMAGES * 500) },
     async () => {
       console.info(`power loss with a full disk: POWER_SEED=${SEED}`);
       for (let done = 0, seed = SEED; done < IMAGES / 2; done += IMAGES_A_LOAD, seed++) {
@@ -82,7 +83,7 @@ describe('a loss of power', () => {
 
   test(
     'may take the newest of durability "normal", but leaves a sound store without holes.',
-    { timeout: 60_000 },
+    { timeout: scaled(60_000) },
     async () => {
       console.info(`power loss in durability normal: POWER_SEED=${SEED}`);
       const { bad } = await losePower(SEED, honest, IMAGES_A_LOAD, { durability: 'normal' });
@@ -90,7 +91,7 @@ describe('a loss of power', () => {
     },
   );
 
-  test('while a store is made leaves one that opens.', { timeout: 60_000 }, async () => {
+  test('while a store is made leaves one that opens.', { timeout: scaled(60_000) }, async () => {
     console.info(`power loss at the beginning: POWER_SEED=${SEED}`);
     await using directory = tempDirectory('power');
     const live = path.join(directory.path, 'live');
@@ -116,14 +117,18 @@ describe('a loss of power', () => {
     expect(bad, `seed ${SEED}`).toEqual([]);
   });
 
-  test('is noticed by this test where nothing is synced.', { timeout: 60_000 }, async () => {
-    const { bad, images } = await losePower(1, () => () => ({ told: 1, done: null }), 20);
-    expect(bad.length).toBeGreaterThan(images / 2);
-  });
+  test(
+    'is noticed by this test where nothing is synced.',
+    { timeout: scaled(60_000) },
+    async () => {
+      const { bad, images } = await losePower(1, () => () => ({ told: 1, done: null }), 20);
+      expect(bad.length).toBeGreaterThan(images / 2);
+    },
+  );
 
   test(
     'is noticed by this test where COMMIT does not wait for the sync of a write-back.',
-    { timeout: 60_000 },
+    { timeout: scaled(60_000) },
     async () => {
       const ungated = (random: Random) => {
         const others = honest(random);

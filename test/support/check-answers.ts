@@ -24,40 +24,50 @@ const going = new WeakMap<http.ServerResponse, Going>();
 const told = new Set<string>();
 let described: DescribedAnswers | undefined;
 
-const prototype = http.ServerResponse.prototype as unknown as {
-  writeHead: Method;
-  write: Method;
-  end: Method;
-};
-const { writeHead, write, end } = prototype;
+/** Marks a process in which answers are checked: files of tests that share a worker each load this one. */
+const CHECKED = Symbol.for('answers are checked');
+const marked = globalThis as { [CHECKED]?: true };
+if (!marked[CHECKED]) {
+  marked[CHECKED] = true;
+  checkAnswers();
+}
 
-prototype.writeHead = function (...args) {
-  const result = writeHead.apply(this, args);
-  const given = args.find((arg) => arg !== null && typeof arg === 'object') ?? {};
-  const headers = Object.fromEntries(
-    Object.entries({ ...this.getHeaders(), ...given }).map(([name, value]) => [
-      name.toLowerCase(),
-      value as unknown,
-    ]),
-  );
-  const isStream = String(headers['content-type']).startsWith('text/event-stream');
-  going.set(this, { headers, isStream, text: '' });
-  return result;
-};
+function checkAnswers(): void {
+  const prototype = http.ServerResponse.prototype as unknown as {
+    writeHead: Method;
+    write: Method;
+    end: Method;
+  };
+  const { writeHead, write, end } = prototype;
 
-prototype.write = function (...args) {
-  const result = write.apply(this, args);
-  const answer = take(this, args[0]);
-  if (answer?.isStream) check(this, answer);
-  return result;
-};
+  prototype.writeHead = function (...args) {
+    const result = writeHead.apply(this, args);
+    const given = args.find((arg) => arg !== null && typeof arg === 'object') ?? {};
+    const headers = Object.fromEntries(
+      Object.entries({ ...this.getHeaders(), ...given }).map(([name, value]) => [
+        name.toLowerCase(),
+        value as unknown,
+      ]),
+    );
+    const isStream = String(headers['content-type']).startsWith('text/event-stream');
+    going.set(this, { headers, isStream, text: '' });
+    return result;
+  };
 
-prototype.end = function (...args) {
-  const result = end.apply(this, args);
-  const answer = take(this, args[0]);
-  if (answer && !answer.isStream) check(this, answer);
-  return result;
-};
+  prototype.write = function (...args) {
+    const result = write.apply(this, args);
+    const answer = take(this, args[0]);
+    if (answer?.isStream) check(this, answer);
+    return result;
+  };
+
+  prototype.end = function (...args) {
+    const result = end.apply(this, args);
+    const answer = take(this, args[0]);
+    if (answer && !answer.isStream) check(this, answer);
+    return result;
+  };
+}
 
 /** Takes note of a part of a body. The headers are there by then: whatever is sent sends them first. */
 function take(response: http.ServerResponse, part: unknown): Going | undefined {

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -7,6 +7,7 @@ import type { TestProject } from 'vitest/node';
 import { parse } from 'yaml';
 import { carriersOf } from '../../src/children/identity.ts';
 import { answerFiles } from './answer-files.ts';
+import { machineSlowness } from './machine.ts';
 
 /**
  * Builds the bundle that end-to-end tests run, and gives the whole run one temporary root. It goes to every
@@ -15,15 +16,18 @@ import { answerFiles } from './answer-files.ts';
  */
 export default function setup(project: TestProject): () => Promise<void> {
   execFileSync(process.execPath, ['scripts/build.mjs'], { stdio: ['ignore', 'ignore', 'inherit'] });
-  const root = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'cadre-test-'));
+  const root = fs.mkdtempSync(path.join(temporaryRoot(), 'cadre-test-'));
+  const disk = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'cadre-test-disk-'));
+  process.env.TEST_DISK = disk;
   process.env.TMPDIR = root;
+  process.env.TEST_MACHINE_SLOWNESS ??= String(machineSlowness());
   checkAnswers(root);
   return async () => {
     const wrong = wrongAnswers(root);
     const unseen = (await isWhole(project)) ? neverAnswered(root) : [];
     fs.rmSync(answerFiles(root).directory, { recursive: true });
-    const left = await leftovers(root);
-    fs.rmSync(root, { recursive: true, force: true });
+    const left = [...(await leftovers(root)), ...directoriesIn(disk)];
+    for (const place of [root, disk]) fs.rmSync(place, { recursive: true, force: true });
     if (unseen.length > 0)
       console.log(`no test had a success of:\n${unseen.map((one) => `  ${one}`).join('\n')}`);
     const faults = [
@@ -32,6 +36,34 @@ export default function setup(project: TestProject): () => Promise<void> {
     ];
     if (faults.length > 0) throw new Error(faults.join('\n'));
   };
+}
+
+/** Memory of at least this size can hold what tests write. */
+const ROOMY_BYTES = 2 * 1024 ** 3;
+
+/**
+ * What TMPDIR names, else a file system in memory where there is one that is large and runs programs: a thousand small
+ * files and their removal cost three seconds of a disk. What is about a real disk lies in TEST_DISK.
+ */
+function temporaryRoot(): string {
+  const memory = '/dev/shm';
+  if (process.env.TMPDIR !== undefined || !fs.existsSync(memory))
+    return fs.realpathSync(os.tmpdir());
+  const { bavail, bsize } = fs.statfsSync(memory);
+  return bavail * bsize >= ROOMY_BYTES && runsPrograms(memory)
+    ? memory
+    : fs.realpathSync(os.tmpdir());
+}
+
+function runsPrograms(directory: string): boolean {
+  const place = fs.mkdtempSync(path.join(directory, 'cadre-try-'));
+  try {
+    const program = path.join(place, 'program');
+    fs.writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
+    return spawnSync(program).status === 0;
+  } finally {
+    fs.rmSync(place, { recursive: true });
+  }
 }
 
 /** Servers that are started with SERVER_NODE_OPTIONS as their NODE_OPTIONS check what they answer. */
@@ -76,7 +108,6 @@ async function isWhole(project: TestProject): Promise<boolean> {
 }
 
 async function leftovers(root: string): Promise<string[]> {
-  const files = fs.readdirSync(root).map((name) => `  directory ${path.join(root, name)}`);
   const processes = carriersOf(`TMPDIR=${root}`).flatMap((pid) => {
     // Vitest's own workers have it too; they end after us.
     const command = commandLine(pid);
@@ -84,7 +115,11 @@ async function leftovers(root: string): Promise<string[]> {
       ? []
       : [`  process ${pid}: ${command}`];
   });
-  return [...files, ...processes];
+  return [...directoriesIn(root), ...processes];
+}
+
+function directoriesIn(root: string): string[] {
+  return fs.readdirSync(root).map((name) => `  directory ${path.join(root, name)}`);
 }
 
 function commandLine(pid: number): string | null {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/lib/clock.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
 
 interface Timer {
   at: number;
@@ -8,9 +8,14 @@ interface Timer {
 
 /** Time that stands still until a test moves it. */
 export class ManualClock implements Clock {
-  readonly #start = 1_750_000_000_000;
+  readonly #start: number;
   readonly #timers = new Set<Timer>();
   #elapsed = 0;
+  #runsFree = false;
+
+  constructor(start = 1_750_000_000_000) {
+    this.#start = start;
+  }
 
   now(): number {
     return this.#start + this.#elapsed;
@@ -22,20 +27,27 @@ export class ManualClock implements Clock {
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason as Error);
-      const timer = this.after(ms, resolve);
-      signal?.addEventListener('abort', () => {
-        timer[Symbol.dispose]();
-        reject(signal.reason as Error);
+      const stop = () => reject(signal?.reason as Error);
+      if (signal?.aborted) return stop();
+      const timer = this.after(ms, () => {
+        signal?.removeEventListener('abort', gone);
+        resolve();
       });
+      const gone = () => {
+        timer[Symbol.dispose]();
+        stop();
+      };
+      signal?.addEventListener('abort', gone, { once: true });
     });
   }
 
   after(ms: number, fn: () => void): Disposable {
+    if (this.#runsFree) return systemClock.after(ms, fn);
     return this.#add({ at: this.#elapsed + ms, every: null, fn });
   }
 
   every(ms: number, fn: () => void): Disposable {
+    if (this.#runsFree) return systemClock.every(ms, fn);
     return this.#add({ at: this.#elapsed + ms, every: ms, fn });
   }
 
@@ -54,6 +66,13 @@ export class ManualClock implements Clock {
       next.fn();
     }
     this.#elapsed = end;
+  }
+
+  /** From here on time goes by itself: a runtime that stops may need it. */
+  runFree(): void {
+    this.#runsFree = true;
+    for (const { at, fn } of this.#timers) systemClock.after(Math.max(0, at - this.#elapsed), fn);
+    this.#timers.clear();
   }
 
   #next(end: number): Timer | undefined {

@@ -7,6 +7,7 @@ import { Client } from '../../src/client/client.ts';
 import { readToken } from '../../src/config/token.ts';
 import { selfCommand } from '../../src/lib/self.ts';
 import { asDataDirectory, tempDirectory } from './temp.ts';
+import { scaled } from './patience.ts';
 
 /** A real server in a process of its own. */
 export interface TestServer {
@@ -91,6 +92,25 @@ export async function startServer(
   };
 }
 
+/** What `[providers.acp]` is to start. */
+export interface AgentCommand {
+  command: string;
+  args: readonly string[];
+}
+
+/** As `startServer`, with an agent of the test's own instead of the demo agent. */
+export function startServerWithAgent(
+  directory: string,
+  agent: AgentCommand,
+  env: Record<string, string> = {},
+): Promise<TestServer> {
+  // A JSON string, and an array of them, is TOML too.
+  const values = Object.entries(agent).map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`);
+  const state = JSON.stringify(path.join(directory, 'demo-agent'));
+  const config = `[providers.acp]\n${values.join('')}env = { CADRE_DEMO_STATE = ${state} }\n`;
+  return startServer(directory, { config, env });
+}
+
 /** What lets a server check what it answers, where it is part of a run that wants to know. */
 export function checkedServer(): Record<string, string> {
   const { SERVER_NODE_OPTIONS: options } = process.env;
@@ -130,9 +150,9 @@ function writeConfig(directory: string, toml: string): string {
 export async function untilNothingCarries(text: string): Promise<void> {
   const { carriersOf } = await import('../../src/children/identity.ts');
   const { setTimeout: pause } = await import('node:timers/promises');
-  for (let waited = 0; waited < 5000; waited += 10) {
+  for (const deadline = performance.now() + scaled(5000); ; await pause(10)) {
     if (carriersOf(text).length === 0) return;
-    await pause(10);
+    if (performance.now() > deadline) break;
   }
   throw new Error(`processes are left: ${carriersOf(text).join(', ')}`);
 }

@@ -3,10 +3,12 @@ import { expect, it } from 'vitest';
 import type { Delivery, Message } from '../../src/api/team-messages.ts';
 import type { TeamWithMembers } from '../../src/api/teams.ts';
 import { ProviderError } from '../../src/providers/provider.ts';
-import { ManualClock } from '../support/sessions/manual-clock.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import type { PlayedTurn } from '../support/sessions/played-provider.ts';
 import { killed, onStage, type Refusal, type Stage } from '../support/sessions/stage.ts';
 import { castOf, completed, failed, interrupted, makeTeam, toldIn } from '../support/teams/team.ts';
+import { scaled } from '../support/patience.ts';
+import { atLength } from '../support/at-length.ts';
 
 const MEMBERS = 3;
 const who = fc.integer({ min: 0, max: MEMBERS - 1 });
@@ -185,7 +187,7 @@ async function judge(stage: Stage, { team }: Made, book: Book): Promise<void> {
 
 it(
   'Whatever is sent, interrupted, closed and killed: each message comes to one end, no agent is told one twice, and all in order.',
-  { timeout: 120_000 },
+  { timeout: scaled(120_000) },
   () =>
     fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
@@ -219,7 +221,7 @@ it(
             }, here);
         }
       }),
-      { numRuns: Number(process.env.RUNS ?? 25), interruptAfterTimeLimit: 90_000 },
+      { numRuns: atLength(5, 25), interruptAfterTimeLimit: 90_000 },
     ),
 );
 

@@ -12,6 +12,7 @@ import { openSession } from '../support/turns.ts';
 import { makeRepository } from '../support/worktrees/work.ts';
 import { type Cast, castOf, completed, makeTeam } from '../support/teams/team.ts';
 import type { UntypedEvent } from '../support/untyped-events.ts';
+import { scaled } from '../support/patience.ts';
 
 type Spawned = SpawnedMember & Refusal;
 
@@ -228,7 +229,7 @@ describe('spawning a member', () => {
 
 it.each(['spawn.begun', 'worktree.added', 'spawn.prepared'])(
   'A server that is killed at %s leaves nothing of a spawn, once it has started again.',
-  { timeout: 60_000 },
+  { timeout: scaled(60_000) },
   async (point) => {
     await using place = tempDirectory('spawn');
     const data = path.join(place.path, 'data');
@@ -253,7 +254,7 @@ it.each(['spawn.begun', 'worktree.added', 'spawn.prepared'])(
         (await server.client.call(endpoints.replayTeamEvents, { params, query: {} })).map(
           ({ kind }) => kind,
         );
-      await expect.poll(told, { timeout: 15_000 }).toContain('team.spawn_failed');
+      await expect.poll(told, { timeout: scaled(15_000) }).toContain('team.spawn_failed');
       const { members } = await server.client.call(endpoints.getTeam, { params });
       expect(members.map(({ agent_id }) => agent_id)).toEqual([lead.id]);
       expect(await server.client.call(endpoints.listSessions, {})).toHaveLength(1);

@@ -19,6 +19,7 @@ import {
   type Stage,
   write,
 } from '../support/worktrees/work.ts';
+import { scaled } from '../support/patience.ts';
 
 /** Each test runs git some hundred times: a busy machine takes its time. */
 const LIMIT_MS = 180_000;
@@ -104,7 +105,7 @@ function sectionOf(name: string, value: string): string {
   return `[${section}]\n\t${key} = ${JSON.stringify(value)}\n`;
 }
 
-describe('what a repository names as a command', { timeout: LIMIT_MS }, () => {
+describe('what a repository names as a command', { timeout: scaled(LIMIT_MS) }, () => {
   test('is run by nothing that is done with a worktree.', () =>
     onStage(async (stage) => {
       plant(stage);
@@ -211,12 +212,12 @@ const PLACES: Record<string, (tree: string, admin: string, repo: string) => stri
     path.join(repo, '.git/info/exclude'),
 };
 
-describe('no file that an agent can write stops the server', { timeout: LIMIT_MS }, () => {
+describe('no file that an agent can write stops the server', { timeout: scaled(LIMIT_MS) }, () => {
   const onShared = sharedStages();
   const isWhole = process.env.WORKTREE_PLACES === 'all';
-  // In the suite each place has a FIFO, for which a reader waits, and by turns one of the others.
+  // In the suite each place has a FIFO, for which a reader waits, and two have each of the others.
   const oddAt = (at: number) =>
-    Object.keys(ODD).filter((_, odd) => isWhole || odd === 0 || odd === 1 + (at % 2));
+    Object.keys(ODD).filter((_, odd) => isWhole || odd === 0 || (at < 4 && odd === 1 + (at % 2)));
   const rows = Object.keys(PLACES).flatMap((place, at) => oddAt(at).map((odd) => [place, odd]));
   test.for(rows)('%s is %s.', ([place = '', odd = '']) =>
     onShared(async (stage) => {

@@ -14,13 +14,14 @@ import {
   sharedStages,
   write,
 } from '../support/worktrees/work.ts';
+import { scaled } from '../support/patience.ts';
 
 const onShared = sharedStages();
 
 /** Each test runs git some hundred times: a busy machine takes its time. */
 const LIMIT_MS = 180_000;
 
-describe('a cleanup', { timeout: LIMIT_MS }, () => {
+describe('a cleanup', { timeout: scaled(LIMIT_MS) }, () => {
   test('fails where a submodule was taken away whose commits no remote has.', () =>
     onShared(async (stage) => {
       const library = makeRepository(path.join(stage.directory, 'library'));
@@ -62,25 +63,29 @@ describe('a cleanup', { timeout: LIMIT_MS }, () => {
         expect((await create(stage)).created).toBe(true);
         expect(branches(stage.repo)).toEqual(['cadre/tree', 'main']);
       }),
-    60_000,
+    scaled(60_000),
   );
 });
 
-describe('a worktree of a repository whose path has a line break', { timeout: LIMIT_MS }, () => {
-  test('is made, cleaned up and restored as any other.', () =>
-    onShared(async (stage) => {
-      const repo = makeRepository(path.join(stage.directory, 'two\nlines'));
-      const tree = await create(stage, { repo_root: repo });
-      expect(tree.repo_root).toBe(repo);
-      write(tree.path, { mine: 'mine\n' });
-      const inner = await create(stage, { repo_root: tree.path, worktree_name: 'inner' });
-      expect(inner.repo_root).toBe(repo);
-      expect((await letGo(stage, tree)).status).toBe('cleaned');
-      expect(read((await restore(stage, tree)).path, 'mine')).toBe('mine\n');
-    }));
-});
+describe(
+  'a worktree of a repository whose path has a line break',
+  { timeout: scaled(LIMIT_MS) },
+  () => {
+    test('is made, cleaned up and restored as any other.', () =>
+      onShared(async (stage) => {
+        const repo = makeRepository(path.join(stage.directory, 'two\nlines'));
+        const tree = await create(stage, { repo_root: repo });
+        expect(tree.repo_root).toBe(repo);
+        write(tree.path, { mine: 'mine\n' });
+        const inner = await create(stage, { repo_root: tree.path, worktree_name: 'inner' });
+        expect(inner.repo_root).toBe(repo);
+        expect((await letGo(stage, tree)).status).toBe('cleaned');
+        expect(read((await restore(stage, tree)).path, 'mine')).toBe('mine\n');
+      }));
+  },
+);
 
-describe('a restore', { timeout: LIMIT_MS }, () => {
+describe('a restore', { timeout: scaled(LIMIT_MS) }, () => {
   test('writes the bytes that were there, and asks no filter for them.', () =>
     onShared(async (stage) => {
       const mark = path.join(stage.directory, 'smudged');

@@ -18,6 +18,7 @@ import {
   restore,
   type Stage,
 } from '../support/worktrees/work.ts';
+import { scaled } from '../support/patience.ts';
 
 const file = fc.constantFrom('a.txt', 'sub/b.txt', 'sub/deep/c', 'new', 'd');
 const text = fc.constantFrom('one\n', 'two\n', 'x', '', 'a\r\nb\n', 'long\n'.repeat(100));
@@ -228,10 +229,10 @@ test(
           }
         }),
       ),
-      { numRuns: Number(process.env.WORKTREE_RUNS || 2), seed: seedOf(process.env.WORKTREE_SEED) },
+      { numRuns: Number(process.env.WORKTREE_RUNS || 1), seed: seedOf(process.env.WORKTREE_SEED) },
     );
   },
-  Math.max(240_000, Number(process.env.WORKTREE_RUNS || 2) * 60_000),
+  scaled(Math.max(240_000, Number(process.env.WORKTREE_RUNS || 1) * 60_000)),
 );
 
 function seedOf(given: string | undefined): number {

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { scaled } from '../../support/patience.ts';
 
 /** What these tests install, thrown away by `make clean`. What it is and in which version is said in `install/`. */
 const installed = resolve(import.meta.dirname, '../../../.cache/api');
@@ -61,7 +62,7 @@ async function installPython(place: string): Promise<void> {
   const requirements = join(manifests, 'requirements.txt');
   const options = ['--quiet', '--no-input', '--disable-pip-version-check', '--no-deps'];
   await execute(join(place, 'bin/pip'), ['install', ...options, '-r', requirements], {
-    timeout: 600_000,
+    timeout: scaled(600_000),
   });
 }
 
@@ -69,7 +70,7 @@ async function installNode(): Promise<void> {
   for (const file of ['package.json', 'package-lock.json', '.npmrc'])
     await cp(join(manifests, file), join(installed, file));
   await execute('npm', ['ci', '--no-audit', '--no-fund'], {
-    timeout: 600_000,
+    timeout: scaled(600_000),
     cwd: installed,
     env: { ...process.env, PATH: machinePath() },
   });

@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { scaled } from '../../support/patience.ts';
 
 export default defineConfig({
   test: {
@@ -6,8 +7,8 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     reporters: ['verbose', './test/support/watchdog.ts'],
     // Schemathesis ends by itself; this is for one that hangs.
-    testTimeout: 15 * 60_000,
-    hookTimeout: 60_000,
+    testTimeout: scaled(15 * 60_000),
+    hookTimeout: scaled(60_000),
     retry: 0,
     pool: 'forks',
     maxWorkers: 2,

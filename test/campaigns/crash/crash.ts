@@ -20,6 +20,7 @@ import { type Plan, planLife, quietLife } from './plan.ts';
 import { type Random, seeded } from './random.ts';
 import { FIRST_READER, Readership } from './readership.ts';
 import { Stories } from './stories.ts';
+import { scaled } from '../../support/patience.ts';
 
 /** The whole log is read again after so many cycles; in between, what is new. */
 const WHOLE_LOG_EVERY = 25;
@@ -70,7 +71,8 @@ export async function crashCampaign({
   seed,
   onProgress,
 }: CampaignOptions): Promise<Summary> {
-  const directory = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'crash-'));
+  const disk = fs.realpathSync(process.env.TEST_DISK ?? os.tmpdir());
+  const directory = fs.mkdtempSync(path.join(disk, 'crash-'));
   const campaign = new Campaign(directory, seeded(seed));
   let cycle = 1;
   try {
@@ -137,7 +139,7 @@ class Campaign {
       await this.#bury(life);
     } else {
       this.#countDeath(`${plan.failpoint?.name ?? ''} while starting`);
-      const { left } = await untilNothingRemains(this.#directory, CENSUS_MS);
+      const { left } = await untilNothingRemains(this.#directory, scaled(CENSUS_MS));
       assertNone(left.map((what) => `after a death while starting there is still ${what}`));
     }
     if (number % INTEGRITY_EVERY === 0) this.#checkIntegrity();
@@ -164,7 +166,7 @@ class Campaign {
     await this.#readers.end();
     const server = this.#life?.server;
     await server?.end('SIGKILL');
-    await untilNothingRemains(this.#directory, CENSUS_MS);
+    await untilNothingRemains(this.#directory, scaled(CENSUS_MS));
     // What outlived that may be just what the campaign has found.
     for (const pid of carriersOf(this.#directory)) signal(pid, 'SIGKILL');
     return server?.log() ?? '';
@@ -292,7 +294,7 @@ async function survives(life: Life, step: () => Promise<void>): Promise<boolean>
 
 /** Waits until no session is at work. */
 async function untilAtRest({ client }: TestServer): Promise<void> {
-  for (const deadline = performance.now() + REST_MS; ;) {
+  for (const deadline = performance.now() + scaled(REST_MS); ;) {
     const running = await client.call(endpoints.listSessions, { query: { status: 'running' } });
     if (running.length === 0) return;
     if (performance.now() > deadline)

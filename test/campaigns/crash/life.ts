@@ -5,6 +5,7 @@ import { startServer, type TestServer } from '../../support/server.ts';
 import { remaining, untilNothingRemains } from './census.ts';
 import type { Complaints } from './oracle.ts';
 import { environmentOf, FAILPOINT_PATIENCE_MS, type Plan } from './plan.ts';
+import { scaled } from '../../support/patience.ts';
 
 /** After a kill nothing may be left once this has passed. */
 const CENSUS_MS = 2000;
@@ -49,9 +50,9 @@ export class Life {
   async killAfter(busy: Promise<void>): Promise<void> {
     const { failpoint, delayMs } = this.#plan;
     const { exited } = this.server;
-    if (failpoint) await Promise.race([exited, pause(FAILPOINT_PATIENCE_MS)]);
+    if (failpoint) await Promise.race([exited, pause(scaled(FAILPOINT_PATIENCE_MS))]);
     else {
-      await Promise.race([busy, exited, pause(BUSY_MS)]);
+      await Promise.race([busy, exited, pause(scaled(BUSY_MS))]);
       await pause(delayMs);
     }
     this.kill();
@@ -65,7 +66,7 @@ export class Life {
   /** Whether the server's own failpoint has killed it, or does so in a moment. */
   async killsItself(): Promise<boolean> {
     if (!this.#plan.failpoint || this.#killed) return false;
-    const how = await Promise.race([this.server.exited, pause(CENSUS_MS)]);
+    const how = await Promise.race([this.server.exited, pause(scaled(CENSUS_MS))]);
     return how?.signal === 'SIGKILL';
   }
 
@@ -95,7 +96,7 @@ export class Life {
 
   /** Waits until none of its processes is left. */
   remains(): ReturnType<typeof untilNothingRemains> {
-    return untilNothingRemains(this.server.directory, CENSUS_MS, this.#keeper);
+    return untilNothingRemains(this.server.directory, scaled(CENSUS_MS), this.#keeper);
   }
 
   /** What it says in its log that should never be there. */

@@ -6,6 +6,7 @@ import type { Book } from './book.ts';
 import type { Complaints } from './oracle.ts';
 import { randomPrompt } from './prompts.ts';
 import type { Random } from './random.ts';
+import { scaled } from '../../support/patience.ts';
 
 /** A request may fail this long before the server is seen to be dead. */
 const DEATH_NOTICE_MS = 2000;
@@ -92,7 +93,7 @@ export async function load(options: LoadOptions): Promise<Complaints> {
     } catch (error) {
       const unreachable = error instanceof AppError && error.code === 'unreachable';
       if (!unreachable) complaints.push(`a request failed: ${messageOf(error)}`);
-      else if (!(await within(dead, DEATH_NOTICE_MS))) {
+      else if (!(await within(dead, scaled(DEATH_NOTICE_MS)))) {
         complaints.push(`a living server gave no answer: ${messageOf(error.cause ?? error)}`);
       }
     }

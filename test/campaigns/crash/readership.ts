@@ -7,6 +7,7 @@ import type { Observation } from './observe.ts';
 import { checkEqual, type Complaints } from './oracle.ts';
 import { Reader } from './reader.ts';
 import { RoamingClient } from './roaming-client.ts';
+import { scaled } from '../../support/patience.ts';
 
 /** So many sessions are followed at a time, the newest. */
 const FOLLOWED_SESSIONS = 8;
@@ -156,7 +157,7 @@ async function withinPatience(work: Promise<unknown>): Promise<void> {
   try {
     await Promise.race([
       work,
-      pause(CATCH_UP_MS, undefined, { signal: done.signal }).catch(() => undefined),
+      pause(scaled(CATCH_UP_MS), undefined, { signal: done.signal }).catch(() => undefined),
     ]);
   } finally {
     done.abort();

@@ -9,6 +9,7 @@ import { kill, printed, run, stdout } from '../../support/processes/work.ts';
 import { becomingRoot, helperDirectory, unprivileged } from '../../support/other-user.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
+import { scaled } from '../../support/patience.ts';
 
 /** How often everything is tried: once in the suite, more in `make hostile`. */
 const ROUNDS = Number(process.env.HOSTILE_ROUNDS ?? 1);
@@ -143,7 +144,7 @@ async function foreignData(target: Target): Promise<void> {
   expect(await status(target, 'GET', `/v1/processes/${done.process_id}/logs`)).toBeGreaterThan(0);
   process.kill(server.pid, 'SIGHUP');
   await expect
-    .poll(() => server.log(), { timeout: 15_000 })
+    .poll(() => server.log(), { timeout: scaled(15_000) })
     .toContain('configuration not reloaded');
 }
 
@@ -208,7 +209,7 @@ describe.skipIf(process.platform !== 'linux')(
     it(
       'answers /health all the while, lives on, stops in order, and starts clean',
       {
-        timeout: 60_000 + ROUNDS * 120_000,
+        timeout: scaled(60_000 + ROUNDS * 120_000),
       },
       async () => {
         await using directory = tempDirectory('hostile');
@@ -252,7 +253,7 @@ describe.skipIf(process.platform !== 'linux')(
             `hostile: ${slowest.length} times /health, worst ${worst.toFixed(0)} ms, calm ${idle.toFixed(0)} ms`,
           );
           // In the suite other tests run beside this one: what the machine itself needs is measured, and allowed.
-          expect(worst).toBeLessThan(ROUNDS > 1 ? LIMIT_MS : LIMIT_MS + 20 * idle);
+          expect(worst).toBeLessThan(ROUNDS > 1 ? LIMIT_MS : scaled(LIMIT_MS) + 20 * idle);
           expect(
             server
               .log()

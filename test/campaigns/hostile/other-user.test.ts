@@ -9,6 +9,7 @@ import { ended, kill, printed, run, stdout } from '../../support/processes/work.
 import { becomingRoot, helperDirectory, unprivileged, WHY_NOT } from '../../support/other-user.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
+import { scaled } from '../../support/patience.ts';
 
 const SHORT = '[processes]\nkill_grace_ms = 100\n[server]\ndrain_ms = 200\n';
 const NOT_ENDED = {
@@ -198,7 +199,7 @@ describe.skipIf(!unprivileged)("a child that has become another user's", () => {
             const events = await client.call(endpoints.replaySessionEvents, { params, query: {} });
             return events.some(({ kind }) => kind === 'message.delta');
           },
-          { timeout: 15_000 },
+          { timeout: scaled(15_000) },
         )
         .toBe(true);
       expect(await client.call(endpoints.closeSession, { params, body: {} })).toMatchObject({
@@ -206,7 +207,7 @@ describe.skipIf(!unprivileged)("a child that has become another user's", () => {
       });
       await expect
         .poll(async () => (await client.call(endpoints.getDiagnostics, {})).children.live, {
-          timeout: 15_000,
+          timeout: scaled(15_000),
         })
         .toBe(0);
       await expectAlive(server);

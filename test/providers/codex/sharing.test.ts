@@ -7,6 +7,7 @@ import {
   type RawTurn,
   withRawCodex,
 } from '../../support/providers/raw-codex.ts';
+import { scaled } from '../../support/patience.ts';
 
 /** Says a text, and does not end. */
 const half = (turn: RawTurn) =>
@@ -186,7 +187,7 @@ function turnOf(server: RawCodex | undefined, threadId: unknown): RawTurn | unde
 
 test(
   'a turn that does not end is left behind: what it still says is dropped, and its thread waits for its end',
-  { timeout: 40_000 },
+  { timeout: scaled(40_000) },
   () =>
     withRawCodex(deaf, async ({ open, agents, client }) => {
       const [session, other] = [await open(), await open()];

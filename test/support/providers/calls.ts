@@ -5,6 +5,7 @@ import type { Approval } from '../../../src/api/approvals.ts';
 import type { InputItem, Item, Session, Turn } from '../../../src/api/sessions.ts';
 import type { Client } from '../../../src/client/client.ts';
 import type { Watch } from './watch.ts';
+import { scaled } from '../patience.ts';
 
 /** A turn's input: a text, or all its pieces. */
 export type Input = string | InputItem[];
@@ -83,9 +84,9 @@ export async function until(
   holds: () => boolean | Promise<boolean>,
   withinMs = 8000,
 ): Promise<void> {
-  for (let waited = 0; waited < withinMs; waited += 20) {
+  for (const deadline = performance.now() + scaled(withinMs); ; await pause(20)) {
     if (await holds()) return;
-    await pause(20);
+    if (performance.now() > deadline) break;
   }
   throw new Error(`within ${withinMs} ms it did not come to this: ${what}`);
 }

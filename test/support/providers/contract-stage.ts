@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { afterAll } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
@@ -63,13 +64,73 @@ export interface Stage {
   agents(): number[];
   noAgents(): Promise<void>;
   /** One more session. */
-  another(more?: { permission_mode?: string }): Promise<WatchedSession>;
+  another(more?: { permission_mode?: string; cwd?: string }): Promise<WatchedSession>;
   /** Ends the server and starts it again on its data, when nothing of the first is left. */
   restart(signal: NodeJS.Signals): Promise<Awaited<TestServer['exited']>>;
   /** What the last start found, once it is done with it. */
   recovered(): Promise<RecoverySummary>;
   /** Writes a file where no session works. */
   file(name: string, bytes: Buffer): string;
+}
+
+/** A stage of which the server may be that of others, too: there is nothing to end and nobody to count. */
+export type SharedStage = Pick<Stage, 'world' | 'client' | 'cwd' | 'session' | 'another' | 'file'>;
+
+type WithSharedStage = (
+  options: StageOptions,
+  test: (stage: SharedStage) => Promise<void>,
+) => Promise<void>;
+
+/**
+ * Runs tests of a file on servers that they share, one for each set of options, each with a directory and a session of
+ * its own; where a fixture bears only one at once, on stages of their own.
+ */
+export function sharedStages(fixture: ProviderFixture): WithSharedStage {
+  if (!fixture.severalAtOnce) return (options, test) => onStage(fixture, options, test);
+  const over = Promise.withResolvers<void>();
+  const stages = new Map<string, { ready: Promise<Stage>; open: Promise<void> }>();
+  afterAll(async () => {
+    over.resolve();
+    await Promise.all([...stages.values()].map(({ open }) => open));
+  });
+  const stageWith = (options: StartOptions): Promise<Stage> => {
+    const key = JSON.stringify(options);
+    const shared = stages.get(key) ?? openedUntil(fixture, options, over.promise);
+    stages.set(key, shared);
+    return shared.ready;
+  };
+  return async ({ permissionMode, ...options }, test) => {
+    const { world, client, another } = await stageWith(options);
+    await using directory = tempDirectory('case');
+    const cwd = join(directory.path, 'work');
+    mkdirSync(cwd);
+    await using sessions = new AsyncDisposableStack();
+    const anotherHere = async (more: { permission_mode?: string } = {}) => {
+      const session = await another({ cwd, ...more });
+      sessions.use(session.watch);
+      return session;
+    };
+    const session = await anotherHere(permissionMode ? { permission_mode: permissionMode } : {});
+    const file = (name: string, bytes: Buffer) => fileIn(directory.path, name, bytes);
+    await test({ world, client, cwd, session, another: anotherHere, file });
+  };
+}
+
+/** A stage that stays until a promise is kept. */
+function openedUntil(fixture: ProviderFixture, options: StartOptions, over: Promise<void>) {
+  const ready = Promise.withResolvers<Stage>();
+  const open = onStage(fixture, options, async (stage) => {
+    ready.resolve(stage);
+    await over;
+  });
+  open.catch(ready.reject);
+  return { ready: ready.promise, open };
+}
+
+function fileIn(directory: string, name: string, bytes: Buffer): string {
+  const path = join(directory, name);
+  writeFileSync(path, bytes);
+  return path;
 }
 
 /** Runs `test` on a stage of its own, and ends everything by a SIGKILL whatever happens. */
@@ -90,7 +151,7 @@ export async function onStage(
     watched.push(session);
     return session;
   };
-  const another = async (more: { permission_mode?: string } = {}) => {
+  const another = async (more: { permission_mode?: string; cwd?: string } = {}) => {
     const body = { provider: fixture.provider, cwd, ...more };
     return watch((await server.client.call(endpoints.createSession, { body })).id);
   };
@@ -129,11 +190,7 @@ export async function onStage(
         await until('recovery is done', async () => (await read()).status === 'done', patienceMs);
         return read();
       },
-      file(name, bytes) {
-        const path = join(directory.path, name);
-        writeFileSync(path, bytes);
-        return path;
-      },
+      file: (name, bytes) => fileIn(directory.path, name, bytes),
     });
   } finally {
     await end('SIGKILL');

@@ -4,11 +4,19 @@ import type { InputItem, Turn } from '../../../src/api/sessions.ts';
 import { settle } from '../../../src/client/settle.ts';
 import { ofKind } from '../turns.ts';
 import { asked, decide, interrupt, itemsOf, until } from './calls.ts';
-import { onStage, type Stage, type StageOptions, type WatchedSession } from './contract-stage.ts';
+import {
+  onStage,
+  type SharedStage,
+  sharedStages,
+  type Stage,
+  type StageOptions,
+  type WatchedSession,
+} from './contract-stage.ts';
 import { isLeftOut, type Optional, type ProviderFixture, usualPatienceMs } from './fixture.ts';
 import { png } from './png.ts';
 import { isEnd } from './watch.ts';
 import type { UntypedEvent } from '../untyped-events.ts';
+import { scaled } from '../patience.ts';
 
 /** Longer than the longest line that an agent may write. */
 const TOO_LONG_BYTES = 33 * 1024 * 1024;
@@ -19,13 +27,14 @@ const asking: StageOptions = { asks: true, permissionMode: 'require_approval' };
 export function describeProvider(name: string, fixture: ProviderFixture): void {
   const { patienceMs = usualPatienceMs } = fixture;
   // Over its patience, so that a case which waits in vain can still say for what.
-  const options = { concurrent: fixture.severalAtOnce, timeout: patienceMs + 2000 };
-  const long = { timeout: 3 * patienceMs };
+  const options = { concurrent: fixture.severalAtOnce, timeout: scaled(patienceMs) + 2000 };
+  const onShared = sharedStages(fixture);
+  const long = { timeout: scaled(3 * patienceMs) };
 
   describe(`${name}: what it says and does`, options, () => {
     test(
       'is healthy, says what it can do, and gives a list of models',
-      staged({}, async ({ client }) => {
+      shared({}, async ({ client }) => {
         const providers = await client.call(endpoints.listProviders, {});
         const own = providers.find(({ id }) => id === fixture.provider);
         expect(own).toMatchObject({ enabled: true, healthy: true, detail: 'ready' });
@@ -37,7 +46,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'streams a text in deltas that add up to one whole message',
-      staged({}, async ({ client, session }) => {
+      shared({}, async ({ client, session }) => {
         const text = 'the quick brown füx jumps over 日本 and 🦊 comes back again';
         const turn = await session.run(fixture.sayWords(text));
 
@@ -56,7 +65,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'keeps what it thinks apart from what it says',
-      optional(fixture.think, {}, async ({ session }, think) => {
+      optionalShared(fixture.think, {}, async ({ session }, think) => {
         const thought = 'what a long and winding thought';
         const turn = await session.run(think(thought));
 
@@ -68,7 +77,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'tells of a tool from its start to its end, with its whole output',
-      staged({}, async ({ client, session }) => {
+      shared({}, async ({ client, session }) => {
         const { prompt, title } = fixture.runTool('forty-two');
         const turn = await session.run(prompt);
 
@@ -89,7 +98,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'gives the images of a turn to the agent, or says that it takes none',
-      staged({}, async ({ client, session, file, world }) => {
+      shared({}, async ({ client, session, file, world }) => {
         const [kept, inline] = [png(3, 2), png(20, 10)];
         const input: InputItem[] = [
           { type: 'text', text: fixture.showImages },
@@ -115,7 +124,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'counts what a turn has used, for the turn and its session',
-      optional(fixture.usage, {}, async ({ session }, { prompt, usage }) => {
+      optionalShared(fixture.usage, {}, async ({ session }, { prompt, usage }) => {
         const turn = await session.run(prompt);
         expect(turn.usage).toMatchObject(usage);
         const reports = ofKind(session.watch.of(turn.turn_id), 'usage.updated');
@@ -144,7 +153,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
   describe(`${name}: permission`, options, () => {
     test(
       'asked for and given, the agent goes on',
-      staged(asking, async ({ client, cwd, session }) => {
+      shared(asking, async ({ client, cwd, session }) => {
         const { prompt, names, wasDone } = fixture.askPermission(cwd);
         const turnId = await session.send(prompt);
         const approval = await asked(session.watch, turnId);
@@ -166,7 +175,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'asked for and declined, what was asked for is not done',
-      staged(asking, async ({ client, cwd, session }) => {
+      shared(asking, async ({ client, cwd, session }) => {
         const { prompt, wasDone } = fixture.askPermission(cwd);
         const turnId = await session.send(prompt);
         const answered = await decide(client, await asked(session.watch, turnId), 'decline');
@@ -182,7 +191,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'asked for in the default mode is asked of nobody, and the way to be asked is named',
-      staged({ asks: true }, async ({ cwd, session }) => {
+      shared({ asks: true }, async ({ cwd, session }) => {
         const { prompt, names, wasDone } = fixture.askPermission(cwd);
         const turn = await session.run(prompt);
 
@@ -195,7 +204,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'is asked of people for one turn, where only that turn wants it',
-      staged({ asks: true }, async ({ client, cwd, session }) => {
+      shared({ asks: true }, async ({ client, cwd, session }) => {
         const { prompt, names } = fixture.askPermission(cwd);
         const turnId = await session.send(prompt, { permission_mode: 'require_approval' });
         await decide(client, await asked(session.watch, turnId), 'decline');
@@ -228,7 +237,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
   describe(`${name}: interrupt`, options, () => {
     test(
       'right after acceptance, with the agent yet to start',
-      staged({}, async ({ session }) => {
+      shared({}, async ({ session }) => {
         await expectInterrupted(session, await session.send(fixture.longStream));
         await expectAnotherTurn(session);
       }),
@@ -236,7 +245,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'right after acceptance, with an agent that waits for it',
-      staged({}, async ({ session }) => {
+      shared({}, async ({ session }) => {
         await expectAnotherTurn(session);
         const turnId = await session.send(fixture.longStream);
         await expectInterrupted(session, turnId);
@@ -246,7 +255,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'in the middle of a text, whose beginning stays',
-      staged({}, async ({ session }) => {
+      shared({}, async ({ session }) => {
         const turnId = await session.send(fixture.longStream);
         const { payload } = await session.watch.kind('message.delta', turnId);
         const turn = await expectInterrupted(session, turnId);
@@ -260,7 +269,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'while a tool runs',
-      optional(fixture.longTool, {}, async ({ session }, prompt) => {
+      optionalShared(fixture.longTool, {}, async ({ session }, prompt) => {
         const turnId = await session.send(prompt);
         await session.watch.until(
           'running tool',
@@ -277,7 +286,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'while an approval is open, which is cancelled',
-      staged(asking, async ({ client, cwd, session }) => {
+      shared(asking, async ({ client, cwd, session }) => {
         const { prompt, wasDone } = fixture.askPermission(cwd);
         const turnId = await session.send(prompt);
         const approval = await asked(session.watch, turnId);
@@ -294,7 +303,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'of an agent that is silent',
-      optional(fixture.silence, {}, async ({ session }, prompt) => {
+      optionalShared(fixture.silence, {}, async ({ session }, prompt) => {
         const turnId = await session.send(prompt);
         await session.watch.kind('turn.started', turnId);
         const turn = await expectInterrupted(session, turnId);
@@ -307,7 +316,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'holds against an answer that comes later',
-      optional(fixture.lateAnswer, {}, async ({ cwd, session }, prompt) => {
+      optionalShared(fixture.lateAnswer, {}, async ({ cwd, session }, prompt) => {
         const { hasBegun } = fixture;
         const turnId = await session.send(prompt);
         if (hasBegun) await until('it has begun', () => hasBegun(cwd), patienceMs);
@@ -333,7 +342,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
         const took = (turn.ended_at ?? 0) - (turn.interrupt_requested_at ?? 0);
         expect(took).toBeGreaterThan(9000);
-        expect(took).toBeLessThan(14_000);
+        expect(took).toBeLessThan(scaled(14_000));
         await until('its agent is gone', () => {
           const now = agents();
           return before.every((pid) => !now.includes(pid));
@@ -366,7 +375,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'to speak the protocol in one line has that line passed over',
-      optional(fixture.garbage, {}, async ({ session }, { prompt, texts }) => {
+      optionalShared(fixture.garbage, {}, async ({ session }, { prompt, texts }) => {
         const turn = await session.run(prompt);
         expect(turn.status).toBe('completed');
         const said = ofKind(session.watch.of(turn.turn_id), 'message.completed');
@@ -401,7 +410,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'to be quiet after its turn is heard outside of any turn',
-      optional(fixture.lateWords, {}, async ({ session }, lateWords) => {
+      optionalShared(fixture.lateWords, {}, async ({ session }, lateWords) => {
         const turn = await session.run(lateWords('one more thing'));
         expect(turn.status).toBe('completed');
         await session.watch.until(
@@ -484,6 +493,21 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
   });
 
+  /** A case on a server that others use, too. */
+  function shared(options: StageOptions, body: (stage: SharedStage) => Promise<void>) {
+    return () => onShared(options, body);
+  }
+
+  /** Such a case that needs what not every agent can be brought to. */
+  function optionalShared<T>(
+    phase: Optional<T>,
+    options: StageOptions,
+    body: (stage: SharedStage, phase: T) => Promise<void>,
+  ) {
+    return ({ skip }: TestContext): Promise<void> =>
+      isLeftOut(phase) ? skip(phase.leftOut) : onShared(options, (stage) => body(stage, phase));
+  }
+
   /** A case on a stage of its own. */
   function staged(options: StageOptions, body: (stage: Stage) => Promise<void>) {
     return () => onStage(fixture, options, body);
@@ -525,7 +549,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
   }
 
   /** The agent knows of the turn before this one. */
-  async function expectMemory({ session, world }: Stage, prompt: string): Promise<void> {
+  async function expectMemory({ session, world }: SharedStage, prompt: string): Promise<void> {
     const turn = await session.run(fixture.recall);
     expect(turn).toMatchObject({ status: 'completed', error: null });
     expect(world.memoryIn(turn)).toContain(prompt);

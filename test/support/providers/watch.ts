@@ -2,6 +2,7 @@ import type { Client } from '../../../src/client/client.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import type { UntypedEvent } from '../untyped-events.ts';
+import { scaled } from '../patience.ts';
 
 const endings: ReadonlySet<string> = new Set(['turn.completed', 'turn.interrupted', 'turn.failed']);
 
@@ -35,7 +36,7 @@ export class Watch implements AsyncDisposable {
     withinMs = this.#withinMs,
   ): Promise<UntypedEvent> {
     let late = false;
-    using _limit = systemClock.after(withinMs, () => {
+    using _limit = systemClock.after(scaled(withinMs), () => {
       late = true;
       this.#wake();
     });

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { configSchema } from '../../../src/config/schema.ts';
-import { ManualClock } from '../sessions/manual-clock.ts';
+import { ManualClock } from '../manual-clock.ts';
 import { onStage, type Stage, type StageOptions } from '../sessions/stage.ts';
 import { tempDirectory } from '../temp.ts';
 import { type Archive, openArchive } from './archive.ts';

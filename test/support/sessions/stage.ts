@@ -11,7 +11,7 @@ import { SessionTokens } from '../../../src/access/session-tokens.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { openRuntime, type TestRuntime, type TestRuntimeOptions } from '../runtime.ts';
 import { tempDirectory } from '../temp.ts';
-import { ManualClock } from './manual-clock.ts';
+import { ManualClock } from '../manual-clock.ts';
 import { soon } from './soon.ts';
 import { type PlayedOptions, type PlayedProvider, playedProvider } from './played-provider.ts';
 import type { UntypedEvent } from '../untyped-events.ts';

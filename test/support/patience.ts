@@ -1,0 +1,16 @@
+import os from 'node:os';
+
+/**
+ * How many times slower than the machine of reference things go here and now: what the start of the run measured of the
+ * machine itself, times the programs that want each of its cores. Never less than 1.
+ */
+export function slowness(): number {
+  const machine = Number(process.env.TEST_MACHINE_SLOWNESS ?? 1);
+  const [wanting = 0] = os.loadavg();
+  return Math.max(1, machine) * Math.max(1, wanting / os.availableParallelism());
+}
+
+/** Milliseconds for something to happen that takes at most `ms` on the machine of reference with nothing else to do. */
+export function scaled(ms: number): number {
+  return Math.ceil(ms * slowness());
+}
