@@ -1,37 +1,20 @@
 import nodeFs from 'node:fs';
 import { AppError } from '../errors.ts';
 import { Distribution } from '../lib/distribution.ts';
-import type { Failpoint } from '../lib/failpoint.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { DATABASE_FILE } from './connection.ts';
+import { Control } from './control.ts';
 import { Damage } from './damage.ts';
 import type { FileSystem, HostFile } from './host/file-system.ts';
 import type { HostedSqlite } from './host/sqlite.ts';
 import { Group, undo } from './group.ts';
-import { type OpenOptions, openMigrated } from './open.ts';
+import { type DatabaseOptions, openMigrated } from './open.ts';
 import { RawStatement, type SqliteError, type SqlValue } from './raw-statement.ts';
 import { Statement } from './statement.ts';
 import { asStorageError, isDamage, mayHaveRolledBack } from './storage-error.ts';
-import { SyncTimes } from './sync-times.ts';
+import { SYNC_BOUNDS, SyncTimes } from './sync-times.ts';
 import { type Member, Reader, type Sequence, Writer } from './transaction.ts';
 import { WalSync } from './wal-sync.ts';
-
-/** The buckets of the sync histogram, in microseconds. */
-const SYNC_BOUNDS = [
-  100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000,
-];
-
-export interface DatabaseOptions extends OpenOptions {
-  /** `full`: an answer is on the disk. `normal`: it is with the operating system, and power loss may take the newest. */
-  durability: 'full' | 'normal';
-  failpoint: Failpoint;
-  /** Called once when durability can no longer be promised. It must end the process: nothing is answered after it. */
-  onFatal: (error: Error) => void;
-  /** Called about trouble that mends itself. */
-  onWarning?: (message: string, error: unknown) => void;
-  /** The WAL is written back into the database once it passes this many bytes. */
-  checkpointBytes?: number;
-}
 
 /**
  * SQLite on a real file, written in groups.
@@ -46,10 +29,7 @@ export class Database {
   readonly #handle: number;
   readonly #fs: FileSystem;
   readonly #statements: RawStatement[] = [];
-  readonly #control: Record<
-    'begin' | 'commit' | 'rollback' | 'savepoint' | 'release' | 'back' | 'writeSeq',
-    RawStatement
-  >;
+  readonly #control: Control;
   readonly #checkpoints: Checkpoints;
   readonly #walSync: WalSync;
   readonly #checkpointBytes: number;
@@ -88,15 +68,7 @@ export class Database {
     this.#handle = handle;
     this.#fs = options.fs ?? nodeFs;
     this.#checkpointBytes = options.checkpointBytes ?? 4 * 1024 * 1024;
-    this.#control = {
-      begin: this.#prepareRaw('BEGIN IMMEDIATE'),
-      commit: this.#prepareRaw('COMMIT'),
-      rollback: this.#prepareRaw('ROLLBACK'),
-      savepoint: this.#prepareRaw('SAVEPOINT member'),
-      release: this.#prepareRaw('RELEASE member'),
-      back: this.#prepareRaw('ROLLBACK TO member'),
-      writeSeq: this.#prepareRaw('UPDATE sequence SET last_seq = ? WHERE id = 1'),
-    };
+    this.#control = new Control((sql) => this.#prepareRaw(sql));
     const pragma = this.#prepareRaw('PRAGMA wal_checkpoint(PASSIVE)');
     const { clock, failpoint, durability } = options;
     const onLost = (message: string, cause?: unknown) => this.#lost(message, cause);
@@ -288,25 +260,13 @@ export class Database {
       return { value };
     } catch (error) {
       this.#sequence.last = before;
-      const isTakenBack = this.#takeBackMember();
+      const isTakenBack = !this.#poison && this.#control.takeBack();
       this.#undo(member);
       if (!isTakenBack) this.#fail(group, error);
       return { error };
     } finally {
       tx.end();
       this.#running = false;
-    }
-  }
-
-  /** Rolls the failed member back to its savepoint; false when SQLite had already dropped the whole group. */
-  #takeBackMember(): boolean {
-    if (this.#poison) return false;
-    try {
-      this.#control.back.run();
-      this.#control.release.run();
-      return true;
-    } catch {
-      return false;
     }
   }
 

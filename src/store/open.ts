@@ -1,13 +1,14 @@
 import nodeFs from 'node:fs';
 import path from 'node:path';
 import type { Clock } from '../lib/clock.ts';
+import type { Failpoint } from '../lib/failpoint.ts';
 import { configure, DATABASE_FILE, openHandle, sqlTools } from './connection.ts';
 import type { FileSystem } from './host/file-system.ts';
 import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
 import { migrate } from './migrate.ts';
 import { asStorageError } from './storage-error.ts';
 
-export interface OpenOptions {
+interface OpenOptions {
   directory: string;
   wasm: Uint8Array;
   clock: Clock;
@@ -15,6 +16,18 @@ export interface OpenOptions {
   version: string;
   newEpoch: () => string;
   fs?: FileSystem;
+}
+
+export interface DatabaseOptions extends OpenOptions {
+  /** `full`: an answer is on the disk. `normal`: it is with the operating system, and power loss may take the newest. */
+  durability: 'full' | 'normal';
+  failpoint: Failpoint;
+  /** Called once when durability can no longer be promised. It must end the process: nothing is answered after it. */
+  onFatal: (error: Error) => void;
+  /** Called about trouble that mends itself. */
+  onWarning?: (message: string, error: unknown) => void;
+  /** The WAL is written back into the database once it passes this many bytes. */
+  checkpointBytes?: number;
 }
 
 /**

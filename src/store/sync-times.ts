@@ -1,5 +1,10 @@
 import type { Clock } from '../lib/clock.ts';
 
+/** The buckets of the sync histogram, in microseconds. */
+export const SYNC_BOUNDS = [
+  100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000,
+];
+
 /** So many syncs are remembered, the newest ones. */
 const KEPT = 32;
 /** A sync that ended longer ago says nothing about the disk any more. */

@@ -5,7 +5,8 @@ import { noFailpoints } from '../../src/lib/failpoint.ts';
 import { systemIds } from '../../src/lib/ids.ts';
 import { readAsset } from '../../src/lib/self.ts';
 import { SessionStore } from '../../src/sessions/store.ts';
-import { Database, type DatabaseOptions } from '../../src/store/database.ts';
+import { Database } from '../../src/store/database.ts';
+import type { DatabaseOptions } from '../../src/store/open.ts';
 import { tempDirectory } from './temp.ts';
 import { ManualClock } from './manual-clock.ts';
 

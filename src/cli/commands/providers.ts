@@ -9,10 +9,11 @@ import {
   providerKinds,
 } from '../../api/provider-kinds.ts';
 import { authStatusEndpoints, loginEndpoints } from '../../api/provider-logins.ts';
-import type { AuthStatus } from '../../api/providers.ts';
+import type { AuthStatus, Model, ProviderRecord } from '../../api/providers.ts';
 import type { Client } from '../../client/client.ts';
 import { AppError } from '../../errors.ts';
-import { details, table } from '../output.ts';
+import { endpointCommand } from '../endpoint-command.ts';
+import { details, listOf } from '../output.ts';
 import { readSecret } from '../prompt.ts';
 import { clientAction, type World } from '../world.ts';
 
@@ -20,37 +21,7 @@ import { clientAction, type World } from '../world.ts';
 export function providerCommands(program: Command, world: World): void {
   const providers = program.command('providers').description('whose agents this server can run');
 
-  providers
-    .command('list')
-    .description('list the providers, what they can do and whether they are healthy')
-    .action(
-      clientAction(world, async ({ client, show }) => {
-        const found = await client.call(endpoints.listProviders, {});
-        const rows = found.map(({ id, display_name, healthy, detail }) => [
-          id,
-          display_name,
-          healthy ? 'yes' : 'no',
-          detail,
-        ]);
-        show(found, () => table(['ID', 'NAME', 'HEALTHY', 'DETAIL'], rows));
-      }),
-    );
-
-  providers
-    .command('models')
-    .description('list the models of a provider')
-    .addArgument(new Argument('<provider>').choices(providerIds))
-    .action(
-      clientAction(world, async ({ client, show }, provider: ProviderId) => {
-        const found = await client.call(endpoints.listModels, { params: { provider } });
-        const rows = found.map(({ id, display_name, reasoning_levels }) => [
-          id,
-          display_name,
-          reasoning_levels.join(' '),
-        ]);
-        show(found, () => table(['ID', 'NAME', 'REASONING'], rows));
-      }),
-    );
+  for (const register of [list, models]) register(providers, world);
 
   providers
     .command('auth')
@@ -100,6 +71,28 @@ export function providerCommands(program: Command, world: World): void {
       }),
     );
 }
+
+const list = endpointCommand({
+  name: 'list',
+  description: 'list the providers, what they can do and whether they are healthy',
+  endpoint: endpoints.listProviders,
+  print: listOf<ProviderRecord>(
+    ['ID', 'NAME', 'HEALTHY', 'DETAIL'],
+    ({ id, display_name, healthy, detail }) => [id, display_name, healthy ? 'yes' : 'no', detail],
+  ),
+});
+
+const models = endpointCommand({
+  name: 'models',
+  description: 'list the models of a provider',
+  endpoint: endpoints.listModels,
+  operands: [{ flags: '<provider>', field: 'provider' }],
+  print: listOf<Model>(['ID', 'NAME', 'REASONING'], ({ id, display_name, reasoning_levels }) => [
+    id,
+    display_name,
+    reasoning_levels.join(' '),
+  ]),
+});
 
 const ownLogin = () => new Argument('<provider>').choices(loginProviderIds);
 
