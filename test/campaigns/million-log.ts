@@ -156,7 +156,8 @@ class SessionWriter {
   #close(tx: Writer, turn: Turn, item: Item, isFresh: boolean): void {
     this.#store.items.insert(tx, item);
     const { item_id, status, text, tool } = item;
-    this.#tell(tx, turn, `${item.kind}.completed`, { item_id, offset: 0, status, text, tool });
+    const whole = { item_id, offset: 0, status, text, ...(tool ? { tool } : {}) };
+    this.#tell(tx, turn, `${item.kind}.completed`, whole);
     if (isFresh) this.#log.settleItem(tx, item_id);
   }
 

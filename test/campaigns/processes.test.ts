@@ -72,7 +72,7 @@ it(
         expect([...counted.keys()].toSorted()).toEqual([...over.keys()].toSorted());
         for (const kinds of counted.values()) expect(kinds).toHaveLength(1);
       },
-      { env: { CADRE_PROCESSES_MAX_CONCURRENT: '16', CADRE_PROCESSES_MAX_QUEUED: '40' } },
+      { env: { CADRE_PROCESSES_MAX_CONCURRENT: '8', CADRE_PROCESSES_MAX_QUEUED: '16' } },
     ),
 );
 

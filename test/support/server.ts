@@ -58,7 +58,7 @@ export async function startServer(
       HOME: directory,
       CADRE_DEMO_STATE: path.join(directory, 'demo-agent'),
       // What checks answers writes to files that are not of that user.
-      ...(user ? {} : checkedServer()),
+      ...(user ? {} : { ...checkedServer(), ...sharedCode() }),
       ...env,
     },
   });
@@ -109,6 +109,12 @@ export function startServerWithAgent(
   const state = JSON.stringify(path.join(directory, 'demo-agent'));
   const config = `[providers.acp]\n${values.join('')}env = { CADRE_DEMO_STATE = ${state} }\n`;
   return startServer(directory, { config, env });
+}
+
+/** The variable by which programs of a run share their compiled code. */
+export function sharedCode(): Record<string, string> {
+  const { NODE_COMPILE_CACHE: directory } = process.env;
+  return directory === undefined ? {} : { NODE_COMPILE_CACHE: directory };
 }
 
 /** What lets a server check what it answers, where it is part of a run that wants to know. */

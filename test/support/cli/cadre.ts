@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { selfCommand } from '../../../src/lib/self.ts';
-import { checkedServer, type TestServer } from '../server.ts';
+import { checkedServer, sharedCode, type TestServer } from '../server.ts';
 
 /** How a command ended, and all it wrote. */
 export interface Ended {
@@ -36,6 +36,7 @@ function environment(directory: string, env: Record<string, string>): Record<str
     PATH: process.env.PATH ?? '',
     TMPDIR: process.env.TMPDIR ?? '/tmp',
     HOME: directory,
+    ...sharedCode(),
     ...env,
   };
 }
