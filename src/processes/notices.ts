@@ -38,7 +38,7 @@ export class ExitNotices {
       return this.#settle(tx, ref, 'dropped');
     const text = noticeText(process, tails);
     this.#given.inbox.put(tx, { session_id, owner: OWNER, ref, rank: RANK, text });
-    this.#given.inbox.look(tx, session_id);
+    this.#given.inbox.beginNextTurn(tx, session_id);
   }
 
   #answers(): InboxOwner {

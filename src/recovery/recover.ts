@@ -5,7 +5,7 @@ import type { EventLog } from '../events/log.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { endTurnInRows } from '../sessions/end-turn.ts';
-import { closeStoredItems } from '../sessions/output.ts';
+import { closeStoredItems } from '../sessions/close-items.ts';
 import type { Inbox } from '../sessions/inbox.ts';
 import { failSessionInRows } from '../sessions/fail-session.ts';
 import { endProcess, type ProcessEnd } from '../processes/process.ts';

@@ -52,10 +52,10 @@ export class Dispatcher {
       });
     const interrupts = policy === 'interrupt_after_tool_boundary';
     this.#put(tx, delivery, message, { interrupts });
-    if (interrupts || policy === 'immediate_interrupt') this.#given.inbox.wake(tx, recipient);
+    if (interrupts || policy === 'immediate_interrupt') this.#given.inbox.endPause(tx, recipient);
     if (interrupts) this.#given.inbox.atBoundary(tx, recipient);
     else if (policy === 'immediate_interrupt') this.#given.inbox.interruptNow(tx, recipient);
-    this.#given.inbox.look(tx, recipient);
+    this.#given.inbox.beginNextTurn(tx, recipient);
   }
 
   /** Holds a delivery back until it is dispatched or released; `error`, where given, is why it is deferred. */
@@ -71,7 +71,7 @@ export class Dispatcher {
   release(tx: Writer, delivery: Delivery): void {
     const message = this.#given.store.message(tx, delivery.team_id, delivery.message_id);
     this.#put(tx, delivery, message, {});
-    this.#given.inbox.look(tx, delivery.recipient_agent_id);
+    this.#given.inbox.beginNextTurn(tx, delivery.recipient_agent_id);
   }
 
   /**
@@ -81,13 +81,13 @@ export class Dispatcher {
   retry(tx: Writer, waiting: Delivery): void {
     const { recipient_agent_id: recipient } = waiting;
     if (waiting.status === 'pending' && this.#given.inbox.isPaused(tx, recipient)) {
-      this.#given.inbox.wake(tx, recipient);
-      this.#given.inbox.look(tx, recipient);
+      this.#given.inbox.endPause(tx, recipient);
+      this.#given.inbox.beginNextTurn(tx, recipient);
       return;
     }
     const delivery = retry(waiting, this.#given.clock.now());
     this.#given.store.moveDelivery(tx, delivery);
-    this.#given.inbox.wake(tx, recipient);
+    this.#given.inbox.endPause(tx, recipient);
     this.dispatch(
       tx,
       delivery,

@@ -11,7 +11,7 @@ import type { Worktree } from '../api/worktrees.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Logger } from '../lib/log.ts';
 import { OneAtATime } from '../lib/one-at-a-time.ts';
-import { modeHandedOn } from '../sessions/permission-mode.ts';
+import { inheritedMode } from '../sessions/permission-mode.ts';
 import { assertOpen } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import { workingDirectory } from '../sessions/working-directory.ts';
@@ -333,7 +333,7 @@ function sessionFor(
     thinking_effort: preset ? preset.thinking_effort : like.thinking_effort,
     cwd: source.cwd,
     permission_mode: spawner
-      ? modeHandedOn(spawner.mode, provider === source.provider)
+      ? inheritedMode(spawner.mode, provider === source.provider)
       : (request.permission_mode ?? source.permission_mode),
     metadata: preset ? withPreset(request.metadata, preset) : request.metadata,
     title: request.title ?? null,
