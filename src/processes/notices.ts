@@ -43,14 +43,14 @@ export class ExitNotices {
 
   #answers(): InboxOwner {
     return {
-      words: (_tx, { text }) => ({
+      content: (_tx, { text }) => ({
         source: 'process_exit',
         input: [{ type: 'text', text: text ?? '' }],
       }),
       injecting: () => undefined,
       injected: (tx, ref) => this.#settle(tx, ref, 'delivered'),
       deferred: () => true,
-      over: () => undefined,
+      ended: () => undefined,
       unreachable: (tx, ref, { status }) => {
         // A session that has failed may be resumed.
         if (status === 'closed') this.#settle(tx, ref, 'dropped');

@@ -28,6 +28,6 @@ export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void 
     },
     // Sessions of a team.
     agentsOf: (rx, teamId) => teams.service.agentsOf(rx, teamId),
-    onTurnSent: (tx, session) => teams.messages.spokenTo(tx, session),
+    onTurnSent: (tx, session) => teams.messages.resetHops(tx, session),
   });
 }

@@ -15,18 +15,21 @@ export function assertAnswers({ kind, questions }: Approval, answers: Answers | 
       throw invalidAnswers('this approval asks no question: leave the answers out');
     return;
   }
-  if (!answers) throw invalidAnswers(`a question is accepted with its answers${namesIn(questions)}`);
+  if (!answers)
+    throw invalidAnswers(`a question is accepted with its answers${namesIn(questions)}`);
   for (const [name, texts] of Object.entries(answers))
     if (texts.length === 0) throw invalidAnswers(`"${name}" is answered by at least one text`);
   if (!questions?.length) {
-    if (Object.keys(answers).length === 0) throw invalidAnswers('a question is accepted with its answers');
+    if (Object.keys(answers).length === 0)
+      throw invalidAnswers('a question is accepted with its answers');
     return;
   }
   const answered = new Map<Question, readonly string[]>();
   for (const [name, texts] of Object.entries(answers)) {
     const question = questionNamed(name, questions);
     if (!question) throw invalidAnswers(`there is no question "${name}"${namesIn(questions)}`);
-    if (answered.has(question)) throw invalidAnswers(`"${question.id}" is answered twice: name it once`);
+    if (answered.has(question))
+      throw invalidAnswers(`"${question.id}" is answered twice: name it once`);
     assertFits(question, texts);
     answered.set(question, texts);
   }
@@ -52,7 +55,8 @@ function assertFits(
   { id, type, multiple, options, free }: Question,
   texts: readonly string[],
 ): void {
-  if (!multiple && texts.length > 1) throw invalidAnswers(`"${id}" takes one answer, not ${texts.length}`);
+  if (!multiple && texts.length > 1)
+    throw invalidAnswers(`"${id}" takes one answer, not ${texts.length}`);
   const labels = options.map(({ label }) => label);
   const unknown = free ? undefined : texts.find((one) => !labels.includes(one));
   if (unknown !== undefined)

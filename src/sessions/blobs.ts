@@ -41,7 +41,10 @@ export class Blobs {
   ): Promise<StoredInputItem[]> {
     const count = input.filter(({ type }) => type === 'image').length;
     if (count > MAX_IMAGES)
-      throw new AppError('invalid', `input has ${count} images: at most ${MAX_IMAGES} are accepted`);
+      throw new AppError(
+        'invalid',
+        `input has ${count} images: at most ${MAX_IMAGES} are accepted`,
+      );
     const isRelative = input.some((item) => 'path' in item && !path.isAbsolute(item.path));
     const directory = isRelative ? await directoryOf() : '/';
     return Promise.all(

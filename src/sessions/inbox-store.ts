@@ -66,7 +66,9 @@ export class InboxStore {
       `SELECT 1 FROM inbox WHERE session_id = ? AND held = 0 AND turn_id IS NULL
        AND interrupts = 1 LIMIT 1`,
     );
-    this.#sessionsWithEntries = db.prepare('SELECT DISTINCT session_id FROM inbox WHERE turn_id IS NULL');
+    this.#sessionsWithEntries = db.prepare(
+      'SELECT DISTINCT session_id FROM inbox WHERE turn_id IS NULL',
+    );
     this.#pause = db.prepare('SELECT failures, until FROM inbox_pauses WHERE session_id = ?');
     this.#pauseWithoutEnd = db.prepare(
       `INSERT INTO inbox_pauses (session_id, failures, until) VALUES (?, 0, NULL)

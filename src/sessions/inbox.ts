@@ -243,7 +243,9 @@ export class Inbox {
     const { db, clock } = this.#given;
     for (let at = 0; at < sessionIds.length && this.#isOpen;) {
       const from = at;
-      at = await db.transact((tx) => runSlice(clock, sessionIds, from, (id) => this.beginNextTurn(tx, id)));
+      at = await db.transact((tx) =>
+        runSlice(clock, sessionIds, from, (id) => this.beginNextTurn(tx, id)),
+      );
       if (at < sessionIds.length) await yieldToEventLoop();
     }
   }

@@ -105,7 +105,8 @@ export class SessionStore {
     this.approvals.update(tx, approval);
     const canContinue =
       turn.provider_turn_ref !== null && this.pendingApprovals(tx, turn.turn_id).length === 0;
-    if (canContinue && turn.status === 'waiting_for_approval') this.#setStatus(tx, session, turn, 'running');
+    if (canContinue && turn.status === 'waiting_for_approval')
+      this.#setStatus(tx, session, turn, 'running');
     this.#append(tx, turn, {
       kind: 'approval.resolved',
       payload: { approval: approvalInEvents(approval) },

@@ -97,7 +97,10 @@ export class TurnRunner {
     this.#running.set(turn.turn_id, running);
     void this.#run(turn, running, cut.promise)
       .catch((error: unknown) =>
-        this.#given.logger.error({ err: error, turn_id: turn.turn_id }, 'a turn failed unexpectedly'),
+        this.#given.logger.error(
+          { err: error, turn_id: turn.turn_id },
+          'a turn failed unexpectedly',
+        ),
       )
       .finally(() => {
         this.#running.delete(turn.turn_id);
@@ -148,7 +151,12 @@ export class TurnRunner {
     if (hasEnded(turn)) return turn;
     if (turn.interrupt_requested_at === null) {
       const interrupted = { ...turn, interrupt_requested_at: clock.now(), error };
-      store.moveTurn(tx, store.session(tx, turn.session_id), interrupted, 'turn.interrupt_requested');
+      store.moveTurn(
+        tx,
+        store.session(tx, turn.session_id),
+        interrupted,
+        'turn.interrupt_requested',
+      );
       cancelApprovals(tx, interrupted, 'the turn was interrupted', this.#given);
     }
     const now = store.turn(tx, turn.session_id, turn.turn_id);

@@ -79,7 +79,9 @@ describe('whether a session takes a turn', () => {
       /turn_6.*turn_7.*read it, then send again/,
     );
     const failed = aSession({ status: 'failed', failure });
-    expect(() => assertAcceptsTurn(failed, undefined)).toThrow(/sess_1.*it is gone.*open a new one/);
+    expect(() => assertAcceptsTurn(failed, undefined)).toThrow(
+      /sess_1.*it is gone.*open a new one/,
+    );
   });
 });
 
