@@ -5,7 +5,7 @@ import type { SessionStore } from '../sessions/store.ts';
 import type { ProcessStore } from './store.ts';
 import type { Writer } from '../store/transaction.ts';
 
-/** How much of the end of each stream a notice quotes. */
+/** The maximum end of each stream that a notice quotes. */
 export const NOTICE_TAIL = { lines: 40, bytes: 4096 };
 
 const OWNER = 'process';
@@ -19,19 +19,19 @@ interface ExitNoticesDependencies {
 }
 
 /**
- * Tells owners of the end of processes that were started with `on_exit: notify`, as a turn: at once where the owner
- * is idle, else when its turn has ended; once, also over a restart.
+ * Notifies owners of the end of processes that were started with `on_exit: notify`, by a turn: at once if the owner is
+ * idle, else after its turn. Each end is notified once, also if the server is restarted meanwhile.
  */
 export class ExitNotices {
   readonly #given: ExitNoticesDependencies;
 
   constructor(given: ExitNoticesDependencies) {
     this.#given = given;
-    given.inbox.register(OWNER, this.#answers());
+    given.inbox.register(OWNER, this.#inboxOwner());
   }
 
   /** Puts the notice of a process that ends in this transaction into its owner's inbox. */
-  keep(tx: Writer, process: Process, tails: { stdout: string; stderr: string }): void {
+  put(tx: Writer, process: Process, tails: { stdout: string; stderr: string }): void {
     const { session_id, process_id: ref, notice } = process;
     if (session_id === null || notice !== 'pending') return;
     if (this.#given.sessionStore.session(tx, session_id).status === 'closed')
@@ -41,7 +41,7 @@ export class ExitNotices {
     this.#given.inbox.beginNextTurn(tx, session_id);
   }
 
-  #answers(): InboxOwner {
+  #inboxOwner(): InboxOwner {
     return {
       content: (_tx, { text }) => ({
         source: 'process_exit',
@@ -65,7 +65,7 @@ export class ExitNotices {
   }
 }
 
-/** The text of a notice. */
+/** Returns the text of a notice. */
 function noticeText(process: Process, tails: { stdout: string; stderr: string }): string {
   const { process_id, command, status, exit_code, signal, started_at, ended_at } = process;
   const ran = ((ended_at ?? 0) - (started_at ?? ended_at ?? 0)) / 1000;

@@ -140,7 +140,7 @@ function failProcesses(
     const end: ProcessEnd = { exit: null, cause: null, failure, output };
     const failed = endProcess(process, end, clock.now());
     processes.move(tx, failed, 'process.failed');
-    notices.keep(tx, failed, tails);
+    notices.put(tx, failed, tails);
     return process.process_id;
   });
 }
