@@ -63,8 +63,8 @@ export function eventRecord(
 }
 
 /**
- * Returns a payload of at most 256 KiB as JSON. In a longer one, the ends of long texts are cut off, `truncated` is true and
- * `total_bytes` is the size of the longest text. The full texts are in the row of the record or item.
+ * Returns a payload of at most 256 KiB as JSON. In a longer one, the ends of long texts are cut off, `truncated` is
+ * true and `total_bytes` is the size of the longest text. The full texts are in the row of the record or item.
  */
 export function fitPayload(payload: Record<string, unknown>): Record<string, unknown> {
   if (jsonBytes(payload) <= MAX_PAYLOAD_BYTES) return payload;
@@ -80,7 +80,10 @@ export function fitPayload(payload: Record<string, unknown>): Record<string, unk
   return { ...smallFields(payload), truncated: true, total_bytes: jsonBytes(payload) };
 }
 
-/** Returns the first small fields, for a payload that is too long although none of its texts is. They identify the record. */
+/**
+ * Returns the first small fields, for a payload that is too long although none of its texts is. They identify the
+ * record.
+ */
 function smallFields(payload: Record<string, unknown>): Record<string, unknown> {
   let room = MAX_PAYLOAD_BYTES / 4;
   const fields = Object.entries(payload).filter(([key, value]) => {

@@ -18,9 +18,9 @@ const RING_BYTES = 4 * 1024 * 1024;
 const PAGES_PER_TURN = 8;
 
 /**
- * Sends the events of the log to followers. A follower is a cursor: it reads the durable events after its cursor. If there
- * are none, it registers to be woken in the same tick, so that it misses and repeats no event. A slow follower only lags;
- * nothing is queued for it.
+ * Sends the events of the log to followers. A follower is a cursor: it reads the durable events after its cursor. If
+ * there are none, it registers to be woken in the same tick, so that it misses and repeats no event. A slow follower
+ * only lags; nothing is queued for it.
  */
 export class Feed {
   readonly #db: Database;
@@ -72,9 +72,9 @@ export class Feed {
   }
 
   /**
-   * Yields the events of a scope after the seq `after`, in pages, as soon as they are durable. Ends when `signal` aborts,
-   * or when `ending` has aborted and every event up to then was yielded. If retention has deleted events that the follower
-   * has not read yet, the next page reports it, once.
+   * Yields the events of a scope after the seq `after`, in pages, as soon as they are durable. Ends when `signal`
+   * aborts, or when `ending` has aborted and every event up to then was yielded. If retention has deleted events that
+   * the follower has not read yet, the next page reports it, once.
    */
   async *follow(
     scope: Scope,
@@ -122,7 +122,9 @@ export class Feed {
     return page.entries;
   }
 
-  /** Returns the highest deleted seq after the follower's cursor, if it was not reported to the follower yet; else null. */
+  /**
+   * Returns the highest deleted seq after the follower's cursor, if it was not reported to the follower yet; else null.
+   */
   #newlyTrimmed(scope: Scope, follower: Follower): number | null {
     const trimmed = this.#log.trimmedSeq(scope);
     if (trimmed <= follower.cursor || trimmed <= follower.reportedTrim) return null;
@@ -141,7 +143,8 @@ export class Feed {
     follower.wake = undefined;
     peers.delete(follower);
     if (peers.size === 0 && this.#waiting.get(key) === peers) this.#waiting.delete(key);
-    // The scope has no events between the cursor and the one that woke it, so a follower of a quiet scope stays in the ring.
+    // The scope has no events between the cursor and the one that woke it, so a follower of a quiet scope stays in the
+    // ring.
     if (firstNew !== null) follower.cursor = firstNew - 1;
   }
 

@@ -48,8 +48,8 @@ const RETRIES = 5;
 
 /**
  * The log of one stream of a process: a file of at most `cap` bytes, of which the first half is the beginning of the
- * output and the second half a ring with its end. Until bytes are dropped, the file is the plain output. From then on, a
- * small layout file beside it holds the number of bytes printed, from which the start of the ring is computed.
+ * output and the second half a ring with its end. Until bytes are dropped, the file is the plain output. From then on,
+ * a small layout file beside it holds the number of bytes printed, from which the start of the ring is computed.
  */
 export class LogFile {
   readonly #path: string;

@@ -40,8 +40,8 @@ export async function readPrinted(
 }
 
 /**
- * Resolves with the end of a log, or of its part before the offset `before`, within both bounds and in whole characters.
- * Reads at most `bytes` of the file.
+ * Resolves with the end of a log, or of its part before the offset `before`, within both bounds and in whole
+ * characters. Reads at most `bytes` of the file.
  */
 export async function readTail(
   path: string,

@@ -80,8 +80,8 @@ export class ProcessRunner {
   }
 
   /**
-   * Reserves a place for a process of a session (null: of none), until it is disposed. Throws `too_many` if the queue is
-   * full, or if the session has reached its limit.
+   * Reserves a place for a process of a session (null: of none), until it is disposed. Throws `too_many` if the queue
+   * is full, or if the session has reached its limit.
    */
   reserve(owner: string | null): Disposable {
     const { max_concurrent, max_queued } = this.#given.settings();
@@ -330,9 +330,12 @@ function count(counts: Map<string, number>, one: Running): void {
 
 /** Returns the failure of a process whose group has processes left that the server may not signal. */
 function notEnded(pids: readonly number[]): Process['failure'] {
-  const subject = pids.length === 1 ? `process ${pids[0]}` : `the processes ${pids.join(', ')}`;
+  const subject =
+    pids.length === 1
+      ? `process ${pids[0]} of its group runs`
+      : `the processes ${pids.join(', ')} of its group run`;
   return {
     code: 'not_ended',
-    message: `${subject} of its group could not be ended, running as another user: only that user or root can`,
+    message: `${subject} as another user and could not be ended: only that user or root can end it`,
   };
 }

@@ -19,7 +19,9 @@ export class ProcessStore {
     this.processes = new RecordTable(db, 'processes', ({ process_id }) => process_id);
   }
 
-  /** Returns a process of the session `owner` (undefined: of any). Throws `not_found`, also for another owner's process. */
+  /**
+   * Returns a process of the session `owner` (undefined: of any). Throws `not_found`, also for another owner's process.
+   */
   process(rx: Reader, id: string, owner?: string): Process {
     const process = this.processes.get(rx, id);
     if (process && (owner === undefined || process.session_id === owner)) return process;

@@ -17,9 +17,13 @@ export interface UnfinishedWork {
 
 /** The repairs to be made. */
 export interface Plan {
-  /** Turns to start, because no agent has seen them, or because none of their approvals is pending and one is accepted. */
+  /**
+   * Turns to start, because no agent has seen them, or because none of their approvals is pending and one is accepted.
+   */
   startTurns: Turn[];
-  /** Turns to end, because an agent that died with the server may have seen them, or because their interrupt is stored. */
+  /**
+   * Turns to end, because an agent that died with the server may have seen them, or because their interrupt is stored.
+   */
   failTurns: Turn[];
   /** Turns to keep with session and approvals, because an approval is pending. */
   keepTurns: Turn[];

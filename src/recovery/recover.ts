@@ -19,7 +19,9 @@ import type { TeamStore } from '../teams/store.ts';
 import type { WorktreeMender } from '../worktrees/mend.ts';
 import { type Plan, planRecovery } from './plan.ts';
 
-/** The seqs that are skipped if a power loss may have lost events that clients have seen, so that none is used twice. */
+/**
+ * The seqs that are skipped if a power loss may have lost events that clients have seen, so that none is used twice.
+ */
 const SKIPPED_SEQS = 2 ** 20;
 
 /** The result of startup recovery: its summary, and the turns that are to be started. */
@@ -135,7 +137,7 @@ function failProcesses(
     const { output, tails } = printed.get(process.process_id) ?? nothingPrinted;
     const failure = {
       code: 'runtime_restarted',
-      message: 'the server died while it ran, or before its turn came',
+      message: 'the server died while the process ran, or before it was started',
     };
     const end: ProcessEnd = { exit: null, cause: null, failure, output };
     const failed = endProcess(process, end, clock.now());
@@ -169,10 +171,13 @@ class Repairs {
     this.cancelled.push(...cancelled.map(({ id }) => id));
   }
 
-  /** Fails a turn that waited for an approval and that nothing can continue, and its session, as the interface demands. */
+  /**
+   * Fails a turn that waited for an approval and that nothing can continue, and its session, as the interface demands.
+   */
   failWithSession(tx: Writer, turn: Turn): void {
     const { sessionStore: store, inbox, clock } = this.#given;
-    const message = 'the turn waited for an approval that nobody can give any more';
+    const message =
+      'the turn waited for an approval, and nothing could continue it after the restart';
     this.fail(tx, turn, 'approval_orphaned', message);
     const failure = { code: 'approval_orphaned', message };
     failSessionInRows(tx, turn.session_id, failure, { store, inbox, clock });

@@ -12,9 +12,9 @@ import type { Writer } from '../store/transaction.ts';
 
 /**
  * Checks in the background that each provider still has its sessions. A session that the provider has lost becomes
- * `failed`, and is added to the summary. A session on the provider's list counts as existing; for any other the provider
- * is asked singly, while the session has no agent. Busy sessions, and sessions of a provider without a list, are not
- * checked, because their next start of an agent reports the loss.
+ * `failed`, and is added to the summary. A session on the provider's list counts as existing; for any other the
+ * provider is asked singly, while the session has no agent. Busy sessions, and sessions of a provider without a list,
+ * are not checked, because their next start of an agent reports the loss.
  */
 export async function verifySessions(options: {
   db: Database;

@@ -36,8 +36,8 @@ export interface Trimmed {
 }
 
 /**
- * Deletes events from the log, a few at a time, and stores the highest deleted seq of each scope, so that a reader whose
- * cursor is before it can be notified.
+ * Deletes events from the log, a few at a time, and stores the highest deleted seq of each scope, so that a reader
+ * whose cursor is before it can be notified.
  */
 export class EventTrim {
   readonly #onTrimmed: (seq: number) => void;
@@ -81,9 +81,9 @@ export class EventTrim {
   }
 
   /**
-   * Deletes the oldest events after the seq `after` and from before the time `before`, except those of unfinished turns.
-   * With an event that closes an item, it deletes the item's remaining deltas. `end` is the last scanned seq; null: there
-   * are no more events of that age.
+   * Deletes the oldest events after the seq `after` and from before the time `before`, except those of unfinished
+   * turns. With an event that closes an item, it deletes the item's remaining deltas. `end` is the last scanned seq;
+   * null: there are no more events of that age.
    */
   oldest(
     tx: Writer,

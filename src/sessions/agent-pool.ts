@@ -37,8 +37,8 @@ interface AgentPoolDependencies {
 }
 
 /**
- * The live agents, never more than `maxLive` at once. An agent is ended after the idle timeout. If the pool is full, the
- * agent that has been idle for longest is ended to make room for the next one. An agent whose session could not be
+ * The live agents, never more than `maxLive` at once. An agent is ended after the idle timeout. If the pool is full,
+ * the agent that has been idle for longest is ended to make room for the next one. An agent whose session could not be
  * resumed has no idle timeout and is never ended to make room.
  */
 export class AgentPool {
@@ -138,7 +138,9 @@ export class AgentPool {
     else await this.#barred.get(sessionId);
   }
 
-  /** Runs `work` while the session has no agent and gets none. Resolves with undefined, without `work`, if it has one. */
+  /**
+   * Runs `work` while the session has no agent and gets none. Resolves with undefined, without `work`, if it has one.
+   */
   async whileIdle<T>(sessionId: string, work: () => Promise<T>): Promise<T | undefined> {
     if (this.#entries.has(sessionId) || this.#barred.has(sessionId)) return undefined;
     const done = Promise.withResolvers<void>();

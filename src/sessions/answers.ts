@@ -6,8 +6,8 @@ type Answers = Readonly<Record<string, readonly string[]>>;
 /**
  * Throws `invalid` unless `answers` fit the questions of an approval that is accepted. Each required question must be
  * answered, and none twice. A key names a question by its id, or by its text or its heading if that is unique. Each
- * value holds at least one text; exactly one, unless the question is `multiple`; and only the question's options, unless
- * it is `free`.
+ * value holds at least one text; exactly one, unless the question is `multiple`; and only the question's options,
+ * unless it is `free`.
  */
 export function assertAnswers({ kind, questions }: Approval, answers: Answers | null): void {
   if (kind !== 'question') {
@@ -16,12 +16,12 @@ export function assertAnswers({ kind, questions }: Approval, answers: Answers | 
     return;
   }
   if (!answers)
-    throw invalidAnswers(`a question is accepted with its answers${namesIn(questions)}`);
+    throw invalidAnswers(`accepting a question needs its answers${namesIn(questions)}`);
   for (const [name, texts] of Object.entries(answers))
-    if (texts.length === 0) throw invalidAnswers(`"${name}" is answered by at least one text`);
+    if (texts.length === 0) throw invalidAnswers(`"${name}" needs at least one text`);
   if (!questions?.length) {
     if (Object.keys(answers).length === 0)
-      throw invalidAnswers('a question is accepted with its answers');
+      throw invalidAnswers('accepting a question needs its answers');
     return;
   }
   const answered = new Map<Question, readonly string[]>();
@@ -56,7 +56,7 @@ function assertFits(
   texts: readonly string[],
 ): void {
   if (!multiple && texts.length > 1)
-    throw invalidAnswers(`"${id}" takes one answer, not ${texts.length}`);
+    throw invalidAnswers(`"${id}" accepts one answer, not ${texts.length}`);
   const labels = options.map(({ label }) => label);
   const unknown = free ? undefined : texts.find((one) => !labels.includes(one));
   if (unknown !== undefined)
@@ -64,7 +64,7 @@ function assertFits(
   const isNumber = (one: string) =>
     one.trim() !== '' && (type === 'integer' ? Number.isInteger : Number.isFinite)(Number(one));
   if (type !== 'text' && !texts.every(isNumber))
-    throw invalidAnswers(`"${id}" is answered by a number (${type})`);
+    throw invalidAnswers(`"${id}" needs a number (${type})`);
 }
 
 function namesIn(questions: readonly Question[] | null | undefined): string {

@@ -31,8 +31,8 @@ interface ApprovalDeskDependencies {
 }
 
 /**
- * Opens approvals for agents and resolves them for people. The rows hold what is pending and each decision; memory holds
- * only the agents that wait for one.
+ * Opens approvals for agents and resolves them for people. The rows hold what is pending and each decision; memory
+ * holds only the agents that wait for one.
  */
 export class ApprovalDesk {
   readonly #given: ApprovalDeskDependencies;

@@ -31,9 +31,9 @@ export class Blobs {
   }
 
   /**
-   * Copies each image, and returns the input with the paths of the copies, which are then on disk. At most 8 images of at
-   * most 5 MiB are accepted, whose bytes are PNG, JPEG, GIF or WebP. `directoryOf` resolves with the base of relative
-   * paths, and is called only if there is one. Throws `invalid`; copies made before that stay.
+   * Copies each image, and returns the input with the paths of the copies, which are then on disk. At most 8 images of
+   * at most 5 MiB are accepted, whose bytes are PNG, JPEG, GIF or WebP. `directoryOf` resolves with the base of
+   * relative paths, and is called only if there is one. Throws `invalid`; copies made before that stay.
    */
   async copyImages(
     input: readonly InputItem[],

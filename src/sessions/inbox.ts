@@ -48,9 +48,9 @@ interface Dependencies {
 }
 
 /**
- * The queue of everything that is to become a turn of a session: by rank, then oldest first. All entries that wait for an
- * idle session become one turn. Every decision is taken from the rows in a transaction; timers and starts follow once it
- * is on disk.
+ * The queue of everything that is to become a turn of a session: by rank, then oldest first. All entries that wait for
+ * an idle session become one turn. Every decision is taken from the rows in a transaction; timers and starts follow
+ * once it is on disk.
  */
 export class Inbox {
   readonly #given: Dependencies;

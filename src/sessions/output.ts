@@ -60,8 +60,8 @@ interface TurnOutputDependencies {
 }
 
 /**
- * Stores the updates of an agent in one turn. The first delta of an item is stored at once, later ones are batched. Every
- * other event of the turn is written after the batched text, so that the log keeps the agent's order.
+ * Stores the updates of an agent in one turn. The first delta of an item is stored at once, later ones are batched.
+ * Every other event of the turn is written after the batched text, so that the log keeps the agent's order.
  *
  * Its state in memory changes inside transactions, before they are on disk. After a failed write it is therefore
  * `broken`, and its open items are closed from the stored rows instead.

@@ -18,7 +18,9 @@ interface Dependencies {
   ids: Ids;
 }
 
-/** Opens the outputs of live agents: one for each turn, and one for the updates that an agent sends outside any turn. */
+/**
+ * Opens the outputs of live agents: one for each turn, and one for the updates that an agent sends outside any turn.
+ */
 export class AgentOutputs {
   readonly #given: Dependencies;
 

@@ -1,6 +1,6 @@
 /**
- * What a permission mode allows cadre's own tools to do for an agent of any provider: `read_only` only reads, `asks` has
- * a person decide, `writes` and `full` act without asking. Modes that only an agent knows count as `asks`.
+ * What a permission mode allows cadre's own tools to do for an agent of any provider: `read_only` only reads, `asks`
+ * has a person decide, `writes` and `full` act without asking. Modes that only an agent knows count as `asks`.
  */
 export type ModeKind = 'read_only' | 'asks' | 'writes' | 'full';
 
@@ -21,8 +21,8 @@ export function kindOfMode(mode: string | null): ModeKind {
 }
 
 /**
- * Returns the permission mode of a session that an agent in `mode` opens: the same mode. A mode that only its agent knows
- * means nothing to another provider, so a session there gets `require_approval`.
+ * Returns the permission mode of a session that an agent in `mode` opens: the same mode. A mode that only its agent
+ * knows means nothing to another provider, so a session there gets `require_approval`.
  */
 export function inheritedMode(mode: string | null, isSameProvider: boolean): string | null {
   const isKnownToAll = mode === null || kinds.has(mode);

@@ -59,7 +59,9 @@ interface SessionServiceDependencies extends SessionQueriesDependencies {
   assertRoom: () => void;
   /** Returns the provider. Throws `provider_unavailable` if it could start no agent. */
   availableProvider: (id: Session['provider']) => Provider;
-  /** Returns the reason why a provider refuses the settings; null or undefined: it accepts them, or only an agent knows. */
+  /**
+   * Returns the reason why a provider refuses the settings; null or undefined: it accepts them, or only an agent knows.
+   */
   objectionOf: (
     id: Session['provider'],
     settings: TurnSettings,
@@ -192,8 +194,8 @@ export class SessionService extends SessionQueries {
   }
 
   /**
-   * Makes a failed session ready again. Throws `session_failed` if its provider no longer has the session. A session that
-   * has not failed is returned unchanged.
+   * Makes a failed session ready again. Throws `session_failed` if its provider no longer has the session. A session
+   * that has not failed is returned unchanged.
    */
   async resume(sessionId: string, keep: Keep = keepNothing): Promise<Session> {
     const session = await this.get(sessionId);

@@ -15,8 +15,8 @@ export function beginTurn(session: Session, turn: Turn, now: number): Session {
 }
 
 /**
- * Throws `turn_conflict`, `session_closed`, `session_failed` or `turn_in_progress`, in this order of precedence, unless a
- * turn may be sent to the session. `expected` is the id that the sender expects of the session's most recent turn;
+ * Throws `turn_conflict`, `session_closed`, `session_failed` or `turn_in_progress`, in this order of precedence, unless
+ * a turn may be sent to the session. `expected` is the id that the sender expects of the session's most recent turn;
  * undefined or null: it expects none in particular.
  */
 export function assertAcceptsTurn(session: Session, expected: string | null | undefined): void {

@@ -112,9 +112,9 @@ export class TurnRunner {
 
   /**
    * Ends a turn: cancels its approvals and closes its open items. Returns the ended turn; a second end is ignored. The
-   * waiting entries of the session's inbox become the next turn, unless `isLast` says that the session ends too. Once the
-   * transaction is on disk, the agent's pending requests are cancelled and the wait for the agent ends. If the transaction
-   * is lost, the turn continues.
+   * waiting entries of the session's inbox become the next turn, unless `isLast` says that the session ends too. Once
+   * the transaction is on disk, the agent's pending requests are cancelled and the wait for the agent ends. If the
+   * transaction is lost, the turn continues.
    */
   endNow(tx: Writer, turn: Turn, outcome: TurnOutcome, { isLast = false } = {}): Turn {
     if (hasEnded(turn)) {
@@ -143,8 +143,8 @@ export class TurnRunner {
   }
 
   /**
-   * Stores the interrupt of a turn; `error` is the turn's error if the interrupt is not a person's. Once that is on disk,
-   * the agent is asked to end the turn, and is killed if it does not. A turn that no agent has seen ends at once.
+   * Stores the interrupt of a turn; `error` is the turn's error if the interrupt is not a person's. Once that is on
+   * disk, the agent is asked to end the turn, and is killed if it does not. A turn that no agent has seen ends at once.
    */
   requestInterrupt(tx: Writer, turn: Turn, error: Turn['error'] = null): Turn {
     const { store, clock } = this.#given;
@@ -183,8 +183,8 @@ export class TurnRunner {
   }
 
   /**
-   * Gives running turns `drainMs` (or until `hurry` aborts) to finish, then interrupts the rest and ends the agents. Turns
-   * that no agent has seen, and turns that wait for an approval, are left for the next start.
+   * Gives running turns `drainMs` (or until `hurry` aborts) to finish, then interrupts the rest and ends the agents.
+   * Turns that no agent has seen, and turns that wait for an approval, are left for the next start.
    */
   async stop(drainMs: number, hurry: AbortSignal): Promise<void> {
     const { clock, db, store, pool, desk } = this.#given;
@@ -337,9 +337,9 @@ export class TurnRunner {
   }
 
   /**
-   * Opens an approval in the active turn of a session and waits for the answer. A request equal to one that was accepted
-   * while the turn had no agent is accepted at once. The answer is `cancelled` if the session has no active turn. Throws
-   * `too_many` if too many approvals of the session are pending.
+   * Opens an approval in the active turn of a session and waits for the answer. A request equal to one that was
+   * accepted while the turn had no agent is accepted at once. The answer is `cancelled` if the session has no active
+   * turn. Throws `too_many` if too many approvals of the session are pending.
    */
   async ask(
     sessionId: string,

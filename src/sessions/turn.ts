@@ -58,8 +58,8 @@ export function finishTurn(
 }
 
 /**
- * Returns the turn for events after `turn.accepted`: without its input, which that event has, and without its text, which
- * its last `message.completed` has.
+ * Returns the turn for events after `turn.accepted`: without its input, which that event has, and without its text,
+ * which its last `message.completed` has.
  */
 export function turnInEvents({ input: _input, text: _text, ...turn }: Turn): TurnInEvents {
   return turn;

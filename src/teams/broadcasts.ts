@@ -29,8 +29,8 @@ interface BroadcastsDependencies {
 /**
  * Sends messages to many recipients in slices, each a transaction, yielding to the event loop between them. First every
  * delivery is stored as held; the response is stored with the last one. Only then are they dispatched. Startup recovery
- * reads the progress of a broadcast from the rows: a message with fewer deliveries than recipients got no response and is
- * cancelled; of a complete one, the pending deliveries that are still held are dispatched.
+ * reads the progress of a broadcast from the rows: a message with fewer deliveries than recipients got no response and
+ * is cancelled; of a complete one, the pending deliveries that are still held are dispatched.
  */
 export class Broadcasts {
   readonly #given: BroadcastsDependencies;
@@ -44,8 +44,8 @@ export class Broadcasts {
   /**
    * Stores the deliveries of a stored message. Resolves with them once all are on disk, each pending, or deferred with
    * the error `limit`; they are dispatched after that, in the background. Throws the errors of the store, and
-   * `team_deleted` or `delivery_state` if the team was deleted or the message cancelled meanwhile. On any error the whole
-   * message is cancelled.
+   * `team_deleted` or `delivery_state` if the team was deleted or the message cancelled meanwhile. On any error the
+   * whole message is cancelled.
    */
   async send(
     message: Message,

@@ -31,7 +31,10 @@ interface DispatcherDependencies {
 /** Puts deliveries into the inboxes of their recipients, and follows them there. */
 export class Dispatcher {
   readonly #given: DispatcherDependencies;
-  /** The message that was read last. It is cached because a broadcast reads it for each recipient and its text never changes. */
+  /**
+   * The message that was read last. It is cached because a broadcast reads it for each recipient and its text never
+   * changes.
+   */
   #lastRead: Message | undefined;
 
   constructor(given: DispatcherDependencies) {
@@ -58,7 +61,9 @@ export class Dispatcher {
     this.#given.inbox.beginNextTurn(tx, recipient);
   }
 
-  /** Holds a delivery until it is dispatched or released. With `error`, the delivery is also deferred for that reason. */
+  /**
+   * Holds a delivery until it is dispatched or released. With `error`, the delivery is also deferred for that reason.
+   */
   hold(tx: Writer, delivery: Delivery, message: Message, error: Failure | null): Delivery {
     this.#put(tx, delivery, message, { held: true });
     if (!error) return delivery;
@@ -75,8 +80,8 @@ export class Dispatcher {
   }
 
   /**
-   * Retries a delivery, and ends the pause of its recipient. For a pending delivery that waits for the end of that pause,
-   * this is all. Throws `delivery_state` if the delivery cannot be retried.
+   * Retries a delivery, and ends the pause of its recipient. For a pending delivery that waits for the end of that
+   * pause, this is all. Throws `delivery_state` if the delivery cannot be retried.
    */
   retry(tx: Writer, before: Delivery): void {
     const { recipient_agent_id: recipient } = before;

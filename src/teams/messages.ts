@@ -27,7 +27,9 @@ import type { Reader, Writer } from '../store/transaction.ts';
 
 type Sent = ResponseOf<typeof sendMessage>;
 
-/** A message to be sent: to one member or, if the recipient is null, to all; with `include_sender`, to the sender too. */
+/**
+ * A message to be sent: to one member or, if the recipient is null, to all; with `include_sender`, to the sender too.
+ */
 type Draft = Omit<BodyOf<typeof sendMessage>, 'recipient_agent_id'> & {
   recipient_agent_id: string | null;
   include_sender?: boolean;
@@ -87,8 +89,8 @@ export class MessageService {
   }
 
   /**
-   * Sends a message for an agent that calls the tool, counted towards `teams.max_hops`. `admit` is called once every other
-   * check has passed. It throws if the agent may not send the message, and resolves with the message's images.
+   * Sends a message for an agent that calls the tool, counted towards `teams.max_hops`. `admit` is called once every
+   * other check has passed. It throws if the agent may not send the message, and resolves with the message's images.
    */
   sendAsAgent(teamId: string, draft: Draft, admit: () => Promise<InputItem[]>): Promise<Sent> {
     return this.#send(teamId, { ...draft, isHop: true }, keepNothing, admit);
@@ -259,7 +261,9 @@ export class MessageService {
     return { team, recipients };
   }
 
-  /** Counts a message that an agent sends on its own initiative. If it exceeds the limit, returns the deferral's error. */
+  /**
+   * Counts a message that an agent sends on its own initiative. If it exceeds the limit, returns the deferral's error.
+   */
   #countHop(tx: Writer, { id }: Team): Failure | null {
     const max = this.#given.maxHops();
     const hops = this.#given.store.hops(tx, id) + 1;

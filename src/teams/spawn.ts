@@ -88,8 +88,8 @@ export class SpawnService {
   }
 
   /**
-   * Begins to spawn a member for an agent. Resolves once every check has passed; `done` resolves with the member. Throws
-   * `too_many` if the agent's family has as many members as it may have.
+   * Begins to spawn a member for an agent. Resolves once every check has passed; `done` resolves with the member.
+   * Throws `too_many` if the agent's family has as many members as it may have.
    */
   beginAsAgent(
     teamId: string,
@@ -156,7 +156,7 @@ export class SpawnService {
 
   /** Undoes the spawns that the previous run of the server left unfinished. */
   async undoUnfinished(): Promise<void> {
-    const error = { code: 'runtime_restarted', message: 'the server died while it was spawned' };
+    const error = { code: 'runtime_restarted', message: 'the server died while the member was spawned' };
     for (const spawn of await this.#given.db.read((rx) => this.#given.store.unfinishedSpawns(rx)))
       await this.#underWay.run(spawn.id, () => this.#undo(spawn, error));
   }
@@ -313,7 +313,7 @@ function wantsWorktree({ worktree }: Pick<SpawnRequest, 'worktree'>): boolean {
 /** Throws `invalid` if a worktree is to be reused and the request does not name it. */
 function assertNamed({ worktree }: SpawnRequest): void {
   if (worktree?.mode === 'reuse' && !worktree.name)
-    throw new AppError('invalid', 'body.worktree.name: is needed: which one is to be reused');
+    throw new AppError('invalid', 'body.worktree.name: is needed: name the worktree to be reused');
 }
 
 /** Returns the request for the member's session. Omitted settings are those of the source session or of its turn. */

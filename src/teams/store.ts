@@ -14,7 +14,9 @@ export interface Spawn {
   id: string;
   team_id: string;
   source_session_id: string;
-  /** Whether an agent requested it and `teams.max_spawned_per_session` counts it; absent in records of older versions. */
+  /**
+   * Whether an agent requested it and `teams.max_spawned_per_session` counts it; absent in records of older versions.
+   */
   by_agent?: boolean;
 }
 
@@ -260,7 +262,9 @@ export class TeamStore {
     return (this.#liveOf.get(rx, rootId)?.[0] ?? 0) + underWay.length;
   }
 
-  /** Returns the spawns with a worktree that are under way; at startup, those that the previous run left. Oldest first. */
+  /**
+   * Returns the spawns with a worktree that are under way; at startup, those that the previous run left. Oldest first.
+   */
   unfinishedSpawns(rx: Reader): Spawn[] {
     return this.spawns.where(rx, 'TRUE');
   }

@@ -48,7 +48,10 @@ function noMember(team: Team, agentId: string): AppError {
   return new AppError('not_found', `session "${agentId}" is no member of team ${team.id}`);
 }
 
-/** Returns the team after a member left it. If that was the lead, the oldest member leads. Throws `conflict` for the last. */
+/**
+ * Returns the team after a member left it. If that was the lead, the oldest member leads. Throws `conflict` for the
+ * last.
+ */
 export function withoutMember(
   team: Team,
   members: readonly Member[],

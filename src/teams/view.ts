@@ -21,7 +21,9 @@ const EXCERPT_CHARACTERS = 200;
 const MESSAGES_AT_ONCE = 8;
 /** The number of deliveries in one read. */
 const DELIVERIES_AT_ONCE = 200;
-/** The maximum number of members in a part of a view, and of deliveries of each message, of which the newest are shown. */
+/**
+ * The maximum number of members in a part of a view, and of deliveries of each message, of which the newest are shown.
+ */
 const PART_MEMBERS = 200;
 const PART_DELIVERIES = 20;
 
@@ -125,7 +127,8 @@ export class TeamViews {
     return this.#given.db.read((rx) => ({
       team: this.#given.store.team(rx, teamId),
       agents: this.#given.store.agents(rx, teamId),
-      // The reads below may see rows whose group commit is still open. Their events come after this seq, so none is missed.
+      // The reads below may see rows whose group commit is still open. Their events come after this seq, so none is
+      // missed.
       latest_seq: this.#given.db.durableSeq,
     }));
   }

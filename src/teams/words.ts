@@ -2,7 +2,9 @@ import type { StoredInputItem } from '../api/sessions.ts';
 import type { Message } from '../api/team-messages.ts';
 import { frame, withoutFrames } from '../lib/frame.ts';
 
-/** Returns the input for a recipient: the framed message, then its images. `title` is the sender's title in the team. */
+/**
+ * Returns the input for a recipient: the framed message, then its images. `title` is the sender's title in the team.
+ */
 export function messageInput(message: Message, title: string | null): StoredInputItem[] {
   const { id, sender_agent_id, scope, team_id, input, images } = message;
   const items: StoredInputItem[] = Array.isArray(input) ? input : [input];
