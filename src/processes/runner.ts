@@ -336,6 +336,6 @@ function notEnded(pids: readonly number[]): Process['failure'] {
       : `the processes ${pids.join(', ')} of its group run`;
   return {
     code: 'not_ended',
-    message: `${subject} as another user and could not be ended: only that user or root can end it`,
+    message: `${subject} as another user and could not be ended: only that user or root can do that`,
   };
 }

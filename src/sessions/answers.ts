@@ -15,10 +15,9 @@ export function assertAnswers({ kind, questions }: Approval, answers: Answers | 
       throw invalidAnswers('this approval asks no question: leave the answers out');
     return;
   }
-  if (!answers)
-    throw invalidAnswers(`accepting a question needs its answers${namesIn(questions)}`);
+  if (!answers) throw invalidAnswers(`accepting a question needs its answers${namesIn(questions)}`);
   for (const [name, texts] of Object.entries(answers))
-    if (texts.length === 0) throw invalidAnswers(`"${name}" needs at least one text`);
+    if (texts.length === 0) throw invalidAnswers(`"${name}" is answered by at least one text`);
   if (!questions?.length) {
     if (Object.keys(answers).length === 0)
       throw invalidAnswers('accepting a question needs its answers');
@@ -56,7 +55,7 @@ function assertFits(
   texts: readonly string[],
 ): void {
   if (!multiple && texts.length > 1)
-    throw invalidAnswers(`"${id}" accepts one answer, not ${texts.length}`);
+    throw invalidAnswers(`"${id}" takes one answer, not ${texts.length}`);
   const labels = options.map(({ label }) => label);
   const unknown = free ? undefined : texts.find((one) => !labels.includes(one));
   if (unknown !== undefined)
@@ -64,7 +63,7 @@ function assertFits(
   const isNumber = (one: string) =>
     one.trim() !== '' && (type === 'integer' ? Number.isInteger : Number.isFinite)(Number(one));
   if (type !== 'text' && !texts.every(isNumber))
-    throw invalidAnswers(`"${id}" needs a number (${type})`);
+    throw invalidAnswers(`"${id}" is answered by a number (${type})`);
 }
 
 function namesIn(questions: readonly Question[] | null | undefined): string {

@@ -1,6 +1,7 @@
 /**
- * What a permission mode allows cadre's own tools to do for an agent of any provider: `read_only` only reads, `asks`
- * has a person decide, `writes` and `full` act without asking. Modes that only an agent knows count as `asks`.
+ * The kind of a permission mode, which decides what cadre's own tools may do for an agent of any provider: it is the
+ * column in the table of the gate. `asks` are the modes in which a person decides. Modes that only an agent knows count
+ * as `asks`.
  */
 export type ModeKind = 'read_only' | 'asks' | 'writes' | 'full';
 

@@ -10,7 +10,6 @@ import {
   type AgentAnswer,
   type AgentRequest,
   type AgentSink,
-  ProviderError,
   type TurnOutcome,
   type TurnSettings,
 } from '../providers/provider.ts';
@@ -28,6 +27,7 @@ import { AgentOutputs } from './outputs.ts';
 import { settingsOf } from './settings.ts';
 import type { SessionStore } from './store.ts';
 import { hasEnded, startTurn } from './turn.ts';
+import { failureOf, storageFailure } from './turn-failures.ts';
 
 /** The time that an agent has to end an interrupted turn before it is killed, in ms. */
 const INTERRUPT_MS = 10_000;
@@ -385,17 +385,4 @@ export class TurnRunner {
       this.#given.onSessionFailed(tx, turn.session_id);
     });
   }
-}
-
-function failureOf(error: unknown): { code: string; message: string } {
-  if (error instanceof ProviderError) return { code: error.code, message: error.message };
-  return {
-    code: 'provider_unavailable',
-    message: error instanceof Error ? error.message : String(error),
-  };
-}
-
-function storageFailure(error: unknown): TurnOutcome {
-  const message = `the output of the agent could not be stored: ${error instanceof Error ? error.message : String(error)}`;
-  return { status: 'failed', error: { code: 'storage_full', message } };
 }
