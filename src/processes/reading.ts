@@ -27,13 +27,13 @@ export async function readPrinted(
     readTail(pathOf('stdout'), bounds),
     readTail(pathOf('stderr'), bounds),
   ]);
-  const isCut = async (stream: StreamName) => (await measureLog(pathOf(stream))).truncated;
+  const isTruncated = async (stream: StreamName) => (await measureLog(pathOf(stream))).truncated;
   return {
     output: {
       stdout_bytes: stdout.total_bytes,
       stderr_bytes: stderr.total_bytes,
-      stdout_truncated: await isCut('stdout'),
-      stderr_truncated: await isCut('stderr'),
+      stdout_truncated: await isTruncated('stdout'),
+      stderr_truncated: await isTruncated('stderr'),
     },
     tails: { stdout: stdout.content, stderr: stderr.content },
   };

@@ -186,10 +186,10 @@ export class Inbox {
     const turn = this.#given.sessionStore.activeTurn(tx, sessionId);
     if (!turn || turn.interrupt_requested_at !== null) return;
     const { sessionStore } = this.#given;
-    const isInTool =
+    const mustWait =
       sessionStore.pendingApprovals(tx, turn.turn_id).length > 0 ||
       sessionStore.openItems(tx, turn.turn_id).some(({ kind }) => kind === 'tool');
-    if (!isInTool) this.#given.requestInterrupt(tx, turn);
+    if (!mustWait) this.#given.requestInterrupt(tx, turn);
   }
 
   /** Leaves the entries for the next start of the server. */

@@ -58,7 +58,7 @@ interface RunningTurn {
   readonly cutShort: (outcome: TurnOutcome) => void;
   output: TurnOutput | undefined;
   live: LiveAgent | undefined;
-  /** Whether the stopping server leaves the turn for its next start, because the turn waits for an approval. */
+  /** Whether the turn is left for the next start of the server, because it waits for an agent or for an approval. */
   left: boolean;
   /** Whether the turn was interrupted. It is then not sent to an agent that has not seen it yet. */
   interrupting: boolean;

@@ -156,7 +156,10 @@ export class SpawnService {
 
   /** Undoes the spawns that the previous run of the server left unfinished. */
   async undoUnfinished(): Promise<void> {
-    const error = { code: 'runtime_restarted', message: 'the server died while the member was spawned' };
+    const error = {
+      code: 'runtime_restarted',
+      message: 'the server died while the member was spawned',
+    };
     for (const spawn of await this.#given.db.read((rx) => this.#given.store.unfinishedSpawns(rx)))
       await this.#underWay.run(spawn.id, () => this.#undo(spawn, error));
   }
