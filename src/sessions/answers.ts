@@ -15,12 +15,13 @@ export function assertAnswers({ kind, questions }: Approval, answers: Answers | 
       throw invalidAnswers('this approval asks no question: leave the answers out');
     return;
   }
-  if (!answers) throw invalidAnswers(`accepting a question needs its answers${namesIn(questions)}`);
+  if (!answers)
+    throw invalidAnswers(`a question is accepted with its answers${namesIn(questions)}`);
   for (const [name, texts] of Object.entries(answers))
     if (texts.length === 0) throw invalidAnswers(`"${name}" is answered by at least one text`);
   if (!questions?.length) {
     if (Object.keys(answers).length === 0)
-      throw invalidAnswers('accepting a question needs its answers');
+      throw invalidAnswers('a question is accepted with its answers');
     return;
   }
   const answered = new Map<Question, readonly string[]>();

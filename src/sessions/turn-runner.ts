@@ -6,12 +6,12 @@ import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
-import {
-  type AgentAnswer,
-  type AgentRequest,
-  type AgentSink,
-  type TurnOutcome,
-  type TurnSettings,
+import type {
+  AgentAnswer,
+  AgentRequest,
+  AgentSink,
+  TurnOutcome,
+  TurnSettings,
 } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
 import { persist } from '../store/persist.ts';
