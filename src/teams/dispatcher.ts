@@ -15,7 +15,7 @@ import {
   retry,
 } from './delivery.ts';
 import type { TeamStore } from './store.ts';
-import { messageInput } from './words.ts';
+import { messageInput } from './message-input.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
 const OWNER = 'team';

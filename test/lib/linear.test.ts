@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { assertAddressed, hostName, identify } from '../../src/access/admit.ts';
 import { plain } from '../../src/lib/plain.ts';
 import { splitWords } from '../../src/processes/words.ts';
-import { messageInput } from '../../src/teams/words.ts';
+import { messageInput } from '../../src/teams/message-input.ts';
 
 const AGAIN = 8;
 /** Linear work grows eightfold, quadratic work sixty-four-fold; what is between is the machine. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Delivery, Message } from '../../src/api/team-messages.ts';
 import * as rules from '../../src/teams/delivery.ts';
 import { contextRemaining } from '../../src/teams/team.ts';
-import { messageInput } from '../../src/teams/words.ts';
+import { messageInput } from '../../src/teams/message-input.ts';
 import { aTurn } from '../support/records.ts';
 
 const error = { code: 'why', message: 'because' };
