@@ -1,18 +1,18 @@
 import { type DescribedEvent, type EventKind, kinds, type Payload } from '../api/events.ts';
 
-/** The version of every payload this release writes. */
+/** The version of every payload that this release writes. */
 const PAYLOAD_VERSION = 1;
-/** A payload in an event is at most this long, as JSON. */
+/** The maximum size of an event's payload as JSON, in bytes. */
 const MAX_PAYLOAD_BYTES = 256 * 1024;
-/** A text that does not fit is cut to this many bytes. */
+/** The size to which long texts of a payload that does not fit are cut first, in bytes. */
 const CUT_TEXT_BYTES = 64 * 1024;
 
-/** What happened: a kind and the payload of that kind. Of several kinds, a union. */
+/** The kind of an event and the payload of that kind; for several kinds, a union. */
 export type EventBody<K extends EventKind = EventKind> = K extends EventKind
   ? { kind: K; payload: Payload<K> }
   : never;
 
-/** What a feature says of an event; the log adds number, id and time. */
+/** An event before it is appended. The log adds its seq, id and time. */
 export type EventDraft<K extends EventKind = EventKind> = EventBody<K> & {
   session_id?: string | null;
   turn_id?: string | null;
@@ -21,32 +21,32 @@ export type EventDraft<K extends EventKind = EventKind> = EventBody<K> & {
   team_id?: string | null;
 };
 
-/** The whole runtime, or the events that carry one id; where `kinds` is there, only events of those kinds. */
+/** A set of events: those of the whole runtime, or those with one id; with `kinds`, only events of these kinds. */
 export type Scope = { kinds?: ReadonlySet<string> | undefined } & (
   | { name: 'runtime' }
   | { name: 'session' | 'process' | 'worktree' | 'team'; id: string }
 );
 
-/** What names a scope, whatever its kinds: `''` is the whole runtime. */
+/** Returns the key of a scope without regard to its kinds; `''` for the whole runtime. */
 export function scopeKey(scope: Scope): string {
   return scope.name === 'runtime' ? '' : `${scope.name}_id:${scope.id}`;
 }
 
-/** The column, and field of a record, that ties an event to a scope; null for the whole runtime. */
+/** Returns the column, and record field, that holds the id of a scope; null for the whole runtime. */
 export function scopeColumn(
   scope: Scope,
 ): 'session_id' | 'process_id' | 'worktree_id' | 'team_id' | null {
   return scope.name === 'runtime' ? null : `${scope.name}_id`;
 }
 
-/** The record as it is stored and sent. */
+/** Returns the record of an event as it is stored and sent. */
 export function eventRecord(
   draft: EventDraft,
-  given: { seq: number; id: string; now: number },
+  assigned: { seq: number; id: string; now: number },
 ): DescribedEvent {
   const record = {
-    seq: given.seq,
-    id: given.id,
+    seq: assigned.seq,
+    id: assigned.id,
     kind: draft.kind,
     scope: kinds[draft.kind].scope,
     session_id: draft.session_id ?? null,
@@ -54,21 +54,21 @@ export function eventRecord(
     process_id: draft.process_id ?? null,
     worktree_id: draft.worktree_id ?? null,
     team_id: draft.team_id ?? null,
-    created_at: given.now,
+    created_at: assigned.now,
     v: PAYLOAD_VERSION,
     payload: fitPayload(draft.payload),
   };
-  // The draft has kind and payload together, and what fitPayload leaves out is what its kind says may be missing.
+  // The draft types kind and payload together, and fitPayload only omits what the schema of the kind lets be missing.
   return record as DescribedEvent;
 }
 
 /**
- * A payload that is too long loses the ends of its long texts, and says so: `truncated: true` and
- * `total_bytes` of the longest. The whole is kept where the record or item is.
+ * Returns a payload of at most 256 KiB as JSON. In a longer one, the ends of long texts are cut off, `truncated` is
+ * true and `total_bytes` is the size of the longest text. The full texts are in the row of the record or item.
  */
 export function fitPayload(payload: Record<string, unknown>): Record<string, unknown> {
   if (jsonBytes(payload) <= MAX_PAYLOAD_BYTES) return payload;
-  // JSON may write a character in six bytes: where cutting once is not enough, less is kept.
+  // JSON may write a character in six bytes, so texts are cut shorter until the payload fits.
   for (let limit = CUT_TEXT_BYTES; limit >= 1024; limit /= 4) {
     let longest = 0;
     const cut = cutTexts(payload, limit, (bytes) => {
@@ -77,19 +77,22 @@ export function fitPayload(payload: Record<string, unknown>): Record<string, unk
     const fitted = { ...cut, truncated: true, total_bytes: longest || jsonBytes(payload) };
     if (jsonBytes(fitted) <= MAX_PAYLOAD_BYTES) return fitted;
   }
-  return { ...namesOf(payload), truncated: true, total_bytes: jsonBytes(payload) };
+  return { ...smallFields(payload), truncated: true, total_bytes: jsonBytes(payload) };
 }
 
-/** What names the thing, of a payload with many parts of which none is long: the first small ones. */
-function namesOf(payload: Record<string, unknown>): Record<string, unknown> {
+/**
+ * Returns the first small fields, for a payload that is too long although none of its texts is. They identify the
+ * record.
+ */
+function smallFields(payload: Record<string, unknown>): Record<string, unknown> {
   let room = MAX_PAYLOAD_BYTES / 4;
-  const named = Object.entries(payload).filter(([key, value]) => {
+  const fields = Object.entries(payload).filter(([key, value]) => {
     const bytes = jsonBytes(value) + byteLength(key) + 4;
     if (bytes > 1024 || bytes > room) return false;
     room -= bytes;
     return true;
   });
-  return Object.fromEntries(named);
+  return Object.fromEntries(fields);
 }
 
 function cutTexts(value: unknown, limit: number, onCut: (bytes: number) => void): unknown {
@@ -106,7 +109,7 @@ function cutTexts(value: unknown, limit: number, onCut: (bytes: number) => void)
   );
 }
 
-/** The first `limit` bytes of a text, without a broken character at the end. */
+/** Returns at most the first `limit` bytes of a text, without an incomplete character at the end. */
 export function cutText(text: string, limit: number): string {
   const bytes = Buffer.from(text);
   let end = Math.min(limit, bytes.length);

@@ -2,25 +2,25 @@ import type { Database } from '../store/database.ts';
 import { type Scope, scopeColumn, scopeKey } from './event.ts';
 import type { AppendedEntry, EventLog, LogEntry } from './log.ts';
 
-/** What a follower is given at once. */
+/** One page of events for a follower. */
 export interface FeedPage {
   entries: LogEntry[];
-  /** Set where retention took events of the scope after the follower's cursor: the highest seq that went. */
+  /** The highest deleted seq, if retention has deleted events of the scope after the follower's cursor; else null. */
   trimmed: number | null;
 }
 
-/** A follower holds no more than one page. */
+/** The maximum size of a page, and of the events that a follower holds in memory. */
 const PAGE_EVENTS = 256;
 const PAGE_BYTES = 256 * 1024;
-/** The newest events are kept as text, so that followers at the head need no SQL. */
+/** The newest events are cached as text up to this size, so that followers at the head need no SQL. */
 const RING_BYTES = 4 * 1024 * 1024;
-/** Pages read for followers that lag, in one turn of the event loop. */
-const PAGES_A_TURN = 8;
+/** The maximum number of pages read from the log in one turn of the event loop, for followers that lag. */
+const PAGES_PER_TURN = 8;
 
 /**
- * Wakes followers; carries no data that is not in the log. A follower is a cursor: it reads what is on disk
- * after its cursor and, in the same tick in which it finds nothing, registers to be woken. So it misses and
- * repeats nothing, and a slow one only lags.
+ * Sends the events of the log to followers. A follower is a cursor: it reads the durable events after its cursor. If
+ * there are none, it registers to be woken in the same tick, so that it misses and repeats no event. A slow follower
+ * only lags; nothing is queued for it.
  */
 export class Feed {
   readonly #db: Database;
@@ -45,22 +45,22 @@ export class Feed {
     db.onDurable((items) => this.#publish(items as AppendedEntry[]));
   }
 
-  /** The newest seq that is on disk. */
+  /** The newest durable seq. */
   get latestSeq(): number {
     return this.#db.durableSeq;
   }
 
-  /** Whatever went up to here is in the ring no more: it gives what the log gives. */
+  /** Stops serving events up to `seq` from memory, because the log may no longer have them. */
   forgetUpTo(seq: number): void {
     this.#ring.raiseFloor(seq);
   }
 
-  /** The highest seq that retention took from a scope; 0: none. */
+  /** Returns the highest seq of a scope that retention has deleted; 0: none. */
   trimmedSeq(scope: Scope): number {
     return this.#log.trimmedSeq(scope);
   }
 
-  /** How many follow, how many of them wait for something new, and how far behind the slowest is. */
+  /** Returns the number of followers, of those that wait for a new event, and the lag of the slowest in events. */
   stats(): { followers: number; waiting: number; max_lag: number } {
     let waiting = 0;
     let cursor = this.latestSeq;
@@ -72,9 +72,9 @@ export class Feed {
   }
 
   /**
-   * Pages of a scope after `after`, each what was ready, at most one page. Goes on until `signal` aborts, or
-   * until `ending` has aborted and everything up to then was given. Where retention has overtaken the follower,
-   * at the start or later, the page says so once.
+   * Yields the events of a scope after the seq `after`, in pages, as soon as they are durable. Ends when `signal`
+   * aborts, or when `ending` has aborted and every event up to then was yielded. If retention has deleted events that
+   * the follower has not read yet, the next page reports it, once.
    */
   async *follow(
     scope: Scope,
@@ -82,12 +82,12 @@ export class Feed {
     signal: AbortSignal,
     ending?: AbortSignal,
   ): AsyncGenerator<FeedPage, void> {
-    const follower: Follower = { cursor: after, told: after, wake: undefined };
+    const follower: Follower = { cursor: after, reportedTrim: after, wake: undefined };
     const isCovered = () => this.#ring.covers(follower.cursor);
-    const lookUp = () => follower.wake?.(null);
+    const wakeUp = () => follower.wake?.(null);
     this.#followers.add(follower);
-    signal.addEventListener('abort', lookUp);
-    ending?.addEventListener('abort', lookUp);
+    signal.addEventListener('abort', wakeUp);
+    ending?.addEventListener('abort', wakeUp);
     try {
       let trimmed = this.#newlyTrimmed(scope, follower);
       while (!signal.aborted) {
@@ -101,15 +101,15 @@ export class Feed {
           entries = this.#readPage(scope, follower);
         }
         if (entries.length > 0 || trimmed !== null) yield { entries, trimmed };
-        // A page of other kinds has its end too.
+        // The scanned events were all of other kinds, and the cursor has moved past them.
         else if (follower.cursor > before) continue;
         else if (signal.aborted || ending?.aborted) break;
         else if (isCovered()) await this.#wait(scope, follower);
         trimmed = null;
       }
     } finally {
-      signal.removeEventListener('abort', lookUp);
-      ending?.removeEventListener('abort', lookUp);
+      signal.removeEventListener('abort', wakeUp);
+      ending?.removeEventListener('abort', wakeUp);
       this.#followers.delete(follower);
     }
   }
@@ -122,15 +122,17 @@ export class Feed {
     return page.entries;
   }
 
-  /** The highest seq that retention took from what the follower has still to read; told once. */
+  /**
+   * Returns the highest deleted seq after the follower's cursor, if it was not reported to the follower yet; else null.
+   */
   #newlyTrimmed(scope: Scope, follower: Follower): number | null {
     const trimmed = this.#log.trimmedSeq(scope);
-    if (trimmed <= follower.cursor || trimmed <= follower.told) return null;
-    follower.told = trimmed;
+    if (trimmed <= follower.cursor || trimmed <= follower.reportedTrim) return null;
+    follower.reportedTrim = trimmed;
     return trimmed;
   }
 
-  /** Called in the tick in which the follower found nothing in the ring, so nothing can come in between. */
+  /** Waits for a new event. Must be called in the tick that found the ring empty, so that no event is missed. */
   async #wait(scope: Scope, follower: Follower): Promise<void> {
     const key = scopeKey(scope);
     const peers = this.#waiting.get(key) ?? new Set();
@@ -141,7 +143,8 @@ export class Feed {
     follower.wake = undefined;
     peers.delete(follower);
     if (peers.size === 0 && this.#waiting.get(key) === peers) this.#waiting.delete(key);
-    // Nothing of this scope lies before the event that woke it, so a quiet scope never falls out of the ring.
+    // The scope has no events between the cursor and the one that woke it, so a follower of a quiet scope stays in the
+    // ring.
     if (firstNew !== null) follower.cursor = firstNew - 1;
   }
 
@@ -165,13 +168,13 @@ export class Feed {
 interface Follower {
   /** Everything of its scope up to here has been read. */
   cursor: number;
-  /** The highest seq that it was told was trimmed. */
-  told: number;
-  /** Set while it waits: gives the seq of the first new event, or null to look up and leave. */
+  /** The highest deleted seq that was reported to it. */
+  reportedTrim: number;
+  /** Set while it waits. Called with the seq of the first new event, or with null to check whether it is to end. */
   wake: ((firstNew: number | null) => void) | undefined;
 }
 
-/** The newest events, in order, up to so many bytes. */
+/** The newest events in the order of their seqs, up to `maxBytes` UTF-16 code units of text. */
 class Ring {
   readonly #entries: AppendedEntry[] = [];
   readonly #maxBytes: number;
@@ -207,7 +210,7 @@ class Ring {
     this.#head = 0;
   }
 
-  /** The next page of a scope after the follower's cursor, which moves over all that was looked at. */
+  /** Returns the next page of a scope after the follower's cursor, and moves the cursor past every scanned event. */
   page(scope: Scope, follower: Follower): LogEntry[] {
     const column = scopeColumn(scope);
     const page: LogEntry[] = [];
@@ -227,7 +230,7 @@ class Ring {
     return page;
   }
 
-  /** The index of the first entry after `seq`. */
+  /** Returns the index of the first entry after `seq`, by binary search. */
   #after(seq: number): number {
     let low = this.#head;
     let high = this.#entries.length;
@@ -240,7 +243,7 @@ class Ring {
   }
 }
 
-/** Lets a few reads through in each turn of the event loop, so that a crowd that lags stalls nobody. */
+/** Admits a few reads in each turn of the event loop, so that many lagging followers do not block it. */
 class PageQueue {
   readonly #queue: (() => void)[] = [];
   #scheduled = false;
@@ -257,7 +260,7 @@ class PageQueue {
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      for (const read of this.#queue.splice(0, PAGES_A_TURN)) read();
+      for (const read of this.#queue.splice(0, PAGES_PER_TURN)) read();
       this.#schedule();
     });
   }

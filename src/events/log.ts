@@ -15,45 +15,45 @@ import type { Statement } from '../store/statement.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 import { type EventDraft, eventRecord, type Scope, scopeColumn, scopeKey } from './event.ts';
 
-/** How long the deltas of a settled item stay, for those who are reading along. */
+/** The time for which the deltas of a settled item stay in the log, in ms, for followers that are reading them. */
 const SETTLED_KEEP_MS = 60_000;
-/** Deltas are removed this many items at a time, so that nobody waits for it. */
+/** The number of items whose deltas one transaction removes, so that no other transaction waits for long. */
 const COMPACT_ITEMS = 20;
 
-/** An event as it is stored: its text is what goes over the wire. */
+/** An event as it is stored. `text` is its record as JSON, which is sent unchanged. */
 export interface LogEntry {
   seq: number;
   kind: string;
   text: string;
 }
 
-/** What a commit announces: the entry, and the ids that tie it to its scopes. */
+/** An entry as it is announced once it is durable, with the ids of its scopes. */
 export interface AppendedEntry extends LogEntry {
   ids: Pick<RuntimeEventRecord, 'session_id' | 'process_id' | 'worktree_id' | 'team_id'>;
 }
 
-/** Entries of a scope; all of its entries up to `end` have been looked at. */
+/** The matching entries of a scope up to the seq `end`. */
 export interface LogPage {
   entries: LogEntry[];
   end: number;
-  /** Whether it ended because it had as much as was asked for. */
+  /** Whether the page ended at `limit` or `maxBytes`, so that there may be more. */
   isFull: boolean;
 }
 
 export interface PageBounds {
   after: number;
-  /** The newest seq to show: never beyond what is on disk. */
+  /** The last seq of the page, which must be durable. */
   upTo: number;
   limit: number;
   maxBytes: number;
 }
 
-/** Where only some kinds are wanted, one page looks at so many numbers: it may find nothing among a million events. */
+/** The number of seqs that a page of only some kinds scans, because a million events may hold none of these kinds. */
 const KINDS_WINDOW = 20_000;
 
 type EntryRow = [seq: number, kind: string, record: string, sum: number];
 
-/** The one ordered log. */
+/** The ordered log of all events. */
 export class EventLog {
   readonly #db: Database;
   readonly #clock: Clock;
@@ -92,7 +92,7 @@ export class EventLog {
     this.#trimmed = db.prepare('SELECT seq FROM trimmed WHERE scope = ?');
   }
 
-  /** Appends an event, in the transaction of the change of state that it describes. */
+  /** Appends an event, in the transaction of the change that it describes. Returns its record. */
   append(tx: Writer, draft: EventDraft): DescribedEvent {
     const seq = tx.nextSeq();
     const record = eventRecord(draft, { seq, id: this.#ids.next('evt'), now: this.#clock.now() });
@@ -112,12 +112,12 @@ export class EventLog {
     return record;
   }
 
-  /** Marks an item as closed, in the transaction that closes it: its deltas may leave the log. */
+  /** Marks an item as closed, in the transaction that closes it. Its deltas may then be removed from the log. */
   settleItem(tx: Writer, itemId: string): void {
     this.#settle.run(tx, itemId, this.#clock.now());
   }
 
-  /** The entries of a scope within the bounds, oldest first. Ends early at `maxBytes`, never before one entry. */
+  /** Returns the entries of a scope within the bounds, oldest first. The first one may exceed `maxBytes`. */
   page(scope: Scope, bounds: PageBounds): LogPage {
     const kinds = [...(scope.kinds ?? [])];
     const upTo = scope.kinds ? Math.min(bounds.upTo, bounds.after + KINDS_WINDOW) : bounds.upTo;
@@ -139,19 +139,19 @@ export class EventLog {
     return { entries, end: isFull ? (entries.at(-1)?.seq ?? upTo) : upTo, isFull };
   }
 
-  /** The highest seq that retention took from a scope; 0: none. */
+  /** Returns the highest seq of a scope that retention has deleted; 0: none. */
   trimmedSeq(scope: Scope): number {
     return this.#db.peek((rx) => this.#trimmed.get(rx, scopeKey(scope))?.[0] ?? 0);
   }
 
-  /** The deltas of one item that are still in the log, oldest first. */
+  /** Returns the deltas of one item that are still in the log, oldest first. */
   deltasOf(rx: Reader, itemId: string): DeltaEvent[] {
     return this.#itemDeltas
       .all(rx, itemId)
       .map((row) => JSON.parse(this.#entryOf(row).text) as DeltaEvent);
   }
 
-  /** Removes deltas of items that have been settled for a while, a few at a time; answers whether there may be more. */
+  /** Removes the deltas of a few items settled over `SETTLED_KEEP_MS` ago. Resolves with whether there may be more. */
   compact(): Promise<boolean> {
     const before = this.#clock.now() - SETTLED_KEEP_MS;
     return this.#db.transact((tx) => {

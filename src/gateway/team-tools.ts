@@ -91,7 +91,7 @@ class TeamTools {
       image_paths: absolute(image_paths, session),
     };
     const admit = () => this.#given.gate.message(caller, { ...args, team_id: id });
-    const sent = await this.#given.messages.sayAsAgent(id, draft, admit);
+    const sent = await this.#given.messages.sendAsAgent(id, draft, admit);
     return bounded({ message: sent.message }, { deliveries: { items: sent.deliveries } });
   }
 

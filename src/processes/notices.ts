@@ -5,7 +5,7 @@ import type { SessionStore } from '../sessions/store.ts';
 import type { ProcessStore } from './store.ts';
 import type { Writer } from '../store/transaction.ts';
 
-/** How much of the end of each stream a notice quotes. */
+/** The maximum end of each stream that a notice quotes. */
 export const NOTICE_TAIL = { lines: 40, bytes: 4096 };
 
 const OWNER = 'process';
@@ -19,38 +19,38 @@ interface ExitNoticesDependencies {
 }
 
 /**
- * Tells owners of the end of processes that were started with `on_exit: notify`, as a turn: at once where the owner
- * is idle, else when its turn has ended; once, also over a restart.
+ * Notifies owners of the end of processes that were started with `on_exit: notify`, by a turn: at once if the owner is
+ * idle, else after its turn. Each end is notified once, also if the server is restarted meanwhile.
  */
 export class ExitNotices {
   readonly #given: ExitNoticesDependencies;
 
   constructor(given: ExitNoticesDependencies) {
     this.#given = given;
-    given.inbox.register(OWNER, this.#answers());
+    given.inbox.register(OWNER, this.#inboxOwner());
   }
 
   /** Puts the notice of a process that ends in this transaction into its owner's inbox. */
-  keep(tx: Writer, process: Process, tails: { stdout: string; stderr: string }): void {
+  put(tx: Writer, process: Process, tails: { stdout: string; stderr: string }): void {
     const { session_id, process_id: ref, notice } = process;
     if (session_id === null || notice !== 'pending') return;
     if (this.#given.sessionStore.session(tx, session_id).status === 'closed')
       return this.#settle(tx, ref, 'dropped');
     const text = noticeText(process, tails);
     this.#given.inbox.put(tx, { session_id, owner: OWNER, ref, rank: RANK, text });
-    this.#given.inbox.look(tx, session_id);
+    this.#given.inbox.beginNextTurn(tx, session_id);
   }
 
-  #answers(): InboxOwner {
+  #inboxOwner(): InboxOwner {
     return {
-      words: (_tx, { text }) => ({
+      content: (_tx, { text }) => ({
         source: 'process_exit',
         input: [{ type: 'text', text: text ?? '' }],
       }),
       injecting: () => undefined,
       injected: (tx, ref) => this.#settle(tx, ref, 'delivered'),
       deferred: () => true,
-      over: () => undefined,
+      ended: () => undefined,
       unreachable: (tx, ref, { status }) => {
         // A session that has failed may be resumed.
         if (status === 'closed') this.#settle(tx, ref, 'dropped');
@@ -65,7 +65,7 @@ export class ExitNotices {
   }
 }
 
-/** The text of a notice. */
+/** Returns the text of a notice. */
 function noticeText(process: Process, tails: { stdout: string; stderr: string }): string {
   const { process_id, command, status, exit_code, signal, started_at, ended_at } = process;
   const ran = ((ended_at ?? 0) - (started_at ?? ended_at ?? 0)) / 1000;

@@ -4,19 +4,22 @@ import type { Clock } from '../lib/clock.ts';
 import { incompleteBytes } from '../lib/utf8.ts';
 import { LogFile } from './log-file.ts';
 
-/** Output is collected for so long before an event is appended for it: many small writes become one event. */
-const JOIN_MS = 100;
-/** An event carries at most the first so many bytes of the output that it announces. */
+/** Output is batched for so many ms before an event is appended for it, so that many small writes become one event. */
+const BATCH_MS = 100;
+/** The maximum text of an event, in bytes. It is the beginning of the output that the event announces. */
 const EVENT_TEXT_BYTES = 4096;
-/** Once events of one process have carried so much text, they carry none, and come at most every `SELDOM_MS`. */
+/**
+ * Once the events of one process have carried so many bytes of text, they carry none and come every `SELDOM_MS` at
+ * most.
+ */
 const TEXT_BUDGET_BYTES = 256 * 1024;
 const SELDOM_MS = 500;
 /**
- * Another process may keep the pipe open after the end of ours: reading stops once so many looks, `LOOK_MS` apart, have
- * found no new output.
+ * Another process may keep the pipe open after the end of ours. So reading stops once this many checks in a row, every
+ * `CHECK_MS`, have found no new output.
  */
-const QUIET_LOOKS = 3;
-const LOOK_MS = 10;
+const QUIET_CHECKS = 3;
+const CHECK_MS = 10;
 
 export type StreamName = 'stdout' | 'stderr';
 
@@ -28,49 +31,49 @@ export interface OutputPayload {
   text: string;
 }
 
-/** What a process prints: all of it into its files, some of it into events. */
+/** Writes the output of a process to its logs, and announces it in events. */
 export class ProcessOutput {
-  readonly #announce: (news: OutputPayload) => void;
+  readonly #announce: (payload: OutputPayload) => void;
   readonly #streams: Record<StreamName, StreamOutput>;
   readonly #budget = { text: TEXT_BUDGET_BYTES };
 
-  constructor(given: {
+  constructor(options: {
     pathOf: (stream: StreamName) => string;
     capBytes: number;
     clock: Clock;
     /** Appends an event about output. */
-    announce: (news: OutputPayload) => void;
-    /** Called with every chunk, once it is in the file. */
+    announce: (payload: OutputPayload) => void;
+    /** Called with every chunk, once it is in the log. */
     onChunk: (stream: StreamName, chunk: Buffer) => void;
-    /** Called where the disk takes no more: later output is dropped. */
+    /** Called when a write to the disk failed, from which on output is dropped. */
     onError: (error: unknown) => void;
   }) {
-    const { clock, capBytes } = given;
-    this.#announce = given.announce;
+    const { clock, capBytes } = options;
+    this.#announce = options.announce;
     const streamOf = (name: StreamName) =>
       new StreamOutput({
-        file: new LogFile(given.pathOf(name), capBytes),
+        file: new LogFile(options.pathOf(name), capBytes),
         capBytes,
         clock,
         budget: this.#budget,
-        announce: (news) => this.#announce({ stream: name, ...news }),
-        onChunk: (chunk) => given.onChunk(name, chunk),
-        onError: given.onError,
+        announce: (payload) => this.#announce({ stream: name, ...payload }),
+        onChunk: (chunk) => options.onChunk(name, chunk),
+        onError: options.onError,
       });
     this.#streams = { stdout: streamOf('stdout'), stderr: streamOf('stderr') };
   }
 
-  /** Begins to read. */
+  /** Starts to read the streams of a child. */
   collect(child: Record<StreamName, Readable>): void {
     for (const name of ['stdout', 'stderr'] as const) this.#streams[name].collect(child[name]);
   }
 
-  /** Reads what is in the pipes still, and lets go of them, also where somebody else holds their other end. */
+  /** Reads the rest of the pipes and closes them, even if another process holds their other end open. */
   async finish(): Promise<void> {
     await Promise.all(Object.values(this.#streams).map((stream) => stream.finish()));
   }
 
-  /** Appends events for the output that is collected. */
+  /** Appends events for the batched output. */
   flush(): void {
     for (const stream of Object.values(this.#streams)) stream.flush();
   }
@@ -96,7 +99,7 @@ interface StreamOutputDependencies {
   capBytes: number;
   clock: Clock;
   budget: { text: number };
-  announce: (news: Omit<OutputPayload, 'stream'>) => void;
+  announce: (payload: Omit<OutputPayload, 'stream'>) => void;
   onChunk: (chunk: Buffer) => void;
   onError: (error: unknown) => void;
 }
@@ -107,9 +110,9 @@ class StreamOutput {
   #read: Promise<void> = Promise.resolve();
   #chunks = 0;
   #isWriting = false;
-  /** Bytes that the disk did not take. */
+  /** The number of bytes that could not be written to the disk. */
   #lost = 0;
-  /** The output that no event has announced: where it begins, its first bytes, its length in bytes. */
+  /** The output that no event has announced yet: its offset, its first bytes and its length in bytes. */
   #pending = { offset: 0, head: Buffer.alloc(0), bytes: 0 };
   #end = Buffer.alloc(0);
   #announcedAt = Number.NEGATIVE_INFINITY;
@@ -137,9 +140,9 @@ class StreamOutput {
     if (source && !source.readableEnded && !source.destroyed) {
       const ended = once(source, 'close').then(() => true);
       ended.catch(() => undefined);
-      for (let quiet = 0; quiet < QUIET_LOOKS;) {
+      for (let quiet = 0; quiet < QUIET_CHECKS;) {
         const before = this.#chunks;
-        if (await Promise.race([ended, this.#look()])) break;
+        if (await Promise.race([ended, this.#pause()])) break;
         quiet = this.#chunks === before && !this.#isWriting ? quiet + 1 : 0;
       }
       source.destroy();
@@ -153,7 +156,7 @@ class StreamOutput {
     this.#timer = undefined;
     const { offset, head, bytes } = this.#pending;
     if (bytes === 0) return;
-    // Half a character waits for its other half; at the very end it is announced as it is.
+    // An incomplete character waits for its other bytes. At the end of the stream it is announced as it is.
     const isOver = this.#source === undefined || this.#source.destroyed;
     const incomplete = isOver ? 0 : Math.min(incompleteBytes(this.#end), bytes);
     if (incomplete === bytes) return;
@@ -162,7 +165,7 @@ class StreamOutput {
     let text = head.subarray(0, room);
     if (room < announced || incomplete > 0)
       text = text.subarray(0, text.length - incompleteBytes(text));
-    // A rest of the budget that is no whole character is spent too.
+    // A rest of the budget that is too small for the next character counts as spent.
     this.#given.budget.text =
       room === this.#given.budget.text ? 0 : this.#given.budget.text - text.length;
     this.#pending = {
@@ -174,9 +177,9 @@ class StreamOutput {
     this.#given.announce({ offset, bytes: announced, text: text.toString('utf8') });
   }
 
-  /** A pause, and a turn of the event loop: the exit may be known before what was printed last could be read. */
-  async #look(): Promise<false> {
-    await this.#given.clock.sleep(LOOK_MS);
+  /** Waits, and yields to the event loop, because the exit may be known before the last output can be read. */
+  async #pause(): Promise<false> {
+    await this.#given.clock.sleep(CHECK_MS);
     await new Promise((resolve) => setImmediate(resolve));
     return false;
   }
@@ -195,11 +198,11 @@ class StreamOutput {
       }
       this.#isWriting = false;
       this.#given.onChunk(chunk);
-      if (before < this.#given.capBytes) this.#note(chunk);
+      if (before < this.#given.capBytes) this.#batch(chunk);
     }
   }
 
-  #note(chunk: Buffer): void {
+  #batch(chunk: Buffer): void {
     const { head, bytes, offset } = this.#pending;
     const room = EVENT_TEXT_BYTES + 4 - head.length;
     this.#pending = {
@@ -210,8 +213,8 @@ class StreamOutput {
     this.#end = Buffer.concat([this.#end, chunk.subarray(-4)]).subarray(-4);
     const pause =
       this.#given.budget.text > 0
-        ? JOIN_MS
+        ? BATCH_MS
         : this.#announcedAt + SELDOM_MS - this.#given.clock.monotonic();
-    this.#timer ??= this.#given.clock.after(Math.max(JOIN_MS, pause), () => this.flush());
+    this.#timer ??= this.#given.clock.after(Math.max(BATCH_MS, pause), () => this.flush());
   }
 }

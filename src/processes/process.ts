@@ -2,7 +2,7 @@ import type { ProcessInEvents } from '../api/event-kinds/processes.ts';
 import type { Process } from '../api/processes.ts';
 import type { ChildExit } from '../children/supervisor.ts';
 
-/** Why a process is ended before it exits by itself; the first cause holds. */
+/** The reason to end a process before it exits by itself. Only the first one counts. */
 export interface Cause {
   status: 'timed_out' | 'killed';
   reason: string | null;
@@ -16,7 +16,7 @@ export function startProcess(process: Process, pid: number, now: number): Proces
   return { ...process, status: 'running', pid, started_at: now };
 }
 
-/** The facts about a process that is over. */
+/** The facts about an ended process. */
 export interface ProcessEnd {
   exit: ChildExit | null;
   cause: Cause | null;
@@ -32,7 +32,7 @@ export type EndedProcess = Process & {
   status: Exclude<Process['status'], 'queued' | 'running'>;
 };
 
-/** The process once it has ended: by the cause that came first, else by how it exited. */
+/** Returns the process as ended, with the status of the cause if there is one, else of its exit. */
 export function endProcess(process: Process, end: ProcessEnd, now: number): EndedProcess {
   const { exit, cause, failure, output } = end;
   return {
@@ -48,7 +48,7 @@ export function endProcess(process: Process, end: ProcessEnd, now: number): Ende
   };
 }
 
-/** The process as events carry it once it was told of: without its command, which never changes. */
+/** Returns the process for events after `process.queued`, without its command, which never changes. */
 export function processInEvents({ command: _command, ...rest }: Process): ProcessInEvents {
   return rest;
 }

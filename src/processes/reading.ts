@@ -7,10 +7,10 @@ import { type LogRange, measureLog, readLog, readLogEnd } from './log-file.ts';
 
 type LogPart = NonNullable<ResponseOf<typeof getProcessLogs>['stdout']>;
 
-/** A search goes through a log so many bytes at a time. */
+/** A search reads a log in chunks of so many bytes. */
 const SEARCH_BYTES = 256 * 1024;
 
-/** How much a process has printed, and the end of it. */
+/** The size of a process's output, and the end of each stream. */
 export interface Printed {
   output: ProcessEnd['output'];
   tails: Record<StreamName, string>;
@@ -18,7 +18,7 @@ export interface Printed {
 
 export const nothingPrinted: Printed = { output: null, tails: { stdout: '', stderr: '' } };
 
-/** What a process has printed, as its files say. */
+/** Resolves with the size and the end of a process's output, read from its logs. */
 export async function readPrinted(
   pathOf: (stream: StreamName) => string,
   bounds: { lines: number; bytes: number },
@@ -27,21 +27,21 @@ export async function readPrinted(
     readTail(pathOf('stdout'), bounds),
     readTail(pathOf('stderr'), bounds),
   ]);
-  const isCut = async (stream: StreamName) => (await measureLog(pathOf(stream))).truncated;
+  const isTruncated = async (stream: StreamName) => (await measureLog(pathOf(stream))).truncated;
   return {
     output: {
       stdout_bytes: stdout.total_bytes,
       stderr_bytes: stderr.total_bytes,
-      stdout_truncated: await isCut('stdout'),
-      stderr_truncated: await isCut('stderr'),
+      stdout_truncated: await isTruncated('stdout'),
+      stderr_truncated: await isTruncated('stderr'),
     },
     tails: { stdout: stdout.content, stderr: stderr.content },
   };
 }
 
 /**
- * The end of a log, or of what was printed before a byte of it, within both bounds and in whole characters. Reads no
- * more of the file than that.
+ * Resolves with the end of a log, or of its part before the offset `before`, within both bounds and in whole
+ * characters. Reads at most `bytes` of the file.
  */
 export async function readTail(
   path: string,
@@ -73,29 +73,29 @@ async function readBefore(
 ): Promise<LogRange> {
   if (isEnd) return readLogEnd(path, limit);
   const range = await readLog(path, Math.max(0, end - limit), Math.min(limit, end));
-  // What lay there may have been dropped, so that only what follows is left.
+  // If the bytes before `end` were dropped, the range may lie after it.
   return { from: range.from, bytes: range.bytes.subarray(0, Math.max(0, end - range.from)) };
 }
 
-/** Whether a log has a line with that text in it. */
+/** Whether a log contains a text. */
 export async function hasText(path: string, text: string): Promise<boolean> {
-  const wanted = Buffer.from(text);
+  const needle = Buffer.from(text);
   for (let from = 0; ;) {
-    const range = await readLog(path, from, SEARCH_BYTES + wanted.length);
-    if (range.bytes.includes(wanted)) return true;
-    if (range.bytes.length < SEARCH_BYTES + wanted.length) return false;
+    const range = await readLog(path, from, SEARCH_BYTES + needle.length);
+    if (range.bytes.includes(needle)) return true;
+    if (range.bytes.length < SEARCH_BYTES + needle.length) return false;
     from = range.from + SEARCH_BYTES;
   }
 }
 
-/** A piece of a log, and where the next one begins. */
+/** A piece of a log, and the offset of the next one. */
 export interface Piece {
   offset: number;
   text: string;
   next: number;
 }
 
-/** The next piece of a log, in whole characters; empty where there is none yet. */
+/** Resolves with the next piece of a log, in whole characters; empty if there is none yet. */
 export async function readPiece(
   path: string,
   from: number,
@@ -105,7 +105,7 @@ export async function readPiece(
   const range = await readLog(path, from, limit);
   const piece = wholeCharacters(range, range.from > from);
   if (piece.text !== '' || range.bytes.length === 0) return piece;
-  // Half a character: the rest of it was dropped, or never came, or is still to come.
+  // An incomplete character: its other bytes were dropped, were never printed, or are still to come.
   const end = range.from + range.bytes.length;
   const rest = await readLog(path, end, limit);
   if (rest.from > end) return wholeCharacters(rest, true);
@@ -121,7 +121,7 @@ function wholeCharacters({ from, bytes }: LogRange, isAfterGap: boolean): Piece 
 
 function lastLines(bytes: Buffer, lines: number): Buffer {
   let at = bytes.length - 1;
-  // The end of the last line is no line of its own.
+  // The line feed at the end of the last line begins no further line.
   for (let found = 0; at > 0; at--) {
     if (bytes[at - 1] !== 0x0a) continue;
     if (++found === lines) return bytes.subarray(at);

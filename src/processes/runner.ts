@@ -7,7 +7,7 @@ import type { Logger } from '../lib/log.ts';
 import type { Database } from '../store/database.ts';
 import { persist } from '../store/persist.ts';
 import type { Writer } from '../store/transaction.ts';
-import { whyNotStarted } from './command.ts';
+import { startFailure } from './command.ts';
 import { processEnvironment } from '../children/process-environment.ts';
 import { ProcessOutput, type StreamName } from './output.ts';
 import { type Cause, endProcess, hasEnded, type ProcessEnd, startProcess } from './process.ts';
@@ -35,15 +35,15 @@ interface Dependencies {
   supervisor: Supervisor;
   clock: Clock;
   logger: Logger;
-  /** Where the files with output are. */
+  /** The directory of the logs. */
   directory: string;
   settings: () => ProcessSettings;
-  /** Variables that hold keys of agents. */
+  /** Returns the names of the environment variables that hold agents' keys. */
   secretVariables: () => readonly string[];
   notices: ExitNotices;
 }
 
-/** A process in this server: waiting for its place, or running. */
+/** A process of this server that is queued or runs. */
 interface Running {
   readonly process: Process;
   readonly output: ProcessOutput;
@@ -51,15 +51,15 @@ interface Running {
   /** Called with each chunk of output. */
   readonly listeners: Set<(stream: StreamName, chunk: Buffer) => void>;
   child: Child | undefined;
-  /** Why it is ended before it exits by itself; the first cause holds. */
+  /** The reason to end it before it exits by itself. Only the first one counts. */
   cause: Cause | null;
-  /** Set once it is being ended: resolves with the pids of its group that take no signal of ours. */
+  /** Set once it is being ended. Resolves with the pids of its group that the server may not signal. */
   ending: Promise<readonly number[]> | undefined;
 }
 
 /**
- * Runs processes, so many at once, in the order in which they came. A process is over when its leader has exited
- * and nothing of its group is left; who else holds its pipes does not matter.
+ * Runs at most `max_concurrent` processes at once, and queues the others in FIFO order. A process has ended when its
+ * leader has exited and its process group is empty, even if another process still holds its pipes.
  */
 export class ProcessRunner {
   readonly #given: Dependencies;
@@ -67,8 +67,8 @@ export class ProcessRunner {
   readonly #all = new Map<string, Running>();
   readonly #stopping = new AbortController();
   readonly ended: Record<string, number> = {};
-  /** Places in the queue that are reserved for requests under way. */
-  readonly #promised: { owner: string | null }[] = [];
+  /** The places in the queue that are reserved for requests under way. */
+  readonly #reserved: { owner: string | null }[] = [];
   readonly #running = new Set<Running>();
 
   constructor(given: Dependencies) {
@@ -80,13 +80,13 @@ export class ProcessRunner {
   }
 
   /**
-   * Keeps a place for one more, of that owner (null: of nobody), until it is given back. Throws `too_many` where there
-   * is none, or where the owner has as many as one session may have.
+   * Reserves a place for a process of a session (null: of none), until it is disposed. Throws `too_many` if the queue
+   * is full, or if the session has reached its limit.
    */
   reserve(owner: string | null): Disposable {
     const { max_concurrent, max_queued } = this.#given.settings();
     if (
-      this.#queue.length + this.#promised.length + this.#running.size >=
+      this.#queue.length + this.#reserved.length + this.#running.size >=
       max_concurrent + max_queued
     ) {
       throw new AppError(
@@ -95,18 +95,18 @@ export class ProcessRunner {
       );
     }
     if (owner !== null) this.#assertWithinQuota(owner);
-    const promise = { owner };
-    this.#promised.push(promise);
+    const place = { owner };
+    this.#reserved.push(place);
     return {
-      [Symbol.dispose]: () => void this.#promised.splice(this.#promised.indexOf(promise), 1),
+      [Symbol.dispose]: () => void this.#reserved.splice(this.#reserved.indexOf(place), 1),
     };
   }
 
   #assertWithinQuota(owner: string): void {
     const { max_per_session, max_queued_per_session } = this.#given.settings();
     const waiting = this.#queue.filter((one) => ownerOf(one) === owner).length;
-    const promised = this.#promised.filter((one) => one.owner === owner).length;
-    if (waiting + promised + this.#runningOf(owner) < max_per_session + max_queued_per_session)
+    const reserved = this.#reserved.filter((one) => one.owner === owner).length;
+    if (waiting + reserved + this.#runningOf(owner) < max_per_session + max_queued_per_session)
       return;
     throw new AppError(
       'too_many',
@@ -119,14 +119,14 @@ export class ProcessRunner {
     return [...this.#running].filter((one) => ownerOf(one) === owner).length;
   }
 
-  /** Stores a process as queued; once that is on disk, it runs as soon as there is a place for it. */
+  /** Stores a process as queued. Once that is on disk, it runs as soon as there is a place for it. */
   accept(tx: Writer, process: Process): void {
     this.#given.store.create(tx, process);
     tx.whenDurable(() => this.#enqueue(process));
   }
 
   #enqueue(process: Process): void {
-    // The next start records that it never ran.
+    // Startup recovery fails the process, which never ran.
     if (this.#stopping.signal.aborted) return;
     const { clock, settings, logger, db, store } = this.#given;
     const { process_id } = process;
@@ -141,9 +141,9 @@ export class ProcessRunner {
         pathOf: (stream) => this.logPath(process_id, stream),
         capBytes: settings().max_output_bytes_per_process,
         clock,
-        announce: (news) =>
+        announce: (payload) =>
           void db
-            .transact((tx) => store.appendOutput(tx, process, news))
+            .transact((tx) => store.appendOutput(tx, process, payload))
             .catch((error: unknown) =>
               logger.warn({ err: error, process_id }, 'an event about output could not be stored'),
             ),
@@ -159,13 +159,13 @@ export class ProcessRunner {
     this.admit();
   }
 
-  /** The process as it is now: what it has printed so far is not in its row yet. */
-  now(process: Process): Process {
+  /** Returns the process with the current size of its output, which its row holds only once it has ended. */
+  withTotals(process: Process): Process {
     const running = this.#all.get(process.process_id);
     return running && !hasEnded(process) ? { ...process, ...running.output.totals } : process;
   }
 
-  /** Resolves when it is over; at once where it is not one of this server. */
+  /** Resolves when a process has ended; at once if it is not of this run of the server. */
   done(processId: string): Promise<void> {
     return this.#all.get(processId)?.done.promise ?? Promise.resolve();
   }
@@ -177,7 +177,7 @@ export class ProcessRunner {
     return { [Symbol.dispose]: () => void listeners?.delete(listener) };
   }
 
-  /** Ends a process with all it started. Call it once the request to kill it is on disk. */
+  /** Ends a process with all its descendants. Must be called once the request to kill it is on disk. */
   kill(processId: string, cause: Cause): void {
     const running = this.#all.get(processId);
     if (!running) return;
@@ -189,7 +189,7 @@ export class ProcessRunner {
     } else if (running.child) this.#end(running, running.child);
   }
 
-  /** Ends every process as killed, with `runtime_stopping`; resolves when nothing of any is left. */
+  /** Ends every process as killed, with `runtime_stopping`. Resolves when all have ended. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const all = [...this.#all.values()];
@@ -202,7 +202,7 @@ export class ProcessRunner {
     return logPath(this.#given.directory, processId, stream);
   }
 
-  /** Starts queued processes as long as there are places: call it where one ended, or a limit was raised. */
+  /** Starts queued processes while there are places. Must be called when a process has ended or a limit was raised. */
   admit(): void {
     const { max_concurrent, max_per_session } = this.#given.settings();
     const counts = new Map<string, number>();
@@ -237,17 +237,17 @@ export class ProcessRunner {
       using _limit = this.#timeLimit(running, child);
       if (running.cause) this.#end(running, child);
       exit = await child.exited;
-      // A kill from here on comes too late.
+      // A kill after the exit must not change the status.
       cause = running.cause;
-      const left = await (running.ending ?? child.end(0));
-      if (left.length > 0) failure = notEnded(left);
+      const remaining = await (running.ending ?? child.end(0));
+      if (remaining.length > 0) failure = notEnded(remaining);
       await output.finish();
     } catch (error) {
       this.#given.logger.warn(
         { err: error, process_id: process.process_id },
         'a process could not be started',
       );
-      failure = { code: 'start_failed', message: whyNotStarted(error, process.cwd) };
+      failure = { code: 'start_failed', message: startFailure(error, process.cwd) };
       cause = null;
     }
     await this.#finish(running, { exit, failure, cause });
@@ -287,12 +287,12 @@ export class ProcessRunner {
     });
   }
 
-  /** Ends the group, then the processes that have left it and still carry its id in their environment. */
+  /** Ends the group, then the processes that have left it but still have its id in their environment. */
   #end(running: Running, child: Child): void {
     const { process_id } = running.process;
-    running.ending ??= child.end(this.#given.settings().kill_grace_ms).then((left) => {
+    running.ending ??= child.end(this.#given.settings().kill_grace_ms).then((remaining) => {
       killCarriers(`CADRE_PROCESS_ID=${process_id}`);
-      return left;
+      return remaining;
     });
   }
 
@@ -309,7 +309,7 @@ export class ProcessRunner {
       if (hasEnded(now)) return;
       const ended = endProcess(now, { ...end, output: running.output.totals }, clock.now());
       store.move(tx, ended, `process.${ended.status}`);
-      if (tails) notices.keep(tx, ended, tails);
+      if (tails) notices.put(tx, ended, tails);
       tx.whenDurable(() => {
         this.ended[ended.status] = (this.ended[ended.status] ?? 0) + 1;
       });
@@ -328,11 +328,14 @@ function count(counts: Map<string, number>, one: Running): void {
   if (owner !== null) counts.set(owner, (counts.get(owner) ?? 0) + 1);
 }
 
-/** The failure of a process that left others running which take no signal of ours. */
-function notEnded(left: readonly number[]): Process['failure'] {
-  const those = left.length === 1 ? `process ${left[0]}` : `the processes ${left.join(', ')}`;
+/** Returns the failure of a process whose group has processes left that the server may not signal. */
+function notEnded(pids: readonly number[]): Process['failure'] {
+  const subject =
+    pids.length === 1
+      ? `process ${pids[0]} of its group runs`
+      : `the processes ${pids.join(', ')} of its group run`;
   return {
     code: 'not_ended',
-    message: `${those} of its group could not be ended, running as another user: only that user or root can`,
+    message: `${subject} as another user and could not be ended: only that user or root can do that`,
   };
 }

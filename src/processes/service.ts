@@ -26,9 +26,9 @@ import type { ProcessRunner, ProcessSettings } from './runner.ts';
 import type { ProcessStore } from './store.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
-/** A port is tried again this often. */
-const PORT_AGAIN_MS = 50;
-/** A frame of a log stream has at most so many bytes. */
+/** The interval between two tries to connect to a port, in ms. */
+const PORT_INTERVAL_MS = 50;
+/** The maximum size of a frame of a log stream, in bytes. */
 const PIECE_BYTES = 64 * 1024;
 
 interface ProcessServiceDependencies {
@@ -39,11 +39,11 @@ interface ProcessServiceDependencies {
   clock: Clock;
   ids: Ids;
   settings: () => ProcessSettings & { default_timeout_ms: number };
-  /** Throws `storage_full` where there is no room for new work. */
+  /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
 }
 
-/** What can be done with processes. Every answer is on disk. */
+/** The use-cases of processes. Each method resolves once its result is on disk. */
 export class ProcessService {
   readonly #given: ProcessServiceDependencies;
 
@@ -51,7 +51,7 @@ export class ProcessService {
     this.#given = given;
   }
 
-  /** Takes a command; it starts as soon as there is a place for it. */
+  /** Accepts a command. It starts as soon as there is a place for it. */
   async run(body: BodyOf<typeof createProcess>, keep: Keep = keepNothing): Promise<Process> {
     this.#given.assertRoom();
     const { command, session_id, on_exit } = body;
@@ -98,7 +98,7 @@ export class ProcessService {
 
   get(id: string, owner?: string): Promise<Process> {
     return this.#given.db.read((rx) =>
-      this.#given.runner.now(this.#given.store.process(rx, id, owner)),
+      this.#given.runner.withTotals(this.#given.store.process(rx, id, owner)),
     );
   }
 
@@ -111,11 +111,14 @@ export class ProcessService {
     return this.#given.db.read((rx) => {
       if (session_id !== undefined) this.#given.sessionStore.session(rx, session_id);
       const page = this.#given.store.processes.page(rx, { session_id, status }, limit, cursor);
-      return { ...page, records: page.records.map((process) => this.#given.runner.now(process)) };
+      return {
+        ...page,
+        records: page.records.map((process) => this.#given.runner.withTotals(process)),
+      };
     });
   }
 
-  /** Ends a process. Answers once the request is on disk; a process that has ended is answered as it is. */
+  /** Ends a process. Resolves once the request is on disk. A process that has ended is returned unchanged. */
   kill(
     id: string,
     owner: string | undefined,
@@ -125,14 +128,14 @@ export class ProcessService {
     return this.#given.db.transact((tx) => {
       const found = this.#given.store.process(tx, id, owner);
       if (!hasEnded(found)) this.#given.store.move(tx, found, 'process.kill_requested');
-      const now = this.#given.runner.now(found);
+      const now = this.#given.runner.withTotals(found);
       keep(tx, { process: now });
       tx.whenDurable(() => this.#given.runner.kill(id, { status: 'killed', reason }));
       return now;
     });
   }
 
-  /** Ends the processes of a session that wait or run, once the transaction is on disk. */
+  /** Ends the queued and running processes of a session, once the transaction is on disk. */
   killAllOf(tx: Writer, sessionId: string, reason: string): void {
     for (const { process_id } of this.#given.store.unfinishedOf(tx, sessionId))
       tx.whenDurable(() => this.#given.runner.kill(process_id, { status: 'killed', reason }));
@@ -157,7 +160,7 @@ export class ProcessService {
     return { process_id, stdout, stderr };
   }
 
-  /** Yields what a process prints, from byte `from` on, until it has ended and all of it was yielded. */
+  /** Yields the output of a process from byte `from` on, until the process has ended and all of it was yielded. */
   async *follow(
     id: string,
     stream: StreamName,
@@ -166,13 +169,13 @@ export class ProcessService {
   ): AsyncGenerator<{ offset: number; text: string; next: number }, void> {
     const file = this.#given.runner.logPath(id, stream);
     let next = from;
-    let news = Promise.withResolvers<void>();
-    const wake = () => news.resolve();
+    let changed = Promise.withResolvers<void>();
+    const wake = () => changed.resolve();
     using _listening = this.#given.runner.listen(id, wake);
     void this.#given.runner.done(id).then(wake);
     signal.addEventListener('abort', wake, { once: true });
     for (;;) {
-      news = Promise.withResolvers<void>();
+      changed = Promise.withResolvers<void>();
       const isOver = this.#hasEnded(id);
       const piece = await readPiece(file, next, PIECE_BYTES, isOver);
       if (signal.aborted) return;
@@ -182,34 +185,35 @@ export class ProcessService {
         continue;
       }
       if (isOver) return;
-      await news.promise;
+      await changed.promise;
     }
   }
 
-  /** Waits until the condition of the query holds, the process has ended, or the time is up. */
+  /** Waits until the condition of the query holds, the process has ended, or the time limit is reached. */
   async wait(
     id: string,
     query: QueryOf<typeof waitForProcess>,
-    left: AbortSignal,
+    disconnected: AbortSignal,
   ): Promise<ResponseOf<typeof waitForProcess>> {
     await this.get(id, query.session_id);
     const over = new AbortController();
-    const signal = AbortSignal.any([over.signal, left]);
-    const [what = '', ...rest] = query.for.split(':');
+    const signal = AbortSignal.any([over.signal, disconnected]);
+    const [condition = '', ...rest] = query.for.split(':');
     try {
       const limit = this.#given.clock.sleep(query.timeout_ms, signal).then(
         () => false,
         () => false,
       );
-      const ended = this.#given.runner.done(id).then(() => what === 'exit');
+      const ended = this.#given.runner.done(id).then(() => condition === 'exit');
       const found =
-        what === 'port'
-          ? this.#untilPortAnswers(Number(rest[0]), signal)
-          : what === 'log'
+        condition === 'port'
+          ? this.#untilPortOpen(Number(rest[0]), signal)
+          : condition === 'log'
             ? this.#untilPrinted(id, rest.join(':'), signal)
             : ended;
-      // A text that it printed just before its end counts, too.
-      const end = what === 'log' ? ended.then(() => this.#hasPrinted(id, rest.join(':'))) : ended;
+      // A text that the process printed just before its end counts too.
+      const end =
+        condition === 'log' ? ended.then(() => this.#hasPrinted(id, rest.join(':'))) : ended;
       const matched = await Promise.race([found, end, limit]);
       return { process: await this.get(id), matched };
     } finally {
@@ -234,10 +238,10 @@ export class ProcessService {
     return owner;
   }
 
-  async #untilPortAnswers(port: number, signal: AbortSignal): Promise<boolean> {
+  async #untilPortOpen(port: number, signal: AbortSignal): Promise<boolean> {
     while (!signal.aborted) {
-      if ((await answers(port, '127.0.0.1')) || (await answers(port, '::1'))) return true;
-      await this.#given.clock.sleep(PORT_AGAIN_MS, signal).catch(() => undefined);
+      if ((await isPortOpen(port, '127.0.0.1')) || (await isPortOpen(port, '::1'))) return true;
+      await this.#given.clock.sleep(PORT_INTERVAL_MS, signal).catch(() => undefined);
     }
     return false;
   }
@@ -253,26 +257,26 @@ export class ProcessService {
 
   async #untilPrinted(id: string, text: string, signal: AbortSignal): Promise<boolean> {
     const printed = Promise.withResolvers<boolean>();
-    const wanted = Buffer.from(text);
-    const ends: Record<StreamName, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
-    const look = async () => {
+    const needle = Buffer.from(text);
+    const tails: Record<StreamName, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+    const search = async () => {
       if (await this.#hasPrinted(id, text)) printed.resolve(true);
     };
     if (signal.aborted) return false;
     using _listening = this.#given.runner.listen(id, (stream, chunk) => {
-      const seen = Buffer.concat([ends[stream], chunk]);
-      if (seen.includes(wanted)) printed.resolve(true);
-      // The beginning of the text may have been printed before we listened.
-      else if (ends[stream].length < wanted.length - 1) look().catch(printed.reject);
-      ends[stream] = seen.subarray(Math.max(0, seen.length - wanted.length + 1));
+      const seen = Buffer.concat([tails[stream], chunk]);
+      if (seen.includes(needle)) printed.resolve(true);
+      // The beginning of the text may have been printed before the listener was added.
+      else if (tails[stream].length < needle.length - 1) search().catch(printed.reject);
+      tails[stream] = seen.subarray(Math.max(0, seen.length - needle.length + 1));
     });
     signal.addEventListener('abort', () => printed.resolve(false), { once: true });
-    await look();
+    await search();
     return await printed.promise;
   }
 }
 
-function answers(port: number, host: string): Promise<boolean> {
+function isPortOpen(port: number, host: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = net.connect({ port, host });
     const end = (isOpen: boolean) => {

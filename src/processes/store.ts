@@ -9,7 +9,7 @@ import { hasEnded, processInEvents } from './process.ts';
 import type { OutputPayload } from './output.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
-/** The rows of processes. Each change is written with the event that tells of it. */
+/** The rows of processes. Each change is written with its event, in one transaction. */
 export class ProcessStore {
   readonly processes: RecordTable<Process>;
   readonly #log: EventLog;
@@ -19,7 +19,9 @@ export class ProcessStore {
     this.processes = new RecordTable(db, 'processes', ({ process_id }) => process_id);
   }
 
-  /** A process as `owner` may see it (undefined: all). Throws `not_found`, also for another owner's process. */
+  /**
+   * Returns a process of the session `owner` (undefined: of any). Throws `not_found`, also for another owner's process.
+   */
   process(rx: Reader, id: string, owner?: string): Process {
     const process = this.processes.get(rx, id);
     if (process && (owner === undefined || process.session_id === owner)) return process;
@@ -31,7 +33,7 @@ export class ProcessStore {
     this.#append(tx, process, { kind: 'process.queued', payload: { process } });
   }
 
-  /** Writes a process in its new state. Once it has ended, the events about its output may leave the log. */
+  /** Writes a process in its new state. Once it has ended, the events of its output may be removed from the log. */
   move(
     tx: Writer,
     process: Process,
@@ -42,16 +44,16 @@ export class ProcessStore {
     if (hasEnded(process)) this.#log.settleItem(tx, process.process_id);
   }
 
-  appendOutput(tx: Writer, process: Process, news: OutputPayload): void {
-    this.#append(tx, process, { kind: 'process.output', payload: news });
+  appendOutput(tx: Writer, process: Process, payload: OutputPayload): void {
+    this.#append(tx, process, { kind: 'process.output', payload });
   }
 
-  /** Processes that wait or run; after a crash, those of the dead server. Oldest first. */
+  /** Returns the queued and running processes; at startup, those that the previous run left. Oldest first. */
   unfinished(rx: Reader): Process[] {
     return this.processes.where(rx, "status IN ('queued', 'running')");
   }
 
-  /** Processes that run, or wait to run, in a directory or below it. */
+  /** Returns the queued and running processes whose `cwd` is a directory or below it. */
   unfinishedIn(rx: Reader, directory: string): Process[] {
     return this.processes.where(
       rx,
@@ -69,7 +71,7 @@ export class ProcessStore {
     );
   }
 
-  /** The process that ended first, of those that retention has not trimmed. */
+  /** Returns the process that ended first, of those that retention has not trimmed. */
   oldestTrimmable(rx: Reader): Process | undefined {
     return this.processes.first(
       rx,
@@ -82,7 +84,7 @@ export class ProcessStore {
     )[0];
   }
 
-  /** Notes that retention has removed all of a process but its record. */
+  /** Marks a process as trimmed: retention has removed all of it but its record. */
   markTrimmed(tx: Writer, process: Process): void {
     this.processes.update(tx, { ...process, trimmed: true });
   }

@@ -1,11 +1,11 @@
 import { AppError } from '../errors.ts';
 
-/** What only a shell could do, and stands outside quotes. */
+/** The characters that need a shell if they stand outside quotes. */
 const OPERATORS = /[|&;<>()$`*?[\]{}~#!\n]/;
 
 /**
- * A command as words, for a server without a shell: spaces part them, quotes and backslashes keep them together.
- * Throws `invalid` for what would need a shell, and for a quote that is not closed.
+ * Splits a command into words, for a server without a shell: at whitespace that is neither quoted nor escaped. Throws
+ * `invalid` for a character that needs a shell, for a quote that is not closed, and for a command without a program.
  */
 export function splitWords(command: string): [string, ...string[]] {
   const words: string[] = [];
@@ -40,7 +40,7 @@ export function splitWords(command: string): [string, ...string[]] {
   return [program, ...rest];
 }
 
-/** The text between the quote at `start` and its partner, and where that is. */
+/** Returns the text between the quote at `start` and its closing quote, and the position of that. */
 function quoted(command: string, start: number): [text: string, end: number] {
   const quote = command.charAt(start);
   let text = '';

@@ -2,40 +2,44 @@ import type { Approval } from '../api/approvals.ts';
 import type { Session, Turn } from '../api/sessions.ts';
 import { hasEnded } from '../sessions/turn.ts';
 
-/** What a start finds unfinished. */
-export interface Found {
+/** The unfinished work that startup recovery finds in the store. */
+export interface UnfinishedWork {
   /** Turns that have not ended. */
   unfinishedTurns: readonly Turn[];
-  /** Sessions that point at an active turn, or say they are at work. */
+  /** Sessions with an `active_turn_id`, or with the status running or waiting_for_approval. */
   busySessions: readonly Session[];
-  /** The turn a session points at, by id, if there is one. */
+  /** Returns a turn by its id. */
   turn: (id: string) => Turn | undefined;
   approvalsOf: (turnId: string) => readonly Approval[];
-  /** Whether the provider of a turn's session could take it up again. */
+  /** Whether the provider could resume the session of a turn. */
   canResume: (turn: Turn) => boolean;
 }
 
-/** What is to be done about it. */
+/** The repairs to be made. */
 export interface Plan {
-  /** They were acknowledged and no agent has seen them, or all their approvals were given: they start now. */
+  /**
+   * Turns to start, because no agent has seen them, or because none of their approvals is pending and one is accepted.
+   */
   startTurns: Turn[];
-  /** An agent may have seen them, and it died with the server. */
+  /**
+   * Turns to end, because an agent that died with the server may have seen them, or because their interrupt is stored.
+   */
   failTurns: Turn[];
-  /** They wait for somebody to answer: turn, session and approvals are kept. */
+  /** Turns to keep with session and approvals, because an approval is pending. */
   keepTurns: Turn[];
-  /** They waited, and nobody could take them up again: their sessions fail with them. */
+  /** Turns to fail with their sessions, because they waited for an approval and nothing can continue them. */
   orphanTurns: Turn[];
-  /** Sessions whose pointer names a turn that is not there or has ended. */
+  /** Sessions whose `active_turn_id` names a turn that does not exist or has ended. */
   clearPointers: Session[];
-  /** Sessions that say they are at work while nothing is: their turn had ended. */
+  /** Sessions to make ready, because they have a busy status but no unfinished turn. */
   readySessions: Session[];
 }
 
-/** Pure: from what is stored to what is mended. */
-export function planRecovery(found: Found): Plan {
-  const fates = Map.groupBy(found.unfinishedTurns, (turn) => fateOf(turn, found));
-  const stale = found.busySessions.filter(({ active_turn_id: id }) => {
-    const active = id === null ? undefined : found.turn(id);
+/** Returns the repairs for the unfinished work. */
+export function planRecovery(work: UnfinishedWork): Plan {
+  const fates = Map.groupBy(work.unfinishedTurns, (turn) => fateOf(turn, work));
+  const stale = work.busySessions.filter(({ active_turn_id: id }) => {
+    const active = id === null ? undefined : work.turn(id);
     return !active || hasEnded(active);
   });
   return {
@@ -52,14 +56,14 @@ export function planRecovery(found: Found): Plan {
 
 function fateOf(
   turn: Turn,
-  { approvalsOf, canResume }: Found,
+  { approvalsOf, canResume }: UnfinishedWork,
 ): 'start' | 'fail' | 'keep' | 'orphan' {
   if (turn.interrupt_requested_at !== null) return 'fail';
   if (turn.status === 'accepted') return 'start';
   if (turn.status === 'running') return 'fail';
   if (!canResume(turn)) return 'orphan';
   const approvals = approvalsOf(turn.turn_id);
-  // One whose time is up expires once the server runs, as it would have while it ran.
+  // An approval that has timed out meanwhile stays pending here, and expires once the server runs.
   if (approvals.some(({ status }) => status === 'pending')) return 'keep';
   return approvals.some(({ status }) => status === 'accepted') ? 'start' : 'orphan';
 }

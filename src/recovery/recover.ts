@@ -5,7 +5,7 @@ import type { EventLog } from '../events/log.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { endTurnInRows } from '../sessions/end-turn.ts';
-import { closeStoredItems } from '../sessions/output.ts';
+import { closeStoredItems } from '../sessions/close-items.ts';
 import type { Inbox } from '../sessions/inbox.ts';
 import { failSessionInRows } from '../sessions/fail-session.ts';
 import { endProcess, type ProcessEnd } from '../processes/process.ts';
@@ -19,10 +19,12 @@ import type { TeamStore } from '../teams/store.ts';
 import type { WorktreeMender } from '../worktrees/mend.ts';
 import { type Plan, planRecovery } from './plan.ts';
 
-/** Numbers that are left out when clients may have seen some that a power loss took. */
-const LEFT_OUT = 2 ** 20;
+/**
+ * The seqs that are skipped if a power loss may have lost events that clients have seen, so that none is used twice.
+ */
+const SKIPPED_SEQS = 2 ** 20;
 
-/** What a start did: the summary, and the turns that still have to be started. */
+/** The result of startup recovery: its summary, and the turns that are to be started. */
 export interface Recovered {
   summary: RecoverySummary;
   startTurns: Turn[];
@@ -33,7 +35,7 @@ interface RecoverOptions {
   log: EventLog;
   sessionStore: SessionStore;
   processes: ProcessStore;
-  /** What a process had printed: how much, and its end. */
+  /** Reads the size and the end of a process's output. */
   readPrinted: (processId: string) => Promise<Printed>;
   notices: ExitNotices;
   worktrees: WorktreeMender;
@@ -43,33 +45,33 @@ interface RecoverOptions {
   clock: Clock;
   logger: Logger;
   durability: string;
-  /** Whether the provider of a session could take it up again. */
+  /** Whether the provider could resume a session. */
   canResume: (session: Session) => boolean;
 }
 
 /**
- * Mends what the last run left behind, before the server listens: first what it left alive is killed, then
- * the records are put right, in one transaction with the events that tell of it.
+ * Repairs what the previous run left behind, before the server listens. First the processes that still run are killed,
+ * then the records are repaired, in one transaction with the events of the repairs.
  */
-export async function recover(given: RecoverOptions): Promise<Recovered> {
-  const { db, log, sessionStore: store, ledger, clock, logger } = given;
+export async function recover(options: RecoverOptions): Promise<Recovered> {
+  const { db, log, sessionStore: store, ledger, clock, logger } = options;
   const started_at = clock.now();
-  const previous = await ledger.begin(given.durability);
+  const previous = await ledger.begin(options.durability);
   const orphans_killed = await ledger.sweep(logger);
   const printed = new Map<string, Printed>();
-  for (const { process_id } of db.peek((rx) => given.processes.unfinished(rx)))
-    printed.set(process_id, await given.readPrinted(process_id));
-  const mended = await given.worktrees.mendFiles();
+  for (const { process_id } of db.peek((rx) => options.processes.unfinished(rx)))
+    printed.set(process_id, await options.readPrinted(process_id));
+  const worktreeRepairs = await options.worktrees.mendFiles();
   return db.transact((tx) => {
     if (previous.stop === 'unclean' && !previous.sameBoot && previous.durability === 'normal') {
-      tx.skipSeqs(LEFT_OUT);
+      tx.skipSeqs(SKIPPED_SEQS);
     }
     log.append(tx, { kind: 'runtime.started', payload: { previous_stop: previous.stop } });
-    const plan = planOf(tx, given);
-    const { cancelled, failedSessions } = mendTurns(tx, plan, given);
-    const processes_failed = failProcesses(tx, printed, given);
-    for (const change of mended) change(tx);
-    const { claims_released, worktrees_missing } = given.worktrees.reconcile(tx);
+    const plan = planOf(tx, options);
+    const { cancelled, failedSessions } = repairTurns(tx, plan, options);
+    const processes_failed = failProcesses(tx, printed, options);
+    for (const repair of worktreeRepairs) repair(tx);
+    const { claims_released, worktrees_missing } = options.worktrees.reconcile(tx);
     closeStoredItems(tx, store.openAsides(tx), 'failed', { log, store, clock });
     const summary: RecoverySummary = {
       status: 'running',
@@ -88,7 +90,7 @@ export async function recover(given: RecoverOptions): Promise<Recovered> {
       orphans_killed,
       claims_released,
       worktrees_missing,
-      deliveries_retried: given.teams.allWaiting(tx).map(({ id }) => id),
+      deliveries_retried: options.teams.allWaiting(tx).map(({ id }) => id),
     };
     log.append(tx, { kind: 'runtime.recovered', payload: { recovery: summary } });
     return {
@@ -108,24 +110,24 @@ function planOf(rx: Reader, { sessionStore: store, canResume }: RecoverOptions):
   });
 }
 
-/** Puts sessions and turns right as the plan says; answers what that cancelled and failed. */
-function mendTurns(tx: Writer, plan: Plan, given: RecoverOptions): Repairs {
-  const repairs = new Repairs(given);
+/** Repairs sessions and turns as planned. Returns the approvals that this cancelled and the sessions it failed. */
+function repairTurns(tx: Writer, plan: Plan, options: RecoverOptions): Repairs {
+  const repairs = new Repairs(options);
   for (const session of uniqueById([...plan.clearPointers, ...plan.readySessions])) {
     const status = plan.readySessions.includes(session) ? 'ready' : session.status;
-    given.sessionStore.updateSession(
+    options.sessionStore.updateSession(
       tx,
-      { ...session, status, active_turn_id: null, updated_at: given.clock.now() },
+      { ...session, status, active_turn_id: null, updated_at: options.clock.now() },
       'session.updated',
     );
   }
-  for (const turn of plan.failTurns) repairs.end(tx, turn);
-  for (const turn of plan.orphanTurns) repairs.orphan(tx, turn);
+  for (const turn of plan.failTurns) repairs.fail(tx, turn);
+  for (const turn of plan.orphanTurns) repairs.failWithSession(tx, turn);
   for (const turn of [...plan.keepTurns, ...plan.startTurns]) repairs.detach(tx, turn);
   return repairs;
 }
 
-/** Fails the processes that the last run left unfinished; answers their ids. */
+/** Fails the processes that the previous run left unfinished. Returns their ids. */
 function failProcesses(
   tx: Writer,
   printed: ReadonlyMap<string, Printed>,
@@ -135,17 +137,17 @@ function failProcesses(
     const { output, tails } = printed.get(process.process_id) ?? nothingPrinted;
     const failure = {
       code: 'runtime_restarted',
-      message: 'the server died while it ran, or before its turn came',
+      message: 'the server died while the process ran, or before it was started',
     };
     const end: ProcessEnd = { exit: null, cause: null, failure, output };
     const failed = endProcess(process, end, clock.now());
     processes.move(tx, failed, 'process.failed');
-    notices.keep(tx, failed, tails);
+    notices.put(tx, failed, tails);
     return process.process_id;
   });
 }
 
-/** The repairs of turns. */
+/** Repairs turns, and collects the approvals that this cancels and the sessions that it fails. */
 class Repairs {
   readonly cancelled: string[] = [];
   readonly failedSessions: RecoverySummary['sessions_failed'] = [];
@@ -155,8 +157,8 @@ class Repairs {
     this.#given = given;
   }
 
-  /** Fails a turn that died with its agent; one that somebody had interrupted is interrupted. */
-  end(
+  /** Fails a turn whose agent died with the server. A turn with a stored interrupt ends as interrupted instead. */
+  fail(
     tx: Writer,
     turn: Turn,
     code = 'runtime_restarted',
@@ -169,17 +171,20 @@ class Repairs {
     this.cancelled.push(...cancelled.map(({ id }) => id));
   }
 
-  /** The interface: a waiting state with no live owner fails, turn and session. */
-  orphan(tx: Writer, turn: Turn): void {
+  /**
+   * Fails a turn that waited for an approval and that nothing can continue, and its session, as the interface demands.
+   */
+  failWithSession(tx: Writer, turn: Turn): void {
     const { sessionStore: store, inbox, clock } = this.#given;
-    const message = 'the turn waited for an approval that nobody can give any more';
-    this.end(tx, turn, 'approval_orphaned', message);
+    const message =
+      'the turn waited for an approval, and nothing could continue it after the restart';
+    this.fail(tx, turn, 'approval_orphaned', message);
     const failure = { code: 'approval_orphaned', message };
     failSessionInRows(tx, turn.session_id, failure, { store, inbox, clock });
     this.failedSessions.push({ session_id: turn.session_id, ...failure });
   }
 
-  /** Keeps a turn without its agent: what the agent was saying is closed, and the next one takes it from there. */
+  /** Detaches a turn from its agent, which is gone: closes its open items, so that the next agent can continue it. */
   detach(tx: Writer, turn: Turn): void {
     const { log, sessionStore: store, clock } = this.#given;
     closeStoredItems(tx, store.openItems(tx, turn.turn_id), 'interrupted', { log, store, clock });

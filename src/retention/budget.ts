@@ -5,36 +5,36 @@ import { bytesIn } from '../lib/directory-size.ts';
 import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
 
-/** For how long the free bytes of the disk are taken to be what they were. */
-const DISK_KNOWN_MS = 100;
+/** The time for which the number of free bytes of the disk is cached, in ms. */
+const DISK_CACHE_MS = 100;
 
 export interface RetentionSettings {
-  /** What events, records and logs may take; 0: no limit. */
+  /** The maximum size of events, records and logs, in bytes; 0: no limit. */
   max_bytes: number;
   max_age_days: number | null;
-  /** So much of the disk has to stay free. */
+  /** The number of bytes of the disk that must stay free. */
   min_free_bytes: number;
 }
 
 interface StorageBudgetDependencies {
   db: Database;
   directory: string;
-  /** Where what processes print is. */
+  /** The directory of the logs of processes. */
   logs: string;
   clock: Clock;
   settings: () => RetentionSettings;
 }
 
-/** Whether there is room for new work: in the budget, and on the disk. What is under way goes on in any case. */
+/** Decides whether there is room for new work, in the budget and on the disk. Work under way is never refused. */
 export class StorageBudget {
   readonly #given: StorageBudgetDependencies;
   readonly #pages: Statement<[number]>;
   readonly #freePages: Statement<[number]>;
   readonly #pageSize: number;
   #disk = { free: Number.MAX_SAFE_INTEGER, readAt: Number.NEGATIVE_INFINITY };
-  /** Set by retention when nothing more can go, and it is not enough. */
+  /** Set by retention if the data exceeds the budget and nothing more can be deleted. */
   isSpent = false;
-  /** What the logs took when they were last measured. */
+  /** The size of the logs of processes when they were last measured, in bytes. */
   logBytes = 0;
 
   constructor(given: StorageBudgetDependencies) {
@@ -45,28 +45,28 @@ export class StorageBudget {
     this.#pageSize = given.db.peek((rx) => pageSize.get(rx)?.[0]) ?? 4096;
   }
 
-  /** Throws `storage_full` where new work would have no room. */
+  /** Throws `storage_full` if there is no room for new work. */
   assertRoom(): void {
     const shortage = this.shortage();
     if (shortage !== null) throw new AppError('storage_full', shortage);
   }
 
-  /** Why there is no room for new work, and what to do about it; null where there is room. */
+  /** Returns why there is no room for new work and what to do about it; null if there is room. */
   shortage(): string | null {
     const { max_bytes, min_free_bytes } = this.#given.settings();
     if (this.isSpent && max_bytes > 0 && this.usedBytes > max_bytes)
-      return `the data takes more than retention.max_bytes (${max_bytes}), and nothing of it may go: close sessions, or raise the limit`;
+      return `the data takes more than retention.max_bytes (${max_bytes}), and nothing of it may be deleted: close sessions, or raise the limit`;
     if (this.diskFreeBytes < min_free_bytes)
       return `less than retention.min_free_bytes (${min_free_bytes}) is free on the disk of ${this.#given.directory}: free some space`;
     return null;
   }
 
-  /** What the database takes, without what is free in it, and the logs of processes. */
+  /** The size of the database without its free pages, plus that of the logs of processes. */
   get usedBytes(): number {
     return this.databaseBytes - this.databaseFreeBytes + this.logBytes;
   }
 
-  /** What the database takes, with what is free in it. */
+  /** The size of the database with its free pages. */
   get databaseBytes(): number {
     return this.#count(this.#pages) * this.#pageSize;
   }
@@ -75,7 +75,7 @@ export class StorageBudget {
     return this.freePages * this.#pageSize;
   }
 
-  /** Looks what the logs of processes take. */
+  /** Measures the logs of processes. */
   async measureLogs(): Promise<void> {
     this.logBytes = await bytesIn(this.#given.logs);
   }
@@ -84,10 +84,10 @@ export class StorageBudget {
     return this.#count(this.#freePages);
   }
 
-  /** Free bytes on the disk of the data, as of a moment ago. */
+  /** The number of free bytes on the disk of the data, cached for `DISK_CACHE_MS`. */
   get diskFreeBytes(): number {
     const now = this.#given.clock.monotonic();
-    if (now - this.#disk.readAt >= DISK_KNOWN_MS) {
+    if (now - this.#disk.readAt >= DISK_CACHE_MS) {
       const { bavail, bsize } = fs.statfsSync(this.#given.directory);
       this.#disk = { free: bavail * bsize, readAt: now };
     }

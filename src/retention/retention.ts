@@ -11,12 +11,12 @@ import type { Writer } from '../store/transaction.ts';
 import type { RetentionSettings, StorageBudget } from './budget.ts';
 
 const DAY_MS = 86_400_000;
-/** What one transaction takes at most, so that nobody waits for it. */
+/** The maximum number of events and turns that one transaction trims, so that no other transaction waits for long. */
 const STEP_EVENTS = 500;
 const STEP_TURNS = 10;
-/** Once over the budget, so much of it is made free that the next event does not bring us back. */
-const TARGET = 0.9;
-/** Free pages go back to the disk, so many at a time, once they are more than this. */
+/** Data over the budget is trimmed to this part of it, so that the next event does not exceed it again. */
+const TARGET_FRACTION = 0.9;
+/** The number of free pages that one transaction returns to the file system, and how many stay in the database. */
 const VACUUM_PAGES = 500;
 const KEPT_FREE_PAGES = 4000;
 
@@ -27,9 +27,9 @@ interface RetentionDependencies {
   log: EventLog;
   store: SessionStore;
   processes: ProcessStore;
-  /** Called with the highest seq that went, once that is on disk. */
+  /** Called with the highest trimmed seq, once that is on disk. */
   onTrimmed: (seq: number) => void;
-  /** Removes what a process printed; answers how much that was. */
+  /** Removes the logs of a process. Resolves with their size in bytes. */
   removeLogs: (processId: string) => Promise<number>;
   clock: Clock;
   budget: StorageBudget;
@@ -37,9 +37,9 @@ interface RetentionDependencies {
 }
 
 /**
- * Keeps events and logs within their budget. What is over goes first, the oldest first: closed sessions with what
- * their turns said, ended processes with what they printed; then the oldest events of the rest, never those of an
- * unfinished turn. Records stay.
+ * Keeps events and logs within their budget, by size and by age. It trims closed sessions with the content of their
+ * turns and ended processes with their logs first, oldest first; then the oldest other events, except those of
+ * unfinished turns. The records of sessions, turns and processes stay.
  */
 export class Retention {
   readonly #given: RetentionDependencies;
@@ -53,7 +53,7 @@ export class Retention {
     this.#vacuum = given.db.prepare(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
   }
 
-  /** Lets go what is too old or too much, in small steps, until `signal` aborts. */
+  /** Trims the data that is too old or exceeds the budget, in small steps, until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     if (this.#running) return;
     this.#running = true;
@@ -65,7 +65,8 @@ export class Retention {
         await this.#pass('max_age_days', before, () => !signal.aborted);
       }
       if (max > 0 && !signal.aborted && this.#given.budget.usedBytes > max) {
-        const isOver = () => !signal.aborted && this.#given.budget.usedBytes > max * TARGET;
+        const isOver = () =>
+          !signal.aborted && this.#given.budget.usedBytes > max * TARGET_FRACTION;
         await this.#pass('max_bytes', Number.MAX_SAFE_INTEGER, isOver);
       }
       if (signal.aborted) return;
@@ -77,11 +78,11 @@ export class Retention {
     }
   }
 
-  /** Takes what is older than `before`, step by step, as long as `goesOn` says so. */
-  async #pass(reason: Reason, before: number, goesOn: () => boolean): Promise<void> {
-    while (goesOn() && (await this.#stepOfOver(reason, before)));
+  /** Trims the data from before the time `before`, step by step, while `shouldContinue` returns true. */
+  async #pass(reason: Reason, before: number, shouldContinue: () => boolean): Promise<void> {
+    while (shouldContinue() && (await this.#trimOldestEnded(reason, before)));
     let after: number | null = 0;
-    while (after !== null && goesOn()) {
+    while (after !== null && shouldContinue()) {
       const from: number = after;
       after = await this.#given.db.transact((tx) => {
         const { end, ...trimmed } = this.#trim.oldest(tx, from, before, STEP_EVENTS);
@@ -91,8 +92,8 @@ export class Retention {
     }
   }
 
-  /** Something of what has been over for longest: a closed session, or an ended process. False where nothing has. */
-  async #stepOfOver(reason: Reason, before: number): Promise<boolean> {
+  /** Trims a step of the session or process that ended first. Resolves with false if none ended before `before`. */
+  async #trimOldestEnded(reason: Reason, before: number): Promise<boolean> {
     const { session, process } = await this.#given.db.read((rx) => ({
       session: this.#given.store.oldestTrimmable(rx),
       process: this.#given.processes.oldestTrimmable(rx),
@@ -101,25 +102,25 @@ export class Retention {
     const ended = process?.ended_at ?? Number.POSITIVE_INFINITY;
     if (Math.min(closed, ended) >= before) return false;
     if (session && closed <= ended)
-      await this.#given.db.transact((tx) => this.#takeOfSession(tx, reason, session));
-    else if (process) await this.#takeOfProcess(reason, process);
+      await this.#given.db.transact((tx) => this.#trimSession(tx, reason, session));
+    else if (process) await this.#trimProcess(reason, process);
     return true;
   }
 
-  #takeOfSession(tx: Writer, reason: Reason, { id }: Session): void {
-    const trimmed = this.#trim.of(tx, 'session_id', id, STEP_EVENTS);
+  #trimSession(tx: Writer, reason: Reason, { id }: Session): void {
+    const trimmed = this.#trim.eventsOf(tx, 'session_id', id, STEP_EVENTS);
     const isWhole = !trimmed.isFull && !this.#given.store.trimTurns(tx, id, STEP_TURNS);
     if (isWhole) this.#given.store.markTrimmed(tx, this.#given.store.session(tx, id));
     if (isWhole || trimmed.events > 0)
       this.#append(tx, reason, trimmed, { closed_session_id: id, is_whole: isWhole });
   }
 
-  async #takeOfProcess(reason: Reason, { process_id }: Process): Promise<void> {
-    // Should the server die before the event is stored, the next pass finds no files, and stores it.
+  async #trimProcess(reason: Reason, { process_id }: Process): Promise<void> {
+    // If the server dies before the event is stored, the next pass finds no files and stores the event.
     this.#given.budget.logBytes -= await this.#given.removeLogs(process_id);
     await this.#given.db.transact((tx) => {
       const process = this.#given.processes.process(tx, process_id);
-      const trimmed = this.#trim.of(tx, 'process_id', process_id, STEP_EVENTS);
+      const trimmed = this.#trim.eventsOf(tx, 'process_id', process_id, STEP_EVENTS);
       const isWhole = !trimmed.isFull;
       if (isWhole) this.#given.processes.markTrimmed(tx, process);
       this.#append(tx, reason, trimmed, { process_id, is_whole: isWhole });
@@ -130,9 +131,9 @@ export class Retention {
     tx: Writer,
     reason: Reason,
     { events, seq }: Trimmed,
-    of: Partial<Payload<'storage.trimmed'>>,
+    subject: Partial<Payload<'storage.trimmed'>>,
   ): void {
-    const payload = { reason, events, trimmed_seq: seq, ...of };
+    const payload = { reason, events, trimmed_seq: seq, ...subject };
     this.#given.log.append(tx, { kind: 'storage.trimmed', payload });
   }
 }

@@ -22,39 +22,39 @@ type AgedRow = [
 
 const IDS = 'session_id, process_id, worktree_id, team_id';
 const fields = IDS.split(', ');
-/** One step looks at so many events, taken or not. */
-const LOOK_EVENTS = 2000;
+/** The maximum number of events that one step scans, whether it deletes them or not. */
+const SCAN_EVENTS = 2000;
 
-/** What one step of trimming took. */
+/** The result of one step of trimming. */
 export interface Trimmed {
-  /** Events that went, without those that only tell of trimming. */
+  /** The number of deleted events, without `storage.trimmed` events. */
   events: number;
-  /** Whether it took all it was allowed to: there may be more. */
+  /** Whether the step reached its limit, so that there may be more. */
   isFull: boolean;
-  /** The highest seq that went. */
+  /** The highest deleted seq. */
   seq: number;
 }
 
 /**
- * Takes events out of the log for good, a few at a time, and remembers for each scope how far: a reader who has not
- * come past that number is told.
+ * Deletes events from the log, a few at a time, and stores the highest deleted seq of each scope, so that a reader
+ * whose cursor is before it can be notified.
  */
 export class EventTrim {
   readonly #onTrimmed: (seq: number) => void;
-  readonly #of: Record<'session_id' | 'process_id', Statement<Row>>;
+  readonly #eventsOf: Record<'session_id' | 'process_id', Statement<Row>>;
   readonly #next: Statement<AgedRow>;
   readonly #deletes: readonly Statement[];
   readonly #deleteDeltas: Statement;
   readonly #remember: Statement;
 
-  /** `onTrimmed` is called with the highest seq that went, once that is on disk. */
+  /** `onTrimmed` is called with the highest deleted seq, once that is on disk. */
   constructor({ db, onTrimmed }: { db: Database; onTrimmed: (seq: number) => void }) {
     this.#onTrimmed = onTrimmed;
     const part = (table: string, condition: string) =>
       `SELECT seq, kind, ${IDS} FROM ${table} WHERE ${condition}`;
     const both = (condition: string) =>
       `${part('events', condition)} UNION ALL ${part('deltas', condition)} ORDER BY seq LIMIT ?`;
-    this.#of = {
+    this.#eventsOf = {
       session_id: db.prepare(both('session_id = ?')),
       process_id: db.prepare(both('process_id = ?')),
     };
@@ -74,16 +74,16 @@ export class EventTrim {
     );
   }
 
-  /** The oldest events of a session or a process, deltas too. */
-  of(tx: Writer, column: 'session_id' | 'process_id', id: string, limit: number): Trimmed {
-    const rows = this.#of[column].all(tx, id, id, limit);
-    return { ...this.#take(tx, rows), isFull: rows.length === limit };
+  /** Deletes the oldest events of a session or a process, deltas included. */
+  eventsOf(tx: Writer, column: 'session_id' | 'process_id', id: string, limit: number): Trimmed {
+    const rows = this.#eventsOf[column].all(tx, id, id, limit);
+    return { ...this.#delete(tx, rows), isFull: rows.length === limit };
   }
 
   /**
-   * The oldest events after `after` that are older than `before`, of whatever is not an unfinished turn, and with an
-   * event that closes an item what is left of its deltas. `end` is how far it has looked; null: there is nothing more of
-   * that age.
+   * Deletes the oldest events after the seq `after` and from before the time `before`, except those of unfinished
+   * turns. With an event that closes an item, it deletes the item's remaining deltas. `end` is the last scanned seq;
+   * null: there are no more events of that age.
    */
   oldest(
     tx: Writer,
@@ -93,16 +93,16 @@ export class EventTrim {
   ): Trimmed & { end: number | null } {
     const rows: Row[] = [];
     const closed: string[] = [];
-    let looked = 0;
+    let scanned = 0;
     let end = after;
     let isOver = false;
     this.#next.scan(
       tx,
-      [after, LOOK_EVENTS],
+      [after, SCAN_EVENTS],
       ([seq, kind, createdAt, isUnfinished, item, ...ids]) => {
         isOver = createdAt >= before;
         if (isOver) return false;
-        looked++;
+        scanned++;
         end = seq;
         if (isUnfinished !== 0) return true;
         rows.push([seq, kind, ...ids]);
@@ -113,12 +113,12 @@ export class EventTrim {
     const isFull = rows.length === limit;
     let deltas = 0;
     for (const item of closed) deltas += this.#deleteDeltas.run(tx, item);
-    const isEnd = isOver || (!isFull && looked < LOOK_EVENTS);
-    const taken = this.#take(tx, rows);
-    return { ...taken, events: taken.events + deltas, isFull, end: isEnd ? null : end };
+    const isEnd = isOver || (!isFull && scanned < SCAN_EVENTS);
+    const deleted = this.#delete(tx, rows);
+    return { ...deleted, events: deleted.events + deltas, isFull, end: isEnd ? null : end };
   }
 
-  #take(tx: Writer, rows: readonly Row[]): Omit<Trimmed, 'isFull'> {
+  #delete(tx: Writer, rows: readonly Row[]): Omit<Trimmed, 'isFull'> {
     const highest = new Map<string, number>();
     for (const [seq, , ...ids] of rows) {
       for (const statement of this.#deletes) statement.run(tx, seq);

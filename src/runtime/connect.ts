@@ -15,7 +15,7 @@ export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void 
     // The inbox and the pool are the runner's own parts, and report to it.
     start: (turn) => sessions.runner.start(turn),
     requestInterrupt: (tx, turn) => sessions.runner.requestInterrupt(tx, turn),
-    onGone: (agent) => void sessions.runner.agentGone(agent),
+    onExit: (agent) => void sessions.runner.agentExited(agent),
     onExpired: (approval) =>
       void sessions.service.expire(approval).catch((error: unknown) => {
         logger.warn({ err: error, approval_id: approval.id }, 'an approval could not expire');
@@ -28,6 +28,6 @@ export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void 
     },
     // Sessions of a team.
     agentsOf: (rx, teamId) => teams.service.agentsOf(rx, teamId),
-    onSpokenTo: (tx, session) => teams.messages.spokenTo(tx, session),
+    onTurnSent: (tx, session) => teams.messages.resetHops(tx, session),
   });
 }

@@ -7,23 +7,23 @@ import type { TurnOutput } from './output.ts';
 /** How long an agent has to end by itself before it is killed. */
 const AGENT_GRACE_MS = 2000;
 
-/** A live agent, and the outputs that its updates are written to. */
+/** A live agent and the outputs that store its updates. */
 export interface LiveAgent {
   readonly session: Session;
-  /** Set once it has been opened. Its updates may come before that, and have an output by then. */
+  /** Set once `Provider.open` has resolved, which may be after the first updates. */
   agent: Agent;
-  /** The output of the turn that the agent is at. */
+  /** Stores the updates of the agent's current turn. */
   output: TurnOutput | undefined;
-  /** The output of what the agent says outside a turn. */
+  /** Stores the updates that the agent sends outside any turn. */
   aside: TurnOutput | undefined;
 }
 
-/** What the pool knows of one live agent. */
+/** One live agent in the pool. */
 interface Entry {
   live: LiveAgent;
-  /** How many turns lease the agent: the next turn may lease it before the last one has released it. */
+  /** The number of turns that lease the agent. The next turn may lease it before the last one has released it. */
   leases: number;
-  /** Set while no turn leases the agent: since when, and the timer that unloads it. */
+  /** Set while no turn leases the agent: the start of the idle time (monotonic, in ms) and the idle timeout. */
   idle: { since: number; unload: Disposable } | undefined;
 }
 
@@ -32,78 +32,78 @@ interface AgentPoolDependencies {
   maxLive: () => number;
   idleTimeoutMs: () => number;
   providerOf: (session: Session) => Provider;
-  /** Called when an agent has exited, for whatever reason. */
-  onGone: (live: LiveAgent) => void;
+  /** Called when an agent has exited, for any reason. */
+  onExit: (live: LiveAgent) => void;
 }
 
 /**
- * The live agents, never more than `maxLive` at once. An agent is ended after the idle timeout; where the pool is full,
- * the agent that has been idle for longest is ended for the next one. An agent whose session could not be resumed is
- * never ended for being idle.
+ * The live agents, never more than `maxLive` at once. An agent is ended after the idle timeout. If the pool is full,
+ * the agent that has been idle for longest is ended to make room for the next one. An agent whose session could not be
+ * resumed has no idle timeout and is never ended to make room.
  */
 export class AgentPool {
   readonly #given: AgentPoolDependencies;
   readonly #entries = new Map<string, Entry>();
-  /** Sessions that get no agent until the promise resolves: their last agent is ending, or `whileIdle` runs. */
+  /** Sessions that get no agent until the promise resolves, because their agent is ending or `whileIdle` runs. */
   readonly #barred = new Map<string, Promise<void>>();
-  /** Leases that wait for room, in order. */
+  /** The queue of leases that wait for room. */
   readonly #waiting: PromiseWithResolvers<void>[] = [];
-  /** How many agents are starting or ending: they take room too. */
+  /** The number of agents that are starting or ending. They take up room too. */
   #moving = 0;
-  /** How many of these are ending to make room. */
+  /** The number of agents that are ending to make room. */
   #leaving = 0;
-  /** The start of a process blocks the event loop for milliseconds: each of many starts gets a turn of it to itself. */
+  /** Starting a process blocks the event loop for milliseconds, so starts yield to the event loop between them. */
   #lastStart = Promise.resolve();
 
   constructor(given: AgentPoolDependencies) {
     this.#given = given;
   }
 
-  /** The live agent of a session, busy or not. */
+  /** Returns the live agent of a session, busy or idle. */
   find(sessionId: string): LiveAgent | undefined {
     return this.#entries.get(sessionId)?.live;
   }
 
-  /** How many agents of a provider are live. */
+  /** Returns the number of live agents of a provider. */
   count(provider: Session['provider']): number {
     return [...this.#entries.values()].filter(({ live }) => live.session.provider === provider)
       .length;
   }
 
   /**
-   * The agent of a session, started where it has none, once there is room; it is busy until released.
-   * Throws what starting throws, or the signal's reason.
+   * Resolves with the agent of a session; starts one if the session has none, once there is room. The agent is busy
+   * until it is released. Throws the error of a failed start, or the signal's reason.
    */
   async lease(
     session: Session,
     sinkFor: (live: LiveAgent) => AgentSink,
     signal: AbortSignal,
   ): Promise<LiveAgent> {
-    const known = this.#entries.get(session.id);
-    if (known) {
-      known.idle?.unload[Symbol.dispose]();
-      known.idle = undefined;
-      known.leases++;
-      return known.live;
+    const entry = this.#entries.get(session.id);
+    if (entry) {
+      entry.idle?.unload[Symbol.dispose]();
+      entry.idle = undefined;
+      entry.leases++;
+      return entry.live;
     }
     const provider = this.#given.providerOf(session);
     await this.#barred.get(session.id);
-    await this.#room(signal);
+    await this.#reserveRoom(signal);
     this.#lastStart = this.#lastStart.then(yieldToEventLoop);
     try {
       await this.#lastStart;
-      return await this.#open(session, provider, sinkFor, signal);
+      return await this.#start(session, provider, sinkFor, signal);
     } finally {
       this.#moving--;
       this.admit();
     }
   }
 
-  /** Ends the lease of one turn; without any, the idle timeout begins. */
+  /** Ends the lease of one turn. The last release starts the idle timeout. */
   release(live: LiveAgent): void {
     const entry = this.#entries.get(live.session.id);
     if (entry?.live !== live || --entry.leases > 0) return;
-    // Its session would be lost with the agent.
+    // An agent that cannot resume its session would take the session with it.
     if (!live.agent.canResume) return;
     const unload = this.#given.clock.after(
       this.#given.idleTimeoutMs(),
@@ -114,8 +114,8 @@ export class AgentPool {
   }
 
   /**
-   * Admits as many waiting leases as there is room for. Where more wait, or the limit was lowered, the agents that have
-   * been idle for longest are ended. To be called when the limit has changed.
+   * Admits as many waiting leases as there is room for. If more leases wait, or the limit was lowered, the agents that
+   * have been idle for longest are ended. Must be called when the limit has changed.
    */
   admit(): void {
     const max = this.#given.maxLive();
@@ -131,14 +131,16 @@ export class AgentPool {
     }
   }
 
-  /** Ends the agent of a session, if it has one; resolves once the agent has exited. */
+  /** Ends the agent of a session, if it has one. Resolves once the agent has exited. */
   async end(sessionId: string, graceMs = AGENT_GRACE_MS): Promise<void> {
     const entry = this.#entries.get(sessionId);
     if (entry) await this.#end(entry, graceMs);
     else await this.#barred.get(sessionId);
   }
 
-  /** Runs `work` while the session has no agent and gets none; undefined, and `work` is not run, where it has one. */
+  /**
+   * Runs `work` while the session has no agent and gets none. Resolves with undefined, without `work`, if it has one.
+   */
   async whileIdle<T>(sessionId: string, work: () => Promise<T>): Promise<T | undefined> {
     if (this.#entries.has(sessionId) || this.#barred.has(sessionId)) return undefined;
     const done = Promise.withResolvers<void>();
@@ -151,13 +153,13 @@ export class AgentPool {
     }
   }
 
-  /** Ends every agent; resolves once all have exited. */
+  /** Ends every agent. Resolves once all have exited. */
   async endAll(graceMs = AGENT_GRACE_MS): Promise<void> {
     const ids = [...this.#entries.keys(), ...this.#barred.keys()];
     await Promise.all(ids.map((id) => this.end(id, graceMs)));
   }
 
-  /** `after` runs before the next lease is admitted. */
+  /** Ends an agent. `after` runs before the next lease is admitted. */
   async #end(entry: Entry, graceMs: number, after: () => void = () => undefined): Promise<void> {
     const { id } = entry.live.session;
     const ended = Promise.withResolvers<void>();
@@ -175,7 +177,7 @@ export class AgentPool {
     }
   }
 
-  async #open(
+  async #start(
     session: Session,
     provider: Provider,
     sinkFor: (live: LiveAgent) => AgentSink,
@@ -188,7 +190,7 @@ export class AgentPool {
     void live.agent.gone.then(() => {
       this.#forget(entry);
       this.admit();
-      this.#given.onGone(live);
+      this.#given.onExit(live);
     });
     return live;
   }
@@ -199,8 +201,8 @@ export class AgentPool {
     if (this.#entries.get(id) === entry) this.#entries.delete(id);
   }
 
-  /** Resolves when there is room for one more agent, which is taken at once. First come, first served. */
-  async #room(signal: AbortSignal): Promise<void> {
+  /** Resolves when there is room for one more agent, and reserves it. Leases are served in FIFO order. */
+  async #reserveRoom(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const admitted = Promise.withResolvers<void>();
     const leave = () => {

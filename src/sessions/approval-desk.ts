@@ -18,21 +18,21 @@ interface ApprovalDeskDependencies {
   clock: Clock;
   ids: Ids;
   logger: Logger;
-  /** How long an approval may wait, in ms; null: for ever. */
+  /** The time after which a pending approval expires, in ms; null: it never expires. */
   timeoutMs: () => number | null;
-  /** The most approvals of one session that may be pending. */
+  /** The maximum number of pending approvals of one session. */
   maxPending: () => number;
-  /** Called with each approval that waits for a person, once it is on disk. */
+  /** Called with each new pending approval, once it is on disk. */
   notify: (approval: Approval) => void;
-  /** Called with an approval that nobody answered in time, when its time is up. */
+  /** Called with an approval when it has timed out. */
   onExpired: (approval: Approval) => void;
-  /** Runs in the transaction in which an approval is resolved whose turn goes on. */
+  /** Runs in the transaction of `resolve`; not for an approval that is cancelled with its turn. */
   onResolved: (tx: Writer, approval: Approval) => void;
 }
 
 /**
- * Where agents ask and people answer. The rows say what is pending and how it was decided; in memory is only which agent
- * waits for which approval.
+ * Opens approvals for agents and resolves them for people. The rows hold what is pending and each decision; memory
+ * holds only the agents that wait for one.
  */
 export class ApprovalDesk {
   readonly #given: ApprovalDeskDependencies;
@@ -43,7 +43,7 @@ export class ApprovalDesk {
     this.#given = given;
   }
 
-  /** Opens an approval for a turn and waits for its decision. Throws `too_many` where too many are pending. */
+  /** Opens an approval for a turn and waits for its decision. Throws `too_many` if too many are pending. */
   async ask(
     sessionId: string,
     turnId: string,
@@ -59,7 +59,7 @@ export class ApprovalDesk {
       );
       if (!approval) return { decision: 'cancelled' };
       this.#given.notify(approval);
-      using _expiry = this.watchExpiry(approval, wholeTime(approval));
+      using _expiry = this.watchExpiry(approval, timeoutOf(approval));
       withdrawn.addEventListener('abort', () => void this.#withdraw(approval), { once: true });
       if (withdrawn.aborted) void this.#withdraw(approval);
       return await answered.promise;
@@ -68,9 +68,7 @@ export class ApprovalDesk {
     }
   }
 
-  /**
-   * Resolves an approval; the agent that waits for it hears of that once it is on disk. Throws `approval_resolved`.
-   */
+  /** Resolves an approval. Its agent receives the decision once that is on disk. Throws `approval_resolved`. */
   resolve(tx: Writer, approval: Approval, resolution: Resolution): Approval {
     const turn = this.#given.store.turn(tx, approval.session_id, approval.turn_id);
     const isHeld = resolution.status === 'accepted' && turn.provider_turn_ref === null;
@@ -89,28 +87,28 @@ export class ApprovalDesk {
     return resolved;
   }
 
-  /** Answers the pending requests of a turn as cancelled. To be called once that is on disk. */
+  /** Answers the pending requests of a turn as cancelled. Must be called once their cancellation is on disk. */
   cancelRequests(turnId: string): void {
     for (const asking of this.#asking.values()) {
       if (asking.turnId === turnId) asking.answer({ decision: 'cancelled' });
     }
   }
 
-  /** The server stops: requests that agents withdraw as they end stay pending, for the next start. */
+  /** Keeps requests pending for the next start, although the stop of the server makes their agents withdraw them. */
   close(): void {
     this.#closed = true;
   }
 
-  /** Whether an accepted approval and a new request have the same subject; never where either has none. */
+  /** Whether an accepted approval and a new request have the same subject. False if either has none. */
   isSame(approval: Approval, request: AgentRequest): boolean {
     const { kind, subject } = approval;
     if (subject === null || subject === undefined || kind !== request.kind) return false;
-    return isDeepStrictEqual(subject, plain(request.subject));
+    return isDeepStrictEqual(subject, jsonRoundTrip(request.subject));
   }
 
   /**
-   * Expires an approval in `leftMs`, if it has an end. An approval that an earlier run of the server opened has the time
-   * that the wall clock leaves it, but no more than its whole time: that clock may have been set back.
+   * Expires an approval in `leftMs`, if it has a timeout. The default is for approvals of an earlier run of the server:
+   * the time left by the wall clock, but at most the full timeout, because that clock may have been set back.
    */
   watchExpiry(approval: Approval, leftMs = this.#timeLeft(approval)): Disposable {
     if (approval.expires_at === null) return { [Symbol.dispose]: () => undefined };
@@ -119,7 +117,7 @@ export class ApprovalDesk {
 
   #timeLeft(approval: Approval): number {
     const left = (approval.expires_at ?? 0) - this.#given.clock.now();
-    return Math.min(Math.max(0, left), wholeTime(approval));
+    return Math.min(Math.max(0, left), timeoutOf(approval));
   }
 
   #open(
@@ -131,7 +129,7 @@ export class ApprovalDesk {
   ): Approval | null {
     const turn = this.#given.store.turn(tx, sessionId, turnId);
     if (hasEnded(turn) || turn.interrupt_requested_at !== null) return null;
-    this.#assertPlace(tx, turn);
+    this.#assertBelowLimit(tx, turn);
     const session = this.#given.store.session(tx, sessionId);
     const now = this.#given.clock.now();
     const timeout = this.#given.timeoutMs();
@@ -159,8 +157,8 @@ export class ApprovalDesk {
     return approval;
   }
 
-  /** Only the active turn of a session has pending approvals, so that those of the turn are all there are. */
-  #assertPlace(rx: Reader, { session_id, turn_id }: Turn): void {
+  /** Counts the approvals of the turn alone, because only the active turn of a session has pending ones. */
+  #assertBelowLimit(rx: Reader, { session_id, turn_id }: Turn): void {
     const max = this.#given.maxPending();
     if (this.#given.store.pendingApprovals(rx, turn_id).length < max) return;
     throw new AppError(
@@ -178,18 +176,18 @@ export class ApprovalDesk {
           this.resolve(tx, now, { status: 'cancelled', reason: 'the agent took it back' });
       });
     } catch (error) {
-      this.#given.logger.warn({ err: error }, 'an approval could not be taken back');
+      this.#given.logger.warn({ err: error }, 'a withdrawn approval could not be cancelled');
     }
     this.#asking.get(approval.id)?.answer({ decision: 'cancelled' });
   }
 }
 
-/** How long an approval may wait, in ms. */
-function wholeTime({ expires_at: end, created_at: begin }: Approval): number {
+/** Returns the full timeout of an approval, in ms. */
+function timeoutOf({ expires_at: end, created_at: begin }: Approval): number {
   return (end ?? begin) - begin;
 }
 
-/** The value as it is once it was stored as JSON and read again. */
-function plain(value: unknown): unknown {
+/** Returns the value as it is after it was stored as JSON and read again. */
+function jsonRoundTrip(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value ?? null)) as unknown;
 }

@@ -3,7 +3,7 @@ import type { Approval } from '../api/approvals.ts';
 import { AppError } from '../errors.ts';
 import type { AgentAnswer } from '../providers/provider.ts';
 
-/** How a pending approval ends. */
+/** The end of a pending approval: a person's decision, its timeout or its cancellation. */
 export type Resolution =
   | {
       status: 'accepted' | 'declined';
@@ -13,7 +13,7 @@ export type Resolution =
     }
   | { status: 'expired' | 'cancelled'; reason: string | null };
 
-/** The approval once it is resolved. The first answer wins: throws `approval_resolved` for any later one. */
+/** Returns the resolved approval. The first answer wins: throws `approval_resolved` for any later one. */
 export function resolveApproval(approval: Approval, resolution: Resolution, now: number): Approval {
   if (approval.status !== 'pending') {
     throw new AppError(
@@ -33,18 +33,18 @@ export function resolveApproval(approval: Approval, resolution: Resolution, now:
   };
 }
 
-/** The interface's six words for two decisions. */
+/** Maps the six values of `decision` in a request to the two statuses. */
 export function decisionOf(word: string): 'accepted' | 'declined' {
   return word.startsWith('accept') ? 'accepted' : 'declined';
 }
 
-/** The approval as events carry it once it was asked: without what was asked, which may be large. */
+/** Returns the approval for events after `approval.requested`, without `request` and `subject`, which may be large. */
 export function approvalInEvents(approval: Approval): ApprovalInEvents {
   const { request: _request, subject: _subject, ...rest } = approval;
   return rest;
 }
 
-/** The answer to the agent that asked. */
+/** Returns the answer to the agent that asked. */
 export function answerOf(approval: Approval): AgentAnswer {
   const { status, answers, reason } = approval;
   if (status === 'accepted') return { decision: 'accept', answers };
@@ -56,8 +56,8 @@ export function answerOf(approval: Approval): AgentAnswer {
 }
 
 /**
- * The prompt of an agent that resumes a turn whose approvals were accepted while it was gone: no provider can answer a
- * request of a process that has died.
+ * Returns the prompt for an agent that resumes a turn whose approvals were accepted while it had no agent. The approved
+ * requests are in the prompt because no provider can answer a request of a process that has died.
  */
 export function continuationPrompt(accepted: readonly Approval[]): string {
   const requests = accepted.map(

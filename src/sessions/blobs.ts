@@ -7,10 +7,10 @@ import { AppError } from '../errors.ts';
 import { ForeignFileError, readForeignFile } from '../lib/foreign-file.ts';
 
 const MAX_IMAGES = 8;
-/** The most bytes that one image may have. */
+/** The maximum size of one image, in bytes. */
 export const MAX_IMAGE_BYTES = 5 * 1024 * 1024;
 
-/** How the files of each kind begin. */
+/** Recognises each media type by the first bytes of a file. */
 const signatures: readonly [mediaType: string, matches: (bytes: Buffer) => boolean][] = [
   ['image/png', (bytes) => bytes.subarray(0, 8).equals(Buffer.from('89504e470d0a1a0a', 'hex'))],
   ['image/jpeg', (bytes) => bytes.subarray(0, 3).equals(Buffer.from('ffd8ff', 'hex'))],
@@ -22,7 +22,7 @@ const signatures: readonly [mediaType: string, matches: (bytes: Buffer) => boole
   ],
 ];
 
-/** Copies of images, each named by the digest of its bytes, so that the images of a turn never change. */
+/** Copies of images, named by the SHA-256 of their bytes, so that the images of a turn never change. */
 export class Blobs {
   readonly #directory: string;
 
@@ -31,25 +31,28 @@ export class Blobs {
   }
 
   /**
-   * Returns the input as it is stored: each image is copied, and on disk before the row that names it. At most 8 images
-   * of 5 MiB, PNG, JPEG, GIF or WebP by their bytes. `directoryOf` gives the directory that relative paths start from,
-   * and is called only where there is such a path. Throws `invalid`; copies made before that stay.
+   * Copies each image, and returns the input with the paths of the copies, which are then on disk. At most 8 images of
+   * at most 5 MiB are accepted, whose bytes are PNG, JPEG, GIF or WebP. `directoryOf` resolves with the base of
+   * relative paths, and is called only if there is one. Throws `invalid`; copies made before that stay.
    */
-  async keep(
+  async copyImages(
     input: readonly InputItem[],
     directoryOf: () => Promise<string>,
   ): Promise<StoredInputItem[]> {
     const count = input.filter(({ type }) => type === 'image').length;
     if (count > MAX_IMAGES)
-      throw new AppError('invalid', `input has ${count} images: at most ${MAX_IMAGES} are taken`);
+      throw new AppError(
+        'invalid',
+        `input has ${count} images: at most ${MAX_IMAGES} are accepted`,
+      );
     const isRelative = input.some((item) => 'path' in item && !path.isAbsolute(item.path));
     const directory = isRelative ? await directoryOf() : '/';
     return Promise.all(
-      input.map(async (item) => (item.type === 'text' ? item : this.#keepImage(item, directory))),
+      input.map(async (item) => (item.type === 'text' ? item : this.#copyImage(item, directory))),
     );
   }
 
-  async #keepImage(
+  async #copyImage(
     item: Exclude<InputItem, { type: 'text' }>,
     directory: string,
   ): Promise<StoredInputItem> {
@@ -59,23 +62,23 @@ export class Blobs {
     if (bytes.length > MAX_IMAGE_BYTES) {
       throw new AppError(
         'invalid',
-        `${name} has ${bytes.length} bytes: at most ${MAX_IMAGE_BYTES} are taken`,
+        `${name} has ${bytes.length} bytes: at most ${MAX_IMAGE_BYTES} are accepted`,
       );
     }
     if (!mediaType) throw new AppError('invalid', `${name} is no PNG, JPEG, GIF or WebP image`);
     if ('media_type' in item && item.media_type !== undefined && item.media_type !== mediaType) {
       throw new AppError(
         'invalid',
-        `${name} is said to be ${item.media_type}, but its bytes are ${mediaType}`,
+        `${name} has the media_type ${item.media_type}, but its bytes are ${mediaType}`,
       );
     }
     const sha256 = createHash('sha256').update(bytes).digest('hex');
-    const kept = path.join(this.#directory, sha256);
-    await this.#write(kept, bytes);
-    return { type: 'image', path: kept, media_type: mediaType, bytes: bytes.length, sha256 };
+    const copy = path.join(this.#directory, sha256);
+    await this.#write(copy, bytes);
+    return { type: 'image', path: copy, media_type: mediaType, bytes: bytes.length, sha256 };
   }
 
-  /** Writes a copy whole and synced, or not at all; the same bytes are written once. */
+  /** Writes a copy with fsync and an atomic rename, unless it is there already. */
   async #write(file: string, bytes: Buffer): Promise<void> {
     await fs.mkdir(this.#directory, { recursive: true, mode: 0o700 });
     try {
@@ -95,12 +98,12 @@ export class Blobs {
   }
 }
 
-/** Whether a file is the copy that its name promises, as far as its size tells. */
+/** Whether a file has the size of its copy. Its bytes are not compared, because its name is their digest. */
 function isCopy(found: Stats, bytes: Buffer): boolean {
   return found.isFile() && found.size === bytes.length;
 }
 
-/** The bytes of an image by its absolute path, which may lead through links. Others can replace the file meanwhile. */
+/** Reads an image by its absolute path. Symbolic links are resolved first; the file may be replaced at any time. */
 async function readImage(file: string): Promise<Buffer> {
   try {
     const real = await fs.realpath(file);

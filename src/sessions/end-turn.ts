@@ -5,7 +5,8 @@ import type { Clock } from '../lib/clock.ts';
 import type { TurnOutcome } from '../providers/provider.ts';
 import type { Writer } from '../store/transaction.ts';
 import { resolveApproval } from './approval.ts';
-import { closeStoredItems, type TurnOutput } from './output.ts';
+import { closeStoredItems } from './close-items.ts';
+import type { TurnOutput } from './output.ts';
 import { endTurn } from './session.ts';
 import type { SessionStore } from './store.ts';
 import { finishTurn } from './turn.ts';
@@ -16,7 +17,7 @@ interface Rows {
   clock: Clock;
 }
 
-/** Cancels the pending approvals of a turn; returns what it cancelled. */
+/** Cancels the pending approvals of a turn, and returns them. */
 export function cancelApprovals(
   tx: Writer,
   turn: Turn,
@@ -31,8 +32,8 @@ export function cancelApprovals(
 }
 
 /**
- * Marks the approvals as used that were accepted while the turn had no agent: its agent is about to read of them, or the
- * turn has ended.
+ * Clears `held` of the approvals that were accepted while the turn had no agent, because its new agent is about to read
+ * them or the turn has ended.
  */
 export function releaseHeld(tx: Writer, turnId: string, { store }: Pick<Rows, 'store'>): void {
   for (const approval of store.approvalsOf(tx, turnId))
@@ -40,10 +41,10 @@ export function releaseHeld(tx: Writer, turnId: string, { store }: Pick<Rows, 's
 }
 
 /**
- * Ends a turn that has not ended: its approvals are cancelled, its open items closed, its session is free. A turn whose
- * interrupt was stored before ends as interrupted, for the reason stored with the interrupt, whatever outcome its agent
- * reports. Open items are closed from `output`, which holds what the agent says; without one, or where the disk refused
- * some of it, from the stored rows.
+ * Ends a turn that has not ended: cancels its approvals, closes its open items and frees its session. If an interrupt
+ * of the turn is stored, the turn ends as interrupted, with the error stored with the interrupt, and the outcome that
+ * its agent reports is ignored. Open items are closed from `output`, which holds the agent's text in memory; without
+ * one, or if one of its writes failed, from the stored rows.
  */
 export function endTurnInRows(
   tx: Writer,
@@ -55,15 +56,15 @@ export function endTurnInRows(
   const { store, clock } = rows;
   const cancelled = cancelApprovals(tx, turn, 'the turn ended', rows);
   releaseHeld(tx, turn.turn_id, rows);
-  const isCut = turn.interrupt_requested_at !== null && outcome.status !== 'interrupted';
+  const hasInterrupt = turn.interrupt_requested_at !== null && outcome.status !== 'interrupted';
   const interrupted = { status: 'interrupted' as const, error: turn.error };
-  const { status } = isCut ? interrupted : outcome;
-  const error = isCut ? interrupted.error : (outcome.error ?? turn.error);
-  const left = output?.close(tx, status, outcome.usage) ?? { text: null, usage: turn.usage };
+  const { status } = hasInterrupt ? interrupted : outcome;
+  const error = hasInterrupt ? interrupted.error : (outcome.error ?? turn.error);
+  const closed = output?.close(tx, status, outcome.usage) ?? { text: null, usage: turn.usage };
   const isWhole = output !== undefined && !output.broken;
   if (!isWhole) closeStoredItems(tx, store.openItems(tx, turn.turn_id), status, rows);
-  const text = (isWhole ? left.text : null) ?? store.lastMessage(tx, turn.turn_id);
-  const ended = finishTurn(turn, { status, error }, { text, usage: left.usage }, clock.now());
+  const text = (isWhole ? closed.text : null) ?? store.lastMessage(tx, turn.turn_id);
+  const ended = finishTurn(turn, { status, error }, { text, usage: closed.usage }, clock.now());
   const session = endTurn(store.session(tx, turn.session_id), ended, clock.now());
   store.moveTurn(tx, session, ended, `turn.${status}`);
   return { ended, cancelled };

@@ -4,7 +4,7 @@ import type { Inbox } from './inbox.ts';
 import { failSession } from './session.ts';
 import type { SessionStore } from './store.ts';
 
-/** Fails a session that no agent can go on with: nothing that waits for it becomes a turn. Its turn has ended before. */
+/** Fails a session that no agent can resume, and drops its inbox. Its turn must have ended before. */
 export function failSessionInRows(
   tx: Writer,
   sessionId: string,

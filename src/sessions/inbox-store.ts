@@ -2,11 +2,11 @@ import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
-/** What waits, as its owner names it. */
+/** An entry of the inbox, identified by its owner and the owner's reference. */
 export interface InboxEntry {
   owner: string;
   ref: string;
-  /** What its owner keeps nowhere else. */
+  /** Text that the owner stores only here; null: it stores all in rows of its own. */
   text: string | null;
 }
 
@@ -14,16 +14,16 @@ export interface NewEntry {
   session_id: string;
   owner: string;
   ref: string;
-  /** The lower goes first. */
+  /** Entries of lower rank come first. */
   rank: number;
-  /** It waits for its owner, too: `put` again lets it go. */
+  /** Whether the entry becomes no turn until its owner puts it again without this flag. */
   held?: boolean;
-  /** It wants the running turn to end where no tool runs. */
+  /** Whether the running turn is to be interrupted at its next tool boundary. */
   interrupts?: boolean;
   text?: string;
 }
 
-/** A session that is left alone: until a time, or (null) until it is spoken to. */
+/** A pause of a session: until a time (Unix ms), or, with null, until somebody sends it a turn or an urgent message. */
 interface Pause {
   failures: number;
   until: number | null;
@@ -40,9 +40,9 @@ export class InboxStore {
   readonly #waitingFor: Statement<EntryRow>;
   readonly #ofTurn: Statement<EntryRow>;
   readonly #wantsInterrupt: Statement<[number]>;
-  readonly #waitedFor: Statement<[string]>;
+  readonly #sessionsWithEntries: Statement<[string]>;
   readonly #pause: Statement<[failures: number, until: number | null]>;
-  readonly #rest: Statement;
+  readonly #pauseWithoutEnd: Statement;
   readonly #backOff: Statement;
   readonly #endPause: Statement;
   readonly #endBackOff: Statement;
@@ -66,13 +66,15 @@ export class InboxStore {
       `SELECT 1 FROM inbox WHERE session_id = ? AND held = 0 AND turn_id IS NULL
        AND interrupts = 1 LIMIT 1`,
     );
-    this.#waitedFor = db.prepare('SELECT DISTINCT session_id FROM inbox WHERE turn_id IS NULL');
+    this.#sessionsWithEntries = db.prepare(
+      'SELECT DISTINCT session_id FROM inbox WHERE turn_id IS NULL',
+    );
     this.#pause = db.prepare('SELECT failures, until FROM inbox_pauses WHERE session_id = ?');
-    this.#rest = db.prepare(
+    this.#pauseWithoutEnd = db.prepare(
       `INSERT INTO inbox_pauses (session_id, failures, until) VALUES (?, 0, NULL)
        ON CONFLICT (session_id) DO UPDATE SET until = NULL`,
     );
-    // A session that rests until somebody wakes it does not get a time at which it wakes.
+    // A pause without an end must not get one by a backoff.
     this.#backOff = db.prepare(
       `INSERT INTO inbox_pauses (session_id, failures, until) VALUES (?, ?, ?)
        ON CONFLICT (session_id) DO UPDATE SET failures = excluded.failures,
@@ -92,17 +94,17 @@ export class InboxStore {
     this.#remove.run(tx, owner, ref);
   }
 
-  /** Makes an entry part of a turn; null: it waits again, where it was. */
+  /** Makes an entry part of a turn; with null, the entry waits again at its old position. */
   assign(tx: Writer, { owner, ref }: InboxEntry, turnId: string | null): void {
     this.#assign.run(tx, turnId, owner, ref);
   }
 
-  /** The entries that may become the next turn of a session, in order. */
+  /** Returns the entries that may become the next turn of a session, by rank, then oldest first. */
   nextFor(rx: Reader, sessionId: string): InboxEntry[] {
     return this.#nextFor.all(rx, sessionId).map(entryOf);
   }
 
-  /** All that waits for a session, held or not, as it came. */
+  /** Returns all entries that wait for a session, including held ones, oldest first. */
   waitingFor(rx: Reader, sessionId: string): InboxEntry[] {
     return this.#waitingFor.all(rx, sessionId).map(entryOf);
   }
@@ -115,9 +117,9 @@ export class InboxStore {
     return this.#wantsInterrupt.get(rx, sessionId) !== undefined;
   }
 
-  /** The sessions that something waits for. */
-  waitedFor(rx: Reader): string[] {
-    return this.#waitedFor.all(rx).map(([sessionId]) => sessionId);
+  /** Returns the ids of the sessions with waiting entries. */
+  sessionsWithEntries(rx: Reader): string[] {
+    return this.#sessionsWithEntries.all(rx).map(([sessionId]) => sessionId);
   }
 
   pause(rx: Reader, sessionId: string): Pause | undefined {
@@ -125,8 +127,8 @@ export class InboxStore {
     return row && { failures: row[0], until: row[1] };
   }
 
-  rest(tx: Writer, sessionId: string): void {
-    this.#rest.run(tx, sessionId);
+  pauseWithoutEnd(tx: Writer, sessionId: string): void {
+    this.#pauseWithoutEnd.run(tx, sessionId);
   }
 
   backOff(tx: Writer, sessionId: string, failures: number, until: number): void {

@@ -4,9 +4,9 @@ import type { Supervisor } from '../children/supervisor.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 
-/** At most this many approvals wait for the command; the command is not run for more. */
+/** The maximum number of approvals that wait for the command. It is not run for further ones. */
 const MAX_WAITING = 256;
-/** How long the command may run, in ms: the next approval waits for its end. */
+/** The time limit of the command, in ms. The next approval waits for its end. */
 const LIMIT_MS = 60_000;
 const GRACE_MS = 2000;
 
@@ -14,16 +14,16 @@ interface Dependencies {
   supervisor: Supervisor;
   clock: Clock;
   logger: Logger;
-  /** Where the command runs. */
+  /** The working directory of the command. */
   directory: string;
-  /** The command as it is configured now; null: there is none. */
+  /** Returns the configured command; null: there is none. */
   command: () => string | null;
   isPending: (approval: Approval) => boolean;
 }
 
 /**
- * Runs `[approvals] notify_command`, one at a time: an agent that asks for much starts no crowd of shells. An approval
- * that was resolved while it waited is passed over.
+ * Runs `[approvals] notify_command`, one at a time, so that an agent with many requests does not start many shells at
+ * once. An approval that was resolved while it waited is skipped.
  */
 export class Notifier {
   readonly #given: Dependencies;
@@ -35,8 +35,8 @@ export class Notifier {
     this.#given = given;
   }
 
-  /** Runs the command for an approval, after those that wait already. */
-  tell(approval: Approval): void {
+  /** Queues an approval, for which the command runs after those queued before. */
+  notify(approval: Approval): void {
     if (this.#stopped || this.#given.command() === null) return;
     if (this.#waiting.length >= MAX_WAITING) {
       const message = `${MAX_WAITING} approvals wait for notify_command already: it is not run for this one`;
@@ -44,16 +44,16 @@ export class Notifier {
       return;
     }
     this.#waiting.push(approval);
-    if (!this.#isRunning) void this.#work();
+    if (!this.#isRunning) void this.#runQueued();
   }
 
-  /** No command is started any more. The supervisor ends one that runs. */
+  /** Starts no further command. The supervisor ends one that runs. */
   stop(): void {
     this.#stopped = true;
     this.#waiting.length = 0;
   }
 
-  async #work(): Promise<void> {
+  async #runQueued(): Promise<void> {
     this.#isRunning = true;
     for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
       const command = this.#given.command();
@@ -63,8 +63,8 @@ export class Notifier {
   }
 
   /**
-   * Runs the command, unless the approval was resolved meanwhile. The approval goes to its stdin as JSON: none of it may
-   * come near the shell's words.
+   * Runs the command, unless the approval was resolved meanwhile. The command reads the approval as JSON from stdin, so
+   * that no part of it is ever parsed by the shell.
    */
   async #run(command: string, approval: Approval): Promise<void> {
     const { supervisor, clock, logger, directory, isPending } = this.#given;

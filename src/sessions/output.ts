@@ -7,19 +7,17 @@ import type { Ids } from '../lib/ids.ts';
 import type { AgentUpdate, ToolChange } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
 import type { Writer } from '../store/transaction.ts';
+import { type ClosedStatus, closingEvent } from './close-items.ts';
 import type { SessionStore } from './store.ts';
 import { noUsage } from './turn.ts';
 
-/** Text after the first delta of an item is joined for at most this long, in ms, and up to this many bytes. */
-const JOIN_MS = 40;
-const JOIN_BYTES = 8 * 1024;
-/** The most characters of one delta: however JSON escapes them, they fit into the payload of an event. */
+/** After the first delta of an item, its text is batched for at most so many ms and up to so many bytes. */
+const BATCH_MS = 40;
+const BATCH_BYTES = 8 * 1024;
+/** The maximum length of a delta, in UTF-16 code units. Even fully escaped as JSON, it fits into an event's payload. */
 const MAX_DELTA_CHARACTERS = 32 * 1024;
-/** The agent has to wait while this many writes are on their way to the disk. */
+/** The number of pending writes from which on the agent has to wait. */
 const MAX_PENDING_WRITES = 32;
-
-type ClosedItem = Item & { status: ClosedStatus };
-type ClosedStatus = Exclude<Item['status'], 'open'>;
 
 type ToolItem = Item & { tool: NonNullable<Item['tool']> };
 type ToolStatus = NonNullable<ToolChange['status']>;
@@ -37,8 +35,8 @@ type SpeechItem = {
   bytes: number;
 };
 
-/** The open items of a turn, and what it has said and used so far. */
-interface Memory {
+/** The state of an output, which is restored if a transaction is lost. */
+interface Snapshot {
   speech: SpeechItem | undefined;
   tools: Map<string, OpenTool>;
   lastMessage: string | null;
@@ -51,21 +49,22 @@ interface TurnOutputDependencies {
   store: SessionStore;
   clock: Clock;
   ids: Ids;
-  place: { session_id: string; turn_id: string | null };
-  /** The cost of the session before this turn: agents report the sum. */
+  /** The session and turn of the items; a null turn: the agent sends them outside any turn. */
+  scope: { session_id: string; turn_id: string | null };
+  /** The cost of the session before this turn, in USD. It is subtracted, because agents report the session's total. */
   costBefore: number | null;
-  /** Called where a write failed: the turn cannot go on as if it had been stored. */
+  /** Called when a write failed, so that the turn can be failed. */
   onError: (error: unknown) => void;
-  /** Runs in the transaction in which a tool ends before its turn does. */
+  /** Runs in the transaction in which a tool ends, unless the turn ends with it. */
   onToolEnded: (tx: Writer) => void;
 }
 
 /**
- * Writes what the agent says and does in one turn, as it comes. The first delta of an item is stored at once, later ones
- * are joined; every other event of the turn writes the joined text first, so the log keeps the agent's order.
+ * Stores the updates of an agent in one turn. The first delta of an item is stored at once, later ones are batched.
+ * Every other event of the turn is written after the batched text, so that the log keeps the agent's order.
  *
- * Its memory changes inside transactions, before they are on disk. So after a failed write it is `broken`, and its open
- * items are closed from the stored rows instead.
+ * Its state in memory changes inside transactions, before they are on disk. After a failed write it is therefore
+ * `broken`, and its open items are closed from the stored rows instead.
  */
 export class TurnOutput {
   readonly #given: TurnOutputDependencies;
@@ -86,21 +85,21 @@ export class TurnOutput {
     this.#costBefore = given.costBefore ?? 0;
   }
 
-  /** Whether a write failed: then memory and rows differ. */
+  /** Whether a write has failed, so that the state in memory and the rows differ. */
   get broken(): boolean {
     return this.#broken;
   }
 
-  /** Writes an update. Returns a promise where too many writes are pending: the agent waits for it. */
-  take(update: AgentUpdate): Promise<void> | undefined {
+  /** Stores an update. If too many writes are pending, returns a promise that the agent has to wait for. */
+  accept(update: AgentUpdate): Promise<void> | undefined {
     if (this.#closed) return undefined;
     switch (update.type) {
       case 'message':
       case 'reasoning':
-        this.#say(update.type, update.text, update.ref);
+        this.#appendText(update.type, update.text, update.ref);
         break;
       case 'tool':
-        this.#useTool(update.ref, update.change);
+        this.#changeTool(update.ref, update.change);
         break;
       case 'plan':
         this.#write((tx) =>
@@ -108,7 +107,7 @@ export class TurnOutput {
         );
         break;
       case 'usage':
-        this.#count(update.usage);
+        this.#mergeUsage(update.usage);
         break;
     }
     if (this.#pending < MAX_PENDING_WRITES) return undefined;
@@ -117,22 +116,21 @@ export class TurnOutput {
   }
 
   /**
-   * Closes every open item, in the transaction that ends the turn; returns the last message and the usage. A tool that
-   * has not ended gets the status of the turn. Where the transaction is lost, the turn goes on as if its end had not
-   * been tried.
+   * Closes every open item, in the transaction that ends the turn. Returns the last message and the usage. A tool that
+   * has not ended gets the status of the turn. If the transaction is lost, the state from before the call is restored.
    */
   close(
     tx: Writer,
     status: ClosedStatus,
     usage?: Partial<Usage>,
   ): { text: string | null; usage: Usage | null } {
-    const before = this.#memory();
-    tx.whenLost(() => this.#reopen(before));
+    const before = this.#snapshot();
+    tx.whenLost(() => this.#restore(before));
     this.#closed = true;
     this.#timer?.[Symbol.dispose]();
     this.#room?.resolve();
     if (!this.#broken) {
-      this.#writeWaiting(tx);
+      this.#writeBatch(tx);
       this.#closeSpeech(tx, status);
       for (const { item } of this.#tools.values()) this.#closeItem(tx, item, status);
       this.#tools.clear();
@@ -141,7 +139,7 @@ export class TurnOutput {
     return { text: this.#lastMessage, usage: this.#usage };
   }
 
-  #memory(): Memory {
+  #snapshot(): Snapshot {
     return {
       speech: this.#speech && { ...this.#speech },
       tools: new Map(this.#tools),
@@ -150,7 +148,7 @@ export class TurnOutput {
     };
   }
 
-  #reopen({ speech, tools, lastMessage, usage }: Memory): void {
+  #restore({ speech, tools, lastMessage, usage }: Snapshot): void {
     this.#closed = false;
     this.#speech = speech;
     this.#tools = tools;
@@ -158,7 +156,7 @@ export class TurnOutput {
     this.#usage = usage;
   }
 
-  #say(kind: 'message' | 'reasoning', text: string, ref: string | undefined): void {
+  #appendText(kind: 'message' | 'reasoning', text: string, ref: string | undefined): void {
     if (text === '') return;
     const speech = this.#speech;
     const continues =
@@ -170,26 +168,26 @@ export class TurnOutput {
         const item = this.#newItem(kind, null);
         this.#given.store.items.insert(tx, item);
         this.#speech = { kind, item, ref, waiting: text, bytes: 0 };
-        this.#writeWaiting(tx);
+        this.#writeBatch(tx);
       });
       return;
     }
     speech.waiting += text;
-    if (Buffer.byteLength(speech.waiting) >= JOIN_BYTES) this.#write(() => undefined);
-    else this.#timer ??= this.#given.clock.after(JOIN_MS, () => this.#write(() => undefined));
+    if (Buffer.byteLength(speech.waiting) >= BATCH_BYTES) this.#write(() => undefined);
+    else this.#timer ??= this.#given.clock.after(BATCH_MS, () => this.#write(() => undefined));
   }
 
-  #useTool(ref: string, change: ToolChange): void {
-    // The tool has ended already: by the agent's word, or because it was declined.
+  #changeTool(ref: string, change: ToolChange): void {
+    // The tool has ended already: an update said so, or it was declined.
     if (this.#closedTools.has(ref)) return;
     this.#write((tx) => {
-      const known = this.#tools.get(ref);
+      const open = this.#tools.get(ref);
       const before =
-        known?.item ??
+        open?.item ??
         this.#newItem('tool', { call_ref: ref, title: ref, kind: 'other', input: null });
       const after = changedTool(before, change);
-      const status = change.status ?? known?.status ?? 'pending';
-      if (!known) {
+      const status = change.status ?? open?.status ?? 'pending';
+      if (!open) {
         this.#closeSpeech(tx, 'completed');
         this.#given.store.items.insert(tx, after);
         const { item_id, tool } = after;
@@ -203,12 +201,12 @@ export class TurnOutput {
         return;
       }
       this.#tools.set(ref, { item: after, status });
-      const isNews = status !== known?.status || !isDeepStrictEqual(before, after);
-      if (known && isNews) this.#appendToolChange(tx, before, after, status);
+      const isChanged = status !== open?.status || !isDeepStrictEqual(before, after);
+      if (open && isChanged) this.#appendToolChange(tx, before, after, status);
     });
   }
 
-  /** Appends the change of a tool; of an output that grew, only the new end. The item is written when it closes. */
+  /** Appends the change of a tool; if its output grew, only the new end. The item's row is written when it closes. */
   #appendToolChange(tx: Writer, before: ToolItem, after: ToolItem, status: ToolStatus): void {
     const grew = after.text.startsWith(before.text);
     let offset = grew ? Buffer.byteLength(before.text) : 0;
@@ -220,7 +218,7 @@ export class TurnOutput {
     }
   }
 
-  #count(reported: Partial<Usage>): void {
+  #mergeUsage(reported: Partial<Usage>): void {
     const { cost_usd: cost, ...rest } = reported;
     const own = typeof cost === 'number' ? { cost_usd: Math.max(0, cost - this.#costBefore) } : {};
     this.#usage = mergeUsage(this.#usage, { ...rest, ...own });
@@ -228,7 +226,7 @@ export class TurnOutput {
     this.#write((tx) => this.#event(tx, { kind: 'usage.updated', payload: { usage } }));
   }
 
-  /** Runs one transaction: first the joined text, then `change`. Calls `onError` where it fails. */
+  /** Writes the batched text and then `change`, in one transaction. Calls `onError` if it fails. */
   #write(change: (tx: Writer) => void): void {
     if (this.#closed) return;
     this.#timer?.[Symbol.dispose]();
@@ -236,7 +234,7 @@ export class TurnOutput {
     this.#pending++;
     this.#given.db
       .transact((tx) => {
-        this.#writeWaiting(tx);
+        this.#writeBatch(tx);
         change(tx);
       })
       .catch((error: unknown) => {
@@ -251,8 +249,8 @@ export class TurnOutput {
       });
   }
 
-  /** Writes the joined text of the item that is being said. */
-  #writeWaiting(tx: Writer): void {
+  /** Writes the batched text of the open message or reasoning. */
+  #writeBatch(tx: Writer): void {
     const speech = this.#speech;
     if (!speech) return;
     const text = wholeCharacters(speech.waiting, this.#closed);
@@ -286,7 +284,7 @@ export class TurnOutput {
   #newItem<Tool extends Item['tool']>(kind: Item['kind'], tool: Tool): Item & { tool: Tool } {
     return {
       item_id: this.#given.ids.next('item'),
-      ...this.#given.place,
+      ...this.#given.scope,
       kind,
       status: 'open',
       text: '',
@@ -297,42 +295,8 @@ export class TurnOutput {
   }
 
   #event(tx: Writer, body: EventBody): void {
-    this.#given.log.append(tx, { ...body, ...this.#given.place });
+    this.#given.log.append(tx, { ...body, ...this.#given.scope });
   }
-}
-
-/**
- * Closes items from their stored rows and deltas, in the transaction that ends their turn: where the server died, or
- * where the disk refused a write.
- */
-export function closeStoredItems(
-  tx: Writer,
-  items: readonly Item[],
-  status: ClosedStatus,
-  given: { log: EventLog; store: SessionStore; clock: Clock },
-): void {
-  const { log, store, clock } = given;
-  for (const item of items) {
-    let { text, tool } = item;
-    for (const { kind, payload } of log.deltasOf(tx, item.item_id)) {
-      const { offset, text: piece = '' } = payload;
-      // A delta with offset 0 replaces the text before it.
-      text = offset === 0 ? piece : text + piece;
-      if (kind === 'tool.updated' && !payload.truncated) tool = payload.tool;
-    }
-    const closed = { ...item, text, tool, status, completed_at: clock.now() };
-    const { session_id, turn_id } = item;
-    store.items.update(tx, closed);
-    log.append(tx, { ...closingEvent(closed), session_id, turn_id });
-    log.settleItem(tx, item.item_id);
-  }
-}
-
-/** The event that closes an item, with its whole text. */
-function closingEvent({ item_id, kind, status, text, tool }: ClosedItem): EventBody {
-  const payload = { item_id, offset: 0, status, text };
-  if (tool) return { kind: 'tool.completed', payload: { ...payload, tool } };
-  return { kind: kind === 'message' ? 'message.completed' : 'reasoning.completed', payload };
 }
 
 function changedTool(item: ToolItem, change: ToolChange): ToolItem {
@@ -343,11 +307,11 @@ function changedTool(item: ToolItem, change: ToolChange): ToolItem {
   return { ...item, tool, text: change.output ?? item.text };
 }
 
-function mergeUsage(before: Usage | null, news: Partial<Usage>): Usage {
-  return { ...(before ?? noUsage), ...news };
+function mergeUsage(before: Usage | null, reported: Partial<Usage>): Usage {
+  return { ...(before ?? noUsage), ...reported };
 }
 
-/** Splits a text into parts that fit into a delta, without splitting a character. */
+/** Splits a text into pieces of at most one delta, without splitting a character. */
 function inPieces(text: string): string[] {
   const pieces: string[] = [];
   for (let rest = text; rest !== '';) {
@@ -361,7 +325,7 @@ function inPieces(text: string): string[] {
   return pieces;
 }
 
-/** The text without a high surrogate at its end, whose low surrogate may follow; with `isEnd`, all of the text. */
+/** Returns the text without a high surrogate at its end, because the low one may follow; with `isEnd`, all of it. */
 function wholeCharacters(text: string, isEnd: boolean): string {
   const last = text.charCodeAt(text.length - 1);
   return !isEnd && last >= 0xd800 && last <= 0xdbff ? text.slice(0, -1) : text;

@@ -18,7 +18,9 @@ interface Dependencies {
   ids: Ids;
 }
 
-/** Where what live agents say is written: to the turn that an agent is at, or aside, outside any turn. */
+/**
+ * Opens the outputs of live agents: one for each turn, and one for the updates that an agent sends outside any turn.
+ */
 export class AgentOutputs {
   readonly #given: Dependencies;
 
@@ -26,27 +28,27 @@ export class AgentOutputs {
     this.#given = given;
   }
 
-  /** The output of a turn; null: outside any. `onError` is called where some of it could not be stored. */
+  /** Opens the output of a turn, or, with null, one outside any turn. `onError` is called when a write fails. */
   open(session: Session, turnId: string | null, onError: (error: unknown) => void): TurnOutput {
     const { db, store, inbox } = this.#given;
     const usage = db.peek((rx) => store.sessions.get(rx, session.id)?.usage);
     return new TurnOutput({
       ...this.#given,
-      place: { session_id: session.id, turn_id: turnId },
+      scope: { session_id: session.id, turn_id: turnId },
       costBefore: usage?.cost_usd ?? null,
       onError,
       onToolEnded: (tx: Writer) => inbox.atBoundary(tx, session.id),
     });
   }
 
-  /** Where what an agent says just now is written. */
+  /** Returns the output that stores the current updates of an agent. */
   of(live: LiveAgent): TurnOutput {
     if (live.output) return live.output;
     live.aside ??= this.open(live.session, null, () => undefined);
     return live.aside;
   }
 
-  /** Closes what an agent said outside a turn: its next turn begins, or the agent is gone. */
+  /** Closes the output outside any turn. Must be called before the agent's next turn, and when the agent has exited. */
   async closeAside(live: LiveAgent): Promise<void> {
     const { aside } = live;
     live.aside = undefined;

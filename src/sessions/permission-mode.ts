@@ -1,10 +1,11 @@
 /**
- * What a permission mode allows to what cadre does for an agent, whichever provider the agent is of. `asks` is every
- * mode in which a person decides; modes that only an agent knows count as that.
+ * The kind of a permission mode, which decides what cadre's own tools may do for an agent of any provider: it is the
+ * column in the table of the gate. `asks` are the modes in which a person decides. Modes that only an agent knows count
+ * as `asks`.
  */
 export type ModeKind = 'read_only' | 'asks' | 'writes' | 'full';
 
-/** The modes that each provider has, and what each stands for. */
+/** The kinds of the modes that cadre knows. */
 const kinds: ReadonlyMap<string, ModeKind> = new Map([
   ['read_only', 'read_only'],
   ['default', 'asks'],
@@ -15,16 +16,16 @@ const kinds: ReadonlyMap<string, ModeKind> = new Map([
   ['bypass', 'full'],
 ]);
 
-/** The kind of a permission mode; null is the mode `default`. */
+/** Returns the kind of a permission mode; null is the mode `default`. */
 export function kindOfMode(mode: string | null): ModeKind {
   return kinds.get(mode ?? 'default') ?? 'asks';
 }
 
 /**
- * The permission mode of a session that an agent in `mode` opens: the same. An agent's own mode means nothing to
- * another provider, so there the new session asks a person for everything.
+ * Returns the permission mode of a session that an agent in `mode` opens: the same mode. A mode that only its agent
+ * knows means nothing to another provider, so a session there gets `require_approval`.
  */
-export function modeHandedOn(mode: string | null, isSameProvider: boolean): string | null {
+export function inheritedMode(mode: string | null, isSameProvider: boolean): string | null {
   const isKnownToAll = mode === null || kinds.has(mode);
   return isSameProvider || isKnownToAll ? mode : 'require_approval';
 }

@@ -14,11 +14,11 @@ type ApprovalFilter = Omit<QueryOf<typeof listApprovals>, 'status'> & {
 export interface SessionQueriesDependencies {
   db: Database;
   store: SessionStore;
-  /** The sessions in a team. Throws `not_found`. */
+  /** Returns the ids of the sessions in a team. Throws `not_found`. */
   agentsOf: (rx: Reader, teamId: string) => readonly string[];
 }
 
-/** What can be read of sessions. Every answer is on disk, and each throws `not_found` for what is not there. */
+/** The reads of sessions. Results are returned once they are on disk. Each throws `not_found` for an unknown id. */
 export class SessionQueries {
   readonly #given: SessionQueriesDependencies;
 
@@ -73,7 +73,7 @@ export class SessionQueries {
     });
   }
 
-  /** The approvals of one session, or of all. */
+  /** Returns a page of the approvals of one session, or of all. */
   approvals({ status, session_id, limit, cursor }: ApprovalFilter): Promise<RecordPage<Approval>> {
     return this.#given.db.read((rx) => {
       if (session_id !== undefined) this.#given.store.session(rx, session_id);
@@ -82,8 +82,8 @@ export class SessionQueries {
   }
 
   /**
-   * What a session may do just now: the permission mode of its turn, else its own; and whether it is at a turn in
-   * which a person can be asked.
+   * Returns the permission mode of the session's active turn, else of the session, and whether a person can be asked:
+   * that needs an active turn without an interrupt.
    */
   permission(sessionId: string): Promise<{ mode: string | null; canAsk: boolean }> {
     return this.#given.db.read((rx) => {

@@ -30,12 +30,12 @@ import type { Inbox } from './inbox.ts';
 import { SessionQueries, type SessionQueriesDependencies } from './queries.ts';
 import {
   assertNotClosed,
-  assertTakesTurn,
+  assertAcceptsTurn,
   beginTurn,
   closedSession,
   knownSession,
 } from './session.ts';
-import { settingsOf, wishesOf } from './settings.ts';
+import { requestedSettings, settingsOf } from './settings.ts';
 import { hasEnded, newTurn } from './turn.ts';
 import type { TurnRunner } from './turn-runner.ts';
 import { workingDirectory } from './working-directory.ts';
@@ -51,22 +51,24 @@ interface SessionServiceDependencies extends SessionQueriesDependencies {
   blobs: Blobs;
   clock: Clock;
   ids: Ids;
-  /** Runs in the transaction that closes a session, before it is written: its claims and processes end. */
+  /** Runs in the transaction that closes a session, before the session is written, to end its claims and processes. */
   onClosing: (tx: Writer, session: Session) => void;
-  /** Runs in the transaction that accepts a turn from outside. */
-  onSpokenTo: (tx: Writer, session: Session) => void;
-  /** Throws `storage_full` where there is no room for new work. */
+  /** Runs in the transaction that accepts a turn from a client. */
+  onTurnSent: (tx: Writer, session: Session) => void;
+  /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
-  /** The provider of that id. Throws `provider_unavailable` where it could start no agent. */
-  usableProvider: (id: Session['provider']) => Provider;
-  /** Why no agent of a provider could run with the settings; nothing where that is not known without an agent. */
+  /** Returns the provider. Throws `provider_unavailable` if it could start no agent. */
+  availableProvider: (id: Session['provider']) => Provider;
+  /**
+   * Returns the reason why a provider refuses the settings; null or undefined: it accepts them, or only an agent knows.
+   */
   objectionOf: (
     id: Session['provider'],
     settings: TurnSettings,
   ) => ProviderError | null | undefined;
 }
 
-/** What can be done with sessions. Each answer and each refusal is given once the rows it came from are on disk. */
+/** The use-cases of sessions. Each resolves or rejects once the rows that its result was read from are on disk. */
 export class SessionService extends SessionQueries {
   readonly #given: SessionServiceDependencies;
 
@@ -75,7 +77,7 @@ export class SessionService extends SessionQueries {
     this.#given = given;
   }
 
-  /** Opens a session; its agent starts with the first turn. */
+  /** Opens a session. Its agent starts with the first turn. */
   async create(body: NewSession, keep: Keep = keepNothing): Promise<Session> {
     const session = this.draft(body);
     await this.#given.db.transact((tx) => {
@@ -85,21 +87,21 @@ export class SessionService extends SessionQueries {
     return session;
   }
 
-  /** The record of a session before it is stored. Throws where it could not be opened, as far as that is cheap to check. */
+  /** Returns the record of a new session, not stored yet. Throws if a cheap check shows that it cannot be opened. */
   draft(body: NewSession): Session {
     const cwd = workingDirectory(body.cwd);
-    this.#given.usableProvider(body.provider);
+    this.#given.availableProvider(body.provider);
     this.#given.assertRoom();
-    const wishes = wishesOf(body);
-    this.#assertPossible(body.provider, settingsOf(wishes, wishes));
+    const requested = requestedSettings(body);
+    this.#assertPossible(body.provider, settingsOf(requested, requested));
     const now = this.#given.clock.now();
     return {
       id: this.#given.ids.next('sess'),
       provider: body.provider,
-      model: wishes.model,
+      model: requested.model,
       cwd,
-      permission_mode: wishes.permission_mode,
-      thinking_effort: wishes.thinking_effort,
+      permission_mode: requested.permission_mode,
+      thinking_effort: requested.thinking_effort,
       metadata: body.metadata ?? null,
       title: body.title ?? null,
       status: 'ready',
@@ -118,44 +120,44 @@ export class SessionService extends SessionQueries {
     };
   }
 
-  /** Accepts a turn, in the transaction that checks whether the session takes one: of two senders one wins. */
+  /** Accepts a turn, in the transaction that checks whether the session is free, so that one of two senders wins. */
   async send(
     sessionId: string,
     body: BodyOf<typeof sendTurn>,
     keep: Keep = keepNothing,
   ): Promise<Turn> {
-    this.#checkWishes(sessionId, body);
+    this.#assertPossibleTurn(sessionId, body);
     const items: InputItem[] = Array.isArray(body.input) ? body.input : [body.input];
     const directoryOf = async () => (await this.get(sessionId)).cwd;
-    const input = await this.#given.blobs.keep(items, directoryOf);
+    const input = await this.#given.blobs.copyImages(items, directoryOf);
     return this.#given.db.transact((tx) => {
       const session = this.#given.store.session(tx, sessionId);
-      assertTakesTurn(session, body.expected_turn_id);
+      assertAcceptsTurn(session, body.expected_turn_id);
       const turn = this.#newTurn(sessionId, input, body);
       this.#given.store.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
-      this.#given.inbox.wake(tx, sessionId);
-      this.#given.onSpokenTo(tx, session);
+      this.#given.inbox.endPause(tx, sessionId);
+      this.#given.onTurnSent(tx, session);
       keep(tx, acceptance(turn));
       tx.whenDurable(() => this.#given.runner.start(turn));
       return turn;
     });
   }
 
-  /** Asks for a turn to end. It ends interrupted, unless its own end was stored first. Throws `turn_not_active`. */
+  /** Interrupts a turn. It ends as interrupted, unless its own end was stored first. Throws `turn_not_active`. */
   interrupt(sessionId: string, turnId: string, keep: Keep = keepNothing): Promise<Turn> {
     return this.#given.db.transact((tx) => {
       const turn = this.#given.store.turn(tx, sessionId, turnId);
       if (hasEnded(turn))
         throw new AppError('turn_not_active', `turn ${turnId} has ended: it is ${turn.status}`);
-      const asked = this.#stopTurn(tx, turn);
-      keep(tx, asked);
-      return asked;
+      const interrupted = this.#stopTurn(tx, turn);
+      keep(tx, interrupted);
+      return interrupted;
     });
   }
 
   /**
-   * Asks for the turn that a session is at to end, as {@link interrupt} does; its agent hears of it once the transaction
-   * is on disk. False where the session is at no turn.
+   * Interrupts the active turn of a session, as {@link interrupt} does. Its agent is asked to end the turn once the
+   * transaction is on disk. Returns false if the session has no active turn.
    */
   requestInterrupt(tx: Writer, sessionId: string): boolean {
     const turn = this.#given.store.activeTurn(tx, sessionId);
@@ -163,13 +165,13 @@ export class SessionService extends SessionQueries {
     return turn !== undefined;
   }
 
-  /** Ends a turn for a person: what waits for the session becomes no turn until somebody sends it one. */
+  /** Interrupts a turn for a person, and pauses the session's inbox until somebody sends the session a turn. */
   #stopTurn(tx: Writer, turn: Turn): Turn {
-    this.#given.inbox.rest(tx, turn.session_id);
+    this.#given.inbox.pause(tx, turn.session_id);
     return this.#given.runner.requestInterrupt(tx, turn);
   }
 
-  /** Closes a session with its turn, inbox, claims and processes, in one transaction; its agent is ended after that. */
+  /** Closes a session with its turn, inbox, claims and processes in one transaction. Its agent is ended after that. */
   close(sessionId: string, reason: string | null, keep: Keep = keepNothing): Promise<Session> {
     return this.#given.db.transact((tx) => {
       const session = this.#given.store.session(tx, sessionId);
@@ -192,8 +194,8 @@ export class SessionService extends SessionQueries {
   }
 
   /**
-   * Makes a failed session ready again. Throws `session_failed` where its provider does not have it any more. A session
-   * that has not failed is returned as it is.
+   * Makes a failed session ready again. Throws `session_failed` if its provider no longer has the session. A session
+   * that has not failed is returned unchanged.
    */
   async resume(sessionId: string, keep: Keep = keepNothing): Promise<Session> {
     const session = await this.get(sessionId);
@@ -215,20 +217,20 @@ export class SessionService extends SessionQueries {
         updated_at: this.#given.clock.now(),
       };
       this.#given.store.updateSession(tx, ready, 'session.resumed');
-      this.#given.inbox.look(tx, sessionId);
+      this.#given.inbox.beginNextTurn(tx, sessionId);
       keep(tx, ready);
       return ready;
     });
   }
 
   async #providerHas(session: Session): Promise<boolean> {
-    const provider = this.#given.usableProvider(session.provider);
-    const known = knownSession(session);
-    if (known === null) return true;
+    const provider = this.#given.availableProvider(session.provider);
+    const providerSession = knownSession(session);
+    if (providerSession === null) return true;
     if (!provider.capabilities.resume) return false;
     try {
-      const asking = () => provider.has(known, new AbortController().signal);
-      return (await this.#given.pool.whileIdle(session.id, asking)) ?? true;
+      const has = () => provider.has(providerSession, new AbortController().signal);
+      return (await this.#given.pool.whileIdle(session.id, has)) ?? true;
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       throw new AppError('provider_unavailable', error.message, { cause: error });
@@ -236,16 +238,16 @@ export class SessionService extends SessionQueries {
   }
 
   /**
-   * Opens an approval in the active turn of a session, as its agent would, and waits for the answer; `cancelled` where
-   * the session is at no turn. Throws `too_many` where too many approvals of the session are pending.
+   * Opens an approval in the active turn of a session, as its agent would, and waits for the answer. The answer is
+   * `cancelled` if the session has no active turn. Throws `too_many` if too many approvals of the session are pending.
    */
   ask(sessionId: string, request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer> {
     return this.#given.runner.ask(sessionId, request, withdrawn);
   }
 
   /**
-   * Answers an approval. The first answer wins; the turn goes on, also after a restart. `by` is the id of the token
-   * that the answer came with.
+   * Answers an approval. The first answer wins. The turn continues, also if the server was restarted since. `by` is the
+   * id of the token of the request.
    */
   async decide(
     sessionId: string,
@@ -263,7 +265,7 @@ export class SessionService extends SessionQueries {
     });
   }
 
-  /** Expires an approval that nobody answered in time: its agent sees it as declined. */
+  /** Expires an approval that nobody answered in time. Its agent receives a decline. */
   async expire(approval: Approval): Promise<void> {
     await this.#resolve(approval.session_id, approval.id, keepNothing, (now) =>
       now.status === 'pending' ? { status: 'expired', reason: null } : null,
@@ -282,17 +284,17 @@ export class SessionService extends SessionQueries {
       if (!resolution) return approval;
       const resolved = this.#given.desk.resolve(tx, approval, resolution);
       const turn = this.#given.store.turn(tx, sessionId, approval.turn_id);
-      this.#goOnWithoutAgent(tx, turn, resolved);
+      this.#continueWithoutAgent(tx, turn, resolved);
       keep(tx, resolved);
       return resolved;
     });
   }
 
   /**
-   * Moves on a turn that waits without an agent since a restart: where its approval was not accepted, the turn ends; else
-   * it starts again once none of its approvals is pending. A turn with an agent goes on by itself.
+   * Continues a turn that has waited without an agent since a restart. If its approval was not accepted, the turn ends;
+   * otherwise it starts again once none of its approvals is pending. A turn with an agent is left to the agent.
    */
-  #goOnWithoutAgent(tx: Writer, turn: Turn, { status }: Approval): void {
+  #continueWithoutAgent(tx: Writer, turn: Turn, { status }: Approval): void {
     const { store, runner } = this.#given;
     if (turn.provider_turn_ref !== null || hasEnded(turn)) return;
     if (status !== 'accepted') runner.endNow(tx, turn, { status: 'interrupted', error: null });
@@ -300,21 +302,21 @@ export class SessionService extends SessionQueries {
       tx.whenDurable(() => runner.start(turn));
   }
 
-  /** Throws where there is no room for a turn, or its provider is known not to take it, before anything is stored. */
-  #checkWishes(sessionId: string, body: BodyOf<typeof sendTurn>): void {
-    // Only fields that never change are read, so the read need not wait. A session that is not there is refused later.
+  /** Throws, before anything is stored, if there is no room for a turn or its provider is known to refuse it. */
+  #assertPossibleTurn(sessionId: string, body: BodyOf<typeof sendTurn>): void {
+    // Only fields that never change are read, so a peek is enough. An unknown session is refused later.
     const session = this.#given.db.peek((rx) => this.#given.store.sessions.get(rx, sessionId));
     if (!session) return;
     this.#given.assertRoom();
     const hasImages = Array.isArray(body.input) ? body.input.some(isImage) : isImage(body.input);
-    if (hasImages && !this.#given.usableProvider(session.provider).capabilities.images) {
-      throw new AppError('invalid', `${session.provider} takes no images`);
+    if (hasImages && !this.#given.availableProvider(session.provider).capabilities.images) {
+      throw new AppError('invalid', `${session.provider} accepts no images`);
     }
     const agent = this.#given.pool.find(sessionId)?.agent;
-    this.#assertPossible(session.provider, settingsOf(session, wishesOf(body)), agent);
+    this.#assertPossible(session.provider, settingsOf(session, requestedSettings(body)), agent);
   }
 
-  /** Throws `invalid` for settings that no agent could run with. */
+  /** Throws `invalid` for settings that the agent, or without one its provider, refuses. */
   #assertPossible(provider: Session['provider'], settings: TurnSettings, agent?: Agent): void {
     const objection = agent?.objection(settings) ?? this.#given.objectionOf(provider, settings);
     if (objection) throw new AppError('invalid', objection.message);
@@ -326,13 +328,13 @@ export class SessionService extends SessionQueries {
       turn_id: this.#given.ids.next('turn'),
       source: 'user',
       input,
-      ...wishesOf(body),
+      ...requestedSettings(body),
       accepted_at: this.#given.clock.now(),
     });
   }
 }
 
-/** The answer to the sender of a turn. */
+/** Returns the response to the sender of a turn. */
 export function acceptance({ session_id, turn_id }: Turn): {
   session_id: string;
   turn_id: string;

@@ -3,7 +3,7 @@ import type { Session, Turn, Usage } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
 import type { KnownSession } from '../providers/provider.ts';
 
-/** The session after a turn was accepted. */
+/** Returns the session with an accepted turn as its active one. */
 export function beginTurn(session: Session, turn: Turn, now: number): Session {
   return {
     ...session,
@@ -15,11 +15,11 @@ export function beginTurn(session: Session, turn: Turn, now: number): Session {
 }
 
 /**
- * Throws unless a turn may be sent to the session: `turn_conflict`, else `session_closed`, `session_failed` or
- * `turn_in_progress`. `expected` is the id of the turn that the sender takes for the most recent one; undefined or null
- * where it names none.
+ * Throws `turn_conflict`, `session_closed`, `session_failed` or `turn_in_progress`, in this order of precedence, unless
+ * a turn may be sent to the session. `expected` is the id that the sender expects of the session's most recent turn;
+ * undefined or null: it expects none in particular.
  */
-export function assertTakesTurn(session: Session, expected: string | null | undefined): void {
+export function assertAcceptsTurn(session: Session, expected: string | null | undefined): void {
   const { id, last_turn_id: last, active_turn_id: active } = session;
   if (expected !== undefined && expected !== null && expected !== last) {
     throw new AppError(
@@ -39,7 +39,7 @@ export function assertTakesTurn(session: Session, expected: string | null | unde
   }
 }
 
-/** Throws `session_closed` or `session_failed` for a session that takes nothing new. */
+/** Throws `session_closed` or `session_failed` for a session that accepts no new work. */
 export function assertOpen(session: Session): void {
   assertNotClosed(session);
   if (session.status === 'failed')
@@ -55,7 +55,7 @@ export function assertNotClosed({ id, status }: Session): void {
     throw new AppError('session_closed', `session ${id} is closed: open a new one`);
 }
 
-/** The session after its turn ended: free for the next one. */
+/** Returns the session after its turn ended, free for the next one. */
 export function endTurn(session: Session, turn: Turn, now: number): Session {
   if (session.active_turn_id !== turn.turn_id) return session;
   return {
@@ -67,7 +67,7 @@ export function endTurn(session: Session, turn: Turn, now: number): Session {
   };
 }
 
-/** The session once it was closed, for good. */
+/** Returns the session as closed, which is final. */
 export function closedSession(session: Session, reason: string | null, now: number): Session {
   return {
     ...session,
@@ -79,7 +79,7 @@ export function closedSession(session: Session, reason: string | null, now: numb
   };
 }
 
-/** The session once no agent can go on with it. */
+/** Returns the session as failed, because no agent can resume it. */
 export function failSession(
   session: Session,
   failure: { code: string; message: string },
@@ -88,7 +88,7 @@ export function failSession(
   return { ...session, status: 'failed', failure, active_turn_id: null, updated_at: now };
 }
 
-const counted = [
+const summedFields = [
   'input_tokens',
   'output_tokens',
   'cached_input_tokens',
@@ -96,24 +96,24 @@ const counted = [
   'cost_usd',
 ] as const;
 
-/** The usage of a session: the sum over its turns, and the context of the newest turn that says how full it is. */
+/** Returns the usage of a session: the sum over its turns, and the context of the newest turn that reports one. */
 function addUsage(before: Usage | null, turn: Usage | null): Usage | null {
   if (!turn) return before;
   if (!before) return turn;
   const sum = { ...before };
-  for (const field of counted)
+  for (const field of summedFields)
     sum[field] = turn[field] === null ? before[field] : (before[field] ?? 0) + turn[field];
   sum.context_tokens = turn.context_tokens ?? before.context_tokens;
   sum.context_window = turn.context_window ?? before.context_window;
   return sum;
 }
 
-/** The session as events carry it after its creation: without what never changes and may be large. */
+/** Returns the session for events after `session.created`, without `metadata`, which never changes and may be large. */
 export function sessionInEvents({ metadata: _metadata, ...session }: Session): SessionInEvents {
   return session;
 }
 
-/** The session as its provider knows it; null for a session that no agent has seen. */
+/** Returns the session as its provider knows it; null if no agent has seen the session. */
 export function knownSession({
   provider_session_ref: ref,
   cwd,

@@ -1,15 +1,15 @@
 import type { Turn } from '../api/sessions.ts';
 import type { TurnSettings } from '../providers/provider.ts';
 
-/** What a session or a turn wants its agent to run with; null: the default of its provider. */
-type Wishes = Pick<Turn, 'permission_mode' | 'model' | 'thinking_effort'>;
+/** The settings that a session or a turn requests for its agent; null: the default of the session or provider. */
+type RequestedSettings = Pick<Turn, 'permission_mode' | 'model' | 'thinking_effort'>;
 
-/** What a request names of the settings, with null for what it leaves out. */
-export function wishesOf({
+/** Returns the settings in a request, with null for each that it omits. */
+export function requestedSettings({
   permission_mode,
   model,
   thinking_effort,
-}: { [K in keyof Wishes]?: Wishes[K] | undefined }): Wishes {
+}: { [K in keyof RequestedSettings]?: RequestedSettings[K] | undefined }): RequestedSettings {
   return {
     permission_mode: permission_mode ?? null,
     model: model ?? null,
@@ -17,8 +17,8 @@ export function wishesOf({
   };
 }
 
-/** What holds for a turn: its own wishes, else the session's. */
-export function settingsOf(session: Wishes, turn: Wishes): TurnSettings {
+/** Returns the settings of a turn: those it requests, else the session's. */
+export function settingsOf(session: RequestedSettings, turn: RequestedSettings): TurnSettings {
   return {
     permissionMode: turn.permission_mode ?? session.permission_mode,
     model: turn.model ?? session.model,

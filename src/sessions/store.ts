@@ -11,7 +11,7 @@ import { approvalInEvents } from './approval.ts';
 import { sessionInEvents } from './session.ts';
 import { turnInEvents } from './turn.ts';
 
-/** The rows of sessions, turns, items and approvals. Each change is written with the event that tells of it. */
+/** The rows of sessions, turns, items and approvals. Each change is written with its event, in one transaction. */
 export class SessionStore {
   readonly sessions: RecordTable<Session>;
   readonly turns: RecordTable<Turn>;
@@ -27,14 +27,14 @@ export class SessionStore {
     this.approvals = new RecordTable(db, 'approvals', (approval) => approval.id);
   }
 
-  /** Throws `not_found`. */
+  /** Returns a session. Throws `not_found`. */
   session(rx: Reader, id: string): Session {
     const session = this.sessions.get(rx, id);
     if (session) return session;
     throw new AppError('not_found', `no session "${id}"`);
   }
 
-  /** A turn of that session. Throws `not_found`, also for another session's turn. */
+  /** Returns a turn of the session. Throws `not_found`, also for another session's turn. */
   turn(rx: Reader, sessionId: string, turnId: string): Turn {
     this.session(rx, sessionId);
     const turn = this.turns.get(rx, turnId);
@@ -42,13 +42,13 @@ export class SessionStore {
     throw new AppError('not_found', `session "${sessionId}" has no turn "${turnId}"`);
   }
 
-  /** The turn that a session is at; undefined where it is at none, or there is no such session. */
+  /** Returns the active turn of a session; undefined if it has none, or the session does not exist. */
   activeTurn(rx: Reader, sessionId: string): Turn | undefined {
     const active = this.sessions.get(rx, sessionId)?.active_turn_id;
     return active ? this.turns.get(rx, active) : undefined;
   }
 
-  /** An approval of that session. Throws `not_found`, also for another session's approval. */
+  /** Returns an approval of the session. Throws `not_found`, also for another session's approval. */
   approval(rx: Reader, sessionId: string, approvalId: string): Approval {
     this.session(rx, sessionId);
     const approval = this.approvals.get(rx, approvalId);
@@ -61,7 +61,7 @@ export class SessionStore {
     this.#log.append(tx, { kind: 'session.created', session_id: session.id, payload: { session } });
   }
 
-  /** Writes a session whose change a client cannot see from its turns' events. */
+  /** Writes a session, for a change that no event of its turns carries. */
   updateSession(
     tx: Writer,
     session: Session,
@@ -81,7 +81,7 @@ export class SessionStore {
     this.#append(tx, turn, { kind: 'turn.accepted', payload: { turn } });
   }
 
-  /** Writes a turn's move and the status of its session that follows from it. */
+  /** Writes a turn in its new state, and its session with the status that follows from it. */
   moveTurn(
     tx: Writer,
     session: Session,
@@ -93,26 +93,27 @@ export class SessionStore {
     this.#append(tx, turn, { kind, payload: { turn: turnInEvents(turn) } });
   }
 
-  /** Writes an approval that was asked for; turn and session wait for it. */
+  /** Writes a new approval, and turn and session as waiting for it. */
   requestApproval(tx: Writer, session: Session, turn: Turn, approval: Approval): void {
     this.approvals.insert(tx, approval);
-    this.#wait(tx, session, turn, 'waiting_for_approval');
+    this.#setStatus(tx, session, turn, 'waiting_for_approval');
     this.#append(tx, turn, { kind: 'approval.requested', payload: { approval } });
   }
 
-  /** Writes a resolved approval; turn and session go on once none of theirs is pending, if an agent is at it. */
+  /** Writes a resolved approval. If the turn has an agent, turn and session run again once none is pending. */
   resolveApproval(tx: Writer, session: Session, turn: Turn, approval: Approval): void {
     this.approvals.update(tx, approval);
-    const goesOn =
+    const canContinue =
       turn.provider_turn_ref !== null && this.pendingApprovals(tx, turn.turn_id).length === 0;
-    if (goesOn && turn.status === 'waiting_for_approval') this.#wait(tx, session, turn, 'running');
+    if (canContinue && turn.status === 'waiting_for_approval')
+      this.#setStatus(tx, session, turn, 'running');
     this.#append(tx, turn, {
       kind: 'approval.resolved',
       payload: { approval: approvalInEvents(approval) },
     });
   }
 
-  /** The approvals that hold a turn, oldest first. */
+  /** Returns the approvals that a turn waits for, oldest first. */
   pendingApprovals(rx: Reader, turnId: string): Approval[] {
     return this.approvals.where(rx, "turn_id = ? AND status = 'pending'", turnId);
   }
@@ -121,7 +122,7 @@ export class SessionStore {
     return this.approvals.where(rx, 'turn_id = ?', turnId);
   }
 
-  /** Every pending approval, oldest first. */
+  /** Returns every pending approval, oldest first. */
   allPendingApprovals(rx: Reader): Approval[] {
     return this.approvals.where(rx, "status = 'pending'");
   }
@@ -134,17 +135,17 @@ export class SessionStore {
     return this.items.where(rx, 'turn_id = ?', turnId);
   }
 
-  /** Items outside any turn that nobody closed, oldest first. */
+  /** Returns the open items outside any turn, oldest first. */
   openAsides(rx: Reader): Item[] {
     return this.items.where(rx, "turn_id IS NULL AND status = 'open'");
   }
 
-  /** The last thing the agent said in a turn, as its items have it. */
+  /** Returns the text of the last message item of a turn; null if there is none. */
   lastMessage(rx: Reader, turnId: string): string | null {
     return this.itemsOf(rx, turnId).findLast(({ kind }) => kind === 'message')?.text ?? null;
   }
 
-  /** The newest turn of a session that says how full its context is. */
+  /** Returns the newest turn of a session whose usage has the size and the tokens of its context. */
   newestWithContext(rx: Reader, sessionId: string): Turn | undefined {
     return this.turns.first(
       rx,
@@ -159,32 +160,32 @@ export class SessionStore {
     )[0];
   }
 
-  /** Turns that have not ended, oldest first. */
+  /** Returns the turns that have not ended, oldest first. */
   unfinishedTurns(rx: Reader): Turn[] {
     return this.turns.where(rx, "status IN ('accepted', 'running', 'waiting_for_approval')");
   }
 
-  /** Sessions that point at an active turn, oldest first. */
+  /** Returns the sessions with an `active_turn_id`, oldest first. */
   sessionsWithActiveTurn(rx: Reader): Session[] {
     return this.sessions.where(rx, 'active_turn_id IS NOT NULL');
   }
 
-  /** Sessions that say they are at work, oldest first. */
+  /** Returns the sessions with the status running or waiting_for_approval, oldest first. */
   busySessions(rx: Reader): Session[] {
     return this.sessions.where(rx, "status IN ('running', 'waiting_for_approval')");
   }
 
-  /** Sessions that are ready and that an agent of the provider has seen, oldest first. */
+  /** Returns the ready sessions that an agent of the provider has seen, oldest first. */
   resumableSessions(rx: Reader, provider: Session['provider']): Session[] {
     return this.sessions.where(
       rx,
-      // Those that are ready are few beside all that the provider ever had.
+      // The unary plus keeps SQLite off the index by provider, because few of a provider's sessions are ready.
       "status = 'ready' AND +provider = ? AND record ->> '$.provider_session_ref' IS NOT NULL",
       provider,
     );
   }
 
-  /** Sessions that are not closed and work in a directory, or below it. */
+  /** Returns the sessions that are not closed and whose `cwd` is the directory or below it. */
   openIn(rx: Reader, directory: string): Session[] {
     return this.sessions.where(
       rx,
@@ -195,7 +196,7 @@ export class SessionStore {
     );
   }
 
-  /** The session that has been closed for longest and that retention has not taken everything of. */
+  /** Returns the session that has been closed for longest, of those that retention has not trimmed whole. */
   oldestTrimmable(rx: Reader): Session | undefined {
     return this.sessions.first(
       rx,
@@ -208,7 +209,7 @@ export class SessionStore {
     )[0];
   }
 
-  /** Takes what was said in a closed session, a few turns at a time; false where nothing is left. */
+  /** Deletes input, text and items of up to `limit` turns of a closed session. Returns false once no turn is left. */
   trimTurns(tx: Writer, sessionId: string, limit: number): boolean {
     const turns = this.turns.first(
       tx,
@@ -225,12 +226,12 @@ export class SessionStore {
     return turns.length > 0;
   }
 
-  /** Writes that nothing is left of a closed session but its records. */
+  /** Marks a closed session as trimmed whole. */
   markTrimmed(tx: Writer, session: Session): void {
     this.sessions.update(tx, { ...session, trimmed: true });
   }
 
-  #wait(
+  #setStatus(
     tx: Writer,
     session: Session,
     turn: Turn,

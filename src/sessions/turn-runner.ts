@@ -6,13 +6,12 @@ import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
-import {
-  type AgentAnswer,
-  type AgentRequest,
-  type AgentSink,
-  ProviderError,
-  type TurnOutcome,
-  type TurnSettings,
+import type {
+  AgentAnswer,
+  AgentRequest,
+  AgentSink,
+  TurnOutcome,
+  TurnSettings,
 } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
 import { persist } from '../store/persist.ts';
@@ -28,8 +27,9 @@ import { AgentOutputs } from './outputs.ts';
 import { settingsOf } from './settings.ts';
 import type { SessionStore } from './store.ts';
 import { hasEnded, startTurn } from './turn.ts';
+import { failureOf, storageFailure } from './turn-failures.ts';
 
-/** How long an agent has to end a turn that was interrupted, before it is killed. */
+/** The time that an agent has to end an interrupted turn before it is killed, in ms. */
 const INTERRUPT_MS = 10_000;
 
 interface Dependencies {
@@ -43,30 +43,30 @@ interface Dependencies {
   ids: Ids;
   failpoint: Failpoint;
   logger: Logger;
-  /** Runs in the transaction that fails a session: its processes end once that is on disk. */
+  /** Runs in the transaction that fails a session, to end the session's processes once that is on disk. */
   onSessionFailed: (tx: Writer, sessionId: string) => void;
-  /** A turn that runs for longer than this, in ms, is interrupted; null: there is no limit. */
+  /** The time limit of a turn, in ms, after which it is interrupted; null: there is no limit. */
   turnTimeoutMs: () => number | null;
 }
 
-/** A turn in this server: waiting for an agent, or at one. */
+/** A turn of this server that waits for an agent or runs on one. */
 interface RunningTurn {
   readonly done: Promise<void>;
-  /** Aborts when the turn is over or the server stops: no work on it goes on. */
+  /** Aborts all work on the turn, when the turn has ended or the server stops. */
   readonly over: AbortController;
-  /** Ends the wait for the agent, with this outcome. */
+  /** Ends the wait for the agent with an outcome. */
   readonly cutShort: (outcome: TurnOutcome) => void;
   output: TurnOutput | undefined;
   live: LiveAgent | undefined;
-  /** The turn waits for an approval, and is left as it is for the next start of the server. */
+  /** Whether the turn is left for the next start of the server, because it waits for an agent or for an approval. */
   left: boolean;
-  /** The turn was asked to end: it is not sent to an agent that has not seen it yet. */
+  /** Whether the turn was interrupted. It is then not sent to an agent that has not seen it yet. */
   interrupting: boolean;
-  /** Approvals accepted while the turn had no agent: each answers one equal request of the next agent. */
+  /** Approvals that were accepted while the turn had no agent. Each answers one equal request of its next agent. */
   grants: Approval[];
 }
 
-/** Runs turns on live agents. What happens to a turn is decided by its rows, never by what is in memory here. */
+/** Runs turns on live agents. Every decision about a turn is taken from its rows, never from the state in memory. */
 export class TurnRunner {
   readonly #given: Dependencies;
   readonly #outputs: AgentOutputs;
@@ -78,7 +78,7 @@ export class TurnRunner {
     this.#outputs = new AgentOutputs(given);
   }
 
-  /** Runs a turn in the background: an accepted one, or one whose approvals were all given while it had no agent. */
+  /** Runs a turn in the background: an accepted one, or one without an agent whose approvals have all been accepted. */
   start(turn: Turn): void {
     if (this.#stopping.signal.aborted) return;
     const cut = Promise.withResolvers<TurnOutcome>();
@@ -97,7 +97,10 @@ export class TurnRunner {
     this.#running.set(turn.turn_id, running);
     void this.#run(turn, running, cut.promise)
       .catch((error: unknown) =>
-        this.#given.logger.error({ err: error, turn_id: turn.turn_id }, 'a turn broke'),
+        this.#given.logger.error(
+          { err: error, turn_id: turn.turn_id },
+          'a turn failed unexpectedly',
+        ),
       )
       .finally(() => {
         this.#running.delete(turn.turn_id);
@@ -108,10 +111,10 @@ export class TurnRunner {
   }
 
   /**
-   * Ends a turn: its approvals are cancelled, its open items closed. Returns the turn as it was left; a second ending is
-   * ignored. What waits in the inbox of its session becomes the next turn, unless `isLast`: the session ends with it.
-   * Once the transaction is on disk, pending requests of its agent are cancelled and nothing waits for the agent any
-   * more; where the transaction is lost, the turn goes on.
+   * Ends a turn: cancels its approvals and closes its open items. Returns the ended turn; a second end is ignored. The
+   * waiting entries of the session's inbox become the next turn, unless `isLast` says that the session ends too. Once
+   * the transaction is on disk, the agent's pending requests are cancelled and the wait for the agent ends. If the
+   * transaction is lost, the turn continues.
    */
   endNow(tx: Writer, turn: Turn, outcome: TurnOutcome, { isLast = false } = {}): Turn {
     if (hasEnded(turn)) {
@@ -123,16 +126,16 @@ export class TurnRunner {
     }
     const output = this.#running.get(turn.turn_id)?.output;
     const isWhole = !(output?.broken && outcome.status === 'completed');
-    const stored = isWhole ? outcome : storageFailure(new Error('the disk refused some of it'));
+    const stored = isWhole ? outcome : storageFailure(new Error('a write to the disk failed'));
     const { ended } = endTurnInRows(tx, turn, stored, this.#given, output);
-    tx.whenDurable(() => this.#letGo(ended));
+    tx.whenDurable(() => this.#cleanUp(ended));
     this.#given.inbox.turnEnded(tx, ended);
-    if (!isLast) this.#given.inbox.look(tx, ended.session_id);
+    if (!isLast) this.#given.inbox.beginNextTurn(tx, ended.session_id);
     return ended;
   }
 
-  /** The end of a turn is on disk: requests of its agent are cancelled, and nothing waits for the agent any more. */
-  #letGo({ turn_id }: Turn): void {
+  /** Cancels the agent's pending requests and ends the wait for the agent. Runs once the turn's end is on disk. */
+  #cleanUp({ turn_id }: Turn): void {
     const running = this.#running.get(turn_id);
     this.#given.desk.cancelRequests(turn_id);
     running?.over.abort();
@@ -140,16 +143,21 @@ export class TurnRunner {
   }
 
   /**
-   * Stores that a turn is to end, and the error to end it with where no person asked for it. Once that is on disk, its
-   * agent is asked to end the turn, and killed where it does not. A turn that no agent has seen ends at once.
+   * Stores the interrupt of a turn; `error` is the turn's error if the interrupt is not a person's. Once that is on
+   * disk, the agent is asked to end the turn, and is killed if it does not. A turn that no agent has seen ends at once.
    */
   requestInterrupt(tx: Writer, turn: Turn, error: Turn['error'] = null): Turn {
     const { store, clock } = this.#given;
     if (hasEnded(turn)) return turn;
     if (turn.interrupt_requested_at === null) {
-      const asked = { ...turn, interrupt_requested_at: clock.now(), error };
-      store.moveTurn(tx, store.session(tx, turn.session_id), asked, 'turn.interrupt_requested');
-      cancelApprovals(tx, asked, 'the turn was interrupted', this.#given);
+      const interrupted = { ...turn, interrupt_requested_at: clock.now(), error };
+      store.moveTurn(
+        tx,
+        store.session(tx, turn.session_id),
+        interrupted,
+        'turn.interrupt_requested',
+      );
+      cancelApprovals(tx, interrupted, 'the turn was interrupted', this.#given);
     }
     const now = store.turn(tx, turn.session_id, turn.turn_id);
     if (now.provider_turn_ref === null)
@@ -158,7 +166,7 @@ export class TurnRunner {
     return now;
   }
 
-  /** Asks the agent of a turn to end it; an agent that does not do so in time is killed. */
+  /** Asks the agent of a turn to end the turn, and kills the agent if it does not do so in time. */
   #interrupt(turn: Turn): void {
     const { clock, desk, pool } = this.#given;
     const running = this.#running.get(turn.turn_id);
@@ -175,14 +183,14 @@ export class TurnRunner {
   }
 
   /**
-   * Lets running turns finish for `drainMs` (or until `hurry` aborts), ends the rest as interrupted, ends the
-   * agents. Turns that no agent has seen, and turns that wait for an approval, are left for the next start.
+   * Gives running turns `drainMs` (or until `hurry` aborts) to finish, then interrupts the rest and ends the agents.
+   * Turns that no agent has seen, and turns that wait for an approval, are left for the next start.
    */
   async stop(drainMs: number, hurry: AbortSignal): Promise<void> {
     const { clock, db, store, pool, desk } = this.#given;
     this.#stopping.abort(new Error('the server is stopping'));
     const statusOf = (id: string) => db.peek((rx) => store.turns.get(rx, id)?.status);
-    const atWork = () =>
+    const activeTurns = () =>
       [...this.#running]
         .filter(([id]) => statusOf(id) !== 'waiting_for_approval')
         .map(([, turn]) => turn);
@@ -190,13 +198,13 @@ export class TurnRunner {
     const limit = clock
       .sleep(drainMs, AbortSignal.any([hurry, drained.signal]))
       .catch(() => undefined);
-    await Promise.race([Promise.all(atWork().map(({ done }) => done)), limit]);
+    await Promise.race([Promise.all(activeTurns().map(({ done }) => done)), limit]);
     drained.abort();
     const error = {
       code: 'runtime_stopping',
       message: 'the server was stopped before the turn had ended',
     };
-    const rest = atWork();
+    const rest = activeTurns();
     for (const turn of rest) turn.cutShort({ status: 'interrupted', error });
     await Promise.all(rest.map(({ done }) => done));
     for (const turn of this.#running.values()) {
@@ -216,7 +224,7 @@ export class TurnRunner {
     try {
       live = await pool.lease(session, (agent) => this.#sink(agent), signal);
     } catch (error) {
-      // An aborted wait is no failure: the turn has ended meanwhile, or is kept for the next start.
+      // An aborted wait is no failure, because the turn has ended meanwhile or is left for the next start.
       if (!signal.aborted) await this.#failUnseen(turn, error);
       return;
     }
@@ -229,7 +237,7 @@ export class TurnRunner {
       broken.resolve(storageFailure(error)),
     );
     const prompt = this.#promptOf(turn, running);
-    // The start is on disk before the agent sees the turn: after a crash it counts as seen.
+    // The start is on disk before the agent sees the turn, so that after a crash the turn counts as seen.
     if (!(await this.#begin(turn, live, running))) return;
     failpoint('turn.started');
     running.output = output;
@@ -259,11 +267,11 @@ export class TurnRunner {
     try {
       return await live.agent.prompt(input, settings);
     } catch (error) {
-      return { status: 'failed', error: describe(error) };
+      return { status: 'failed', error: failureOf(error) };
     }
   }
 
-  /** Interrupts a turn that runs for longer than the limit, if there is one; the session lives on. */
+  /** Starts the time limit of a turn, if there is one. It interrupts the turn; the session stays open. */
   #timeLimit(live: LiveAgent): Disposable {
     const { clock, db, store, logger } = this.#given;
     const turnTimeoutMs = this.#given.turnTimeoutMs();
@@ -282,7 +290,7 @@ export class TurnRunner {
     });
   }
 
-  /** Stores that the agent is about to see the turn. False when it is over already, or the server stops. */
+  /** Stores that the agent is about to see the turn. Resolves with false if the turn has ended or the server stops. */
   async #begin(turn: Turn, { agent }: LiveAgent, running: RunningTurn): Promise<boolean> {
     const { store, inbox, clock, ids } = this.#given;
     let begun = false;
@@ -308,7 +316,7 @@ export class TurnRunner {
     return stored && begun;
   }
 
-  /** The prompt of the turn: its input, or what was approved while it had no agent. */
+  /** Returns the prompt of the turn: its input, or the requests that were approved while it had no agent. */
   #promptOf(turn: Turn, running: RunningTurn): readonly StoredInputItem[] {
     if (turn.status !== 'waiting_for_approval') return turn.input;
     const { db, store } = this.#given;
@@ -319,7 +327,7 @@ export class TurnRunner {
 
   #sink(live: LiveAgent): AgentSink {
     return {
-      update: (update) => this.#outputs.of(live).take(update),
+      update: (update) => this.#outputs.of(live).accept(update),
       ask: (request, withdrawn) =>
         this.ask(live.session.id, request, withdrawn).catch((error: unknown) => {
           if (!(error instanceof AppError) || error.code !== 'too_many') throw error;
@@ -329,8 +337,9 @@ export class TurnRunner {
   }
 
   /**
-   * Opens an approval in the active turn of a session and waits for the answer. A request that was accepted while the
-   * turn had no agent is not asked again. Cancelled where the session is at no turn. Throws `too_many` where too many approvals of the session are pending.
+   * Opens an approval in the active turn of a session and waits for the answer. A request equal to one that was
+   * accepted while the turn had no agent is accepted at once. The answer is `cancelled` if the session has no active
+   * turn. Throws `too_many` if too many approvals of the session are pending.
    */
   async ask(
     sessionId: string,
@@ -349,20 +358,20 @@ export class TurnRunner {
     return desk.ask(sessionId, turnId, request, withdrawn);
   }
 
-  /** An agent is gone, and says nothing more. */
-  async agentGone(live: LiveAgent): Promise<void> {
+  /** Must be called when an agent has exited. Closes its output outside any turn. */
+  async agentExited(live: LiveAgent): Promise<void> {
     await this.#outputs.closeAside(live);
   }
 
-  /** Stores a change of a turn, however long that takes; false where the server stopped before. */
+  /** Stores a change of a turn, and retries until it is stored. Resolves with false if the server stops before. */
   #persist({ turn_id }: Turn, move: (tx: Writer) => void): Promise<boolean> {
     return persist(this.#given, this.#stopping.signal, { turn_id }, move);
   }
 
-  /** Ends a turn that no agent has seen, and its session too where the provider does not have it any more. */
+  /** Fails a turn that no agent has seen, and its session too if the provider no longer has it. */
   async #failUnseen(turn: Turn, error: unknown): Promise<void> {
     const { store, logger } = this.#given;
-    const failure = describe(error);
+    const failure = failureOf(error);
     const isLast = failure.code === 'resume_failed';
     logger.warn(
       { err: error, turn_id: turn.turn_id, session_id: turn.session_id },
@@ -376,17 +385,4 @@ export class TurnRunner {
       this.#given.onSessionFailed(tx, turn.session_id);
     });
   }
-}
-
-function describe(error: unknown): { code: string; message: string } {
-  if (error instanceof ProviderError) return { code: error.code, message: error.message };
-  return {
-    code: 'provider_unavailable',
-    message: error instanceof Error ? error.message : String(error),
-  };
-}
-
-function storageFailure(error: unknown): TurnOutcome {
-  const message = `what the agent said could not be stored: ${error instanceof Error ? error.message : String(error)}`;
-  return { status: 'failed', error: { code: 'storage_full', message } };
 }

@@ -3,9 +3,9 @@ import type { Turn, Usage } from '../api/sessions.ts';
 
 const finalStatuses: ReadonlySet<Turn['status']> = new Set(['completed', 'interrupted', 'failed']);
 
-/** A turn that was just accepted. */
+/** Returns a turn with the status accepted. */
 export function newTurn(
-  given: Pick<Turn, 'turn_id' | 'session_id' | 'source' | 'input' | 'accepted_at'> &
+  fields: Pick<Turn, 'turn_id' | 'session_id' | 'source' | 'input' | 'accepted_at'> &
     Partial<Pick<Turn, 'permission_mode' | 'model' | 'thinking_effort'>>,
 ): Turn {
   return {
@@ -21,21 +21,21 @@ export function newTurn(
     ended_at: null,
     interrupt_requested_at: null,
     trimmed: false,
-    ...given,
+    ...fields,
   };
 }
 
-/** Whether a turn has ended. Its ending is final: a second one changes nothing. */
+/** Whether a turn has ended, which is final. */
 export function hasEnded(turn: Turn): boolean {
   return finalStatuses.has(turn.status);
 }
 
-/** The turn once an agent is about to see it. */
+/** Returns the turn as running, because an agent is about to see it. */
 export function startTurn(turn: Turn, now: number): Turn {
   return { ...turn, status: 'running', started_at: now };
 }
 
-/** How a turn ended, in the words of the record. */
+/** The final status of a turn, and its error. */
 export interface TurnEnd {
   status: 'completed' | 'interrupted' | 'failed';
   error: { code: string; message: string } | null;
@@ -44,22 +44,22 @@ export interface TurnEnd {
 export function finishTurn(
   turn: Turn,
   end: TurnEnd,
-  left: { text: string | null; usage: Usage | null },
+  output: { text: string | null; usage: Usage | null },
   now: number,
 ): Turn {
   return {
     ...turn,
     status: end.status,
     error: end.error,
-    text: left.text,
-    usage: left.usage,
+    text: output.text,
+    usage: output.usage,
     ended_at: now,
   };
 }
 
 /**
- * The turn as events carry it after its acceptance: without its input, and without its text, which its last
- * `message.completed` has.
+ * Returns the turn for events after `turn.accepted`: without its input, which that event has, and without its text,
+ * which its last `message.completed` has.
  */
 export function turnInEvents({ input: _input, text: _text, ...turn }: Turn): TurnInEvents {
   return turn;

@@ -2,17 +2,17 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
 
-/** The absolute, existing directory that was meant; the server's own where none was named. Throws `invalid`. */
-export function workingDirectory(named: string | null | undefined): string {
-  const directory = path.resolve(named ?? process.cwd());
-  if (named?.includes('\0')) throw new AppError('invalid', 'cwd holds a NUL character');
-  const found = statIfAny(directory);
+/** Returns the real path of an existing directory; the server's own if none is requested. Throws `invalid`. */
+export function workingDirectory(requested: string | null | undefined): string {
+  const directory = path.resolve(requested ?? process.cwd());
+  if (requested?.includes('\0')) throw new AppError('invalid', 'cwd holds a NUL character');
+  const found = statOrUndefined(directory);
   if (!found) throw new AppError('invalid', `cwd "${directory}" does not exist`);
   if (!found.isDirectory()) throw new AppError('invalid', `cwd "${directory}" is not a directory`);
   return fs.realpathSync(directory);
 }
 
-function statIfAny(directory: string): fs.Stats | undefined {
+function statOrUndefined(directory: string): fs.Stats | undefined {
   try {
     return fs.statSync(directory, { throwIfNoEntry: false });
   } catch (error) {

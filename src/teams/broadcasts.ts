@@ -13,8 +13,8 @@ import type { Dispatcher } from './dispatcher.ts';
 import type { TeamStore } from './store.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
-/** A message to at most so many recipients is stored and dispatched in one transaction. */
-export const AT_ONCE = 16;
+/** A message to more recipients is a broadcast; one to at most so many is stored and dispatched in one transaction. */
+export const ONE_TRANSACTION_RECIPIENTS = 16;
 
 interface BroadcastsDependencies {
   db: Database;
@@ -27,10 +27,10 @@ interface BroadcastsDependencies {
 }
 
 /**
- * Messages to many recipients, in slices of the event loop, each a transaction. First every delivery is stored and
- * held back; with the last of them the answer is kept. Only then are they dispatched. The rows say how far a broadcast
- * came: where a message has fewer deliveries than recipients, its sender got no answer, and the message is taken back,
- * by the next start too; where it is complete, its pending deliveries that are held are still to be dispatched.
+ * Sends messages to many recipients in slices, each a transaction, yielding to the event loop between them. First every
+ * delivery is stored as held; the response is stored with the last one. Only then are they dispatched. Startup recovery
+ * reads the progress of a broadcast from the rows: a message with fewer deliveries than recipients got no response and
+ * is cancelled; of a complete one, the pending deliveries that are still held are dispatched.
  */
 export class Broadcasts {
   readonly #given: BroadcastsDependencies;
@@ -42,10 +42,10 @@ export class Broadcasts {
   }
 
   /**
-   * Stores the deliveries of a stored message, and answers once all are on disk, each as it was then: pending, or
-   * deferred by `limit`. They are dispatched after that, in the background. Throws what storing throws, and
-   * `team_deleted` or `delivery_state` where the team was deleted or the message cancelled meanwhile: then the whole
-   * message is taken back.
+   * Stores the deliveries of a stored message. Resolves with them once all are on disk, each pending, or deferred with
+   * the error `limit`; they are dispatched after that, in the background. Throws the errors of the store, and
+   * `team_deleted` or `delivery_state` if the team was deleted or the message cancelled meanwhile. On any error the
+   * whole message is cancelled.
    */
   async send(
     message: Message,
@@ -59,12 +59,12 @@ export class Broadcasts {
     try {
       await this.#inSlices(message.recipient_agent_ids.slice(0, -1), hold, (work) =>
         this.#given.db.transact((tx) => {
-          this.#assertGoesOn(tx, message);
+          this.#assertNotCancelled(tx, message);
           work(tx);
         }),
       );
       await this.#given.db.transact((tx) => {
-        this.#assertGoesOn(tx, message);
+        this.#assertNotCancelled(tx, message);
         for (const recipient of last) hold(tx, recipient);
         keep(tx, { message, deliveries });
         tx.whenDurable(() => {
@@ -73,10 +73,10 @@ export class Broadcasts {
         });
       });
     } catch (error) {
-      await this.#takeBack(message).catch((failure: unknown) =>
+      await this.#cancel(message).catch((failure: unknown) =>
         this.#given.logger.error(
           { err: failure, message_id: message.id },
-          'half of a broadcast is stored: the next start takes it back',
+          'a broadcast is stored in part: the next start cancels it',
         ),
       );
       throw error;
@@ -84,24 +84,24 @@ export class Broadcasts {
     return { message, deliveries };
   }
 
-  /** Takes back, or dispatches, each broadcast that a dead server had begun. */
-  async takeUp(): Promise<void> {
+  /** Cancels or dispatches each broadcast that the previous run of the server left unfinished. */
+  async recover(): Promise<void> {
     for (const message of await this.#given.db.read((rx) => this.#given.store.heldMessages(rx))) {
       const stored = await this.#given.db.read(
         (rx) => this.#given.store.deliveryIdsOf(rx, message.id).length,
       );
-      if (stored < message.recipient_agent_ids.length) await this.#takeBack(message);
+      if (stored < message.recipient_agent_ids.length) await this.#cancel(message);
       else this.#dispatch(message);
     }
   }
 
-  /** Leaves the deliveries that are still held for the next start; resolves once no slice runs. */
+  /** Leaves the deliveries that are still held for the next start. Resolves once no slice runs. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.all(this.#underWay);
   }
 
-  /** Stores a delivery that is not to be dispatched yet. */
+  /** Stores a delivery as held. */
   #hold(tx: Writer, message: Message, recipient: string, limit: Failure | null): Delivery {
     const delivery = newDelivery(
       this.#given.ids.next('dlv'),
@@ -110,12 +110,12 @@ export class Broadcasts {
       this.#given.clock.now(),
     );
     this.#given.store.createDelivery(tx, delivery);
-    // A person may have spoken to the team since.
-    const isOver = this.#given.store.hops(tx, message.team_id) > 0 ? limit : null;
-    return this.#given.dispatcher.hold(tx, delivery, message, isOver);
+    // The hops are read again because a person may have sent a member a turn since the limit was exceeded.
+    const error = this.#given.store.hops(tx, message.team_id) > 0 ? limit : null;
+    return this.#given.dispatcher.hold(tx, delivery, message, error);
   }
 
-  /** Dispatches the held deliveries in the background; where the disk refuses, a slice is tried again. */
+  /** Dispatches the held deliveries in the background. A slice whose write to the disk fails is tried again. */
   #dispatch(message: Message): void {
     const { signal } = this.#stopping;
     const work = async () => {
@@ -136,15 +136,15 @@ export class Broadcasts {
         if (!signal.aborted)
           this.#given.logger.error(
             { err: error, message_id: message.id },
-            'a broadcast was not sent',
+            'a broadcast could not be dispatched',
           );
       })
       .finally(() => this.#underWay.delete(done));
     this.#underWay.add(done);
   }
 
-  /** Cancels a message whose sender got no answer. */
-  async #takeBack({ id, team_id }: Message): Promise<void> {
+  /** Cancels a message whose sender got no response, with its deliveries. */
+  async #cancel({ id, team_id }: Message): Promise<void> {
     const ids = await this.#given.db.transact((tx) => {
       const message = this.#given.store.message(tx, team_id, id);
       if (message.cancelled_at === null)
@@ -158,7 +158,7 @@ export class Broadcasts {
     await this.#inSlices(ids, cancel, (work) => this.#given.db.transact(work));
   }
 
-  /** Runs `step` for each item: a slice of them in each transaction of `run`, with others served in between. */
+  /** Runs `step` for each item, a slice in each transaction of `run`, yielding to the event loop between them. */
   async #inSlices(
     items: readonly string[],
     step: (tx: Writer, item: string) => void,
@@ -174,7 +174,7 @@ export class Broadcasts {
     }
   }
 
-  #assertGoesOn(rx: Reader, { team_id, id }: Message): void {
+  #assertNotCancelled(rx: Reader, { team_id, id }: Message): void {
     this.#given.store.openTeam(rx, team_id);
     if (this.#given.store.message(rx, team_id, id).cancelled_at !== null)
       throw new AppError('delivery_state', `message ${id} was cancelled while it was sent`);

@@ -2,10 +2,10 @@ import type { Turn } from '../api/sessions.ts';
 import type { Delivery, Message } from '../api/team-messages.ts';
 import { AppError } from '../errors.ts';
 
-/** Why a delivery failed, or was deferred. */
+/** The error of a delivery that failed or was deferred. */
 export type Failure = NonNullable<Delivery['error']>;
 
-/** A delivery that nobody has tried yet. */
+/** Returns a pending delivery without an attempt. */
 export function newDelivery(
   id: string,
   { id: message_id, team_id }: Pick<Message, 'id' | 'team_id'>,
@@ -27,12 +27,12 @@ export function newDelivery(
   };
 }
 
-/** Whether a delivery still waits to become part of a turn. */
+/** Whether a delivery waits to become part of a turn. */
 export function waits({ status }: Delivery): boolean {
   return status === 'pending' || status === 'deferred';
 }
 
-/** The delivery as part of a turn that was accepted. */
+/** Returns the delivery as part of an accepted turn. */
 export function inject(delivery: Delivery, turn: Turn, now: number): Delivery {
   return {
     ...delivery,
@@ -44,17 +44,17 @@ export function inject(delivery: Delivery, turn: Turn, now: number): Delivery {
   };
 }
 
-/** The delivery once its turn has started. */
+/** Returns the delivery as part of a turn that has started. */
 export function injected(delivery: Delivery, now: number): Delivery {
   return { ...delivery, status: 'injected', updated_at: now };
 }
 
-/** The delivery once it is deferred: no agent has seen it. */
+/** Returns the delivery as deferred: no agent has seen it, and it waits again. */
 export function defer(delivery: Delivery, error: Failure, now: number): Delivery {
   return { ...delivery, status: 'deferred', injected_turn_id: null, error, updated_at: now };
 }
 
-/** The delivery once its turn has ended: consumed where the turn completed, else with the error of the turn. */
+/** Returns the delivery after its turn has ended: consumed if the turn completed, else with the error of the turn. */
 export function finish(delivery: Delivery, turn: Turn, now: number): Delivery {
   if (turn.status === 'completed') return { ...delivery, consumed_at: now, updated_at: now };
   return { ...delivery, error: errorOf(turn), updated_at: now };
@@ -68,19 +68,19 @@ export function cancel(delivery: Delivery, now: number): Delivery {
   return { ...delivery, status: 'cancelled', injected_turn_id: null, error: null, updated_at: now };
 }
 
-/** The delivery, to be tried once more. Throws `delivery_state` where it is under way, consumed or cancelled. */
+/** Returns the delivery as pending again. Throws `delivery_state` if it is under way, consumed or cancelled. */
 export function retry(delivery: Delivery, now: number): Delivery {
   const { id, status, error } = delivery;
   const isLost = status === 'injected' && error !== null;
   if (status !== 'failed' && status !== 'deferred' && !isLost)
     throw new AppError(
       'delivery_state',
-      `delivery ${id} is ${status}: one that failed, was put off, or whose turn did not complete is tried again`,
+      `delivery ${id} is ${status}: only one that failed, was deferred, or whose turn did not complete can be retried`,
     );
   return { ...delivery, status: 'pending', injected_turn_id: null, error: null, updated_at: now };
 }
 
-/** The error of a turn that did not complete. */
+/** Returns the error of a turn that did not complete. */
 export function errorOf(turn: Turn): Failure {
   const { turn_id, status, error } = turn;
   return error ?? { code: `turn_${status}`, message: `turn ${turn_id} was ${status}` };

@@ -15,7 +15,7 @@ import {
   retry,
 } from './delivery.ts';
 import type { TeamStore } from './store.ts';
-import { wordsOf } from './words.ts';
+import { messageInput } from './message-input.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
 const OWNER = 'team';
@@ -28,18 +28,21 @@ interface DispatcherDependencies {
   clock: Clock;
 }
 
-/** Brings deliveries to their recipients, by way of the inbox. */
+/** Puts deliveries into the inboxes of their recipients, and follows them there. */
 export class Dispatcher {
   readonly #given: DispatcherDependencies;
-  /** The message that was read last: all of a large team get the same one, and its words never change. */
+  /**
+   * The message that was read last. It is cached because a broadcast reads it for each recipient and its text never
+   * changes.
+   */
   #lastRead: Message | undefined;
 
   constructor(given: DispatcherDependencies) {
     this.#given = given;
-    given.inbox.register(OWNER, this.#answers());
+    given.inbox.register(OWNER, this.#inboxOwner());
   }
 
-  /** Puts a pending delivery into the inbox of its recipient, by the policy of its message. */
+  /** Puts a pending delivery into the inbox of its recipient, as the policy of its message says. */
   dispatch(tx: Writer, delivery: Delivery, message: Message): void {
     const { recipient_agent_id: recipient } = delivery;
     const { policy } = message;
@@ -48,17 +51,19 @@ export class Dispatcher {
     if (policy === 'start_new_turn_only' && !this.#given.inbox.isFree(tx, recipient))
       return this.#fail(tx, delivery, {
         code: 'recipient_busy',
-        message: `session ${recipient} is at work, or was stopped: retry when it is idle`,
+        message: `session ${recipient} is busy or was stopped: retry when it is idle`,
       });
     const interrupts = policy === 'interrupt_after_tool_boundary';
     this.#put(tx, delivery, message, { interrupts });
-    if (interrupts || policy === 'immediate_interrupt') this.#given.inbox.wake(tx, recipient);
+    if (interrupts || policy === 'immediate_interrupt') this.#given.inbox.endPause(tx, recipient);
     if (interrupts) this.#given.inbox.atBoundary(tx, recipient);
     else if (policy === 'immediate_interrupt') this.#given.inbox.interruptNow(tx, recipient);
-    this.#given.inbox.look(tx, recipient);
+    this.#given.inbox.beginNextTurn(tx, recipient);
   }
 
-  /** Holds a delivery back until it is dispatched or released; `error`, where given, is why it is deferred. */
+  /**
+   * Holds a delivery until it is dispatched or released. With `error`, the delivery is also deferred for that reason.
+   */
   hold(tx: Writer, delivery: Delivery, message: Message, error: Failure | null): Delivery {
     this.#put(tx, delivery, message, { held: true });
     if (!error) return delivery;
@@ -67,27 +72,27 @@ export class Dispatcher {
     return deferred;
   }
 
-  /** Stops holding a delivery back: from now on it waits like any other. */
+  /** Releases a held delivery, which then waits like any other. */
   release(tx: Writer, delivery: Delivery): void {
     const message = this.#given.store.message(tx, delivery.team_id, delivery.message_id);
     this.#put(tx, delivery, message, {});
-    this.#given.inbox.look(tx, delivery.recipient_agent_id);
+    this.#given.inbox.beginNextTurn(tx, delivery.recipient_agent_id);
   }
 
   /**
-   * Tries a delivery again, and ends the pause of its recipient. A delivery that waits because of that pause needs no
-   * more. Throws `delivery_state` where there is nothing to try again.
+   * Retries a delivery, and ends the pause of its recipient. For a pending delivery that waits for the end of that
+   * pause, this is all. Throws `delivery_state` if the delivery cannot be retried.
    */
-  retry(tx: Writer, waiting: Delivery): void {
-    const { recipient_agent_id: recipient } = waiting;
-    if (waiting.status === 'pending' && this.#given.inbox.isPaused(tx, recipient)) {
-      this.#given.inbox.wake(tx, recipient);
-      this.#given.inbox.look(tx, recipient);
+  retry(tx: Writer, before: Delivery): void {
+    const { recipient_agent_id: recipient } = before;
+    if (before.status === 'pending' && this.#given.inbox.isPaused(tx, recipient)) {
+      this.#given.inbox.endPause(tx, recipient);
+      this.#given.inbox.beginNextTurn(tx, recipient);
       return;
     }
-    const delivery = retry(waiting, this.#given.clock.now());
+    const delivery = retry(before, this.#given.clock.now());
     this.#given.store.moveDelivery(tx, delivery);
-    this.#given.inbox.wake(tx, recipient);
+    this.#given.inbox.endPause(tx, recipient);
     this.dispatch(
       tx,
       delivery,
@@ -95,13 +100,13 @@ export class Dispatcher {
     );
   }
 
-  /** Cancels a delivery that waits. */
+  /** Cancels a waiting delivery. */
   cancel(tx: Writer, delivery: Delivery): void {
     this.#given.inbox.remove(tx, OWNER, delivery.id);
     this.#given.store.moveDelivery(tx, cancel(delivery, this.#given.clock.now()));
   }
 
-  /** Fails a delivery that waits. */
+  /** Fails a waiting delivery. */
   giveUp(tx: Writer, delivery: Delivery, error: Failure): void {
     this.#given.inbox.remove(tx, OWNER, delivery.id);
     this.#fail(tx, delivery, error);
@@ -116,19 +121,19 @@ export class Dispatcher {
     this.#given.inbox.put(tx, { session_id, owner: OWNER, ref, rank: ranks[priority], ...flags });
   }
 
-  #answers(): InboxOwner {
+  #inboxOwner(): InboxOwner {
     return {
-      words: (tx, { ref }) => {
-        const message = this.#messageRead(tx, this.#delivery(tx, ref));
+      content: (tx, { ref }) => {
+        const message = this.#cachedMessage(tx, this.#delivery(tx, ref));
         const title =
           this.#given.store.member(tx, message.team_id, message.sender_agent_id)?.title ?? null;
         const source = message.onboarding ? 'onboarding' : 'team_message';
-        return { source, input: wordsOf(message, title) };
+        return { source, input: messageInput(message, title) };
       },
       injecting: (tx, ref, turn) => this.#move(tx, ref, (one, now) => inject(one, turn, now)),
       injected: (tx, ref) => this.#move(tx, ref, injected),
       deferred: (tx, ref, turn) => this.#deferred(tx, this.#delivery(tx, ref), turn),
-      over: (tx, ref, turn) => {
+      ended: (tx, ref, turn) => {
         const finished = finish(this.#delivery(tx, ref), turn, this.#given.clock.now());
         this.#given.store.moveDelivery(
           tx,
@@ -144,17 +149,17 @@ export class Dispatcher {
     };
   }
 
-  /** Whether a delivery whose turn did not start goes on waiting: message or team may be gone by now. */
+  /** Updates a delivery whose turn did not start. Returns whether it still waits: its message or team may be gone. */
   #deferred(tx: Writer, delivery: Delivery, turn: Turn): boolean {
     const now = this.#given.clock.now();
-    const isTakenBack =
+    const isCancelled =
       this.#messageOf(tx, delivery).cancelled_at !== null ||
       this.#given.store.team(tx, delivery.team_id).deleted_at !== null;
-    const obstacle = isTakenBack ? null : this.#obstacle(tx, delivery);
-    if (isTakenBack) this.#given.store.moveDelivery(tx, cancel(delivery, now));
+    const obstacle = isCancelled ? null : this.#obstacle(tx, delivery);
+    if (isCancelled) this.#given.store.moveDelivery(tx, cancel(delivery, now));
     else if (obstacle) this.#fail(tx, delivery, obstacle);
     else this.#given.store.moveDelivery(tx, defer(delivery, errorOf(turn), now));
-    return !isTakenBack && obstacle === null;
+    return !isCancelled && obstacle === null;
   }
 
   #obstacle(rx: Reader, { team_id, recipient_agent_id: recipient }: Delivery): Failure | null {
@@ -173,11 +178,12 @@ export class Dispatcher {
 
   #delivery(rx: Reader, id: string): Delivery {
     const delivery = this.#given.store.deliveries.get(rx, id);
-    if (!delivery) throw new Error(`an entry of the inbox names no delivery: ${id}`);
+    if (!delivery)
+      throw new Error(`an inbox entry refers to the delivery ${id}, which does not exist`);
     return delivery;
   }
 
-  #messageRead(rx: Reader, delivery: Delivery): Message {
+  #cachedMessage(rx: Reader, delivery: Delivery): Message {
     if (this.#lastRead?.id !== delivery.message_id) this.#lastRead = this.#messageOf(rx, delivery);
     return this.#lastRead;
   }
@@ -191,7 +197,7 @@ export function recipientLeft(recipient: string): Failure {
   return { code: 'recipient_left', message: `session ${recipient} has left the team` };
 }
 
-/** Why no message can reach a session any more, or null. */
+/** Returns why no message can reach a session any more; null if one can. */
 function unreachable({ id, status }: Session): Failure | null {
   if (status !== 'closed' && status !== 'failed') return null;
   return { code: `recipient_${status}`, message: `session ${id} ${unreachableBecause[status]}` };

@@ -18,32 +18,34 @@ import type { Session } from '../api/sessions.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import type { RecordPage } from '../store/records.ts';
-import { AT_ONCE, type Broadcasts } from './broadcasts.ts';
+import { type Broadcasts, ONE_TRANSACTION_RECIPIENTS } from './broadcasts.ts';
 import { type Failure, newDelivery, waits } from './delivery.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { TeamStore } from './store.ts';
-import { assertIn } from './team.ts';
+import { assertMember } from './team.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
 type Sent = ResponseOf<typeof sendMessage>;
 
-/** A message to be sent: to one member or, with the recipient null, to all, with `include_sender` to the sender too. */
+/**
+ * A message to be sent: to one member or, if the recipient is null, to all; with `include_sender`, to the sender too.
+ */
 type Draft = Omit<BodyOf<typeof sendMessage>, 'recipient_agent_id'> & {
   recipient_agent_id: string | null;
   include_sender?: boolean;
-  /** An agent sends it by itself: it counts for `teams.max_hops`. */
+  /** Whether an agent sends it on its own initiative, so that it counts towards `teams.max_hops`. */
   isHop?: boolean;
 };
 
-/** A message that has passed all checks, with its recipients. */
-type Stored = Omit<Draft, 'input'> & {
+/** A draft that has passed all checks, with its recipients and the copies of its images. */
+type CheckedDraft = Omit<Draft, 'input'> & {
   recipients: string[];
-  saying: Saying;
+  content: MessageContent;
   onboarding?: boolean;
 };
 
-/** The content of a message, once its images are kept. */
-export interface Saying {
+/** The content of a message, whose images have been copied. */
+export interface MessageContent {
   input: Message['input'];
   images: StoredImage[];
 }
@@ -57,15 +59,15 @@ interface MessageServiceDependencies {
   blobs: Blobs;
   clock: Clock;
   ids: Ids;
-  /** How many messages agents may send in a row; 0: no limit. */
+  /** The maximum number of messages that agents may send in a row; 0: no limit. */
   maxHops: () => number;
-  /** Whether messages to sessions of a provider may have images. */
-  takesImages: (provider: Session['provider']) => boolean;
-  /** Throws `storage_full` where there is no room for new work. */
+  /** Whether sessions of a provider accept images. */
+  acceptsImages: (provider: Session['provider']) => boolean;
+  /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
 }
 
-/** The messages between members. Every answer is on disk; nothing waits for a provider. */
+/** The messages between members. Each method resolves once its result is on disk, and waits for no provider. */
 export class MessageService {
   readonly #given: MessageServiceDependencies;
 
@@ -74,7 +76,7 @@ export class MessageService {
   }
 
   send(teamId: string, body: BodyOf<typeof sendMessage>, keep: Keep = keepNothing): Promise<Sent> {
-    return this.#say(teamId, body, keep, () => imagesAt(body.image_paths));
+    return this.#send(teamId, body, keep, () => imagesAt(body.image_paths));
   }
 
   broadcast(
@@ -83,15 +85,15 @@ export class MessageService {
     keep: Keep = keepNothing,
   ): Promise<Sent> {
     const all = { recipient_agent_id: null, include_sender: include_sender ?? false };
-    return this.#say(teamId, { ...body, ...all }, keep, () => imagesAt(body.image_paths));
+    return this.#send(teamId, { ...body, ...all }, keep, () => imagesAt(body.image_paths));
   }
 
   /**
-   * Sends a message that an agent sends by its tool; it counts for `teams.max_hops`. `admit` is called once every other
-   * check has passed: it throws where the agent may not send the message, and answers the images of the message.
+   * Sends a message for an agent that calls the tool, counted towards `teams.max_hops`. `admit` is called once every
+   * other check has passed. It throws if the agent may not send the message, and resolves with the message's images.
    */
-  sayAsAgent(teamId: string, draft: Draft, admit: () => Promise<InputItem[]>): Promise<Sent> {
-    return this.#say(teamId, { ...draft, isHop: true }, keepNothing, admit);
+  sendAsAgent(teamId: string, draft: Draft, admit: () => Promise<InputItem[]>): Promise<Sent> {
+    return this.#send(teamId, { ...draft, isHop: true }, keepNothing, admit);
   }
 
   list(
@@ -114,7 +116,7 @@ export class MessageService {
     });
   }
 
-  /** Cancels the deliveries of a message that still wait. */
+  /** Cancels a message, with those of its deliveries that still wait. */
   cancel(teamId: string, messageId: string, keep: Keep = keepNothing): Promise<Message> {
     return this.#given.db.transact((tx) => {
       this.#given.store.openTeam(tx, teamId);
@@ -134,7 +136,7 @@ export class MessageService {
     });
   }
 
-  /** Tries a delivery again. */
+  /** Retries a delivery. */
   retry(teamId: string, deliveryId: string, keep: Keep = keepNothing): Promise<Delivery> {
     return this.#given.db.transact((tx) => {
       this.#given.store.openTeam(tx, teamId);
@@ -146,8 +148,8 @@ export class MessageService {
     });
   }
 
-  /** A person has sent the session a turn: resets the hops of its teams, and releases messages that exceeded them. */
-  spokenTo(tx: Writer, session: Session): void {
+  /** Resets the hops of a session's teams, and releases the deliveries that had exceeded the limit. */
+  resetHops(tx: Writer, session: Session): void {
     for (const { id } of this.#given.store.teamsOf(tx, session.id)) {
       if (this.#given.store.hops(tx, id) === 0) continue;
       this.#given.store.setHops(tx, id, 0);
@@ -156,40 +158,43 @@ export class MessageService {
     }
   }
 
-  /** Throws `unsupported_provider_images` where the provider of one of the sessions takes no images. */
-  assertTakeImages(sessions: readonly Pick<Session, 'id' | 'provider'>[]): void {
-    const blind = sessions.find(({ provider }) => !this.#given.takesImages(provider));
-    if (!blind) return;
+  /** Throws `unsupported_provider_images` if the provider of one of the sessions accepts no images. */
+  assertAcceptImages(sessions: readonly Pick<Session, 'id' | 'provider'>[]): void {
+    const refusing = sessions.find(({ provider }) => !this.#given.acceptsImages(provider));
+    if (!refusing) return;
     throw new AppError(
       'unsupported_provider_images',
-      `session ${blind.id} is of ${blind.provider}, to whose sessions no images are sent: leave them out`,
+      `session ${refusing.id} is of ${refusing.provider}, which accepts no images: leave them out`,
     );
   }
 
-  /** Copies each image of a message before a row names it. Relative paths are resolved in the sender's directory. */
-  async keepImages(
+  /** Copies the images of a message, as {@link Blobs.copyImages}. Relative paths start from the sender's directory. */
+  async copyImages(
     sender: string,
-    given: InputItem | InputItem[],
-    shown: readonly InputItem[] = [],
-  ): Promise<Saying> {
-    const said = Array.isArray(given) ? given : [given];
-    const kept = await this.#given.blobs.keep([...said, ...shown], () =>
+    input: InputItem | InputItem[],
+    attached: readonly InputItem[] = [],
+  ): Promise<MessageContent> {
+    const items = Array.isArray(input) ? input : [input];
+    const stored = await this.#given.blobs.copyImages([...items, ...attached], () =>
       this.#given.db.read((rx) => this.#given.sessionStore.session(rx, sender).cwd),
     );
-    const input = kept.slice(0, said.length);
-    const images = kept.slice(said.length) as StoredImage[];
-    return { input: Array.isArray(given) ? input : (input[0] as StoredInputItem), images };
+    const storedInput = stored.slice(0, items.length);
+    const images = stored.slice(items.length) as StoredImage[];
+    return {
+      input: Array.isArray(input) ? storedInput : (storedInput[0] as StoredInputItem),
+      images,
+    };
   }
 
-  /** Stores a message to a few recipients and dispatches it. */
-  store(tx: Writer, team: Team, said: Stored): Sent {
-    const message = this.#message(team, said);
+  /** Stores a message to at most `ONE_TRANSACTION_RECIPIENTS` recipients, and dispatches it. */
+  store(tx: Writer, team: Team, draft: CheckedDraft): Sent {
+    const message = this.#message(team, draft);
     this.#given.store.createMessage(tx, message);
-    const deliveries = said.recipients.map((recipient) =>
+    const deliveries = draft.recipients.map((recipient) =>
       newDelivery(this.#given.ids.next('dlv'), message, recipient, message.created_at),
     );
     for (const delivery of deliveries) this.#given.store.createDelivery(tx, delivery);
-    const limit = said.isHop ? this.#countHop(tx, team) : null;
+    const limit = draft.isHop ? this.#countHop(tx, team) : null;
     for (const delivery of deliveries) {
       if (limit) this.#given.dispatcher.hold(tx, delivery, message, limit);
       else this.#given.dispatcher.dispatch(tx, delivery, message);
@@ -197,34 +202,34 @@ export class MessageService {
     return { message, deliveries: this.#given.store.deliveriesOf(tx, message.id) };
   }
 
-  /** Stores a message to many recipients; its deliveries are still to be stored. */
-  #begin(tx: Writer, team: Team, said: Stored): { message: Message; limit: Failure | null } {
-    const message = this.#message(team, said);
+  /** Stores a message to many recipients, without its deliveries. */
+  #begin(tx: Writer, team: Team, draft: CheckedDraft): { message: Message; limit: Failure | null } {
+    const message = this.#message(team, draft);
     this.#given.store.createMessage(tx, message);
-    return { message, limit: said.isHop ? this.#countHop(tx, team) : null };
+    return { message, limit: draft.isHop ? this.#countHop(tx, team) : null };
   }
 
-  #message(team: Team, { recipients, saying, ...said }: Stored): Message {
+  #message(team: Team, { recipients, content, ...draft }: CheckedDraft): Message {
     return {
       id: this.#given.ids.next('msg'),
       team_id: team.id,
-      scope: said.recipient_agent_id === null ? 'broadcast' : 'direct',
-      sender_agent_id: said.sender_agent_id,
-      recipient_agent_id: said.recipient_agent_id,
+      scope: draft.recipient_agent_id === null ? 'broadcast' : 'direct',
+      sender_agent_id: draft.sender_agent_id,
+      recipient_agent_id: draft.recipient_agent_id,
       recipient_agent_ids: recipients,
-      ...saying,
-      image_paths: said.image_paths ?? [],
-      priority: said.priority ?? 'normal',
-      policy: said.policy ?? 'non_interrupting',
-      correlation_id: said.correlation_id ?? null,
-      reply_to_message_id: said.reply_to_message_id ?? null,
-      onboarding: said.onboarding ?? false,
+      ...content,
+      image_paths: draft.image_paths ?? [],
+      priority: draft.priority ?? 'normal',
+      policy: draft.policy ?? 'non_interrupting',
+      correlation_id: draft.correlation_id ?? null,
+      reply_to_message_id: draft.reply_to_message_id ?? null,
+      onboarding: draft.onboarding ?? false,
       created_at: this.#given.clock.now(),
       cancelled_at: null,
     };
   }
 
-  async #say(
+  async #send(
     teamId: string,
     draft: Draft,
     keep: Keep,
@@ -232,12 +237,12 @@ export class MessageService {
   ): Promise<Sent> {
     this.#given.assertRoom();
     await this.#given.db.read((rx) => this.#check(rx, teamId, draft));
-    const saying = await this.keepImages(draft.sender_agent_id, draft.input, await admit());
+    const content = await this.copyImages(draft.sender_agent_id, draft.input, await admit());
     const stored = await this.#given.db.transact((tx) => {
       const { team, recipients } = this.#check(tx, teamId, draft);
-      const said = { ...draft, recipients, saying };
-      if (recipients.length > AT_ONCE) return this.#begin(tx, team, said);
-      const sent = this.store(tx, team, said);
+      const checked = { ...draft, recipients, content };
+      if (recipients.length > ONE_TRANSACTION_RECIPIENTS) return this.#begin(tx, team, checked);
+      const sent = this.store(tx, team, checked);
       keep(tx, sent);
       return sent;
     });
@@ -245,18 +250,20 @@ export class MessageService {
     return this.#given.broadcasts.send(stored.message, stored.limit, keep);
   }
 
-  /** Throws where the message may not be sent just now; answers its recipients. */
+  /** Returns the team and the recipients of a message. Throws if the message may not be sent. */
   #check(rx: Reader, teamId: string, draft: Draft): { team: Team; recipients: string[] } {
     const team = this.#given.store.openTeam(rx, teamId);
     const recipients = recipientsOf(draft, team, this.#given.store.agents(rx, teamId));
     const { reply_to_message_id: reply } = draft;
     if (reply !== undefined && reply !== null) this.#given.store.message(rx, teamId, reply);
     if (hasImages(draft))
-      this.assertTakeImages(recipients.map((id) => this.#given.sessionStore.session(rx, id)));
+      this.assertAcceptImages(recipients.map((id) => this.#given.sessionStore.session(rx, id)));
     return { team, recipients };
   }
 
-  /** Counts a message that an agent sends by itself; answers why it is deferred where it exceeds the limit. */
+  /**
+   * Counts a message that an agent sends on its own initiative. If it exceeds the limit, returns the deferral's error.
+   */
   #countHop(tx: Writer, { id }: Team): Failure | null {
     const max = this.#given.maxHops();
     const hops = this.#given.store.hops(tx, id) + 1;
@@ -269,16 +276,16 @@ export class MessageService {
 
 const HOP_LIMIT = 'hop_limit';
 
-/** Image files as parts of an input. */
+/** Returns image files as items of an input. */
 export function imagesAt(paths: readonly string[] | null | undefined): InputItem[] {
   return (paths ?? []).map((path) => ({ type: 'image', path }));
 }
 
 function recipientsOf(draft: Draft, team: Team, agents: readonly string[]): string[] {
   const { recipient_agent_id: one, sender_agent_id: sender } = draft;
-  assertIn(agents, team, sender);
+  assertMember(agents, team, sender);
   if (one === null) return agents.filter((id) => draft.include_sender === true || id !== sender);
-  assertIn(agents, team, one);
+  assertMember(agents, team, one);
   return [one];
 }
 

@@ -32,11 +32,11 @@ interface TeamServiceDependencies {
   dispatcher: Dispatcher;
   clock: Clock;
   ids: Ids;
-  /** Throws `storage_full` where there is no room for new work. */
+  /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
 }
 
-/** Teams and who is in them. Every answer is on disk. */
+/** The use-cases of teams and their members. Each method resolves once its result is on disk. */
 export class TeamService {
   readonly #given: TeamServiceDependencies;
 
@@ -64,7 +64,7 @@ export class TeamService {
       };
       this.#given.store.createTeam(tx, team);
       for (const agent_id of agents) this.#join(tx, team, { agent_id });
-      return this.#kept(tx, team.id, keep);
+      return this.#response(tx, team.id, keep);
     });
   }
 
@@ -73,10 +73,10 @@ export class TeamService {
   }
 
   get(id: string): Promise<TeamWithMembers> {
-    return this.#given.db.read((rx) => this.#answer(rx, id));
+    return this.#given.db.read((rx) => this.#withMembers(rx, id));
   }
 
-  /** Deletes a team and cancels its deliveries that wait. A second call changes nothing. */
+  /** Deletes a team and cancels its waiting deliveries. A second call changes nothing. */
   delete(id: string): Promise<void> {
     return this.#given.db.transact((tx) => {
       const team = this.#given.store.team(tx, id);
@@ -103,11 +103,11 @@ export class TeamService {
       if (body.added_by) this.#given.sessionStore.session(tx, body.added_by);
       if (body.worktree_id) this.#given.worktrees.worktree(tx, body.worktree_id);
       this.#join(tx, team, body);
-      return this.#kept(tx, id, keep);
+      return this.#response(tx, id, keep);
     });
   }
 
-  /** Takes a session out of a team; its deliveries there that wait fail. */
+  /** Removes a session from a team. Its waiting deliveries in the team fail. */
   removeMember(id: string, agentId: string): Promise<TeamWithMembers> {
     return this.#given.db.transact((tx) => {
       const team = this.#given.store.openTeam(tx, id);
@@ -118,7 +118,7 @@ export class TeamService {
           this.#given.dispatcher.giveUp(tx, delivery, recipientLeft(agentId));
       this.#given.store.removeMember(tx, memberIn(members, team, agentId));
       if (after.isNewLead) this.#given.store.updateTeam(tx, after.team, 'team.lead_changed');
-      return this.#answer(tx, id);
+      return this.#withMembers(tx, id);
     });
   }
 
@@ -132,39 +132,39 @@ export class TeamService {
         const led: Team = { ...team, lead_agent_id: agentId, updated_at };
         this.#given.store.updateTeam(tx, led, 'team.lead_changed');
       }
-      return this.#kept(tx, id, keep);
+      return this.#response(tx, id, keep);
     });
   }
 
-  /** Asks for the turns of all members to end, as an interrupt of each would. */
+  /** Interrupts the active turns of all members. */
   interruptAll(id: string, keep: Keep = keepNothing): Promise<ResponseOf<typeof interruptTeam>> {
     return this.#given.db.transact((tx) => {
       const agents = this.agentsOf(tx, this.#given.store.openTeam(tx, id).id);
       const interrupted = agents.filter((agent) =>
         this.#given.sessions.requestInterrupt(tx, agent),
       );
-      const answer = {
+      const response = {
         interrupted_session_ids: interrupted,
         skipped_session_ids: agents.filter((agent) => !interrupted.includes(agent)),
       };
-      keep(tx, answer);
-      return answer;
+      keep(tx, response);
+      return response;
     });
   }
 
-  /** The sessions in a team. Throws `not_found`. */
+  /** Returns the ids of the sessions in a team. Throws `not_found`. */
   agentsOf(rx: Reader, id: string): string[] {
     return this.#given.store
       .members(rx, this.#given.store.team(rx, id).id)
       .map(({ agent_id }) => agent_id);
   }
 
-  /** The teams that a session is in, without deleted ones. */
+  /** Resolves with the teams that a session is in, without deleted ones. */
   teamsOf(agentId: string): Promise<Team[]> {
     return this.#given.db.read((rx) => this.#given.store.teamsOf(rx, agentId));
   }
 
-  /** How many deliveries wait, in all teams. */
+  /** Resolves with the number of waiting deliveries of all teams. */
   waitingCount(): Promise<number> {
     return this.#given.db.read((rx) => this.#given.store.allWaitingCount(rx));
   }
@@ -182,13 +182,13 @@ export class TeamService {
     this.#given.store.addMember(tx, newMember(team, joining, this.#given.clock.now()));
   }
 
-  #kept(tx: Writer, id: string, keep: Keep): TeamWithMembers {
-    const answer = this.#answer(tx, id);
-    keep(tx, answer);
-    return answer;
+  #response(tx: Writer, id: string, keep: Keep): TeamWithMembers {
+    const response = this.#withMembers(tx, id);
+    keep(tx, response);
+    return response;
   }
 
-  #answer(rx: Reader, id: string): TeamWithMembers {
+  #withMembers(rx: Reader, id: string): TeamWithMembers {
     return { team: this.#given.store.team(rx, id), members: this.#given.store.members(rx, id) };
   }
 }

@@ -11,7 +11,7 @@ import type { Worktree } from '../api/worktrees.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Logger } from '../lib/log.ts';
 import { OneAtATime } from '../lib/one-at-a-time.ts';
-import { modeHandedOn } from '../sessions/permission-mode.ts';
+import { inheritedMode } from '../sessions/permission-mode.ts';
 import { assertOpen } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import { workingDirectory } from '../sessions/working-directory.ts';
@@ -19,28 +19,28 @@ import type { Database } from '../store/database.ts';
 import type { Claims } from '../worktrees/claims.ts';
 import type { WorktreeService } from '../worktrees/service.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
-import { imagesAt, type MessageService, type Saying } from './messages.ts';
+import { imagesAt, type MessageContent, type MessageService } from './messages.ts';
 import type { Spawn, TeamStore } from './store.ts';
 import { memberIn, newMember } from './team.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
 type SpawnRequest = BodyOf<typeof spawnMember>;
 
-/** The agent that asks for a member. */
+/** The agent that requests a member. */
 export interface Spawner {
-  /** The permission mode of its turn: the member gets no more. */
+  /** The permission mode of its turn, which the member inherits. */
   mode: string | null;
-  /** Whether the member counts for `teams.max_spawned_per_session`; what the operator spawns does not. */
+  /** Whether the member counts towards `teams.max_spawned_per_session`. A member spawned by the operator does not. */
   isLimited: boolean;
-  /** Called once every other check has passed. Throws where the agent may not have the member. */
+  /** Called once every other check has passed. Throws if the agent may not have the member. */
   admit: () => Promise<Admission>;
 }
 
-/** What was granted with the member. */
+/** What was approved with the member. */
 export interface Admission {
   /** The images of the first message. */
   images: InputItem[];
-  /** Whether the init script of its worktree runs this time, even where nobody has consented to its content. */
+  /** Whether the init script of the worktree runs this time, even if nobody has consented to its content. */
   runsScript: boolean;
 }
 
@@ -65,11 +65,11 @@ interface SpawnServiceDependencies {
   failpoint: Failpoint;
   logger: Logger;
   presets: () => readonly ModelPreset[];
-  /** How many sessions of one family, spawned by agents, may live. */
+  /** The maximum number of open sessions in one family of sessions that agents have spawned. */
   maxSpawned: () => number;
 }
 
-/** Opens sessions as members of teams: session, worktree, member and first message all come to be, or none does. */
+/** Opens sessions as members of teams. Session, worktree, member and first message are all created, or none is. */
 export class SpawnService {
   readonly #given: SpawnServiceDependencies;
   readonly #underWay = new OneAtATime();
@@ -88,8 +88,8 @@ export class SpawnService {
   }
 
   /**
-   * Begins to spawn a member for an agent; resolves once every check has passed. Throws `too_many` where its family
-   * has as many members as it may have.
+   * Begins to spawn a member for an agent. Resolves once every check has passed; `done` resolves with the member.
+   * Throws `too_many` if the agent's family has as many members as it may have.
    */
   beginAsAgent(
     teamId: string,
@@ -115,22 +115,22 @@ export class SpawnService {
     const draft = () =>
       this.#given.sessions.draft(sessionFor(request, source, spawner, this.#given.presets()));
     const image_paths = request.image_paths ?? [];
-    if (image_paths.length > 0) this.#given.messages.assertTakeImages([draft()]);
+    if (image_paths.length > 0) this.#given.messages.assertAcceptImages([draft()]);
     else draft();
     assertNamed(request);
     const { images, runsScript } = spawner
       ? await spawner.admit()
       : { images: imagesAt(image_paths), runsScript: false };
-    const placed = runsScript ? withScript(request) : request;
-    // A person may have taken long to answer: provider and settings are checked again.
+    const approved = runsScript ? withInitScript(request) : request;
+    // Provider and settings are checked again, because they may have changed while a person was asked.
     const session = draft();
-    const words = request.prompt ?? `You are now a member of team "${team.name}".`;
-    const saying = await this.#given.messages.keepImages(
+    const text = request.prompt ?? `You are now a member of team "${team.name}".`;
+    const content = await this.#given.messages.copyImages(
       source.id,
-      { type: 'text', text: words },
+      { type: 'text', text },
       images,
     );
-    // Without a worktree all is one transaction, which leaves nothing to be undone.
+    // Without a worktree, all is one transaction, so nothing would have to be undone after a crash.
     if (wantsWorktree(request))
       await this.#given.db.transact((tx) => {
         this.#check(tx, spawn);
@@ -138,43 +138,46 @@ export class SpawnService {
       });
     this.#given.failpoint('spawn.begun');
     const done = this.#underWay.run(spawn.id, () =>
-      this.#orUndo(spawn, () =>
-        this.#atPlace(spawn, placed, (place) => {
+      this.#undoOnError(spawn, () =>
+        this.#inWorkplace(spawn, approved, (workplace) => {
           this.#given.failpoint('spawn.prepared');
           return this.#given.db.transact((tx) => {
-            const spawned = this.#join(tx, spawn, request, { session, saying, ...place });
+            const spawned = this.#join(tx, spawn, request, { session, content, ...workplace });
             keep(tx, spawned);
             return spawned;
           });
         }),
       ),
     );
-    // A failure is reported to the caller that awaits `done`; without one it is no unhandled rejection.
+    // The caller that awaits `done` handles its rejection. Without a caller it must not count as unhandled.
     done.catch(() => undefined);
     return { operation_id: spawn.id, done };
   }
 
-  /** Undoes what a dead server had begun. */
-  async undoLeft(): Promise<void> {
-    const error = { code: 'runtime_restarted', message: 'the server died while it was spawned' };
+  /** Undoes the spawns that the previous run of the server left unfinished. */
+  async undoUnfinished(): Promise<void> {
+    const error = {
+      code: 'runtime_restarted',
+      message: 'the server died while the member was spawned',
+    };
     for (const spawn of await this.#given.db.read((rx) => this.#given.store.unfinishedSpawns(rx)))
       await this.#underWay.run(spawn.id, () => this.#undo(spawn, error));
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no spawn is under way. */
   idle(): Promise<void> {
     return this.#underWay.idle();
   }
 
-  /** Runs `join` with the place that the member is to work in. No session claims the worktree until then. */
-  async #atPlace<T>(
+  /** Runs `join` with the workplace of the member. No session claims the worktree before that. */
+  async #inWorkplace<T>(
     { id, team_id, source_session_id }: Spawn,
-    { worktree: wish }: SpawnRequest,
-    join: (place: Workplace) => Promise<T>,
+    { worktree: requested }: SpawnRequest,
+    join: (workplace: Workplace) => Promise<T>,
   ): Promise<T> {
-    if (!wish || !wantsWorktree({ worktree: wish }))
+    if (!requested || !wantsWorktree({ worktree: requested }))
       return join({ worktree: null, created: false });
-    const { mode, name, ...settings } = wish;
+    const { mode, name, ...settings } = requested;
     const worktree_name = name ?? `agent-${id.slice(-8)}`;
     const worktreeRequest = {
       ...settings,
@@ -187,25 +190,25 @@ export class SpawnService {
       if (mode === 'create' && !created)
         throw new AppError(
           'conflict',
-          `worktree ${worktree_name} is there: reuse it, or take another name`,
+          `worktree ${worktree_name} exists: reuse it, or choose another name`,
         );
       return join({ worktree, created });
     });
   }
 
-  /** The last step: stores session, member and first message. */
+  /** Stores session, member and first message, which is the last step of a spawn. */
   #join(
     tx: Writer,
     spawn: Spawn,
     request: SpawnRequest,
-    given: { session: Session; saying: Saying } & Workplace,
+    parts: { session: Session; content: MessageContent } & Workplace,
   ): SpawnedMember {
-    const { saying, worktree, created } = given;
+    const { session, content, worktree, created } = parts;
     const { team, source } = this.#check(tx, spawn);
-    const { id } = given.session;
-    const cwd = worktree ? workingDirectory(worktree.path) : given.session.cwd;
-    this.#given.sessionStore.createSession(tx, { ...given.session, cwd });
-    if (spawn.by_agent) this.#given.store.noteSpawned(tx, id, source.id);
+    const { id } = session;
+    const cwd = worktree ? workingDirectory(worktree.path) : session.cwd;
+    this.#given.sessionStore.createSession(tx, { ...session, cwd });
+    if (spawn.by_agent) this.#given.store.insertSpawned(tx, id, source.id);
     if (worktree) this.#given.claims.make(tx, worktree.id, id, created ? 'owner' : 'consumer');
     const member = newMember(
       team,
@@ -223,7 +226,7 @@ export class SpawnService {
       recipient_agent_id: id,
       recipients: [id],
       image_paths: request.image_paths,
-      saying,
+      content,
       onboarding: true,
     });
     this.#given.store.endSpawn(tx, spawn);
@@ -237,15 +240,15 @@ export class SpawnService {
     };
   }
 
-  async #orUndo<T>(spawn: Spawn, work: () => Promise<T>): Promise<T> {
+  async #undoOnError<T>(spawn: Spawn, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      const said =
+      const reported =
         error instanceof AppError
           ? { code: error.code, message: error.message }
           : { code: 'internal', message: 'the server log has the details' };
-      await this.#undo(spawn, said).catch((failure: unknown) =>
+      await this.#undo(spawn, reported).catch((failure: unknown) =>
         this.#given.logger.error(
           { err: failure, operation_id: spawn.id },
           'a spawn could not be undone',
@@ -255,19 +258,19 @@ export class SpawnService {
     }
   }
 
-  /** Removes the worktree that was made for a spawn, and appends `team.spawn_failed`. */
+  /** Removes the worktree that was created for a spawn, and appends `team.spawn_failed`. */
   async #undo(spawn: Spawn, error: { code: string; message: string }): Promise<void> {
-    const made = await this.#given.db.read((rx) =>
+    const created = await this.#given.db.read((rx) =>
       this.#given.worktreeStore.madeBy(rx, spawn.team_id, spawn.id),
     );
-    for (const { id } of made) await this.#given.worktrees.undo(id, `spawn ${spawn.id} failed`);
+    for (const { id } of created) await this.#given.worktrees.undo(id, `spawn ${spawn.id} failed`);
     await this.#given.db.transact((tx) => {
       this.#given.store.endSpawn(tx, spawn);
       this.#given.store.appendSpawnFailed(tx, spawn, error);
     });
   }
 
-  /** The team and the session that asks. Throws where the member may not be spawned just now. */
+  /** Returns the team and the requesting session. Throws if the member may not be spawned. */
   #check(
     rx: Reader,
     { id, team_id, source_session_id: sourceId, by_agent }: Spawn,
@@ -279,29 +282,29 @@ export class SpawnService {
     const source = this.#given.sessionStore.session(rx, sourceId);
     memberIn(this.#given.store.members(rx, team_id), team, sourceId);
     assertOpen(source);
-    if (by_agent) this.#assertPlaceInFamily(rx, sourceId, id);
+    if (by_agent) this.#assertRoomInFamily(rx, sourceId, id);
     return { team, source };
   }
 
-  #assertPlaceInFamily(rx: Reader, sourceId: string, spawnId: string): void {
+  #assertRoomInFamily(rx: Reader, sourceId: string, spawnId: string): void {
     const max = this.#given.maxSpawned();
     const root = this.#given.store.rootOf(rx, sourceId);
     if (this.#given.store.familySize(rx, root, spawnId) < max) return;
     throw new AppError(
       'too_many',
-      `session ${root} and those it has spawned have ${max} members that live, as many as teams.max_spawned_per_session allows: let the operator close some`,
+      `session ${root} and its spawned sessions have ${max} open members, as many as teams.max_spawned_per_session allows: let the operator close some`,
     );
   }
 }
 
-/** Where a member is to work; without a worktree, in the directory of the session that asks for it. */
+/** The workplace of a member: a worktree, or, without one, the directory of the requesting session. */
 interface Workplace {
   worktree: Worktree | null;
-  /** Whether it was made for the member. */
+  /** Whether the worktree was created for the member. */
   created: boolean;
 }
 
-function withScript(request: SpawnRequest): SpawnRequest {
+function withInitScript(request: SpawnRequest): SpawnRequest {
   const { worktree } = request;
   return worktree ? { ...request, worktree: { ...worktree, run_init_script: true } } : request;
 }
@@ -310,13 +313,13 @@ function wantsWorktree({ worktree }: Pick<SpawnRequest, 'worktree'>): boolean {
   return worktree !== undefined && worktree !== null && worktree.mode !== 'none';
 }
 
-/** Throws `invalid` where a worktree is to be reused and has no name. */
+/** Throws `invalid` if a worktree is to be reused and the request does not name it. */
 function assertNamed({ worktree }: SpawnRequest): void {
   if (worktree?.mode === 'reuse' && !worktree.name)
-    throw new AppError('invalid', 'body.worktree.name: is needed: which one is to be reused');
+    throw new AppError('invalid', 'body.worktree.name: is needed: name the worktree to be reused');
 }
 
-/** The session to open. Settings that the request leaves out are those of the source session, or of its turn. */
+/** Returns the request for the member's session. Omitted settings are those of the source session or of its turn. */
 function sessionFor(
   request: SpawnRequest,
   source: Session,
@@ -326,21 +329,21 @@ function sessionFor(
   const preset = presetOf(request, presets);
   const provider = preset?.provider ?? request.provider ?? source.provider;
   // One provider's model names mean nothing to another.
-  const like = provider === source.provider ? source : { model: null, thinking_effort: null };
+  const inherited = provider === source.provider ? source : { model: null, thinking_effort: null };
   return {
     provider,
-    model: preset ? preset.model : (request.model ?? like.model),
-    thinking_effort: preset ? preset.thinking_effort : like.thinking_effort,
+    model: preset ? preset.model : (request.model ?? inherited.model),
+    thinking_effort: preset ? preset.thinking_effort : inherited.thinking_effort,
     cwd: source.cwd,
     permission_mode: spawner
-      ? modeHandedOn(spawner.mode, provider === source.provider)
+      ? inheritedMode(spawner.mode, provider === source.provider)
       : (request.permission_mode ?? source.permission_mode),
     metadata: preset ? withPreset(request.metadata, preset) : request.metadata,
     title: request.title ?? null,
   };
 }
 
-/** Throws `unknown_model_preset`, and `invalid` where the request also names what the preset sets. */
+/** Returns the preset. Throws `unknown_model_preset`, and `invalid` if the request also names provider or model. */
 function presetOf(
   { model_preset: name, provider, model }: SpawnRequest,
   presets: readonly ModelPreset[],
@@ -349,18 +352,18 @@ function presetOf(
   if (provider || model)
     throw new AppError(
       'invalid',
-      'body.model_preset: says provider and model: leave those out, or the preset',
+      'body.model_preset: sets provider and model: leave those out, or the preset',
     );
   const found = presets.find((preset) => preset.name === name);
   if (found) return found;
-  const known = presets.map((preset) => preset.name).join(', ') || 'none';
-  throw new AppError('unknown_model_preset', `no model preset "${name}"; there are: ${known}`);
+  const names = presets.map((preset) => preset.name).join(', ') || 'none';
+  throw new AppError('unknown_model_preset', `no model preset "${name}"; there are: ${names}`);
 }
 
 function withPreset(metadata: unknown, { name, thinking_effort }: ModelPreset): unknown {
-  const about = { model_preset: name, thinking_effort };
-  if (metadata === undefined || metadata === null) return about;
+  const presetFields = { model_preset: name, thinking_effort };
+  if (metadata === undefined || metadata === null) return presetFields;
   if (typeof metadata !== 'object' || Array.isArray(metadata))
     throw new AppError('invalid', 'body.metadata: has to be an object beside a model_preset');
-  return { ...metadata, ...about };
+  return { ...metadata, ...presetFields };
 }

@@ -14,11 +14,13 @@ export interface Spawn {
   id: string;
   team_id: string;
   source_session_id: string;
-  /** Whether an agent asked for it; absent in records of older versions. */
+  /**
+   * Whether an agent requested it and `teams.max_spawned_per_session` counts it; absent in records of older versions.
+   */
   by_agent?: boolean;
 }
 
-/** The rows of teams. Each change is written with the event that tells of it. */
+/** The rows of teams. Each change is written with its event, in one transaction. */
 export class TeamStore {
   readonly teams: RecordTable<Team>;
   readonly messages: RecordTable<Message>;
@@ -33,7 +35,7 @@ export class TeamStore {
   readonly #liveOf: Statement<[number]>;
   readonly #agents: Statement<[id: string]>;
   readonly #waitingOf: Statement<[number]>;
-  readonly #unfinished: Statement<[messageId: string]>;
+  readonly #heldMessageIds: Statement<[messageId: string]>;
   readonly #deliveryIds: Statement<[id: string]>;
   readonly #waiting: Statement<[number]>;
   readonly #counts: Statement<[status: string, count: number]>;
@@ -55,14 +57,14 @@ export class TeamStore {
        WHERE root_id = ? AND sessions.status NOT IN ('closed', 'failed')`,
     );
     this.#agents = db.prepare('SELECT id FROM team_members WHERE team_id = ? ORDER BY n');
-    // By the inbox, since few deliveries wait for one session, and many in a large team.
+    // Starts from the inbox, because few deliveries wait for one session, but many in a large team.
     this.#waitingOf = db.prepare(
       `SELECT count(*) FROM inbox INDEXED BY inbox_waiting
        CROSS JOIN team_deliveries ON team_deliveries.id = inbox.ref
        WHERE inbox.session_id = ? AND inbox.turn_id IS NULL AND inbox.owner = 'team'
        AND team_deliveries.team_id = ?`,
     );
-    this.#unfinished = db.prepare(
+    this.#heldMessageIds = db.prepare(
       `SELECT DISTINCT message_id FROM team_deliveries
        WHERE id IN (SELECT ref FROM inbox WHERE owner = 'team' AND held = 1)`,
     );
@@ -79,21 +81,21 @@ export class TeamStore {
     );
   }
 
-  /** Throws `not_found`. */
+  /** Returns a team. Throws `not_found`. */
   team(rx: Reader, id: string): Team {
     const team = this.teams.get(rx, id);
     if (team) return team;
     throw new AppError('not_found', `no team "${id}"`);
   }
 
-  /** A team that may change. Throws `not_found`, `team_deleted`. */
+  /** Returns a team that is not deleted. Throws `not_found` or `team_deleted`. */
   openTeam(rx: Reader, id: string): Team {
     const team = this.team(rx, id);
     assertNotDeleted(team);
     return team;
   }
 
-  /** Throws `not_found`, also for another team's message. */
+  /** Returns a message of the team. Throws `not_found`, also for another team's message. */
   message(rx: Reader, teamId: string, id: string): Message {
     this.team(rx, teamId);
     const message = this.messages.get(rx, id);
@@ -101,7 +103,7 @@ export class TeamStore {
     throw new AppError('not_found', `team "${teamId}" has no message "${id}"`);
   }
 
-  /** Throws `not_found`, also for another team's delivery. */
+  /** Returns a delivery of the team. Throws `not_found`, also for another team's delivery. */
   delivery(rx: Reader, teamId: string, id: string): Delivery {
     this.team(rx, teamId);
     const delivery = this.deliveries.get(rx, id);
@@ -109,22 +111,22 @@ export class TeamStore {
     throw new AppError('not_found', `team "${teamId}" has no delivery "${id}"`);
   }
 
-  /** In the order in which they joined. */
+  /** Returns the members of a team, in the order in which they joined. */
   members(rx: Reader, teamId: string): Member[] {
     return this.#members.where(rx, 'team_id = ?', teamId);
   }
 
-  /** The sessions that are in a team, in the order in which they joined. */
+  /** Returns the ids of the sessions in a team, in the order in which they joined. */
   agents(rx: Reader, teamId: string): string[] {
     return this.#agents.all(rx, teamId).map(([id]) => id.slice(teamId.length + 1));
   }
 
-  /** What a session is in a team, if it is in it. */
+  /** Returns the member that a session is; undefined if it is not in the team. */
   member(rx: Reader, teamId: string, agentId: string): Member | undefined {
     return this.#members.get(rx, memberId({ team_id: teamId, agent_id: agentId }));
   }
 
-  /** The teams, not deleted, that a session is in. */
+  /** Returns the teams that a session is in, without deleted ones. */
   teamsOf(rx: Reader, agentId: string): Team[] {
     return this.#members
       .where(rx, 'agent_id = ?', agentId)
@@ -142,7 +144,7 @@ export class TeamStore {
     this.#log.append(tx, { kind, team_id: team.id, payload: { team } });
   }
 
-  /** `operationId`: the spawn that made it a member; null: it was there before. */
+  /** Adds a member. `operation_id` is the spawn that opened the member's session; null: the session was open before. */
   addMember(tx: Writer, member: Member, operation_id: string | null = null): void {
     this.#members.insert(tx, member);
     const payload = { member, operation_id };
@@ -172,7 +174,7 @@ export class TeamStore {
     this.#appendDelivery(tx, 'delivery.pending', delivery);
   }
 
-  /** Writes a delivery that moved on; the event is named by its status where nothing else is said. */
+  /** Writes a delivery in its new state. By default the event is named after its status. */
   moveDelivery(
     tx: Writer,
     delivery: Delivery,
@@ -186,20 +188,20 @@ export class TeamStore {
     return this.deliveries.where(rx, 'message_id = ?', messageId);
   }
 
-  /** The ids of the deliveries of a message, in the order of its recipients. */
+  /** Returns the ids of the deliveries of a message, in the order of its recipients. */
   deliveryIdsOf(rx: Reader, messageId: string): string[] {
     return this.#deliveryIds.all(rx, messageId).map(([id]) => id);
   }
 
-  /** Messages some of whose deliveries are held back: a broadcast under way, or a limit of hops. */
+  /** Returns the messages with held deliveries: broadcasts under way, and messages that exceeded the limit of hops. */
   heldMessages(rx: Reader): Message[] {
-    return this.#unfinished
+    return this.#heldMessageIds
       .all(rx)
       .map(([id]) => this.messages.get(rx, id))
       .filter((message) => message !== undefined);
   }
 
-  /** The deliveries of a team that wait, oldest first. */
+  /** Returns the waiting deliveries of a team, oldest first. */
   waitingIn(rx: Reader, teamId: string): Delivery[] {
     return this.deliveries.where(rx, "team_id = ? AND status IN ('pending', 'deferred')", teamId);
   }
@@ -208,14 +210,14 @@ export class TeamStore {
     return this.#waitingOf.get(rx, agentId, teamId)?.[0] ?? 0;
   }
 
-  /** The message that a member sent last in a team. */
+  /** Returns the newest message that a member sent in a team. */
   lastSent(rx: Reader, teamId: string, agentId: string): Message | undefined {
     const where = 'team_id = ? AND sender_agent_id = ?';
     const order = { index: 'team_messages_sender', where, order: 'n DESC' };
     return this.messages.first(rx, order, 1, teamId, agentId)[0];
   }
 
-  /** The message that was last sent to a member in a team. */
+  /** Returns the id of the newest message to a member in a team. */
   lastReceivedId(rx: Reader, teamId: string, agentId: string): string | undefined {
     const where = 'team_id = ? AND recipient_agent_id = ?';
     const order = { index: 'team_deliveries_recipient', where, order: 'n DESC' };
@@ -227,12 +229,12 @@ export class TeamStore {
     return this.#waiting.get(rx)?.[0] ?? 0;
   }
 
-  /** The deliveries of all teams that wait, oldest first. */
+  /** Returns the waiting deliveries of all teams, oldest first. */
   allWaiting(rx: Reader): Delivery[] {
     return this.deliveries.where(rx, "status IN ('pending', 'deferred')");
   }
 
-  /** How many messages agents have sent since a person last spoke to one of them. */
+  /** Returns how many messages agents have sent since a person last sent a turn to a member. */
   hops(rx: Reader, teamId: string): number {
     return this.#hops.get(rx, teamId)?.[0] ?? 0;
   }
@@ -241,26 +243,28 @@ export class TeamStore {
     this.#setHops.run(tx, teamId, hops);
   }
 
-  /** The session that began the family of spawned sessions that this one belongs to: itself, where no agent spawned it. */
+  /** Returns the root of a session's family of spawned sessions: the session itself if no agent spawned it. */
   rootOf(rx: Reader, sessionId: string): string {
     return this.#rootOf.get(rx, sessionId)?.[0] ?? sessionId;
   }
 
-  /** Notes that the agent of one session has spawned another. */
-  noteSpawned(tx: Writer, sessionId: string, by: string): void {
+  /** Stores that the agent of the session `by` has spawned another session. */
+  insertSpawned(tx: Writer, sessionId: string, by: string): void {
     this.#setRoot.run(tx, sessionId, this.rootOf(tx, by));
   }
 
-  /** How many sessions of a family live, or are being spawned; its root and the spawn `but` do not count. */
-  familySize(rx: Reader, rootId: string, but: string): number {
+  /** Returns how many sessions of a family are open or being spawned, without its root and the spawn `exceptId`. */
+  familySize(rx: Reader, rootId: string, exceptId: string): number {
     const underWay = this.unfinishedSpawns(rx).filter(
       ({ id, by_agent, source_session_id: source }) =>
-        by_agent === true && id !== but && this.rootOf(rx, source) === rootId,
+        by_agent === true && id !== exceptId && this.rootOf(rx, source) === rootId,
     );
     return (this.#liveOf.get(rx, rootId)?.[0] ?? 0) + underWay.length;
   }
 
-  /** Members whose spawning a dead server left undone, oldest first. */
+  /**
+   * Returns the spawns with a worktree that are under way; at startup, those that the previous run left. Oldest first.
+   */
   unfinishedSpawns(rx: Reader): Spawn[] {
     return this.spawns.where(rx, 'TRUE');
   }
@@ -299,7 +303,7 @@ export class TeamStore {
   }
 }
 
-/** The scopes that an event about a member belongs to. */
+/** Returns the ids of the scopes of an event about a member. */
 function idsOf({ team_id, agent_id: session_id }: Member) {
   return { team_id, session_id };
 }

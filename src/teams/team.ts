@@ -4,19 +4,19 @@ import type { MemberRow } from '../api/team-view.ts';
 import type { addMember, Member, Team } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
 
-/** Who made or added something that no session did. */
+/** The value of `created_by` and `added_by` for what no session did. */
 export const BY_API = 'api';
 
-/** Throws `team_deleted`: a deleted team can only be read. */
+/** Throws `team_deleted` for a deleted team, which can only be read. */
 export function assertNotDeleted(team: Team): void {
   if (team.deleted_at === null) return;
   throw new AppError('team_deleted', `team ${team.id} was deleted: make another one`);
 }
 
-/** A session that joins a team, with what is known of it. */
+/** A session that joins a team. */
 export type NewMember = Pick<Member, 'agent_id'> & Partial<BodyOf<typeof addMember>>;
 
-/** The record of a session that joins a team at `now` (Unix milliseconds). */
+/** Returns the record of a session that joins a team at `now` (Unix milliseconds). */
 export function newMember(
   team: Team,
   { agent_id, title, added_by, worktree_id }: NewMember,
@@ -32,15 +32,15 @@ export function newMember(
   };
 }
 
-/** The member that a session is. Throws `not_found`. */
+/** Returns the member with the id of a session. Throws `not_found`. */
 export function memberIn(members: readonly Member[], team: Team, agentId: string): Member {
   const found = members.find(({ agent_id }) => agent_id === agentId);
   if (found) return found;
   throw noMember(team, agentId);
 }
 
-/** Throws `not_found` where a session is not among those of a team. */
-export function assertIn(agents: readonly string[], team: Team, agentId: string): void {
+/** Throws `not_found` if a session is not among those of a team. */
+export function assertMember(agents: readonly string[], team: Team, agentId: string): void {
   if (!agents.includes(agentId)) throw noMember(team, agentId);
 }
 
@@ -48,7 +48,10 @@ function noMember(team: Team, agentId: string): AppError {
   return new AppError('not_found', `session "${agentId}" is no member of team ${team.id}`);
 }
 
-/** The team without a member; after its lead, the member who joined first leads. Throws `conflict` for the last one. */
+/**
+ * Returns the team after a member left it. If that was the lead, the oldest member leads. Throws `conflict` for the
+ * last.
+ */
 export function withoutMember(
   team: Team,
   members: readonly Member[],
@@ -77,14 +80,14 @@ const states: Record<Session['status'], MemberRow['state']> = {
   failed: 'failed',
 };
 
-/** What a member does just now. */
+/** Returns the state of a member from its session. */
 export function stateOf({ status }: Session): MemberRow['state'] {
   return states[status];
 }
 
-/** The percentage of its context that a session has left, by the usage of `turn`; null where that does not say. */
+/** Returns the free percentage of a session's context by the usage of `turn`; null if the usage has no context. */
 export function contextRemaining(turn: Turn | undefined): number | null {
-  const { context_tokens: held, context_window: window } = turn?.usage ?? {};
-  if (typeof held !== 'number' || typeof window !== 'number' || window <= 0) return null;
-  return Math.min(100, Math.max(0, Math.round((100 * (window - held)) / window)));
+  const { context_tokens: used, context_window: window } = turn?.usage ?? {};
+  if (typeof used !== 'number' || typeof window !== 'number' || window <= 0) return null;
+  return Math.min(100, Math.max(0, Math.round((100 * (window - used)) / window)));
 }

@@ -14,25 +14,27 @@ import type { TeamStore } from './store.ts';
 import { contextRemaining, stateOf } from './team.ts';
 import type { Reader } from '../store/transaction.ts';
 
-/** So many characters of a message are shown beside its sender or recipient. */
+/** The maximum length of a member's last message in a view, in characters. */
 const EXCERPT_CHARACTERS = 200;
 
-/** So many messages are read at once: one to a large team names all its recipients. */
+/** The number of messages in one read. It is small because a message to a large team names all its recipients. */
 const MESSAGES_AT_ONCE = 8;
-/** So many deliveries of a message are read at once. */
+/** The number of deliveries in one read. */
 const DELIVERIES_AT_ONCE = 200;
-/** A part of a view has so many members at most, and the newest so many deliveries of each message. */
+/**
+ * The maximum number of members in a part of a view, and of deliveries of each message, of which the newest are shown.
+ */
 const PART_MEMBERS = 200;
 const PART_DELIVERIES = 20;
 
-/** A part of a team, no larger than was asked for. */
+/** A bounded part of a team's view. */
 export interface TeamPart {
   team: Team;
   member_count: number;
-  /** How many members come before those of this part. */
+  /** The number of members before those of this part. */
   from: number;
   members: MemberRow[];
-  /** Newest first, each with the cursor of what was said before; null: nothing was. */
+  /** Newest first, each with the cursor of the messages before it; null: there are none. */
   messages: { message: Message; next: string | null }[];
   deliveries: [messageId: string, deliveries: Delivery[]][];
   latest_seq: number;
@@ -47,8 +49,8 @@ interface TeamViewsDependencies {
 }
 
 /**
- * A team as people and agents look at it. A large one is read in slices of the event loop: a change meanwhile may be
- * seen or not, and has an event after `latest_seq`.
+ * Views of teams, for people and agents. A team is read in slices, yielding to the event loop between them. A change
+ * meanwhile may be in the view or not, but always has an event after `latest_seq`.
  */
 export class TeamViews {
   readonly #given: TeamViewsDependencies;
@@ -71,22 +73,22 @@ export class TeamViews {
     return { team, members, messages, deliveries_by_message_id, latest_seq };
   }
 
-  /** A bounded part of a view. Throws `invalid` for a member cursor that is no member. */
+  /** Resolves with a bounded part of a view. Throws `invalid` if `afterMember` is no member. */
   async part(
     teamId: string,
-    wanted: {
-      /** The members after this one; null: from the first. */
+    range: {
+      /** The session id of the member before the first one of the part; null: the part begins with the first. */
       afterMember: string | null;
       messageLimit: number;
       messageCursor: string | undefined;
     },
   ): Promise<TeamPart> {
     const { team, agents, latest_seq } = await this.#start(teamId);
-    const { afterMember } = wanted;
+    const { afterMember } = range;
     const from = afterMember === null ? 0 : agents.indexOf(afterMember) + 1;
     if (afterMember !== null && from === 0)
       throw new AppError('invalid', `"${afterMember}" is no member any more: begin without cursor`);
-    const messages = await this.#messagesFrom(teamId, wanted);
+    const messages = await this.#messagesFrom(teamId, range);
     const deliveries: TeamPart['deliveries'] = [];
     for (const { message } of messages) {
       const page = await this.#given.db.read((rx) =>
@@ -116,7 +118,7 @@ export class TeamViews {
     return messages;
   }
 
-  /** A view as JSON, in pieces. */
+  /** Yields a view as JSON, in pieces. */
   textInSlices(view: TeamView): AsyncIterable<string> {
     return jsonInSlices(this.#given.clock, view);
   }
@@ -125,20 +127,21 @@ export class TeamViews {
     return this.#given.db.read((rx) => ({
       team: this.#given.store.team(rx, teamId),
       agents: this.#given.store.agents(rx, teamId),
-      // Rows of the open group may be seen below: their events come again after this number, and none is missed.
+      // The reads below may see rows whose group commit is still open. Their events come after this seq, so none is
+      // missed.
       latest_seq: this.#given.db.durableSeq,
     }));
   }
 
   async #members(teamId: string, agents: readonly string[]): Promise<MemberRow[]> {
     const rows: MemberRow[] = [];
-    const said = new Map<string, Message>();
+    const messageCache = new Map<string, Message>();
     for (let at = 0; at < agents.length;) {
       const from = at;
       at = await this.#given.db.read((rx) =>
         runSlice(this.#given.clock, agents, from, (agent) => {
           const member = this.#given.store.member(rx, teamId, agent);
-          if (member) rows.push(this.#row(rx, member, said));
+          if (member) rows.push(this.#row(rx, member, messageCache));
         }),
       );
       await yieldToEventLoop();
@@ -146,7 +149,7 @@ export class TeamViews {
     return rows;
   }
 
-  /** The newest messages, newest first. */
+  /** Resolves with the newest messages, newest first. */
   async #messages(teamId: string, limit: number): Promise<Message[]> {
     const messages: Message[] = [];
     let cursor: string | null | undefined;
@@ -162,7 +165,7 @@ export class TeamViews {
     return messages;
   }
 
-  /** The deliveries of a message, in the order of its recipients. */
+  /** Resolves with the deliveries of a message, in the order of its recipients. */
   async #deliveries(messageId: string): Promise<Delivery[]> {
     const newestFirst: Delivery[] = [];
     let cursor: string | null | undefined;
@@ -178,7 +181,7 @@ export class TeamViews {
     return newestFirst.toReversed();
   }
 
-  #row(rx: Reader, member: Member, said: Map<string, Message>): MemberRow {
+  #row(rx: Reader, member: Member, messageCache: Map<string, Message>): MemberRow {
     const { team_id, agent_id } = member;
     const session = this.#given.sessionStore.session(rx, agent_id);
     const worktreeId = member.worktree_id ?? session.worktree_id;
@@ -186,7 +189,7 @@ export class TeamViews {
       ...member,
       state: stateOf(session),
       worktree: worktreeId === null ? null : this.#given.worktrees.worktree(rx, worktreeId),
-      last_message: this.#lastMessage(rx, member, said),
+      last_message: this.#lastMessage(rx, member, messageCache),
       context_window_remaining_percentage: contextRemaining(
         this.#given.sessionStore.newestWithContext(rx, agent_id),
       ),
@@ -194,19 +197,19 @@ export class TeamViews {
     };
   }
 
-  /** `said`: the messages that were read before, since a broadcast is the last one of many. */
+  /** Returns the last message from or to a member. A broadcast is the last one of many members, hence the cache. */
   #lastMessage(
     rx: Reader,
     { team_id, agent_id }: Member,
-    said: Map<string, Message>,
+    messageCache: Map<string, Message>,
   ): MemberRow['last_message'] {
     const sent = this.#given.store.lastSent(rx, team_id, agent_id);
     const receivedId = this.#given.store.lastReceivedId(rx, team_id, agent_id);
     const received =
       receivedId === undefined
         ? undefined
-        : (said.get(receivedId) ?? this.#given.store.messages.get(rx, receivedId));
-    if (received) said.set(received.id, received);
+        : (messageCache.get(receivedId) ?? this.#given.store.messages.get(rx, receivedId));
+    if (received) messageCache.set(received.id, received);
     const isSent = sent !== undefined && (!received || sent.id >= received.id);
     const last = isSent ? sent : received;
     if (!last) return null;

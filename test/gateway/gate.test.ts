@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { toolNames } from '../../src/api/tool-names.ts';
 import { toolNamespaces } from '../../src/api/tools.ts';
 import { type Effect, verdictOf, verdictOfAll } from '../../src/gateway/gate.ts';
-import { modeHandedOn } from '../../src/sessions/permission-mode.ts';
+import { inheritedMode } from '../../src/sessions/permission-mode.ts';
 import { asMarkdown, columns, rows } from '../support/gateway/gate-table.ts';
 
 const effects = rows.map(({ tool, action, row }) => ({ effect: { tool, action } as Effect, row }));
@@ -80,9 +80,9 @@ describe('the gate', () => {
 
 test('A mode is handed on as it is, but an agent’s own mode to another provider becomes require_approval.', () => {
   for (const mode of [null, ...columns.flatMap(({ modes }) => [...modes])])
-    expect(modeHandedOn(mode, true)).toBe(mode);
+    expect(inheritedMode(mode, true)).toBe(mode);
   for (const mode of [null, 'default', 'read_only', 'workspace_write', 'full_access'])
-    expect(modeHandedOn(mode, false)).toBe(mode);
+    expect(inheritedMode(mode, false)).toBe(mode);
   for (const mode of ['plan', 'never', 'bypassPermissions', 'constructor'])
-    expect(modeHandedOn(mode, false)).toBe('require_approval');
+    expect(inheritedMode(mode, false)).toBe('require_approval');
 });

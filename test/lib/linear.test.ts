@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { assertAddressed, hostName, identify } from '../../src/access/admit.ts';
 import { plain } from '../../src/lib/plain.ts';
 import { splitWords } from '../../src/processes/words.ts';
-import { wordsOf } from '../../src/teams/words.ts';
+import { messageInput } from '../../src/teams/message-input.ts';
 
 const AGAIN = 8;
 /** Linear work grows eightfold, quadratic work sixty-four-fold; what is between is the machine. */
@@ -36,7 +36,7 @@ const readers: [name: string, read: (text: string) => unknown, parts: string[]][
 
 function framed(text: string): unknown {
   const input = { type: 'text', text };
-  return wordsOf({ input, images: [], sender_agent_id: text } as unknown as Message, text);
+  return messageInput({ input, images: [], sender_agent_id: text } as unknown as Message, text);
 }
 
 function enter(headers: Record<string, string>, url = '/'): void {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
 import type { Session, Turn } from '../../src/api/sessions.ts';
-import { type Found, planRecovery } from '../../src/recovery/plan.ts';
+import { type UnfinishedWork, planRecovery } from '../../src/recovery/plan.ts';
 import { aSession, aTurn } from '../support/records.ts';
 import { anApproval } from '../support/recovery/records.ts';
 
@@ -29,7 +29,7 @@ const cases = fc.record({
 type Case = typeof cases extends fc.Arbitrary<infer T> ? T : never;
 
 /** All cases at once, as a start finds them. */
-function foundOf(all: readonly Case[]): Found {
+function foundOf(all: readonly Case[]): UnfinishedWork {
   const turns = all.map(({ turnStatus, interrupted }, at) =>
     aTurn({
       turn_id: `turn_${at}`,

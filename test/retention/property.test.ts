@@ -62,7 +62,7 @@ async function take({ db, log, clock }: Archive, trim: EventTrim, one: Step): Pr
     if (one.act === 'append') {
       const { act: _act, ...draft } = one;
       log.append(tx, untypedDraft({ ...draft, payload: { item_id: 'item' } }));
-    } else if (one.act === 'of') trim.of(tx, one.column, one.id, one.limit);
+    } else if (one.act === 'of') trim.eventsOf(tx, one.column, one.id, one.limit);
     else trim.oldest(tx, one.after, clock.now() - one.age, one.limit);
   });
 }

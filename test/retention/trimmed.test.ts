@@ -25,7 +25,7 @@ function append({ db, log }: TestStore, session_id: string, count = 1): Promise<
 
 function trim({ db }: TestStore, session: string, limit = 1_000_000) {
   const trimming = new EventTrim({ db, onTrimmed: () => undefined });
-  return db.transact((tx) => trimming.of(tx, 'session_id', session, limit));
+  return db.transact((tx) => trimming.eventsOf(tx, 'session_id', session, limit));
 }
 
 /** A follower that has been told to end: it gives page after page until it has everything. */
@@ -149,7 +149,7 @@ describe('a follower whose cursor lies below what was trimmed', () => {
       const gone = await append(given, 'gone', 3);
       const left = await append(given, 'left', 3);
       const trimming = new EventTrim({ db: given.db, onTrimmed: (seq) => feed.forgetUpTo(seq) });
-      await given.db.transact((tx) => trimming.of(tx, 'session_id', 'gone', 10));
+      await given.db.transact((tx) => trimming.eventsOf(tx, 'session_id', 'gone', 10));
       expect(await readAll(reader(feed, runtime))).toEqual({
         seqs: left,
         gaps: [{ after: 0, trimmed: gone.at(-1) }],

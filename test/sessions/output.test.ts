@@ -5,7 +5,8 @@ import type { Item } from '../../src/api/sessions.ts';
 import { settle } from '../../src/client/settle.ts';
 import { systemIds } from '../../src/lib/ids.ts';
 import type { AgentUpdate } from '../../src/providers/provider.ts';
-import { closeStoredItems, TurnOutput } from '../../src/sessions/output.ts';
+import { closeStoredItems } from '../../src/sessions/close-items.ts';
+import { TurnOutput } from '../../src/sessions/output.ts';
 import { heldDisk, type TestStore, withStore } from '../support/memory-store.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import type { UntypedEvent } from '../support/untyped-events.ts';
@@ -46,7 +47,7 @@ function outputOn(base: TestStore, costBefore: number | null = null): Given {
   const onError = (error: unknown) => void errors.push(error);
   const onToolEnded = () => undefined;
   const told = { onError, onToolEnded };
-  const output = new TurnOutput({ ...base, ids: systemIds, place, costBefore, ...told });
+  const output = new TurnOutput({ ...base, ids: systemIds, scope: place, costBefore, ...told });
   const events = () =>
     log
       .page(
@@ -62,7 +63,7 @@ function outputOn(base: TestStore, costBefore: number | null = null): Given {
     events,
     told: () => events().map(({ kind, payload }) => [kind, payload.offset, payload.text]),
     say: (text, ref) =>
-      output.take({ type: 'message', text, ...(ref === undefined ? {} : { ref }) }),
+      output.accept({ type: 'message', text, ...(ref === undefined ? {} : { ref }) }),
     close: (status = 'completed') => db.transact((tx) => output.close(tx, status)),
     items: () => db.peek((rx) => store.itemsOf(rx, place.turn_id)),
   };
@@ -115,7 +116,7 @@ describe('text', () => {
       void say('one', 'a');
       void say(' more', 'a');
       void say('two', 'b');
-      void output.take({ type: 'reasoning', text: 'hm' });
+      void output.accept({ type: 'reasoning', text: 'hm' });
       void say('three', 'b');
       expect(told()).toEqual([
         ['message.delta', 0, 'one'],
@@ -162,7 +163,7 @@ describe('text', () => {
       withOutput(async ({ say, told, output, clock }) => {
         void say('a');
         void say('b');
-        void output.take(update as unknown as AgentUpdate);
+        void output.accept(update as unknown as AgentUpdate);
         expect(told().map(([kind]) => kind)).toEqual(['message.delta', 'message.delta', ...kinds]);
         expect(told()[1]?.[2]).toBe('b');
         clock.advance(100);
@@ -230,7 +231,7 @@ describe('text', () => {
           const said: string[] = [];
           let current: string | undefined;
           for (const { text, ref, wait } of steps) {
-            void given.output.take({ type: 'message', text, ...(ref ? { ref } : {}) });
+            void given.output.accept({ type: 'message', text, ...(ref ? { ref } : {}) });
             if (text !== '') {
               const goes =
                 said.length > 0 && (ref === undefined || current === undefined || ref === current);
@@ -277,7 +278,7 @@ describe('text', () => {
 describe('a tool', () => {
   test('begins with its first mention, tells only news, and ends with its whole output.', () =>
     withOutput(async ({ output, events, items }) => {
-      const tell = (change: object) => void output.take({ type: 'tool', ref: 'call-1', change });
+      const tell = (change: object) => void output.accept({ type: 'tool', ref: 'call-1', change });
       tell({ title: 'run ls', kind: 'execute', input: { command: 'ls' } });
       tell({ title: 'run ls' });
       tell({ status: 'running' });
@@ -317,7 +318,7 @@ describe('a tool', () => {
 
   test('whose first mention is its last begins and ends in one transaction.', () =>
     withOutput(async ({ output, told }) => {
-      void output.take({
+      void output.accept({
         type: 'tool',
         ref: 't',
         change: { title: 'x', status: 'failed', output: 'no' },
@@ -328,17 +329,17 @@ describe('a tool', () => {
   test('that is mentioned again after its end says nothing more.', () =>
     withOutput(async ({ output, items }) => {
       for (let i = 0; i < 2; i++) {
-        void output.take({ type: 'tool', ref: 't', change: { status: 'completed' } });
+        void output.accept({ type: 'tool', ref: 't', change: { status: 'completed' } });
       }
       expect(items()).toHaveLength(1);
     }));
 
   test('several run side by side, and a message between them closes none.', () =>
     withOutput(async ({ output, say, items, close }) => {
-      void output.take({ type: 'tool', ref: 'a', change: { status: 'running' } });
-      void output.take({ type: 'tool', ref: 'b', change: { status: 'running' } });
+      void output.accept({ type: 'tool', ref: 'a', change: { status: 'running' } });
+      void output.accept({ type: 'tool', ref: 'b', change: { status: 'running' } });
       void say('meanwhile');
-      void output.take({ type: 'tool', ref: 'b', change: { status: 'completed' } });
+      void output.accept({ type: 'tool', ref: 'b', change: { status: 'completed' } });
       expect(items().map(({ kind, status }) => `${kind} ${status}`)).toEqual([
         'tool open',
         'tool completed',
@@ -355,7 +356,7 @@ describe('a tool', () => {
   test('a very long output is cut in its events, and whole in the item.', () =>
     withOutput(async ({ output, events, items }) => {
       const text = 'x'.repeat(400_000);
-      void output.take({ type: 'tool', ref: 't', change: { status: 'completed', output: text } });
+      void output.accept({ type: 'tool', ref: 't', change: { status: 'completed', output: text } });
       expect(events().at(-1)?.payload).toMatchObject({
         truncated: true,
         total_bytes: 400_000,
@@ -368,8 +369,8 @@ describe('a tool', () => {
 describe('usage', () => {
   test('is merged: what an update does not say stays as it was.', () =>
     withOutput(async ({ output, events, close }) => {
-      void output.take({ type: 'usage', usage: { context_tokens: 10, context_window: 100 } });
-      void output.take({ type: 'usage', usage: { context_tokens: 20 } });
+      void output.accept({ type: 'usage', usage: { context_tokens: 10, context_window: 100 } });
+      void output.accept({ type: 'usage', usage: { context_tokens: 20 } });
       expect(events().at(-1)?.payload.usage).toMatchObject({
         context_tokens: 20,
         context_window: 100,
@@ -381,9 +382,9 @@ describe('usage', () => {
   test('cost is the turn’s own: agents report the sum of the session.', () =>
     withOutput(
       async ({ output, events }) => {
-        void output.take({ type: 'usage', usage: { cost_usd: 1.5 } });
+        void output.accept({ type: 'usage', usage: { cost_usd: 1.5 } });
         expect(events().at(-1)?.payload.usage).toMatchObject({ cost_usd: 0.5 });
-        void output.take({ type: 'usage', usage: { cost_usd: 0.5 } });
+        void output.accept({ type: 'usage', usage: { cost_usd: 0.5 } });
         expect(events().at(-1)?.payload.usage).toMatchObject({ cost_usd: 0 });
       },
       { costBefore: 1 },
@@ -399,7 +400,7 @@ describe('usage', () => {
 describe('closing', () => {
   test('writes what waits, closes every open item with the given status, and settles them.', () =>
     withOutput(async ({ say, output, events, items, close, clock, log }) => {
-      void output.take({ type: 'tool', ref: 't', change: { title: 'x', output: 'so far' } });
+      void output.accept({ type: 'tool', ref: 't', change: { title: 'x', output: 'so far' } });
       void say('a');
       void say('b');
       expect(await close('failed')).toEqual({ text: 'ab', usage: null });
@@ -429,7 +430,7 @@ describe('closing', () => {
       await close();
       const before = events().length;
       void say('late');
-      void output.take({ type: 'tool', ref: 't', change: {} });
+      void output.accept({ type: 'tool', ref: 't', change: {} });
       clock.advance(1000);
       expect(events()).toHaveLength(before);
       expect(clock.waiting).toBe(0);
@@ -438,7 +439,7 @@ describe('closing', () => {
   test('answers the last message, not the last reasoning.', () =>
     withOutput(async ({ say, output, close }) => {
       void say('the answer');
-      void output.take({ type: 'reasoning', text: 'afterthought' });
+      void output.accept({ type: 'reasoning', text: 'afterthought' });
       expect((await close()).text).toBe('the answer');
     }));
 });
@@ -450,9 +451,9 @@ describe('an agent that is faster than the disk', () => {
       async ({ output, clock, db }) => {
         disk.hold();
         const plan = { type: 'plan', entries: [] } as const;
-        const answers = Array.from({ length: 31 }, () => output.take({ ...plan, entries: [] }));
+        const answers = Array.from({ length: 31 }, () => output.accept({ ...plan, entries: [] }));
         expect(answers.every((answer) => answer === undefined)).toBe(true);
-        const held = output.take({ ...plan, entries: [] });
+        const held = output.accept({ ...plan, entries: [] });
         expect(held).toBeInstanceOf(Promise);
         let free = false;
         void held?.then(() => (free = true));
@@ -461,7 +462,7 @@ describe('an agent that is faster than the disk', () => {
         disk.release();
         await held;
         await db.transact(() => undefined);
-        expect(output.take({ ...plan, entries: [] })).toBeUndefined();
+        expect(output.accept({ ...plan, entries: [] })).toBeUndefined();
         clock.advance(40);
       },
       { store: { fs: disk.fs, durability: 'full' } },
@@ -474,7 +475,7 @@ describe('an agent that is faster than the disk', () => {
       async ({ output, db }) => {
         disk.hold();
         let held: Promise<void> | undefined;
-        for (let i = 0; i < 40; i++) held = output.take({ type: 'plan', entries: [] });
+        for (let i = 0; i < 40; i++) held = output.accept({ type: 'plan', entries: [] });
         const closing = db.transact((tx) => output.close(tx, 'completed'));
         await held;
         disk.release();
@@ -494,7 +495,7 @@ describe('a write that fails', () => {
       store.items.insert = () => {
         throw new Error('the disk is full');
       };
-      void output.take({ type: 'tool', ref: 't', change: {} });
+      void output.accept({ type: 'tool', ref: 't', change: {} });
       await expectEventually(() => errors.length).toBe(1);
       store.items.insert = insert;
       expect(output.broken).toBe(true);
@@ -514,7 +515,7 @@ describe('an end that is not stored', () => {
   /** What the turn has said and used by now, with text that waits and an open tool. */
   async function begin({ say, output }: Given) {
     void say('begun');
-    void output.take({ type: 'tool', ref: 't', change: { title: 'first' } });
+    void output.accept({ type: 'tool', ref: 't', change: { title: 'first' } });
     void say('said ');
     void say('and waiting');
   }
@@ -530,7 +531,7 @@ describe('an end that is not stored', () => {
       await expect(refused).rejects.toThrow('refused');
       for (const { say, output } of [given, untried]) {
         void say(' more');
-        void output.take({ type: 'tool', ref: 't', change: { output: 'ab' } });
+        void output.accept({ type: 'tool', ref: 't', change: { output: 'ab' } });
       }
       expect(await given.close()).toEqual(await untried.close());
       expect(given.told()).toEqual(untried.told());
@@ -572,9 +573,9 @@ describe('closeStoredItems', () => {
       void say('one ', 'a');
       void say('two 💥', 'a');
       clock.advance(40);
-      void output.take({ type: 'tool', ref: 't', change: { title: 'first', output: 'ab' } });
-      void output.take({ type: 'tool', ref: 't', change: { title: 'second', output: 'abc' } });
-      void output.take({ type: 'reasoning', text: 'hm' });
+      void output.accept({ type: 'tool', ref: 't', change: { title: 'first', output: 'ab' } });
+      void output.accept({ type: 'tool', ref: 't', change: { title: 'second', output: 'abc' } });
+      void output.accept({ type: 'reasoning', text: 'hm' });
       const items = await closed(given);
       expect(items.map(({ kind, status, text }) => [kind, status, text])).toEqual([
         ['message', 'completed', 'one two 💥'],
@@ -618,7 +619,7 @@ describe('closeStoredItems', () => {
           const [died, lived] = [outputOn(base), outputOn(base)];
           for (const one of updates) {
             for (const { output, clock } of [died, lived]) {
-              void output.take(one);
+              void output.accept(one);
               clock.advance(20);
             }
           }
@@ -637,9 +638,9 @@ describe('closeStoredItems', () => {
     withOutput(async (given) => {
       const { output } = given;
       const text = 'x'.repeat(400_000);
-      void output.take({ type: 'tool', ref: 't', change: { output: 'begin' } });
-      void output.take({ type: 'tool', ref: 't', change: { output: text } });
-      void output.take({ type: 'tool', ref: 't', change: { output: `${text}end` } });
+      void output.accept({ type: 'tool', ref: 't', change: { output: 'begin' } });
+      void output.accept({ type: 'tool', ref: 't', change: { output: text } });
+      void output.accept({ type: 'tool', ref: 't', change: { output: `${text}end` } });
       const [item] = await closed(given);
       expect(item?.text.length).toBe(text.length + 3);
     }));

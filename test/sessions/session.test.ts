@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Session } from '../../src/api/sessions.ts';
 import {
-  assertTakesTurn,
+  assertAcceptsTurn,
   beginTurn,
   endTurn,
   failSession,
@@ -65,21 +65,23 @@ describe('whether a session takes a turn', () => {
   ];
 
   test.for(cases)('%s.', ([, session, expected, code]) => {
-    const check = () => assertTakesTurn(aSession(session), expected);
+    const check = () => assertAcceptsTurn(aSession(session), expected);
     if (code === null) expect(check).not.toThrow();
     else expect(check).toThrow(expect.objectContaining({ name: 'AppError', code }));
   });
 
   test('the refusal names the session, the turn in the way and what to do.', () => {
     const busy = aSession({ active_turn_id: 'turn_7', last_turn_id: 'turn_7' });
-    expect(() => assertTakesTurn(busy, undefined)).toThrow(
+    expect(() => assertAcceptsTurn(busy, undefined)).toThrow(
       'turn turn_7 of sess_1 is still running: wait for it',
     );
-    expect(() => assertTakesTurn(busy, 'turn_6')).toThrow(
+    expect(() => assertAcceptsTurn(busy, 'turn_6')).toThrow(
       /turn_6.*turn_7.*read it, then send again/,
     );
     const failed = aSession({ status: 'failed', failure });
-    expect(() => assertTakesTurn(failed, undefined)).toThrow(/sess_1.*it is gone.*open a new one/);
+    expect(() => assertAcceptsTurn(failed, undefined)).toThrow(
+      /sess_1.*it is gone.*open a new one/,
+    );
   });
 });
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Delivery, Message } from '../../src/api/team-messages.ts';
 import * as rules from '../../src/teams/delivery.ts';
 import { contextRemaining } from '../../src/teams/team.ts';
-import { wordsOf } from '../../src/teams/words.ts';
+import { messageInput } from '../../src/teams/message-input.ts';
 import { aTurn } from '../support/records.ts';
 
 const error = { code: 'why', message: 'because' };
@@ -87,7 +87,7 @@ it('No text and no title opens or closes a frame of its own.', () => {
         input: { type: 'text', text: said },
         images: [],
       } as unknown as Message;
-      const [item] = wordsOf(message, title);
+      const [item] = messageInput(message, title);
       const whole = item && 'text' in item ? String(item.text) : '';
       const seen = whole.replaceAll(/\p{Cf}/gu, '');
       expect(seen.match(/<[\s/]*team_message/gi)).toHaveLength(2);

@@ -17,10 +17,10 @@ import type { Storage } from './storage.ts';
 interface SessionHooks
   extends
     Pick<NeedsOf<typeof Inbox>, 'start' | 'requestInterrupt'>,
-    Pick<NeedsOf<typeof AgentPool>, 'onGone'>,
+    Pick<NeedsOf<typeof AgentPool>, 'onExit'>,
     Pick<NeedsOf<typeof ApprovalDesk>, 'onExpired'>,
     Pick<NeedsOf<typeof TurnRunner>, 'onSessionFailed'>,
-    Pick<NeedsOf<typeof SessionService>, 'onClosing' | 'agentsOf' | 'onSpokenTo'> {}
+    Pick<NeedsOf<typeof SessionService>, 'onClosing' | 'agentsOf' | 'onTurnSent'> {}
 
 export type Sessions = ReturnType<typeof buildSessions>;
 
@@ -45,7 +45,7 @@ export function buildSessions(
     maxLive: () => config.now.providers.max_live,
     idleTimeoutMs: () => config.now.providers.idle_timeout_ms,
     providerOf: ({ provider }) => registry.usable(provider),
-    onGone: (agent) => hooks.onGone(agent),
+    onExit: (agent) => hooks.onExit(agent),
   });
   const notifier = new Notifier({
     ...base,
@@ -58,7 +58,7 @@ export function buildSessions(
     store,
     timeoutMs: () => config.now.approvals.timeout_ms,
     maxPending: () => config.now.approvals.max_pending_per_session,
-    notify: (approval) => notifier.tell(approval),
+    notify: (approval) => notifier.notify(approval),
     onExpired: (approval) => hooks.onExpired(approval),
     onResolved: (tx, { session_id }) => inbox.atBoundary(tx, session_id),
   });
@@ -82,9 +82,9 @@ export function buildSessions(
     blobs,
     onClosing: (tx, session) => hooks.onClosing(tx, session),
     agentsOf: (rx, teamId) => hooks.agentsOf(rx, teamId),
-    onSpokenTo: (tx, session) => hooks.onSpokenTo(tx, session),
+    onTurnSent: (tx, session) => hooks.onTurnSent(tx, session),
     assertRoom: needs.storage.assertRoom,
-    usableProvider: (id) => registry.usable(id),
+    availableProvider: (id) => registry.usable(id),
     objectionOf: (id, settings) => registry.find(id)?.objection?.(settings),
   });
   return { store, inbox, pool, notifier, desk, runner, blobs, service, hooks };

@@ -44,7 +44,7 @@ export function buildTeams(
     broadcasts,
     blobs,
     maxHops: () => config.now.teams.max_hops,
-    takesImages: (id: ProviderId) => {
+    acceptsImages: (id: ProviderId) => {
       const provider = registry.find(id);
       return provider?.capabilities.images === true && !provider.imagesByAgent;
     },

@@ -2,8 +2,10 @@ import type { StoredInputItem } from '../api/sessions.ts';
 import type { Message } from '../api/team-messages.ts';
 import { frame, withoutFrames } from '../lib/frame.ts';
 
-/** The input of a recipient: the message in its frame, then its images. `title` is the sender's title in the team. */
-export function wordsOf(message: Message, title: string | null): StoredInputItem[] {
+/**
+ * Returns the input for a recipient: the framed message, then its images. `title` is the sender's title in the team.
+ */
+export function messageInput(message: Message, title: string | null): StoredInputItem[] {
   const { id, sender_agent_id, scope, team_id, input, images } = message;
   const items: StoredInputItem[] = Array.isArray(input) ? input : [input];
   const texts = items.flatMap((item) => ('text' in item ? [String(item.text)] : []));
