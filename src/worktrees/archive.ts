@@ -5,29 +5,29 @@ import type { Git, GitLocation } from './git.ts';
 import { commitOf, refsOf, type Repository } from './repository.ts';
 import { CONFLICTS, lines, type Snapshot, type Sparse } from './snapshot.ts';
 
-/** What an archive says of the worktree it was made of. */
+/** The content of a worktree as its archive records it. */
 export interface Archived {
   head: string;
   /** The branch that was checked out; null: none. */
   headRef: string | null;
   tip: string | null;
-  /** Its own branch, as it was called then. */
+  /** The worktree's own branch, by its name at that time. */
   branchRef: string;
-  /** The trees of what was staged and of the files; null: they were gone. */
+  /** The trees of the staged files and of the files on the disk; `files` is null if those were gone. */
   staged: string;
   files: string | null;
-  /** Null where all files were to be there. */
+  /** Null if the checkout was not sparse. */
   sparse: Sparse | null;
 }
 
-/** The ref that keeps what a worktree held. */
+/** Returns the name of the ref that holds a worktree's archive. */
 export function archiveRef(worktreeId: string): string {
   return `refs/cadre/archive/${worktreeId}`;
 }
 
 /**
- * Keeps a snapshot under the worktree's archive ref: a commit of the files, whose parents are HEAD, a commit of what
- * was staged, every commit that nothing else keeps, and the archive before it, if there is one.
+ * Commits a snapshot and moves the worktree's archive ref to that commit. Its tree holds the files; its parents are
+ * HEAD, a commit of the staged files, every commit that no other ref keeps, and the previous archive, if there is one.
  */
 export async function writeArchive(
   git: Git,
@@ -68,7 +68,7 @@ Cadre-Sparse: ${about ?? '-'}
   await git.text(place, ['update-ref', '--no-deref', ref, commit, before ?? none]);
 }
 
-/** What was archived of a worktree; null where nothing was, or it has no commit to begin from. */
+/** Returns the archive of a worktree; null if there is none, or if it names no commit to start from. */
 export async function readArchive(
   git: Git,
   repository: Repository,
@@ -95,7 +95,7 @@ export async function readArchive(
   };
 }
 
-/** A tree that says which files were to be there. */
+/** Writes a tree with the sparse-checkout patterns and the names of the absent files; returns its id. */
 async function writeSparse(git: Git, repository: Repository, sparse: Sparse): Promise<string> {
   const blob = (text: string) =>
     git.text(refsOf(repository), ['hash-object', '-w', '--stdin'], text);
@@ -126,9 +126,9 @@ async function readSparse(
 }
 
 /**
- * Fills a worktree that has no files yet with what was archived: the index with what was staged, the files as they
- * were, byte by byte. No filter runs, and no line ending changes. `adminDir` is what git keeps for the worktree,
- * `scratch` a directory of ours.
+ * Fills a worktree that has no files yet from its archive: the index with the staged files, the directory with the
+ * archived files, byte for byte: no filter runs, and no line ending changes. `adminDir` is git's own directory for the
+ * worktree, `scratch` an empty directory of cadre's.
  */
 export async function fillFromArchive(
   git: Git,
@@ -156,7 +156,7 @@ export async function fillFromArchive(
   await git.text(own, ['checkout-index', '--all', '--force', '--quiet']);
 }
 
-/** Marks those of the files that an index has as not to be there. */
+/** Sets the skip-worktree flag of those absent files that the index lists. */
 async function skipIn(git: Git, index: GitLocation, absent: readonly string[]): Promise<void> {
   if (absent.length === 0) return;
   const inIndex = new Set((await git.bytes(index, ['ls-files', '-z'])).split('\0'));
@@ -165,7 +165,7 @@ async function skipIn(git: Git, index: GitLocation, absent: readonly string[]): 
   if (skipped.length > 0) await git.text(index, skip, lines(skipped));
 }
 
-/** Has git leave out again what was left out. */
+/** Turns the sparse checkout on again, with the archived patterns. */
 async function makeSparse(git: Git, adminDir: string, { patterns, isCone }: Sparse): Promise<void> {
   await fs.mkdir(path.join(adminDir, 'info'), { recursive: true });
   await fs.writeFile(path.join(adminDir, 'info/sparse-checkout'), patterns ?? '');
@@ -183,7 +183,7 @@ async function makeSparse(git: Git, adminDir: string, { patterns, isCone }: Spar
     ]);
 }
 
-/** A line of a tree as one of an index: what was in conflict gets its number back. */
+/** Turns a line of `git ls-tree` into a line of index info; a file in conflict gets its stage number back. */
 function indexEntry(line: string): string {
   const [, mode = '', sha = '', name = ''] = /^(\d+) \w+ ([0-9a-f]+)\t([\s\S]*)$/.exec(line) ?? [];
   const [, stage = '0', own = name] =

@@ -36,11 +36,11 @@ export interface MakingDependencies {
     init_script_path: string;
     deletion_policy_default: Worktree['deletion_policy'];
   };
-  /** Aborts when the server stops and nothing may go on. */
+  /** Aborts when the server stops and no step may continue. */
   stopping: AbortSignal;
 }
 
-/** Makes and restores worktrees. The caller holds the turn of the worktree's name meanwhile. */
+/** Makes and restores worktrees. The caller holds the mutex of the worktree's name. */
 export class Making {
   readonly #given: MakingDependencies;
   readonly #checkouts: Checkouts;
@@ -50,7 +50,7 @@ export class Making {
     this.#checkouts = new Checkouts(given.workshop);
   }
 
-  /** Makes a worktree. `finish` runs in the transaction that stores it; its result is the answer. */
+  /** Makes a worktree. `finish` runs in the transaction that stores it; its result is returned. */
   async make<T>(
     repository: Repository,
     directory: string,
@@ -87,14 +87,17 @@ export class Making {
     });
   }
 
-  /** The commit that a worktree begins from: that of the ref `named`, else the one checked out in `directory`. */
+  /**
+   * Returns the commit that a worktree starts from: the one of the ref `named`, else the one checked out in
+   * `directory`.
+   */
   async #base(
     repository: Repository,
     directory: string,
     named: string | null,
   ): Promise<{ baseRef: string; baseCommit: string }> {
     const { git } = this.#given.workshop;
-    // Each worktree has a HEAD of its own; a bare repository was named itself.
+    // // Each worktree has its own HEAD; a bare repository has only the one in its common directory.
     const { commonDir } = repository;
     const isBare = (await realPath(directory)) === commonDir;
     const gitDir = isBare ? commonDir : ((await gitDirOf(directory)) ?? commonDir);
@@ -108,7 +111,7 @@ export class Making {
     return { baseRef: named ?? branch ?? commit, baseCommit: commit };
   }
 
-  /** Runs the init script where the request says so, or where its content is allowed. */
+  /** Runs the init script if the request demands it, or if its content is allowed. */
   async #initialise(
     worktree: Worktree,
     repository: Repository,
@@ -133,9 +136,9 @@ export class Making {
   }
 
   /**
-   * Runs the steps of an operation that was written. Where a step fails, it has left nothing, and the operation is
-   * deleted; where only the row could not be written, the worktree that was made is removed first. When the server
-   * stops, the next start does that.
+   * Runs the steps of a stored operation. A step that fails has cleaned up after itself, so only the operation is
+   * deleted; if only the final transaction fails, the finished worktree is removed first. If the server is stopping,
+   * startup recovery does this instead.
    */
   async #orUndo<T>(worktree: Worktree, what: string, steps: () => Promise<T>): Promise<T> {
     const { db, store, workshop, stopping, logger } = this.#given;

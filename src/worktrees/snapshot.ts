@@ -7,69 +7,69 @@ import type { Git, GitLocation } from './git.ts';
 import { type Beside, ownCommits } from './own-commits.ts';
 import { commitOf, refIn, refsOf, type Repository } from './repository.ts';
 
-/** Conflicts have up to three versions of a file; in a tree they lie below this, by their number. */
+/** A file in conflict has up to three versions; a tree holds each below this directory and its stage number. */
 export const CONFLICTS = '.cadre-conflicts';
 
-/** Where the parts of a worktree are just now, and the settings that apply to it. */
+/** The current directories of a worktree, and the settings that apply to it. */
 interface WorktreeState {
   repository: Repository;
   branch: string;
   beside: Beside;
-  /** What git keeps for it; null where it has forgotten it. */
+  /** Git's own directory for it; null if git has no such worktree any more. */
   adminDir: string | null;
-  /** Where its files are; null where they are gone. */
+  /** The directory of its files; null if they are gone. */
   files: string | null;
   settings: readonly Setting[];
-  /** The filters of the repository that somebody trusts: by them git tells which files are as they were committed. */
+  /** The filters of the repository that a person has allowed; git needs them to find the files that have changed. */
   filters: readonly Setting[];
 }
 
-/** A sparse checkout: only some of the files are to be there. */
+/** A sparse checkout: the working directory has only some of the files. */
 export interface Sparse {
-  /** The patterns of those files; null where there are none. */
+  /** The sparse-checkout patterns; null if there are none. */
   patterns: string | null;
   isCone: boolean;
-  /** Names of files that were not to be there, and are not. */
+  /** Names of files that are excluded from the checkout and do not exist. */
   absent: string[];
 }
 
-/** All that a worktree holds, as objects in its repository. Equal ones hold the same. */
+/** The content of a worktree, as objects in its repository. Two equal snapshots hold the same content. */
 export interface Snapshot {
   head: string | null;
   /** The branch that is checked out; null: none. */
   headRef: string | null;
-  /** Where its own branch stands. */
+  /** The commit that the worktree's own branch points to; null: no such branch. */
   tip: string | null;
-  /** The tree of what is staged, with conflicts. */
+  /** The tree of the staged files, including conflicts. */
   staged: string;
-  /** The tree of the files as they are, each byte of them; null where they are gone. */
+  /** The tree of the files on the disk, byte for byte; null if they are gone. */
   files: string | null;
-  /** Null where all files are to be there. */
+  /** Null if the checkout is not sparse. */
   sparse: Sparse | null;
-  /** The ends of the commits that nothing keeps for longer than some worktree lasts. */
+  /** The tips of the commits that no lasting ref reaches. */
   own: string[];
   /** Whether some of those are in no other worktree either, or only in one that is being removed. */
   isAlone: boolean;
   isCommitted: boolean;
-  /** Names of what is ignored, and so is not in it. */
+  /** Names of ignored files, which the snapshot leaves out. */
   ignored: string[];
-  /** Repositories inside it that it knows nothing of. */
+  /** Repositories inside the worktree that git does not know as submodules. */
   nested: string[];
 }
 
-/** Whether it has to be archived: it holds something that no lasting ref leads to. */
+/** Whether the worktree has to be archived, because it holds something that no lasting ref reaches. */
 export function holdsWork({ own, isCommitted }: Pick<Snapshot, 'own' | 'isCommitted'>): boolean {
   return own.length > 0 || !isCommitted;
 }
 
-/** Whether it is clean, as `delete_if_clean` means it: all that it holds is somewhere else, too. */
+/** Whether the worktree is clean in the sense of `delete_if_clean`: everything in it exists elsewhere too. */
 export function isClean({ isAlone, isCommitted }: Snapshot): boolean {
   return !isAlone && isCommitted;
 }
 
 /**
- * Takes what a worktree holds. It is only read: whoever works in it notices nothing, and locks that somebody holds or
- * left behind are no hindrance. `scratch` is an empty directory.
+ * Takes a snapshot of a worktree, which is only read: programs that work in it notice nothing, and locks that are held
+ * or were left behind do not prevent it. `scratch` is an empty directory.
  */
 export async function takeSnapshot(
   git: Git,
@@ -117,19 +117,19 @@ interface Changed {
 }
 
 interface Changes {
-  /** Names of files that are not as they are staged, and whether they are there. */
+  /** Files that differ from the index, and whether each exists. */
   changed: Changed[];
   conflicts: string[];
   ignored: string[];
-  /** Repositories that git sees as one name. */
+  /** Repositories that git lists as one untracked directory. */
   nested: string[];
 }
 
 const noChanges: Changes = { changed: [], conflicts: [], ignored: [], nested: [] };
 
 /**
- * A copy of the index, that nobody else writes, in which every entry that is there is looked at; answers the names of
- * those that are not, as they are not to be.
+ * Copies the index, so that no other process writes to it, and clears the flags that hide changes of existing files;
+ * returns the names of the files that are excluded from the checkout and do not exist.
  */
 async function copyIndex(
   git: Git,
@@ -143,14 +143,14 @@ async function copyIndex(
     await git.text(place, ['read-tree', head ?? '--empty']);
     return [];
   }
-  // Git trusts what is older than the index: a copy must not be younger than what it is a copy of.
+  // // Git trusts an entry that is older than the index, so the copy must not be younger than the original.
   const { mtimeMs } = await fs.lstat(path.join(adminDir, 'index'));
   await fs.writeFile(copy, content);
   await fs.utimes(copy, Math.floor(mtimeMs / 1000), Math.floor(mtimeMs / 1000));
   return place.workTree === undefined ? [] : lookAtEveryEntry(git, place, place.workTree);
 }
 
-/** Entries may be marked as not to be looked at; what is there is looked at all the same. */
+/** Clears the flags assume-unchanged and skip-worktree of every existing file, so that git compares it. */
 async function lookAtEveryEntry(git: Git, place: GitLocation, files: string): Promise<string[]> {
   const entries = (await git.bytes(place, ['ls-files', '-v', '-z'])).split('\0').filter(Boolean);
   const absent: string[] = [];
@@ -188,20 +188,20 @@ async function changesIn(git: Git, place: GitLocation, files: string): Promise<C
     if (kind === '!') found.ignored.push(name);
     else if (kind === '?' && name.endsWith('/')) found.nested.push(name.slice(0, -1));
     else if (kind === '?') found.changed.push({ name, isThere: true });
-    // Submodules are looked at by themselves.
+    // // Submodules are examined separately.
     else if (sub.startsWith('S') || xy[1] === '.') continue;
     else if (kind === 'u') {
       found.conflicts.push(name);
       found.changed.push({ name, isThere: fields[6] !== '000000' });
     } else found.changed.push({ name, isThere: xy[1] !== 'D' });
   }
-  // A file may have given way to a repository.
+  // // A repository may have replaced a tracked file.
   for (const { name } of found.changed)
     if ((await kindOf(on(files, `${name}/.git`))) !== null) found.nested.push(name);
   return found;
 }
 
-/** The tree of what is staged. Where there are conflicts, their versions lie below a name of their own. */
+/** Writes the tree of the staged files; the versions of files in conflict are below `CONFLICTS`. */
 async function stagedTree(
   git: Git,
   place: GitLocation,
@@ -221,7 +221,7 @@ async function stagedTree(
   return git.text(index, ['write-tree']);
 }
 
-/** The tree of what is staged with these files as they are, byte by byte. */
+/** Writes the tree of the index with these files as they are on the disk, byte for byte. */
 async function filesTree(
   git: Git,
   place: GitLocation,
@@ -236,7 +236,7 @@ async function filesTree(
   return git.text(index, ['write-tree']);
 }
 
-/** Lines of an index for files as they are: not as filters or line endings would have them, but byte by byte. */
+/** Returns index lines for files as they are on the disk, byte for byte, without filters or line-ending conversion. */
 async function entriesOf(
   git: Git,
   place: GitLocation,
@@ -247,7 +247,7 @@ async function entriesOf(
   const there: { name: string; mode: string; from: string }[] = [];
   const gone: string[] = [];
   for (const { name, isThere } of changed) {
-    // By another way, such as a link, a name may lead to what is not its own.
+    // // A name that leads through a symbolic link would reach a file of another directory.
     const kind = isThere ? await kindOf(on(files, name)) : null;
     if (kind === 'link') {
       const target = path.join(scratch, `link-${there.length}`);
@@ -272,8 +272,9 @@ async function entriesOf(
 }
 
 /**
- * The tree of all files as they are. Git calls a file unchanged that filters or line endings made of what was
- * committed: of those, too, the bytes that are there are kept. Without any, it is the tree that git sees.
+ * Writes the tree of all files, byte for byte. Git reports a file as unchanged if filters or line-ending conversion
+ * explain its bytes; those files are added with the bytes on the disk. Without such files, this is the tree that git
+ * sees.
  */
 async function rawTree(
   git: Git,
@@ -304,7 +305,7 @@ async function rawTree(
   return filesTree(git, place, files, [...changes.changed, ...converted]);
 }
 
-/** The objects that files would be; with `-w` they are written. */
+/** Returns the object ids of files; with `-w` among the flags, the objects are written. */
 async function hash(
   git: Git,
   place: GitLocation,
@@ -323,7 +324,7 @@ async function headTree(git: Git, place: GitLocation, head: string | null): Prom
     : git.text(place, ['rev-parse', '--verify', `${head}^{tree}`]);
 }
 
-/** Which files are to be there, where not all of them are. */
+/** Returns the state of a sparse checkout; null if the checkout is complete. */
 async function sparseOf(
   settings: readonly Setting[],
   adminDir: string,
@@ -338,24 +339,24 @@ async function sparseOf(
   };
 }
 
-/** A second copy of the index. */
+/** Makes another copy of the index, and returns the location that uses it. */
 async function copyOf(place: GitLocation, name: string): Promise<GitLocation> {
   const index = path.join(path.dirname(place.index ?? ''), name);
   await fs.copyFile(place.index ?? '', index);
   return { ...place, index };
 }
 
-/** The path of a name that git gave: its bytes need not be UTF-8. */
+/** Returns the path of a name printed by git as bytes, because it need not be UTF-8. */
 export function on(files: string, name: string): Buffer {
   return Buffer.concat([Buffer.from(`${files}/`), Buffer.from(name, 'latin1')]);
 }
 
-/** Each with the NUL behind it that git wants. */
+/** Joins entries, each followed by the NUL that git expects. */
 export function lines(entries: readonly string[]): string {
   return entries.map((entry) => `${entry}\0`).join('');
 }
 
-/** A path on a line of its own, as git reads it. */
+/** Quotes a path that stands on a line of its own, as git reads it. */
 function quoted(name: string): string {
   if (!/^"|[\n\r\\]/.test(name)) return name;
   const escaped = name.replaceAll(
