@@ -28,8 +28,8 @@ export async function ownSettings(
   repository: Repository,
   adminDir: string | null,
 ): Promise<Setting[]> {
-  const place = { ...refsOf(repository), gitDir: adminDir ?? repository.commonDir };
-  const listed = (await git.text(place, ['config', '--list', '-z', '--show-scope'])).split('\0');
+  const location = { ...refsOf(repository), gitDir: adminDir ?? repository.commonDir };
+  const listed = (await git.text(location, ['config', '--list', '-z', '--show-scope'])).split('\0');
   const own: Setting[] = [];
   for (let at = 0; at + 1 < listed.length; at += 2) {
     if (listed[at] !== 'local' && listed[at] !== 'worktree') continue;

@@ -28,7 +28,7 @@ export class Checkouts {
   }
 
   /** Throws `conflict` if the path or the branch exists already, `invalid` if git does not accept the branch name. */
-  async assertFree({ path: place, branch }: Worktree, repository: Repository): Promise<void> {
+  async assertFree({ path: directory, branch }: Worktree, repository: Repository): Promise<void> {
     const ref = `refs/heads/${branch}`;
     if ((await this.#workshop.git.maybe(refsOf(repository), ['check-ref-format', ref])) === null)
       throw new AppError('invalid', `"${branch}" cannot be the name of a branch: take another`);
@@ -37,8 +37,8 @@ export class Checkouts {
         'conflict',
         `there is a branch ${branch} already: take another worktree_name or branch_prefix`,
       );
-    if (await isThere(place))
-      throw new AppError('conflict', `${place} is there already: move it away`);
+    if (await isThere(directory))
+      throw new AppError('conflict', `${directory} is there already: move it away`);
   }
 
   /**
@@ -52,9 +52,9 @@ export class Checkouts {
         const settings = await ownSettings(this.#workshop.git, repository, adminDir);
         const filters = await this.#workshop.trustedFilters(repository, settings);
         const about = { repository, adminDir, files, head, scratch, settings, filters };
-        const place = await openBench(about);
+        const location = await openBench(about);
         const index = path.join(adminDir, 'index');
-        await this.#workshop.git.text({ ...place, index }, ['read-tree', '-m', '-u', head]);
+        await this.#workshop.git.text({ ...location, index }, ['read-tree', '-m', '-u', head]);
       }),
     );
   }
@@ -97,11 +97,11 @@ export class Checkouts {
     if (repository === null) return;
     await this.#workshop.alone(repository, async () => {
       await this.#workshop.forget(worktree, repository);
-      const place = refsOf(repository);
-      const tip = await commitOf(this.#workshop.git, place, `refs/heads/${worktree.branch}`);
+      const location = refsOf(repository);
+      const tip = await commitOf(this.#workshop.git, location, `refs/heads/${worktree.branch}`);
       if (tip === null) return;
       if (tip !== expected)
-        await this.#workshop.git.text(place, ['update-ref', archiveRef(worktree.id), tip]);
+        await this.#workshop.git.text(location, ['update-ref', archiveRef(worktree.id), tip]);
       await this.#workshop.removeBranch(worktree, repository, tip);
     });
   }
@@ -121,8 +121,8 @@ export class Checkouts {
     { commit, what }: { commit: string; what: readonly string[] },
     fill: (adminDir: string) => Promise<void>,
   ): Promise<void> {
-    const none = '0'.repeat(commit.length);
-    const branch = ['update-ref', `refs/heads/${worktree.branch}`, commit, none];
+    const zeroId = '0'.repeat(commit.length);
+    const branch = ['update-ref', `refs/heads/${worktree.branch}`, commit, zeroId];
     const registering = await this.#workshop.alone(repository, async () => {
       // // From here on cadre owns the branch, and deletes it if a later step fails.
       await this.#workshop.git.text(refsOf(repository), branch);
@@ -145,19 +145,19 @@ export class Checkouts {
 
   /** Registers a worktree with git, with its branch or a detached commit checked out, but without files. */
   async #register(
-    { path: place }: Worktree,
+    { path: directory }: Worktree,
     repository: Repository,
     what: readonly string[],
   ): Promise<void> {
-    const parent = path.dirname(place);
+    const parent = path.dirname(directory);
     fs.mkdirSync(parent, { recursive: true, mode: 0o700 });
     if (fs.realpathSync(parent) !== parent)
       throw new AppError('conflict', `${parent} leads elsewhere: move it away`);
     const flags = ['--quiet', '--no-checkout', ...what.slice(0, -1)];
-    const add = ['worktree', 'add', ...flags, '--', place, ...what.slice(-1)];
+    const add = ['worktree', 'add', ...flags, '--', directory, ...what.slice(-1)];
     await this.#workshop.git.text(refsOf(repository), add);
-    if (fs.realpathSync(place) !== place)
-      throw new AppError('conflict', `${place} leads elsewhere: move it away`);
+    if (fs.realpathSync(directory) !== directory)
+      throw new AppError('conflict', `${directory} leads elsewhere: move it away`);
   }
 
   /** Runs `work`, which writes files and moves no ref, with at most `CHECKOUTS_AT_ONCE` of its kind at once. */

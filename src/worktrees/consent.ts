@@ -30,10 +30,10 @@ export async function committedScript(
       'conflict',
       `worktrees.init_script_path is "${script}": give a path inside of a repository, or set run_init_script to false`,
     );
-  const place = refsOf(repository);
-  const head = await commitOf(git, place, 'HEAD');
+  const location = refsOf(repository);
+  const head = await commitOf(git, location, 'HEAD');
   if (head === null) return null;
-  const entry = await git.bytes(place, ['ls-tree', '-z', '--full-tree', '-l', head, '--', name]);
+  const entry = await git.bytes(location, ['ls-tree', '-z', '--full-tree', '-l', head, '--', name]);
   const [, mode, type, sha, size] = /^(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t/.exec(entry) ?? [];
   if (sha === undefined) return null;
   const refuse = (why: string) =>
@@ -44,7 +44,7 @@ export async function committedScript(
   if (type !== 'blob' || mode === '120000') throw refuse('is not committed as a file');
   if (Number(size) > SCRIPT_BYTES)
     throw refuse(`has ${size} bytes, at most ${SCRIPT_BYTES} are run`);
-  const content = Buffer.from(await git.bytes(place, ['cat-file', 'blob', sha]), 'latin1');
+  const content = Buffer.from(await git.bytes(location, ['cat-file', 'blob', sha]), 'latin1');
   return { content, sha256: sha256Of(content), isExecutable: mode === '100755' };
 }
 

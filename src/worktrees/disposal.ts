@@ -66,15 +66,15 @@ export class Disposal {
   }
 
   /** Takes a snapshot of a worktree, whose files are in the directory `files`. */
-  async look(
+  async snapshotOf(
     worktree: Worktree,
     repository: Repository,
     beside: Beside,
     files: string = worktree.path,
   ): Promise<Snapshot> {
     const adminDir = await adminDirectory(repository, worktree.path, files);
-    const there = (await isThere(files)) ? files : null;
-    await this.#assertReadable(there, adminDir);
+    const existingFiles = (await isThere(files)) ? files : null;
+    await this.#assertReadable(existingFiles, adminDir);
     const settings = await ownSettings(this.#workshop.git, repository, adminDir);
     const filters = await this.#workshop.trustedFilters(repository, settings);
     const { branch } = worktree;
@@ -88,7 +88,7 @@ export class Disposal {
       branch,
       beside: passing,
       adminDir,
-      files: there,
+      files: existingFiles,
       settings,
       filters,
     };
@@ -122,7 +122,7 @@ export class Disposal {
     this.#workshop.failpoint('worktree.aside');
     let last = tip;
     if (!(await isThere(done))) {
-      const snapshot = await this.#keepAll(worktree, repository, { aside, beside });
+      const snapshot = await this.#archiveRest(worktree, repository, { aside, beside });
       if (snapshot.ignored.length > 0) removed.diagnostics.push(ignoredMessage(snapshot.ignored));
       last = snapshot.tip;
       if (await isThere(aside)) fs.renameSync(aside, done);
@@ -160,7 +160,8 @@ export class Disposal {
   /** Returns the directory that a worktree being removed was renamed to; null if there is none. */
   async aside({ id }: Worktree): Promise<string | null> {
     const aside = path.join(this.#workshop.asideDirectory, id);
-    for (const place of [aside, `${aside}.archived`]) if (await isThere(place)) return place;
+    for (const candidate of [aside, `${aside}.archived`])
+      if (await isThere(candidate)) return candidate;
     return null;
   }
 
@@ -174,16 +175,16 @@ export class Disposal {
    * Makes sure that the content of the renamed worktree is archived, or only its commits and index if its files are
    * gone. If that fails, renames the directory back.
    */
-  async #keepAll(
+  async #archiveRest(
     worktree: Worktree,
     repository: Repository,
     { aside, beside }: { aside: string; beside: Beside },
   ): Promise<Snapshot> {
     try {
-      const snapshot = await this.look(worktree, repository, beside, aside);
+      const snapshot = await this.snapshotOf(worktree, repository, beside, aside);
       if (snapshot.nested.length > 0)
         throw new AppError('conflict', nestedMessage(snapshot.nested));
-      if (holdsWork(snapshot) && !(await this.#isKept(worktree, repository, snapshot)))
+      if (holdsWork(snapshot) && !(await this.#isArchived(worktree, repository, snapshot)))
         await this.archive(worktree, repository, snapshot);
       return snapshot;
     } catch (error) {
@@ -193,19 +194,19 @@ export class Disposal {
   }
 
   /** Whether the newest archive holds everything that a snapshot holds. */
-  async #isKept(
+  async #isArchived(
     worktree: Worktree,
     repository: Repository,
     { head, headRef, tip, staged, files, sparse }: Snapshot,
   ): Promise<boolean> {
-    const kept = await readArchive(this.#workshop.git, repository, worktree.id);
-    if (kept?.tip !== tip) return false;
+    const archived = await readArchive(this.#workshop.git, repository, worktree.id);
+    if (archived?.tip !== tip) return false;
     // // The files and git's registration are gone, so an earlier attempt has already compared them.
     if (files === null && (await adminDirectory(repository, worktree.path)) === null) return true;
-    const isFiles = files === null || kept.files === files;
-    const isSparse = JSON.stringify(kept.sparse) === JSON.stringify(sparse);
-    const isHead = kept.head === head && kept.headRef === headRef;
-    return isFiles && isSparse && isHead && kept.staged === staged;
+    const isFiles = files === null || archived.files === files;
+    const isSparse = JSON.stringify(archived.sparse) === JSON.stringify(sparse);
+    const isHead = archived.head === head && archived.headRef === headRef;
+    return isFiles && isSparse && isHead && archived.staged === staged;
   }
 
   async #assertReadable(files: string | null, adminDir: string | null): Promise<void> {

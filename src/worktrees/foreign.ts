@@ -78,7 +78,7 @@ const DIRECTORIES = ['info', 'logs', 'refs', 'objects/info', 'objects/pack'];
 export async function assertGitDirectory(directory: string): Promise<void> {
   for (const name of NOTES) {
     const file = path.join(directory, name);
-    if ((await kindOf(file)) === 'other') throw odd(file);
+    if ((await kindOf(file)) === 'other') throw notRegular(file);
   }
   for (const name of DIRECTORIES) await assertBelow(path.join(directory, name), () => true);
 }
@@ -92,12 +92,12 @@ async function assertBelow(directory: string, isOpened: (name: string) => boolea
   if ((await kindOf(directory)) !== 'directory') return;
   for (const entry of await fs.readdir(directory, { withFileTypes: true })) {
     const isPlain = entry.isFile() || entry.isDirectory() || entry.isSymbolicLink();
-    if (!isPlain && isOpened(entry.name)) throw odd(path.join(directory, entry.name));
+    if (!isPlain && isOpened(entry.name)) throw notRegular(path.join(directory, entry.name));
     if (entry.isDirectory() && entry.name !== '.git')
       await assertBelow(path.join(directory, entry.name), isOpened);
   }
 }
 
-function odd(file: string): AppError {
+function notRegular(file: string): AppError {
   return new AppError('conflict', `${file} is not a regular file: move it away`);
 }

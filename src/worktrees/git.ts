@@ -32,9 +32,14 @@ const CONFIG = [
 
 /** Variables of the server's environment that would change what git does. */
 const REMOVED = /^(GIT_.*|EDITOR|VISUAL|PAGER|PREFIX|SSH_ASKPASS)$/i;
-const WHO = ['GIT_AUTHOR_NAME', 'GIT_AUTHOR_EMAIL', 'GIT_COMMITTER_NAME', 'GIT_COMMITTER_EMAIL'];
+const IDENTITY_VARIABLES = [
+  'GIT_AUTHOR_NAME',
+  'GIT_AUTHOR_EMAIL',
+  'GIT_COMMITTER_NAME',
+  'GIT_COMMITTER_EMAIL',
+];
 /** Variables that each call sets. Nothing is fetched, so an object that a remote only promises counts as missing. */
-const SET = {
+const FIXED_VARIABLES = {
   LC_ALL: 'C',
   GIT_TERMINAL_PROMPT: '0',
   GIT_OPTIONAL_LOCKS: '0',
@@ -42,10 +47,10 @@ const SET = {
   GIT_NO_LAZY_FETCH: '1',
   GIT_ALLOW_PROTOCOL: 'none',
   ...Object.fromEntries(
-    WHO.map((name) => [name, name.endsWith('NAME') ? 'cadre' : 'cadre@localhost']),
+    IDENTITY_VARIABLES.map((name) => [name, name.endsWith('NAME') ? 'cadre' : 'cadre@localhost']),
   ),
 };
-const WHERE = ['GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE', 'GIT_OBJECT_DIRECTORY'];
+const LOCATION_VARIABLES = ['GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE', 'GIT_OBJECT_DIRECTORY'];
 
 /** The directories and files that git works on; without them it would derive them from the directory. */
 export interface GitLocation {
@@ -85,16 +90,16 @@ export class Git {
   }
 
   /** Returns the output of a command, without trailing whitespace. Throws GitFailure. */
-  async text(place: GitLocation, args: readonly string[], input?: string): Promise<string> {
-    return Buffer.from(await this.bytes(place, args, input), 'latin1')
+  async text(location: GitLocation, args: readonly string[], input?: string): Promise<string> {
+    return Buffer.from(await this.bytes(location, args, input), 'latin1')
       .toString('utf8')
       .trimEnd();
   }
 
   /** Does the same, but returns null if git exits with an error. */
-  async maybe(place: GitLocation, args: readonly string[]): Promise<string | null> {
+  async maybe(location: GitLocation, args: readonly string[]): Promise<string | null> {
     try {
-      return await this.text(place, args);
+      return await this.text(location, args);
     } catch (error) {
       if (error instanceof GitFailure && error.exitCode > 0) return null;
       throw error;
@@ -105,18 +110,18 @@ export class Git {
    * Returns the output of a command with one character for each byte, because file names need not be UTF-8; `input` has
    * the same encoding.
    */
-  async bytes(place: GitLocation, args: readonly string[], input?: string): Promise<string> {
+  async bytes(location: GitLocation, args: readonly string[], input?: string): Promise<string> {
     const call = newUuid();
     const chunks: Buffer[] = [];
     let failure: GitFailure | undefined;
     try {
       const git = simpleGit({
-        baseDir: place.directory,
-        config: place.mayBeBare ? [...CONFIG, 'safe.bareRepository=all'] : CONFIG,
+        baseDir: location.directory,
+        config: location.mayBeBare ? [...CONFIG, 'safe.bareRepository=all'] : CONFIG,
         timeout: { block: SILENT_MS },
         completion: { onClose: true, onExit: false },
         abort: this.#signal,
-        allowEnvironment: [...Object.keys(SET), ...WHERE],
+        allowEnvironment: [...Object.keys(FIXED_VARIABLES), ...LOCATION_VARIABLES],
         unsafe: {
           allowUnsafeHooksPath: true,
           allowUnsafeFsMonitor: true,
@@ -129,7 +134,7 @@ export class Git {
           return error ?? failure;
         },
       });
-      git.env(this.#environment(place, call));
+      git.env(this.#environment(location, call));
       git.outputHandler((_command, stdout) => {
         stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
         // // simple-git waits another 50 ms for a command that printed nothing, which is half the time of a worktree's
@@ -146,18 +151,18 @@ export class Git {
     }
   }
 
-  #environment(place: GitLocation, call: string): Record<string, string> {
-    const { gitDir, workTree, index, objects } = place;
+  #environment(location: GitLocation, call: string): Record<string, string> {
+    const { gitDir, workTree, index, objects } = location;
     const passed = Object.entries(cleanEnvironment(process.env, new Set())).filter(
       ([name]) => !REMOVED.test(name),
     );
-    const where = [gitDir, workTree, index, objects].flatMap((value, at) =>
-      value === undefined ? [] : [[WHERE[at] ?? '', value] as const],
+    const locations = [gitDir, workTree, index, objects].flatMap((value, at) =>
+      value === undefined ? [] : [[LOCATION_VARIABLES[at] ?? '', value] as const],
     );
     return {
       ...Object.fromEntries(passed),
-      ...SET,
-      ...Object.fromEntries(where),
+      ...FIXED_VARIABLES,
+      ...Object.fromEntries(locations),
       [MARKER_VARIABLE]: this.#marker,
       [CALL_VARIABLE]: call,
     };
@@ -167,9 +172,9 @@ export class Git {
 /** Returns the version of this machine's git, or the problem if it is missing or too old. */
 export async function findGit(): Promise<{ version: string } | { problem: string }> {
   const git = new Git({ marker: '', signal: new AbortController().signal });
-  const said = await git.text({ directory: '/' }, ['--version']).catch(() => null);
-  const [version = '', major, minor] = /(\d+)\.(\d+)[\d.]*/.exec(said ?? '') ?? [];
-  if (said === null)
+  const output = await git.text({ directory: '/' }, ['--version']).catch(() => null);
+  const [version = '', major, minor] = /(\d+)\.(\d+)[\d.]*/.exec(output ?? '') ?? [];
+  if (output === null)
     return { problem: 'git cannot be found: install it, and see that PATH has it' };
   const isOld =
     Number(major) < OLDEST[0] || (Number(major) === OLDEST[0] && Number(minor) < OLDEST[1]);
@@ -187,9 +192,11 @@ function failureOf(exitCode: number, stderr: Buffer): GitFailure {
   // // Git prints hints and progress first, then the error, then what to do about it; the message starts at the error.
   const lines = text.trim().split('\n');
   const at = lines.findLastIndex((line) => /^(fatal|error): /.test(line));
-  const said = at < 0 ? lines.slice(0, 1) : lines.slice(at);
-  const line = said.map((one) => one.replace(/^(fatal|error): /, '').trim()).filter(Boolean);
-  return new GitFailure(exitCode, line.join(' ') || `git exited with ${exitCode}`);
+  const messageLines = at < 0 ? lines.slice(0, 1) : lines.slice(at);
+  const parts = messageLines
+    .map((one) => one.replace(/^(fatal|error): /, '').trim())
+    .filter(Boolean);
+  return new GitFailure(exitCode, parts.join(' ') || `git exited with ${exitCode}`);
 }
 
 function firstLine(text: string): string {

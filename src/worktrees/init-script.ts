@@ -21,7 +21,7 @@ const TAIL_WAIT_MS = 1000;
 export async function runInitScript(
   worktree: Worktree,
   script: Script,
-  given: {
+  options: {
     supervisor: Supervisor;
     clock: Clock;
     /** An empty directory of cadre's. */
@@ -31,9 +31,9 @@ export async function runInitScript(
     signal: AbortSignal;
   },
 ): Promise<Worktree['init_script']> {
-  const file = path.join(given.scratch, 'worktree-init');
+  const file = path.join(options.scratch, 'worktree-init');
   await fs.writeFile(file, script.content, { mode: script.isExecutable ? 0o500 : 0o400 });
-  const child = await given.supervisor.start({
+  const child = await options.supervisor.start({
     command: script.isExecutable ? file : '/bin/sh',
     args: script.isExecutable ? [] : [file],
     cwd: worktree.path,
@@ -49,27 +49,27 @@ export async function runInitScript(
   });
   const tail = tailOf(child);
   let isLate = false;
-  using _limit = given.clock.after(LIMIT_MS, () => {
+  using _limit = options.clock.after(LIMIT_MS, () => {
     isLate = true;
     void child.end(GRACE_MS);
   });
   const stop = () => void child.end(GRACE_MS);
-  given.signal.addEventListener('abort', stop, { once: true });
-  if (given.signal.aborted) stop();
+  options.signal.addEventListener('abort', stop, { once: true });
+  if (options.signal.aborted) stop();
   const { code, signal } = await child.exited;
-  given.signal.removeEventListener('abort', stop);
+  options.signal.removeEventListener('abort', stop);
   await child.end(0);
   // // A process that has left the group may still hold the pipes open.
-  await Promise.race([tail.ended, given.clock.sleep(TAIL_WAIT_MS)]);
+  await Promise.race([tail.ended, options.clock.sleep(TAIL_WAIT_MS)]);
   const output_tail = tail.text();
   const { sha256 } = script;
   if (code === 0 && !isLate)
     return { status: 'completed', exit_code: 0, output_tail, sha256, how_to_allow: null };
-  const how = isLate ? `ran for ${LIMIT_MS / 60_000} minutes` : `ended with ${code ?? signal}`;
+  const outcome = isLate ? `ran for ${LIMIT_MS / 60_000} minutes` : `ended with ${code ?? signal}`;
   const last = output_tail.trim().split('\n').slice(-5).join('\n');
   throw new AppError(
     'conflict',
-    `the init script ${given.name} ${how}${last === '' ? '' : ` (${last})`}: mend it, or set run_init_script to false`,
+    `the init script ${options.name} ${outcome}${last === '' ? '' : ` (${last})`}: mend it, or set run_init_script to false`,
   );
 }
 

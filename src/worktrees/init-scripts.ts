@@ -41,17 +41,17 @@ export class InitScripts {
    * has none or the worktree exists. Throws `not_found` for an unknown session, `invalid` if the session works in no
    * repository.
    */
-  async look(wanted: {
+  async look(request: {
     source_session_id: string;
     worktree_name: string;
   }): Promise<{ repo_root: string; sha256: string; text: string; trusted: boolean } | null> {
     const session = await this.#given.db.read((rx) =>
-      this.#given.sessionStore.session(rx, wanted.source_session_id),
+      this.#given.sessionStore.session(rx, request.source_session_id),
     );
     const repository = await findRepository(this.#given.git, path.resolve(session.cwd));
     const { root } = repository;
     const named = await this.#given.db.read((rx) =>
-      this.#given.worktrees.named(rx, root, wanted.worktree_name),
+      this.#given.worktrees.named(rx, root, request.worktree_name),
     );
     if (named.some(({ status }) => status === 'active' || status === 'retained')) return null;
     const script = await this.scriptOf(repository);

@@ -12,7 +12,7 @@ import type { Database } from '../store/database.ts';
 import { isThere } from './foreign.ts';
 import { runInitScript, skippedScript } from './init-script.ts';
 import type { InitScripts } from './init-scripts.ts';
-import { commitOf, gitDirOf, knownRepository, realPath, type Repository } from './repository.ts';
+import { commitOf, gitDirOf, recordedRepository, realPath, type Repository } from './repository.ts';
 import type { WorktreeStore } from './store.ts';
 import { reasonOf } from './words.ts';
 import { Checkouts } from './checkouts.ts';
@@ -101,13 +101,13 @@ export class Making {
     const { commonDir } = repository;
     const isBare = (await realPath(directory)) === commonDir;
     const gitDir = isBare ? commonDir : ((await gitDirOf(directory)) ?? commonDir);
-    const place = { directory, gitDir };
-    const commit = await commitOf(git, place, named ?? 'HEAD');
+    const location = { directory, gitDir };
+    const commit = await commitOf(git, location, named ?? 'HEAD');
     if (commit === null && named !== null)
       throw new AppError('invalid', `base_ref "${named}" is no commit of ${directory}`);
     if (commit === null)
       throw new AppError('invalid', `${directory} has no commit yet: make one, or name a base_ref`);
-    const branch = await git.maybe(place, ['symbolic-ref', '--quiet', '--short', 'HEAD']);
+    const branch = await git.maybe(location, ['symbolic-ref', '--quiet', '--short', 'HEAD']);
     return { baseRef: named ?? branch ?? commit, baseCommit: commit };
   }
 
@@ -151,7 +151,7 @@ export class Making {
         });
       try {
         const operation = await db.read((rx) => store.operations.get(rx, worktree.id));
-        const repository = await knownRepository(workshop.git, worktree.repo_root);
+        const repository = await recordedRepository(workshop.git, worktree.repo_root);
         if ((await isThere(worktree.path)) && operation)
           await this.#checkouts.discard(worktree, repository, operation.tip ?? '');
         await db.transact((tx) => this.#forgetOperation(tx, worktree));
@@ -174,7 +174,7 @@ export class Making {
   /** Restores a cleaned worktree from its archive, under `name`. */
   async restore(old: Worktree, name: string, keep: Keep): Promise<Worktree> {
     const { db, store, workshop, clock, failpoint } = this.#given;
-    const repository = await knownRepository(workshop.git, old.repo_root);
+    const repository = await recordedRepository(workshop.git, old.repo_root);
     if (!repository)
       throw new AppError(
         'conflict',

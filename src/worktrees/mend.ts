@@ -5,7 +5,7 @@ import type { Database } from '../store/database.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Claims } from './claims.ts';
 import { isThere } from './foreign.ts';
-import { knownRepository } from './repository.ts';
+import { recordedRepository } from './repository.ts';
 import type { Operation, WorktreeStore } from './store.ts';
 import { Checkouts } from './checkouts.ts';
 import { Disposal } from './disposal.ts';
@@ -74,7 +74,7 @@ export class WorktreeMender {
   }
 
   async #mend({ kind, worktree, tip }: Operation): Promise<(tx: Writer) => void> {
-    const repository = await knownRepository(this.#given.workshop.git, worktree.repo_root);
+    const repository = await recordedRepository(this.#given.workshop.git, worktree.repo_root);
     if (kind !== 'remove') {
       await new Checkouts(this.#given.workshop).discard(worktree, repository, tip ?? '');
       return () => undefined;

@@ -13,7 +13,7 @@ export interface Beside {
 }
 
 /** The worktree whose commits are examined. */
-interface Whose {
+interface WorktreeRefs {
   repository: Repository;
   branch: string;
   beside: Beside;
@@ -28,11 +28,11 @@ interface Whose {
  */
 export async function ownCommits(
   git: Git,
-  whose: Whose,
+  refs: WorktreeRefs,
   now: readonly (string | null)[],
 ): Promise<{ own: string[]; isAlone: boolean }> {
-  const { repository, branch, beside } = whose;
-  const commits = await commitsOf(git, whose, now);
+  const { repository, branch, beside } = refs;
+  const commits = await commitsOf(git, refs, now);
   if (commits.length === 0) return { own: [], isAlone: false };
   const main = await commitOf(git, refsOf(repository), 'HEAD');
   const beyond = async (excluded: readonly string[], ...more: string[]) => {
@@ -58,7 +58,7 @@ export async function ownCommits(
 /** Returns every commit that the worktree's refs, logs and notes name. */
 async function commitsOf(
   git: Git,
-  { repository, branch, adminDir }: Whose,
+  { repository, branch, adminDir }: WorktreeRefs,
   now: readonly (string | null)[],
 ): Promise<string[]> {
   const { commonDir } = repository;
@@ -83,8 +83,8 @@ async function ownRefs(git: Git, repository: Repository, adminDir: string): Prom
   const refs = ['refs/worktree', 'refs/bisect', 'refs/rewritten'];
   const kinds = await Promise.all(refs.map((one) => kindOf(path.join(adminDir, one))));
   if (kinds.every((kind) => kind === null)) return [];
-  const place = { ...refsOf(repository), gitDir: adminDir };
-  const listed = await git.text(place, ['for-each-ref', '--format=%(objectname)', ...refs]);
+  const location = { ...refsOf(repository), gitDir: adminDir };
+  const listed = await git.text(location, ['for-each-ref', '--format=%(objectname)', ...refs]);
   return listed.split('\n');
 }
 

@@ -7,7 +7,7 @@ import { archiveRef } from './archive.ts';
 import type { Claims } from './claims.ts';
 import { isThere } from './foreign.ts';
 import type { Beside } from './own-commits.ts';
-import { knownRepository, type Repository } from './repository.ts';
+import { recordedRepository, type Repository } from './repository.ts';
 import { holdsWork, isClean } from './snapshot.ts';
 import type { WorktreeStore } from './store.ts';
 import { reasonOf, nestedMessage } from './words.ts';
@@ -73,7 +73,7 @@ export class Removal {
       return this.#retain(id, wasActive, 'its deletion_policy is retain_on_last_claim');
     this.#leaving.add(id);
     try {
-      const repository = await knownRepository(workshop.git, worktree.repo_root);
+      const repository = await recordedRepository(workshop.git, worktree.repo_root);
       if (!repository)
         return await this.#fail(id, reason, `its repository ${worktree.repo_root} is gone`);
       const result = await workshop.alone(repository, async () => {
@@ -85,13 +85,13 @@ export class Removal {
       const left = result.status === 'cleaned' ? await this.#disposal.sweepOf(worktree) : [];
       return { ...result, diagnostics: [...result.diagnostics, ...left] };
     } catch (error) {
-      const said = reasonOf(error);
-      if (said === null) throw error;
+      const problem = reasonOf(error);
+      if (problem === null) throw error;
       // // If the files were already renamed, the operation stays, and the next start removes them.
       if ((await this.#disposal.aside(found)) === null)
         await db.transact((tx) => this.#forgetOperation(tx, found));
       await this.noteIfMissing(found);
-      return await this.#fail(id, reason, said);
+      return await this.#fail(id, reason, problem);
     } finally {
       this.#leaving.delete(id);
     }
@@ -106,7 +106,7 @@ export class Removal {
     const operation = await db.read((rx) => store.operations.get(rx, worktree.id));
     if (operation?.kind !== 'remove') return null;
     const { tip } = operation;
-    const repository = await knownRepository(workshop.git, worktree.repo_root);
+    const repository = await recordedRepository(workshop.git, worktree.repo_root);
     const left =
       repository === null || tip === null
         ? null
@@ -137,7 +137,7 @@ export class Removal {
     const { db, store, claims, clock } = this.#given;
     const { id } = worktree;
     const beside = await this.#beside(worktree);
-    const snapshot = await this.#disposal.look(worktree, repository, beside);
+    const snapshot = await this.#disposal.snapshotOf(worktree, repository, beside);
     if (snapshot.nested.length > 0) return this.#fail(id, reason, nestedMessage(snapshot.nested));
     const isNeeded = holdsWork(snapshot);
     const { deletion_policy: policy, status } = worktree;
@@ -216,12 +216,14 @@ export class Removal {
   }
 
   /** Returns one sentence for each session or process that claims a worktree or works in it. */
-  #usersOf(rx: Reader, { id, path: place }: Worktree): string[] {
+  #usersOf(rx: Reader, { id, path: directory }: Worktree): string[] {
     const { store, sessionStore, processes } = this.#given;
     return [
       ...store.activeClaimsOn(rx, id).map(({ session_id }) => `session ${session_id} claims it`),
-      ...sessionStore.openIn(rx, place).map((one) => `session ${one.id} works in it`),
-      ...processes.unfinishedIn(rx, place).map((one) => `process ${one.process_id} works in it`),
+      ...sessionStore.openIn(rx, directory).map((one) => `session ${one.id} works in it`),
+      ...processes
+        .unfinishedIn(rx, directory)
+        .map((one) => `process ${one.process_id} works in it`),
     ];
   }
 
@@ -236,9 +238,9 @@ export class Removal {
   }
 
   /** Marks a worktree as missing if its directory is gone. */
-  async noteIfMissing({ id, path: place }: Worktree): Promise<void> {
+  async noteIfMissing({ id, path: directory }: Worktree): Promise<void> {
     const { db, store, clock } = this.#given;
-    if (await isThere(place)) return;
+    if (await isThere(directory)) return;
     await db.transact((tx) => {
       const now = store.worktree(tx, id);
       if (now.status !== 'active' && now.status !== 'retained') return;

@@ -33,15 +33,18 @@ export async function findRepository(
   try {
     const real = await fs.realpath(directory);
     await assertOpenable(real);
-    const place: GitLocation = { directory: real, mayBeBare: isNamed && (await looksBare(real)) };
+    const location: GitLocation = {
+      directory: real,
+      mayBeBare: isNamed && (await looksBare(real)),
+    };
     const ask = async (...what: string[]) =>
-      withoutLineEnd(await git.bytes(place, ['rev-parse', '--path-format=absolute', ...what]));
+      withoutLineEnd(await git.bytes(location, ['rev-parse', '--path-format=absolute', ...what]));
     // // The path may contain line breaks, so the last one separates the two outputs.
-    const said = await ask('--git-common-dir', '--is-bare-repository');
-    const end = said.lastIndexOf('\n');
-    const commonDir = await fs.realpath(fromGit(said.slice(0, end)));
+    const output = await ask('--git-common-dir', '--is-bare-repository');
+    const end = output.lastIndexOf('\n');
+    const commonDir = await fs.realpath(fromGit(output.slice(0, end)));
     await assertGitDirectory(commonDir);
-    if (said.slice(end + 1) === 'true' && !place.mayBeBare) throw new GitFailure(128, BARE);
+    if (output.slice(end + 1) === 'true' && !location.mayBeBare) throw new GitFailure(128, BARE);
     const root = await rootOf(commonDir, ask);
     return { root: await fs.realpath(root), commonDir };
   } catch (error) {
@@ -80,7 +83,7 @@ function hintOf({ message }: Error): string {
 /**
  * Returns the repository that a record names; null if it is gone. Throws `conflict` if it exists and cannot be used.
  */
-export async function knownRepository(git: Git, root: string): Promise<Repository | null> {
+export async function recordedRepository(git: Git, root: string): Promise<Repository | null> {
   if (!(await isThere(root))) return null;
   const repository = await findRepository(git, root, { isNamed: true }).catch((error: unknown) => {
     if (!(error instanceof AppError) || error.code !== 'invalid') throw error;
@@ -94,9 +97,13 @@ export async function knownRepository(git: Git, root: string): Promise<Repositor
 }
 
 /** Returns the commit that a ref points to; null if it points to none. */
-export async function commitOf(git: Git, place: GitLocation, ref: string): Promise<string | null> {
+export async function commitOf(
+  git: Git,
+  location: GitLocation,
+  ref: string,
+): Promise<string | null> {
   const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${ref}^{commit}`];
-  const sha = await git.maybe(place, args);
+  const sha = await git.maybe(location, args);
   return sha !== null && /^[0-9a-f]{40,64}$/.test(sha) ? sha : null;
 }
 
@@ -106,14 +113,14 @@ export async function commitOf(git: Git, place: GitLocation, ref: string): Promi
  */
 export async function adminDirectory(
   { commonDir }: Repository,
-  place: string,
-  files = place,
+  worktreePath: string,
+  files = worktreePath,
 ): Promise<string | null> {
   const all = path.join(commonDir, 'worktrees');
-  const wanted = path.join(place, '.git');
+  const gitFile = path.join(worktreePath, '.git');
   const isOf = async (name: string) =>
     withoutLineEnd((await readNote(path.join(all, name), 'gitdir').catch(() => null)) ?? '') ===
-    wanted;
+    gitFile;
   const linked = await linkOf(files).catch(() => null);
   if (linked !== null && path.dirname(linked) === all && (await isOf(path.basename(linked))))
     return linked;
@@ -133,8 +140,8 @@ export async function gitDirOf(directory: string): Promise<string | null> {
 
 /** Returns the path that the `.git` file of a directory names; null if there is no such file. */
 export async function linkOf(directory: string): Promise<string | null> {
-  const said = await readNote(directory, '.git');
-  const target = /^gitdir: ([\s\S]+)$/.exec(said ?? '')?.[1];
+  const content = await readNote(directory, '.git');
+  const target = /^gitdir: ([\s\S]+)$/.exec(content ?? '')?.[1];
   return target === undefined ? null : path.resolve(directory, withoutLineEnd(target));
 }
 
@@ -150,13 +157,16 @@ export async function checkoutsOf(repository: Repository, branch: string): Promi
  * Returns the branches checked out in the other worktrees whose paths have the same parent name as `worktreePath`:
  * those that this server, or another one with a different root, has made of the repository.
  */
-export async function branchesAlike(repository: Repository, place: string): Promise<string[]> {
-  const group = path.basename(path.dirname(place));
+export async function branchesAlike(
+  repository: Repository,
+  worktreePath: string,
+): Promise<string[]> {
+  const group = path.basename(path.dirname(worktreePath));
   const found: string[] = [];
   for (const directory of await adminDirectories(repository)) {
     const link = withoutLineEnd((await readNote(directory, 'gitdir').catch(() => null)) ?? '');
     const worktree = path.dirname(link);
-    if (worktree === place || path.basename(path.dirname(worktree)) !== group) continue;
+    if (worktree === worktreePath || path.basename(path.dirname(worktree)) !== group) continue;
     const ref = await refIn(directory).catch(() => null);
     if (ref?.startsWith('refs/heads/')) found.push(ref.slice('refs/heads/'.length));
   }

@@ -57,12 +57,12 @@ export class WorktreeService {
   ): Promise<ResponseOf<typeof createWorktree>> {
     const { claims } = this.#given;
     return this.#inTurnOfRequest(request, async (repository, directory) => {
-      const there = await this.#findExisting(repository, request, (tx, worktree, held) => {
+      const existing = await this.#findExisting(repository, request, (tx, worktree, held) => {
         const role = activeRole(held) ?? 'owner';
         const claim = claims.make(tx, worktree.id, request.source_session_id, role);
         return this.#answer(tx, worktree.id, claim, { created: false }, keep);
       });
-      if (there) return there;
+      if (existing) return existing;
       return this.#making.make(repository, directory, request, (tx, { id }) => {
         const claim = claims.make(tx, id, request.source_session_id, 'owner');
         return this.#answer(tx, id, claim, { created: true }, keep);
@@ -79,8 +79,8 @@ export class WorktreeService {
     use: (worktree: Worktree, created: boolean) => Promise<T>,
   ): Promise<T> {
     return this.#inTurnOfRequest(request, async (repository, directory) => {
-      const there = await this.#findExisting(repository, request, (_tx, worktree) => worktree);
-      if (there) return use(there, false);
+      const existing = await this.#findExisting(repository, request, (_tx, worktree) => worktree);
+      if (existing) return use(existing, false);
       const made = await this.#making.make(repository, directory, request, (tx, worktree) => {
         const unclaimed: Worktree = { ...worktree, status: 'retained' };
         this.#given.store.worktrees.update(tx, unclaimed);
@@ -176,8 +176,8 @@ export class WorktreeService {
     const { db, store } = this.#given;
     const retained = await db.read((rx) => store.retained(rx));
     const worktrees = [];
-    for (const { id, path: place, status } of retained) {
-      const bytes = await treeBytes(place);
+    for (const { id, path: directory, status } of retained) {
+      const bytes = await treeBytes(directory);
       if (dry_run ?? true) {
         const why = await db.read((rx) => this.#removal.fateOf(rx, store.worktree(rx, id)));
         worktrees.push({ id, status, bytes, reason: why });

@@ -79,8 +79,8 @@ export async function takeSnapshot(
   const { repository, branch, adminDir, files } = state;
   const { commonDir } = repository;
   const tip = await commitOf(git, refsOf(repository), `refs/heads/${branch}`);
-  const place = { directory: commonDir, gitDir: adminDir ?? commonDir };
-  const head = adminDir === null ? tip : await commitOf(git, place, 'HEAD');
+  const location = { directory: commonDir, gitDir: adminDir ?? commonDir };
+  const head = adminDir === null ? tip : await commitOf(git, location, 'HEAD');
   const headRef = adminDir === null ? `refs/heads/${branch}` : await refIn(adminDir);
   const bench = await openBench({ ...state, head, scratch });
   const absent = await copyIndex(git, bench, { adminDir, head });
@@ -133,45 +133,45 @@ const noChanges: Changes = { changed: [], conflicts: [], ignored: [], nested: []
  */
 async function copyIndex(
   git: Git,
-  place: GitLocation,
+  location: GitLocation,
   { adminDir, head }: { adminDir: string | null; head: string | null },
 ): Promise<string[]> {
-  const copy = place.index ?? '';
+  const copy = location.index ?? '';
   const content =
     adminDir === null ? null : await readForeignFile(adminDir, 'index', { maxBytes: INDEX_BYTES });
   if (content === null || adminDir === null) {
-    await git.text(place, ['read-tree', head ?? '--empty']);
+    await git.text(location, ['read-tree', head ?? '--empty']);
     return [];
   }
   // // Git trusts an entry that is older than the index, so the copy must not be younger than the original.
   const { mtimeMs } = await fs.lstat(path.join(adminDir, 'index'));
   await fs.writeFile(copy, content);
   await fs.utimes(copy, Math.floor(mtimeMs / 1000), Math.floor(mtimeMs / 1000));
-  return place.workTree === undefined ? [] : lookAtEveryEntry(git, place, place.workTree);
+  return location.workTree === undefined ? [] : unhideExisting(git, location, location.workTree);
 }
 
 /** Clears the flags assume-unchanged and skip-worktree of every existing file, so that git compares it. */
-async function lookAtEveryEntry(git: Git, place: GitLocation, files: string): Promise<string[]> {
-  const entries = (await git.bytes(place, ['ls-files', '-v', '-z'])).split('\0').filter(Boolean);
+async function unhideExisting(git: Git, location: GitLocation, files: string): Promise<string[]> {
+  const entries = (await git.bytes(location, ['ls-files', '-v', '-z'])).split('\0').filter(Boolean);
   const absent: string[] = [];
   for (const [flag, pattern] of [
     ['--no-assume-unchanged', /^[a-z] /],
     ['--no-skip-worktree', /^[Ss] /],
   ] as const) {
-    const there: string[] = [];
+    const existing: string[] = [];
     for (const entry of entries.filter((one) => pattern.test(one))) {
       const name = entry.slice(2);
-      if ((await kindOf(on(files, name))) !== null) there.push(name);
+      if ((await kindOf(bytePath(files, name))) !== null) existing.push(name);
       else if (flag === '--no-skip-worktree') absent.push(name);
     }
-    if (there.length > 0)
-      await git.text(place, ['update-index', flag, '-z', '--stdin'], lines(there));
+    if (existing.length > 0)
+      await git.text(location, ['update-index', flag, '-z', '--stdin'], nulTerminated(existing));
   }
   return absent;
 }
 
-async function changesIn(git: Git, place: GitLocation, files: string): Promise<Changes> {
-  const said = await git.bytes(place, [
+async function changesIn(git: Git, location: GitLocation, files: string): Promise<Changes> {
+  const output = await git.bytes(location, [
     'status',
     '--porcelain=v2',
     '-z',
@@ -181,7 +181,7 @@ async function changesIn(git: Git, place: GitLocation, files: string): Promise<C
     '--ignore-submodules=all',
   ]);
   const found: Changes = { changed: [], conflicts: [], ignored: [], nested: [] };
-  for (const line of said.split('\0').filter(Boolean)) {
+  for (const line of output.split('\0').filter(Boolean)) {
     const fields = line.split(' ');
     const [kind = '', xy = '', sub = ''] = fields;
     const name = fields.slice({ '1': 8, u: 10 }[kind] ?? 1).join(' ');
@@ -197,41 +197,45 @@ async function changesIn(git: Git, place: GitLocation, files: string): Promise<C
   }
   // // A repository may have replaced a tracked file.
   for (const { name } of found.changed)
-    if ((await kindOf(on(files, `${name}/.git`))) !== null) found.nested.push(name);
+    if ((await kindOf(bytePath(files, `${name}/.git`))) !== null) found.nested.push(name);
   return found;
 }
 
 /** Writes the tree of the staged files; the versions of files in conflict are below `CONFLICTS`. */
 async function stagedTree(
   git: Git,
-  place: GitLocation,
+  location: GitLocation,
   conflicts: readonly string[],
 ): Promise<string> {
-  if (conflicts.length === 0) return git.text(place, ['write-tree']);
-  const index = await copyOf(place, 'staged');
-  const stages = (await git.bytes(place, ['ls-files', '-u', '-z'])).split('\0').filter(Boolean);
+  if (conflicts.length === 0) return git.text(location, ['write-tree']);
+  const index = await copyIndexAs(location, 'staged');
+  const stages = (await git.bytes(location, ['ls-files', '-u', '-z'])).split('\0').filter(Boolean);
   const zeros = '0'.repeat(stages[0]?.split(' ')[1]?.length ?? 40);
   const entries = stages.map((line) => {
     const [, mode = '', sha = '', stage = '', name = ''] =
       /^(\d+) ([0-9a-f]+) (\d)\t([\s\S]*)$/.exec(line) ?? [];
     return `${mode} ${sha}\t${CONFLICTS}/${stage}/${name}`;
   });
-  const gone = conflicts.map((name) => `0 ${zeros}\t${name}`);
-  await git.text(index, ['update-index', '-z', '--index-info'], lines([...gone, ...entries]));
+  const removals = conflicts.map((name) => `0 ${zeros}\t${name}`);
+  await git.text(
+    index,
+    ['update-index', '-z', '--index-info'],
+    nulTerminated([...removals, ...entries]),
+  );
   return git.text(index, ['write-tree']);
 }
 
 /** Writes the tree of the index with these files as they are on the disk, byte for byte. */
 async function filesTree(
   git: Git,
-  place: GitLocation,
+  location: GitLocation,
   files: string,
   changed: readonly Changed[],
 ): Promise<string> {
-  const index = await copyOf(place, 'files');
+  const index = await copyIndexAs(location, 'files');
   if (changed.length > 0) {
-    const entries = await entriesOf(git, place, files, changed);
-    await git.text(index, ['update-index', '-z', '--index-info'], lines(entries));
+    const entries = await entriesOf(git, location, files, changed);
+    await git.text(index, ['update-index', '-z', '--index-info'], nulTerminated(entries));
   }
   return git.text(index, ['write-tree']);
 }
@@ -239,35 +243,35 @@ async function filesTree(
 /** Returns index lines for files as they are on the disk, byte for byte, without filters or line-ending conversion. */
 async function entriesOf(
   git: Git,
-  place: GitLocation,
+  location: GitLocation,
   files: string,
   changed: readonly Changed[],
 ): Promise<string[]> {
-  const scratch = path.dirname(place.index ?? '');
-  const there: { name: string; mode: string; from: string }[] = [];
-  const gone: string[] = [];
+  const scratch = path.dirname(location.index ?? '');
+  const existing: { name: string; mode: string; from: string }[] = [];
+  const deleted: string[] = [];
   for (const { name, isThere } of changed) {
     // // A name that leads through a symbolic link would reach a file of another directory.
-    const kind = isThere ? await kindOf(on(files, name)) : null;
+    const kind = isThere ? await kindOf(bytePath(files, name)) : null;
     if (kind === 'link') {
-      const target = path.join(scratch, `link-${there.length}`);
-      await fs.writeFile(target, await fs.readlink(on(files, name), 'buffer'));
-      there.push({ name, mode: '120000', from: Buffer.from(target).toString('latin1') });
+      const target = path.join(scratch, `link-${existing.length}`);
+      await fs.writeFile(target, await fs.readlink(bytePath(files, name), 'buffer'));
+      existing.push({ name, mode: '120000', from: Buffer.from(target).toString('latin1') });
     } else if (kind === 'file') {
-      const { mode } = await fs.lstat(on(files, name));
-      there.push({ name, mode: mode & 0o100 ? '100755' : '100644', from: name });
-    } else gone.push(name);
+      const { mode } = await fs.lstat(bytePath(files, name));
+      existing.push({ name, mode: mode & 0o100 ? '100755' : '100644', from: name });
+    } else deleted.push(name);
   }
-  const shas = await hash(
+  const shas = await objectIdsOf(
     git,
-    place,
-    there.map(({ from }) => from),
+    location,
+    existing.map(({ from }) => from),
     ['-w'],
   );
   const zeros = '0'.repeat(shas[0]?.length ?? 40);
   return [
-    ...gone.map((name) => `0 ${zeros}\t${name}`),
-    ...there.map(({ name, mode }, at) => `${mode} ${shas[at]}\t${name}`),
+    ...deleted.map((name) => `0 ${zeros}\t${name}`),
+    ...existing.map(({ name, mode }, at) => `${mode} ${shas[at]}\t${name}`),
   ];
 }
 
@@ -278,7 +282,7 @@ async function entriesOf(
  */
 async function rawTree(
   git: Git,
-  place: GitLocation,
+  location: GitLocation,
   files: string,
   {
     changes,
@@ -287,14 +291,14 @@ async function rawTree(
   }: { changes: Changes; absent: readonly string[]; asGitSees: string },
 ): Promise<string> {
   const left = new Set([...changes.changed.map(({ name }) => name), ...absent]);
-  const entries = (await git.bytes(place, ['ls-files', '-s', '-z']))
+  const entries = (await git.bytes(location, ['ls-files', '-s', '-z']))
     .split('\0')
     .map((line) => /^100\d{3} ([0-9a-f]+) 0\t([\s\S]*)$/.exec(line))
     .flatMap((found) => (found ? [{ sha: found[1], name: found[2] ?? '' }] : []))
     .filter(({ name }) => !left.has(name));
-  const shas = await hash(
+  const shas = await objectIdsOf(
     git,
-    place,
+    location,
     entries.map(({ name }) => name),
     [],
   );
@@ -302,26 +306,26 @@ async function rawTree(
     .filter(({ sha }, at) => sha !== shas[at])
     .map(({ name }) => ({ name, isThere: true }));
   if (converted.length === 0) return asGitSees;
-  return filesTree(git, place, files, [...changes.changed, ...converted]);
+  return filesTree(git, location, files, [...changes.changed, ...converted]);
 }
 
 /** Returns the object ids of files; with `-w` among the flags, the objects are written. */
-async function hash(
+async function objectIdsOf(
   git: Git,
-  place: GitLocation,
+  location: GitLocation,
   names: readonly string[],
-  how: readonly string[],
+  flags: readonly string[],
 ): Promise<string[]> {
   if (names.length === 0) return [];
   const paths = names.map((name) => `${quoted(name)}\n`).join('');
-  const args = ['hash-object', ...how, '--no-filters', '--stdin-paths'];
-  return (await git.text(place, args, paths)).split('\n');
+  const args = ['hash-object', ...flags, '--no-filters', '--stdin-paths'];
+  return (await git.text(location, args, paths)).split('\n');
 }
 
-async function headTree(git: Git, place: GitLocation, head: string | null): Promise<string> {
+async function headTree(git: Git, location: GitLocation, head: string | null): Promise<string> {
   return head === null
-    ? git.text(place, ['hash-object', '-t', 'tree', '--stdin'], '')
-    : git.text(place, ['rev-parse', '--verify', `${head}^{tree}`]);
+    ? git.text(location, ['hash-object', '-t', 'tree', '--stdin'], '')
+    : git.text(location, ['rev-parse', '--verify', `${head}^{tree}`]);
 }
 
 /** Returns the state of a sparse checkout; null if the checkout is complete. */
@@ -340,19 +344,19 @@ async function sparseOf(
 }
 
 /** Makes another copy of the index, and returns the location that uses it. */
-async function copyOf(place: GitLocation, name: string): Promise<GitLocation> {
-  const index = path.join(path.dirname(place.index ?? ''), name);
-  await fs.copyFile(place.index ?? '', index);
-  return { ...place, index };
+async function copyIndexAs(location: GitLocation, name: string): Promise<GitLocation> {
+  const index = path.join(path.dirname(location.index ?? ''), name);
+  await fs.copyFile(location.index ?? '', index);
+  return { ...location, index };
 }
 
 /** Returns the path of a name printed by git as bytes, because it need not be UTF-8. */
-export function on(files: string, name: string): Buffer {
+export function bytePath(files: string, name: string): Buffer {
   return Buffer.concat([Buffer.from(`${files}/`), Buffer.from(name, 'latin1')]);
 }
 
 /** Joins entries, each followed by the NUL that git expects. */
-export function lines(entries: readonly string[]): string {
+export function nulTerminated(entries: readonly string[]): string {
   return entries.map((entry) => `${entry}\0`).join('');
 }
 

@@ -4,7 +4,7 @@ import { openBench, ownSettings } from './bench.ts';
 import { assertGitDirectory, kindOf } from './foreign.ts';
 import type { Git } from './git.ts';
 import { commitOf, linkOf, type Repository } from './repository.ts';
-import { on } from './snapshot.ts';
+import { bytePath } from './snapshot.ts';
 
 /**
  * Returns the submodules of a worktree that have changes or commits which no remote has, because an archive cannot hold
@@ -28,7 +28,7 @@ export async function unsavedSubmodules(
   let count = 0;
   const look = async (names: readonly string[], below: string): Promise<void> => {
     for (const name of names) {
-      const inner = on(below, name).toString();
+      const inner = bytePath(below, name).toString();
       const link = await moduleOf(inner, homes);
       if (link === 'none') continue;
       const shown = path.relative(files, inner);
@@ -44,14 +44,14 @@ export async function unsavedSubmodules(
     }
   };
   // // Listing an index runs no command of the repository.
-  const place = { directory: repository.commonDir, gitDir: adminDir ?? repository.commonDir };
-  await look(await linksIn(git, place), files);
+  const location = { directory: repository.commonDir, gitDir: adminDir ?? repository.commonDir };
+  await look(await linksIn(git, location), files);
   return [...found];
 }
 
 /** Returns the names at which an index has a commit of another repository. */
-async function linksIn(git: Git, place: Parameters<Git['bytes']>[0]): Promise<string[]> {
-  return (await git.bytes(place, ['ls-files', '-s', '-z']))
+async function linksIn(git: Git, location: Parameters<Git['bytes']>[0]): Promise<string[]> {
+  return (await git.bytes(location, ['ls-files', '-s', '-z']))
     .split('\0')
     .filter((line) => line.startsWith('160000 '))
     .map((line) => line.slice(line.indexOf('\t') + 1));
@@ -82,10 +82,10 @@ async function modulesBelow(directory: string): Promise<string[]> {
 
 async function hasOwnCommits(git: Git, module: string): Promise<boolean> {
   await assertGitDirectory(module);
-  const place = { directory: module, gitDir: module };
-  const head = await commitOf(git, place, 'HEAD');
+  const location = { directory: module, gitDir: module };
+  const head = await commitOf(git, location, 'HEAD');
   const ends = ['--all', ...(head === null ? [] : [head])];
-  const own = await git.maybe(place, ['rev-list', '-n', '1', ...ends, '--not', '--remotes']);
+  const own = await git.maybe(location, ['rev-list', '-n', '1', ...ends, '--not', '--remotes']);
   return own !== '';
 }
 
@@ -101,8 +101,8 @@ async function changesIn(
   const settings = await ownSettings(git, repository, null);
   const about = { repository, adminDir: module, files, head, scratch, settings };
   const bench = await openBench(about);
-  const place = { ...bench, index: path.join(module, 'index') };
+  const location = { ...bench, index: path.join(module, 'index') };
   const status = ['status', '--porcelain', '--untracked-files=all', '--ignore-submodules=all'];
-  const changes = await git.maybe(place, status);
-  return { isChanged: changes !== '', inner: await linksIn(git, place) };
+  const changes = await git.maybe(location, status);
+  return { isChanged: changes !== '', inner: await linksIn(git, location) };
 }

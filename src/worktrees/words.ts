@@ -4,15 +4,15 @@ import { GitFailure } from './git.ts';
 
 /** Says why a worktree with repositories inside cannot be removed. */
 export function nestedMessage(inner: readonly string[]): string {
-  return `it holds repositories with work of their own, which no archive can keep (${some(inner)}): push or move it`;
+  return `it holds repositories with work of their own, which no archive can keep (${firstNames(inner)}): push or move it`;
 }
 
 /** Names the ignored files that were deleted with a worktree and are in no archive. */
 export function ignoredMessage(ignored: readonly string[]): string {
-  return `what git ignores is not archived: ${some(ignored)}`;
+  return `what git ignores is not archived: ${firstNames(ignored)}`;
 }
 
-function some(names: readonly string[]): string {
+function firstNames(names: readonly string[]): string {
   const shown = names.slice(0, 10).map((name) => Buffer.from(name, 'latin1').toString('utf8'));
   return shown.join(', ') + (names.length > 10 ? ` and ${names.length - 10} more` : '');
 }

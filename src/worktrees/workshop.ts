@@ -70,9 +70,9 @@ export class Workshop {
   }
 
   /** Removes git's registration of a worktree whose files are gone. */
-  async forget({ path: place }: Worktree, repository: Repository): Promise<void> {
-    if ((await adminDirectory(repository, place)) === null) return;
-    const remove = ['worktree', 'remove', '--force', '--force', '--', place];
+  async forget({ path: directory }: Worktree, repository: Repository): Promise<void> {
+    if ((await adminDirectory(repository, directory)) === null) return;
+    const remove = ['worktree', 'remove', '--force', '--force', '--', directory];
     await this.git.text(refsOf(repository), remove);
   }
 
@@ -82,14 +82,14 @@ export class Workshop {
     repository: Repository,
     tip: string,
   ): Promise<string | null> {
-    const place = refsOf(repository);
+    const location = refsOf(repository);
     try {
-      await this.git.text(place, ['update-ref', '-d', `refs/heads/${branch}`, tip]);
+      await this.git.text(location, ['update-ref', '-d', `refs/heads/${branch}`, tip]);
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error;
       return `branch ${branch} stays (${error.message})`;
     }
-    await this.git.maybe(place, ['config', '--local', '--remove-section', `branch.${branch}`]);
+    await this.git.maybe(location, ['config', '--local', '--remove-section', `branch.${branch}`]);
     return null;
   }
 
