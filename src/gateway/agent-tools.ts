@@ -7,7 +7,10 @@ import { failureOf } from './envelope.ts';
 import type { ToolGateway } from './service.ts';
 import type { SessionTokens } from '../access/session-tokens.ts';
 
-/** The ways in which the agents of sessions reach the tools. `url` is where a sidecar finds this server. */
+/**
+ * Returns the function that gives a session's agent its access to the tools. `url` is this server's address for
+ * sidecars.
+ */
 export function agentTools(given: {
   gateway: ToolGateway;
   tokens: SessionTokens;
@@ -31,7 +34,7 @@ export function agentTools(given: {
   };
 }
 
-/** An MCP server in this process. What implements it is loaded with the first of them. */
+/** Starts an MCP server in this process; its modules are loaded with the first one. */
 function connectDirectly(
   { gateway, clock }: { gateway: ToolGateway; clock: Clock },
   sessionId: string,

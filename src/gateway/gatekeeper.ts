@@ -14,22 +14,22 @@ import {
 } from './gate.ts';
 import type { Caller } from './toolkit.ts';
 
-/** What a person is shown before it happens, and what the acceptance is good for. */
+/** The approval that a person is shown before the effects happen. */
 export interface Question {
   kind: Approval['kind'];
-  /** Any text: it is shown in one line, without control characters. */
+  /** Any text; it is shown on one line, without control characters. */
   title: string;
-  /** All that will happen. The acceptance is good for these very values. */
+  /** Everything that will happen. An acceptance holds for exactly these values. */
   request: Record<string, unknown>;
 }
 
 interface GatekeeperDependencies {
   sessions: Pick<SessionService, 'permission' | 'ask'>;
-  /** The tools that the operator has freed just now. */
+  /** Returns the tools that the operator has freed, by the current configuration. */
   freed: () => readonly ToolName[];
 }
 
-/** Brings calls before the gate, and asks where the gate says so. */
+/** Checks calls against the gate table, and asks a person if the verdict demands it. */
 export class Gatekeeper {
   readonly #given: GatekeeperDependencies;
 
@@ -37,7 +37,7 @@ export class Gatekeeper {
     this.#given = given;
   }
 
-  /** Under which circumstances a call is made just now. */
+  /** Returns the current circumstances of a call. */
   async circumstances({ session, isOperator }: Caller): Promise<Circumstances> {
     const { mode, canAsk } = await this.#given.sessions.permission(session.id);
     const asked = isOperator ? 'operator' : canAsk ? 'person' : 'nobody';
@@ -45,8 +45,8 @@ export class Gatekeeper {
   }
 
   /**
-   * Resolves once the effects may happen: at once, or when a person has accepted them. Throws `unauthorized` with the
-   * way out where they may not, and `limit_reached` where too much is being asked for.
+   * Resolves once the effects may happen: at once, or when a person has accepted them. Throws `unauthorized`, with the
+   * way out, if they are not allowed, and `limit_reached` if too many approvals are pending.
    */
   async pass(
     caller: Caller,
@@ -62,7 +62,7 @@ export class Gatekeeper {
     return verdict;
   }
 
-  /** Like `pass`, for one effect that its arguments tell all about. */
+  /** Does the same for one effect that its arguments describe completely. */
   passOne(caller: Caller, effect: Effect, args: Record<string, unknown>): Promise<Verdict> {
     const title = `${effect.action.replaceAll('_', ' ')}: ${JSON.stringify(args)}`;
     return this.pass(caller, [effect], () => ({ kind: 'tool', title, request: args }));
@@ -101,7 +101,7 @@ function refusal(effect: Effect, { mode }: Circumstances): ToolError {
   return new ToolError('unauthorized', `${what} ${why}: ${wayOut(effect, mode)}`);
 }
 
-/** A text as one line that a terminal shows as it is. */
+/** Returns a text as one line without control characters. */
 function oneLine(text: string): string {
   const visible = text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').replaceAll(/ {2,}/g, ' ');
   return cutTitle(visible.trim());
