@@ -73,10 +73,10 @@ export class TokenService implements Disposable {
   /** Returns the holder of a secret; null if it is unknown or has expired. */
   holderOf(secret: string): TokenHolder | null {
     const digest = sha256(secret);
-    // // Digests have the same length, so the time of the comparison reveals nothing about the token.
+    // Digests have the same length, so the time of the comparison reveals nothing about the token.
     if (timingSafeEqual(digest, this.#api.digest))
       return { id: API_TOKEN_ID, scope: 'admin', ended: this.#api.end.signal };
-    // // The time of the look-up may reveal a digest, but a secret cannot be derived from its digest.
+    // The time of the look-up may reveal a digest, but a secret cannot be derived from its digest.
     const found = this.#inForce.get(digest.toString('hex'));
     if (!found || this.#hasExpired(found)) return null;
     return { id: found.id, scope: found.scope, ended: found.end.signal };

@@ -94,7 +94,7 @@ function readStat(
 ): { isDead: boolean; group: number; startedTicks: number } | undefined {
   const stat = readProc(`/proc/${pid}/stat`);
   if (!stat) return undefined;
-  // // The name, in parentheses, may contain any character; the fields after it are plain. The 22nd is the start time.
+  // The name, in parentheses, may contain any character; the fields after it are plain. The 22nd is the start time.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state = ''] = fields;
   return {

@@ -76,11 +76,11 @@ export class Keeper {
   /** Starts the keeper. Throws if no shell can be started. */
   start(): void {
     const child = spawn('/bin/sh', ['-c', KEEPER], {
-      // // It has a session of its own, so a signal to the server's session does not reach it.
+      // It has a session of its own, so a signal to the server's session does not reach it.
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],
       cwd: '/',
-      // // It must not carry the marker, or it would kill itself.
+      // It must not carry the marker, or it would kill itself.
       env: { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C' },
     });
     if (!child.pid || !identify(child.pid))

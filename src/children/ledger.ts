@@ -113,7 +113,7 @@ export class Ledger {
     const left: number[] = [];
     for (const [pid, startedTicks, boot] of listed) {
       if (boot !== this.#bootId || !isAlive({ pid, startedTicks })) continue;
-      // // Each listed child leads a group of its own.
+      // Each listed child leads a group of its own.
       signal(-pid, 'SIGKILL');
       const refusing = membersOf(pid).filter((member) => signal(member, 0) === 'refused');
       left.push(...refusing);

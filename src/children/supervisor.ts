@@ -73,7 +73,7 @@ interface SupervisorDependencies {
   marker: string;
 }
 
-/** Starts every child process except those of git and the keeper. */
+/** Starts child processes, in groups that end with the server at the latest. */
 export class Supervisor {
   readonly #given: SupervisorDependencies;
   readonly #live = new Set<Child>();
@@ -140,7 +140,7 @@ export class Supervisor {
   async #release(group: Group, child: Child, what: string): Promise<void> {
     const { leader } = group;
     await child.exited.catch(() => undefined);
-    // // The leader's remaining processes are killed at once, or have the grace period of an `end` that is under way.
+    // The leader's remaining processes are killed at once, or have the grace period of an `end` that is under way.
     const left = await (group.ending ?? this.#end(group, 0));
     this.#outOfReach += left.length;
     if (left.length > 0)
@@ -195,7 +195,7 @@ async function startGated(command: ChildCommand, marker: string): Promise<Group>
     reject: false,
     stdio: [stdin, 'pipe', 'pipe', 'pipe'],
   });
-  // // execa's own promise is not used, because it also waits for other processes that hold the pipes open.
+  // execa's own promise is not used, because it also waits for other processes that hold the pipes open.
   subprocess.catch(() => undefined);
   const process = subprocess.nodeChildProcess;
   const exit = Promise.withResolvers<ChildExit>();
@@ -204,7 +204,7 @@ async function startGated(command: ChildCommand, marker: string): Promise<Group>
   exit.promise.catch(() => undefined);
   const leader = process.pid === undefined ? undefined : identify(process.pid);
   if (leader) return { process, leader, exit, ending: undefined };
-  // // If the system refuses before there is a process, no event reports it.
+  // If the system refuses before there is a process, no event reports it.
   const cause = await Promise.race([
     exit.promise.catch((e: unknown) => e),
     subprocess.then((result) => result.cause),
@@ -215,7 +215,7 @@ async function startGated(command: ChildCommand, marker: string): Promise<Group>
 /** Lets the command run. */
 function openGate({ process }: Group, child: Child): void {
   const gate = process.stdio[3] as Writable;
-  // // A child that ends early is reported by its exit, so a failed write to its pipes must not end the server.
+  // A child that ends early is reported by its exit, so a failed write to its pipes must not end the server.
   for (const stream of [child.stdin, gate]) stream.on('error', () => undefined);
   gate.end('go\n');
 }

@@ -14,7 +14,7 @@ type Row =
   | [type: 'histogram', name: string, help: string, value: Read<Of<'histogram'>>]
   | [type: 'summary', name: string, help: string, value: Read<Of<'summary'>>];
 
-/** Each metric, in the order in which it is written. */
+/** The metrics, in the order of the output. */
 const table: readonly Row[] = [
   [
     'gauge',
@@ -114,7 +114,7 @@ const table: readonly Row[] = [
 
 const MICRO = 1e-6;
 
-/** The answer of `GET /metrics`. */
+/** Returns the response of `GET /metrics`. */
 export function metricsText(figures: Figures, requests: RequestCounts): string {
   return exposition(table.map((row) => metricOf(row, figures, requests)));
 }
@@ -151,7 +151,7 @@ function quantilesOf(micros: ReturnType<typeof spreadOf>): Of<'summary'> {
   };
 }
 
-/** Microseconds as seconds, without what binary fractions add. */
+/** Converts microseconds to seconds, without the rounding errors of binary fractions. */
 function seconds(micros: number): number {
   return Number((micros * MICRO).toFixed(7));
 }

@@ -105,7 +105,7 @@ function shownOf({ items }: BoundedList, room: number): unknown[] {
   for (const item of items) {
     const cut = fitted(item, Math.min(ITEM_BYTES, Math.max(left, 0)));
     const size = jsonBytes(cut) + 1;
-    // // An item that was cut down to an empty list or object says less than its omission.
+    // An item that was cut down to an empty list or object says less than its omission.
     if (size > left || (size <= 3 && jsonBytes(item) > 2)) break;
     shown.push(cut);
     left -= size;

@@ -119,7 +119,7 @@ export class TeamGate {
     const found = await this.#given.initScripts.look({ source_session_id: id, worktree_name });
     if (!found || found.trusted) return found ?? null;
     const effect = { tool: 'cadre_team_manage', action: 'run_init_script' } as const;
-    // // The operator consents with a separate command.
+    // The operator consents with a separate command.
     const isDecided = given.asked !== 'operator' && verdictOf(effect, given) !== 'refuse';
     return isDecided ? found : null;
   }

@@ -3,8 +3,8 @@ import { statusOf } from '../api/refusals.ts';
 import { AppError, isServerError } from '../errors.ts';
 
 /**
- * How an error leaves the server, as an answer of a route with these `statuses`. Whatever is no refusal of a server is a
- * bug: its cause stays in the log.
+ * Returns the response to an error, for a route with these `statuses`. An error that is not an AppError or a refusal of
+ * the framework is a bug, whose details only the log may contain.
  */
 export function errorReply(
   error: unknown,
@@ -16,17 +16,17 @@ export function errorReply(
     return { status: 500, body: { error: message, code: 'internal' }, isBug: true };
   }
   const { code, message } = known;
-  // The interface fixes this body.
+  // docs/interface.md fixes this body.
   const body = code === 'unauthorized' ? { error: message } : { error: message, code };
   return { status: statusOf(code, statuses), body, isBug: false };
 }
 
-/** The framework's own refusals, in our words. */
+/** Translates the framework's own refusals; returns null for any other error. */
 function frameworkError(error: unknown): AppError | null {
   const { code, statusCode } = error as { code?: string; statusCode?: number };
   switch (code) {
     case 'ECONNRESET':
-      // The framework gives it this status; nobody is left to hear it, and it is no bug of ours.
+      // The framework uses this status if the client leaves while it sends its body, which is no bug.
       return statusCode === 400 ? new AppError('invalid', 'the body did not arrive') : null;
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new AppError('payload_too_large', 'the body is larger than this route takes');

@@ -13,11 +13,11 @@ import { Database } from '../store/database.ts';
 import { lockDirectory } from '../store/lock.ts';
 import type { RuntimeOptions } from './options.ts';
 
-/** What every noun stands on. */
+/** The parts that every noun needs. */
 export interface Base {
   /** The directory of all data. */
   directory: string;
-  /** `config.now` is the configuration just now: whatever may be reloaded is read when it is needed. */
+  /** `config.now` is the current configuration; values that a reload may change are read at each use. */
   config: LiveConfig;
   logger: Logger;
   clock: Clock;
@@ -27,7 +27,7 @@ export interface Base {
   log: EventLog;
 }
 
-/** Locks the data directory, opens the store in it, and migrates it. Throws AppError. */
+/** Locks the data directory, then opens and migrates its store. Throws AppError. */
 export async function openBase(options: RuntimeOptions, undo: AsyncDisposableStack): Promise<Base> {
   const { directory, clock = systemClock, ids = systemIds, failpoint = noFailpoints } = options;
   const config = usable(directory, () => {
@@ -58,7 +58,7 @@ export async function openBase(options: RuntimeOptions, undo: AsyncDisposableSta
   return { directory, config, logger, clock, ids, failpoint, db, log };
 }
 
-/** Runs what needs files of the data directory. Throws `invalid` where the system refuses. */
+/** Runs `work`, which uses files of the data directory. Throws `invalid` if the system refuses access. */
 export function usable<T>(directory: string, work: () => T): T {
   try {
     return work();

@@ -23,7 +23,7 @@ export interface CheckReport {
   damage: Damage[];
 }
 
-/** How far a check has come. */
+/** Called with the progress of a check. */
 export type CheckProgress = (table: string, rows: number) => void;
 
 const STEP_ROWS = 2000;
@@ -32,8 +32,8 @@ const MAX_TOLD = 100;
 const WAY_OUT = 'stop the server and put a backup in its place';
 
 /**
- * Looks at all of a store that nobody has open: the file's structure, the checksum of every row, and that the rows
- * fit each other. Nothing is written. Throws AppError for a file that is no store, or of a newer version.
+ * Checks all of a closed store: the structure of its file, the checksum of every row, and the references between rows.
+ * Nothing is written. Throws AppError for a file that is not a store, or is of a newer version.
  */
 export async function checkStore(given: {
   file: string;
@@ -68,7 +68,7 @@ export async function checkStore(given: {
 
 type RecordRow = [key: number, id: SqlValue, record: SqlValue, sum: number];
 
-/** One run over a store; its findings are in `damage`. */
+/** One check of a store; its findings are in `damage`. */
 class Check {
   readonly damage: Damage[] = [];
   readonly #host: HostedSqlite;
@@ -83,7 +83,7 @@ class Check {
     this.#sql = sqlTools(host, handle);
   }
 
-  /** Throws AppError for a file that is no store. */
+  /** Throws AppError for a file that is not a store, or is of a newer version. */
   open(file: string, version: string): void {
     try {
       this.#sql.exec('PRAGMA locking_mode = EXCLUSIVE');
@@ -254,7 +254,7 @@ function faultOf(table: string, [key, id, record, sum]: RecordRow): string | nul
     : `its record says that it is ${JSON.stringify(own)}`;
 }
 
-/** `processes` → `process_id`. */
+/** Returns the name of a table's id field: `processes` → `process_id`. */
 function idField(table: string): string {
   return `${table.replace(/(ss)es$|s$/, '$1')}_id`;
 }

@@ -1,9 +1,9 @@
 import { AppError } from '../errors.ts';
 import { checksum } from './checksum.ts';
 
-/** What was found damaged since the database was opened: whoever reads it is refused, and health tells of it. */
+/** The damage found since the database was opened: reading it throws, and health reports it. */
 export class Damage {
-  /** What was found first in each place. */
+  /** The first finding of each table or area. */
   readonly #found = new Map<string, string>();
 
   /**
@@ -26,12 +26,12 @@ export class Damage {
     );
   }
 
-  /** Keeps what was found in a place, unless something was found there before. */
+  /** Stores a finding, unless its area has an earlier one. */
   note(place: string, what: string): void {
     if (!this.#found.has(place)) this.#found.set(place, what);
   }
 
-  /** What was found, one entry a table; empty where nothing was. */
+  /** Returns the first finding of each table or area; empty if there is none. */
   get found(): string[] {
     return [...this.#found.values()];
   }

@@ -89,7 +89,7 @@ export async function openBench(about: {
   await copy(commonDir, 'info/attributes', SETTINGS_BYTES, asTheyAre ? AS_THEY_ARE : '');
   if (adminDir !== null) {
     await copy(adminDir, 'info/sparse-checkout', SETTINGS_BYTES);
-    // // A split index keeps part of its entries in such a file.
+    // A split index keeps part of its entries in such a file.
     for (const name of await fs.readdir(adminDir))
       if (/^sharedindex\.[0-9a-f]+$/.test(name)) {
         const content = await readForeignFile(adminDir, name, { maxBytes: INDEX_BYTES });

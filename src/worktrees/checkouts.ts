@@ -63,7 +63,7 @@ export class Checkouts {
   async restore(worktree: Worktree, repository: Repository): Promise<void> {
     const archived = await this.#archived(worktree, repository);
     const { head, headRef, tip } = archived;
-    // // Git checks a branch out in one worktree only, so a worktree that was on any other ref gets its commit
+    // Git checks a branch out in one worktree only, so a worktree that was on any other ref gets its commit
     // detached.
     const wasOnBranch = head === tip && headRef === archived.branchRef;
     const what = wasOnBranch ? [worktree.branch] : ['--detach', head];
@@ -124,7 +124,7 @@ export class Checkouts {
     const zeroId = '0'.repeat(commit.length);
     const branch = ['update-ref', `refs/heads/${worktree.branch}`, commit, zeroId];
     const registering = await this.#workshop.alone(repository, async () => {
-      // // From here on cadre owns the branch, and deletes it if a later step fails.
+      // From here on cadre owns the branch, and deletes it if a later step fails.
       await this.#workshop.git.text(refsOf(repository), branch);
       return this.#register(worktree, repository, what).then(
         () => null,

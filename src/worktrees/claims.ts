@@ -62,7 +62,7 @@ export class Claims {
       if (worktree.status === 'retained') this.#given.store.move(tx, worktree, 'worktree.retained');
     }
     const session = this.#given.sessionStore.session(tx, sessionId);
-    // // This change has no event of its own, because the event that closes the session carries it.
+    // This change has no event of its own, because the event that closes the session carries it.
     if (session.worktree_id !== null)
       this.#given.sessionStore.sessions.update(tx, { ...session, worktree_id: null });
     return claims.map(({ worktree_id }) => worktree_id);

@@ -201,7 +201,7 @@ export class Disposal {
   ): Promise<boolean> {
     const archived = await readArchive(this.#workshop.git, repository, worktree.id);
     if (archived?.tip !== tip) return false;
-    // // The files and git's registration are gone, so an earlier attempt has already compared them.
+    // The files and git's registration are gone, so an earlier attempt has already compared them.
     if (files === null && (await adminDirectory(repository, worktree.path)) === null) return true;
     const isFiles = files === null || archived.files === files;
     const isSparse = JSON.stringify(archived.sparse) === JSON.stringify(sparse);
@@ -212,7 +212,7 @@ export class Disposal {
   async #assertReadable(files: string | null, adminDir: string | null): Promise<void> {
     if (adminDir !== null) {
       await assertGitDirectory(adminDir);
-      // // If HEAD is not a regular file, git only reports that there is no repository; `refIn` names the file.
+      // If HEAD is not a regular file, git only reports that there is no repository; `refIn` names the file.
       await refIn(adminDir);
     }
     if (files !== null) await assertFiles(files);

@@ -137,7 +137,7 @@ export class Git {
       git.env(this.#environment(location, call));
       git.outputHandler((_command, stdout) => {
         stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
-        // // simple-git waits another 50 ms for a command that printed nothing, which is half the time of a worktree's
+        // simple-git waits another 50 ms for a command that printed nothing, which is half the time of a worktree's
         // cleanup.
         stdout.once('end', () => stdout.emit('data', Buffer.alloc(0)));
       });
@@ -145,7 +145,7 @@ export class Git {
       return Buffer.concat(chunks).toString('latin1');
     } catch (error) {
       if (failure) throw failure;
-      // // The command was ended early, so the processes that it started are killed too.
+      // The command was ended early, so the processes that it started are killed too.
       killCarriers(`${CALL_VARIABLE}=${call}`);
       throw new GitFailure(-1, firstLine((error as Error).message));
     }
@@ -189,7 +189,7 @@ function failureOf(exitCode: number, stderr: Buffer): GitFailure {
   const text = stderr.toString('utf8');
   if (/ENOENT/.test(text) && exitCode < 0)
     return new GitFailure(exitCode, 'git cannot be found: install it, and see that PATH has it');
-  // // Git prints hints and progress first, then the error, then what to do about it; the message starts at the error.
+  // Git prints hints and progress first, then the error, then what to do about it; the message starts at the error.
   const lines = text.trim().split('\n');
   const at = lines.findLastIndex((line) => /^(fatal|error): /.test(line));
   const messageLines = at < 0 ? lines.slice(0, 1) : lines.slice(at);

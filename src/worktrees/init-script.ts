@@ -59,7 +59,7 @@ export async function runInitScript(
   const { code, signal } = await child.exited;
   options.signal.removeEventListener('abort', stop);
   await child.end(0);
-  // // A process that has left the group may still hold the pipes open.
+  // A process that has left the group may still hold the pipes open.
   await Promise.race([tail.ended, options.clock.sleep(TAIL_WAIT_MS)]);
   const output_tail = tail.text();
   const { sha256 } = script;

@@ -85,7 +85,7 @@ export class InitScripts {
     sha256: string | null,
     keep: Keep,
   ): Promise<{ repo_root: string; withdrawn: Trusted[] }> {
-    // // The repository may be gone; then the path that it was allowed under is used.
+    // The repository may be gone; then the path that it was allowed under is used.
     const repo_root = await this.#named(directory).then(
       ({ root }) => root,
       () => path.resolve(directory),

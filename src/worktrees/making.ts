@@ -97,7 +97,7 @@ export class Making {
     named: string | null,
   ): Promise<{ baseRef: string; baseCommit: string }> {
     const { git } = this.#given.workshop;
-    // // Each worktree has its own HEAD; a bare repository has only the one in its common directory.
+    // Each worktree has its own HEAD; a bare repository has only the one in its common directory.
     const { commonDir } = repository;
     const isBare = (await realPath(directory)) === commonDir;
     const gitDir = isBare ? commonDir : ((await gitDirOf(directory)) ?? commonDir);

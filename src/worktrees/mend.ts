@@ -83,7 +83,7 @@ export class WorktreeMender {
       (await this.#disposal.aside(worktree)) !== null || !(await isThere(worktree.path));
     if (hasBegun) {
       if (!repository) throw new Error(`the repository ${worktree.repo_root} is gone`);
-      // // The crash lost which other worktrees were being removed, so all of them count as leaving.
+      // The crash lost which other worktrees were being removed, so all of them count as leaving.
       const branches = this.#given.db
         .peek((rx) => this.#given.store.beside(rx, worktree))
         .map(({ branch }) => branch);

@@ -81,13 +81,13 @@ export class Removal {
         if (obstacle !== null) return this.#fail(id, reason, obstacle);
         return this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
       });
-      // // Deleting files takes a while and touches no ref, so it runs without the mutex of the repository.
+      // Deleting files takes a while and touches no ref, so it runs without the mutex of the repository.
       const left = result.status === 'cleaned' ? await this.#disposal.sweepOf(worktree) : [];
       return { ...result, diagnostics: [...result.diagnostics, ...left] };
     } catch (error) {
       const problem = reasonOf(error);
       if (problem === null) throw error;
-      // // If the files were already renamed, the operation stays, and the next start removes them.
+      // If the files were already renamed, the operation stays, and the next start removes them.
       if ((await this.#disposal.aside(found)) === null)
         await db.transact((tx) => this.#forgetOperation(tx, found));
       await this.noteIfMissing(found);

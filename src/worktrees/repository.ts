@@ -39,7 +39,7 @@ export async function findRepository(
     };
     const ask = async (...what: string[]) =>
       withoutLineEnd(await git.bytes(location, ['rev-parse', '--path-format=absolute', ...what]));
-    // // The path may contain line breaks, so the last one separates the two outputs.
+    // The path may contain line breaks, so the last one separates the two outputs.
     const output = await ask('--git-common-dir', '--is-bare-repository');
     const end = output.lastIndexOf('\n');
     const commonDir = await fs.realpath(fromGit(output.slice(0, end)));
@@ -92,7 +92,7 @@ export async function recordedRepository(git: Git, root: string): Promise<Reposi
       throw new AppError('conflict', `${root}: ${cause.message}`, { cause });
     return null;
   });
-  // // Another repository may have taken its directory.
+  // Another repository may have taken its directory.
   return repository?.root === root ? repository : null;
 }
 

@@ -232,7 +232,7 @@ export class WorktreeService {
     const names = [worktree_name, name ?? worktree_name].map((one) => turnOf(repo_root, one));
     return this.#inTurn([id, ...names], async () => {
       const worktree = await now();
-      // // The worktree may have been renamed by a restore while this waited.
+      // The worktree may have been renamed by a restore while this waited.
       return worktree.worktree_name === worktree_name
         ? work(worktree)
         : this.#inTurnOf(id, work, name);
@@ -274,7 +274,7 @@ export class WorktreeService {
       assertMatches(worktree, request);
       return take(tx, worktree, store.claim(tx, worktree.id, request.source_session_id));
     });
-    // // The name is free once the work that is left under it is archived.
+    // The name is free once the work that is left under it is archived.
     if (taken === null && found) await this.#clearName(found.id);
     return taken;
   }

@@ -143,7 +143,7 @@ async function copyIndex(
     await git.text(location, ['read-tree', head ?? '--empty']);
     return [];
   }
-  // // Git trusts an entry that is older than the index, so the copy must not be younger than the original.
+  // Git trusts an entry that is older than the index, so the copy must not be younger than the original.
   const { mtimeMs } = await fs.lstat(path.join(adminDir, 'index'));
   await fs.writeFile(copy, content);
   await fs.utimes(copy, Math.floor(mtimeMs / 1000), Math.floor(mtimeMs / 1000));
@@ -188,14 +188,14 @@ async function changesIn(git: Git, location: GitLocation, files: string): Promis
     if (kind === '!') found.ignored.push(name);
     else if (kind === '?' && name.endsWith('/')) found.nested.push(name.slice(0, -1));
     else if (kind === '?') found.changed.push({ name, isThere: true });
-    // // Submodules are examined separately.
+    // Submodules are examined separately.
     else if (sub.startsWith('S') || xy[1] === '.') continue;
     else if (kind === 'u') {
       found.conflicts.push(name);
       found.changed.push({ name, isThere: fields[6] !== '000000' });
     } else found.changed.push({ name, isThere: xy[1] !== 'D' });
   }
-  // // A repository may have replaced a tracked file.
+  // A repository may have replaced a tracked file.
   for (const { name } of found.changed)
     if ((await kindOf(bytePath(files, `${name}/.git`))) !== null) found.nested.push(name);
   return found;
@@ -251,7 +251,7 @@ async function entriesOf(
   const existing: { name: string; mode: string; from: string }[] = [];
   const deleted: string[] = [];
   for (const { name, isThere } of changed) {
-    // // A name that leads through a symbolic link would reach a file of another directory.
+    // A name that leads through a symbolic link would reach a file of another directory.
     const kind = isThere ? await kindOf(bytePath(files, name)) : null;
     if (kind === 'link') {
       const target = path.join(scratch, `link-${existing.length}`);

@@ -43,7 +43,7 @@ export async function unsavedSubmodules(
       await look(changes.inner, inner);
     }
   };
-  // // Listing an index runs no command of the repository.
+  // Listing an index runs no command of the repository.
   const location = { directory: repository.commonDir, gitDir: adminDir ?? repository.commonDir };
   await look(await linksIn(git, location), files);
   return [...found];

@@ -11,7 +11,10 @@ export function gatewayRoutes(mount: Mount, gateway: ToolGateway): void {
   );
 }
 
-/** An agent's token is good for its own session. Of the others, an admin's alone is the operator's own. */
+/**
+ * Returns what a token allows: an agent's token is valid for its own session; of the others, one with the scope admin
+ * is the operator's.
+ */
 function gatewayBearer(bearer: Bearer | null): GatewayBearer {
   return {
     sessionId: bearer?.scope === 'agent' ? bearer.id : null,

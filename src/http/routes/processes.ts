@@ -4,7 +4,7 @@ import type { ProcessService } from '../../processes/service.ts';
 import { type Mount, onePage } from '../mount.ts';
 import { startingPoint } from './events.ts';
 
-/** Processes and what they print. */
+/** Processes and their output. */
 export function processRoutes(mount: Mount, processes: ProcessService): void {
   mount(endpoints.createProcess, async ({ body, keep }) => ({
     process: await processes.run(body, keep),
@@ -33,7 +33,7 @@ export function processRoutes(mount: Mount, processes: ProcessService): void {
   mount(endpoints.streamProcessLogs, async ({ params, query, header, stream }) => {
     const from = startingPoint(query.from_byte, header('last-event-id'));
     const { process_id } = await processes.get(params.process_id, query.session_id);
-    // When the server stops, processes end before streams do: this has its end by itself.
+    // When the server stops, processes end before streams do, so this stream ends by itself.
     return stream(async function* (gone) {
       for await (const { next, ...piece } of processes.follow(process_id, query.stream, from, gone))
         yield `id: ${next}\nevent: log\ndata: ${JSON.stringify(piece)}\n\n`;

@@ -14,7 +14,7 @@ import type { Storage } from './storage.ts';
 
 export type Worktrees = ReturnType<typeof buildWorktrees>;
 
-/** Worktrees, who claims them, and the git under them. `stopping` ends all that git is at. */
+/** Builds worktrees, their claims and git. `stopping` ends every git process. */
 export function buildWorktrees(
   base: Base,
   needs: { storage: Storage; children: Children; sessions: Sessions; processes: Processes },
