@@ -51,10 +51,10 @@ export function identify(
   authorization: string | undefined,
   rules: Pick<AccessRules, 'holderOf' | 'sessionOf'>,
 ): Bearer {
-  const given = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1];
-  const holder = given === undefined ? null : rules.holderOf(given);
+  const token = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1];
+  const holder = token === undefined ? null : rules.holderOf(token);
   if (holder) return holder;
-  const sessionId = given === undefined ? null : rules.sessionOf(given);
+  const sessionId = token === undefined ? null : rules.sessionOf(token);
   if (sessionId !== null) return { scope: 'agent', id: sessionId };
   throw new AppError('unauthorized', 'missing or invalid bearer token');
 }

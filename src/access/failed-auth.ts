@@ -39,21 +39,21 @@ export class FailedAuthentications implements Disposable {
     source: string;
     log: Pick<Logger, 'warn' | 'level'>;
     /** Aborts when the client no longer waits for the response. */
-    gone: AbortSignal;
+    signal: AbortSignal;
   }): Promise<{ hangUp: boolean }> {
-    const { source, log, gone } = failed;
+    const { source, log, signal } = failed;
     this.#write(source, log);
     if (!this.#isPastLimit(source)) return { hangUp: false };
     if (this.#waiting === MAX_WAITING) return { hangUp: true };
     this.#waiting++;
-    await this.#clock.sleep(DELAY_MS, gone).catch(() => undefined);
+    await this.#clock.sleep(DELAY_MS, signal).catch(() => undefined);
     this.#waiting--;
     return { hangUp: false };
   }
 
   [Symbol.dispose](): void {
     this.#summary?.[Symbol.dispose]();
-    this.#tellLeftOut();
+    this.#logLeftOut();
   }
 
   #write(source: string, log: Pick<Logger, 'warn' | 'level'>): void {
@@ -67,10 +67,10 @@ export class FailedAuthentications implements Disposable {
     }
     log.level = 'silent';
     lines.leftOut++;
-    this.#summary ??= this.#clock.after(lines.since + SECOND_MS - now, () => this.#tellLeftOut());
+    this.#summary ??= this.#clock.after(lines.since + SECOND_MS - now, () => this.#logLeftOut());
   }
 
-  #tellLeftOut(): void {
+  #logLeftOut(): void {
     this.#summary = undefined;
     const { leftOut } = this.#lines;
     this.#lines.leftOut = 0;

@@ -19,8 +19,10 @@ export class SessionTokens {
   sessionOf(token: string): string | null {
     const [prefix, sessionId = ''] = token.split('.');
     if (prefix !== PREFIX) return null;
-    const given = Buffer.from(token);
+    const candidate = Buffer.from(token);
     const issued = Buffer.from(this.of(sessionId));
-    return given.length === issued.length && timingSafeEqual(given, issued) ? sessionId : null;
+    return candidate.length === issued.length && timingSafeEqual(candidate, issued)
+      ? sessionId
+      : null;
   }
 }

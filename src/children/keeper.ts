@@ -104,10 +104,10 @@ export class Keeper {
     this.#stopping = true;
     const child = this.#child;
     if (!child) return;
-    const gone = new Promise((resolve) => child.once('exit', resolve));
+    const exited = new Promise((resolve) => child.once('exit', resolve));
     child.ref();
     child.stdin?.end();
-    await gone;
+    await exited;
   }
 
   #say(line: string): void {

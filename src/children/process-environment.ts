@@ -12,7 +12,7 @@ const REMOVED =
  */
 export function processEnvironment(
   from: NodeJS.ProcessEnv,
-  given: {
+  options: {
     processId: string;
     sessionId: string | null;
     /** The names of variables that no process gets. */
@@ -21,11 +21,11 @@ export function processEnvironment(
     pass: readonly string[];
   },
 ): Record<string, string> {
-  const { sessionId, remove, pass } = given;
+  const { sessionId, remove, pass } = options;
   return {
     ...(sessionId === null ? cleanEnvironment(from, remove) : ownedEnvironment(from, pass, remove)),
-    CADRE_PROCESS_ID: given.processId,
-    ...(given.sessionId === null ? {} : { CADRE_SESSION_ID: given.sessionId }),
+    CADRE_PROCESS_ID: options.processId,
+    ...(options.sessionId === null ? {} : { CADRE_SESSION_ID: options.sessionId }),
   };
 }
 
@@ -48,9 +48,9 @@ export function cleanEnvironment(
   from: NodeJS.ProcessEnv,
   remove: ReadonlySet<string>,
 ): Record<string, string> {
-  const kept = Object.entries(from).filter(
+  const passed = Object.entries(from).filter(
     (entry): entry is [string, string] =>
       entry[1] !== undefined && !REMOVED.test(entry[0]) && !remove.has(entry[0]),
   );
-  return Object.fromEntries(kept);
+  return Object.fromEntries(passed);
 }

@@ -11,7 +11,7 @@ import type { SessionTokens } from '../access/session-tokens.ts';
  * Returns the function that gives a session's agent its access to the tools. `url` is this server's address for
  * sidecars.
  */
-export function agentTools(given: {
+export function agentTools(dependencies: {
   gateway: ToolGateway;
   tokens: SessionTokens;
   url: () => string;
@@ -24,12 +24,12 @@ export function agentTools(given: {
         command,
         args: [...args, 'mcp', 'serve'],
         env: {
-          CADRE_GATEWAY_URL: given.url(),
-          CADRE_GATEWAY_TOKEN: given.tokens.of(sessionId),
+          CADRE_GATEWAY_URL: dependencies.url(),
+          CADRE_GATEWAY_TOKEN: dependencies.tokens.of(sessionId),
           CADRE_SESSION_ID: sessionId,
         },
       },
-      connect: (send) => connectDirectly(given, sessionId, send),
+      connect: (send) => connectDirectly(dependencies, sessionId, send),
     };
   };
 }
@@ -47,7 +47,7 @@ function connectDirectly(
     const transport = new DirectTransport(send);
     const backend: ToolBackend = {
       list: () => Promise.resolve(gateway.capabilities().namespaces.flatMap(({ tools }) => tools)),
-      call: (tool, args, gone) => callAs(gateway, sessionId, { tool, args }, gone),
+      call: (tool, args, signal) => callAs(gateway, sessionId, { tool, args }, signal),
     };
     void serveTools(transport, backend, clock);
     return transport;
@@ -62,11 +62,11 @@ async function callAs(
   gateway: ToolGateway,
   sessionId: string,
   { tool, args }: { tool: string; args: Record<string, unknown> },
-  gone: AbortSignal,
+  signal: AbortSignal,
 ): Promise<ToolEnvelope> {
   try {
     const call = { tool_name: tool, caller_agent_id: sessionId, args };
-    return await gateway.invoke(call, { sessionId, isOperator: false }, gone);
+    return await gateway.invoke(call, { sessionId, isOperator: false }, signal);
   } catch (error) {
     const refused = failureOf(error);
     if (refused) return refused;

@@ -68,8 +68,8 @@ export function verdictOf(effect: Effect, { mode, asked, freed }: Circumstances)
 }
 
 /** Returns the strictest verdict of several effects of one call. */
-export function verdictOfAll(effects: readonly Effect[], given: Circumstances): Verdict {
-  const verdicts = effects.map((effect) => verdictOf(effect, given));
+export function verdictOfAll(effects: readonly Effect[], circumstances: Circumstances): Verdict {
+  const verdicts = effects.map((effect) => verdictOf(effect, circumstances));
   return (
     verdicts.find((one) => one === 'refuse') ?? verdicts.find((one) => one === 'ask') ?? 'free'
   );

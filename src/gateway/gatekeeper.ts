@@ -53,12 +53,12 @@ export class Gatekeeper {
     effects: readonly Effect[],
     question: () => Question,
   ): Promise<Verdict> {
-    const given = await this.circumstances(caller);
-    const verdict = verdictOfAll(effects, given);
-    const strictest = effects.find((effect) => verdictOf(effect, given) === verdict);
+    const circumstances = await this.circumstances(caller);
+    const verdict = verdictOfAll(effects, circumstances);
+    const strictest = effects.find((effect) => verdictOf(effect, circumstances) === verdict);
     if (!strictest || verdict === 'free') return verdict;
-    if (verdict === 'refuse') throw refusal(strictest, given);
-    await this.#ask(caller, strictest, given, question());
+    if (verdict === 'refuse') throw refusal(strictest, circumstances);
+    await this.#ask(caller, strictest, circumstances, question());
     return verdict;
   }
 
@@ -69,7 +69,7 @@ export class Gatekeeper {
   }
 
   async #ask(
-    { session, gone }: Caller,
+    { session, signal }: Caller,
     effect: Effect,
     { mode }: Circumstances,
     { kind, title, request }: Question,
@@ -77,7 +77,7 @@ export class Gatekeeper {
     const shown = { tool: effect.tool, ...request };
     const asking = { kind, title: oneLine(title), request: shown, subject: shown };
     const answer = await this.#given.sessions
-      .ask(session.id, asking, gone)
+      .ask(session.id, asking, signal)
       .catch((error: unknown) => {
         if (!(error instanceof AppError) || error.code !== 'too_many') throw error;
         throw new ToolError('limit_reached', `${error.message}, or ${wayOut(effect, mode)}`);
@@ -93,11 +93,11 @@ export class Gatekeeper {
 
 function refusal(effect: Effect, { mode }: Circumstances): ToolError {
   const what = `${effect.tool} (${effect.action.replaceAll('_', ' ')})`;
-  const said = mode ?? 'default';
+  const modeName = mode ?? 'default';
   const why =
     verdictOf(effect, { mode, asked: 'person', freed: [] }) === 'refuse'
-      ? `is not allowed in the permission_mode ${said}`
-      : `needs an approval in the permission_mode ${said}, and the session is at no turn in which anybody could be asked`;
+      ? `is not allowed in the permission_mode ${modeName}`
+      : `needs an approval in the permission_mode ${modeName}, and the session is at no turn in which anybody could be asked`;
   return new ToolError('unauthorized', `${what} ${why}: ${wayOut(effect, mode)}`);
 }
 

@@ -21,8 +21,8 @@ export function locateImages(
   cwd: string,
 ): Promise<ImageFile[]> {
   return Promise.all(
-    (paths ?? []).map(async (given) => {
-      const named = path.resolve(cwd, given);
+    (paths ?? []).map(async (name) => {
+      const named = path.resolve(cwd, name);
       const real = await fs.realpath(named).catch(() => named);
       return { path: named, real, isInside: isBelow(cwd, real) };
     }),

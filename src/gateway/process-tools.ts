@@ -38,7 +38,7 @@ export function processToolkit({
         if (!wait_ms) return bounded({ process }, {});
         const { process_id } = process;
         const query = { for: 'exit', timeout_ms: wait_ms };
-        const waited = await processes.wait(process_id, query, caller.gone);
+        const waited = await processes.wait(process_id, query, caller.signal);
         const logs = await processes.logs(process_id, TAIL);
         return withTails(waited.process, logs);
       },
@@ -101,9 +101,13 @@ function withTails(process: Process, { process_id, stdout, stderr }: Logs): Answ
   const record = fitted(process, RECORD_BYTES);
   const room = ANSWER_BYTES - AROUND_BYTES - jsonBytes(record);
   const [out, err] = endsWithin(room, stdout?.content ?? '', stderr?.content ?? '');
-  const left_out = [...leftOf('stdout', stdout, out), ...leftOf('stderr', stderr, err)].map(
-    ({ next, ...left }) => ({ ...left, next: { tool: 'cadre_process_logs', process_id, ...next } }),
-  );
+  const left_out = [
+    ...omittedBefore('stdout', stdout, out),
+    ...omittedBefore('stderr', stderr, err),
+  ].map(({ next, ...left }) => ({
+    ...left,
+    next: { tool: 'cadre_process_logs', process_id, ...next },
+  }));
   return {
     process: record,
     stdout_tail: out,
@@ -115,7 +119,10 @@ function withTails(process: Process, { process_id, stdout, stderr }: Logs): Answ
 /** Returns as much of a process's output as fits, counted from its end. */
 function printed({ process_id, stdout, stderr }: Logs, bytes: number): Answer {
   const [out, err] = endsWithin(bytes - AROUND_BYTES, stdout?.content ?? '', stderr?.content ?? '');
-  const left_out = [...leftOf('stdout', stdout, out), ...leftOf('stderr', stderr, err)];
+  const left_out = [
+    ...omittedBefore('stdout', stdout, out),
+    ...omittedBefore('stderr', stderr, err),
+  ];
   return {
     process_id,
     stdout: partOf(stdout, out),
@@ -141,8 +148,12 @@ function partOf(part: Logs['stdout'], content: string): Logs['stdout'] {
 }
 
 /** Returns the number of bytes before the shown output, and the arguments that show the last of them. */
-function leftOf(stream: 'stdout' | 'stderr', given: Logs['stdout'], content: string): LeftOut[] {
-  const part = partOf(given, content);
+function omittedBefore(
+  stream: 'stdout' | 'stderr',
+  logs: Logs['stdout'],
+  content: string,
+): LeftOut[] {
+  const part = partOf(logs, content);
   if (!part || part.offset === 0) return [];
   const next = { stream, before_byte: part.offset };
   return [{ what: `bytes of ${stream} before`, count: part.offset, next }];

@@ -76,13 +76,13 @@ export class ToolGateway {
   async invoke(
     body: BodyOf<typeof invokeTool>,
     { sessionId, isOperator }: GatewayBearer,
-    gone: AbortSignal,
+    signal: AbortSignal,
   ): Promise<ToolEnvelope> {
     const call = readCall(body);
     const session = await this.#live(call.callerId);
     if (sessionId !== null && sessionId !== session.id)
       return failure('unauthorized', 'this token is of another session than caller_agent_id');
-    const caller: Caller = { session, isOperator, gone };
+    const caller: Caller = { session, isOperator, signal };
     if (call.invocationId === null) return this.#run(call, caller);
     return this.#once(call.invocationId, call, caller);
   }
@@ -120,7 +120,7 @@ export class ToolGateway {
           'conflict',
           `invocation_id "${invocationId}" was used for another call within 24 h: use a new one for each call`,
         );
-      return this.#told(error);
+      return this.#envelopeOf(error);
     }
   }
 
@@ -134,7 +134,7 @@ export class ToolGateway {
       const result = await run(args as never, caller);
       return { ok: true, result: fitted(result, roomFor(call.args)) as Record<string, unknown> };
     } catch (error) {
-      return this.#told(error);
+      return this.#envelopeOf(error);
     }
   }
 
@@ -146,9 +146,9 @@ export class ToolGateway {
     return kit;
   }
 
-  #told(error: unknown): ToolEnvelope {
-    const known = failureOf(error);
-    if (known) return known;
+  #envelopeOf(error: unknown): ToolEnvelope {
+    const refusal = failureOf(error);
+    if (refusal) return refusal;
     this.#given.logger.error({ err: error }, 'a tool failed on a bug');
     return failure('internal', 'internal error: the server log has the details');
   }
@@ -202,6 +202,6 @@ function checked<T extends z.ZodType>(schema: T, args: unknown): z.output<T> {
 }
 
 function noTool(name: string): ToolError {
-  const known = Object.values(toolNamespaces).flatMap((tools) => Object.keys(tools));
-  return new ToolError('not_found', `no tool "${name}"; there are: ${known.join(', ')}`);
+  const names = Object.values(toolNamespaces).flatMap((tools) => Object.keys(tools));
+  return new ToolError('not_found', `no tool "${name}"; there are: ${names.join(', ')}`);
 }

@@ -15,7 +15,7 @@ const INTERRUPTING: ReadonlySet<string> = new Set([
 /** The init scripts of repositories, and which of them a person has consented to. */
 export interface InitScripts {
   /** Returns the script, with its text, that a new worktree would run; null if the repository has none. */
-  look(wanted: { source_session_id: string; worktree_name: string }): Promise<InitScript | null>;
+  look(request: { source_session_id: string; worktree_name: string }): Promise<InitScript | null>;
   /** Records consent to this content of the script for a repository. */
   allow(repo_root: string, sha256: string, by: string): Promise<void>;
 }
@@ -93,8 +93,8 @@ export class TeamGate {
     const { worktree_name: name } = args;
     const files = await locateImages(args.image_paths, session.cwd);
     const worktree = name ? await this.#given.previewWorktree(session.cwd, name) : null;
-    const given = await this.#given.gatekeeper.circumstances(caller);
-    const script = name ? await this.#scriptFor(session, name, given) : null;
+    const circumstances = await this.#given.gatekeeper.circumstances(caller);
+    const script = name ? await this.#scriptFor(session, name, circumstances) : null;
     const effects: Effect[] = [
       { tool, action: 'add_member' },
       ...files.map(({ isInside }) => ({ tool, action: imageAction(isInside) }) as const),
@@ -114,13 +114,14 @@ export class TeamGate {
   async #scriptFor(
     { id }: Session,
     worktree_name: string,
-    given: Circumstances,
+    circumstances: Circumstances,
   ): Promise<InitScript | null> {
     const found = await this.#given.initScripts.look({ source_session_id: id, worktree_name });
     if (!found || found.trusted) return found ?? null;
     const effect = { tool: 'cadre_team_manage', action: 'run_init_script' } as const;
     // The operator consents with a separate command.
-    const isDecided = given.asked !== 'operator' && verdictOf(effect, given) !== 'refuse';
+    const isDecided =
+      circumstances.asked !== 'operator' && verdictOf(effect, circumstances) !== 'refuse';
     return isDecided ? found : null;
   }
 }

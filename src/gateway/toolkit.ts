@@ -7,7 +7,8 @@ export interface Caller {
   session: Session;
   /** Whether the call came with a token of the operator instead of the session's own. */
   isOperator: boolean;
-  gone: AbortSignal;
+  /** Aborts when the caller no longer waits for the answer. */
+  signal: AbortSignal;
 }
 
 /** The result of a tool. */
@@ -32,11 +33,11 @@ export interface Toolkit {
 }
 
 /** Joins descriptions and functions; the compiler checks that each description has its function. */
-export function toolkit<Tools extends Record<string, ToolDescription>>(given: {
+export function toolkit<Tools extends Record<string, ToolDescription>>(kit: {
   namespace: string;
   disabled?: () => string | null;
   descriptions: Tools;
   runs: Runs<Tools>;
 }): Toolkit {
-  return { disabled: () => null, ...given };
+  return { disabled: () => null, ...kit };
 }

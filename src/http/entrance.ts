@@ -84,7 +84,7 @@ export class Entrance {
 
   async #failed(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const source = request.socket.remoteAddress ?? 'unknown';
-    const failed = { source, log: request.log, gone: request.over };
+    const failed = { source, log: request.log, signal: request.over };
     const { hangUp } = await this.#given.failures.note(failed);
     if (hangUp) reply.header('connection', 'close');
   }

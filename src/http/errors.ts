@@ -10,12 +10,12 @@ export function errorReply(
   error: unknown,
   statuses: Endpoint['statuses'] = {},
 ): { status: number; body: object; isBug: boolean } {
-  const known = error instanceof AppError ? error : frameworkError(error);
-  if (!isServerError(known)) {
+  const refusal = error instanceof AppError ? error : frameworkError(error);
+  if (!isServerError(refusal)) {
     const message = 'internal error: the server log has the details under this request id';
     return { status: 500, body: { error: message, code: 'internal' }, isBug: true };
   }
-  const { code, message } = known;
+  const { code, message } = refusal;
   // docs/interface.md fixes this body.
   const body = code === 'unauthorized' ? { error: message } : { error: message, code };
   return { status: statusOf(code, statuses), body, isBug: false };

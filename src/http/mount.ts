@@ -48,7 +48,7 @@ export interface Call<E> {
   /** Whether only the headers are requested; a handler then does not wait for anything. */
   isHead: boolean;
   /** Aborts when the client disconnects before the response was sent; it may have aborted already. */
-  left: AbortSignal;
+  disconnected: AbortSignal;
   /**
    * Responds with a stream of frames, until they end, the client disconnects or its token is no longer valid. Throws
    * `too_many` if no further stream may be open.
@@ -89,11 +89,11 @@ export function onePage<T>(
 /** Returns the function that adds endpoints to an app as routes. Each GET route has a HEAD route. */
 export function mounter(
   app: FastifyInstance,
-  given: { keptAnswers: KeptAnswers; streams: EventStreams },
+  dependencies: { keptAnswers: KeptAnswers; streams: EventStreams },
 ): Mount {
   return (endpoint, handler) => {
-    const callOf = callReader(endpoint, given.streams);
-    const answer = answerer(endpoint, handler, given.keptAnswers);
+    const callOf = callReader(endpoint, dependencies.streams);
+    const answer = answerer(endpoint, handler, dependencies.keptAnswers);
     app.route({
       method: endpoint.method,
       url: endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1'),
@@ -130,8 +130,8 @@ function answerer<E extends Endpoint>(
       const result = await handler({ ...call, keep: keepNothing });
       if (reply.sent) return reply;
       // A file that was opened for a client that has disconnected is closed.
-      if (call.left.aborted && result instanceof Readable) result.destroy();
-      return call.left.aborted ? reply.hijack() : send(reply, endpoint, result);
+      if (call.disconnected.aborted && result instanceof Readable) result.destroy();
+      return call.disconnected.aborted ? reply.hijack() : send(reply, endpoint, result);
     }
     const result = await keptAnswers.once(
       keyed,
@@ -167,7 +167,7 @@ function callReader<E extends Endpoint>(
     header: (name) => firstOf(request.headers[name]),
     setHeader: (name, value) => void reply.header(name, value),
     isHead: request.method === 'HEAD',
-    left: request.over,
+    disconnected: request.over,
     stream: (frames, headers = {}) => {
       const holder = request.bearer;
       // Agents' tokens are valid for tools only, and tools do not stream.
@@ -176,9 +176,9 @@ function callReader<E extends Endpoint>(
       for (const [name, value] of Object.entries(reply.getHeaders()))
         reply.raw.setHeader(name, String(value));
       reply.hijack();
-      const asked = { response: reply.raw, left: request.over, holder, headers };
-      if (request.method === 'HEAD') streams.serveHead(asked);
-      else streams.serve(asked, frames);
+      const streamed = { response: reply.raw, disconnected: request.over, holder, headers };
+      if (request.method === 'HEAD') streams.serveHead(streamed);
+      else streams.serve(streamed, frames);
       return undefined;
     },
   });
@@ -220,8 +220,8 @@ function keyedRequest(
   request: FastifyRequest,
   { access, secret, path }: Endpoint,
 ): KeyedRequest | null {
-  const given = request.headers['idempotency-key'];
-  if (given === undefined) return null;
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return null;
   if (access === 'gateway') {
     throw new AppError('invalid', `${path} takes no Idempotency-Key: give an invocation_id`);
   }
@@ -231,11 +231,11 @@ function keyedRequest(
       `${path} keeps no answers, since they hold secrets: leave Idempotency-Key out`,
     );
   }
-  if (typeof given !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(given)) {
+  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {
     throw new AppError('invalid', 'Idempotency-Key has to be 1 to 255 visible ASCII characters');
   }
   return {
-    key: digestOf(request.headers.authorization, given),
+    key: digestOf(request.headers.authorization, key),
     fingerprint: digestOf(request.method, request.url, request.body ?? {}),
   };
 }

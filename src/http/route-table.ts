@@ -26,8 +26,8 @@ export function methodsOf(path: string): string[] {
 /** Returns who may request a path, written as in a request; unknown paths are public outside /v1 only. */
 export function accessOfPath(url: string): Endpoint['access'] {
   const path = url.split('?')[0] ?? url;
-  const [known] = routesOf(path);
-  return known?.access ?? (/^\/+v1(\/|$)/i.test(path) ? 'token' : 'public');
+  const [route] = routesOf(path);
+  return route?.access ?? (/^\/+v1(\/|$)/i.test(path) ? 'token' : 'public');
 }
 
 /** Paths with parameters that also match another, literal path. */

@@ -73,13 +73,13 @@ interface HttpServerDependencies {
 }
 
 /** Returns the HTTP server, not listening yet. */
-export function createHttpServer(given: HttpServerDependencies): HttpServer {
-  const { access, feed, clock, logger, keptAnswers } = given;
-  const streams = new EventStreams({ feed, clock, limits: given.streamLimits });
+export function createHttpServer(dependencies: HttpServerDependencies): HttpServer {
+  const { access, feed, clock, logger, keptAnswers } = dependencies;
+  const streams = new EventStreams({ feed, clock, limits: dependencies.streamLimits });
   const failures = new FailedAuthentications({ clock, logger });
   const requests = new RequestCounts();
   const entrance = new Entrance({ access, failures, requests });
-  const app = createApp(given, entrance);
+  const app = createApp(dependencies, entrance);
   const underWay = new UnderWay(clock);
   let takesChanges = true;
   let url = '';
@@ -87,9 +87,9 @@ export function createHttpServer(given: HttpServerDependencies): HttpServer {
     entrance.begin(request, reply);
     if (!(await entrance.letIn(request, reply))) return reply;
     underWay.add(request.over);
-    admit(request, reply, given, takesChanges);
+    admit(request, reply, dependencies, takesChanges);
   });
-  mountRoutes(mounter(app, { keptAnswers, streams }), given, requests);
+  mountRoutes(mounter(app, { keptAnswers, streams }), dependencies, requests);
 
   return {
     get url() {
@@ -134,16 +134,20 @@ function admit(
   assertNotEncoded(request);
 }
 
-function mountRoutes(mount: Mount, given: HttpServerDependencies, requests: RequestCounts): void {
-  runtimeRoutes(mount, given.self, requests);
-  providerRoutes(mount, given.providers);
-  sessionRoutes(mount, given.sessions);
-  processRoutes(mount, given.processes);
-  worktreeRoutes(mount, given.worktrees, given.initScripts);
-  teamRoutes(mount, given.teams);
-  eventRoutes(mount, { ...given, teams: given.teams.teams });
-  tokenRoutes(mount, given.tokens);
-  gatewayRoutes(mount, given.gateway);
+function mountRoutes(
+  mount: Mount,
+  dependencies: HttpServerDependencies,
+  requests: RequestCounts,
+): void {
+  runtimeRoutes(mount, dependencies.self, requests);
+  providerRoutes(mount, dependencies.providers);
+  sessionRoutes(mount, dependencies.sessions);
+  processRoutes(mount, dependencies.processes);
+  worktreeRoutes(mount, dependencies.worktrees, dependencies.initScripts);
+  teamRoutes(mount, dependencies.teams);
+  eventRoutes(mount, { ...dependencies, teams: dependencies.teams.teams });
+  tokenRoutes(mount, dependencies.tokens);
+  gatewayRoutes(mount, dependencies.gateway);
 }
 
 /** Listens and returns the address. Throws AppError if it cannot listen. */

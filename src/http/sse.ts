@@ -17,13 +17,13 @@ const STALLED_MS = 10 * 60_000;
 const LAST_WORDS_MS = 2000;
 
 /** Batches of frames, in order. `signal` aborts when the client no longer reads, `ending` when the server stops. */
-export type Frames = (gone: AbortSignal, ending: AbortSignal) => AsyncIterable<Buffer | string>;
+export type Frames = (signal: AbortSignal, ending: AbortSignal) => AsyncIterable<Buffer | string>;
 
 /** A request whose response is a stream of frames. */
 interface StreamRequest {
   response: ServerResponse;
   /** Aborts when the client disconnects; it may have aborted already. */
-  left: AbortSignal;
+  disconnected: AbortSignal;
   holder: TokenHolder;
   headers: Record<string, string>;
 }
@@ -57,8 +57,8 @@ export class EventStreams {
    * nothing if the client has already disconnected.
    */
   serve(request: StreamRequest, frames: Frames): void {
-    const { response, left, holder } = request;
-    if (left.aborted) return;
+    const { response, disconnected, holder } = request;
+    if (disconnected.aborted) return;
     const served = this.#serve(request, frames).catch(() => {
       // A stream that has begun cannot carry an error; the client reconnects with its last id.
       response.destroy();
@@ -88,12 +88,15 @@ export class EventStreams {
     await Promise.all(this.#open);
   }
 
-  async #serve({ response, left, holder, headers }: StreamRequest, frames: Frames): Promise<void> {
-    const gone = new AbortController();
-    const end = () => gone.abort();
-    left.addEventListener('abort', end);
+  async #serve(
+    { response, disconnected, holder, headers }: StreamRequest,
+    frames: Frames,
+  ): Promise<void> {
+    const stopping = new AbortController();
+    const end = () => stopping.abort();
+    disconnected.addEventListener('abort', end);
     holder.ended.addEventListener('abort', end);
-    if (left.aborted || holder.ended.aborted) end();
+    if (disconnected.aborted || holder.ended.aborted) end();
     try {
       response.writeHead(200, headersOf(headers));
       // Neither a blank line nor a ping follows, because some clients would take that for an event without data.
@@ -102,24 +105,24 @@ export class EventStreams {
         // For a client that is behind, its unread data is a sign of life already.
         if (!response.writableNeedDrain) response.write(`: ping ${this.#given.feed.latestSeq}\n`);
       });
-      for await (const ready of frames(gone.signal, this.#ending.signal)) {
+      for await (const ready of frames(stopping.signal, this.#ending.signal)) {
         if (response.write(ready)) continue;
         using _cut = this.#given.clock.after(STALLED_MS, () => response.destroy());
-        await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
+        await once(response, 'drain', { signal: stopping.signal }).catch(() => undefined);
       }
     } finally {
-      left.removeEventListener('abort', end);
+      disconnected.removeEventListener('abort', end);
       holder.ended.removeEventListener('abort', end);
     }
-    await this.#close(response, left, holder.ended.aborted ? LAST_WORDS_MS : STALLED_MS);
+    await this.#close(response, disconnected, holder.ended.aborted ? LAST_WORDS_MS : STALLED_MS);
   }
 
   /** Resolves when the client has received everything, or was disconnected because it did not within `ms`. */
-  async #close(response: ServerResponse, left: AbortSignal, ms: number): Promise<void> {
+  async #close(response: ServerResponse, disconnected: AbortSignal, ms: number): Promise<void> {
     response.end();
-    if (left.aborted) return;
+    if (disconnected.aborted) return;
     using _cut = this.#given.clock.after(ms, () => response.destroy());
-    await once(left, 'abort');
+    await once(disconnected, 'abort');
   }
 }
 
@@ -134,10 +137,10 @@ function headersOf(own: Record<string, string>): Record<string, string> {
 
 /** Returns frames of the events of a scope after `after`, first the stored ones, then the live ones. */
 export function eventFrames(feed: Feed, scope: Scope, after: number): Frames {
-  return async function* (gone, ending) {
+  return async function* (signal, ending) {
     if (after > feed.latestSeq) yield gapFrame(after, feed.trimmedSeq(scope), feed.latestSeq);
     let cursor = after;
-    for await (const { entries, trimmed } of feed.follow(scope, after, gone, ending)) {
+    for await (const { entries, trimmed } of feed.follow(scope, after, signal, ending)) {
       if (trimmed !== null) yield gapFrame(cursor, trimmed, feed.latestSeq);
       cursor = entries.at(-1)?.seq ?? cursor;
       yield Buffer.concat(entries.map(frameOf));

@@ -24,8 +24,8 @@ export function pathChecker(fields: Record<string, z.ZodType>): (params: unknown
     for (const [name, schema] of chosen) {
       const value = (params as Record<string, unknown>)[name];
       if (schema.safeParse(value).success) continue;
-      const known = (schema as z.ZodEnum).options.join(', ');
-      throw new AppError('not_found', `no ${name} "${String(value)}": there are ${known}`);
+      const values = (schema as z.ZodEnum).options.join(', ');
+      throw new AppError('not_found', `no ${name} "${String(value)}": there are ${values}`);
     }
     return params;
   };
@@ -64,8 +64,8 @@ function fieldsThat(fields: Record<string, z.ZodType>, take: RegExp): Set<string
 const jsonSchemas = new WeakMap<z.ZodType, string>();
 
 function jsonSchemaOf(schema: z.ZodType): string {
-  const known = jsonSchemas.get(schema);
-  if (known !== undefined) return known;
+  const cached = jsonSchemas.get(schema);
+  if (cached !== undefined) return cached;
   const made = JSON.stringify(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }));
   jsonSchemas.set(schema, made);
   return made;

@@ -30,7 +30,7 @@ export interface Base {
 /** Locks the data directory, then opens and migrates its store. Throws AppError. */
 export async function openBase(options: RuntimeOptions, undo: AsyncDisposableStack): Promise<Base> {
   const { directory, clock = systemClock, ids = systemIds, failpoint = noFailpoints } = options;
-  const config = usable(directory, () => {
+  const config = withDataDirectory(directory, () => {
     prepareDirectory(directory);
     return new LiveConfig(withToken(options.config, directory));
   });
@@ -40,7 +40,7 @@ export async function openBase(options: RuntimeOptions, undo: AsyncDisposableSta
     pretty: options.logTo.isTTY === true,
     secrets: () => secretsOf(config.now),
   });
-  undo.use(usable(directory, () => lockDirectory(directory)));
+  undo.use(withDataDirectory(directory, () => lockDirectory(directory)));
   const db = await Database.open({
     directory,
     wasm: readAsset('sql-wasm.wasm'),
@@ -59,7 +59,7 @@ export async function openBase(options: RuntimeOptions, undo: AsyncDisposableSta
 }
 
 /** Runs `work`, which uses files of the data directory. Throws `invalid` if the system refuses access. */
-export function usable<T>(directory: string, work: () => T): T {
+export function withDataDirectory<T>(directory: string, work: () => T): T {
   try {
     return work();
   } catch (error) {

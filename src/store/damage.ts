@@ -27,8 +27,8 @@ export class Damage {
   }
 
   /** Stores a finding, unless its area has an earlier one. */
-  note(place: string, what: string): void {
-    if (!this.#found.has(place)) this.#found.set(place, what);
+  note(area: string, what: string): void {
+    if (!this.#found.has(area)) this.#found.set(area, what);
   }
 
   /** Returns the first finding of each table or area; empty if there is none. */

@@ -347,14 +347,14 @@ export class Database {
     for (const group of groups) {
       this.#durableSeq = group.lastSeq;
       group.settle(
-        (items) => this.#tellListeners(items),
+        (items) => this.#notifyListeners(items),
         (error) => this.#options.onWarning?.('the effect of a stored transaction failed', error),
       );
     }
   }
 
   /** A listener that throws is a bug; the group is on disk nevertheless, and its members are settled. */
-  #tellListeners(items: unknown[]): void {
+  #notifyListeners(items: unknown[]): void {
     for (const listener of this.#listeners) {
       try {
         listener(items);

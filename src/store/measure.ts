@@ -46,7 +46,7 @@ function stepsOf(db: Database, table: string): { first: Statement<Step>; next: S
     `SELECT name, type, pk FROM pragma_table_info('${table}')`,
   );
   const columns = db.peek((rx) => info.all(rx));
-  const key = columns.find(([, , place]) => place === 1)?.[0] ?? 'rowid';
+  const key = columns.find(([, , keyPosition]) => keyPosition === 1)?.[0] ?? 'rowid';
   // SQLite has the length in the row's header, so it need not read a long text.
   const lengths = columns
     .filter(([, type]) => type === 'TEXT')

@@ -11,12 +11,12 @@ const STORE_AGAIN_MS = 1000;
  * continue before that. Returns false if `signal` aborted first; then startup recovery derives it from the rows.
  */
 export async function persist(
-  given: { db: Database; clock: Clock; logger: Logger },
+  dependencies: { db: Database; clock: Clock; logger: Logger },
   signal: AbortSignal,
   what: object,
   move: (tx: Writer) => void,
 ): Promise<boolean> {
-  const { db, clock, logger } = given;
+  const { db, clock, logger } = dependencies;
   for (;;) {
     try {
       await db.transact(move);

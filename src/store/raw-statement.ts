@@ -163,8 +163,8 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
 
 /** Returns the error of a failed call, with SQLite's own message and, if a file operation failed, the system's. */
 export function sqliteError(host: HostedSqlite, db: number, code: number, sql = ''): SqliteError {
-  const said = host.sqlite.UTF8ToString(host.sqlite._sqlite3_errmsg(db));
+  const message = host.sqlite.UTF8ToString(host.sqlite._sqlite3_errmsg(db));
   const cause = host.takeError();
-  const detail = [said, sql && `in: ${sql}`, cause?.message].filter(Boolean).join('; ');
+  const detail = [message, sql && `in: ${sql}`, cause?.message].filter(Boolean).join('; ');
   return new SqliteError(code, detail, cause);
 }

@@ -96,10 +96,10 @@ export class RecordTable<T extends object> {
     limit: number,
     cursor?: string,
   ): RecordPage<T> {
-    const given = Object.entries(filters).filter(
+    const active = Object.entries(filters).filter(
       (entry): entry is [string, string | readonly string[]] => entry[1] !== undefined,
     );
-    const conditions = given.map(([column, value]) =>
+    const conditions = active.map(([column, value]) =>
       typeof value === 'string' ? `${column} = ?` : `${column} IN (SELECT value FROM json_each(?))`,
     );
     conditions.push('n < ?');
@@ -109,7 +109,7 @@ export class RecordTable<T extends object> {
     let bytes = 0;
     let last = 0;
     let more = false;
-    const values = given.map(([, value]) =>
+    const values = active.map(([, value]) =>
       typeof value === 'string' ? value : JSON.stringify(value),
     );
     query.scan(rx, [...values, before, limit + 1], (row) => {

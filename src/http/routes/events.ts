@@ -16,7 +16,7 @@ const REPLAY_BYTES = 8 * 1024 * 1024;
 /** Replay and stream, of the whole runtime and of each scope. */
 export function eventRoutes(
   mount: Mount,
-  given: {
+  dependencies: {
     log: EventLog;
     feed: Feed;
     sessions: SessionService;
@@ -24,7 +24,7 @@ export function eventRoutes(
     teams: TeamService;
   },
 ): void {
-  const { log, feed, sessions, processes, teams } = given;
+  const { log, feed, sessions, processes, teams } = dependencies;
   const ofSession = async ({ session_id }: { session_id: string }): Promise<Scope> => ({
     name: 'session',
     id: (await sessions.get(session_id)).id,

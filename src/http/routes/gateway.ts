@@ -6,8 +6,8 @@ import type { Mount } from '../mount.ts';
 /** The tools that sessions call. */
 export function gatewayRoutes(mount: Mount, gateway: ToolGateway): void {
   mount(endpoints.getCapabilities, ({ bearer }) => gateway.capabilitiesFor(gatewayBearer(bearer)));
-  mount(endpoints.invokeTool, ({ body, bearer, left }) =>
-    gateway.invoke(body, gatewayBearer(bearer), left),
+  mount(endpoints.invokeTool, ({ body, bearer, disconnected }) =>
+    gateway.invoke(body, gatewayBearer(bearer), disconnected),
   );
 }
 

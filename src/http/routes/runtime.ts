@@ -58,8 +58,8 @@ export function runtimeRoutes(mount: Mount, self: SelfKnowledge, requests: Reque
     setHeader('content-type', EXPOSITION_TYPE);
     return metricsText(await self.figures(), requests);
   });
-  mount(endpoints.backUpStorage, async ({ setHeader, left }) => {
-    const backup = await self.backUp(left);
+  mount(endpoints.backUpStorage, async ({ setHeader, disconnected }) => {
+    const backup = await self.backUp(disconnected);
     setHeader('X-Seq', String(backup.seq));
     setHeader('content-length', String(backup.bytes));
     return backup.read();
