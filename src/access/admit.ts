@@ -68,13 +68,13 @@ export function assertScope(
   if (scope === 'agent' && access !== 'gateway') {
     throw new AppError(
       'forbidden_scope',
-      'this token is of the agent of a session: it opens the tools under /v1/mcp/ alone',
+      'this token belongs to the agent of a session: it is valid only for the tools under /v1/mcp/',
     );
   }
   if (scope === 'tools' && access !== 'gateway') {
     throw new AppError(
       'forbidden_scope',
-      'this token opens the tools under /v1/mcp/ alone: use one with the scope read or admin',
+      'this token is valid only for the tools under /v1/mcp/: use one with the scope read or admin',
     );
   }
   if (scope === 'read' && (access === 'admin' || (method !== 'GET' && method !== 'HEAD'))) {

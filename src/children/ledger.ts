@@ -122,7 +122,8 @@ export class Ledger {
     for (const [, marker] of runs) {
       for (const pid of killCarriers(`${MARKER_VARIABLE}=${marker}`)) killed.add(pid);
     }
-    if (killed.size > 0) log.warn({ pids: [...killed] }, 'killed what an earlier run left alive');
+    if (killed.size > 0)
+      log.warn({ pids: [...killed] }, 'killed processes that an earlier run left alive');
     if (left.length > 0)
       log.warn({ pids: left }, 'an earlier run left processes of another user: end them yourself');
     const clear = this.#db.prepare('DELETE FROM children');

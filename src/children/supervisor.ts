@@ -146,7 +146,7 @@ export class Supervisor {
     if (left.length > 0)
       this.#given.log.warn(
         { pid: child.pid, what, left },
-        'processes of another user are left in the group of a child: they take no signal of ours',
+        'processes of another user remain in the group of a child: the server may not signal them',
       );
     this.#live.delete(child);
     this.#given.keeper.remove(leader.pid);

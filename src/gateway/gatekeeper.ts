@@ -86,7 +86,7 @@ export class Gatekeeper {
     const why =
       answer.decision === 'decline'
         ? (answer.reason ?? 'declined')
-        : 'its turn has ended, or nobody waits for the answer any more';
+        : 'its turn has ended, or the caller no longer waits for the answer';
     throw new ToolError('unauthorized', `${effect.tool} was not allowed: ${why}`);
   }
 }
@@ -97,7 +97,7 @@ function refusal(effect: Effect, { mode }: Circumstances): ToolError {
   const why =
     verdictOf(effect, { mode, asked: 'person', freed: [] }) === 'refuse'
       ? `is not allowed in the permission_mode ${modeName}`
-      : `needs an approval in the permission_mode ${modeName}, and the session is at no turn in which anybody could be asked`;
+      : `needs an approval in the permission_mode ${modeName}, and the session has no turn in which a person could be asked`;
   return new ToolError('unauthorized', `${what} ${why}: ${wayOut(effect, mode)}`);
 }
 

@@ -162,7 +162,7 @@ function roomFor({ max_bytes }: Record<string, unknown>): number {
 
 const CUT_OFF = failure(
   'internal',
-  'the server was restarted while this ran: look at what it did before you try again under another invocation_id',
+  'the server was restarted while this call ran: check what it did before you repeat it with another invocation_id',
 );
 
 const aliases = [

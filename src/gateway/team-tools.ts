@@ -106,7 +106,7 @@ class TeamTools {
     if (conflicting !== undefined)
       throw new ToolError(
         'bad_request',
-        `args.${conflicting}: says who is added, remove_agent_ids who leaves: one of them at a time`,
+        `args.${conflicting}: adds a member, but remove_agent_ids removes members: call the tool once for each`,
       );
     this.#assertMayRemove(team, leaving, session);
     const effect = { tool: 'cadre_team_manage', action: 'remove_member' } as const;

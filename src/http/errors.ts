@@ -36,7 +36,7 @@ function frameworkError(error: unknown): AppError | null {
         'the body has to be JSON, with Content-Type: application/json',
       );
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new AppError('invalid', 'the body is not as long as its Content-Length says');
+      return new AppError('invalid', 'the length of the body differs from its Content-Length');
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
       return new AppError('invalid', 'the body is not valid JSON');

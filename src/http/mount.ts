@@ -74,7 +74,7 @@ export type Mount = <E extends Endpoint>(endpoint: E, handler: Handler<E>) => vo
 /** Returns the id of the sender of a request; only for routes with authentication. */
 export function senderOf({ bearer }: Pick<Call<unknown>, 'bearer'>): string {
   if (bearer) return bearer.id;
-  throw new Error('nobody has to say who sends this');
+  throw new Error('a public route has no sender');
 }
 
 /** Returns the records of a page, and sets the header with the cursor of the next one. */
@@ -171,7 +171,8 @@ function callReader<E extends Endpoint>(
     stream: (frames, headers = {}) => {
       const holder = request.bearer;
       // Agents' tokens are valid for tools only, and tools do not stream.
-      if (holder === null || !('ended' in holder)) throw new Error('nobody may stream this');
+      if (holder === null || !('ended' in holder))
+        throw new Error('only the holder of a token can open a stream');
       streams.assertRoom(holder);
       for (const [name, value] of Object.entries(reply.getHeaders()))
         reply.raw.setHeader(name, String(value));
@@ -223,12 +224,15 @@ function keyedRequest(
   const key = request.headers['idempotency-key'];
   if (key === undefined) return null;
   if (access === 'gateway') {
-    throw new AppError('invalid', `${path} takes no Idempotency-Key: give an invocation_id`);
+    throw new AppError(
+      'invalid',
+      `${path} accepts no Idempotency-Key: send an invocation_id instead`,
+    );
   }
   if (secret) {
     throw new AppError(
       'invalid',
-      `${path} keeps no answers, since they hold secrets: leave Idempotency-Key out`,
+      `${path} stores no responses, because they contain secrets: leave Idempotency-Key out`,
     );
   }
   if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {

@@ -21,8 +21,8 @@ export function startBackground(base: Base, nouns: Nouns, summary: RecoverySumma
   const orLog = (work: Promise<void>, message: string) =>
     work.catch((error: unknown) => base.logger.error({ err: error }, message));
   const background = {
-    spawns: orLog(teams.spawns.undoLeft(), 'spawns could not be undone'),
-    broadcasts: orLog(teams.broadcasts.takeUp(), 'broadcasts could not be taken up'),
+    spawns: orLog(teams.spawns.undoLeft(), 'unfinished spawns could not be undone'),
+    broadcasts: orLog(teams.broadcasts.takeUp(), 'unfinished broadcasts could not be resumed'),
   };
   const pending = base.db.peek((rx) => sessions.store.allPendingApprovals(rx));
   for (const approval of pending) sessions.desk.watchExpiry(approval);

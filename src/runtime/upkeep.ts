@@ -45,7 +45,7 @@ export function startUpkeep(base: Base, { storage, sessions, processes }: Nouns)
     try {
       await retention.run(ending.signal);
     } catch (error) {
-      logger.warn({ err: error }, 'what is too old could not be removed');
+      logger.warn({ err: error }, 'expired data could not be removed');
     }
   }
 }

@@ -170,7 +170,7 @@ class Check {
       'events',
       `SELECT seq FROM (SELECT seq FROM events UNION ALL SELECT seq FROM deltas)
        WHERE seq > (SELECT last_seq FROM sequence)`,
-      'its number was not given yet',
+      'its number is beyond the last one of the sequence',
     );
     this.#each(
       'deltas',
@@ -181,7 +181,7 @@ class Check {
       'sessions',
       `SELECT n FROM sessions WHERE active_turn_id IS NOT NULL
        AND active_turn_id NOT IN (SELECT id FROM turns)`,
-      'its active turn is not there',
+      'its active turn does not exist',
     );
   }
 

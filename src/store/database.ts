@@ -255,7 +255,7 @@ export class Database {
       const value = fn(tx);
       if (value instanceof Promise) {
         value.catch(() => undefined);
-        throw new Error('a transaction gave a promise: it must be synchronous');
+        throw new Error('a transaction returned a promise: it must be synchronous');
       }
       if (this.#poison) throw this.#poison;
       this.#control.release.run();
@@ -366,7 +366,10 @@ export class Database {
 
   #undo(member: Member): void {
     undo(member, (error) =>
-      this.#options.onWarning?.('what a lost transaction had changed could not be undone', error),
+      this.#options.onWarning?.(
+        'the changes of a lost transaction to memory could not be undone',
+        error,
+      ),
     );
   }
 

@@ -31,14 +31,14 @@ export class Checkouts {
   async assertFree({ path: directory, branch }: Worktree, repository: Repository): Promise<void> {
     const ref = `refs/heads/${branch}`;
     if ((await this.#workshop.git.maybe(refsOf(repository), ['check-ref-format', ref])) === null)
-      throw new AppError('invalid', `"${branch}" cannot be the name of a branch: take another`);
+      throw new AppError('invalid', `"${branch}" cannot be the name of a branch: choose another`);
     if ((await commitOf(this.#workshop.git, refsOf(repository), ref)) !== null)
       throw new AppError(
         'conflict',
-        `there is a branch ${branch} already: take another worktree_name or branch_prefix`,
+        `the branch ${branch} already exists: choose another worktree_name or branch_prefix`,
       );
     if (await isThere(directory))
-      throw new AppError('conflict', `${directory} is there already: move it away`);
+      throw new AppError('conflict', `${directory} already exists: move it away`);
   }
 
   /**
@@ -111,7 +111,7 @@ export class Checkouts {
     if (archived) return archived;
     throw new AppError(
       'conflict',
-      `nothing of worktree ${worktree.id} was archived that it could be made of: create another`,
+      `worktree ${worktree.id} has no archive to restore: create another worktree`,
     );
   }
 
@@ -135,7 +135,8 @@ export class Checkouts {
       if (registering !== null) throw registering.error;
       this.#workshop.failpoint('worktree.added');
       const adminDir = await adminDirectory(repository, worktree.path);
-      if (adminDir === null) throw new AppError('conflict', `${worktree.path} was taken away`);
+      if (adminDir === null)
+        throw new AppError('conflict', `${worktree.path} was removed while it was made: try again`);
       await this.#inLane(() => fill(adminDir));
     } catch (error) {
       await this.discard(worktree, repository, commit);
@@ -152,12 +153,12 @@ export class Checkouts {
     const parent = path.dirname(directory);
     fs.mkdirSync(parent, { recursive: true, mode: 0o700 });
     if (fs.realpathSync(parent) !== parent)
-      throw new AppError('conflict', `${parent} leads elsewhere: move it away`);
+      throw new AppError('conflict', `${parent} leads through a symbolic link: move that away`);
     const flags = ['--quiet', '--no-checkout', ...what.slice(0, -1)];
     const add = ['worktree', 'add', ...flags, '--', directory, ...what.slice(-1)];
     await this.#workshop.git.text(refsOf(repository), add);
     if (fs.realpathSync(directory) !== directory)
-      throw new AppError('conflict', `${directory} leads elsewhere: move it away`);
+      throw new AppError('conflict', `${directory} leads through a symbolic link: move that away`);
   }
 
   /** Runs `work`, which writes files and moves no ref, with at most `CHECKOUTS_AT_ONCE` of its kind at once. */

@@ -104,7 +104,10 @@ export class Making {
     const location = { directory, gitDir };
     const commit = await commitOf(git, location, named ?? 'HEAD');
     if (commit === null && named !== null)
-      throw new AppError('invalid', `base_ref "${named}" is no commit of ${directory}`);
+      throw new AppError(
+        'invalid',
+        `base_ref "${named}" is no commit of ${directory}: name a branch, tag or commit`,
+      );
     if (commit === null)
       throw new AppError('invalid', `${directory} has no commit yet: make one, or name a base_ref`);
     const branch = await git.maybe(location, ['symbolic-ref', '--quiet', '--short', 'HEAD']);
@@ -158,7 +161,7 @@ export class Making {
       } catch (undoing) {
         logger.warn(
           { err: undoing, worktree_id: worktree.id },
-          'a half-made worktree could not be taken away: the next start tries again',
+          'a half-made worktree could not be removed: the next start tries again',
         );
       }
       const reason = reasonOf(error);

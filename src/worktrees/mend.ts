@@ -45,14 +45,14 @@ export class WorktreeMender {
         changes.push(change, (tx) => store.operations.deleteWhere(tx, 'id = ?', worktree_id));
       } catch (error) {
         const message =
-          'what a crash left of a worktree could not be mended: the next start tries again';
+          'a worktree could not be repaired after a crash: the next start tries again';
         logger.warn({ err: error, worktree_id }, message);
       }
     }
     await workshop
       .sweep()
       .catch((error: unknown) =>
-        logger.warn({ err: error }, 'what was left of removed worktrees could not be removed'),
+        logger.warn({ err: error }, 'the files of removed worktrees could not be deleted'),
       );
     return changes;
   }

@@ -59,7 +59,7 @@ export class Removal {
     const found = await db.read((rx) => store.worktree(rx, id));
     if (found.status === 'cleaned') {
       const left = await this.finishLeft(found);
-      const diagnostics = ['it had been cleaned up', ...(left === null ? [] : [left])];
+      const diagnostics = ['it was cleaned up already', ...(left === null ? [] : [left])];
       return this.#result(id, { status: 'cleaned', diagnostics });
     }
     await this.noteIfMissing(found);

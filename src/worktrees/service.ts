@@ -303,7 +303,10 @@ export class WorktreeService {
   async #assertNothingLeft(worktree: Worktree): Promise<void> {
     const left = await this.#removal.finishLeft(worktree);
     if (left !== null)
-      throw new AppError('conflict', `of the worktree of that name, the ${left}: try again`);
+      throw new AppError(
+        'conflict',
+        `the worktree of that name was removed, but its ${left}: try again`,
+      );
   }
 
   async #restore(id: string, name: string, keep: Keep): Promise<Worktree> {

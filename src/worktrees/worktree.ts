@@ -86,7 +86,7 @@ export function assertMatches(worktree: Worktree, request: WorktreeRequest): voi
   if (!differs) return;
   throw new AppError(
     'conflict',
-    `worktree ${worktree.worktree_name} is there with ${differs}: leave that out, or take another name`,
+    `worktree ${worktree.worktree_name} already exists with ${differs}: leave that field out, or choose another name`,
   );
 }
 
