@@ -40,12 +40,12 @@ interface TeamToolsDependencies {
 }
 
 /** Returns the tools for members of teams. */
-export function teamToolkit(given: TeamToolsDependencies): Toolkit {
-  const tools = new TeamTools(given);
+export function teamToolkit(dependencies: TeamToolsDependencies): Toolkit {
+  const tools = new TeamTools(dependencies);
   return toolkit({
     namespace: 'cadre_team',
     disabled: () =>
-      given.settings().enabled ? null : 'the team tools are switched off: see teams.enabled',
+      dependencies.settings().enabled ? null : 'the team tools are switched off: see teams.enabled',
     descriptions: toolNamespaces.cadre_team,
     runs: {
       cadre_team_status: (args, caller) => tools.status(args, caller),

@@ -163,7 +163,7 @@ class Check {
     return count;
   }
 
-  /** Checks references between rows; skipped where some rows cannot be read. */
+  /** Checks the references between rows; skipped if some rows cannot be read. */
   relations(): void {
     if (this.#isTorn) return;
     this.#each(

@@ -12,7 +12,7 @@ interface CheckpointsDependencies {
   durability: 'full' | 'normal';
   /** The log is written back once it passes this many bytes. */
   bytes: number;
-  /** Has SQLite copy the log's pages into the database file. Throws where it cannot. */
+  /** Copies the log's pages into the database file. Throws if SQLite cannot. */
   copy: () => void;
   /** Called when the disk refused to sync, so durability can no longer be promised. */
   onLost: (message: string, cause: unknown) => void;

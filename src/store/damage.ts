@@ -7,8 +7,8 @@ export class Damage {
   readonly #found = new Map<string, string>();
 
   /**
-   * Throws `storage_damaged`, naming the table and the row, unless `sum` is the checksum of the text. The row's own
-   * number or id goes into the checksum as its seed.
+   * Throws `storage_damaged`, naming the table and the row, unless `sum` is the checksum of the text. `seed` is the
+   * row's own number or a checksum of its id.
    */
   verify(
     text: string,

@@ -50,10 +50,7 @@ export class Database {
   readonly epoch: string;
   #running = false;
   #closed = false;
-  /**
-   * The error after which SQLite may have rolled the whole transaction back: no statement may run until its group has
-   * failed.
-   */
+  /** The error that may have rolled back the whole group: no statement may run until that group has failed. */
   #poison: SqliteError | undefined;
   /** Set once durability can no longer be promised. */
   #dead: AppError | undefined;
@@ -305,10 +302,7 @@ export class Database {
     this.#syncWal();
   }
 
-  /**
-   * Ends a group that SQLite rolled back: every member rejects, the sequence is set back, and the next group starts
-   * clean.
-   */
+  /** Ends a failed group: every member rejects, the sequence is set back, and the next group starts clean. */
   #fail(group: Group, error: unknown): void {
     this.#group = undefined;
     this.#sequence.last = group.firstSeq;
@@ -366,10 +360,7 @@ export class Database {
 
   #undo(member: Member): void {
     undo(member, (error) =>
-      this.#options.onWarning?.(
-        'the changes of a lost transaction to memory could not be undone',
-        error,
-      ),
+      this.#options.onWarning?.('a lost transaction could not be undone in memory', error),
     );
   }
 

@@ -14,7 +14,7 @@ export function lockDirectory(directory: string): Disposable {
   if (helper.error || helper.status !== 0) {
     const holder = fs.readFileSync(path.join(directory, 'lock'), 'utf8').trim();
     fs.closeSync(fd);
-    // flock exits with 1 where another process holds the lock.
+    // // flock exits with 1 if another process holds the lock.
     if (helper.error || helper.status !== 1) {
       throw new Error(`cannot lock ${directory}: the program "flock" (util-linux) is needed`, {
         cause: helper.error,
