@@ -3,27 +3,27 @@ import type { Endpoint } from '../api/endpoint.ts';
 import { AppError } from '../errors.ts';
 import type { TokenHolder } from './tokens.ts';
 
-/** Who may send requests to the server, and to which host names. */
+/** The rules for senders and host names. */
 export interface AccessRules {
-  /** The holder of a token for people and programs; null where the token is unknown, revoked or expired. */
+  /** Returns the holder of a token for people and programs; null if the token is unknown, revoked or expired. */
   holderOf: (token: string) => TokenHolder | null;
-  /** The session whose agent holds a token; null for a token of no agent. */
+  /** Returns the session whose agent holds a token; null if it is not an agent's token. */
   sessionOf: (token: string) => string | null;
-  /** Host names beside the loopback ones that requests may be addressed to. */
+  /** Returns the allowed host names beside the loopback ones. */
   allowedHosts: () => readonly string[];
-  /** Origins that a browser may send from. */
+  /** Returns the origins from which a browser may send requests. */
   allowedOrigins: () => readonly string[];
 }
 
-/** The sender of a request: the holder of a token, or the agent of a session, by the session's id. */
+/** The sender of a request: the holder of a token, or an agent, by the id of its session. */
 export type Bearer = TokenHolder | { scope: 'agent'; id: string };
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Refuses a request that is not addressed to us (DNS rebinding), or comes from a foreign web page: `forbidden_host`,
- * `forbidden_origin`. Checked before anything else, on public routes, too. The origin `null` is that of any page
- * that hides where it is from, so it is never allowed.
+ * Throws `forbidden_host` for a request that is not addressed to this server (DNS rebinding), `forbidden_origin` for
+ * one from a foreign web page. Runs before anything else, on public routes too. The origin `null` is never allowed,
+ * because any page that hides its origin sends it.
  */
 export function assertAddressed(
   { headers, raw }: EnteringRequest,
@@ -46,20 +46,20 @@ export function assertAddressed(
   );
 }
 
-/** Who sends a request. Throws `unauthorized` where there is no token, or nobody holds it. */
+/** Returns the sender of a request. Throws `unauthorized` if there is no token, or nobody holds it. */
 export function identify(
   authorization: string | undefined,
   rules: Pick<AccessRules, 'holderOf' | 'sessionOf'>,
 ): Bearer {
-  const given = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1];
-  const holder = given === undefined ? null : rules.holderOf(given);
+  const token = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1];
+  const holder = token === undefined ? null : rules.holderOf(token);
   if (holder) return holder;
-  const sessionId = given === undefined ? null : rules.sessionOf(given);
+  const sessionId = token === undefined ? null : rules.sessionOf(token);
   if (sessionId !== null) return { scope: 'agent', id: sessionId };
   throw new AppError('unauthorized', 'missing or invalid bearer token');
 }
 
-/** Throws `forbidden_scope` where the scope of a token does not cover a request. */
+/** Throws `forbidden_scope` if the scope of a token does not cover a request. */
 export function assertScope(
   { scope }: Pick<Bearer, 'scope'>,
   method: string,
@@ -68,13 +68,13 @@ export function assertScope(
   if (scope === 'agent' && access !== 'gateway') {
     throw new AppError(
       'forbidden_scope',
-      'this token is of the agent of a session: it opens the tools under /v1/mcp/ alone',
+      'this token belongs to the agent of a session: it is valid only for the tools under /v1/mcp/',
     );
   }
   if (scope === 'tools' && access !== 'gateway') {
     throw new AppError(
       'forbidden_scope',
-      'this token opens the tools under /v1/mcp/ alone: use one with the scope read or admin',
+      'this token is valid only for the tools under /v1/mcp/: use one with the scope read or admin',
     );
   }
   if (scope === 'read' && (access === 'admin' || (method !== 'GET' && method !== 'HEAD'))) {
@@ -91,7 +91,7 @@ export interface EnteringRequest {
   raw: { url?: string | undefined; rawHeaders: readonly string[] };
 }
 
-/** Every name that a request is addressed to: each Host there is, and the host of a full address. */
+/** Returns every name that a request is addressed to: each Host header, and the host of an absolute URL. */
 function hostsOf({ url, rawHeaders }: EnteringRequest['raw']): string[] {
   const hosts = rawHeaders.filter(
     (_, at) => rawHeaders[at - 1]?.toLowerCase() === 'host' && at % 2 === 1,
@@ -105,7 +105,7 @@ function isAmong(allowed: readonly string[], name: string): boolean {
   return allowed.some((one) => hostName(one) === name);
 }
 
-/** The name of a Host header, without its port, in lower case; null for what is none. */
+/** Returns the name in a Host header, without its port, in lower case; null if it is not a host name. */
 export function hostName(header: string | undefined): string | null {
   const match = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/.exec(header?.toLowerCase() ?? '');
   return match?.[1] ?? null;

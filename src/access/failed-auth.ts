@@ -3,13 +3,13 @@ import type { Logger } from '../lib/log.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
-/** So many failures of one source within a minute are answered at once. */
+/** The number of failures of one source within a minute whose responses are not delayed. */
 const PROMPT_FAILURES = 20;
-/** The delay of the answer to each further failure. */
+/** The delay of the response to each further failure, in milliseconds. */
 const DELAY_MS = SECOND_MS;
-/** A bound on memory: further sources count as one. */
+/** The maximum number of sources in memory; all further sources count as one. */
 const MAX_SOURCES = 1000;
-/** A bound on delayed answers: further failures are answered at once, and their connections end. */
+/** The maximum number of delayed responses; beyond it a response is sent at once and its connection is closed. */
 const MAX_WAITING = 100;
 const LINES_A_SECOND = 5;
 
@@ -20,7 +20,7 @@ const OTHERS = 'others';
 export class FailedAuthentications implements Disposable {
   readonly #clock: Clock;
   readonly #logger: Logger;
-  /** When the newest failures of a source were; the source that failed last is the last. */
+  /** The times of each source's newest failures; the source that failed last is the last entry. */
   readonly #sources = new Map<string, number[]>();
   #waiting = 0;
   readonly #lines = { since: -SECOND_MS, written: 0, leftOut: 0 };
@@ -32,28 +32,28 @@ export class FailedAuthentications implements Disposable {
   }
 
   /**
-   * Takes note of a failed request; resolves when it may be answered, or with `hangUp` where so many wait
-   * that its connection has to end with the answer. `log` is the request's own: in a flood it falls silent.
+   * Counts a failed request; resolves when its response may be sent, or with `hangUp` if so many are delayed that the
+   * connection has to be closed after the response. `log` is the request's own logger, which a flood silences.
    */
   async note(failed: {
     source: string;
     log: Pick<Logger, 'warn' | 'level'>;
-    /** Aborts when nobody waits for the answer any more. */
-    gone: AbortSignal;
+    /** Aborts when the client no longer waits for the response. */
+    signal: AbortSignal;
   }): Promise<{ hangUp: boolean }> {
-    const { source, log, gone } = failed;
+    const { source, log, signal } = failed;
     this.#write(source, log);
     if (!this.#isPastLimit(source)) return { hangUp: false };
     if (this.#waiting === MAX_WAITING) return { hangUp: true };
     this.#waiting++;
-    await this.#clock.sleep(DELAY_MS, gone).catch(() => undefined);
+    await this.#clock.sleep(DELAY_MS, signal).catch(() => undefined);
     this.#waiting--;
     return { hangUp: false };
   }
 
   [Symbol.dispose](): void {
     this.#summary?.[Symbol.dispose]();
-    this.#tellLeftOut();
+    this.#logLeftOut();
   }
 
   #write(source: string, log: Pick<Logger, 'warn' | 'level'>): void {
@@ -67,10 +67,10 @@ export class FailedAuthentications implements Disposable {
     }
     log.level = 'silent';
     lines.leftOut++;
-    this.#summary ??= this.#clock.after(lines.since + SECOND_MS - now, () => this.#tellLeftOut());
+    this.#summary ??= this.#clock.after(lines.since + SECOND_MS - now, () => this.#logLeftOut());
   }
 
-  #tellLeftOut(): void {
+  #logLeftOut(): void {
     this.#summary = undefined;
     const { leftOut } = this.#lines;
     this.#lines.leftOut = 0;

@@ -4,8 +4,8 @@ import { newSecret } from '../lib/ids.ts';
 const PREFIX = 'cadre_agent';
 
 /**
- * The tokens of sessions' agents: each is valid for the tools of its own session. They are valid for one run of the
- * server, no longer than the agents that hold them live, so none is stored.
+ * The tokens of sessions' agents; each is valid for the tools of its own session. They are not stored, because agents
+ * live no longer than this run of the server.
  */
 export class SessionTokens {
   readonly #secret = newSecret();
@@ -15,12 +15,14 @@ export class SessionTokens {
     return [PREFIX, sessionId, seal].join('.');
   }
 
-  /** The session of a token; null for a token that was never issued. */
+  /** Returns the session of a token; null for a token that was never issued. */
   sessionOf(token: string): string | null {
     const [prefix, sessionId = ''] = token.split('.');
     if (prefix !== PREFIX) return null;
-    const given = Buffer.from(token);
+    const candidate = Buffer.from(token);
     const issued = Buffer.from(this.of(sessionId));
-    return given.length === issued.length && timingSafeEqual(given, issued) ? sessionId : null;
+    return candidate.length === issued.length && timingSafeEqual(candidate, issued)
+      ? sessionId
+      : null;
   }
 }

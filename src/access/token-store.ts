@@ -5,7 +5,7 @@ import { type RecordPage, RecordTable } from '../store/records.ts';
 import type { Statement } from '../store/statement.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
-/** A token as it is kept. */
+/** A token as it is stored. */
 export type StoredToken = Token & { secret_sha256: string };
 
 /** The rows of tokens. */
@@ -37,7 +37,7 @@ export class TokenStore {
     this.#tokens.insert(tx, token);
   }
 
-  /** Deletes a token and answers what it was. Throws `not_found`. */
+  /** Deletes and returns a token. Throws `not_found`. */
   delete(tx: Writer, id: string): StoredToken {
     const token = this.#tokens.get(tx, id);
     if (!token) throw new AppError('not_found', `no token "${id}"`);
@@ -46,7 +46,7 @@ export class TokenStore {
   }
 }
 
-/** A record of a version whose tokens did not expire has no field for that. */
+/** Adds the field `expires_at`, which records of older versions lack. */
 function whole(token: StoredToken): StoredToken {
   return { ...token, expires_at: token.expires_at ?? null };
 }

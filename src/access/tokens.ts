@@ -17,14 +17,16 @@ import type { RecordPage } from '../store/records.ts';
 import { type StoredToken, TokenStore } from './token-store.ts';
 import type { Writer } from '../store/transaction.ts';
 
-/** All of them are in memory. */
+/** The maximum number of tokens, because all of them are in memory. */
 const MAX_TOKENS = 1000;
-/** By this prefix people, and scanners for leaked secrets, recognise a token. */
+/** The prefix by which people, and scanners for leaked secrets, recognise a token. */
 const SECRET_PREFIX = 'cadre_';
-/** Expired tokens are looked for at least this often: a timer does not notice that the wall clock was set. */
+/**
+ * The maximum time between two checks for expired tokens, because a timer does not notice changes of the wall clock.
+ */
 const LOOK_EVERY_MS = 60_000;
 
-/** A token in force. */
+/** A valid token. */
 interface InForce {
   id: string;
   scope: TokenScope;
@@ -35,10 +37,10 @@ interface InForce {
 
 /** The holder of a token. */
 export interface TokenHolder {
-  /** Names the holder in the log and in `decided_by`; reveals nothing of the secret. */
+  /** Identifies the holder in the log and in `decided_by`; it reveals nothing of the secret. */
   id: string;
   scope: TokenScope;
-  /** Aborts when the token is revoked, replaced or expired: streams that it opened end then. */
+  /** Aborts when the token is revoked, replaced or expired, which ends the streams opened with it. */
   ended: AbortSignal;
 }
 
@@ -47,16 +49,16 @@ interface TokenServiceDependencies {
   clock: Clock;
   ids: Ids;
   logger: Logger;
-  /** The API token just now. */
+  /** Returns the API token of the current configuration. */
   apiToken: () => string;
 }
 
-/** The API token and the tokens beside it. Of the secrets of those only digests are kept. */
+/** The API token and the additional tokens. Of the secrets of the latter only digests are stored. */
 export class TokenService implements Disposable {
   readonly #given: TokenServiceDependencies;
   readonly #store: TokenStore;
   #api: { digest: Buffer; end: AbortController };
-  /** By the digest of the secret: no request waits for the database to be let in. */
+  /** The valid tokens by the digest of their secret, so that no request waits for the database to authenticate. */
   readonly #inForce = new Map<string, InForce>();
   #looking: Disposable | undefined;
 
@@ -68,19 +70,19 @@ export class TokenService implements Disposable {
     this.#endExpired();
   }
 
-  /** The holder of a secret; null where it is unknown or has expired. */
+  /** Returns the holder of a secret; null if it is unknown or has expired. */
   holderOf(secret: string): TokenHolder | null {
     const digest = sha256(secret);
-    // Digests have one length, so the time of the comparison reveals nothing of the token.
+    // Digests have the same length, so the time of the comparison reveals nothing about the token.
     if (timingSafeEqual(digest, this.#api.digest))
       return { id: API_TOKEN_ID, scope: 'admin', ended: this.#api.end.signal };
-    // The time of a look-up may reveal a digest, and a digest leads to no secret.
+    // The time of the look-up may reveal a digest, but a secret cannot be derived from its digest.
     const found = this.#inForce.get(digest.toString('hex'));
     if (!found || this.#hasExpired(found)) return null;
     return { id: found.id, scope: found.scope, ended: found.end.signal };
   }
 
-  /** Takes over the API token of the configuration. Where it is another one, streams opened with the last one end. */
+  /** Reads the API token of the new configuration. If it has changed, streams opened with the old one end. */
   apiTokenChanged(): void {
     const digest = sha256(this.#given.apiToken());
     if (timingSafeEqual(digest, this.#api.digest)) return;
@@ -89,7 +91,7 @@ export class TokenService implements Disposable {
     end.abort();
   }
 
-  /** Makes a token. Throws `conflict` where 1,000 tokens are in force. */
+  /** Makes a token. Throws `conflict` if there are 1,000 tokens. */
   async create(body: BodyOf<typeof createToken>): Promise<CreatedToken> {
     const { name, scope, expires_in_ms } = body;
     const secret = SECRET_PREFIX + newSecret();
@@ -114,7 +116,7 @@ export class TokenService implements Disposable {
     });
   }
 
-  /** Revokes a token: from the answer on it opens nothing, and its streams end. Throws `not_found`. */
+  /** Revokes a token: once this resolves, it authenticates no request, and its streams end. Throws `not_found`. */
   async delete(id: string): Promise<Token> {
     const stored = await this.#given.db.transact((tx) => this.#store.delete(tx, id));
     this.#end(stored.secret_sha256);
@@ -127,7 +129,7 @@ export class TokenService implements Disposable {
     this.#looking?.[Symbol.dispose]();
   }
 
-  /** Tokens that have expired are listed until their place is needed. */
+  /** Expired tokens stay in the list until the limit is reached; then they are deleted. */
   #makeRoom(tx: Writer): void {
     if (this.#store.count(tx) < MAX_TOKENS) return;
     const now = this.#given.clock.now();
@@ -136,7 +138,7 @@ export class TokenService implements Disposable {
     if (expired.length > 0) return;
     throw new AppError(
       'conflict',
-      `there are ${MAX_TOKENS} tokens, which is the most there may be: revoke some that are not needed`,
+      `there are ${MAX_TOKENS} tokens, which is the maximum: revoke some that are not needed`,
     );
   }
 
@@ -153,7 +155,7 @@ export class TokenService implements Disposable {
     return expiresAt !== null && expiresAt <= this.#given.clock.now();
   }
 
-  /** Ends expired tokens, and sets a timer for the next one. */
+  /** Ends expired tokens, and sets a timer for the next expiry. */
   #endExpired(): void {
     this.#looking?.[Symbol.dispose]();
     let next = Infinity;

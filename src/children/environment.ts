@@ -1,6 +1,6 @@
 /**
- * The part of the server's environment that an agent gets: enough to find its programs, its home and its network, and
- * none of our keys or the user's for other services. Every other variable is named in the configuration.
+ * The variables of the server's environment that an agent receives: enough to find its programs, its home and its
+ * network, but no keys of cadre or of the user's other services. The configuration has to name every other variable.
  */
 const PASSED = new Set([
   'HOME',
@@ -19,7 +19,7 @@ const PASSED = new Set([
 ]);
 const PASSED_PATTERN = /^(LC_\w+|XDG_\w+|https?_proxy|no_proxy|all_proxy)$/i;
 
-/** The environment of an agent: the passed variables of `from`, and what the configuration adds. */
+/** Returns the environment of an agent: the passed variables of `from`, and those that the configuration adds. */
 export function agentEnvironment(
   from: NodeJS.ProcessEnv,
   added: Readonly<Record<string, string>>,

@@ -1,29 +1,29 @@
 import fs from 'node:fs';
 
-/** What tells a process from a later one with the same number. */
+/** Distinguishes a process from a later one with the same process id. */
 export interface Identity {
   pid: number;
-  /** When it started, in clock ticks since boot. */
+  /** The start time in clock ticks since boot. */
   startedTicks: number;
 }
 
-/** Changes with each boot of the machine. */
+/** Returns an id that changes with each boot of the machine. */
 export function bootId(): string {
   return readProc('/proc/sys/kernel/random/boot_id')?.trim() ?? 'unknown';
 }
 
-/** The identity of a live process, or undefined where there is none (or no /proc). */
+/** Returns the identity of a live process, or undefined if there is none or no /proc. */
 export function identify(pid: number): Identity | undefined {
   const stat = readStat(pid);
   return stat && { pid, startedTicks: stat.startedTicks };
 }
 
-/** Whether a group has a member that still runs. Zombies, which some machines never reap, do not count. */
+/** Whether a group has a running member. Zombies, which some machines never reap, do not count. */
 export function groupRuns(group: number): boolean {
   return membersOf(group).length > 0;
 }
 
-/** The members of a group that still run, zombies left out. */
+/** Returns the running members of a group, without zombies. */
 export function membersOf(group: number): number[] {
   if (signal(-group, 0) === 'gone') return [];
   return fs.readdirSync('/proc').flatMap((name) => {
@@ -33,13 +33,13 @@ export function membersOf(group: number): number[] {
   });
 }
 
-/** Whether exactly that process still lives. A zombie, which only waits to be reaped, does not. */
+/** Whether exactly that process is alive. A zombie, which only waits to be reaped, is not. */
 export function isAlive({ pid, startedTicks }: Identity): boolean {
   const stat = readStat(pid);
   return stat !== undefined && stat.startedTicks === startedTicks && !stat.isDead;
 }
 
-/** The processes whose environment at their start held `marker`: a census, without ourselves. */
+/** Returns the processes whose initial environment contains `marker`, without this process. */
 export function carriersOf(marker: string): number[] {
   const found: number[] = [];
   for (const name of fs.readdirSync('/proc')) {
@@ -51,8 +51,9 @@ export function carriersOf(marker: string): number[] {
 }
 
 /**
- * Kills what carries `marker`, until a look around finds nothing that was not signalled already; a killed one may take
- * a moment to go. Gives the pids that took the signal: those of another user do not.
+ * Kills every process that carries `marker`, and scans again until it finds only processes that were signalled before,
+ * because a killed process may take a moment to exit. Returns the pids that accepted the signal; those of another user
+ * do not.
  */
 export function killCarriers(marker: string): number[] {
   const seen = new Set<number>();
@@ -68,12 +69,13 @@ export function killCarriers(marker: string): number[] {
 }
 
 /**
- * What the kernel says to a signal. `sent`: at least one process took it. `gone`: there is none. `refused` (EPERM): it
- * lives, but belongs to another user, as a child does that has changed its user (a setuid program such as sudo).
+ * The kernel's response to a signal. `sent`: at least one process accepted it. `gone`: there is no such process.
+ * `refused` (EPERM): the process is alive but belongs to another user, like a child that has changed its user (a setuid
+ * program such as sudo).
  */
 export type SignalAnswer = 'sent' | 'gone' | 'refused';
 
-/** Signals a process or, with a negative number, a group. 0 only asks. Nothing that the kernel answers is thrown. */
+/** Signals a process or, with a negative number, a group; signal 0 only checks that it exists. Throws nothing. */
 export function signal(pid: number, name: NodeJS.Signals | 0): SignalAnswer {
   try {
     process.kill(pid, name);
@@ -86,13 +88,13 @@ export function signal(pid: number, name: NodeJS.Signals | 0): SignalAnswer {
   }
 }
 
-/** What the kernel says of a process, as far as we use it. */
+/** Returns the fields of /proc/PID/stat that are used here. */
 function readStat(
   pid: number,
 ): { isDead: boolean; group: number; startedTicks: number } | undefined {
   const stat = readProc(`/proc/${pid}/stat`);
   if (!stat) return undefined;
-  // The name, in parentheses, may hold anything; the fields after it are plain. The 22nd is the start.
+  // The name, in parentheses, may contain any character; the fields after it are plain. The 22nd is the start time.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state = ''] = fields;
   return {

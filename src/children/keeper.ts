@@ -4,14 +4,14 @@ import { type Identity, identify } from './identity.ts';
 import { MARKER_VARIABLE } from './marker.ts';
 
 /**
- * Outlives the server by a moment. It reads lines from a pipe whose only other end is ours: the marker
- * first, then `+ GROUP TICKS` and `- GROUP` as children come and go. When the pipe closes, because we
- * stopped or because we were killed, it kills every group on its list and then whatever still carries the
- * marker, until a look around finds nothing.
+ * A process that outlives the server by a moment. It reads lines from a pipe whose only other end is the server's: the
+ * marker first, then `+ GROUP TICKS` and `- GROUP` as children start and end. When the pipe closes, because the server
+ * stopped or was killed, it kills every group on its list and then every process that carries the marker, until a scan
+ * finds none.
  *
- * Plain POSIX shell, so that it costs little and needs nothing of ours to work. A group's number belongs to
- * it as long as its leader has the start time it was listed with, or is gone: the kernel gives the number to
- * nobody else while a member lives.
+ * It is a plain POSIX shell script, so it costs little and does not depend on cadre's own files. A group id belongs to
+ * its group as long as the leader has the listed start time, or has exited: the kernel does not reuse the id while a
+ * member lives.
  */
 const KEEPER = `
 trap '' TERM INT HUP
@@ -45,7 +45,7 @@ while [ "$again" = 1 ]; do
 done
 `;
 
-/** Starts the keeper, tells it of groups, and starts another, told of all that live, if it dies. */
+/** Starts the keeper and reports groups to it; if it dies, starts another one and reports all live groups to that. */
 export class Keeper {
   readonly #marker: string;
   readonly #log: Logger;
@@ -62,7 +62,7 @@ export class Keeper {
     return this.#child?.pid ?? null;
   }
 
-  /** From here on the group dies with us. The keeper is alive, and knows every live group, when this returns. */
+  /** From here on the group dies with the server. When this returns, the keeper is alive and knows every live group. */
   add(leader: Identity): void {
     this.#groups.set(leader.pid, leader);
     if (!this.#child) this.start();
@@ -73,14 +73,14 @@ export class Keeper {
     if (this.#groups.delete(group)) this.#say(`- ${group}`);
   }
 
-  /** Starts it. Throws where no shell can be started. */
+  /** Starts the keeper. Throws if no shell can be started. */
   start(): void {
     const child = spawn('/bin/sh', ['-c', KEEPER], {
-      // A session of its own: a signal to ours does not reach it.
+      // It has a session of its own, so a signal to the server's session does not reach it.
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],
       cwd: '/',
-      // Without the marker, or it would find itself.
+      // It must not carry the marker, or it would kill itself.
       env: { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C' },
     });
     if (!child.pid || !identify(child.pid))
@@ -99,15 +99,15 @@ export class Keeper {
       this.#say(`+ ${pid} ${startedTicks}`);
   }
 
-  /** Closes the pipe and waits until the keeper has made sure that nothing is left. */
+  /** Closes the pipe and waits until the keeper has killed what is left. */
   async stop(): Promise<void> {
     this.#stopping = true;
     const child = this.#child;
     if (!child) return;
-    const gone = new Promise((resolve) => child.once('exit', resolve));
+    const exited = new Promise((resolve) => child.once('exit', resolve));
     child.ref();
     child.stdin?.end();
-    await gone;
+    await exited;
   }
 
   #say(line: string): void {

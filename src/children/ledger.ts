@@ -14,14 +14,14 @@ type RunRow = [
   endedAt: number | null,
 ];
 
-/** How the run before this one ended. */
+/** How the previous run ended. */
 export interface PreviousRun {
   stop: 'clean' | 'unclean' | 'none';
   sameBoot: boolean;
   durability: string;
 }
 
-/** The children that were started, on disk: for the one case in which server and keeper died together. */
+/** The started children, stored on disk for the case that the server and the keeper die together. */
 export class Ledger {
   readonly #db: Database;
   readonly #clock: Clock;
@@ -41,7 +41,7 @@ export class Ledger {
     this.#delete = db.prepare('DELETE FROM children WHERE pid = ? AND started_ticks = ?');
   }
 
-  /** Writes the beginning of this run; answers how the one before it ended. */
+  /** Stores the start of this run; returns how the previous one ended. */
   begin(durability: string): Promise<PreviousRun> {
     const last = this.#db.prepare<RunRow>(
       'SELECT n, marker, boot_id, durability, ended_at FROM runs ORDER BY n DESC LIMIT 1',
@@ -63,14 +63,14 @@ export class Ledger {
     });
   }
 
-  /** Notes that this run ended in order, with nothing left to sweep. */
+  /** Stores that this run ended in order, so that the next start has nothing to sweep. */
   async end(): Promise<void> {
     const end = this.#db.prepare('UPDATE runs SET ended_at = ?, swept_at = ? WHERE n = ?');
     const now = this.#clock.now();
     await this.#db.transact((tx) => end.run(tx, now, now, this.#run));
   }
 
-  /** Writes a child down; `more` runs in the same transaction. */
+  /** Stores a child; `more` runs in the same transaction. */
   add(child: Identity, what: string, more?: (tx: Writer, pid: number) => void): Promise<void> {
     return this.#db.transact((tx) => {
       more?.(tx, child.pid);
@@ -93,9 +93,10 @@ export class Ledger {
   }
 
   /**
-   * Kills what earlier runs left alive: listed children whose identity still matches, with their groups, then
-   * whatever carries the marker of a run that was not swept. Nothing else is signalled. Answers the pids that took
-   * the signal; a child that has changed its user does not, is named in the log, and is forgotten.
+   * Kills the processes that earlier runs left alive: the listed children whose identity still matches, with their
+   * groups, then every process that carries the marker of a run that was not swept. Signals nothing else. Returns the
+   * pids that accepted the signal; a child that has changed its user does not, is named in the log, and is removed from
+   * the list.
    */
   async sweep(log: Logger): Promise<number[]> {
     const children = this.#db.prepare<[number, number, string]>(
@@ -121,7 +122,8 @@ export class Ledger {
     for (const [, marker] of runs) {
       for (const pid of killCarriers(`${MARKER_VARIABLE}=${marker}`)) killed.add(pid);
     }
-    if (killed.size > 0) log.warn({ pids: [...killed] }, 'killed what an earlier run left alive');
+    if (killed.size > 0)
+      log.warn({ pids: [...killed] }, 'killed processes that an earlier run left alive');
     if (left.length > 0)
       log.warn({ pids: left }, 'an earlier run left processes of another user: end them yourself');
     const clear = this.#db.prepare('DELETE FROM children');

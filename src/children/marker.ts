@@ -1,2 +1,2 @@
-/** The variable that every child of a run carries, with a value that no other run has: what a census looks for. */
+/** The variable that every child carries; its value is unique to the run, so that the run's processes can be found. */
 export const MARKER_VARIABLE = 'CADRE_RUN';

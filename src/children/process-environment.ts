@@ -1,34 +1,38 @@
 import { agentEnvironment } from './environment.ts';
 
-/** Variables of ours, and keys of models: no command that an agent runs needs them. */
+/** Variables of cadre, and API keys of models, which no command of an agent needs. */
 const REMOVED =
   /^(CADRE_.*|NODE_.*|npm_.*|OPENAI_.*|CODEX_.*|ANTHROPIC_.*|CLAUDE.*|GEMINI_.*|.*_API_KEY)$/;
 
 /**
- * The environment of a process, with who it is. One that nobody owns, started over HTTP by a person or a program, gets
- * the server's without keys and what is ours. One that a session owns gets what its agent would get and what the
- * operator passes on by name: it shall not read from a process what it is not given itself.
+ * Returns the environment of a process, with the ids that tell it who it is. A process without an owner, started over
+ * HTTP by a person or a program, gets the server's environment without keys and cadre's own variables. A process of a
+ * session gets what the session's agent gets, plus the variables that the operator passes on by name, so that an agent
+ * cannot read other variables through a process.
  */
 export function processEnvironment(
   from: NodeJS.ProcessEnv,
-  given: {
+  options: {
     processId: string;
     sessionId: string | null;
-    /** Names of variables that no process gets. */
+    /** The names of variables that no process gets. */
     remove: ReadonlySet<string>;
-    /** Names of variables that processes of sessions get beside those that agents do. */
+    /** The names of variables that processes of sessions get in addition to those of agents. */
     pass: readonly string[];
   },
 ): Record<string, string> {
-  const { sessionId, remove, pass } = given;
+  const { sessionId, remove, pass } = options;
   return {
     ...(sessionId === null ? cleanEnvironment(from, remove) : ownedEnvironment(from, pass, remove)),
-    CADRE_PROCESS_ID: given.processId,
-    ...(given.sessionId === null ? {} : { CADRE_SESSION_ID: given.sessionId }),
+    CADRE_PROCESS_ID: options.processId,
+    ...(options.sessionId === null ? {} : { CADRE_SESSION_ID: options.sessionId }),
   };
 }
 
-/** The environment of a session's process: the variables of agents, and the set ones of `pass`; none of `remove`. */
+/**
+ * Returns the environment of a session's process: the variables of agents, and those of `pass` that are set; none of
+ * `remove`.
+ */
 export function ownedEnvironment(
   from: NodeJS.ProcessEnv,
   pass: readonly string[],
@@ -39,14 +43,14 @@ export function ownedEnvironment(
   return Object.fromEntries(Object.entries(all).filter(([name]) => !remove.has(name)));
 }
 
-/** The server's environment without keys, without variables of ours, and without `remove`. */
+/** Returns the server's environment without keys, without cadre's own variables, and without `remove`. */
 export function cleanEnvironment(
   from: NodeJS.ProcessEnv,
   remove: ReadonlySet<string>,
 ): Record<string, string> {
-  const kept = Object.entries(from).filter(
+  const passed = Object.entries(from).filter(
     (entry): entry is [string, string] =>
       entry[1] !== undefined && !REMOVED.test(entry[0]) && !remove.has(entry[0]),
   );
-  return Object.fromEntries(kept);
+  return Object.fromEntries(passed);
 }

@@ -11,56 +11,56 @@ import type { Ledger } from './ledger.ts';
 import { MARKER_VARIABLE } from './marker.ts';
 
 /**
- * The gate: a child begins as a shell that waits for a word on descriptor 3. If we die before the child is on
- * the keeper's list, it reads the end of the file and goes.
+ * The gate: a child begins as a shell that waits for a line on descriptor 3. If the server dies before the child is on
+ * the keeper's list, the shell reads the end of the file and exits.
  */
 const GATE = 'IFS= read -r go <&3 || exit 125; exec 3<&-; exec "$@"';
 
-/** A killed process may take a moment to go; then the signal is sent again. */
+/** How long to wait, in milliseconds, for a killed process to exit before the signal is sent again. */
 const KILLED_MS = 1000;
 
-/** How a child ended. Both are null where it could not be ended, since it had become another user's, and was let go. */
+/** How a child ended. Both are null if it could not be ended because it runs as another user, and was given up. */
 export interface ChildExit {
   code: number | null;
   signal: NodeJS.Signals | null;
 }
 
-/** A process group that we started. */
+/** A process group that the supervisor started. */
 export interface Child {
   readonly pid: number;
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Resolves when the leader has exited, or was let go; what it started may still run. */
+  /** Resolves when the leader has exited, or was given up; the processes that it started may still run. */
   readonly exited: Promise<ChildExit>;
   /**
-   * Ends the whole group: TERM, after `graceMs` KILL. Resolves when no member is left that takes our signals, with
-   * the pids of those that do not: they run as another user.
+   * Ends the whole group: SIGTERM, and after `graceMs` SIGKILL. Resolves when no member is left that accepts the
+   * signals, with the pids of those that do not, because they run as another user.
    */
   end(graceMs: number): Promise<readonly number[]>;
 }
 
-/** What {@link Supervisor.start} starts. */
+/** A command for {@link Supervisor.start}. */
 export interface ChildCommand {
   command: string;
   args: readonly string[];
   cwd: string;
-  /** The whole environment; the marker is added. */
+  /** The whole environment; the marker is added to it. */
   env: Record<string, string>;
-  /** For the ledger and the log. */
+  /** A description for the ledger and the log. */
   what: string;
-  /** `none`: it reads the end of the file at once. */
+  /** `none`: the command reads the end of the file at once. */
   stdin?: 'pipe' | 'none';
-  /** Runs in the transaction that registers it, before its command does. */
+  /** Runs in the transaction that registers the child, before its command starts. */
   onRegister?: (tx: Writer, pid: number) => void;
 }
 
-/** A group that was started, with its leader behind the gate at first. */
+/** A started group; at first its leader waits behind the gate. */
 interface Group {
   readonly process: ChildProcess;
   readonly leader: Identity;
   readonly exit: PromiseWithResolvers<ChildExit>;
-  /** The end that was asked for with a grace, once it was. */
+  /** The result of `end` with a grace period, once it was called. */
   ending: Promise<readonly number[]> | undefined;
 }
 
@@ -73,7 +73,7 @@ interface SupervisorDependencies {
   marker: string;
 }
 
-/** The one door through which processes are started. */
+/** Starts child processes, in groups that end with the server at the latest. */
 export class Supervisor {
   readonly #given: SupervisorDependencies;
   readonly #live = new Set<Child>();
@@ -87,14 +87,14 @@ export class Supervisor {
     return this.#live.size;
   }
 
-  /** How many processes of another user were left running in groups of ours, since the start. */
+  /** The number of processes of other users that were left running in groups of this server, since its start. */
   get outOfReach(): number {
     return this.#outOfReach;
   }
 
   /**
-   * Starts a command in a group of its own. It runs only once it is on the keeper's list and on disk.
-   * Rejects where it cannot be started; a command that does not exist exits with 127.
+   * Starts a command in a group of its own. It runs only once the group is on the keeper's list and on disk. Rejects if
+   * it cannot be started; a command that does not exist exits with 127.
    */
   async start(command: ChildCommand): Promise<Child> {
     const group = await startGated(command, this.#given.marker);
@@ -136,17 +136,17 @@ export class Supervisor {
     };
   }
 
-  /** Once the leader has exited: ends the rest of its group, and takes it off the lists. */
+  /** Ends the rest of the group after the leader has exited, and removes it from the lists. */
   async #release(group: Group, child: Child, what: string): Promise<void> {
     const { leader } = group;
     await child.exited.catch(() => undefined);
-    // What the leader left behind in its group goes with it, or has the grace that the group was given.
+    // The leader's remaining processes are killed at once, or have the grace period of an `end` that is under way.
     const left = await (group.ending ?? this.#end(group, 0));
     this.#outOfReach += left.length;
     if (left.length > 0)
       this.#given.log.warn(
         { pid: child.pid, what, left },
-        'processes of another user are left in the group of a child: they take no signal of ours',
+        'processes of another user remain in the group of a child: the server may not signal them',
       );
     this.#live.delete(child);
     this.#given.keeper.remove(leader.pid);
@@ -174,7 +174,7 @@ export class Supervisor {
     return membersOf(pid);
   }
 
-  /** Waits while `isSo` holds, for `ms` at most. The kernel sends no notice, so it is polled. */
+  /** Waits while `isSo` returns true, for at most `ms`. It polls, because the kernel sends no notification. */
   async #while(isSo: () => boolean, ms: number): Promise<void> {
     const deadline = this.#given.clock.monotonic() + ms;
     for (let pause = 2; isSo() && this.#given.clock.monotonic() < deadline; pause *= 2)
@@ -182,7 +182,7 @@ export class Supervisor {
   }
 }
 
-/** Starts the shell that waits at the gate. Throws where the system starts no process. */
+/** Starts the shell that waits at the gate. Throws if the system starts no process. */
 async function startGated(command: ChildCommand, marker: string): Promise<Group> {
   const stdin = command.stdin === 'none' ? 'ignore' : 'pipe';
   const subprocess = execa('/bin/sh', ['-c', GATE, 'cadre', command.command, ...command.args], {
@@ -195,7 +195,7 @@ async function startGated(command: ChildCommand, marker: string): Promise<Group>
     reject: false,
     stdio: [stdin, 'pipe', 'pipe', 'pipe'],
   });
-  // Not the promise of execa, which also waits for other processes that hold the pipes open.
+  // execa's own promise is not used, because it also waits for other processes that hold the pipes open.
   subprocess.catch(() => undefined);
   const process = subprocess.nodeChildProcess;
   const exit = Promise.withResolvers<ChildExit>();
@@ -204,7 +204,7 @@ async function startGated(command: ChildCommand, marker: string): Promise<Group>
   exit.promise.catch(() => undefined);
   const leader = process.pid === undefined ? undefined : identify(process.pid);
   if (leader) return { process, leader, exit, ending: undefined };
-  // Where the system refuses before there is a process, no event tells of it.
+  // If the system refuses before there is a process, no event reports it.
   const cause = await Promise.race([
     exit.promise.catch((e: unknown) => e),
     subprocess.then((result) => result.cause),
@@ -215,7 +215,7 @@ async function startGated(command: ChildCommand, marker: string): Promise<Group>
 /** Lets the command run. */
 function openGate({ process }: Group, child: Child): void {
   const gate = process.stdio[3] as Writable;
-  // The early end of a child shows by its exit; a failed write to its pipes must not end the server.
+  // A child that ends early is reported by its exit, so a failed write to its pipes must not end the server.
   for (const stream of [child.stdin, gate]) stream.on('error', () => undefined);
   gate.end('go\n');
 }
@@ -228,7 +228,7 @@ function letGo({ process, leader, exit }: Group): void {
   exit.resolve({ code: null, signal: null });
 }
 
-/** The members of a group that still run and take our signals. */
+/** Returns the running members of a group that accept this user's signals. */
 function reachable(group: number): number[] {
   return membersOf(group).filter((pid) => signal(pid, 0) !== 'refused');
 }

@@ -2,10 +2,10 @@ import { type Session, sessionStatus } from '../api/sessions.ts';
 import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
 
-/** So many sessions are counted in one turn of the event loop. */
+/** The number of sessions that are counted before yielding to the event loop. */
 const STEP = 1000;
 
-/** How many there are of what, by their indexes. */
+/** Counts sessions and pending approvals by their indexes. */
 export class SessionCounts {
   readonly #db: Database;
   readonly #sessions: Statement<[count: number, last: number | null]>;
@@ -30,7 +30,7 @@ export class SessionCounts {
     return this.#db.read((rx) => this.#pending.get(rx)?.[0] ?? 0);
   }
 
-  /** There may be many that are closed: others are served meanwhile. */
+  /** Counts sessions of a status. There may be many closed ones, so it yields to the event loop in between. */
   async #count(status: Session['status']): Promise<number> {
     let count = 0;
     for (let after: number | null = 0; after !== null;) {

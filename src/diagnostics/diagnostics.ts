@@ -3,7 +3,7 @@ import { readHealth } from './health.ts';
 import type { Sources } from './sources.ts';
 import { spreadOf } from './spread.ts';
 
-/** The answer of `GET /v1/diagnostics`. */
+/** Returns the response of `GET /v1/diagnostics`. */
 export function readDiagnostics(sources: Sources): Diagnostics {
   const { db, usage, feed, providers, agents, supervisor, keeper, eventLoop } = sources;
   const { rss, heapUsed } = process.memoryUsage();

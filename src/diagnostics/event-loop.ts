@@ -4,7 +4,7 @@ import { spreadOf } from './spread.ts';
 /** How often the delay of the event loop is sampled. */
 const RESOLUTION_MS = 20;
 
-/** Measures how late the event loop is; disposing it stops the measuring. */
+/** Measures the delay of the event loop; disposing it ends the measurement. */
 export function watchEventLoop(): Disposable & {
   delayMicroseconds(): ReturnType<typeof spreadOf>;
 } {

@@ -4,7 +4,7 @@ import { commit, version } from '../lib/self.ts';
 import { type Sources, uptimeMs } from './sources.ts';
 import type { spreadOf } from './spread.ts';
 
-/** What the server measures of itself. Counts that only grow begin with the start of the server. */
+/** The server's measurements of itself. Counters start at zero with each start of the server. */
 export interface Figures {
   version: string;
   commit: string;
@@ -30,7 +30,7 @@ export interface Figures {
 
 const ENDINGS = ['completed', 'interrupted', 'failed'];
 
-/** The figures just now. */
+/** Returns the current figures. */
 export async function readFigures(sources: Sources): Promise<Figures> {
   const { db, tally, counts, providers, agents, feed } = sources;
   return {

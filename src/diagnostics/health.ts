@@ -6,14 +6,14 @@ import type { Database } from '../store/database.ts';
 import { type Sources, uptimeMs } from './sources.ts';
 
 /**
- * The median of the newest syncs may be this long. Whatever is stored is answered after a sync: a sound disk needs a
- * few milliseconds for one, a busy one some hundred; with a second, whoever waits for an answer notices.
+ * The health limit for the median of the newest syncs. Every stored change waits for a sync: a sound disk needs a few
+ * milliseconds for one, a busy one some hundred; from one second on, clients notice.
  */
 const SLOW_SYNC_MS = 1000;
-/** A sync that takes longer degrades health by itself: until it ends, no change is answered at all. */
+/** A single sync that takes longer degrades health by itself, because until it ends no change receives its response. */
 const STUCK_SYNC_MS = 5000;
 
-/** How the server is: `degraded` where one of its checks is. */
+/** Returns the server's health, which is `degraded` if one of its checks is. */
 export function readHealth(
   sources: Pick<Sources, 'clock' | 'startedAt' | 'budget' | 'providers'> & {
     db: Pick<Database, 'syncTimes' | 'damage'>;
@@ -39,7 +39,7 @@ function storeProblems({
   return [budget.shortage(), slowness(db.syncTimes), damageOf(db.damage)];
 }
 
-/** Why answers come late; null where syncs are fast enough. */
+/** Says why responses are slow; null if syncs are fast enough. */
 function slowness({ medianMs, inFlightMs }: Database['syncTimes']): string | null {
   const way = 'see what else uses the disk of the data directory, or move the data to another disk';
   if (inFlightMs > STUCK_SYNC_MS)

@@ -14,16 +14,26 @@ type Row =
   | [type: 'histogram', name: string, help: string, value: Read<Of<'histogram'>>]
   | [type: 'summary', name: string, help: string, value: Read<Of<'summary'>>];
 
-/** Each metric, in the order in which it is written. */
+/** The metrics, in the order of the output. */
 const table: readonly Row[] = [
   [
     'gauge',
     'cadre_build_info',
-    'What runs; always 1.',
+    'The version and commit that run; always 1.',
     ({ version, commit }) => [{ labels: { version, commit }, value: 1 }],
   ],
-  ['gauge', 'cadre_uptime_seconds', 'Since the start.', ({ uptimeMs }) => uptimeMs / 1000],
-  ['gauge', 'cadre_latest_seq', 'The newest event on disk.', ({ latestSeq }) => latestSeq],
+  [
+    'gauge',
+    'cadre_uptime_seconds',
+    'Time since the start of the server.',
+    ({ uptimeMs }) => uptimeMs / 1000,
+  ],
+  [
+    'gauge',
+    'cadre_latest_seq',
+    'Sequence number of the newest event on disk.',
+    ({ latestSeq }) => latestSeq,
+  ],
   [
     'counter',
     'cadre_events_appended_total',
@@ -34,7 +44,7 @@ const table: readonly Row[] = [
   [
     'counter',
     'cadre_turns_ended_total',
-    'Turns that have ended, by how.',
+    'Turns that have ended, by status.',
     ({ turnsEnded }) => by('status', turnsEnded),
   ],
   [
@@ -47,7 +57,7 @@ const table: readonly Row[] = [
   [
     'gauge',
     'cadre_worktree_claims',
-    'Claims on worktrees.',
+    'Active claims on worktrees.',
     ({ worktrees }) => worktrees.active_claims,
   ],
   [
@@ -64,57 +74,67 @@ const table: readonly Row[] = [
   ],
   ['gauge', 'cadre_agents', 'Live agents by provider.', ({ agents }) => by('provider', agents)],
   ['gauge', 'cadre_children', 'Live child processes.', ({ children }) => children],
-  ['gauge', 'cadre_streams', 'Open streams of events.', ({ streams }) => streams.followers],
+  ['gauge', 'cadre_streams', 'Open event streams.', ({ streams }) => streams.followers],
   [
     'gauge',
     'cadre_stream_lag_max_events',
-    'How far the slowest stream is behind the newest event.',
+    'Events by which the slowest stream is behind the newest event.',
     ({ streams }) => streams.max_lag,
   ],
   [
     'counter',
     'cadre_http_requests_total',
-    'Requests that were answered, by method and class of status.',
+    'Requests that received a response, by method and class of status.',
     (_figures, requests) => requests.samples(),
   ],
   [
     'histogram',
     'cadre_store_sync_duration_seconds',
-    'How long a sync of the log took.',
+    'Duration of a sync of the write-ahead log.',
     ({ syncMicroseconds }) => inSeconds(syncMicroseconds),
   ],
   [
     'histogram',
     'cadre_store_group_size_transactions',
-    'How many transactions were committed together.',
+    'Transactions of a group commit.',
     ({ groupSize: { sum, count }, groupSize }) => ({ buckets: groupSize.buckets(), sum, count }),
   ],
   [
     'counter',
     'cadre_store_checkpoints_total',
-    'How often the log was written back.',
+    'Times that the write-ahead log was written back into the database.',
     ({ checkpoints }) => checkpoints,
   ],
-  ['gauge', 'cadre_store_wal_bytes', 'The write-ahead log.', ({ walBytes }) => walBytes],
-  ['gauge', 'cadre_store_database_bytes', 'The database.', ({ databaseBytes }) => databaseBytes],
+  ['gauge', 'cadre_store_wal_bytes', 'Size of the write-ahead log.', ({ walBytes }) => walBytes],
+  [
+    'gauge',
+    'cadre_store_database_bytes',
+    'Size of the database file.',
+    ({ databaseBytes }) => databaseBytes,
+  ],
   [
     'summary',
     'cadre_event_loop_delay_seconds',
-    'How late the event loop was.',
+    'Delay of the event loop.',
     ({ loopDelayMicroseconds }) => quantilesOf(loopDelayMicroseconds),
   ],
-  ['gauge', 'cadre_memory_resident_bytes', 'Memory of the server.', ({ memory }) => memory.rss],
+  [
+    'gauge',
+    'cadre_memory_resident_bytes',
+    'Resident memory of the server.',
+    ({ memory }) => memory.rss,
+  ],
   [
     'gauge',
     'cadre_memory_heap_used_bytes',
-    'Memory of its objects.',
+    "Memory of the server's objects.",
     ({ memory }) => memory.heapUsed,
   ],
 ];
 
 const MICRO = 1e-6;
 
-/** The answer of `GET /metrics`. */
+/** Returns the response of `GET /metrics`. */
 export function metricsText(figures: Figures, requests: RequestCounts): string {
   return exposition(table.map((row) => metricOf(row, figures, requests)));
 }
@@ -151,7 +171,7 @@ function quantilesOf(micros: ReturnType<typeof spreadOf>): Of<'summary'> {
   };
 }
 
-/** Microseconds as seconds, without what binary fractions add. */
+/** Converts microseconds to seconds, without the rounding errors of binary fractions. */
 function seconds(micros: number): number {
   return Number((micros * MICRO).toFixed(7));
 }

@@ -1,4 +1,4 @@
-/** One number of a metric, with what tells it from the metric's others. */
+/** One value of a metric, with its labels. */
 export interface Sample {
   labels?: Record<string, string>;
   value: number;
@@ -8,7 +8,7 @@ export type Metric = { name: string; help: string } & (
   | { type: 'counter' | 'gauge'; samples: readonly Sample[] }
   | {
       type: 'histogram';
-      /** Cumulative, by rising bounds; the one without a bound is added. */
+      /** Cumulative counts by rising upper bounds; the bucket without a bound is added. */
       buckets: readonly { bound: number; count: number }[];
       sum: number;
       count: number;
@@ -21,10 +21,10 @@ export type Metric = { name: string; help: string } & (
     }
 );
 
-/** The content type of what `exposition` gives. */
+/** The content type of the text that `exposition` returns. */
 export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Metrics in the text format of Prometheus. */
+/** Formats metrics in the text format of Prometheus. */
 export function exposition(metrics: readonly Metric[]): string {
   return metrics.map(family).join('');
 }

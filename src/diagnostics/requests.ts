@@ -2,12 +2,12 @@ import type { Sample } from './prometheus.ts';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS']);
 
-/** Requests that were answered, by method and class of status. */
+/** Counts requests with a response, by method and class of status. */
 export class RequestCounts {
   readonly #counts = new Map<string, Sample & { labels: Record<string, string> }>();
 
   add(method: string, status: number): void {
-    // A client may send any word as the method: those beyond the known ones share one count.
+    // A client may send any word as its method, so unknown methods share one count.
     const labels = {
       method: METHODS.has(method) ? method : 'other',
       status: `${Math.floor(status / 100)}xx`,

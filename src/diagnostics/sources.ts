@@ -13,10 +13,10 @@ import type { watchEventLoop } from './event-loop.ts';
 import type { EventTally } from './tally.ts';
 import type { StorageUsage } from './usage.ts';
 
-/** The parts of the server that health, diagnostics and metrics are read from. */
+/** The parts of the server that health, diagnostics and metrics read. */
 export interface Sources {
   clock: Clock;
-  /** When the server started, by the monotonic clock, in milliseconds. */
+  /** The time of the server's start on the monotonic clock, in milliseconds. */
   startedAt: number;
   db: Database;
   budget: StorageBudget;
@@ -38,7 +38,7 @@ export interface Sources {
   keeper: { readonly pid: number | null };
 }
 
-/** How long the server has been running, in milliseconds. */
+/** Returns how long the server has been running, in milliseconds. */
 export function uptimeMs({ clock, startedAt }: Pick<Sources, 'clock' | 'startedAt'>): number {
   return clock.monotonic() - startedAt;
 }

@@ -1,4 +1,4 @@
-/** What is needed of any of Node's histograms. */
+/** The properties of Node's histograms that are used here. */
 interface Histogram {
   readonly count: number;
   readonly mean: number;
@@ -6,7 +6,7 @@ interface Histogram {
   percentile(percent: number): number;
 }
 
-/** A histogram in five numbers, in the unit it was recorded in. */
+/** Summarises a histogram in five numbers, in its own unit. */
 export function spreadOf(histogram: Histogram): {
   count: number;
   mean: number;

@@ -1,7 +1,7 @@
 import type { Database } from '../store/database.ts';
 import type { AppendedEntry } from '../events/log.ts';
 
-/** What a kind of event tells of, by its first word; a group has the name of that word where it is not here. */
+/** The group of each event kind, by the first word of the kind; a word that is missing here is its own group. */
 const groups: Record<string, string> = {
   storage: 'runtime',
   message: 'output',
@@ -12,7 +12,7 @@ const groups: Record<string, string> = {
   delivery: 'team',
 };
 
-/** How many events have reached the disk since the start, by kind. */
+/** Counts the events that have reached the disk since the start, by kind. */
 export class EventTally {
   readonly #counts = new Map<string, number>();
 
@@ -26,7 +26,7 @@ export class EventTally {
     return this.#counts.get(kind) ?? 0;
   }
 
-  /** By the groups of the kinds that there were. */
+  /** Returns the counts by group; groups without an event are left out. */
   byGroup(): Record<string, number> {
     const found: Record<string, number> = {};
     for (const [kind, count] of this.#counts) {

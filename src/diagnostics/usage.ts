@@ -7,7 +7,7 @@ import { TableSizes } from '../store/measure.ts';
 import type { Statement } from '../store/statement.ts';
 import type { RetentionSettings, StorageBudget } from '../retention/budget.ts';
 
-/** What was counted is told again for so long. */
+/** How long counts are reused before the tables are counted again, in milliseconds. */
 const COUNTED_FOR_MS = 60_000;
 
 type Counted = Pick<
@@ -23,10 +23,10 @@ interface StorageUsageDependencies {
   settings: () => RetentionSettings;
 }
 
-/** What is stored, and how much room it takes. */
+/** Measures how many rows are stored, and how much disk space they take. */
 export class StorageUsage {
   readonly #given: StorageUsageDependencies;
-  /** Made when it is first asked for: a start need not look at every table. */
+  /** Created on first use, so that a start need not examine every table. */
   #tables: TableSizes | undefined;
   readonly #oldest: Statement<[number | null]>;
   #counted: { at: number; what: Promise<Counted> } | undefined;
@@ -39,7 +39,7 @@ export class StorageUsage {
     );
   }
 
-  /** What is known without counting. */
+  /** Returns the figures that need no counting. */
   figures(): StorageFigures {
     const { max_bytes, min_free_bytes } = this.#given.settings();
     const { usedBytes, databaseBytes, databaseFreeBytes, diskFreeBytes } = this.#given.budget;
@@ -54,7 +54,7 @@ export class StorageUsage {
     };
   }
 
-  /** All of it; what has to be counted may be a minute old. */
+  /** Returns all figures; those that need counting may be a minute old. */
   async diagnostics(): Promise<StorageDiagnostics> {
     const now = this.#given.clock.monotonic();
     if (!this.#counted || now - this.#counted.at >= COUNTED_FOR_MS) {

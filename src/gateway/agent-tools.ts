@@ -7,8 +7,11 @@ import { failureOf } from './envelope.ts';
 import type { ToolGateway } from './service.ts';
 import type { SessionTokens } from '../access/session-tokens.ts';
 
-/** The ways in which the agents of sessions reach the tools. `url` is where a sidecar finds this server. */
-export function agentTools(given: {
+/**
+ * Returns the function that gives a session's agent its access to the tools. `url` is this server's address for
+ * sidecars.
+ */
+export function agentTools(dependencies: {
   gateway: ToolGateway;
   tokens: SessionTokens;
   url: () => string;
@@ -21,17 +24,17 @@ export function agentTools(given: {
         command,
         args: [...args, 'mcp', 'serve'],
         env: {
-          CADRE_GATEWAY_URL: given.url(),
-          CADRE_GATEWAY_TOKEN: given.tokens.of(sessionId),
+          CADRE_GATEWAY_URL: dependencies.url(),
+          CADRE_GATEWAY_TOKEN: dependencies.tokens.of(sessionId),
           CADRE_SESSION_ID: sessionId,
         },
       },
-      connect: (send) => connectDirectly(given, sessionId, send),
+      connect: (send) => connectDirectly(dependencies, sessionId, send),
     };
   };
 }
 
-/** An MCP server in this process. What implements it is loaded with the first of them. */
+/** Starts an MCP server in this process; its modules are loaded with the first one. */
 function connectDirectly(
   { gateway, clock }: { gateway: ToolGateway; clock: Clock },
   sessionId: string,
@@ -44,7 +47,7 @@ function connectDirectly(
     const transport = new DirectTransport(send);
     const backend: ToolBackend = {
       list: () => Promise.resolve(gateway.capabilities().namespaces.flatMap(({ tools }) => tools)),
-      call: (tool, args, gone) => callAs(gateway, sessionId, { tool, args }, gone),
+      call: (tool, args, signal) => callAs(gateway, sessionId, { tool, args }, signal),
     };
     void serveTools(transport, backend, clock);
     return transport;
@@ -59,11 +62,11 @@ async function callAs(
   gateway: ToolGateway,
   sessionId: string,
   { tool, args }: { tool: string; args: Record<string, unknown> },
-  gone: AbortSignal,
+  signal: AbortSignal,
 ): Promise<ToolEnvelope> {
   try {
     const call = { tool_name: tool, caller_agent_id: sessionId, args };
-    return await gateway.invoke(call, { sessionId, isOperator: false }, gone);
+    return await gateway.invoke(call, { sessionId, isOperator: false }, signal);
   } catch (error) {
     const refused = failureOf(error);
     if (refused) return refused;

@@ -1,36 +1,37 @@
 import type { RecordPage } from '../store/records.ts';
 import { firstBytes, jsonBytes } from '../lib/cut.ts';
 
-/** The size of a tool's answer, in bytes of its JSON, where the caller names no other number. */
+/** The default maximum size of a tool's answer, in bytes of JSON. */
 export const ANSWER_BYTES = 16 * 1024;
-/** The size of the envelope and of the notes on what was left out. */
+/** The bytes reserved for the envelope and for the notes on omitted content. */
 const RESERVED_BYTES = 1024;
 
-/** A list in an answer, what matters most first; what does not fit is left out from its end. */
+/** A list in an answer, most important items first; items that do not fit are omitted from its end. */
 export interface BoundedList {
   items: readonly unknown[];
-  /** How many there are, where that is more than `items` and known; null: more than that, nobody counted. */
+  /** The total number of items, if it is more than `items`; null: more, but not counted. */
   total?: number | null;
-  /** The most of the room that is left that it may take; default: all. */
+  /** The fraction of the remaining room that this list may use; default: all of it. */
   share?: number;
-  /** The arguments that show what follows after so many of the items; null: none do. */
+  /** Returns the arguments for the items after the first `shown`; null: no arguments reach them. */
   next?: (shown: number) => Record<string, unknown> | null;
-  /** Items are pairs of key and value, shown as an object. */
+  /** Whether the items are pairs of key and value, to be shown as an object. */
   isMap?: boolean;
 }
 
-/** Something that an answer does not show. */
+/** Content that an answer omits. */
 export interface LeftOut {
   what: string;
-  /** How many; null: not counted. */
+  /** The number of omitted items; null: not counted. */
   count: number | null;
-  /** With these arguments the tool shows what follows. */
+  /** The arguments with which the tool shows the omitted items. */
   next: Record<string, unknown> | null;
 }
 
 /**
- * An answer of at most `bytes`: `fixed`, its long texts cut, and of each list as much as fits, in their order. A cut
- * text ends with a mark that says how many bytes are missing; `left_out` says what else is, null where nothing is.
+ * Returns an answer of at most `bytes`: `fixed`, with its long texts cut, and as many items of each list as fit, in the
+ * order of the lists. A cut text ends with the number of missing bytes; `left_out` names all other omitted content,
+ * null if there is none.
  */
 export function bounded(
   fixed: Record<string, unknown>,
@@ -53,7 +54,7 @@ export function bounded(
   return answer;
 }
 
-/** A page of records, newest first, as far as it fits; `left_out` tells the cursor of what follows. */
+/** Returns as much of a page of records, newest first, as fits; `left_out` has the cursor of the next ones. */
 export async function boundedPage(
   name: string,
   read: (limit: number) => Promise<RecordPage<object>>,
@@ -70,7 +71,7 @@ export async function boundedPage(
   return { ...answer, left_out: [{ what: name, count: null, next }] };
 }
 
-/** A value as it is where that is at most `bytes` of JSON; else its long texts and lists are cut, as far as needed. */
+/** Returns a value unchanged if it has at most `bytes` of JSON; else cuts its long texts and lists as far as needed. */
 export function fitted(value: unknown, bytes: number): unknown {
   if (jsonBytes(value) <= bytes) return value;
   for (const step of STEPS) {
@@ -80,7 +81,7 @@ export function fitted(value: unknown, bytes: number): unknown {
   return Array.isArray(value) ? [] : {};
 }
 
-/** What is kept of each text (bytes), of each list and object (parts), and how deep. */
+/** The limits of one attempt: bytes of each text, entries of each list and object, and depth. */
 interface Step {
   text: number;
   parts: number;
@@ -95,7 +96,7 @@ const STEPS: readonly Step[] = [
   { text: 80, parts: 30, depth: 3 },
 ];
 
-/** What one item of a list may take, so that no single one fills the answer. */
+/** The maximum size of one item of a list, so that no single item fills the answer. */
 const ITEM_BYTES = 4096;
 
 function shownOf({ items }: BoundedList, room: number): unknown[] {
@@ -104,7 +105,7 @@ function shownOf({ items }: BoundedList, room: number): unknown[] {
   for (const item of items) {
     const cut = fitted(item, Math.min(ITEM_BYTES, Math.max(left, 0)));
     const size = jsonBytes(cut) + 1;
-    // What is nothing but a shell says less than that it was left out.
+    // An item that was cut down to an empty list or object says less than its omission.
     if (size > left || (size <= 3 && jsonBytes(item) > 2)) break;
     shown.push(cut);
     left -= size;
@@ -129,7 +130,7 @@ function cutDeep(value: unknown, step: Step, depth: number): unknown {
   return cut;
 }
 
-/** The beginning of a text that is too long, and a mark that says how much is missing. */
+/** Returns the beginning of a text that is too long, followed by the number of missing bytes. */
 function cutText(text: string, bytes: number): string {
   const all = Buffer.byteLength(text);
   if (all <= bytes) return text;

@@ -1,7 +1,7 @@
 import type { ToolEnvelope, ToolErrorCode } from '../api/gateway.ts';
 import { isServerError, type ServerErrorCode } from '../errors.ts';
 
-/** A refusal that only tools know. */
+/** A failure with one of the codes that only tools have. */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
   readonly code: ToolErrorCode;
@@ -12,7 +12,7 @@ export class ToolError extends Error {
   }
 }
 
-/** The code of a tool failure for each code of the server. */
+/** The tool error code for each error code of the server. */
 const codes: Record<ServerErrorCode, ToolErrorCode> = {
   invalid: 'bad_request',
   provider_unavailable: 'bad_request',
@@ -46,7 +46,7 @@ const codes: Record<ServerErrorCode, ToolErrorCode> = {
   shutting_down: 'backend_unavailable',
 };
 
-/** The failure of a tool as its caller gets it; null for a bug, whose details go to the log alone. */
+/** Returns the envelope of a tool's failure; null for a bug, whose details only the log may contain. */
 export function failureOf(error: unknown): (ToolEnvelope & { ok: false }) | null {
   if (error instanceof ToolError) return failure(error.code, error.message);
   if (isServerError(error)) return failure(codes[error.code], error.message);

@@ -1,24 +1,24 @@
 import type { ToolName } from '../api/tool-names.ts';
 import { kindOfMode, type ModeKind } from '../sessions/permission-mode.ts';
 
-/** Whether an effect may happen: at once, once a person has accepted it, or not at all. */
+/** Whether an effect is allowed: at once, after a person has accepted it, or not at all. */
 export type Verdict = 'free' | 'ask' | 'refuse';
 
 /** The verdict for each kind of permission mode. */
 export type Row = Readonly<Record<ModeKind, Verdict>>;
 
-/** What an agent could do without the tool, or what concerns cadre's own records alone. */
+/** Effects that the agent could have without the tool, or that concern only cadre's own records. */
 const harmless: Row = { read_only: 'free', asks: 'free', writes: 'free', full: 'free' };
-/** What runs a command outside of the agent's own sandbox. */
+/** Effects that run a command outside the agent's sandbox. */
 const command: Row = { read_only: 'refuse', asks: 'ask', writes: 'ask', full: 'free' };
-/** What writes files and refs of a repository, and runs none of its commands. */
+/** Effects that write files and refs of a repository without running any of its commands. */
 const repository: Row = { read_only: 'refuse', asks: 'ask', writes: 'free', full: 'free' };
-/** What reads a file with the rights of the server, which the agent's sandbox may not have. */
+/** Effects that read a file with the rights of the server, which the agent's sandbox may not have. */
 const outsideFile: Row = { read_only: 'ask', asks: 'ask', writes: 'ask', full: 'free' };
 
 /**
- * Everything that a call of a tool can cause, and the verdict in each mode. A call that causes several things has to
- * pass all their rows. docs/permissions.md shows this table.
+ * Every effect that a tool call can have, and the verdict in each permission mode. A call with several effects has to
+ * pass the rows of all of them. docs/permissions.md shows this table.
  */
 export const gateTable = {
   cadre_process_run: { run: command },
@@ -42,22 +42,22 @@ export const gateTable = {
   },
 } as const satisfies Record<ToolName, Readonly<Record<string, Row>>>;
 
-/** One thing that a call of a tool causes. */
+/** One effect of a tool call. */
 export type Effect = {
   [Tool in ToolName]: { tool: Tool; action: keyof (typeof gateTable)[Tool] };
 }[ToolName];
 
-/** Under which circumstances an effect is to happen. */
+/** The facts about a call that decide its verdict. */
 export interface Circumstances {
-  /** The permission mode of the caller's turn; of its session where it is at no turn. */
+  /** The permission mode of the caller's turn; of its session if it has no turn. */
   mode: string | null;
-  /** Who answers for the call: the operator who makes it, a person who can be asked in the turn, or nobody. */
+  /** Who can approve the call: the operator who makes it, a person who can be asked in the turn, or nobody. */
   asked: 'operator' | 'person' | 'nobody';
-  /** The tools that the operator has freed: `[gateway] free`. A `read_only` turn is not freed by it. */
+  /** The tools that the operator has freed: `[gateway] free`. In a `read_only` turn this has no effect. */
   freed: readonly ToolName[];
 }
 
-/** The gate: whether an effect may happen. */
+/** Returns the verdict on one effect. */
 export function verdictOf(effect: Effect, { mode, asked, freed }: Circumstances): Verdict {
   if (asked === 'operator') return 'free';
   const kind = kindOfMode(mode);
@@ -67,15 +67,15 @@ export function verdictOf(effect: Effect, { mode, asked, freed }: Circumstances)
   return asked === 'person' ? 'ask' : 'refuse';
 }
 
-/** The strictest of the verdicts for several effects of one call. */
-export function verdictOfAll(effects: readonly Effect[], given: Circumstances): Verdict {
-  const verdicts = effects.map((effect) => verdictOf(effect, given));
+/** Returns the strictest verdict of several effects of one call. */
+export function verdictOfAll(effects: readonly Effect[], circumstances: Circumstances): Verdict {
+  const verdicts = effects.map((effect) => verdictOf(effect, circumstances));
   return (
     verdicts.find((one) => one === 'refuse') ?? verdicts.find((one) => one === 'ask') ?? 'free'
   );
 }
 
-/** How a person lets the tool do this without being asked, in words that end a refusal. */
+/** Says how a person lets the tool do this without an approval; it ends the message of a refusal. */
 export function wayOut({ tool }: Effect, mode: string | null): string {
   return kindOfMode(mode) === 'read_only'
     ? 'send a turn with another permission_mode'

@@ -14,22 +14,22 @@ import {
 } from './gate.ts';
 import type { Caller } from './toolkit.ts';
 
-/** What a person is shown before it happens, and what the acceptance is good for. */
+/** The approval that a person is shown before the effects happen. */
 export interface Question {
   kind: Approval['kind'];
-  /** Any text: it is shown in one line, without control characters. */
+  /** Any text; it is shown on one line, without control characters. */
   title: string;
-  /** All that will happen. The acceptance is good for these very values. */
+  /** Everything that will happen. An acceptance holds for exactly these values. */
   request: Record<string, unknown>;
 }
 
 interface GatekeeperDependencies {
   sessions: Pick<SessionService, 'permission' | 'ask'>;
-  /** The tools that the operator has freed just now. */
+  /** Returns the tools that the operator has freed, by the current configuration. */
   freed: () => readonly ToolName[];
 }
 
-/** Brings calls before the gate, and asks where the gate says so. */
+/** Checks calls against the gate table, and asks a person if the verdict demands it. */
 export class Gatekeeper {
   readonly #given: GatekeeperDependencies;
 
@@ -37,7 +37,7 @@ export class Gatekeeper {
     this.#given = given;
   }
 
-  /** Under which circumstances a call is made just now. */
+  /** Returns the current circumstances of a call. */
   async circumstances({ session, isOperator }: Caller): Promise<Circumstances> {
     const { mode, canAsk } = await this.#given.sessions.permission(session.id);
     const asked = isOperator ? 'operator' : canAsk ? 'person' : 'nobody';
@@ -45,31 +45,31 @@ export class Gatekeeper {
   }
 
   /**
-   * Resolves once the effects may happen: at once, or when a person has accepted them. Throws `unauthorized` with the
-   * way out where they may not, and `limit_reached` where too much is being asked for.
+   * Resolves once the effects may happen: at once, or when a person has accepted them. Throws `unauthorized`, with the
+   * way out, if they are not allowed, and `limit_reached` if too many approvals are pending.
    */
   async pass(
     caller: Caller,
     effects: readonly Effect[],
     question: () => Question,
   ): Promise<Verdict> {
-    const given = await this.circumstances(caller);
-    const verdict = verdictOfAll(effects, given);
-    const strictest = effects.find((effect) => verdictOf(effect, given) === verdict);
+    const circumstances = await this.circumstances(caller);
+    const verdict = verdictOfAll(effects, circumstances);
+    const strictest = effects.find((effect) => verdictOf(effect, circumstances) === verdict);
     if (!strictest || verdict === 'free') return verdict;
-    if (verdict === 'refuse') throw refusal(strictest, given);
-    await this.#ask(caller, strictest, given, question());
+    if (verdict === 'refuse') throw refusal(strictest, circumstances);
+    await this.#ask(caller, strictest, circumstances, question());
     return verdict;
   }
 
-  /** Like `pass`, for one effect that its arguments tell all about. */
+  /** Does the same for one effect that its arguments describe completely. */
   passOne(caller: Caller, effect: Effect, args: Record<string, unknown>): Promise<Verdict> {
     const title = `${effect.action.replaceAll('_', ' ')}: ${JSON.stringify(args)}`;
     return this.pass(caller, [effect], () => ({ kind: 'tool', title, request: args }));
   }
 
   async #ask(
-    { session, gone }: Caller,
+    { session, signal }: Caller,
     effect: Effect,
     { mode }: Circumstances,
     { kind, title, request }: Question,
@@ -77,7 +77,7 @@ export class Gatekeeper {
     const shown = { tool: effect.tool, ...request };
     const asking = { kind, title: oneLine(title), request: shown, subject: shown };
     const answer = await this.#given.sessions
-      .ask(session.id, asking, gone)
+      .ask(session.id, asking, signal)
       .catch((error: unknown) => {
         if (!(error instanceof AppError) || error.code !== 'too_many') throw error;
         throw new ToolError('limit_reached', `${error.message}, or ${wayOut(effect, mode)}`);
@@ -86,22 +86,22 @@ export class Gatekeeper {
     const why =
       answer.decision === 'decline'
         ? (answer.reason ?? 'declined')
-        : 'its turn has ended, or nobody waits for the answer any more';
+        : 'its turn has ended, or the caller no longer waits for the answer';
     throw new ToolError('unauthorized', `${effect.tool} was not allowed: ${why}`);
   }
 }
 
 function refusal(effect: Effect, { mode }: Circumstances): ToolError {
   const what = `${effect.tool} (${effect.action.replaceAll('_', ' ')})`;
-  const said = mode ?? 'default';
+  const modeName = mode ?? 'default';
   const why =
     verdictOf(effect, { mode, asked: 'person', freed: [] }) === 'refuse'
-      ? `is not allowed in the permission_mode ${said}`
-      : `needs an approval in the permission_mode ${said}, and the session is at no turn in which anybody could be asked`;
+      ? `is not allowed in the permission_mode ${modeName}`
+      : `needs an approval in the permission_mode ${modeName}, and the session has no turn in which a person could be asked`;
   return new ToolError('unauthorized', `${what} ${why}: ${wayOut(effect, mode)}`);
 }
 
-/** A text as one line that a terminal shows as it is. */
+/** Returns a text as one line without control characters. */
 function oneLine(text: string): string {
   const visible = text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').replaceAll(/ {2,}/g, ' ');
   return cutTitle(visible.trim());

@@ -7,22 +7,22 @@ import { MAX_IMAGE_BYTES } from '../sessions/blobs.ts';
 
 /** An image file that an agent has named. */
 export interface ImageFile {
-  /** As the agent means it: absolute, in the directory of its session where it gave a relative path. */
+  /** The absolute path that the agent means; a relative one starts at the directory of its session. */
   path: string;
-  /** Where that leads just now, over all symbolic links. */
+  /** The path with all symbolic links resolved. */
   real: string;
-  /** Whether it really lies below the directory of the session. */
+  /** Whether the resolved path is below the directory of the session. */
   isInside: boolean;
 }
 
-/** Finds out where image files really are. A file that is not there is found missing when it is read. */
+/** Resolves the paths of image files. A missing file is only reported when it is read. */
 export function locateImages(
   paths: readonly string[] | null | undefined,
   cwd: string,
 ): Promise<ImageFile[]> {
   return Promise.all(
-    (paths ?? []).map(async (given) => {
-      const named = path.resolve(cwd, given);
+    (paths ?? []).map(async (name) => {
+      const named = path.resolve(cwd, name);
       const real = await fs.realpath(named).catch(() => named);
       return { path: named, real, isInside: isBelow(cwd, real) };
     }),
@@ -30,8 +30,8 @@ export function locateImages(
 }
 
 /**
- * Reads image files at the places that were found, and follows no link on the way: what was judged is what is read.
- * Throws `invalid` for a file that cannot be read, or is larger than 5 MiB.
+ * Reads image files at their resolved paths without following links, so that the file that was approved is the file
+ * that is read. Throws `invalid` for a file that cannot be read, or is larger than 5 MiB.
  */
 export function readImages(files: readonly ImageFile[]): Promise<InputItem[]> {
   return Promise.all(

@@ -10,16 +10,16 @@ import { ToolError } from './envelope.ts';
 import type { Gatekeeper } from './gatekeeper.ts';
 import { type Answer, type Caller, type Toolkit, toolkit } from './toolkit.ts';
 
-/** So many processes of a caller are shown at once, where it names no other number. */
+/** The default number of processes in an answer. */
 const SHOWN = 20;
-/** So much of what a process printed is read to be shown with its end. */
+/** The part of a process's output that is read to show its end. */
 const TAIL = { stream: 'both', tail_lines: 100, max_bytes: ANSWER_BYTES } as const;
-/** What the record of a process may take of an answer that also shows what it printed. */
+/** The maximum size of a process record in an answer that also shows output, in bytes. */
 const RECORD_BYTES = 4096;
-/** What an answer takes beside texts: the envelope, and notes on what was left out. */
+/** The bytes reserved for the envelope and for the notes on omitted output. */
 const AROUND_BYTES = 1024;
 
-/** The tools of processes, which belong to the session that calls. */
+/** Returns the tools for the processes of the calling session. */
 export function processToolkit({
   processes,
   gatekeeper,
@@ -38,7 +38,7 @@ export function processToolkit({
         if (!wait_ms) return bounded({ process }, {});
         const { process_id } = process;
         const query = { for: 'exit', timeout_ms: wait_ms };
-        const waited = await processes.wait(process_id, query, caller.gone);
+        const waited = await processes.wait(process_id, query, caller.signal);
         const logs = await processes.logs(process_id, TAIL);
         return withTails(waited.process, logs);
       },
@@ -58,7 +58,7 @@ export function processToolkit({
         if (typeof before_byte === 'number' && stream !== 'stdout' && stream !== 'stderr')
           throw new ToolError(
             'bad_request',
-            'args.stream: is needed beside before_byte: which one',
+            'args.stream: is needed with before_byte: name the stream to read',
           );
         const tool = 'cadre_process_logs';
         await gatekeeper.passOne(caller, { tool, action: 'read' }, { process_id });
@@ -81,7 +81,7 @@ export function processToolkit({
     },
   });
 
-  /** A process runs outside of the agent's sandbox. What is shown is all that is run. */
+  /** Throws unless the command may run. It runs outside the agent's sandbox, so the approval shows all of it. */
   async function assertMayRun(body: Omit<RunArgs, 'wait_ms'>, caller: Caller): Promise<void> {
     const cwd = workingDirectory(path.resolve(caller.session.cwd, body.cwd ?? '.'));
     await gatekeeper.pass(caller, [{ tool: 'cadre_process_run', action: 'run' }], () => ({
@@ -96,14 +96,18 @@ type RunArgs = z.output<(typeof toolNamespaces.cadre_process.cadre_process_run)[
 
 type Logs = Awaited<ReturnType<ProcessService['logs']>>;
 
-/** A process with the end of what it printed; of two streams each may fill what the other leaves. */
+/** Returns a process with the end of its output; each of the two streams may use the room that the other leaves. */
 function withTails(process: Process, { process_id, stdout, stderr }: Logs): Answer {
   const record = fitted(process, RECORD_BYTES);
   const room = ANSWER_BYTES - AROUND_BYTES - jsonBytes(record);
   const [out, err] = endsWithin(room, stdout?.content ?? '', stderr?.content ?? '');
-  const left_out = [...leftOf('stdout', stdout, out), ...leftOf('stderr', stderr, err)].map(
-    ({ next, ...left }) => ({ ...left, next: { tool: 'cadre_process_logs', process_id, ...next } }),
-  );
+  const left_out = [
+    ...omittedBefore('stdout', stdout, out),
+    ...omittedBefore('stderr', stderr, err),
+  ].map(({ next, ...left }) => ({
+    ...left,
+    next: { tool: 'cadre_process_logs', process_id, ...next },
+  }));
   return {
     process: record,
     stdout_tail: out,
@@ -112,10 +116,13 @@ function withTails(process: Process, { process_id, stdout, stderr }: Logs): Answ
   };
 }
 
-/** What a process printed, its newest at the end, as much as fits. */
+/** Returns as much of a process's output as fits, counted from its end. */
 function printed({ process_id, stdout, stderr }: Logs, bytes: number): Answer {
   const [out, err] = endsWithin(bytes - AROUND_BYTES, stdout?.content ?? '', stderr?.content ?? '');
-  const left_out = [...leftOf('stdout', stdout, out), ...leftOf('stderr', stderr, err)];
+  const left_out = [
+    ...omittedBefore('stdout', stdout, out),
+    ...omittedBefore('stderr', stderr, err),
+  ];
   return {
     process_id,
     stdout: partOf(stdout, out),
@@ -124,7 +131,7 @@ function printed({ process_id, stdout, stderr }: Logs, bytes: number): Answer {
   };
 }
 
-/** The ends of two texts that together are at most so many bytes of JSON. */
+/** Returns the ends of two texts, which together have at most `bytes` of JSON. */
 function endsWithin(bytes: number, one: string, other: string): [string, string] {
   const half = Math.floor(bytes / 2);
   const shorter = Math.min(half, jsonBytes(one), jsonBytes(other));
@@ -140,9 +147,13 @@ function partOf(part: Logs['stdout'], content: string): Logs['stdout'] {
   return { ...part, content, bytes, offset, truncated: part.truncated || bytes < part.bytes };
 }
 
-/** What was printed before that: how many bytes, and how to see the end of them. */
-function leftOf(stream: 'stdout' | 'stderr', given: Logs['stdout'], content: string): LeftOut[] {
-  const part = partOf(given, content);
+/** Returns the number of bytes before the shown output, and the arguments that show the last of them. */
+function omittedBefore(
+  stream: 'stdout' | 'stderr',
+  logs: Logs['stdout'],
+  content: string,
+): LeftOut[] {
+  const part = partOf(logs, content);
   if (!part || part.offset === 0) return [];
   const next = { stream, before_byte: part.offset };
   return [{ what: `bytes of ${stream} before`, count: part.offset, next }];

@@ -15,18 +15,18 @@ import type { Caller, Toolkit } from './toolkit.ts';
 
 type Capabilities = ResponseOf<typeof getCapabilities>;
 
-/** The configuration of teams as `capabilities` answers it. */
+/** The configuration of teams as `capabilities` returns it. */
 export type TeamFacts = Pick<Capabilities, 'cadreTeamManagePermissions' | 'cadreTeamModelPresets'>;
 
 /** The holder of the token of a call. */
 export interface GatewayBearer {
-  /** The session that may be called as; null: any. */
+  /** The only session that the token may call as; null: any. */
   sessionId: string | null;
-  /** Whether the call is the operator's own, which the gate lets through. */
+  /** Whether the operator makes the call, so that the gate table does not apply. */
   isOperator: boolean;
 }
 
-/** A call of a tool by a session, in either form of request. */
+/** A tool call by a session, from either form of request. */
 interface Invocation {
   tool: string;
   callerId: string;
@@ -43,7 +43,7 @@ interface ToolGatewayDependencies {
   logger: Logger;
 }
 
-/** Calls tools as sessions. What a tool refuses is in its envelope; what is no call at all is an AppError. */
+/** Calls tools as sessions. A tool's refusal is returned in its envelope; a malformed call throws an AppError. */
 export class ToolGateway {
   readonly #given: ToolGatewayDependencies;
 
@@ -51,7 +51,10 @@ export class ToolGateway {
     this.#given = given;
   }
 
-  /** Like `capabilities`, for the bearer of a token. Throws as `invoke` does for a session whose token it is. */
+  /**
+   * Does the same as `capabilities` for the bearer of a token. Throws as `invoke` does if the token's session is not
+   * usable.
+   */
   async capabilitiesFor({ sessionId }: GatewayBearer): Promise<Capabilities> {
     if (sessionId !== null) await this.#live(sessionId);
     return this.capabilities();
@@ -67,31 +70,36 @@ export class ToolGateway {
   }
 
   /**
-   * Calls a tool for the bearer of a token.
-   * Throws `invalid` for what is no call, and for a caller that is closed or has failed; `not_found` for no caller.
+   * Calls a tool for the bearer of a token. Throws `invalid` for a malformed call, and for a caller that is closed or
+   * has failed; `not_found` for an unknown caller.
    */
   async invoke(
     body: BodyOf<typeof invokeTool>,
     { sessionId, isOperator }: GatewayBearer,
-    gone: AbortSignal,
+    signal: AbortSignal,
   ): Promise<ToolEnvelope> {
     const call = readCall(body);
     const session = await this.#live(call.callerId);
     if (sessionId !== null && sessionId !== session.id)
       return failure('unauthorized', 'this token is of another session than caller_agent_id');
-    const caller: Caller = { session, isOperator, gone };
+    const caller: Caller = { session, isOperator, signal };
     if (call.invocationId === null) return this.#run(call, caller);
     return this.#once(call.invocationId, call, caller);
   }
 
-  /** A session that may call tools. Throws `invalid` for one that is closed or has failed, `not_found` for none. */
+  /**
+   * Returns a session that may call tools. Throws `invalid` if it is closed or has failed, `not_found` if it is
+   * unknown.
+   */
   async #live(id: string): Promise<Session> {
     const session = await this.#given.db.read((rx) => this.#given.sessionStore.session(rx, id));
     if (session.status !== 'closed' && session.status !== 'failed') return session;
     throw new AppError('invalid', `session ${id} is ${session.status}: it calls no tools`);
   }
 
-  /** One invocation runs once, also over a restart: one that was cut off says so, and is not run again. */
+  /**
+   * Runs an invocation once, even across restarts: a repetition of an interrupted one reports that and does not run it.
+   */
   async #once(invocationId: string, call: Invocation, caller: Caller): Promise<ToolEnvelope> {
     const request = {
       key: digestOf('invocation', call.callerId, invocationId),
@@ -112,7 +120,7 @@ export class ToolGateway {
           'conflict',
           `invocation_id "${invocationId}" was used for another call within 24 h: use a new one for each call`,
         );
-      return this.#told(error);
+      return this.#envelopeOf(error);
     }
   }
 
@@ -126,7 +134,7 @@ export class ToolGateway {
       const result = await run(args as never, caller);
       return { ok: true, result: fitted(result, roomFor(call.args)) as Record<string, unknown> };
     } catch (error) {
-      return this.#told(error);
+      return this.#envelopeOf(error);
     }
   }
 
@@ -138,15 +146,15 @@ export class ToolGateway {
     return kit;
   }
 
-  #told(error: unknown): ToolEnvelope {
-    const known = failureOf(error);
-    if (known) return known;
+  #envelopeOf(error: unknown): ToolEnvelope {
+    const refusal = failureOf(error);
+    if (refusal) return refusal;
     this.#given.logger.error({ err: error }, 'a tool failed on a bug');
     return failure('internal', 'internal error: the server log has the details');
   }
 }
 
-/** The room of an answer: tools bound their own; this holds for one that forgets. JSON writes a byte in six at most. */
+/** Returns the maximum size of an answer, for a tool that does not limit its own. A byte takes at most six in JSON. */
 function roomFor({ max_bytes }: Record<string, unknown>): number {
   const asked = typeof max_bytes === 'number' ? 2 * 6 * max_bytes : 0;
   return ANSWER_BYTES + asked;
@@ -154,7 +162,7 @@ function roomFor({ max_bytes }: Record<string, unknown>): number {
 
 const CUT_OFF = failure(
   'internal',
-  'the server was restarted while this ran: look at what it did before you try again under another invocation_id',
+  'the server was restarted while this call ran: check what it did before you repeat it with another invocation_id',
 );
 
 const aliases = [
@@ -186,7 +194,7 @@ function assertNamespace(namespace: string | null, tool: string): void {
     throw new AppError('invalid', `body.namespace: "${tool}" is no tool of "${namespace}"`);
 }
 
-/** Throws `bad_request`, naming the argument and what it may be. */
+/** Returns the checked arguments. Throws `bad_request`, naming the wrong argument and its allowed values. */
 function checked<T extends z.ZodType>(schema: T, args: unknown): z.output<T> {
   const result = schema.safeParse(args, { error: issueInWords });
   if (result.success) return result.data;
@@ -194,6 +202,6 @@ function checked<T extends z.ZodType>(schema: T, args: unknown): z.output<T> {
 }
 
 function noTool(name: string): ToolError {
-  const known = Object.values(toolNamespaces).flatMap((tools) => Object.keys(tools));
-  return new ToolError('not_found', `no tool "${name}"; there are: ${known.join(', ')}`);
+  const names = Object.values(toolNamespaces).flatMap((tools) => Object.keys(tools));
+  return new ToolError('not_found', `no tool "${name}"; there are: ${names.join(', ')}`);
 }

@@ -6,17 +6,17 @@ import type { Gatekeeper, Question } from './gatekeeper.ts';
 import { type ImageFile, locateImages, readImages } from './image-files.ts';
 import type { Caller } from './toolkit.ts';
 
-/** The policies that end the turn of who gets the message. */
+/** The policies that end the recipient's turn. */
 const INTERRUPTING: ReadonlySet<string> = new Set([
   'interrupt_after_tool_boundary',
   'immediate_interrupt',
 ]);
 
-/** The init scripts of repositories, and which of them have been consented to. */
+/** The init scripts of repositories, and which of them a person has consented to. */
 export interface InitScripts {
-  /** The script that a worktree made now would run, with its text; null where the repository has none. */
-  look(wanted: { source_session_id: string; worktree_name: string }): Promise<InitScript | null>;
-  /** Consents to the script with that content in a repository. */
+  /** Returns the script, with its text, that a new worktree would run; null if the repository has none. */
+  look(request: { source_session_id: string; worktree_name: string }): Promise<InitScript | null>;
+  /** Records consent to this content of the script for a repository. */
   allow(repo_root: string, sha256: string, by: string): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ interface InitScript {
   trusted: boolean;
 }
 
-/** What an agent says of the member that it wants. */
+/** An agent's description of the member that it wants to add. */
 interface MemberArgs {
   team_id: string;
   title?: string | null | undefined;
@@ -47,7 +47,7 @@ interface TeamGateDependencies {
   initScripts: InitScripts;
 }
 
-/** Brings what the team tools cause before the gate: messages and new members, with images, worktrees, init scripts. */
+/** Checks the effects of the team tools: messages and new members, with images, worktrees and init scripts. */
 export class TeamGate {
   readonly #given: TeamGateDependencies;
 
@@ -55,7 +55,7 @@ export class TeamGate {
     this.#given = given;
   }
 
-  /** Resolves with the images of a message once it may be sent. Throws where it may not. */
+  /** Resolves with the images of a message once it may be sent. Throws if it may not. */
   async message(
     caller: Caller,
     args: {
@@ -83,9 +83,9 @@ export class TeamGate {
   }
 
   /**
-   * Resolves once a member may be added, with the images of its first message, and with whether its worktree's init
-   * script runs this time though nobody has consented to its content. A person who accepts the approval consents for
-   * the repository; a mode in which nobody is asked lets the script run once. Throws where the member may not be added.
+   * Resolves once a member may be added, with the images of its first message, and with whether the init script of its
+   * worktree runs this time without consent to its content. A person who accepts the approval consents for the
+   * repository; a mode in which nobody is asked lets the script run once. Throws if the member may not be added.
    */
   async member(caller: Caller, args: MemberArgs): Promise<Admission> {
     const tool = 'cadre_team_manage';
@@ -93,8 +93,8 @@ export class TeamGate {
     const { worktree_name: name } = args;
     const files = await locateImages(args.image_paths, session.cwd);
     const worktree = name ? await this.#given.previewWorktree(session.cwd, name) : null;
-    const given = await this.#given.gatekeeper.circumstances(caller);
-    const script = name ? await this.#scriptFor(session, name, given) : null;
+    const circumstances = await this.#given.gatekeeper.circumstances(caller);
+    const script = name ? await this.#scriptFor(session, name, circumstances) : null;
     const effects: Effect[] = [
       { tool, action: 'add_member' },
       ...files.map(({ isInside }) => ({ tool, action: imageAction(isInside) }) as const),
@@ -110,17 +110,18 @@ export class TeamGate {
     return { images: await readImages(files), runsScript: needsConsent && verdict === 'free' };
   }
 
-  /** The script that will run; null where there is none, or nobody consents to it: then it is skipped. */
+  /** Returns the script that will run; null if there is none, or if nobody consents, so that it is skipped. */
   async #scriptFor(
     { id }: Session,
     worktree_name: string,
-    given: Circumstances,
+    circumstances: Circumstances,
   ): Promise<InitScript | null> {
     const found = await this.#given.initScripts.look({ source_session_id: id, worktree_name });
     if (!found || found.trusted) return found ?? null;
     const effect = { tool: 'cadre_team_manage', action: 'run_init_script' } as const;
-    // The operator consents by a command of its own.
-    const isDecided = given.asked !== 'operator' && verdictOf(effect, given) !== 'refuse';
+    // The operator consents with a separate command.
+    const isDecided =
+      circumstances.asked !== 'operator' && verdictOf(effect, circumstances) !== 'refuse';
     return isDecided ? found : null;
   }
 }
@@ -160,7 +161,7 @@ function imageAction(isInside: boolean): 'image_inside_cwd' | 'image_outside_cwd
   return isInside ? 'image_inside_cwd' : 'image_outside_cwd';
 }
 
-/** The images that lie elsewhere than where the session works. */
+/** Lists the images outside the session's directory. */
 function outside(files: readonly ImageFile[]): string {
   return files
     .filter(({ isInside }) => !isInside)

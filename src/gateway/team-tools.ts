@@ -14,11 +14,11 @@ import type { Gatekeeper } from './gatekeeper.ts';
 import type { TeamGate } from './team-gate.ts';
 import { type Answer, type Caller, type Runs, type Toolkit, toolkit } from './toolkit.ts';
 
-/** How many messages an answer shows where the caller names no other number. */
+/** The default number of messages in an answer. */
 const SHOWN = 20;
-/** The most that members take of an answer that shows messages, too. */
+/** The fraction of an answer that members may use if it also shows messages. */
 const MEMBERS_SHARE = 0.6;
-/** How long a call waits for a spawn; a later end has its event alone. */
+/** How long a call waits for a spawn, in milliseconds; if it ends later, only its event reports that. */
 const SPAWN_WAIT_MS = 50_000;
 const EVERYONE = 'broadcast';
 
@@ -39,13 +39,13 @@ interface TeamToolsDependencies {
   settings: () => Settings;
 }
 
-/** The tools of teams, for the members of them. */
-export function teamToolkit(given: TeamToolsDependencies): Toolkit {
-  const tools = new TeamTools(given);
+/** Returns the tools for members of teams. */
+export function teamToolkit(dependencies: TeamToolsDependencies): Toolkit {
+  const tools = new TeamTools(dependencies);
   return toolkit({
     namespace: 'cadre_team',
     disabled: () =>
-      given.settings().enabled ? null : 'the team tools are switched off: see teams.enabled',
+      dependencies.settings().enabled ? null : 'the team tools are switched off: see teams.enabled',
     descriptions: toolNamespaces.cadre_team,
     runs: {
       cadre_team_status: (args, caller) => tools.status(args, caller),
@@ -106,7 +106,7 @@ class TeamTools {
     if (conflicting !== undefined)
       throw new ToolError(
         'bad_request',
-        `args.${conflicting}: says who is added, remove_agent_ids who leaves: one of them at a time`,
+        `args.${conflicting}: adds a member, but remove_agent_ids removes members: call the tool once for each`,
       );
     this.#assertMayRemove(team, leaving, session);
     const effect = { tool: 'cadre_team_manage', action: 'remove_member' } as const;
@@ -117,7 +117,7 @@ class TeamTools {
     return bounded({}, { results: { items: results } });
   }
 
-  /** The named team, else the only one that the caller is in. */
+  /** Returns the named team, else the only one that the caller is in. */
   async #teamOf(named: string | null | undefined, { id }: Session): Promise<Team> {
     const mine = await this.#given.teams.teamsOf(id);
     if (named !== null && named !== undefined) {
@@ -189,7 +189,7 @@ class TeamTools {
   }
 }
 
-/** Members first, then messages, newest first, then their deliveries. */
+/** Returns members first, then messages, newest first, then their deliveries. */
 function statusOf(part: TeamPart, bytes: number): Answer {
   const { team, member_count, latest_seq, from, members, messages, deliveries } = part;
   const more = messages.at(-1)?.next ?? null;
@@ -238,7 +238,7 @@ interface AddArgs {
   image_paths?: string[] | null | undefined;
 }
 
-/** Paths as the agent means them, which is in the directory of its session. */
+/** Resolves paths against the directory of the agent's session. */
 function absolute(paths: readonly string[] | null | undefined, { cwd }: Session): string[] {
   return (paths ?? []).map((one) => path.resolve(cwd, one));
 }

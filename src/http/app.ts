@@ -7,37 +7,40 @@ import { readJson } from './json-body.ts';
 import { refuseGarbage, refuseUnknown, sendError } from './refuse.ts';
 
 const BODY_BYTES = 256 * 1024;
-/** The head of a request has to be there after so long, or when the whole of it has to be. */
+/**
+ * The maximum time for the headers of a request to arrive, in milliseconds; the time limit of the whole request may be
+ * shorter.
+ */
 const HEADERS_TIMEOUT_MS = 15_000;
-/** How often Node looks for requests that are late. */
+/** How often Node checks for requests that are past their time limit, in milliseconds. */
 const LATE_EVERY_MS = 1000;
-/** A longer path is refused by Node itself. */
+/** The maximum length of a path parameter; Node itself refuses a longer path. */
 const MAX_PARAM_LENGTH = 16 * 1024;
 
 interface AppSettings {
-  /** So many connections may be open at once, where there are file descriptors for them. */
+  /** The maximum number of open connections, which the available file descriptors may lower. */
   maxConnections: number;
-  /** A request has to have arrived as a whole after so many milliseconds. Its answer may take days. */
+  /** The maximum time for a whole request to arrive, in milliseconds. Its response may take days. */
   requestTimeoutMs: number;
   ids: Ids;
   logger: Logger;
 }
 
-/** A fastify without routes: limits, errors, and bodies of JSON. */
+/** Returns a fastify without routes, with limits, error handling and JSON bodies. */
 export function createApp(
   { maxConnections, requestTimeoutMs, ids, logger }: AppSettings,
   entrance: Entrance,
 ): FastifyInstance {
   const app = fastify({
     loggerInstance: logger,
-    // One line a request, written when it is answered.
+    // Each request has one line in the log, which is written after its response.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_BYTES,
     genReqId: (request) => givenRequestId(request.headers['x-request-id']) ?? ids.next('req'),
     forceCloseConnections: true,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     return503OnClosing: false,
-    // A request without a host is refused like one for a foreign host.
+    // A request without a host is refused with the same error as one for a foreign host.
     http: {
       requireHostHeader: false,
       headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeoutMs),
@@ -45,7 +48,7 @@ export function createApp(
     },
     requestTimeout: requestTimeoutMs,
     clientErrorHandler: refuseGarbage,
-    // What is not even a path never reaches the hooks.
+    // A request whose path cannot be parsed does not reach the hooks.
     async frameworkErrors(error, request, reply) {
       entrance.begin(request, reply);
       try {
@@ -65,7 +68,7 @@ export function createApp(
   return app;
 }
 
-/** A sender who may not enter is not told to go on with a body. */
+/** Sends `100 Continue` only to a sender that may enter; others receive their refusal before they send a body. */
 function expectBodies({ server }: FastifyInstance, entrance: Entrance): void {
   server.on('checkContinue', (request, response) => {
     if (entrance.mayEnter(request)) response.writeContinue();
@@ -74,7 +77,7 @@ function expectBodies({ server }: FastifyInstance, entrance: Entrance): void {
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }
 
-/** JSON bodies, of which an empty one counts as `{}`. */
+/** Parses JSON bodies; an empty one counts as `{}`. */
 function readJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(

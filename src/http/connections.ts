@@ -2,16 +2,16 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { readSmallFile } from '../lib/foreign-file.ts';
 
-/** The server keeps at least so many file descriptors for its files and children, or half of what it may have. */
+/** The number of file descriptors reserved for files and children; at most half of the process's limit. */
 const RESERVED_DESCRIPTORS = 512;
 
-/** So many connections may be open: as many as configured, and as leave descriptors for everything else. */
+/** Returns the maximum number of open connections: the configured one, unless the file descriptors allow fewer. */
 export function connectionLimit(configured: number, descriptors = descriptorLimit()): number {
   const reserved = Math.min(RESERVED_DESCRIPTORS, Math.ceil(descriptors / 2));
   return Math.max(1, Math.min(configured, descriptors - reserved));
 }
 
-/** How many file descriptors this process may have. Node has raised its soft limit to the hard one. */
+/** Returns the limit of file descriptors of this process. Node has raised the soft limit to the hard one. */
 function descriptorLimit(): number {
   try {
     const { text } = readSmallFile('/proc/self/limits', { maxBytes: 64 * 1024 });
@@ -21,17 +21,17 @@ function descriptorLimit(): number {
   }
 }
 
-/** What a connection is at: `used` once a whole request came, with its answer under way as long as `isBusy`. */
+/** The state of a connection: `used` once a whole request arrived, `isBusy` while its response is under way. */
 interface Traffic {
   used: boolean;
   isBusy: () => boolean;
 }
 
 /**
- * Keeps a server from running out of connections. Where more than `limit` are open, the oldest of which nothing whole
- * has come is ended, else the oldest that is kept for later: so whoever holds connections open without using them keeps
- * nobody else out. One with an answer under way, as a stream, is never ended. A new one is first given the chance to
- * say what it wants, unless so many come at once that descriptors run short: half as many again, then each is ended.
+ * Keeps a server from running out of connections. If more than `limit` are open, it closes the oldest one without a
+ * complete request, else the oldest idle keep-alive connection, so that a client which holds connections open without
+ * using them does not lock others out. A connection with a response under way, such as a stream, is never closed. A new
+ * connection may first send its request, unless one and a half times `limit` are open: then it is closed at once.
  */
 export function limitConnections(server: Server, limit: number): void {
   const open = new Map<Socket, Traffic>();
@@ -46,7 +46,7 @@ export function limitConnections(server: Server, limit: number): void {
     socket.once('close', () => open.delete(socket));
     if (open.size <= limit || isTrimming) return;
     isTrimming = true;
-    // What has arrived by now is read in the next turn of the event loop.
+    // The data that has arrived by now is read in the next turn of the event loop.
     setImmediate(() => setImmediate(trim));
   });
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
@@ -57,12 +57,12 @@ export function limitConnections(server: Server, limit: number): void {
       },
       isBusy: () => request.complete && !response.closed,
     };
-    // Those that were used last are the last to be ended.
+    // The map is ordered by use, so the connections used last are closed last.
     if (open.delete(socket)) open.set(socket, traffic);
   });
 }
 
-/** Ends the one that is missed least; false where all are at work. */
+/** Closes the least useful connection; returns false if all are busy. */
 function endOne(open: Map<Socket, Traffic>): boolean {
   const idle = [...open].filter(([, { isBusy }]) => !isBusy());
   const [socket] = idle.find(([, { used }]) => !used) ?? idle[0] ?? [];

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** What pages of an allowed origin may ask: the methods of all routes, and the headers that those read. */
+/** The methods of all routes, and the request headers that they read: a page of an allowed origin may send these. */
 const METHODS = 'GET, HEAD, POST, DELETE';
 const REQUEST_HEADERS = 'Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id';
-/** The headers of answers that a page may read. */
+/** The response headers that a page may read. */
 const EXPOSED = [
   'X-Seq',
   'X-Epoch',
@@ -14,12 +14,13 @@ const EXPOSED = [
   'Idempotency-Replayed',
   'X-Request-Id',
 ].join(', ');
-/** How long a browser may remember the answer to a preflight, in seconds. */
+/** How long a browser may cache the response to a preflight, in seconds. */
 const MAX_AGE_S = 600;
 
 /**
- * Puts the CORS headers on an answer to an allowed origin, and nothing on one without an origin but `Vary`, so that
- * no cache mixes them up. The origin was checked before. Cookies are not used, so credentials are not allowed.
+ * Sets the CORS headers of a response to an allowed origin. A response to a request without an origin gets only `Vary`,
+ * so that no cache serves one for the other. The origin was checked before. Credentials are not allowed, because
+ * cookies are not used.
  */
 export function allowOrigin(
   { headers: { origin } }: FastifyRequest,
@@ -33,7 +34,7 @@ export function allowOrigin(
   reply.header('access-control-expose-headers', EXPOSED);
 }
 
-/** Whether a browser asks, before the request itself, what a page may send. It sends no token with that. */
+/** Whether a request is a preflight, with which a browser asks what a page may send. It carries no token. */
 export function isPreflight({ method, headers }: FastifyRequest): boolean {
   return (
     method === 'OPTIONS' &&
@@ -42,12 +43,15 @@ export function isPreflight({ method, headers }: FastifyRequest): boolean {
   );
 }
 
-/** Answers a preflight of an allowed origin. Every path has the same answer, so it tells nothing of what is there. */
+/**
+ * Responds to a preflight of an allowed origin. The response is the same for every path, so it does not reveal which
+ * exist.
+ */
 export function answerPreflight({ headers }: FastifyRequest, reply: FastifyReply): FastifyReply {
   reply.header('access-control-allow-methods', METHODS);
   reply.header('access-control-allow-headers', REQUEST_HEADERS);
   reply.header('access-control-max-age', String(MAX_AGE_S));
-  // A page that was loaded from elsewhere asks for a server on this machine or its network.
+  // Browsers ask this before a page from the internet may reach a server on this machine or its network.
   if (headers['access-control-request-private-network'] === 'true')
     reply.header('access-control-allow-private-network', 'true');
   return reply.code(204).send();

@@ -14,7 +14,7 @@ interface EntranceDependencies {
   requests: RequestCounts;
 }
 
-/** What happens to each request before its route does: it is noted, and let in or refused. */
+/** Logs each request, and admits or refuses it before its route runs. */
 export class Entrance {
   readonly #given: EntranceDependencies;
 
@@ -22,7 +22,7 @@ export class Entrance {
     this.#given = given;
   }
 
-  /** What comes before anything of a request is looked at. */
+  /** Prepares a request before any of it is examined. */
   begin(request: FastifyRequest, reply: FastifyReply): void {
     request.over = whenOver(reply.raw);
     this.#noteWhenAnswered(request, reply);
@@ -30,8 +30,8 @@ export class Entrance {
   }
 
   /**
-   * Whether the request goes on; not where it was a preflight, which is answered then. Throws for a sender who may not
-   * enter; where authentication failed, only once that may be answered.
+   * Returns whether the request continues to its route; false for a preflight, which has received its response. Throws
+   * if the sender may not enter; after a failed authentication, only once the response may be sent.
    */
   async letIn(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     const { access } = this.#given;
@@ -53,7 +53,7 @@ export class Entrance {
     return true;
   }
 
-  /** Whether `letIn` would let a request in, of which the headers alone are there. */
+  /** Whether `letIn` would admit a request of which only the headers have arrived. */
   mayEnter(raw: IncomingMessage): boolean {
     const { access } = this.#given;
     try {
@@ -67,7 +67,7 @@ export class Entrance {
     }
   }
 
-  /** One line a request, also for a stream, which is answered when its reader has left. */
+  /** Logs one line for each request once its response has ended; for a stream, when the client has left. */
   #noteWhenAnswered(request: FastifyRequest, reply: FastifyReply): void {
     const note = () => {
       const ms = Math.round(reply.elapsedTime * 10) / 10;
@@ -84,20 +84,23 @@ export class Entrance {
 
   async #failed(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const source = request.socket.remoteAddress ?? 'unknown';
-    const failed = { source, log: request.log, gone: request.over };
+    const failed = { source, log: request.log, signal: request.over };
     const { hangUp } = await this.#given.failures.note(failed);
     if (hangUp) reply.header('connection', 'close');
   }
 }
 
-/** By the route that was found, not by how its path was spelled; what was not found is open outside /v1 only. */
+/**
+ * Returns who may use a request's route, by the matched route instead of the spelling of its path. Paths without a
+ * route are public outside /v1 only.
+ */
 export function accessOf(request: FastifyRequest): Endpoint['access'] {
   const { url, config } = request.routeOptions;
   if (url !== undefined) return config.access ?? 'token';
   return accessOfPath(request.url);
 }
 
-/** The path of a request, without its query. */
+/** Returns the path of a request, without its query. */
 export function pathOf(request: FastifyRequest): string {
   return request.url.split('?')[0] ?? request.url;
 }

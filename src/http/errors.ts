@@ -3,30 +3,30 @@ import { statusOf } from '../api/refusals.ts';
 import { AppError, isServerError } from '../errors.ts';
 
 /**
- * How an error leaves the server, as an answer of a route with these `statuses`. Whatever is no refusal of a server is a
- * bug: its cause stays in the log.
+ * Returns the response to an error, for a route with these `statuses`. An error that is not an AppError or a refusal of
+ * the framework is a bug, whose details only the log may contain.
  */
 export function errorReply(
   error: unknown,
   statuses: Endpoint['statuses'] = {},
 ): { status: number; body: object; isBug: boolean } {
-  const known = error instanceof AppError ? error : frameworkError(error);
-  if (!isServerError(known)) {
+  const refusal = error instanceof AppError ? error : frameworkError(error);
+  if (!isServerError(refusal)) {
     const message = 'internal error: the server log has the details under this request id';
     return { status: 500, body: { error: message, code: 'internal' }, isBug: true };
   }
-  const { code, message } = known;
-  // The interface fixes this body.
+  const { code, message } = refusal;
+  // docs/interface.md fixes this body.
   const body = code === 'unauthorized' ? { error: message } : { error: message, code };
   return { status: statusOf(code, statuses), body, isBug: false };
 }
 
-/** The framework's own refusals, in our words. */
+/** Translates the framework's own refusals; returns null for any other error. */
 function frameworkError(error: unknown): AppError | null {
   const { code, statusCode } = error as { code?: string; statusCode?: number };
   switch (code) {
     case 'ECONNRESET':
-      // The framework gives it this status; nobody is left to hear it, and it is no bug of ours.
+      // The framework uses this status if the client leaves while it sends its body, which is no bug.
       return statusCode === 400 ? new AppError('invalid', 'the body did not arrive') : null;
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new AppError('payload_too_large', 'the body is larger than this route takes');
@@ -36,7 +36,7 @@ function frameworkError(error: unknown): AppError | null {
         'the body has to be JSON, with Content-Type: application/json',
       );
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new AppError('invalid', 'the body is not as long as its Content-Length says');
+      return new AppError('invalid', 'the length of the body differs from its Content-Length');
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
       return new AppError('invalid', 'the body is not valid JSON');

@@ -3,14 +3,14 @@ import { inexactNumbers } from '../lib/exact-numbers.ts';
 import { closingQuote, type Scanned } from '../lib/json-string.ts';
 import { shorten } from '../lib/shorten.ts';
 
-/** Bodies may be nested so deep: what is deeper could not be written again. */
+/** The maximum nesting depth of a body, because a deeper one could not be serialised again. */
 const MAX_DEPTH = 1000;
-/** So many values a body may hold: each is checked, and each that is wrong costs some hundred bytes to say so. */
+/** The maximum number of values in a body, because each wrong value adds some hundred bytes to the error. */
 const MAX_VALUES = 20_000;
 
 /**
- * A JSON body. Throws `invalid` for what is no JSON, for what is nested too deep or holds too many values, and for
- * numbers that would be changed by being stored.
+ * Parses a JSON body. Throws `invalid` for malformed JSON, for too much nesting or too many values, and for numbers
+ * that cannot be stored exactly.
  */
 export function readJson(text: string): unknown {
   assertBounded(text);
@@ -27,7 +27,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Throws `invalid`, naming some of the numbers that would be changed by being stored. */
+/** Throws `invalid`, naming some of the numbers that cannot be stored exactly. */
 function assertExact(json: string): void {
   const inexact = inexactNumbers(json, 3);
   if (inexact.length === 0) return;
@@ -39,8 +39,8 @@ function assertExact(json: string): void {
 }
 
 /**
- * Throws `invalid` for a text that as JSON is nested deeper than 1000 levels, or holds more than 20,000 values. It
- * looks at each character once, whatever the text is, and is asked before a parser is.
+ * Throws `invalid` for JSON text that is nested deeper than 1000 levels, or holds more than 20,000 values. It scans
+ * each character once, even in malformed text, and runs before the parser.
  */
 export function assertBounded(text: Scanned): void {
   let depth = 0;

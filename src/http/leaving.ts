@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * A signal that aborts once nobody waits for the answer any more: it was sent whole, or its client has left. It is
- * made before anything of a request is awaited, so that no later step can miss that the client leaves.
+ * Returns a signal that aborts once the response was sent completely or the client has disconnected. It has to be
+ * created before the first `await` of a request, so that no disconnection is missed.
  */
 export function whenOver(response: ServerResponse): AbortSignal {
   const over = new AbortController();
@@ -16,8 +16,8 @@ export function whenOver(response: ServerResponse): AbortSignal {
     over.abort();
     return over.signal;
   }
-  // Requests sent in one go share a socket, and have a listener each. While a request waits for the answers before
-  // its own, its response has no socket, and is not told when the client leaves.
+  // Pipelined requests share a socket, and each adds a listener to it. While a request waits for the responses
+  // before its own, its response has no socket and emits no event when the client disconnects.
   socket.setMaxListeners(0);
   response.once('close', end);
   socket.once('close', end);

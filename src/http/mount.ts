@@ -19,41 +19,44 @@ import { pathChecker, queryDecoder, validator } from './validate.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     bearer: Bearer | null;
-    /** Aborts when the request was answered, or its client has left. */
+    /** Aborts when the response was sent, or the client has disconnected. */
     over: AbortSignal;
   }
   interface FastifyContextConfig {
     access?: Endpoint['access'];
     statuses?: Endpoint['statuses'];
-    /** As the endpoint has it. */
+    /** The path as the endpoint writes it. */
     path?: string;
   }
 }
 
-/** What a handler gets of a request: checked, and typed by the endpoint. */
+/** The parts of a request that a handler receives, checked and typed by the endpoint. */
 export interface Call<E> {
   params: ParamsOf<E>;
   query: QueryOf<E>;
   body: BodyOf<E>;
-  /** Who sends it; null where nobody has to say. */
+  /** The sender; null on routes without authentication. */
   bearer: Bearer | null;
-  /** Keeps the answer for the request's Idempotency-Key, if it has one: call it in the transaction of the effect. */
+  /**
+   * Stores the response for the request's Idempotency-Key, if it has one; to be called in the transaction of the
+   * effect.
+   */
   keep: Keep;
   header: (name: string) => string | undefined;
-  /** Sets a header of the answer. */
+  /** Sets a header of the response. */
   setHeader: (name: string, value: string) => void;
-  /** Whether only the headers are asked for: a handler that would wait for something does not. */
+  /** Whether only the headers are requested; a handler then does not wait for anything. */
   isHead: boolean;
-  /** Aborts when the client has left before it was answered; it may have left already. */
-  left: AbortSignal;
+  /** Aborts when the client disconnects before the response was sent; it may have aborted already. */
+  disconnected: AbortSignal;
   /**
-   * Answers with a stream of frames, until those end, the client leaves or its token is good no more. Throws
-   * `too_many` where no stream more may be open.
+   * Responds with a stream of frames, until they end, the client disconnects or its token is no longer valid. Throws
+   * `too_many` if no further stream may be open.
    */
   stream: (frames: Frames, headers?: Record<string, string>) => undefined;
 }
 
-/** JSON that is text already. */
+/** JSON that is serialised already. */
 export class RawJson {
   readonly text: string;
   constructor(text: string) {
@@ -65,16 +68,16 @@ export type Handler<E> = (
   call: Call<E>,
 ) => Promise<ResponseOf<E> | RawJson | Readable | undefined> | ResponseOf<E>;
 
-/** Makes a route of an endpoint and its handler. */
+/** Adds a route for an endpoint and its handler. */
 export type Mount = <E extends Endpoint>(endpoint: E, handler: Handler<E>) => void;
 
-/** The id of who sends a request to a route that is not public. */
+/** Returns the id of the sender of a request; only for routes with authentication. */
 export function senderOf({ bearer }: Pick<Call<unknown>, 'bearer'>): string {
   if (bearer) return bearer.id;
-  throw new Error('nobody has to say who sends this');
+  throw new Error('a public route has no sender');
 }
 
-/** The records of a page; where the next one begins goes into its header. */
+/** Returns the records of a page, and sets the header with the cursor of the next one. */
 export function onePage<T>(
   { records, nextCursor }: { records: T[]; nextCursor: string | null },
   setHeader: (name: string, value: string) => void,
@@ -83,14 +86,14 @@ export function onePage<T>(
   return records;
 }
 
-/** How endpoints become routes of an app. Where there is GET there is HEAD. */
+/** Returns the function that adds endpoints to an app as routes. Each GET route has a HEAD route. */
 export function mounter(
   app: FastifyInstance,
-  given: { keptAnswers: KeptAnswers; streams: EventStreams },
+  dependencies: { keptAnswers: KeptAnswers; streams: EventStreams },
 ): Mount {
   return (endpoint, handler) => {
-    const callOf = callReader(endpoint, given.streams);
-    const answer = answerer(endpoint, handler, given.keptAnswers);
+    const callOf = callReader(endpoint, dependencies.streams);
+    const answer = answerer(endpoint, handler, dependencies.keptAnswers);
     app.route({
       method: endpoint.method,
       url: endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1'),
@@ -102,7 +105,7 @@ export function mounter(
           return await answer(callOf(request, reply), request, reply);
         } catch (error) {
           if (!request.over.aborted) throw error;
-          // Nobody is there to be told, and work that was called off for that reason is no failure.
+          // The client no longer reads, and an error because of its disconnection is not a failure of the server.
           request.log.debug({ err: error }, 'a request failed after its client had left');
           return reply.hijack();
         }
@@ -111,7 +114,7 @@ export function mounter(
   };
 }
 
-/** Runs the handler of an endpoint, once for an Idempotency-Key, and sends what it gives. */
+/** Runs the handler of an endpoint, once for each Idempotency-Key, and sends its result. */
 function answerer<E extends Endpoint>(
   endpoint: E,
   handler: Handler<E>,
@@ -126,9 +129,9 @@ function answerer<E extends Endpoint>(
     if (!keyed) {
       const result = await handler({ ...call, keep: keepNothing });
       if (reply.sent) return reply;
-      // A file that was opened for a client that has left is closed.
-      if (call.left.aborted && result instanceof Readable) result.destroy();
-      return call.left.aborted ? reply.hijack() : send(reply, endpoint, result);
+      // A file that was opened for a client that has disconnected is closed.
+      if (call.disconnected.aborted && result instanceof Readable) result.destroy();
+      return call.disconnected.aborted ? reply.hijack() : send(reply, endpoint, result);
     }
     const result = await keptAnswers.once(
       keyed,
@@ -142,7 +145,7 @@ function answerer<E extends Endpoint>(
   };
 }
 
-/** Reads and checks a request as the endpoint describes it. */
+/** Parses and checks a request against the endpoint's schemas. */
 function callReader<E extends Endpoint>(
   endpoint: E,
   streams: EventStreams,
@@ -153,7 +156,7 @@ function callReader<E extends Endpoint>(
   const checkBody = validator(endpoint.body ?? z.strictObject({}), 'body');
   return (request, reply) => ({
     params: checkPath(request.params) as ParamsOf<E>,
-    // Who watches whether the server is there adds whatever keeps caches away.
+    // Monitoring tools add arbitrary parameters to defeat caches, so public routes ignore the query.
     query: (endpoint.access === 'public'
       ? {}
       : checkQuery(decodeQuery(request.query as Record<string, unknown>))) as QueryOf<E>,
@@ -164,18 +167,19 @@ function callReader<E extends Endpoint>(
     header: (name) => firstOf(request.headers[name]),
     setHeader: (name, value) => void reply.header(name, value),
     isHead: request.method === 'HEAD',
-    left: request.over,
+    disconnected: request.over,
     stream: (frames, headers = {}) => {
       const holder = request.bearer;
-      // Agents have tokens for tools alone, which do not stream.
-      if (holder === null || !('ended' in holder)) throw new Error('nobody may stream this');
+      // Agents' tokens are valid for tools only, and tools do not stream.
+      if (holder === null || !('ended' in holder))
+        throw new Error('only the holder of a token can open a stream');
       streams.assertRoom(holder);
       for (const [name, value] of Object.entries(reply.getHeaders()))
         reply.raw.setHeader(name, String(value));
       reply.hijack();
-      const asked = { response: reply.raw, left: request.over, holder, headers };
-      if (request.method === 'HEAD') streams.serveHead(asked);
-      else streams.serve(asked, frames);
+      const streamed = { response: reply.raw, disconnected: request.over, holder, headers };
+      if (request.method === 'HEAD') streams.serveHead(streamed);
+      else streams.serve(streamed, frames);
       return undefined;
     },
   });
@@ -185,7 +189,7 @@ function send(reply: FastifyReply, endpoint: Endpoint, result: unknown): Fastify
   if (endpoint.status === 204) return reply.code(204).send();
   if (endpoint.answers === 'text') return reply.send(result);
   if (endpoint.answers === 'bytes') return reply.type('application/octet-stream').send(result);
-  // JSON in pieces, of a handler that serves others in between.
+  // JSON in chunks, from a handler that yields to the event loop between them.
   if (result instanceof Readable)
     return reply.code(endpoint.status).type('application/json; charset=utf-8').send(result);
   return sendJson(
@@ -200,8 +204,8 @@ function sendJson(reply: FastifyReply, status: number, text: string): FastifyRep
 }
 
 /**
- * A conflict is said again to who asks again. What says "not now" is not: nothing was done, and the same request may
- * be carried out later.
+ * Returns the response to store for a refusal. A conflict is stored, so a repeated request receives it again.
+ * `turn_in_progress` is not: nothing was done, and the same request may succeed later.
  */
 function keptRefusal(error: unknown): KeptAnswer | null {
   if (error instanceof AppError && error.code === 'turn_in_progress') return null;
@@ -210,29 +214,32 @@ function keptRefusal(error: unknown): KeptAnswer | null {
 }
 
 /**
- * What an Idempotency-Key stands for: one token's request, its path and body. Throws `invalid` for a bad key,
- * and for any where the answer must not be kept.
+ * Returns the request that an Idempotency-Key identifies: its token, path and body. Throws `invalid` for a malformed
+ * key, and on routes whose responses must not be stored.
  */
 function keyedRequest(
   request: FastifyRequest,
   { access, secret, path }: Endpoint,
 ): KeyedRequest | null {
-  const given = request.headers['idempotency-key'];
-  if (given === undefined) return null;
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return null;
   if (access === 'gateway') {
-    throw new AppError('invalid', `${path} takes no Idempotency-Key: give an invocation_id`);
+    throw new AppError(
+      'invalid',
+      `${path} accepts no Idempotency-Key: send an invocation_id instead`,
+    );
   }
   if (secret) {
     throw new AppError(
       'invalid',
-      `${path} keeps no answers, since they hold secrets: leave Idempotency-Key out`,
+      `${path} stores no responses, because they contain secrets: leave Idempotency-Key out`,
     );
   }
-  if (typeof given !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(given)) {
+  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {
     throw new AppError('invalid', 'Idempotency-Key has to be 1 to 255 visible ASCII characters');
   }
   return {
-    key: digestOf(request.headers.authorization, given),
+    key: digestOf(request.headers.authorization, key),
     fingerprint: digestOf(request.method, request.url, request.body ?? {}),
   };
 }

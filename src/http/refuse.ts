@@ -6,7 +6,7 @@ import { pathOf } from './entrance.ts';
 import { errorReply } from './errors.ts';
 import { isShadowed, methodsOf } from './route-table.ts';
 
-/** Throws `not_found` for a path that leads nowhere, or `method_not_allowed` where it has other methods. */
+/** Throws `not_found` for an unknown path, or `method_not_allowed` for a path with other methods. */
 export function refuseUnknown(request: FastifyRequest, reply: FastifyReply): never {
   const path = pathOf(request);
   const methods = methodsOf(path);
@@ -26,7 +26,7 @@ export function isUnknown(request: FastifyRequest): boolean {
   return request.is404 || isShadowed(path, request.method, pathOf(request));
 }
 
-/** Throws `unsupported_media_type` for a body that is compressed. */
+/** Throws `unsupported_media_type` for a compressed body. */
 export function assertNotEncoded({ headers }: FastifyRequest): void {
   const encoding = headers['content-encoding'];
   if (encoding === undefined || encoding.toLowerCase() === 'identity') return;
@@ -36,14 +36,14 @@ export function assertNotEncoded({ headers }: FastifyRequest): void {
   );
 }
 
-/** Answers a request with the error that it ended in. */
+/** Sends the response to a request that failed. */
 export function sendError(
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
   const { status, body, isBug } = errorReply(error, request.routeOptions.config.statuses);
-  // Nobody reads what is still to come of its body.
+  // The rest of the body will not be read, so the connection cannot be reused.
   if (isOnItsWay(request.raw)) reply.header('connection', 'close');
   if (isBug) request.log.error({ err: error }, 'a request failed on a bug');
   else if (status >= 500) request.log.error({ err: error }, 'a request failed');
@@ -53,19 +53,19 @@ export function sendError(
     .send(JSON.stringify(body));
 }
 
-/** Whether a body is announced that was not read to its end. */
+/** Whether a request has a body that was not read to its end. */
 function isOnItsWay({ complete, headers }: IncomingMessage): boolean {
   const announced = headers['content-length'] ?? (headers['transfer-encoding'] ? '1' : '0');
   return !complete && announced !== '0';
 }
 
-/** Status and message of what Node gives up on; all else is no HTTP. */
+/** Status and message for the errors of Node's HTTP parser; any other one means that the bytes are not HTTP. */
 const garbage: Record<string, [status: string, message: string]> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the headers are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request did not arrive in time'],
 };
 
-/** Answers what is no HTTP: there is no request, only a socket. */
+/** Responds to bytes that are not HTTP on the bare socket, because there is no request. */
 export function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const [status, message] = garbage[error.code ?? ''] ?? [

@@ -11,26 +11,26 @@ const routes = Object.values(endpoints as Record<string, Endpoint>).map(
   }),
 );
 
-/** The routes that a path without a query leads to. One that is written out wins over one with parameters. */
+/** Returns the routes that match a path without a query. A literal path has precedence over one with parameters. */
 function routesOf(path: string): typeof routes {
   const matching = routes.filter(({ pattern }) => pattern.test(path));
   const fewest = Math.min(...matching.map(({ parameters }) => parameters));
   return matching.filter(({ parameters }) => parameters === fewest);
 }
 
-/** The methods that a path has; HEAD is wherever GET is. Empty where there is no such path. */
+/** Returns the methods of a path, with HEAD for each GET; empty if there is no such path. */
 export function methodsOf(path: string): string[] {
   return routesOf(path).flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
 }
 
-/** Who may ask for a path, as it is written in a request; what there is not is open outside /v1 only. */
+/** Returns who may request a path, written as in a request; unknown paths are public outside /v1 only. */
 export function accessOfPath(url: string): Endpoint['access'] {
   const path = url.split('?')[0] ?? url;
-  const [known] = routesOf(path);
-  return known?.access ?? (/^\/+v1(\/|$)/i.test(path) ? 'token' : 'public');
+  const [route] = routesOf(path);
+  return route?.access ?? (/^\/+v1(\/|$)/i.test(path) ? 'token' : 'public');
 }
 
-/** Paths with parameters that also lead to where another path, which is written out, leads. */
+/** Paths with parameters that also match another, literal path. */
 const overlapping = new Set(
   routes
     .filter(({ path, pattern }) =>
@@ -40,8 +40,8 @@ const overlapping = new Set(
 );
 
 /**
- * Whether a request was led to a route with parameters although its path is another's, which has not that method:
- * `gc` in DELETE /v1/worktrees/gc is no id.
+ * Whether a request was routed to a path with parameters although its literal path exists without that method: `gc` in
+ * DELETE /v1/worktrees/gc is not an id.
  */
 export function isShadowed(route: string | undefined, method: string, path: string): boolean {
   return route !== undefined && overlapping.has(route) && !methodsOf(path).includes(method);

@@ -33,17 +33,17 @@ import { EventStreams } from './sse.ts';
 import type { StreamSettings } from './stream-limits.ts';
 import { UnderWay } from './under-way.ts';
 
-/** How long the last answers may take when the server ends, in milliseconds. */
+/** How long the last responses may take when the server stops, in milliseconds. */
 const LAST_ANSWERS_MS = 2000;
 
 export interface HttpServer {
-  /** Where it listens, `http://HOST:PORT`; empty before it does. */
+  /** The address, `http://HOST:PORT`; empty before the server listens. */
   readonly url: string;
-  /** Resolves once it listens. Throws AppError where it cannot. */
+  /** Resolves once the server listens. Throws AppError if it cannot. */
   listen(host: string, port: number): Promise<void>;
-  /** From now on what would change something is refused with `shutting_down`. */
+  /** From now on requests that would change something are refused with `shutting_down`. */
   refuseChanges(): void;
-  /** Ends the streams once they have everything, and every connection. */
+  /** Ends the streams after their stored events, then every connection. */
   close(): Promise<void>;
 }
 
@@ -52,11 +52,11 @@ interface HttpServerDependencies {
   self: SelfKnowledge;
   log: EventLog;
   feed: Feed;
-  /** So many streams may be open at once. */
+  /** Returns the maximum number of open streams. */
   streamLimits: () => StreamSettings;
-  /** So many connections may be open at once, where there are file descriptors for them. */
+  /** The maximum number of open connections, which the available file descriptors may lower. */
   maxConnections: number;
-  /** A request has to have arrived as a whole after so many milliseconds. Its answer may take days. */
+  /** The maximum time for a whole request to arrive, in milliseconds. Its response may take days. */
   requestTimeoutMs: number;
   sessions: SessionService;
   processes: ProcessService;
@@ -72,14 +72,14 @@ interface HttpServerDependencies {
   logger: Logger;
 }
 
-/** The interface over HTTP. */
-export function createHttpServer(given: HttpServerDependencies): HttpServer {
-  const { access, feed, clock, logger, keptAnswers } = given;
-  const streams = new EventStreams({ feed, clock, limits: given.streamLimits });
+/** Returns the HTTP server, not listening yet. */
+export function createHttpServer(dependencies: HttpServerDependencies): HttpServer {
+  const { access, feed, clock, logger, keptAnswers } = dependencies;
+  const streams = new EventStreams({ feed, clock, limits: dependencies.streamLimits });
   const failures = new FailedAuthentications({ clock, logger });
   const requests = new RequestCounts();
   const entrance = new Entrance({ access, failures, requests });
-  const app = createApp(given, entrance);
+  const app = createApp(dependencies, entrance);
   const underWay = new UnderWay(clock);
   let takesChanges = true;
   let url = '';
@@ -87,9 +87,9 @@ export function createHttpServer(given: HttpServerDependencies): HttpServer {
     entrance.begin(request, reply);
     if (!(await entrance.letIn(request, reply))) return reply;
     underWay.add(request.over);
-    admit(request, reply, given, takesChanges);
+    admit(request, reply, dependencies, takesChanges);
   });
-  mountRoutes(mounter(app, { keptAnswers, streams }), given, requests);
+  mountRoutes(mounter(app, { keptAnswers, streams }), dependencies, requests);
 
   return {
     get url() {
@@ -100,8 +100,8 @@ export function createHttpServer(given: HttpServerDependencies): HttpServer {
     },
     refuseChanges() {
       takesChanges = false;
-      // Those who are here may still read; nobody new comes in. http's own close would also cut the connections
-      // that are idle just now, on some of which a request is on its way.
+      // The server stops accepting connections, but open ones may still read. `close` of node:http would also close
+      // idle connections, and a request may be on its way on one of them.
       net.Server.prototype.close.call(app.server);
     },
     async close() {
@@ -113,7 +113,7 @@ export function createHttpServer(given: HttpServerDependencies): HttpServer {
   };
 }
 
-/** Lets a request through to its route, before its body is read. Throws AppError. */
+/** Admits a request to its route before its body is read. Throws AppError. */
 function admit(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -123,7 +123,7 @@ function admit(
   const isPublic = accessOf(request) === 'public';
   if (!isPublic) reply.header('X-Epoch', self.epoch);
   if (isUnknown(request)) refuseUnknown(request, reply);
-  // Kept connections end with the answer, or the server would wait for them.
+  // A keep-alive connection ends with its response, or the server would wait for it.
   if (!takesChanges) reply.header('connection', 'close');
   if (request.method === 'GET' || request.method === 'HEAD') {
     if (!isPublic) reply.header('X-Seq', String(feed.latestSeq));
@@ -134,19 +134,23 @@ function admit(
   assertNotEncoded(request);
 }
 
-function mountRoutes(mount: Mount, given: HttpServerDependencies, requests: RequestCounts): void {
-  runtimeRoutes(mount, given.self, requests);
-  providerRoutes(mount, given.providers);
-  sessionRoutes(mount, given.sessions);
-  processRoutes(mount, given.processes);
-  worktreeRoutes(mount, given.worktrees, given.initScripts);
-  teamRoutes(mount, given.teams);
-  eventRoutes(mount, { ...given, teams: given.teams.teams });
-  tokenRoutes(mount, given.tokens);
-  gatewayRoutes(mount, given.gateway);
+function mountRoutes(
+  mount: Mount,
+  dependencies: HttpServerDependencies,
+  requests: RequestCounts,
+): void {
+  runtimeRoutes(mount, dependencies.self, requests);
+  providerRoutes(mount, dependencies.providers);
+  sessionRoutes(mount, dependencies.sessions);
+  processRoutes(mount, dependencies.processes);
+  worktreeRoutes(mount, dependencies.worktrees, dependencies.initScripts);
+  teamRoutes(mount, dependencies.teams);
+  eventRoutes(mount, { ...dependencies, teams: dependencies.teams.teams });
+  tokenRoutes(mount, dependencies.tokens);
+  gatewayRoutes(mount, dependencies.gateway);
 }
 
-/** The address it listens on. Throws AppError where it cannot listen. */
+/** Listens and returns the address. Throws AppError if it cannot listen. */
 async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
   try {
     return await app.listen({

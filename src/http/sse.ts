@@ -7,21 +7,23 @@ import type { Clock } from '../lib/clock.ts';
 import type { TokenHolder } from '../access/tokens.ts';
 import { StreamLimits, type StreamSettings } from './stream-limits.ts';
 
-/** The interface, Limits. */
+/** The time between two pings; docs/interface.md fixes it (Limits). */
 const PING_MS = 10_000;
-/** A reader that took nothing for so long, though there was something, is cut; it comes back with its last id. */
+/**
+ * A client that has read nothing for this long while data was waiting is disconnected; it reconnects with its last id.
+ */
 const STALLED_MS = 10 * 60_000;
-/** How long a stream that is being ended may take for what it has not read yet. */
+/** The time limit for a stream that is being ended to send its remaining data, in milliseconds. */
 const LAST_WORDS_MS = 2000;
 
-/** Frames that are ready together, in order; `gone` aborts when nobody reads any more, `ending` when the server stops. */
-export type Frames = (gone: AbortSignal, ending: AbortSignal) => AsyncIterable<Buffer | string>;
+/** Batches of frames, in order. `signal` aborts when the client no longer reads, `ending` when the server stops. */
+export type Frames = (signal: AbortSignal, ending: AbortSignal) => AsyncIterable<Buffer | string>;
 
-/** A request that is answered with frames. */
+/** A request whose response is a stream of frames. */
 interface StreamRequest {
   response: ServerResponse;
-  /** Aborts when the client has left; it may have left already. */
-  left: AbortSignal;
+  /** Aborts when the client disconnects; it may have aborted already. */
+  disconnected: AbortSignal;
   holder: TokenHolder;
   headers: Record<string, string>;
 }
@@ -32,7 +34,7 @@ interface EventStreamsDependencies {
   limits: () => StreamSettings;
 }
 
-/** The open streams of the server. */
+/** The open event streams of the server. */
 export class EventStreams {
   readonly #given: EventStreamsDependencies;
   readonly #limits: StreamLimits;
@@ -45,20 +47,20 @@ export class EventStreams {
     this.#limits = new StreamLimits(given.limits);
   }
 
-  /** Throws `too_many` where the holder of a token may open no stream more. */
+  /** Throws `too_many` if the holder of a token may not open another stream. */
   assertRoom(holder: TokenHolder): void {
     this.#limits.assertRoom(holder);
   }
 
   /**
-   * Answers with frames, as they come, until there are no more, the client leaves, or its token is good no more.
-   * A client that has left already leaves nothing behind.
+   * Responds with frames as they come, until they end, the client disconnects or its token is no longer valid. Does
+   * nothing if the client has already disconnected.
    */
   serve(request: StreamRequest, frames: Frames): void {
-    const { response, left, holder } = request;
-    if (left.aborted) return;
+    const { response, disconnected, holder } = request;
+    if (disconnected.aborted) return;
     const served = this.#serve(request, frames).catch(() => {
-      // Nothing can be said in the middle of a stream; the client comes back with its last id.
+      // A stream that has begun cannot carry an error; the client reconnects with its last id.
       response.destroy();
     });
     this.#open.add(served);
@@ -71,13 +73,13 @@ export class EventStreams {
     });
   }
 
-  /** Answers HEAD: with the headers of the stream, which is not opened. */
+  /** Responds to HEAD with the headers of the stream, without opening it. */
   serveHead({ response, headers }: Pick<StreamRequest, 'response' | 'headers'>): void {
     response.writeHead(200, headersOf(headers));
     response.end();
   }
 
-  /** Gives each stream what there is up to now and ends it; one that does not read is cut after a while. */
+  /** Sends each stream its remaining events and ends it; a client that does not read is disconnected after a while. */
   async end(): Promise<void> {
     this.#ending.abort();
     using _cut = this.#given.clock.after(LAST_WORDS_MS, () => {
@@ -86,38 +88,41 @@ export class EventStreams {
     await Promise.all(this.#open);
   }
 
-  async #serve({ response, left, holder, headers }: StreamRequest, frames: Frames): Promise<void> {
-    const gone = new AbortController();
-    const end = () => gone.abort();
-    left.addEventListener('abort', end);
+  async #serve(
+    { response, disconnected, holder, headers }: StreamRequest,
+    frames: Frames,
+  ): Promise<void> {
+    const stopping = new AbortController();
+    const end = () => stopping.abort();
+    disconnected.addEventListener('abort', end);
     holder.ended.addEventListener('abort', end);
-    if (left.aborted || holder.ended.aborted) end();
+    if (disconnected.aborted || holder.ended.aborted) end();
     try {
       response.writeHead(200, headersOf(headers));
-      // No blank line follows it, nor a ping: to some clients that is an event without anything in it.
+      // Neither a blank line nor a ping follows, because some clients would take that for an event without data.
       response.write('retry: 1000\n');
       using _ping = this.#given.clock.every(PING_MS, () => {
-        // A reader that is behind has its sign of life in what is waiting for it.
+        // For a client that is behind, its unread data is a sign of life already.
         if (!response.writableNeedDrain) response.write(`: ping ${this.#given.feed.latestSeq}\n`);
       });
-      for await (const ready of frames(gone.signal, this.#ending.signal)) {
+      for await (const ready of frames(stopping.signal, this.#ending.signal)) {
         if (response.write(ready)) continue;
         using _cut = this.#given.clock.after(STALLED_MS, () => response.destroy());
-        await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
+        await once(response, 'drain', { signal: stopping.signal }).catch(() => undefined);
       }
     } finally {
-      left.removeEventListener('abort', end);
+      disconnected.removeEventListener('abort', end);
       holder.ended.removeEventListener('abort', end);
     }
-    await this.#close(response, left, holder.ended.aborted ? LAST_WORDS_MS : STALLED_MS);
+    await this.#close(response, disconnected, holder.ended.aborted ? LAST_WORDS_MS : STALLED_MS);
   }
 
-  /** Resolves when the client has all that was written, or was cut, since it had not taken it within `ms`. */
-  async #close(response: ServerResponse, left: AbortSignal, ms: number): Promise<void> {
+  /** Resolves when the client has received everything, or was disconnected because it did not within `ms`. */
+  async #close(response: ServerResponse, disconnected: AbortSignal, ms: number): Promise<void> {
     response.end();
-    if (left.aborted) return;
+    if (disconnected.aborted) return;
     using _cut = this.#given.clock.after(ms, () => response.destroy());
-    await once(left, 'abort');
+    await once(disconnected, 'abort');
   }
 }
 
@@ -130,12 +135,12 @@ function headersOf(own: Record<string, string>): Record<string, string> {
   };
 }
 
-/** The events of a scope after `after`, stored ones first, then live ones. */
+/** Returns frames of the events of a scope after `after`, first the stored ones, then the live ones. */
 export function eventFrames(feed: Feed, scope: Scope, after: number): Frames {
-  return async function* (gone, ending) {
+  return async function* (signal, ending) {
     if (after > feed.latestSeq) yield gapFrame(after, feed.trimmedSeq(scope), feed.latestSeq);
     let cursor = after;
-    for await (const { entries, trimmed } of feed.follow(scope, after, gone, ending)) {
+    for await (const { entries, trimmed } of feed.follow(scope, after, signal, ending)) {
       if (trimmed !== null) yield gapFrame(cursor, trimmed, feed.latestSeq);
       cursor = entries.at(-1)?.seq ?? cursor;
       yield Buffer.concat(entries.map(frameOf));
@@ -144,14 +149,14 @@ export function eventFrames(feed: Feed, scope: Scope, after: number): Frames {
 }
 
 /**
- * Says that what follows the cursor is not whole: retention took some of it, or the cursor is beyond everything
- * there is (of another log, or one that a power loss cut short).
+ * Returns a frame that reports missing events: retention has deleted some after the cursor, or the cursor is beyond the
+ * newest event, because it belongs to another log or a power loss has cut this one short.
  */
 function gapFrame(requested: number, trimmed_seq: number, latest_seq: number): string {
   return `event: stream.gap\ndata: ${JSON.stringify({ requested, trimmed_seq, latest_seq })}\n\n`;
 }
 
-/** Followers at the head share an entry, and so its frame. */
+/** Streams that are up to date share an entry, so they share its frame. */
 const frames = new WeakMap<LogEntry, Buffer>();
 
 function frameOf(entry: LogEntry): Buffer {

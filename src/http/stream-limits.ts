@@ -2,15 +2,15 @@ import { API_TOKEN_ID } from '../api/tokens.ts';
 import { AppError } from '../errors.ts';
 import type { TokenHolder } from '../access/tokens.ts';
 
-/** How many streams may be open at once: of all, and of one token; null: a quarter of all. */
+/** The maximum number of open streams: of all, and of one token; null: a quarter of all. */
 export interface StreamSettings {
   all: number;
   ofOneToken: number | null;
 }
 
 /**
- * Who may open another stream. Each token but the API token has a limit of its own, and those that may only read
- * leave some for tokens of the scope admin: who watches the server never keeps its operator from doing so.
+ * Decides who may open another stream. Each token except the API token has a limit of its own, and tokens that may only
+ * read leave some streams for tokens with the scope admin, so that observers never lock the operator out.
  */
 export class StreamLimits {
   readonly #settings: () => StreamSettings;
@@ -63,7 +63,7 @@ export class StreamLimits {
   }
 }
 
-/** A sixteenth; none where there is but one stream. */
+/** Returns a sixteenth of all streams; none if there is only one. */
 function keptForAdmins(all: number): number {
   return all > 1 ? Math.ceil(all / 16) : 0;
 }

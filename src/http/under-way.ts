@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import type { Clock } from '../lib/clock.ts';
 
-/** The requests that are not over, so that the server can end with the last answer instead of cutting it. */
+/**
+ * The requests without a complete response, so that the server can stop after the last response instead of cutting it
+ * off.
+ */
 export class UnderWay {
   readonly #clock: Clock;
   readonly #requests = new Set<AbortSignal>();
@@ -11,7 +14,7 @@ export class UnderWay {
     this.#clock = clock;
   }
 
-  /** Takes note of a request, whose signal aborts when it is over. */
+  /** Adds a request; its signal aborts when it is over. */
   add(request: AbortSignal): void {
     if (request.aborted) return;
     this.#requests.add(request);
@@ -25,7 +28,7 @@ export class UnderWay {
     );
   }
 
-  /** Resolves when none is left, or after `ms` milliseconds. */
+  /** Resolves when no request is left, or after `ms` milliseconds. */
   async over(ms: number): Promise<void> {
     if (this.#requests.size === 0) return;
     using _late = this.#clock.after(ms, () => this.#none.dispatchEvent(new Event('none')));

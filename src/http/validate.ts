@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AppError } from '../errors.ts';
 import { explain, issueInWords } from '../lib/explain.ts';
 
-/** A strict reading of one part of a request. Throws `invalid`, naming the field and what it may be. */
+/** Returns a strict parser for one part of a request. It throws `invalid`, naming the field and its allowed values. */
 export function validator<T extends z.ZodType>(
   schema: T,
   part: 'body' | 'query',
@@ -15,8 +15,8 @@ export function validator<T extends z.ZodType>(
 }
 
 /**
- * Gives the parameters of a path. Throws `not_found` for a value that its description rules out: there is no such
- * thing.
+ * Returns a checker for path parameters. It throws `not_found` for a value that its schema excludes, because nothing
+ * can have that name.
  */
 export function pathChecker(fields: Record<string, z.ZodType>): (params: unknown) => unknown {
   const chosen = Object.entries(fields).filter(([, schema]) => schema instanceof z.ZodEnum);
@@ -24,14 +24,16 @@ export function pathChecker(fields: Record<string, z.ZodType>): (params: unknown
     for (const [name, schema] of chosen) {
       const value = (params as Record<string, unknown>)[name];
       if (schema.safeParse(value).success) continue;
-      const known = (schema as z.ZodEnum).options.join(', ');
-      throw new AppError('not_found', `no ${name} "${String(value)}": there are ${known}`);
+      const values = (schema as z.ZodEnum).options.join(', ');
+      throw new AppError('not_found', `no ${name} "${String(value)}": there are ${values}`);
     }
     return params;
   };
 }
 
-/** Turns a query string into typed values, by the types the schema names: the one codec there is. */
+/**
+ * Returns a function that converts a query string to typed values by the schema's types; all routes share this codec.
+ */
 export function queryDecoder(
   fields: Record<string, z.ZodType>,
 ): (query: Record<string, unknown>) => Record<string, unknown> {
@@ -52,18 +54,18 @@ export function queryDecoder(
     );
 }
 
-/** The names of the fields whose schema takes values of a type. */
+/** Returns the names of the fields whose schema accepts values of a type. */
 function fieldsThat(fields: Record<string, z.ZodType>, take: RegExp): Set<string> {
   const named = Object.entries(fields).filter(([, schema]) => take.test(jsonSchemaOf(schema)));
   return new Set(named.map(([name]) => name));
 }
 
-/** The JSON Schema of each field that was asked for: to make one takes longer than all else that mounts a route. */
+/** A cache of the JSON Schema of fields, because making one takes longer than all other work of mounting a route. */
 const jsonSchemas = new WeakMap<z.ZodType, string>();
 
 function jsonSchemaOf(schema: z.ZodType): string {
-  const known = jsonSchemas.get(schema);
-  if (known !== undefined) return known;
+  const cached = jsonSchemas.get(schema);
+  if (cached !== undefined) return cached;
   const made = JSON.stringify(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }));
   jsonSchemas.set(schema, made);
   return made;

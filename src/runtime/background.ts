@@ -3,18 +3,18 @@ import { verifySessions } from '../recovery/verify.ts';
 import type { Base } from './base.ts';
 import type { Nouns } from './build.ts';
 
-/** What the last run left to be done, and is done while requests are served already. None of it rejects. */
+/** Work that the last run left unfinished, done while requests are served already. None of the promises rejects. */
 export interface Background {
-  /** Spawns that were not finished are undone. */
+  /** Unfinished spawns are undone. */
   spawns: Promise<void>;
   /** Messages to large teams are sent to the members that they have not reached. */
   broadcasts: Promise<void>;
-  /** Sessions that their provider does not have any more have failed. */
+  /** Sessions that their provider no longer has are marked as failed. */
   verification: Promise<void>;
   stopVerification(): void;
 }
 
-/** Begins all of it. */
+/** Starts all of this work. */
 export function startBackground(base: Base, nouns: Nouns, summary: RecoverySummary): Background {
   const { sessions, teams } = nouns;
   const verifying = new AbortController();
@@ -22,7 +22,7 @@ export function startBackground(base: Base, nouns: Nouns, summary: RecoverySumma
     work.catch((error: unknown) => base.logger.error({ err: error }, message));
   const background = {
     spawns: orLog(teams.spawns.undoUnfinished(), 'unfinished spawns could not be undone'),
-    broadcasts: orLog(teams.broadcasts.recover(), 'broadcasts could not be recovered'),
+    broadcasts: orLog(teams.broadcasts.recover(), 'unfinished broadcasts could not be resumed'),
   };
   const pending = base.db.peek((rx) => sessions.store.allPendingApprovals(rx));
   for (const approval of pending) sessions.desk.watchExpiry(approval);

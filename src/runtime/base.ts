@@ -13,11 +13,11 @@ import { Database } from '../store/database.ts';
 import { lockDirectory } from '../store/lock.ts';
 import type { RuntimeOptions } from './options.ts';
 
-/** What every noun stands on. */
+/** The parts that every noun needs. */
 export interface Base {
   /** The directory of all data. */
   directory: string;
-  /** `config.now` is the configuration just now: whatever may be reloaded is read when it is needed. */
+  /** `config.now` is the current configuration; values that a reload may change are read at each use. */
   config: LiveConfig;
   logger: Logger;
   clock: Clock;
@@ -27,10 +27,10 @@ export interface Base {
   log: EventLog;
 }
 
-/** Locks the data directory, opens the store in it, and migrates it. Throws AppError. */
+/** Locks the data directory, then opens and migrates its store. Throws AppError. */
 export async function openBase(options: RuntimeOptions, undo: AsyncDisposableStack): Promise<Base> {
   const { directory, clock = systemClock, ids = systemIds, failpoint = noFailpoints } = options;
-  const config = usable(directory, () => {
+  const config = withDataDirectory(directory, () => {
     prepareDirectory(directory);
     return new LiveConfig(withToken(options.config, directory));
   });
@@ -40,7 +40,7 @@ export async function openBase(options: RuntimeOptions, undo: AsyncDisposableSta
     pretty: options.logTo.isTTY === true,
     secrets: () => secretsOf(config.now),
   });
-  undo.use(usable(directory, () => lockDirectory(directory)));
+  undo.use(withDataDirectory(directory, () => lockDirectory(directory)));
   const db = await Database.open({
     directory,
     wasm: readAsset('sql-wasm.wasm'),
@@ -58,8 +58,8 @@ export async function openBase(options: RuntimeOptions, undo: AsyncDisposableSta
   return { directory, config, logger, clock, ids, failpoint, db, log };
 }
 
-/** Runs what needs files of the data directory. Throws `invalid` where the system refuses. */
-export function usable<T>(directory: string, work: () => T): T {
+/** Runs `work`, which uses files of the data directory. Throws `invalid` if the system refuses access. */
+export function withDataDirectory<T>(directory: string, work: () => T): T {
   try {
     return work();
   } catch (error) {

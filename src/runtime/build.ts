@@ -16,7 +16,7 @@ import type { RuntimeOptions } from './options.ts';
 export type Nouns = ReturnType<typeof buildNouns>;
 export type Edge = ReturnType<typeof buildEdge>;
 
-/** Builds each noun once, after those that it needs. Nothing acts by itself yet, and no row is written. */
+/** Builds each noun after those that it needs. Nothing runs by itself yet, and no row is written. */
 export function buildNouns(base: Base, options: RuntimeOptions, undo: AsyncDisposableStack) {
   const storage = buildStorage(base, undo);
   const children = buildChildren(base);
@@ -33,7 +33,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: AsyncDispo
   return { storage, children, providers, sessions, processes, worktrees, teams, gateway };
 }
 
-/** Builds what lets requests in. Only after recovery: the tokens begin to expire here. */
+/** Builds the parts that admit requests. It must follow recovery, because tokens begin to expire here. */
 export function buildEdge(
   base: Base,
   nouns: Nouns,

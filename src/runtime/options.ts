@@ -6,22 +6,22 @@ import type { Ids } from '../lib/ids.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { FileSystem } from '../store/host/file-system.ts';
 
-/** What a server is started with. */
+/** The parameters of a server. */
 export interface RuntimeOptions {
   config: Config;
-  /** The directory of all data; made where it does not exist. */
+  /** The directory of all data; created if it does not exist. */
   directory: string;
-  /** Where log lines go. */
+  /** The stream that log lines are written to. */
   logTo: NodeJS.WritableStream & { isTTY?: boolean };
   clock?: Clock;
   ids?: Ids;
   failpoint?: Failpoint;
-  /** The tokens of sessions' agents; their secret is made anew for each run. */
+  /** The tokens of sessions' agents; default: new ones for each run. */
   sessionTokens?: SessionTokens;
-  /** Instead of the configured providers: for tests of the rules, with agents of their own. */
+  /** Replaces the configured providers, for tests with agents of their own. */
   providers?: readonly Provider[];
-  /** The file operations of the store: the seam at which tests make disks fill, fail and be slow. */
+  /** The file operations of the store; tests pass others to make disks full, faulty or slow. */
   fs?: FileSystem;
-  /** Called once when the store can promise nothing any more. It has to end the process. */
+  /** Called once when the store can no longer promise durability. It has to end the process. */
   onFatal: (error: Error) => void;
 }

@@ -5,7 +5,7 @@ import { type Recovered, recover } from '../recovery/recover.ts';
 import type { Base } from './base.ts';
 import type { Nouns } from './build.ts';
 
-/** Mends what the last run left, of each noun, before anything of this one acts. */
+/** Repairs the rows that the last run left unfinished, noun by noun, before anything of this run acts. */
 export function recoverRows(base: Base, nouns: Nouns): Promise<Recovered> {
   const { storage, children, providers, sessions, processes, worktrees, teams } = nouns;
   return recover({

@@ -4,7 +4,9 @@ import { withToken } from '../config/token.ts';
 import { version } from '../lib/self.ts';
 import type { Running } from './running.ts';
 
-/** Takes over what may change while the server runs. Throws nothing: what goes wrong is logged, and changes nothing. */
+/**
+ * Applies the settings that may change while the server runs. It never throws: an error is logged, and changes nothing.
+ */
 export function reload({ base, nouns, edge }: Running, load: () => Config): void {
   const { directory, config, logger } = base;
   try {

@@ -2,14 +2,14 @@ import type { Background } from './background.ts';
 import type { Base } from './base.ts';
 import type { Edge, Nouns } from './build.ts';
 
-/** A server that runs, in its parts. */
+/** The parts of a running server. */
 export interface Running {
   base: Base;
   nouns: Nouns;
   edge: Edge;
-  /** Disposing it ends what is done again and again. */
+  /** Disposing it ends the periodic work. */
   upkeep: Disposable;
   background: Background;
-  /** Disposing it closes and releases what the start has opened, the last first. */
+  /** Disposing it closes and releases everything that the start opened, in reverse order. */
   opened: AsyncDisposable;
 }

@@ -14,16 +14,16 @@ import { startUpkeep } from './upkeep.ts';
 
 /** A server that listens. */
 export interface Runtime {
-  /** Where it listens. */
+  /** The server's address. */
   readonly url: string;
   readonly token: string;
   readonly tokenFile: string | null;
   /**
-   * Takes over what may change while it runs from the configuration that `load` returns, and logs what has changed.
-   * Where `load` throws, that is logged, and everything stays as it was.
+   * Applies the reloadable settings of the configuration that `load` returns, and logs which have changed. If `load`
+   * throws, the error is logged, and everything stays as it was.
    */
   reload(load: () => Config): void;
-  /** Stops in order; resolves when nothing is left. `hurry` skips what can be waited for. */
+  /** Stops in order; resolves when nothing is left. `hurry` skips the steps that only wait. */
   stop(hurry?: AbortSignal): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   return runtimeOf({ base, nouns, edge, upkeep, background, opened: undo.move() });
 }
 
-/** Before anything starts a child. */
+/** Runs before anything starts a child. */
 function startKeeper({ children: { keeper } }: Nouns, undo: AsyncDisposableStack): void {
   keeper.start();
   undo.defer(() => keeper.stop());

@@ -2,10 +2,10 @@ import type { Base } from './base.ts';
 import type { Nouns } from './build.ts';
 import type { Running } from './running.ts';
 
-/** How long agents have after TERM when the server stops. */
+/** The grace period of agents after SIGTERM when the server stops, in milliseconds. */
 const CHILD_GRACE_MS = 2000;
 
-/** Stops a server, step by step. `hurry` skips what can be waited for. */
+/** Stops a server, step by step. `hurry` skips the steps that only wait. */
 export async function stop(running: Running, hurry: AbortSignal): Promise<void> {
   const { base, nouns, edge, opened } = running;
   const { sessions, processes, children } = nouns;
@@ -24,7 +24,7 @@ export async function stop(running: Running, hurry: AbortSignal): Promise<void> 
   base.logger.info('stopped');
 }
 
-/** From here on nothing begins: no request that changes something, no turn, no notice, no upkeep. */
+/** From here on nothing starts: no request that changes something, no turn, no notice, no upkeep. */
 function takeNothingNew({ nouns: { sessions }, edge, upkeep, background }: Running): void {
   edge.server.refuseChanges();
   sessions.inbox.stop();
@@ -33,14 +33,14 @@ function takeNothingNew({ nouns: { sessions }, edge, upkeep, background }: Runni
   background.stopVerification();
 }
 
-/** Followers read that the server stops. On a disk that takes nothing more the stop goes on. */
+/** Stores the event of the stop. If the disk accepts no more writes, the stop continues. */
 async function storeStopping({ db, log }: Base): Promise<void> {
   await db
     .transact((tx) => log.append(tx, { kind: 'runtime.stopping', payload: {} }))
     .catch(() => undefined);
 }
 
-/** Git may finish within the drain; the next start mends what it could not. */
+/** Git may finish within the drain; the next start repairs the worktrees of interrupted operations. */
 async function endWorktrees(
   { clock, config }: Base,
   { worktrees: { service, stopping } }: Nouns,
@@ -53,7 +53,7 @@ async function endWorktrees(
   await idle;
 }
 
-/** Waits for what was taken up at the start, and for spawns and broadcasts that are under way. */
+/** Waits for the work that the start resumed, and for spawns and broadcasts under way. */
 async function endBackground({ nouns: { teams }, background }: Running): Promise<void> {
   await background.spawns;
   await background.broadcasts;
@@ -62,7 +62,7 @@ async function endBackground({ nouns: { teams }, background }: Running): Promise
   await background.verification;
 }
 
-/** Marks the run as ended in order: the next start has nothing to sweep. */
+/** Marks the run as ended in order, so that the next start has nothing to sweep. */
 async function storeEnd({ logger }: Base, { children: { ledger } }: Nouns): Promise<void> {
   await ledger
     .end()

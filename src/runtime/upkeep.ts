@@ -3,12 +3,12 @@ import { Retention } from '../retention/retention.ts';
 import type { Base } from './base.ts';
 import type { Nouns } from './build.ts';
 
-/** Deltas of settled items leave the log in steps, this far apart. */
+/** The time between two steps that remove the deltas of settled items from the log, in milliseconds. */
 const COMPACT_EVERY_MS = 5000;
-/** The log is brought back within its budget this often. */
+/** The time between two checks of the log against its budget, in milliseconds. */
 const RETAIN_EVERY_MS = 10_000;
 
-/** Takes out of the store what has had its time, again and again; disposing it ends that. */
+/** Starts the periodic removal of expired data from the store; disposing it ends that. */
 export function startUpkeep(base: Base, { storage, sessions, processes }: Nouns): Disposable {
   const { config, clock, log, logger } = base;
   const retention = new Retention({
@@ -45,7 +45,7 @@ export function startUpkeep(base: Base, { storage, sessions, processes }: Nouns)
     try {
       await retention.run(ending.signal);
     } catch (error) {
-      logger.warn({ err: error }, 'what is too old could not be removed');
+      logger.warn({ err: error }, 'expired data could not be removed');
     }
   }
 }

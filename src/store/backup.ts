@@ -39,7 +39,9 @@ export class Backups implements AsyncDisposable {
     removeLeftovers(settings.directory);
   }
 
-  /** Copies the store as it is now; transactions go on meanwhile. Throws `conflict` while another backup is made. */
+  /**
+   * Copies the store in its current state; transactions continue meanwhile. Throws `conflict` during another backup.
+   */
   async make(signal: AbortSignal): Promise<Backup> {
     if (this.#making) {
       throw new AppError('conflict', 'a backup is being made just now: try again when it is done');
@@ -171,8 +173,8 @@ async function makeOwnStore(directory: string, settings: BackupSettings): Promis
 }
 
 /**
- * A server that is started on the copy goes another way than the one it was copied from: its log is another one,
- * and the children that may still run are not its own to end.
+ * Separates the copy from the original: it gets a log id of its own, and it forgets the original's children, which may
+ * still run and are not its own to end.
  */
 function detach(sql: SqlTools, epoch: string): void {
   sql.exec('BEGIN IMMEDIATE');

@@ -23,26 +23,26 @@ export interface CheckReport {
   damage: Damage[];
 }
 
-/** How far a check has come. */
+/** Called with the progress of a check. */
 export type CheckProgress = (table: string, rows: number) => void;
 
 const STEP_ROWS = 2000;
 /** At most this many findings of one kind are reported. */
-const MAX_TOLD = 100;
+const MAX_REPORTED = 100;
 const WAY_OUT = 'stop the server and put a backup in its place';
 
 /**
- * Looks at all of a store that nobody has open: the file's structure, the checksum of every row, and that the rows
- * fit each other. Nothing is written. Throws AppError for a file that is no store, or of a newer version.
+ * Checks all of a closed store: the structure of its file, the checksum of every row, and the references between rows.
+ * Nothing is written. Throws AppError for a file that is not a store, or is of a newer version.
  */
-export async function checkStore(given: {
+export async function checkStore(options: {
   file: string;
   wasm: Uint8Array;
   version: string;
   signal: AbortSignal;
   onProgress: CheckProgress;
 }): Promise<CheckReport> {
-  const { file, wasm, version, signal, onProgress } = given;
+  const { file, wasm, version, signal, onProgress } = options;
   const directory = path.dirname(path.resolve(file));
   const { size } = nodeFs.statSync(file);
   if (size === 0) throw new AppError('storage_damaged', `${file} is empty: ${WAY_OUT}`);
@@ -68,7 +68,7 @@ export async function checkStore(given: {
 
 type RecordRow = [key: number, id: SqlValue, record: SqlValue, sum: number];
 
-/** One run over a store; its findings are in `damage`. */
+/** One check of a store; its findings are in `damage`. */
 class Check {
   readonly damage: Damage[] = [];
   readonly #host: HostedSqlite;
@@ -83,7 +83,7 @@ class Check {
     this.#sql = sqlTools(host, handle);
   }
 
-  /** Throws AppError for a file that is no store. */
+  /** Throws AppError for a file that is not a store, or is of a newer version. */
   open(file: string, version: string): void {
     try {
       this.#sql.exec('PRAGMA locking_mode = EXCLUSIVE');
@@ -109,9 +109,9 @@ class Check {
   structure(): void {
     // Row by row, because a later row may fail.
     this.#try(null, () =>
-      this.#scan(`PRAGMA integrity_check(${MAX_TOLD})`, ([text]) => {
+      this.#scan(`PRAGMA integrity_check(${MAX_REPORTED})`, ([text]) => {
         for (const line of faultsIn(String(text)))
-          this.#tell(this.#tableIn(line), /^row (\d+) /.exec(line)?.[1] ?? null, line);
+          this.#report(this.#tableIn(line), /^row (\d+) /.exec(line)?.[1] ?? null, line);
       }),
     );
   }
@@ -136,7 +136,7 @@ class Check {
       `SELECT ${key}, ${isLog ? 'seq' : 'id'}, record, sum FROM ${table} WHERE ${key} > ? ORDER BY ${key} LIMIT ?`,
     );
     let count = 0;
-    let told = 0;
+    let faults = 0;
     let last = -1;
     try {
       for (let isOver = false; !isOver;) {
@@ -147,7 +147,7 @@ class Check {
             last = row[0];
             count++;
             const fault = faultOf(table, row);
-            if (fault !== null && told++ < MAX_TOLD) this.#tell(table, row[0], fault);
+            if (fault !== null && faults++ < MAX_REPORTED) this.#report(table, row[0], fault);
             return true;
           });
         });
@@ -158,18 +158,19 @@ class Check {
     } finally {
       query.finalize();
     }
-    if (told > MAX_TOLD) this.#tell(table, null, `${told - MAX_TOLD} more rows are damaged`);
+    if (faults > MAX_REPORTED)
+      this.#report(table, null, `${faults - MAX_REPORTED} more rows are damaged`);
     return count;
   }
 
-  /** Checks references between rows; skipped where some rows cannot be read. */
+  /** Checks the references between rows; skipped if some rows cannot be read. */
   relations(): void {
     if (this.#isTorn) return;
     this.#each(
       'events',
       `SELECT seq FROM (SELECT seq FROM events UNION ALL SELECT seq FROM deltas)
        WHERE seq > (SELECT last_seq FROM sequence)`,
-      'its number was not given yet',
+      'its number is beyond the last one of the sequence',
     );
     this.#each(
       'deltas',
@@ -180,13 +181,15 @@ class Check {
       'sessions',
       `SELECT n FROM sessions WHERE active_turn_id IS NOT NULL
        AND active_turn_id NOT IN (SELECT id FROM turns)`,
-      'its active turn is not there',
+      'its active turn does not exist',
     );
   }
 
   #each(table: string, sql: string, problem: string): void {
     this.#try(table, () =>
-      this.#scan(`${sql} LIMIT ${MAX_TOLD}`, ([row]) => this.#tell(table, Number(row), problem)),
+      this.#scan(`${sql} LIMIT ${MAX_REPORTED}`, ([row]) =>
+        this.#report(table, Number(row), problem),
+      ),
     );
   }
 
@@ -198,12 +201,12 @@ class Check {
     } catch (error) {
       if (!(error instanceof SqliteError)) throw error;
       this.#isTorn = true;
-      this.#tell(table, null, `some of it cannot be read (${error.message})`);
+      this.#report(table, null, `some of it cannot be read (${error.message})`);
       return false;
     }
   }
 
-  #tell(table: string | null, row: string | number | null, problem: string): void {
+  #report(table: string | null, row: string | number | null, problem: string): void {
     this.damage.push({ table, row, problem: `${problem}: ${WAY_OUT}` });
   }
 
@@ -254,7 +257,7 @@ function faultOf(table: string, [key, id, record, sum]: RecordRow): string | nul
     : `its record says that it is ${JSON.stringify(own)}`;
 }
 
-/** `processes` → `process_id`. */
+/** Returns the name of a table's id field: `processes` → `process_id`. */
 function idField(table: string): string {
   return `${table.replace(/(ss)es$|s$/, '$1')}_id`;
 }

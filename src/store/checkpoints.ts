@@ -12,19 +12,19 @@ interface CheckpointsDependencies {
   durability: 'full' | 'normal';
   /** The log is written back once it passes this many bytes. */
   bytes: number;
-  /** Has SQLite copy the log's pages into the database file. Throws where it cannot. */
+  /** Copies the log's pages into the database file. Throws if SQLite cannot. */
   copy: () => void;
-  /** The disk refused to sync: durability can no longer be promised. */
+  /** Called when the disk refused to sync, so durability can no longer be promised. */
   onLost: (message: string, cause: unknown) => void;
   onWarning: (message: string, error: unknown) => void;
-  /** The database file is synced: a COMMIT that waited for it may run. */
+  /** Called when the database file is synced; a COMMIT that waited for it may run. */
   onSynced: () => void;
 }
 
 /**
- * Writes the write-ahead log (WAL) back into the database file once it is large. Only between groups; the database
- * file's own sync goes to the thread pool, and until it is done no COMMIT may follow: the next one would overwrite WAL
- * pages whose copies are not yet on the disk.
+ * Writes the write-ahead log (WAL) back into the database file once it is large, only between groups. The database
+ * file's own sync runs on the thread pool, and until it is done no COMMIT may follow, because the next one would
+ * overwrite WAL pages whose copies are not yet on the disk.
  */
 export class Checkpoints {
   readonly #given: CheckpointsDependencies;
@@ -59,7 +59,7 @@ export class Checkpoints {
     await Promise.all(this.#holds);
   }
 
-  /** Writes the log back where it has passed `limit` bytes; `isAllSynced` says that all of it is on disk already. */
+  /** Writes the log back if it has passed `limit` bytes; `isAllSynced` says whether all of it is on disk already. */
   runIfOver(limit: number, isAllSynced: boolean): void {
     const { host, failpoint, durability, copy, onLost, onWarning } = this.#given;
     const wal = host.file(`${DATABASE_FILE}-wal`);
@@ -77,7 +77,7 @@ export class Checkpoints {
       this.#retryAt = 0;
       this.count++;
     } catch (error) {
-      // The log still has everything. The next attempt comes when it has grown by as much again.
+      // The log still has everything, so the next attempt comes when it has grown by as much again.
       this.#retryAt = bytes + this.#given.bytes;
       const lost = host.syncError();
       if (lost) return onLost(`the disk refused to sync: ${lost.message}`, lost);

@@ -22,21 +22,21 @@ export function configure(host: HostedSqlite, handle: number): void {
   const { exec, one } = sqlTools(host, handle);
   // Before the first access to the WAL: it then needs no shared memory.
   exec('PRAGMA locking_mode = EXCLUSIVE');
-  // It has to precede the first table; set later, it would only be written once more.
+  // This has to precede the first table; repeated later it has no effect but would cost a write.
   if (one('PRAGMA page_count')?.[0] === 0) exec('PRAGMA auto_vacuum = INCREMENTAL');
   const [mode] = one('PRAGMA journal_mode = WAL') ?? [];
   if (mode !== 'wal') throw new Error(`SQLite chose journal mode ${mode}, not wal`);
-  // NORMAL and our own sync of the WAL off the main thread give what FULL gives.
+  // // NORMAL, with the store's own sync of the WAL off the main thread, is as durable as FULL.
   exec('PRAGMA synchronous = NORMAL');
   exec('PRAGMA wal_autocheckpoint = 0');
   exec('PRAGMA cache_size = -32000');
-  // A spill would write to the WAL before its time.
+  // Without it, a large transaction would write pages to the WAL before its COMMIT.
   exec('PRAGMA cache_spill = OFF');
   exec('PRAGMA temp_store = MEMORY');
   exec('PRAGMA foreign_keys = OFF');
 }
 
-/** Unchecked statements, for opening, migrating and copying. */
+/** Statements without the checks of the transaction law, for opening, migrating and copying. */
 export interface SqlTools {
   exec: (sql: string) => void;
   one: (sql: string, ...values: SqlValue[]) => SqlValue[] | undefined;

@@ -20,7 +20,7 @@ export class Control {
     this.#back = prepare('ROLLBACK TO member');
   }
 
-  /** Rolls a member back to its savepoint; returns false where SQLite had rolled back the whole group already. */
+  /** Rolls a member back to its savepoint; returns false if SQLite has already rolled back the whole group. */
   takeBack(): boolean {
     try {
       this.#back.run();

@@ -1,14 +1,14 @@
 import { AppError } from '../errors.ts';
 import { checksum } from './checksum.ts';
 
-/** What was found damaged since the database was opened: whoever reads it is refused, and health tells of it. */
+/** The damage found since the database was opened: reading it throws, and health reports it. */
 export class Damage {
-  /** What was found first in each place. */
+  /** The first finding of each table or area. */
   readonly #found = new Map<string, string>();
 
   /**
-   * Throws `storage_damaged`, naming the table and the row, unless `sum` is the checksum of the text. The row's own
-   * number or id goes into the checksum as its seed.
+   * Throws `storage_damaged`, naming the table and the row, unless `sum` is the checksum of the text. `seed` is the
+   * row's own number or a checksum of its id.
    */
   verify(
     text: string,
@@ -26,12 +26,12 @@ export class Damage {
     );
   }
 
-  /** Keeps what was found in a place, unless something was found there before. */
-  note(place: string, what: string): void {
-    if (!this.#found.has(place)) this.#found.set(place, what);
+  /** Stores a finding, unless its area has an earlier one. */
+  note(area: string, what: string): void {
+    if (!this.#found.has(area)) this.#found.set(area, what);
   }
 
-  /** What was found, one entry a table; empty where nothing was. */
+  /** Returns the first finding of each table or area; empty if there is none. */
   get found(): string[] {
     return [...this.#found.values()];
   }

@@ -17,11 +17,11 @@ import { type Member, Reader, type Sequence, Writer } from './transaction.ts';
 import { WalSync } from './wal-sync.ts';
 
 /**
- * SQLite on a real file, written in groups.
+ * SQLite on a real file, with group commit.
  *
- * `transact(fn)` runs the synchronous `fn` at once inside the open group and resolves with its result when
- * the group is on disk. A failing `fn` takes back its own rows only. When SQLite itself rolls the group back
- * (disk full, I/O error), every member of it rejects and the sequence is set back.
+ * `transact(fn)` runs the synchronous `fn` at once inside the open group and resolves with its result when the group is
+ * on disk. If `fn` throws, only its own rows are rolled back. If SQLite itself rolls the group back (disk full, I/O
+ * error), every member of it rejects and the sequence is set back.
  */
 export class Database {
   readonly #options: DatabaseOptions;
@@ -50,7 +50,7 @@ export class Database {
   readonly epoch: string;
   #running = false;
   #closed = false;
-  /** Why SQLite may have rolled the whole transaction back: no statement may run until its group has failed. */
+  /** The error that may have rolled back the whole group: no statement may run until that group has failed. */
   #poison: SqliteError | undefined;
   /** Set once durability can no longer be promised. */
   #dead: AppError | undefined;
@@ -140,10 +140,10 @@ export class Database {
   }
 
   /**
-   * Runs `fn` now, inside the open group; resolves with its result once the group is on disk. Only rows may change inside
-   * it: effects follow by `tx.whenDurable`, and changed memory is undone by `tx.whenLost`. Rejects with the error of `fn`,
-   * once the rows that it may have seen are on disk, or with `storage_full` or `storage_damaged` where the group failed.
-   * Throws when it is called inside another transaction.
+   * Runs `fn` now, inside the open group; resolves with its result once the group is on disk. Inside it only rows may
+   * change: effects follow by `tx.whenDurable`, and changed memory is undone by `tx.whenLost`. Rejects with the error
+   * of `fn`, once the rows that it may have seen are on disk, or with `storage_full` or `storage_damaged` if the group
+   * failed. Throws when it is called inside another transaction.
    */
   transact<T>(fn: (tx: Writer) => T): Promise<T> {
     if (this.#running) throw new Error('transact inside a transaction');
@@ -172,7 +172,7 @@ export class Database {
     try {
       value = this.#reading(fn);
     } catch (error) {
-      // SQLite may have rolled the open group back without saying so: the group fails.
+      // SQLite may have rolled the open group back without reporting it, so the group fails.
       if (this.#group && this.#poison) this.#fail(this.#group, error);
       return settled.then(() => Promise.reject(asStorageError(error)));
     }
@@ -180,9 +180,9 @@ export class Database {
   }
 
   /**
-   * Runs `fn`, which only reads, and returns its result at once, perhaps from rows that are not on disk yet: for fields that
-   * never change, rows known to be on disk, and results that no client sees. Throws `storage_damaged` where SQLite cannot
-   * read.
+   * Runs `fn`, which only reads, and returns its result at once, perhaps from rows that are not on disk yet: for fields
+   * that never change, rows known to be on disk, and results that no client sees. Throws `storage_damaged` if SQLite
+   * cannot read.
    */
   peek<T>(fn: (rx: Reader) => T): T {
     const refusal = this.#refusal();
@@ -200,15 +200,15 @@ export class Database {
   }
 
   /**
-   * Holds off checkpoints until it is disposed: the database file does not change, and neither does the log up to
-   * `walBytes`, which together are the store as it is now. Resolves once that is on disk.
+   * Holds off checkpoints until it is disposed: neither the database file nor the log up to `walBytes` changes, and
+   * together they are the store as it is now. Resolves once they are on disk.
    */
   async hold(): Promise<Disposable & { walBytes: number }> {
     const refusal = this.#refusal();
     if (refusal) throw refusal;
     const release = this.#checkpoints.hold();
     const wal = this.#wal;
-    // An earlier server wrote this log: its size is not among our counts.
+    // An earlier server wrote this log, so the write counter of this run does not know its size.
     const walBytes = wal?.writes === 0 ? this.#fs.fstatSync(wal.fd).size : this.walBytes;
     try {
       await this.#unsynced.at(-1)?.done;
@@ -252,7 +252,7 @@ export class Database {
       const value = fn(tx);
       if (value instanceof Promise) {
         value.catch(() => undefined);
-        throw new Error('a transaction gave a promise: it must be synchronous');
+        throw new Error('a transaction returned a promise: it must be synchronous');
       }
       if (this.#poison) throw this.#poison;
       this.#control.release.run();
@@ -302,14 +302,14 @@ export class Database {
     this.#syncWal();
   }
 
-  /** Ends a group that SQLite gave up: every member rejects, the sequence goes back, the next group starts clean. */
+  /** Ends a failed group: every member rejects, the sequence is set back, and the next group starts clean. */
   #fail(group: Group, error: unknown): void {
     this.#group = undefined;
     this.#sequence.last = group.firstSeq;
     try {
       this.#control.rollback.run();
     } catch {
-      // SQLite had rolled it back by itself.
+      // SQLite has already rolled it back.
     }
     this.#poison = undefined;
     for (const member of group.members.toReversed()) this.#undo(member);
@@ -323,7 +323,7 @@ export class Database {
     return this.#closed ? new AppError('shutting_down', 'the store is closed') : undefined;
   }
 
-  /** Syncs the WAL off the main thread, then answers everybody whose group was in it. */
+  /** Syncs the WAL off the main thread, then settles the groups that were in it. */
   #syncWal(): void {
     if (this.#walSync.isRunning || this.#dead || this.#unsynced.length === 0) return;
     const groups = this.#unsynced.slice();
@@ -341,14 +341,14 @@ export class Database {
     for (const group of groups) {
       this.#durableSeq = group.lastSeq;
       group.settle(
-        (items) => this.#tellListeners(items),
+        (items) => this.#notifyListeners(items),
         (error) => this.#options.onWarning?.('the effect of a stored transaction failed', error),
       );
     }
   }
 
-  /** A listener that throws is a bug; the group is on disk all the same, and its members are answered. */
-  #tellListeners(items: unknown[]): void {
+  /** A listener that throws is a bug; the group is on disk nevertheless, and its members are settled. */
+  #notifyListeners(items: unknown[]): void {
     for (const listener of this.#listeners) {
       try {
         listener(items);
@@ -360,7 +360,7 @@ export class Database {
 
   #undo(member: Member): void {
     undo(member, (error) =>
-      this.#options.onWarning?.('what a lost transaction had changed could not be undone', error),
+      this.#options.onWarning?.('a lost transaction could not be undone in memory', error),
     );
   }
 
@@ -369,7 +369,7 @@ export class Database {
     this.#checkpoints.runIfOver(limit, this.#unsynced.length === 0);
   }
 
-  /** After a failed sync nobody knows what is on the disk: no request may be answered any more. */
+  /** After a failed sync the content of the disk is unknown, so no request may receive a response any more. */
   #lost(message: string, cause?: unknown): void {
     if (this.#dead) return;
     this.#dead = new AppError('storage_damaged', message, cause ? { cause } : {});
@@ -386,7 +386,7 @@ export class Database {
     }
   }
 
-  /** Runs `fn` so that a transaction begun inside it is refused. */
+  /** Runs `fn` so that a transaction started inside it throws. */
   #guarded<T>(fn: () => T): T {
     if (this.#running) return fn();
     this.#running = true;

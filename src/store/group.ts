@@ -3,12 +3,12 @@ import type { Member } from './transaction.ts';
 /** The transactions of one turn of the event loop: they share one COMMIT and one sync. */
 export class Group {
   readonly #done = Promise.withResolvers<void>();
-  /** Resolves when the group is on disk; rejects where it was rolled back. */
+  /** Resolves when the group is on disk; rejects if it was rolled back. */
   readonly done = this.#done.promise;
   readonly firstSeq: number;
-  /** The newest number of the sequence when it was committed. */
+  /** The newest sequence number at the time of the commit. */
   lastSeq: number;
-  /** How often the WAL had been written to when the group began: what wrote nothing needs no sync of its own. */
+  /** The number of WAL writes before the group began; a group without a write needs no sync of its own. */
   readonly writesBefore: number;
   /** Its transactions that succeeded, in order. */
   readonly members: Member[] = [];
@@ -22,8 +22,8 @@ export class Group {
   }
 
   /**
-   * The group is on disk: passes on the announced items, answers the members, runs their effects. An effect that throws
-   * does not stop the others.
+   * Reports that the group is on disk: passes on the announced items, resolves the members, runs their effects. An
+   * effect that throws does not stop the others.
    */
   settle(announce: (items: unknown[]) => void, onError: (error: unknown) => void): void {
     const items = this.members.flatMap(({ announced }) => announced);
@@ -37,7 +37,7 @@ export class Group {
   }
 }
 
-/** Undoes what a lost transaction had changed in memory, latest first. One that fails does not stop the others. */
+/** Undoes the changes of a lost transaction to memory, latest first. An undo that throws does not stop the others. */
 export function undo({ whenLost }: Member, onError: (error: unknown) => void): void {
   runAll(whenLost.toReversed(), onError);
 }

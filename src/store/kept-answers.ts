@@ -13,16 +13,19 @@ export interface KeyedRequest {
   fingerprint: string;
 }
 
-/** Keeps the answer of a keyed request in the transaction that has its effect; does nothing for a request without a key. */
+/**
+ * Stores the answer of a keyed request in the transaction that has its effect; does nothing for a request without a
+ * key.
+ */
 export type Keep = (tx: Writer, answer: unknown) => void;
 
-/** The answer of the first request, which a repeated one gets. */
+/** The answer to the first request, which a repeated one receives. */
 export interface KeptAnswer {
   status: number;
   text: string;
 }
 
-/** Answers kept under an Idempotency-Key. Effect and answer are one transaction, so neither is stored alone. */
+/** Answers stored under an Idempotency-Key. Effect and answer are one transaction, so neither is stored alone. */
 export class KeptAnswers {
   readonly #db: Database;
   readonly #clock: Clock;
@@ -48,10 +51,10 @@ export class KeptAnswers {
   }
 
   /**
-   * Runs a request once. A repeated request gets the kept answer; a simultaneous one waits for it. `work` calls `keep` in
-   * the transaction of its effect. Where it has none, its result is kept afterwards; a refusal is kept where `refusalOf`
-   * gives an answer for it. A crash in between leaves `cutOff` as the kept answer; without `cutOff` the request runs again.
-   * Throws `idempotency_conflict` where the key was used for another request.
+   * Runs a request once. A repeated request gets the stored answer; a simultaneous one waits for it. `work` calls
+   * `keep` in the transaction of its effect. If it does not, its result is stored afterwards; a refusal is stored if
+   * `refusalOf` returns an answer for it. A crash in between leaves `cutOff` as the stored answer; without `cutOff` the
+   * request runs again. Throws `idempotency_conflict` if the key was used for another request.
    */
   async once<T>(
     request: KeyedRequest,

@@ -4,9 +4,9 @@ import path from 'node:path';
 import { AppError } from '../errors.ts';
 
 /**
- * One server a data directory. flock(2) belongs to the open file, not to the process that took it: the
- * helper takes it and exits, and the lock is ours until we close the file or die, by SIGKILL too.
- * Throws `conflict`, naming the server that has it, or Error where the machine has no `flock`.
+ * Locks a data directory for one server. flock(2) belongs to the open file, not to the process that took it: a helper
+ * takes the lock and exits, and this process holds it until it closes the file or dies, even by SIGKILL. Throws
+ * `conflict`, naming the server that holds it, or Error if the machine has no `flock`.
  */
 export function lockDirectory(directory: string): Disposable {
   const fd = fs.openSync(path.join(directory, 'lock'), 'a+', 0o600);
@@ -14,7 +14,7 @@ export function lockDirectory(directory: string): Disposable {
   if (helper.error || helper.status !== 0) {
     const holder = fs.readFileSync(path.join(directory, 'lock'), 'utf8').trim();
     fs.closeSync(fd);
-    // flock exits with 1 where another process holds the lock.
+    // // flock exits with 1 if another process holds the lock.
     if (helper.error || helper.status !== 1) {
       throw new Error(`cannot lock ${directory}: the program "flock" (util-linux) is needed`, {
         cause: helper.error,

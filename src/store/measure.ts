@@ -2,15 +2,15 @@ import type { Database } from './database.ts';
 import type { SqlValue } from './raw-statement.ts';
 import type { Statement } from './statement.ts';
 
-/** A table: how many rows it has, and how many bytes of text are in them. */
+/** The size of a table: its number of rows, and the bytes of text in them. */
 export type TableSize = { name: string; rows: number; bytes: number };
 
 type Step = [rows: number, bytes: number, last: SqlValue];
 
-/** Rows that are read in one turn of the event loop. */
+/** The number of rows that are read before yielding to the event loop. */
 const STEP_ROWS = 500;
 
-/** Counts every table of the store, row by row, in steps between which other requests are served. */
+/** Counts every table of the store, row by row, yielding to the event loop in between. */
 export class TableSizes {
   readonly #db: Database;
   readonly #tables: { name: string; first: Statement<Step>; next: Statement<Step> }[];
@@ -46,8 +46,8 @@ function stepsOf(db: Database, table: string): { first: Statement<Step>; next: S
     `SELECT name, type, pk FROM pragma_table_info('${table}')`,
   );
   const columns = db.peek((rx) => info.all(rx));
-  const key = columns.find(([, , place]) => place === 1)?.[0] ?? 'rowid';
-  // SQLite has the length in the row's header: a long text is not read for it.
+  const key = columns.find(([, , keyPosition]) => keyPosition === 1)?.[0] ?? 'rowid';
+  // SQLite has the length in the row's header, so it need not read a long text.
   const lengths = columns
     .filter(([, type]) => type === 'TEXT')
     .map(([name]) => `coalesce(octet_length(${name}), 0)`);

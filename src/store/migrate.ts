@@ -63,7 +63,7 @@ export function migrate(
   }
 }
 
-/** The format of the data. Throws `storage_damaged` for a newer one than this version knows. */
+/** Returns the format of the data. Throws `storage_damaged` if it is newer than this version supports. */
 export function assertKnownFormat(sql: SqlTools, version: string): number {
   const found = Number(sql.one('PRAGMA user_version')?.[0] ?? 0);
   if (found <= migrations.length) return found;

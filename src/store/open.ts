@@ -19,20 +19,26 @@ interface OpenOptions {
 }
 
 export interface DatabaseOptions extends OpenOptions {
-  /** `full`: an answer is on the disk. `normal`: it is with the operating system, and power loss may take the newest. */
+  /**
+   * `full`: an acknowledged change is on the disk. `normal`: it is in the operating system's cache, and a power loss
+   * may lose the newest changes.
+   */
   durability: 'full' | 'normal';
   failpoint: Failpoint;
-  /** Called once when durability can no longer be promised. It must end the process: nothing is answered after it. */
+  /**
+   * Called once when durability can no longer be promised. It must end the process, because no request receives a
+   * response after it.
+   */
   onFatal: (error: Error) => void;
-  /** Called about trouble that mends itself. */
+  /** Called about problems that resolve themselves. */
   onWarning?: (message: string, error: unknown) => void;
   /** The WAL is written back into the database once it passes this many bytes. */
   checkpointBytes?: number;
 }
 
 /**
- * Opens (and makes, and migrates) the database of a directory that the caller has locked. Throws `storage_damaged` for
- * data that cannot be read or is of a newer version.
+ * Opens (and if necessary creates or migrates) the database of a directory that the caller has locked. Throws
+ * `storage_damaged` for data that cannot be read or is of a newer version.
  */
 export async function openMigrated(
   options: OpenOptions,
@@ -55,7 +61,7 @@ export async function openMigrated(
   }
 }
 
-/** Copies the database before it is migrated; it is closed to everyone else and its WAL has been written back. */
+/** Copies the database before a migration; no one else has it open, and its WAL has been written back. */
 function backUp(directory: string, fromVersion: number): void {
   const file = path.join(directory, DATABASE_FILE);
   const copy = `${file}.before-v${fromVersion + 1}`;

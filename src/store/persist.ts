@@ -3,26 +3,26 @@ import type { Logger } from '../lib/log.ts';
 import type { Database } from './database.ts';
 import type { Writer } from './transaction.ts';
 
-/** The pause between two attempts to store. */
+/** The pause between two attempts to store, in milliseconds. */
 const STORE_AGAIN_MS = 1000;
 
 /**
- * Stores something that has happened already, and retries until the disk takes it: the turn or process cannot go on before
- * that. Returns false when `signal` aborted first; the next start recovers it from the rows.
+ * Stores something that has already happened, and retries until the disk accepts it, because the turn or process cannot
+ * continue before that. Returns false if `signal` aborted first; then startup recovery derives it from the rows.
  */
 export async function persist(
-  given: { db: Database; clock: Clock; logger: Logger },
+  dependencies: { db: Database; clock: Clock; logger: Logger },
   signal: AbortSignal,
   what: object,
   move: (tx: Writer) => void,
 ): Promise<boolean> {
-  const { db, clock, logger } = given;
+  const { db, clock, logger } = dependencies;
   for (;;) {
     try {
       await db.transact(move);
       return true;
     } catch (error) {
-      logger.error({ err: error, ...what }, 'what has happened could not be stored');
+      logger.error({ err: error, ...what }, 'an outcome could not be stored');
       if (signal.aborted) return false;
       await clock.sleep(STORE_AGAIN_MS, signal).catch(() => undefined);
     }

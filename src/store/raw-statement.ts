@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import type { HostedSqlite } from './host/sqlite.ts';
 
-/** What a column may hold here. Booleans are kept as 0 and 1. */
+/** The values that a column may hold. Booleans are stored as 0 and 1. */
 export type SqlValue = string | number | null;
 
 const SQLITE_ROW = 100;
@@ -10,7 +10,7 @@ const SQLITE_NOMEM = 7;
 const SQLITE_IOERR = 10;
 const TYPE_TEXT = 3;
 const TYPE_NULL = 5;
-/** A statement keeps a buffer of this many bytes for its texts; a larger text gets one of its own for the call. */
+/** The size of a statement's buffer for texts, in bytes; a larger text gets a buffer of its own for the call. */
 const SCRATCH_BYTES = 16 * 1024;
 
 /** SQLite refused a statement; `code` is its result code. */
@@ -53,13 +53,13 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
     this.#scratch = sqlite._malloc(SCRATCH_BYTES);
   }
 
-  /** Runs it for its effect; answers how many rows changed. */
+  /** Runs it for its effect; returns the number of changed rows. */
   run(...values: SqlValue[]): number {
     this.#execute(values, () => false);
     return this.#host.sqlite._sqlite3_changes(this.#db);
   }
 
-  /** The first row, or undefined. */
+  /** Returns the first row, or undefined. */
   get(...values: SqlValue[]): Row | undefined {
     let found: Row | undefined;
     this.#execute(values, () => {
@@ -69,7 +69,7 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
     return found;
   }
 
-  /** All rows. */
+  /** Returns all rows. */
   all(...values: SqlValue[]): Row[] {
     const rows: Row[] = [];
     this.#execute(values, () => {
@@ -79,12 +79,12 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
     return rows;
   }
 
-  /** Rows one by one, until `each` answers false: for pages bounded by bytes. */
+  /** Passes rows to `each` one by one until it returns false; for pages limited by bytes. */
   scan(values: SqlValue[], each: (row: Row) => boolean): void {
     this.#execute(values, () => each(this.#row()));
   }
 
-  /** What it held is SQLite's again, and may be of another database by now: from here on it refuses to run. */
+  /** Frees the statement. SQLite may reuse its memory for another database, so from here on it refuses to run. */
   finalize(): void {
     this.#isFinal = true;
     this.#host.sqlite._sqlite3_finalize(this.#pointer);
@@ -110,7 +110,7 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
     throw failure;
   }
 
-  /** Binds the values; answers a buffer to free after the call, or 0. */
+  /** Binds the values; returns a buffer to free after the call, or 0. */
   #bind(values: SqlValue[]): number {
     const { sqlite } = this.#host;
     let need = 0;
@@ -119,7 +119,7 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
     if (need > SCRATCH_BYTES && !large) throw new SqliteError(SQLITE_NOMEM, 'out of memory');
     const capacity = large ? need : SCRATCH_BYTES;
     const start = large || this.#scratch;
-    // Only after the allocation: growing the memory detaches what was read of it before.
+    // This must follow the allocation, because growing the memory detaches earlier views of it.
     const memory = this.#host.memory();
     sqlite._sqlite3_clear_bindings(this.#pointer);
     let at = start;
@@ -154,17 +154,17 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
   #text(column: number): string {
     const { sqlite } = this.#host;
     const at = sqlite._sqlite3_column_text(this.#pointer, column);
-    // No text where there is one: a page of it could not be read, or there was no room for it.
+    // SQLite returned no text although there is one: its page could not be read, or memory ran out.
     if (at === 0) throw sqliteError(this.#host, this.#db, SQLITE_IOERR);
     const bytes = sqlite._sqlite3_column_bytes(this.#pointer, column);
     return this.#host.memory().toString('utf8', at, at + bytes);
   }
 }
 
-/** The error of a failed call, with SQLite's own message and, where a file operation failed, the system's. */
+/** Returns the error of a failed call, with SQLite's own message and, if a file operation failed, the system's. */
 export function sqliteError(host: HostedSqlite, db: number, code: number, sql = ''): SqliteError {
-  const said = host.sqlite.UTF8ToString(host.sqlite._sqlite3_errmsg(db));
+  const message = host.sqlite.UTF8ToString(host.sqlite._sqlite3_errmsg(db));
   const cause = host.takeError();
-  const detail = [said, sql && `in: ${sql}`, cause?.message].filter(Boolean).join('; ');
+  const detail = [message, sql && `in: ${sql}`, cause?.message].filter(Boolean).join('; ');
   return new SqliteError(code, detail, cause);
 }

@@ -6,18 +6,18 @@ import type { Reader, Writer } from './transaction.ts';
 
 type Row = [n: number, id: string, record: string, sum: number];
 
-/** A page of records, newest first, and where the next one begins (null at the end). */
+/** A page of records, newest first, with the cursor of the next page (null at the end). */
 export interface RecordPage<T> {
   records: T[];
   nextCursor: string | null;
 }
 
-/** A page ends at this many bytes even if its limit is not reached. */
+/** The maximum size of a page, in bytes; it may end before its limit of records is reached. */
 const PAGE_BYTES = 8 * 1024 * 1024;
 
 /**
- * One table of records: the wire's own JSON under an id, checked on every read. Each write stands in a transaction beside
- * the event that tells of it.
+ * One table of records: the wire's own JSON under an id, verified on every read. Each write belongs in a transaction
+ * with its event.
  */
 export class RecordTable<T extends object> {
   readonly #db: Database;
@@ -57,14 +57,14 @@ export class RecordTable<T extends object> {
     return row && this.#parse(row);
   }
 
-  /** All records that match, oldest first. For sets that are small by nature, such as unfinished turns. */
+  /** Returns all matching records, oldest first. For sets that are small by nature, such as unfinished turns. */
   where(rx: Reader, condition: string, ...values: SqlValue[]): T[] {
     return this.#prepared(`WHERE ${condition} ORDER BY n`)
       .all(rx, ...values)
       .map((row) => this.#parse(row));
   }
 
-  /** The first `limit` records that match, in the order of the named index. */
+  /** Returns the first `limit` matching records, in the order of the named index. */
   first(
     rx: Reader,
     { index, where, order }: { index: string; where: string; order: string },
@@ -76,7 +76,7 @@ export class RecordTable<T extends object> {
       .map((row) => this.#parse(row));
   }
 
-  /** Deletes the records that match. */
+  /** Deletes the matching records. */
   deleteWhere(tx: Writer, condition: string, ...values: SqlValue[]): void {
     let statement = this.#deletes.get(condition);
     if (!statement) {
@@ -87,8 +87,8 @@ export class RecordTable<T extends object> {
   }
 
   /**
-   * A page of the records whose columns equal `filters`, newest first, from `cursor` on. A filter that is undefined matches
-   * any value, an array each of its values.
+   * Returns a page of the records whose columns equal `filters`, newest first, from `cursor` on. An undefined filter
+   * matches any value, an array each of its values.
    */
   page(
     rx: Reader,
@@ -96,10 +96,10 @@ export class RecordTable<T extends object> {
     limit: number,
     cursor?: string,
   ): RecordPage<T> {
-    const given = Object.entries(filters).filter(
+    const active = Object.entries(filters).filter(
       (entry): entry is [string, string | readonly string[]] => entry[1] !== undefined,
     );
-    const conditions = given.map(([column, value]) =>
+    const conditions = active.map(([column, value]) =>
       typeof value === 'string' ? `${column} = ?` : `${column} IN (SELECT value FROM json_each(?))`,
     );
     conditions.push('n < ?');
@@ -109,7 +109,7 @@ export class RecordTable<T extends object> {
     let bytes = 0;
     let last = 0;
     let more = false;
-    const values = given.map(([, value]) =>
+    const values = active.map(([, value]) =>
       typeof value === 'string' ? value : JSON.stringify(value),
     );
     query.scan(rx, [...values, before, limit + 1], (row) => {

@@ -1,12 +1,12 @@
 import type { RawStatement, SqlValue } from './raw-statement.ts';
 import { assertReader, assertWriter, type Reader, type Writer } from './transaction.ts';
 
-/** How SQL begins that changes no row. */
+/** The beginning of SQL that changes no row. */
 const READS = /^\s*(SELECT|WITH|EXPLAIN|PRAGMA (?!incremental_vacuum))/i;
 
 /**
- * A prepared statement under the transaction law: it changes rows with the {@link Writer} of a transaction that runs,
- * and reads them with a {@link Reader}. Anything else throws.
+ * A prepared statement under the transaction law: it changes rows with the {@link Writer} of a running transaction, and
+ * reads them with a {@link Reader}. Anything else throws.
  */
 export class Statement<Row extends readonly SqlValue[] = SqlValue[]> {
   readonly #raw: RawStatement<Row>;
@@ -14,7 +14,7 @@ export class Statement<Row extends readonly SqlValue[] = SqlValue[]> {
 
   constructor(raw: RawStatement<Row>, sql: string) {
     this.#raw = raw;
-    // A statement with RETURNING gives rows and changes them.
+    // A statement with RETURNING returns rows and also changes them.
     this.#assertMayRead = READS.test(sql) ? assertReader : (tx) => assertWriter(tx as Writer);
   }
 
@@ -24,19 +24,19 @@ export class Statement<Row extends readonly SqlValue[] = SqlValue[]> {
     return this.#raw.run(...values);
   }
 
-  /** The first row, or undefined. */
+  /** Returns the first row, or undefined. */
   get(rx: Reader, ...values: SqlValue[]): Row | undefined {
     this.#assertMayRead(rx);
     return this.#raw.get(...values);
   }
 
-  /** All rows. */
+  /** Returns all rows. */
   all(rx: Reader, ...values: SqlValue[]): Row[] {
     this.#assertMayRead(rx);
     return this.#raw.all(...values);
   }
 
-  /** Rows one by one, until `each` returns false: for pages bounded by bytes. */
+  /** Passes rows to `each` one by one until it returns false; for pages limited by bytes. */
   scan(rx: Reader, values: SqlValue[], each: (row: Row) => boolean): void {
     this.#assertMayRead(rx);
     this.#raw.scan(values, each);

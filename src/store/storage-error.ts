@@ -10,20 +10,22 @@ const SQLITE_FULL = 13;
 const SQLITE_CANTOPEN = 14;
 const SQLITE_NOTADB = 26;
 
-/** Whether SQLite may have rolled back the whole transaction by itself when it failed like this. */
+/** Whether SQLite may have rolled back the whole transaction by itself after this error. */
 export function mayHaveRolledBack({ code }: SqliteError): boolean {
   return [SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM].includes(code & 0xff);
 }
 
-/** Whether what is stored is wrong, and not only out of reach just now. */
+/** Whether the error means wrong stored data, instead of data that is out of reach for the moment. */
 export function isDamage({ code, message }: SqliteError): boolean {
-  // SQLite looks into stored JSON for the columns it derives.
+  // SQLite parses stored JSON for the generated columns.
   return (
     [SQLITE_CORRUPT, SQLITE_NOTADB].includes(code & 0xff) || message.startsWith('malformed JSON')
   );
 }
 
-/** SQLite's own failures as an AppError: `storage_full` or `storage_damaged`; anything else as it is. */
+/**
+ * Converts SQLite's failures to an AppError, `storage_full` or `storage_damaged`; returns any other error unchanged.
+ */
 export function asStorageError(error: unknown): unknown {
   if (!(error instanceof SqliteError)) return error;
   const cause = error.cause as NodeJS.ErrnoException | undefined;

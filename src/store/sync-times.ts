@@ -5,23 +5,23 @@ export const SYNC_BOUNDS = [
   100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000,
 ];
 
-/** So many syncs are remembered, the newest ones. */
+/** The number of syncs that are remembered, the newest ones. */
 const KEPT = 32;
-/** A sync that ended longer ago says nothing about the disk any more. */
+/** The age, in milliseconds, from which a sync says nothing about the current state of the disk. */
 const RECENT_MS = 60_000;
 
-/** How long the newest syncs took: tells a disk that is slow just now from one that was slow once. */
+/** The durations of the newest syncs, so that health reports a disk that is slow now, not one that was slow once. */
 export class SyncTimes {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #ended: { at: number; ms: number }[] = [];
-  /** When the syncs that are in flight began. */
+  /** The start times of the syncs in flight. */
   readonly #inFlight = new Set<{ begunAt: number }>();
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
   }
 
-  /** A sync begins; the function that is returned ends it, and returns its duration in milliseconds. */
+  /** Starts timing a sync; the returned function ends it, and returns its duration in milliseconds. */
   begin(): () => number {
     const sync = { begunAt: this.#clock.monotonic() };
     this.#inFlight.add(sync);
@@ -35,14 +35,14 @@ export class SyncTimes {
     };
   }
 
-  /** The median of the newest syncs that ended within the last minute, in milliseconds; 0 where there were none. */
+  /** The median of the newest syncs that ended within the last minute, in milliseconds; 0 if there were none. */
   get medianMs(): number {
     const since = this.#clock.monotonic() - RECENT_MS;
     const recent = this.#ended.filter(({ at }) => at >= since).map(({ ms }) => ms);
     return recent.toSorted((a, b) => a - b)[Math.floor(recent.length / 2)] ?? 0;
   }
 
-  /** For how long the oldest sync has been in flight, in milliseconds; 0 where there is none. */
+  /** How long the oldest sync has been in flight, in milliseconds; 0 if there is none. */
   get inFlightMs(): number {
     const now = this.#clock.monotonic();
     return Math.max(0, ...[...this.#inFlight].map(({ begunAt }) => now - begunAt));

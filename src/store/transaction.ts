@@ -1,16 +1,16 @@
 /**
- * The capability to read rows. `read`, `peek` and `transact` hand one to their function, and it ends with that function: a
- * row that is read later could be rolled back.
+ * The capability to read rows. `read`, `peek` and `transact` pass one to their function, and it expires when that
+ * function returns, because a row that is read later could be rolled back.
  */
 export class Reader {
   #hasEnded = false;
 
-  /** Throws once the function that it was handed to has returned. */
+  /** Throws once the function that received it has returned. */
   assertRuns(): void {
     if (this.#hasEnded) throw new Error('rows were read or written after their transaction ended');
   }
 
-  /** For the store alone: the function has returned. */
+  /** Ends the capability; only the store calls this, when the function has returned. */
   end(): void {
     this.#hasEnded = true;
   }
@@ -21,15 +21,17 @@ export interface Sequence {
   last: number;
 }
 
-/** What one transaction hands to its group. */
+/** The part of a transaction that its group needs. */
 export interface Member {
-  /** For the listeners, once the group is on disk, in order. */
+  /** The items for the store's listeners, in order, once the group is on disk. */
   readonly announced: unknown[];
   readonly whenDurable: (() => void)[];
   readonly whenLost: (() => void)[];
 }
 
-/** The capability to write rows. `transact` hands one to its function; every function that changes rows asks for it. */
+/**
+ * The capability to write rows. `transact` passes one to its function; every function that changes rows requires it.
+ */
 export class Writer extends Reader {
   readonly #sequence: Sequence;
   readonly #member: Member;
@@ -40,33 +42,33 @@ export class Writer extends Reader {
     this.#member = member;
   }
 
-  /** The next number of the one sequence; it is given back where the transaction fails. */
+  /** Returns the next number of the one sequence, which is reused if the transaction fails. */
   nextSeq(): number {
     this.assertRuns();
     return ++this.#sequence.last;
   }
 
-  /** Leaves out `count` numbers of the sequence. */
+  /** Skips `count` numbers of the sequence. */
   skipSeqs(count: number): void {
     this.assertRuns();
     this.#sequence.last += count;
   }
 
-  /** Hands `item` to the listeners of the store once the transaction is on disk; it is dropped where that fails. */
+  /** Passes `item` to the store's listeners once the transaction is on disk; it is dropped if the transaction fails. */
   announce(item: unknown): void {
     this.assertRuns();
     this.#member.announced.push(item);
   }
 
-  /** Runs `effect` once the transaction is on disk, before its caller goes on. */
+  /** Runs `effect` once the transaction is on disk, before the promise of `transact` resolves. */
   whenDurable(effect: () => void): void {
     this.assertRuns();
     this.#member.whenDurable.push(effect);
   }
 
   /**
-   * Runs `undo` where the transaction is rolled back, by itself or with its group; the latest `undo` runs first. It is
-   * for memory that has to agree with rows. After a failed sync nothing is undone: the process ends.
+   * Runs `undo` if the transaction is rolled back, by itself or with its group; the latest `undo` runs first. It is for
+   * memory that has to agree with rows. After a failed sync nothing is undone, because the process ends.
    */
   whenLost(undo: () => void): void {
     this.assertRuns();

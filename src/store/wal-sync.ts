@@ -10,7 +10,7 @@ interface WalSyncDependencies {
   times: SyncTimes;
   /** The histogram of sync times, in microseconds. */
   took: Distribution;
-  /** The disk refused, or the log was deleted: durability can no longer be promised. */
+  /** Called when the disk refused to sync or the log was deleted, so durability can no longer be promised. */
   onLost: (message: string, cause?: unknown) => void;
 }
 
@@ -27,7 +27,7 @@ export class WalSync {
     return this.#isRunning;
   }
 
-  /** Calls `done` once the log as it is now is on the disk. */
+  /** Calls `done` once the current content of the log is on the disk. */
   run(done: () => void): void {
     const { host, fs, times, took, onLost } = this.#given;
     const wal = host.file(`${DATABASE_FILE}-wal`);

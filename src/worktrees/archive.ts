@@ -3,31 +3,31 @@ import path from 'node:path';
 import { openBench, ownSettings } from './bench.ts';
 import type { Git, GitLocation } from './git.ts';
 import { commitOf, refsOf, type Repository } from './repository.ts';
-import { CONFLICTS, lines, type Snapshot, type Sparse } from './snapshot.ts';
+import { CONFLICTS, nulTerminated, type Snapshot, type Sparse } from './snapshot.ts';
 
-/** What an archive says of the worktree it was made of. */
+/** The content of a worktree as its archive records it. */
 export interface Archived {
   head: string;
   /** The branch that was checked out; null: none. */
   headRef: string | null;
   tip: string | null;
-  /** Its own branch, as it was called then. */
+  /** The worktree's own branch, by its name at that time. */
   branchRef: string;
-  /** The trees of what was staged and of the files; null: they were gone. */
+  /** The trees of the staged files and of the files on the disk; `files` is null if those were gone. */
   staged: string;
   files: string | null;
-  /** Null where all files were to be there. */
+  /** Null if the checkout was not sparse. */
   sparse: Sparse | null;
 }
 
-/** The ref that keeps what a worktree held. */
+/** Returns the name of the ref that holds a worktree's archive. */
 export function archiveRef(worktreeId: string): string {
   return `refs/cadre/archive/${worktreeId}`;
 }
 
 /**
- * Keeps a snapshot under the worktree's archive ref: a commit of the files, whose parents are HEAD, a commit of what
- * was staged, every commit that nothing else keeps, and the archive before it, if there is one.
+ * Commits a snapshot and moves the worktree's archive ref to that commit. Its tree holds the files; its parents are
+ * HEAD, a commit of the staged files, every commit that no other ref keeps, and the previous archive, if there is one.
  */
 export async function writeArchive(
   git: Git,
@@ -35,22 +35,27 @@ export async function writeArchive(
   worktree: { id: string; worktree_name: string; branch: string },
   snapshot: Snapshot,
 ): Promise<void> {
-  const place = refsOf(repository);
+  const location = refsOf(repository);
   const ref = archiveRef(worktree.id);
-  const before = await commitOf(git, place, ref);
+  const before = await commitOf(git, location, ref);
   const { head, tip, headRef, staged, files, own, sparse } = snapshot;
   const parentsOf = (shas: readonly (string | null)[]) =>
     [...new Set(shas)].flatMap((sha) => (sha === null ? [] : ['-p', sha]));
   const index = await git.text(
-    place,
+    location,
     ['commit-tree', staged, ...parentsOf([head])],
     `What was staged in the worktree ${worktree.worktree_name}\n`,
   );
-  const about = sparse && (await writeSparse(git, repository, sparse));
-  const said = about && (await git.text(place, ['commit-tree', about, '-m', 'What was sparse']));
+  const sparseTree = sparse && (await writeSparse(git, repository, sparse));
+  const sparseCommit =
+    sparseTree && (await git.text(location, ['commit-tree', sparseTree, '-m', 'What was sparse']));
   const commit = await git.text(
-    place,
-    ['commit-tree', files ?? staged, ...parentsOf([head, index, tip, ...own, before, said])],
+    location,
+    [
+      'commit-tree',
+      files ?? staged,
+      ...parentsOf([head, index, tip, ...own, before, sparseCommit]),
+    ],
     `What the worktree ${worktree.worktree_name} held
 
 To have it back: cadre worktrees restore ${worktree.id}
@@ -61,24 +66,28 @@ Cadre-Head-Ref: ${headRef ?? '-'}
 Cadre-Tip: ${tip ?? '-'}
 Cadre-Staged: ${staged}
 Cadre-Files: ${files ?? '-'}
-Cadre-Sparse: ${about ?? '-'}
+Cadre-Sparse: ${sparseTree ?? '-'}
 `,
   );
-  const none = '0'.repeat(commit.length);
-  await git.text(place, ['update-ref', '--no-deref', ref, commit, before ?? none]);
+  const zeroId = '0'.repeat(commit.length);
+  await git.text(location, ['update-ref', '--no-deref', ref, commit, before ?? zeroId]);
 }
 
-/** What was archived of a worktree; null where nothing was, or it has no commit to begin from. */
+/** Returns the archive of a worktree; null if there is none, or if it names no commit to start from. */
 export async function readArchive(
   git: Git,
   repository: Repository,
   worktreeId: string,
 ): Promise<Archived | null> {
-  const place = refsOf(repository);
-  const said = await git.maybe(place, ['cat-file', 'commit', `${archiveRef(worktreeId)}^{commit}`]);
-  if (said === null) return null;
+  const location = refsOf(repository);
+  const message = await git.maybe(location, [
+    'cat-file',
+    'commit',
+    `${archiveRef(worktreeId)}^{commit}`,
+  ]);
+  if (message === null) return null;
   const field = (name: string) => {
-    const value = new RegExp(`^Cadre-${name}: (.+)$`, 'm').exec(said)?.[1] ?? '-';
+    const value = new RegExp(`^Cadre-${name}: (.+)$`, 'm').exec(message)?.[1] ?? '-';
     return value === '-' ? null : value;
   };
   const head = field('Head') ?? field('Tip');
@@ -95,17 +104,17 @@ export async function readArchive(
   };
 }
 
-/** A tree that says which files were to be there. */
+/** Writes a tree with the sparse-checkout patterns and the names of the absent files; returns its id. */
 async function writeSparse(git: Git, repository: Repository, sparse: Sparse): Promise<string> {
   const blob = (text: string) =>
     git.text(refsOf(repository), ['hash-object', '-w', '--stdin'], text);
   const { patterns, isCone, absent } = sparse;
-  const entries = [`100644 blob ${await blob(lines(absent))}\tabsent`];
+  const entries = [`100644 blob ${await blob(nulTerminated(absent))}\tabsent`];
   if (patterns !== null) {
     const encoded = Buffer.from(patterns).toString('latin1');
     entries.push(`100644 blob ${await blob(encoded)}\t${isCone ? 'cone' : 'patterns'}`);
   }
-  return git.text(refsOf(repository), ['mktree', '-z'], lines(entries));
+  return git.text(refsOf(repository), ['mktree', '-z'], nulTerminated(entries));
 }
 
 async function readSparse(
@@ -114,21 +123,24 @@ async function readSparse(
   tree: string | null,
 ): Promise<Sparse | null> {
   if (tree === null) return null;
-  const place = refsOf(repository);
-  const names = (await git.text(place, ['ls-tree', '--name-only', tree])).split('\n');
-  const blob = (name: string) => git.bytes(place, ['cat-file', 'blob', `${tree}:${name}`]);
-  const said = names.find((name) => name !== 'absent');
+  const location = refsOf(repository);
+  const names = (await git.text(location, ['ls-tree', '--name-only', tree])).split('\n');
+  const blob = (name: string) => git.bytes(location, ['cat-file', 'blob', `${tree}:${name}`]);
+  const patternsName = names.find((name) => name !== 'absent');
   return {
-    patterns: said === undefined ? null : Buffer.from(await blob(said), 'latin1').toString('utf8'),
-    isCone: said === 'cone',
+    patterns:
+      patternsName === undefined
+        ? null
+        : Buffer.from(await blob(patternsName), 'latin1').toString('utf8'),
+    isCone: patternsName === 'cone',
     absent: (await blob('absent')).split('\0').filter(Boolean),
   };
 }
 
 /**
- * Fills a worktree that has no files yet with what was archived: the index with what was staged, the files as they
- * were, byte by byte. No filter runs, and no line ending changes. `adminDir` is what git keeps for the worktree,
- * `scratch` a directory of ours.
+ * Fills a worktree that has no files yet from its archive: the index with the staged files, the directory with the
+ * archived files, byte for byte: no filter runs, and no line ending changes. `adminDir` is git's own directory for the
+ * worktree, `scratch` an empty directory of cadre's.
  */
 export async function fillFromArchive(
   git: Git,
@@ -146,26 +158,30 @@ export async function fillFromArchive(
     .filter(Boolean);
   await git.text(index, ['read-tree', '--empty']);
   if (entries.length > 0)
-    await git.text(index, ['update-index', '-z', '--index-info'], lines(entries.map(indexEntry)));
+    await git.text(
+      index,
+      ['update-index', '-z', '--index-info'],
+      nulTerminated(entries.map(indexEntry)),
+    );
   await skipIn(git, index, absent);
   const own = { ...bench, index: path.join(scratch, 'files') };
   if (files === null) await fs.copyFile(index.index, own.index);
   else await git.text(own, ['read-tree', files]);
-  const gone = ['update-index', '--force-remove', '-z', '--stdin'];
-  if (absent.length > 0) await git.text(own, gone, lines(absent));
+  const forget = ['update-index', '--force-remove', '-z', '--stdin'];
+  if (absent.length > 0) await git.text(own, forget, nulTerminated(absent));
   await git.text(own, ['checkout-index', '--all', '--force', '--quiet']);
 }
 
-/** Marks those of the files that an index has as not to be there. */
+/** Sets the skip-worktree flag of those absent files that the index lists. */
 async function skipIn(git: Git, index: GitLocation, absent: readonly string[]): Promise<void> {
   if (absent.length === 0) return;
   const inIndex = new Set((await git.bytes(index, ['ls-files', '-z'])).split('\0'));
   const skipped = absent.filter((name) => inIndex.has(name));
   const skip = ['update-index', '--skip-worktree', '-z', '--stdin'];
-  if (skipped.length > 0) await git.text(index, skip, lines(skipped));
+  if (skipped.length > 0) await git.text(index, skip, nulTerminated(skipped));
 }
 
-/** Has git leave out again what was left out. */
+/** Turns the sparse checkout on again, with the archived patterns. */
 async function makeSparse(git: Git, adminDir: string, { patterns, isCone }: Sparse): Promise<void> {
   await fs.mkdir(path.join(adminDir, 'info'), { recursive: true });
   await fs.writeFile(path.join(adminDir, 'info/sparse-checkout'), patterns ?? '');
@@ -183,7 +199,7 @@ async function makeSparse(git: Git, adminDir: string, { patterns, isCone }: Spar
     ]);
 }
 
-/** A line of a tree as one of an index: what was in conflict gets its number back. */
+/** Turns a line of `git ls-tree` into a line of index info; a file in conflict gets its stage number back. */
 function indexEntry(line: string): string {
   const [, mode = '', sha = '', name = ''] = /^(\d+) \w+ ([0-9a-f]+)\t([\s\S]*)$/.exec(line) ?? [];
   const [, stage = '0', own = name] =

@@ -4,30 +4,32 @@ import { readForeignFile } from '../lib/foreign-file.ts';
 import type { Git, GitLocation } from './git.ts';
 import { refsOf, type Repository } from './repository.ts';
 
-/** Settings of a repository that say how files are read and written, and start nothing. */
+/** The settings of a repository that control how files are read and written, and that run no program. */
 const COPIED =
   /^(core\.(autocrlf|bigfilethreshold|checkstat|eol|filemode|ignorecase|precomposeunicode|protecthfs|protectntfs|sparsecheckout|sparsecheckoutcone|symlinks|trustctime)|extensions\.objectformat)$/;
-/** Values of those are one word. */
+/** The values of those settings are one word each; a setting with any other value is not copied. */
 const WORD = /^[\w.-]*$/;
-/** What settings and lists of patterns may have in bytes. */
+/** The maximum size of a settings or patterns file, in bytes. */
 const SETTINGS_BYTES = 4 * 1024 * 1024;
-/** What an index, or a part of one that is shared, may have in bytes. */
+/** The maximum size of an index, and of each shared part of a split index, in bytes. */
 export const INDEX_BYTES = 1024 * 1024 * 1024;
 
-/** No attribute changes a byte: no line endings, encodings, keywords or filters. */
+/** Attributes that turn off every conversion: line endings, encodings, keywords and filters. */
 const AS_THEY_ARE = '* -text !eol -ident !filter !working-tree-encoding\n';
 
-/** A setting of a repository: its name in lower case but for the middle part, and its value. */
+/** A setting of a repository: its name, in lower case except for the subsection in the middle, and its value. */
 export type Setting = readonly [name: string, value: string];
 
-/** The settings that a repository, or one of its worktrees, has of its own. Those of user and machine are none. */
+/**
+ * Returns the settings of the repository itself, or of one of its worktrees, without those of the user and the machine.
+ */
 export async function ownSettings(
   git: Git,
   repository: Repository,
   adminDir: string | null,
 ): Promise<Setting[]> {
-  const place = { ...refsOf(repository), gitDir: adminDir ?? repository.commonDir };
-  const listed = (await git.text(place, ['config', '--list', '-z', '--show-scope'])).split('\0');
+  const location = { ...refsOf(repository), gitDir: adminDir ?? repository.commonDir };
+  const listed = (await git.text(location, ['config', '--list', '-z', '--show-scope'])).split('\0');
   const own: Setting[] = [];
   for (let at = 0; at + 1 < listed.length; at += 2) {
     if (listed[at] !== 'local' && listed[at] !== 'worktree') continue;
@@ -38,22 +40,22 @@ export async function ownSettings(
   return own;
 }
 
-/** Those settings of a repository that name commands as filters of files. */
+/** Returns the settings that configure filter commands. */
 export function filtersIn(settings: readonly Setting[]): Setting[] {
   return settings.filter(([name]) => name.startsWith('filter.'));
 }
 
-/** Whether a setting that is on or off is on, by what comes last. */
+/** Whether a boolean setting is on; its last value counts. */
 export function isOn(settings: readonly Setting[], name: string): boolean {
   const value = settings.findLast(([one]) => one === name)?.[1].toLowerCase();
   return value === 'true' || value === 'yes' || value === 'on' || value === '1';
 }
 
 /**
- * Makes a git directory of our own, through which git works on the files of a repository. Nothing of the repository's
- * settings is in force there but how files are read and written; so nothing that they name is ever run, however they
- * change meanwhile. Only `filters`, which somebody trusts, are added. With `asTheyAre`, git takes and writes each byte
- * as it is. `scratch` is a directory of ours; the index is `index` there.
+ * Makes a git directory of cadre's own, through which git works on the files of a repository. It copies only those of
+ * the repository's settings that control how files are read and written, so no command that the settings name can run,
+ * even if they change meanwhile. `filters` are the exception: a person has allowed them. With `asTheyAre`, git reads
+ * and writes files byte for byte. `scratch` is a directory of cadre's; the index is the file `index` in it.
  */
 export async function openBench(about: {
   repository: Repository;
@@ -61,7 +63,7 @@ export async function openBench(about: {
   files: string | null;
   head: string | null;
   scratch: string;
-  /** Those of the repository, of which some are taken over. */
+  /** The settings of the repository; only the safe ones are copied. */
   settings: readonly Setting[];
   filters?: readonly Setting[];
   asTheyAre?: boolean;
@@ -87,7 +89,7 @@ export async function openBench(about: {
   await copy(commonDir, 'info/attributes', SETTINGS_BYTES, asTheyAre ? AS_THEY_ARE : '');
   if (adminDir !== null) {
     await copy(adminDir, 'info/sparse-checkout', SETTINGS_BYTES);
-    // An index may be in two parts.
+    // A split index keeps part of its entries in such a file.
     for (const name of await fs.readdir(adminDir))
       if (/^sharedindex\.[0-9a-f]+$/.test(name)) {
         const content = await readForeignFile(adminDir, name, { maxBytes: INDEX_BYTES });
@@ -103,7 +105,7 @@ export async function openBench(about: {
   };
 }
 
-/** The file of these settings, as git reads it. */
+/** Formats the settings as a git config file. */
 function configText(settings: readonly Setting[]): string {
   const own: Setting[] = [
     [

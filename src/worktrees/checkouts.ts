@@ -10,16 +10,16 @@ import { removeTree } from './remove-tree.ts';
 import { adminDirectory, commitOf, refsOf, type Repository } from './repository.ts';
 import type { Workshop } from './workshop.ts';
 
-/** Checkouts are mostly the disk's work, and more of them at once are no faster. */
+/** The disk limits checkouts, so running more of them at once is no faster. */
 const CHECKOUTS_AT_ONCE = 4;
 
 /**
- * Makes worktrees on the disk: branch, registration at git and files. No row is read or written here. Every step may be
- * the last one before a crash, and can be repeated after it.
+ * Makes worktrees on the disk: branch, registration with git, and files. No row is read or written here. The server may
+ * crash after any step, so each step can be repeated.
  */
 export class Checkouts {
   readonly #workshop: Workshop;
-  /** Files are written in `CHECKOUTS_AT_ONCE` lanes. */
+  /** One mutex for each of the `CHECKOUTS_AT_ONCE` checkouts that may run at once. */
   readonly #lanes = new OneAtATime();
   #count = 0;
 
@@ -27,23 +27,23 @@ export class Checkouts {
     this.#workshop = workshop;
   }
 
-  /** Throws `conflict` where the path or the branch is taken, `invalid` where the branch can have no such name. */
-  async assertFree({ path: place, branch }: Worktree, repository: Repository): Promise<void> {
+  /** Throws `conflict` if the path or the branch exists already, `invalid` if git does not accept the branch name. */
+  async assertFree({ path: directory, branch }: Worktree, repository: Repository): Promise<void> {
     const ref = `refs/heads/${branch}`;
     if ((await this.#workshop.git.maybe(refsOf(repository), ['check-ref-format', ref])) === null)
-      throw new AppError('invalid', `"${branch}" cannot be the name of a branch: take another`);
+      throw new AppError('invalid', `"${branch}" cannot be the name of a branch: choose another`);
     if ((await commitOf(this.#workshop.git, refsOf(repository), ref)) !== null)
       throw new AppError(
         'conflict',
-        `there is a branch ${branch} already: take another worktree_name or branch_prefix`,
+        `the branch ${branch} already exists: choose another worktree_name or branch_prefix`,
       );
-    if (await isThere(place))
-      throw new AppError('conflict', `${place} is there already: move it away`);
+    if (await isThere(directory))
+      throw new AppError('conflict', `${directory} already exists: move it away`);
   }
 
   /**
-   * Makes branch and worktree, and fills it, in turns of its own. Filters of the repository run where they are trusted.
-   * Where a step fails, nothing is left.
+   * Makes the branch and the worktree and checks out its files; holds the mutex of the repository for parts of that.
+   * The repository's filters run only if a person has allowed them. If a step fails, everything made so far is removed.
    */
   async add(worktree: Worktree, repository: Repository): Promise<void> {
     const { base_commit: head, path: files } = worktree;
@@ -52,18 +52,19 @@ export class Checkouts {
         const settings = await ownSettings(this.#workshop.git, repository, adminDir);
         const filters = await this.#workshop.trustedFilters(repository, settings);
         const about = { repository, adminDir, files, head, scratch, settings, filters };
-        const place = await openBench(about);
+        const location = await openBench(about);
         const index = path.join(adminDir, 'index');
-        await this.#workshop.git.text({ ...place, index }, ['read-tree', '-m', '-u', head]);
+        await this.#workshop.git.text({ ...location, index }, ['read-tree', '-m', '-u', head]);
       }),
     );
   }
 
-  /** Makes branch and worktree again, with all that was archived, in turns of its own. */
+  /** Makes the branch and the worktree again from its archive; holds the mutex of the repository for parts of that. */
   async restore(worktree: Worktree, repository: Repository): Promise<void> {
     const archived = await this.#archived(worktree, repository);
     const { head, headRef, tip } = archived;
-    // Only one worktree can have a branch checked out: of others, it has the commit.
+    // Git checks a branch out in one worktree only, so a worktree that was on any other ref gets its commit
+    // detached.
     const wasOnBranch = head === tip && headRef === archived.branchRef;
     const what = wasOnBranch ? [worktree.branch] : ['--detach', head];
     const { path: files } = worktree;
@@ -74,13 +75,19 @@ export class Checkouts {
     );
   }
 
-  /** Where the branch of a restored worktree will stand. Throws `conflict` where nothing was archived. */
+  /**
+   * Returns the commit that the branch of the restored worktree will point to. Throws `conflict` if there is no
+   * archive.
+   */
   async restorable(worktree: Worktree, repository: Repository): Promise<string> {
     const { head, tip } = await this.#archived(worktree, repository);
     return tip ?? head;
   }
 
-  /** Takes a half-made worktree away, in a turn of its own. Commits that its branch has beyond `expected` are archived. */
+  /**
+   * Removes a half-made worktree; holds the mutex of the repository. Archives the commits that its branch has beyond
+   * `expected`.
+   */
   async discard(
     worktree: Worktree,
     repository: Repository | null,
@@ -90,11 +97,11 @@ export class Checkouts {
     if (repository === null) return;
     await this.#workshop.alone(repository, async () => {
       await this.#workshop.forget(worktree, repository);
-      const place = refsOf(repository);
-      const tip = await commitOf(this.#workshop.git, place, `refs/heads/${worktree.branch}`);
+      const location = refsOf(repository);
+      const tip = await commitOf(this.#workshop.git, location, `refs/heads/${worktree.branch}`);
       if (tip === null) return;
       if (tip !== expected)
-        await this.#workshop.git.text(place, ['update-ref', archiveRef(worktree.id), tip]);
+        await this.#workshop.git.text(location, ['update-ref', archiveRef(worktree.id), tip]);
       await this.#workshop.removeBranch(worktree, repository, tip);
     });
   }
@@ -104,7 +111,7 @@ export class Checkouts {
     if (archived) return archived;
     throw new AppError(
       'conflict',
-      `nothing of worktree ${worktree.id} was archived that it could be made of: create another`,
+      `worktree ${worktree.id} has no archive to restore: create another worktree`,
     );
   }
 
@@ -114,10 +121,10 @@ export class Checkouts {
     { commit, what }: { commit: string; what: readonly string[] },
     fill: (adminDir: string) => Promise<void>,
   ): Promise<void> {
-    const none = '0'.repeat(commit.length);
-    const branch = ['update-ref', `refs/heads/${worktree.branch}`, commit, none];
+    const zeroId = '0'.repeat(commit.length);
+    const branch = ['update-ref', `refs/heads/${worktree.branch}`, commit, zeroId];
     const registering = await this.#workshop.alone(repository, async () => {
-      // From here on the branch is ours, and goes with what fails.
+      // From here on cadre owns the branch, and deletes it if a later step fails.
       await this.#workshop.git.text(refsOf(repository), branch);
       return this.#register(worktree, repository, what).then(
         () => null,
@@ -128,7 +135,8 @@ export class Checkouts {
       if (registering !== null) throw registering.error;
       this.#workshop.failpoint('worktree.added');
       const adminDir = await adminDirectory(repository, worktree.path);
-      if (adminDir === null) throw new AppError('conflict', `${worktree.path} was taken away`);
+      if (adminDir === null)
+        throw new AppError('conflict', `${worktree.path} was removed while it was made: try again`);
       await this.#inLane(() => fill(adminDir));
     } catch (error) {
       await this.discard(worktree, repository, commit);
@@ -136,24 +144,24 @@ export class Checkouts {
     }
   }
 
-  /** Makes a worktree without files that has the branch, or a commit, checked out. */
+  /** Registers a worktree with git, with its branch or a detached commit checked out, but without files. */
   async #register(
-    { path: place }: Worktree,
+    { path: directory }: Worktree,
     repository: Repository,
     what: readonly string[],
   ): Promise<void> {
-    const parent = path.dirname(place);
+    const parent = path.dirname(directory);
     fs.mkdirSync(parent, { recursive: true, mode: 0o700 });
     if (fs.realpathSync(parent) !== parent)
-      throw new AppError('conflict', `${parent} leads elsewhere: move it away`);
+      throw new AppError('conflict', `${parent} leads through a symbolic link: move that away`);
     const flags = ['--quiet', '--no-checkout', ...what.slice(0, -1)];
-    const add = ['worktree', 'add', ...flags, '--', place, ...what.slice(-1)];
+    const add = ['worktree', 'add', ...flags, '--', directory, ...what.slice(-1)];
     await this.#workshop.git.text(refsOf(repository), add);
-    if (fs.realpathSync(place) !== place)
-      throw new AppError('conflict', `${place} leads elsewhere: move it away`);
+    if (fs.realpathSync(directory) !== directory)
+      throw new AppError('conflict', `${directory} leads through a symbolic link: move that away`);
   }
 
-  /** Runs `work`, which writes files and moves no ref, in one of a few lanes. */
+  /** Runs `work`, which writes files and moves no ref, with at most `CHECKOUTS_AT_ONCE` of its kind at once. */
   #inLane<T>(work: () => Promise<T>): Promise<T> {
     this.#count += 1;
     return this.#lanes.run(String(this.#count % CHECKOUTS_AT_ONCE), work);

@@ -14,7 +14,7 @@ interface ClaimsDependencies {
   clock: Clock;
 }
 
-/** Claims of sessions on worktrees. */
+/** Makes and releases the claims of sessions on worktrees. */
 export class Claims {
   readonly #given: ClaimsDependencies;
 
@@ -22,7 +22,7 @@ export class Claims {
     this.#given = given;
   }
 
-  /** Claims a worktree for a session; answers the claim it has where that is in the same role. */
+  /** Claims a worktree for a session; returns the existing claim if it has the same role. */
   make(tx: Writer, worktreeId: string, sessionId: string, role?: Claim['claim_role']): Claim {
     const worktree = this.#given.store.worktree(tx, worktreeId);
     const session = this.#given.sessionStore.session(tx, sessionId);
@@ -38,7 +38,7 @@ export class Claims {
     return claim;
   }
 
-  /** Releases a claim; with its last one the worktree is retained. Throws `not_found` where there is none. */
+  /** Releases a claim; after the last one the worktree is retained. Throws `not_found` if there is no such claim. */
   release(tx: Writer, worktreeId: string, sessionId: string): { worktree: Worktree; claim: Claim } {
     const worktree = this.#given.store.worktree(tx, worktreeId);
     const session = this.#given.sessionStore.session(tx, sessionId);
@@ -50,7 +50,7 @@ export class Claims {
     return released;
   }
 
-  /** Releases all claims of a session that is being closed, or was; answers the ids of their worktrees. */
+  /** Releases all claims of a session that is closing or closed; returns the ids of the worktrees. */
   releaseAllOf(tx: Writer, sessionId: string): string[] {
     const claims = this.#given.store.activeClaimsOf(tx, sessionId);
     for (const claim of claims) {
@@ -62,7 +62,7 @@ export class Claims {
       if (worktree.status === 'retained') this.#given.store.move(tx, worktree, 'worktree.retained');
     }
     const session = this.#given.sessionStore.session(tx, sessionId);
-    // No event of its own: the event that closes the session carries it.
+    // This change has no event of its own, because the event that closes the session carries it.
     if (session.worktree_id !== null)
       this.#given.sessionStore.sessions.update(tx, { ...session, worktree_id: null });
     return claims.map(({ worktree_id }) => worktree_id);

@@ -5,7 +5,7 @@ import type { Setting } from './bench.ts';
 import type { Git } from './git.ts';
 import { commitOf, refsOf, type Repository } from './repository.ts';
 
-/** What an init script may have in bytes. */
+/** The maximum size of an init script, in bytes. */
 const SCRIPT_BYTES = 1024 * 1024;
 
 /** The init script of a repository. */
@@ -16,8 +16,8 @@ export interface Script {
 }
 
 /**
- * The init script as it is committed at the HEAD of the main worktree: no other copy of it is ever run. Null where
- * there is none. Throws `conflict` for what is no file, or has more than a mebibyte.
+ * Returns the init script as committed at the HEAD of the main worktree; no other copy of it is ever run. Null if there
+ * is none. Throws `conflict` if the path is not a regular file, or if it is larger than 1 MiB.
  */
 export async function committedScript(
   git: Git,
@@ -30,10 +30,10 @@ export async function committedScript(
       'conflict',
       `worktrees.init_script_path is "${script}": give a path inside of a repository, or set run_init_script to false`,
     );
-  const place = refsOf(repository);
-  const head = await commitOf(git, place, 'HEAD');
+  const location = refsOf(repository);
+  const head = await commitOf(git, location, 'HEAD');
   if (head === null) return null;
-  const entry = await git.bytes(place, ['ls-tree', '-z', '--full-tree', '-l', head, '--', name]);
+  const entry = await git.bytes(location, ['ls-tree', '-z', '--full-tree', '-l', head, '--', name]);
   const [, mode, type, sha, size] = /^(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t/.exec(entry) ?? [];
   if (sha === undefined) return null;
   const refuse = (why: string) =>
@@ -44,11 +44,11 @@ export async function committedScript(
   if (type !== 'blob' || mode === '120000') throw refuse('is not committed as a file');
   if (Number(size) > SCRIPT_BYTES)
     throw refuse(`has ${size} bytes, at most ${SCRIPT_BYTES} are run`);
-  const content = Buffer.from(await git.bytes(place, ['cat-file', 'blob', sha]), 'latin1');
+  const content = Buffer.from(await git.bytes(location, ['cat-file', 'blob', sha]), 'latin1');
   return { content, sha256: sha256Of(content), isExecutable: mode === '100755' };
 }
 
-/** The filters that the settings of a repository name, as people are shown them, and as they are allowed. */
+/** Formats the filters of a repository as one text: people see it, and its digest is what they allow. */
 export function filtersText(filters: readonly Setting[]): string {
   return filters
     .map(([name, value]) => `${name} = ${JSON.stringify(value)}\n`)
@@ -56,7 +56,7 @@ export function filtersText(filters: readonly Setting[]): string {
     .join('');
 }
 
-/** By what content is allowed: the digest of its bytes, in hexadecimal. */
+/** Returns the SHA-256 digest of content in hexadecimal; content is allowed by this digest. */
 export function sha256Of(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('hex');
 }

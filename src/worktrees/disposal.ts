@@ -22,18 +22,18 @@ import { unsavedSubmodules } from './submodules.ts';
 import { ignoredMessage, nestedMessage } from './words.ts';
 import type { Workshop } from './workshop.ts';
 
-/** What a removal took away. */
+/** The parts of a worktree that a removal deleted. */
 export interface Removed {
   path: boolean;
   branch: boolean;
-  /** Why the branch could not be deleted, and so is to be deleted later; null where there is nothing left to do. */
+  /** Why the branch could not be deleted, so that it is tried again later; null if nothing is left to delete. */
   left: string | null;
   diagnostics: string[];
 }
 
 /**
- * Removes worktrees from the disk, after all of their work was archived. No row is read or written here. Every step
- * may be the last one before a crash, and can be repeated after it.
+ * Removes worktrees from the disk once all of their work is archived. No row is read or written here. The server may
+ * crash after any step, so each step can be repeated.
  */
 export class Disposal {
   readonly #workshop: Workshop;
@@ -42,7 +42,7 @@ export class Disposal {
     this.#workshop = workshop;
   }
 
-  /** What keeps a worktree from being removed, whatever else it holds; null: nothing. */
+  /** Returns why a worktree cannot be removed at all; null if nothing prevents it. */
   async obstacle(worktree: Worktree, repository: Repository): Promise<string | null> {
     const { path: files } = worktree;
     if (!(await isThere(files))) return null;
@@ -65,16 +65,16 @@ export class Disposal {
     return unsaved.length > 0 ? nestedMessage(unsaved) : null;
   }
 
-  /** All that a worktree holds, wherever its files are just now. */
-  async look(
+  /** Takes a snapshot of a worktree, whose files are in the directory `files`. */
+  async snapshotOf(
     worktree: Worktree,
     repository: Repository,
     beside: Beside,
     files: string = worktree.path,
   ): Promise<Snapshot> {
     const adminDir = await adminDirectory(repository, worktree.path, files);
-    const there = (await isThere(files)) ? files : null;
-    await this.#assertReadable(there, adminDir);
+    const existingFiles = (await isThere(files)) ? files : null;
+    await this.#assertReadable(existingFiles, adminDir);
     const settings = await ownSettings(this.#workshop.git, repository, adminDir);
     const filters = await this.#workshop.trustedFilters(repository, settings);
     const { branch } = worktree;
@@ -88,7 +88,7 @@ export class Disposal {
       branch,
       beside: passing,
       adminDir,
-      files: there,
+      files: existingFiles,
       settings,
       filters,
     };
@@ -103,9 +103,9 @@ export class Disposal {
   }
 
   /**
-   * Removes a worktree of which all was archived. It is put aside first: who would write into it from then on finds
-   * no path. What came in between is archived, too; then what lies aside gets a name that says so, and git forgets it.
-   * The files themselves are left for `sweepOf`.
+   * Removes a worktree whose content is archived. It is renamed out of the way first, so that no process finds it by
+   * its path and writes to it. Changes made since the snapshot are archived too; then the directory is renamed to mark
+   * it as archived, and git's registration is removed. `sweepOf` deletes the files.
    */
   async remove(
     worktree: Worktree,
@@ -122,7 +122,7 @@ export class Disposal {
     this.#workshop.failpoint('worktree.aside');
     let last = tip;
     if (!(await isThere(done))) {
-      const snapshot = await this.#keepAll(worktree, repository, { aside, beside });
+      const snapshot = await this.#archiveRest(worktree, repository, { aside, beside });
       if (snapshot.ignored.length > 0) removed.diagnostics.push(ignoredMessage(snapshot.ignored));
       last = snapshot.tip;
       if (await isThere(aside)) fs.renameSync(aside, done);
@@ -142,7 +142,7 @@ export class Disposal {
     return removed;
   }
 
-  /** Removes the files of a worktree that was removed; answers what is to be said of that. */
+  /** Deletes the files of a removed worktree; returns a diagnostic if that fails. */
   async sweepOf({ id }: Worktree): Promise<string[]> {
     const done = path.join(this.#workshop.asideDirectory, `${id}.archived`);
     try {
@@ -157,33 +157,34 @@ export class Disposal {
     }
   }
 
-  /** Where the files of a worktree lie while it is being removed; null where they do not. */
+  /** Returns the directory that a worktree being removed was renamed to; null if there is none. */
   async aside({ id }: Worktree): Promise<string | null> {
     const aside = path.join(this.#workshop.asideDirectory, id);
-    for (const place of [aside, `${aside}.archived`]) if (await isThere(place)) return place;
+    for (const candidate of [aside, `${aside}.archived`])
+      if (await isThere(candidate)) return candidate;
     return null;
   }
 
-  /** The archive that a worktree has in its repository; null where it has none. */
+  /** Returns the ref of a worktree's archive; null if it has none. */
   async archiveOf({ id }: Worktree, repository: Repository): Promise<string | null> {
     const commit = await commitOf(this.#workshop.git, refsOf(repository), archiveRef(id));
     return commit === null ? null : archiveRef(id);
   }
 
   /**
-   * Makes sure that all of what lies aside is archived, and of commits and index where nothing does; where that cannot
-   * be, it goes back to its place.
+   * Makes sure that the content of the renamed worktree is archived, or only its commits and index if its files are
+   * gone. If that fails, renames the directory back.
    */
-  async #keepAll(
+  async #archiveRest(
     worktree: Worktree,
     repository: Repository,
     { aside, beside }: { aside: string; beside: Beside },
   ): Promise<Snapshot> {
     try {
-      const snapshot = await this.look(worktree, repository, beside, aside);
+      const snapshot = await this.snapshotOf(worktree, repository, beside, aside);
       if (snapshot.nested.length > 0)
         throw new AppError('conflict', nestedMessage(snapshot.nested));
-      if (holdsWork(snapshot) && !(await this.#isKept(worktree, repository, snapshot)))
+      if (holdsWork(snapshot) && !(await this.#isArchived(worktree, repository, snapshot)))
         await this.archive(worktree, repository, snapshot);
       return snapshot;
     } catch (error) {
@@ -192,26 +193,26 @@ export class Disposal {
     }
   }
 
-  /** Whether the newest archive has all that a snapshot has. */
-  async #isKept(
+  /** Whether the newest archive holds everything that a snapshot holds. */
+  async #isArchived(
     worktree: Worktree,
     repository: Repository,
     { head, headRef, tip, staged, files, sparse }: Snapshot,
   ): Promise<boolean> {
-    const kept = await readArchive(this.#workshop.git, repository, worktree.id);
-    if (kept?.tip !== tip) return false;
-    // What an earlier try has removed and had git forget was looked at then.
+    const archived = await readArchive(this.#workshop.git, repository, worktree.id);
+    if (archived?.tip !== tip) return false;
+    // The files and git's registration are gone, so an earlier attempt has already compared them.
     if (files === null && (await adminDirectory(repository, worktree.path)) === null) return true;
-    const isFiles = files === null || kept.files === files;
-    const isSparse = JSON.stringify(kept.sparse) === JSON.stringify(sparse);
-    const isHead = kept.head === head && kept.headRef === headRef;
-    return isFiles && isSparse && isHead && kept.staged === staged;
+    const isFiles = files === null || archived.files === files;
+    const isSparse = JSON.stringify(archived.sparse) === JSON.stringify(sparse);
+    const isHead = archived.head === head && archived.headRef === headRef;
+    return isFiles && isSparse && isHead && archived.staged === staged;
   }
 
   async #assertReadable(files: string | null, adminDir: string | null): Promise<void> {
     if (adminDir !== null) {
       await assertGitDirectory(adminDir);
-      // Of a HEAD that is no file, git says only that there is no repository.
+      // If HEAD is not a regular file, git only reports that there is no repository; `refIn` names the file.
       await refIn(adminDir);
     }
     if (files !== null) await assertFiles(files);

@@ -3,19 +3,19 @@ import path from 'node:path';
 import { AppError } from '../errors.ts';
 import { ForeignFileError, readForeignFile } from '../lib/foreign-file.ts';
 
-/** What a file by which git notes something may have in bytes; logs are longer. */
+/** The maximum size of git's small files, in bytes; logs may be longer. */
 const NOTE_BYTES = 1024 * 1024;
 const LOG_BYTES = 256 * 1024 * 1024;
 
 /**
- * The text of a small file that git, or whoever passes for it, keeps for a worktree; null where there is none. Throws
- * `conflict` where it is no file: then nobody knows what the worktree holds.
+ * Returns the text of a small file that git, or a program that imitates it, keeps for a worktree; null if there is
+ * none. Throws `conflict` if it is not a regular file, because then the content of the worktree cannot be determined.
  */
 export async function readNote(directory: string, name: string): Promise<string | null> {
   return (await orConflict(directory, name, NOTE_BYTES))?.toString('utf8') ?? null;
 }
 
-/** The same for a log of a ref, a character a byte. */
+/** Does the same for the log of a ref, with one character for each byte. */
 export async function readLog(directory: string, name: string): Promise<string> {
   return (await orConflict(directory, name, LOG_BYTES))?.toString('latin1') ?? '';
 }
@@ -29,12 +29,17 @@ async function orConflict(directory: string, name: string, maxBytes: number) {
   }
 }
 
-/** Whether something is at a path, without following it; nothing that lies there can make this wait. */
+/**
+ * Whether anything exists at a path. Symbolic links are not followed, and nothing is opened, so a FIFO cannot block
+ * this.
+ */
 export async function isThere(file: string | Buffer): Promise<boolean> {
   return (await kindOf(file)) !== null;
 }
 
-/** What is at a path itself; null where nothing is, or a file stands where a directory should. */
+/**
+ * Returns the kind of the entry at a path, without following it; null if there is none or a parent is not a directory.
+ */
 export async function kindOf(
   file: string | Buffer,
 ): Promise<'file' | 'directory' | 'link' | 'other' | null> {
@@ -49,9 +54,9 @@ export async function kindOf(
   }
 }
 
-/** Files that git opens wherever it meets them, and so waits for whoever writes into one that is a FIFO. */
+/** Files that git opens in any directory; if one of them is a FIFO, git blocks until a process opens it for writing. */
 const OPENED = new Set(['.gitattributes', '.gitignore', '.gitmodules', '.git']);
-/** What git opens of a repository, and of what it keeps for one of its worktrees. */
+/** Files that git opens in a repository's directory or in its own directory for a worktree. */
 const NOTES = [
   'HEAD',
   'ORIG_HEAD',
@@ -67,18 +72,18 @@ const NOTES = [
 const DIRECTORIES = ['info', 'logs', 'refs', 'objects/info', 'objects/pack'];
 
 /**
- * Throws `conflict` where git would wait for whoever writes, since a file that it opens in one of its own directories
- * is a FIFO or the like. What comes there afterwards is ended with the time limit of the call.
+ * Throws `conflict` if a file that git opens in one of its own directories is a FIFO or another special file, because
+ * git would block on it. If one appears later, the time limit of the git call ends the wait.
  */
 export async function assertGitDirectory(directory: string): Promise<void> {
   for (const name of NOTES) {
     const file = path.join(directory, name);
-    if ((await kindOf(file)) === 'other') throw odd(file);
+    if ((await kindOf(file)) === 'other') throw notRegular(file);
   }
   for (const name of DIRECTORIES) await assertBelow(path.join(directory, name), () => true);
 }
 
-/** The same for the files of a worktree that git opens by their name. */
+/** Does the same for the files of a worktree that git opens by their names. */
 export async function assertFiles(files: string): Promise<void> {
   await assertBelow(files, (name) => OPENED.has(name));
 }
@@ -87,12 +92,12 @@ async function assertBelow(directory: string, isOpened: (name: string) => boolea
   if ((await kindOf(directory)) !== 'directory') return;
   for (const entry of await fs.readdir(directory, { withFileTypes: true })) {
     const isPlain = entry.isFile() || entry.isDirectory() || entry.isSymbolicLink();
-    if (!isPlain && isOpened(entry.name)) throw odd(path.join(directory, entry.name));
+    if (!isPlain && isOpened(entry.name)) throw notRegular(path.join(directory, entry.name));
     if (entry.isDirectory() && entry.name !== '.git')
       await assertBelow(path.join(directory, entry.name), isOpened);
   }
 }
 
-function odd(file: string): AppError {
+function notRegular(file: string): AppError {
   return new AppError('conflict', `${file} is not a regular file: move it away`);
 }

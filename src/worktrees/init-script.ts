@@ -10,30 +10,30 @@ import type { Script } from './consent.ts';
 
 const LIMIT_MS = 10 * 60_000;
 const GRACE_MS = 2000;
-/** The end of what it prints, of which so much is kept. */
+/** The number of bytes that are kept of the end of its output. */
 const TAIL_BYTES = 4096;
 const TAIL_WAIT_MS = 1000;
 
 /**
- * Runs the init script of a repository in a new worktree. What runs is a copy of ours of the content that was allowed,
- * made in `scratch`, with the environment that agents get. Throws `conflict` where it fails.
+ * Runs the init script of a repository in a new worktree. It runs a copy of the allowed content, made in `scratch`, in
+ * the environment of agents. Throws `conflict` if it fails or takes longer than 10 minutes.
  */
 export async function runInitScript(
   worktree: Worktree,
   script: Script,
-  given: {
+  options: {
     supervisor: Supervisor;
     clock: Clock;
-    /** A directory of ours. */
+    /** An empty directory of cadre's. */
     scratch: string;
-    /** What it is called in the repository. */
+    /** The path of the script in the repository. */
     name: string;
     signal: AbortSignal;
   },
 ): Promise<Worktree['init_script']> {
-  const file = path.join(given.scratch, 'worktree-init');
+  const file = path.join(options.scratch, 'worktree-init');
   await fs.writeFile(file, script.content, { mode: script.isExecutable ? 0o500 : 0o400 });
-  const child = await given.supervisor.start({
+  const child = await options.supervisor.start({
     command: script.isExecutable ? file : '/bin/sh',
     args: script.isExecutable ? [] : [file],
     cwd: worktree.path,
@@ -49,31 +49,31 @@ export async function runInitScript(
   });
   const tail = tailOf(child);
   let isLate = false;
-  using _limit = given.clock.after(LIMIT_MS, () => {
+  using _limit = options.clock.after(LIMIT_MS, () => {
     isLate = true;
     void child.end(GRACE_MS);
   });
   const stop = () => void child.end(GRACE_MS);
-  given.signal.addEventListener('abort', stop, { once: true });
-  if (given.signal.aborted) stop();
+  options.signal.addEventListener('abort', stop, { once: true });
+  if (options.signal.aborted) stop();
   const { code, signal } = await child.exited;
-  given.signal.removeEventListener('abort', stop);
+  options.signal.removeEventListener('abort', stop);
   await child.end(0);
-  // Who has left its group may hold the pipes still.
-  await Promise.race([tail.ended, given.clock.sleep(TAIL_WAIT_MS)]);
+  // A process that has left the group may still hold the pipes open.
+  await Promise.race([tail.ended, options.clock.sleep(TAIL_WAIT_MS)]);
   const output_tail = tail.text();
   const { sha256 } = script;
   if (code === 0 && !isLate)
     return { status: 'completed', exit_code: 0, output_tail, sha256, how_to_allow: null };
-  const how = isLate ? `ran for ${LIMIT_MS / 60_000} minutes` : `ended with ${code ?? signal}`;
+  const outcome = isLate ? `ran for ${LIMIT_MS / 60_000} minutes` : `ended with ${code ?? signal}`;
   const last = output_tail.trim().split('\n').slice(-5).join('\n');
   throw new AppError(
     'conflict',
-    `the init script ${given.name} ${how}${last === '' ? '' : ` (${last})`}: mend it, or set run_init_script to false`,
+    `the init script ${options.name} ${outcome}${last === '' ? '' : ` (${last})`}: mend it, or set run_init_script to false`,
   );
 }
 
-/** What is recorded of an init script that nobody has allowed. */
+/** Returns the record of an init script that was skipped because nobody has allowed it. */
 export function skippedScript({ sha256 }: Script, repoRoot: string): Worktree['init_script'] {
   return {
     status: 'skipped_untrusted',
@@ -88,7 +88,7 @@ function shellWord(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** What a child prints last, on either stream. */
+/** Collects the end of a child's output, of both streams together. */
 function tailOf(child: Child): { text: () => string; ended: Promise<unknown> } {
   let tail = Buffer.alloc(0);
   const streams = [child.stdout, child.stderr];

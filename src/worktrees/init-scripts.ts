@@ -19,13 +19,13 @@ interface InitScriptsDependencies {
   sessionStore: SessionStore;
   worktrees: WorktreeStore;
   clock: Clock;
-  /** Where repositories have their init script. */
+  /** Returns the configured path of init scripts within repositories. */
   script: () => string;
 }
 
 /**
- * What repositories bring that can be run here, init scripts and filters, and which of it somebody has allowed: by its
- * content, for one repository each.
+ * The init scripts and filters that repositories bring, and which of them a person has allowed. Content is allowed by
+ * its digest, for one repository each.
  */
 export class InitScripts {
   readonly #given: InitScriptsDependencies;
@@ -37,20 +37,21 @@ export class InitScripts {
   }
 
   /**
-   * The init script that would run if a session's worktree of that name were made; null where there is none, or the
-   * worktree is there already. Throws `not_found` for an unknown session, `invalid` where it works in no repository.
+   * Returns the init script that would run if a worktree of this name were made for the session; null if the repository
+   * has none or the worktree exists. Throws `not_found` for an unknown session, `invalid` if the session works in no
+   * repository.
    */
-  async look(wanted: {
+  async look(request: {
     source_session_id: string;
     worktree_name: string;
   }): Promise<{ repo_root: string; sha256: string; text: string; trusted: boolean } | null> {
     const session = await this.#given.db.read((rx) =>
-      this.#given.sessionStore.session(rx, wanted.source_session_id),
+      this.#given.sessionStore.session(rx, request.source_session_id),
     );
     const repository = await findRepository(this.#given.git, path.resolve(session.cwd));
     const { root } = repository;
     const named = await this.#given.db.read((rx) =>
-      this.#given.worktrees.named(rx, root, wanted.worktree_name),
+      this.#given.worktrees.named(rx, root, request.worktree_name),
     );
     if (named.some(({ status }) => status === 'active' || status === 'retained')) return null;
     const script = await this.scriptOf(repository);
@@ -63,25 +64,28 @@ export class InitScripts {
     };
   }
 
-  /** Allows content of a repository, from now on. `by` says who did; allowing it again changes nothing. */
+  /** Allows content for a repository from now on. `by` names who allowed it; allowing it again changes nothing. */
   async allow(repo_root: string, sha256: string, by: string): Promise<void> {
     await this.#allow({ repo_root, sha256, trusted_by: by, trusted_at: this.#given.clock.now() });
   }
 
-  /** The same for a repository that a person names. Throws `invalid` where it is none. */
+  /** Does the same for a directory that a person names. Throws `invalid` if that is not a repository. */
   async trust(directory: string, sha256: string, by: string, keep: Keep): Promise<Trusted> {
     const { root: repo_root } = await this.#named(directory);
     const trusted_at = this.#given.clock.now();
     return this.#allow({ repo_root, sha256, trusted_by: by, trusted_at }, keep);
   }
 
-  /** Withdraws what was allowed of a repository; answers what that was. Throws `not_found` where it is not allowed. */
+  /**
+   * Withdraws the permission of one content of a repository, or of all if `sha256` is null; returns what was withdrawn.
+   * Throws `not_found` if that content was not allowed.
+   */
   async untrust(
     directory: string,
     sha256: string | null,
     keep: Keep,
   ): Promise<{ repo_root: string; withdrawn: Trusted[] }> {
-    // It may be gone: then it is named as it was.
+    // The repository may be gone; then the path that it was allowed under is used.
     const repo_root = await this.#named(directory).then(
       ({ root }) => root,
       () => path.resolve(directory),
@@ -102,7 +106,7 @@ export class InitScripts {
     return this.#given.db.read((rx) => this.#trusted.page(rx, { repo_root }, limit, cursor));
   }
 
-  /** All that a repository brings which can be run. Throws `invalid` where there is none in that directory. */
+  /** Returns everything executable that a repository brings. Throws `invalid` if the directory is not a repository. */
   async brings(directory: string): Promise<{ repo_root: string; brings: Brought[] }> {
     const repository = await this.#named(directory);
     const { root: repo_root } = repository;
@@ -119,12 +123,12 @@ export class InitScripts {
     return { repo_root, brings };
   }
 
-  /** The init script as it is committed in the main worktree. */
+  /** Returns the init script as committed in the main worktree; null if there is none. */
   scriptOf(repository: Repository): Promise<Script | null> {
     return committedScript(this.#given.git, repository, this.#given.script());
   }
 
-  /** Whether somebody has allowed this content for a repository. */
+  /** Whether a person has allowed this content for a repository. */
   isTrusted(repo_root: string, sha256: string): Promise<boolean> {
     return this.#given.db.read(
       (rx) => this.#trusted.get(rx, trustId({ repo_root, sha256 })) !== undefined,

@@ -12,7 +12,7 @@ import type { Database } from '../store/database.ts';
 import { isThere } from './foreign.ts';
 import { runInitScript, skippedScript } from './init-script.ts';
 import type { InitScripts } from './init-scripts.ts';
-import { commitOf, gitDirOf, knownRepository, realPath, type Repository } from './repository.ts';
+import { commitOf, gitDirOf, recordedRepository, realPath, type Repository } from './repository.ts';
 import type { WorktreeStore } from './store.ts';
 import { reasonOf } from './words.ts';
 import { Checkouts } from './checkouts.ts';
@@ -36,11 +36,11 @@ export interface MakingDependencies {
     init_script_path: string;
     deletion_policy_default: Worktree['deletion_policy'];
   };
-  /** Aborts when the server stops and nothing may go on. */
+  /** Aborts when the server stops and no step may continue. */
   stopping: AbortSignal;
 }
 
-/** Makes and restores worktrees. The caller holds the turn of the worktree's name meanwhile. */
+/** Makes and restores worktrees. The caller holds the mutex of the worktree's name. */
 export class Making {
   readonly #given: MakingDependencies;
   readonly #checkouts: Checkouts;
@@ -50,7 +50,7 @@ export class Making {
     this.#checkouts = new Checkouts(given.workshop);
   }
 
-  /** Makes a worktree. `finish` runs in the transaction that stores it; its result is the answer. */
+  /** Makes a worktree. `finish` runs in the transaction that stores it; its result is returned. */
   async make<T>(
     repository: Repository,
     directory: string,
@@ -87,28 +87,34 @@ export class Making {
     });
   }
 
-  /** The commit that a worktree begins from: that of the ref `named`, else the one checked out in `directory`. */
+  /**
+   * Returns the commit that a worktree starts from: the one of the ref `named`, else the one checked out in
+   * `directory`.
+   */
   async #base(
     repository: Repository,
     directory: string,
     named: string | null,
   ): Promise<{ baseRef: string; baseCommit: string }> {
     const { git } = this.#given.workshop;
-    // Each worktree has a HEAD of its own; a bare repository was named itself.
+    // Each worktree has its own HEAD; a bare repository has only the one in its common directory.
     const { commonDir } = repository;
     const isBare = (await realPath(directory)) === commonDir;
     const gitDir = isBare ? commonDir : ((await gitDirOf(directory)) ?? commonDir);
-    const place = { directory, gitDir };
-    const commit = await commitOf(git, place, named ?? 'HEAD');
+    const location = { directory, gitDir };
+    const commit = await commitOf(git, location, named ?? 'HEAD');
     if (commit === null && named !== null)
-      throw new AppError('invalid', `base_ref "${named}" is no commit of ${directory}`);
+      throw new AppError(
+        'invalid',
+        `base_ref "${named}" is no commit of ${directory}: name a branch, tag or commit`,
+      );
     if (commit === null)
       throw new AppError('invalid', `${directory} has no commit yet: make one, or name a base_ref`);
-    const branch = await git.maybe(place, ['symbolic-ref', '--quiet', '--short', 'HEAD']);
+    const branch = await git.maybe(location, ['symbolic-ref', '--quiet', '--short', 'HEAD']);
     return { baseRef: named ?? branch ?? commit, baseCommit: commit };
   }
 
-  /** Runs the init script where the request says so, or where its content is allowed. */
+  /** Runs the init script if the request demands it, or if its content is allowed. */
   async #initialise(
     worktree: Worktree,
     repository: Repository,
@@ -133,9 +139,9 @@ export class Making {
   }
 
   /**
-   * Runs the steps of an operation that was written. Where a step fails, it has left nothing, and the operation is
-   * deleted; where only the row could not be written, the worktree that was made is removed first. When the server
-   * stops, the next start does that.
+   * Runs the steps of a stored operation. A step that fails has cleaned up after itself, so only the operation is
+   * deleted; if only the final transaction fails, the finished worktree is removed first. If the server is stopping,
+   * startup recovery does this instead.
    */
   async #orUndo<T>(worktree: Worktree, what: string, steps: () => Promise<T>): Promise<T> {
     const { db, store, workshop, stopping, logger } = this.#given;
@@ -148,14 +154,14 @@ export class Making {
         });
       try {
         const operation = await db.read((rx) => store.operations.get(rx, worktree.id));
-        const repository = await knownRepository(workshop.git, worktree.repo_root);
+        const repository = await recordedRepository(workshop.git, worktree.repo_root);
         if ((await isThere(worktree.path)) && operation)
           await this.#checkouts.discard(worktree, repository, operation.tip ?? '');
         await db.transact((tx) => this.#forgetOperation(tx, worktree));
       } catch (undoing) {
         logger.warn(
           { err: undoing, worktree_id: worktree.id },
-          'a half-made worktree could not be taken away: the next start tries again',
+          'a half-made worktree could not be removed: the next start tries again',
         );
       }
       const reason = reasonOf(error);
@@ -171,7 +177,7 @@ export class Making {
   /** Restores a cleaned worktree from its archive, under `name`. */
   async restore(old: Worktree, name: string, keep: Keep): Promise<Worktree> {
     const { db, store, workshop, clock, failpoint } = this.#given;
-    const repository = await knownRepository(workshop.git, old.repo_root);
+    const repository = await recordedRepository(workshop.git, old.repo_root);
     if (!repository)
       throw new AppError(
         'conflict',

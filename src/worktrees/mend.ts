@@ -5,7 +5,7 @@ import type { Database } from '../store/database.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Claims } from './claims.ts';
 import { isThere } from './foreign.ts';
-import { knownRepository } from './repository.ts';
+import { recordedRepository } from './repository.ts';
 import type { Operation, WorktreeStore } from './store.ts';
 import { Checkouts } from './checkouts.ts';
 import { Disposal } from './disposal.ts';
@@ -22,7 +22,7 @@ interface WorktreeMenderDependencies {
   logger: Logger;
 }
 
-/** Mends what a crash left of worktrees: first the files, then, in recovery's transaction, the rows. */
+/** Repairs worktrees after a crash: first the files, then, in the transaction of startup recovery, the rows. */
 export class WorktreeMender {
   readonly #given: WorktreeMenderDependencies;
   readonly #disposal: Disposal;
@@ -32,7 +32,9 @@ export class WorktreeMender {
     this.#disposal = new Disposal(given.workshop);
   }
 
-  /** Finishes or takes back the operations that the crash cut off; answers the changes of rows that follow. */
+  /**
+   * Finishes or undoes the operations that the crash interrupted; returns the changes of rows that follow from that.
+   */
   async mendFiles(): Promise<((tx: Writer) => void)[]> {
     const { db, store, workshop, logger } = this.#given;
     const changes: ((tx: Writer) => void)[] = [];
@@ -43,19 +45,19 @@ export class WorktreeMender {
         changes.push(change, (tx) => store.operations.deleteWhere(tx, 'id = ?', worktree_id));
       } catch (error) {
         const message =
-          'what a crash left of a worktree could not be mended: the next start tries again';
+          'a worktree could not be repaired after a crash: the next start tries again';
         logger.warn({ err: error, worktree_id }, message);
       }
     }
     await workshop
       .sweep()
       .catch((error: unknown) =>
-        logger.warn({ err: error }, 'what was left of removed worktrees could not be removed'),
+        logger.warn({ err: error }, 'the files of removed worktrees could not be deleted'),
       );
     return changes;
   }
 
-  /** Releases the claims of closed sessions, and notes which worktrees are missing. */
+  /** Releases the claims of closed sessions, and marks the worktrees whose directories are missing. */
   reconcile(tx: Writer): { claims_released: string[]; worktrees_missing: string[] } {
     const claims_released = this.#given.store
       .claimants(tx)
@@ -72,7 +74,7 @@ export class WorktreeMender {
   }
 
   async #mend({ kind, worktree, tip }: Operation): Promise<(tx: Writer) => void> {
-    const repository = await knownRepository(this.#given.workshop.git, worktree.repo_root);
+    const repository = await recordedRepository(this.#given.workshop.git, worktree.repo_root);
     if (kind !== 'remove') {
       await new Checkouts(this.#given.workshop).discard(worktree, repository, tip ?? '');
       return () => undefined;
@@ -81,7 +83,7 @@ export class WorktreeMender {
       (await this.#disposal.aside(worktree)) !== null || !(await isThere(worktree.path));
     if (hasBegun) {
       if (!repository) throw new Error(`the repository ${worktree.repo_root} is gone`);
-      // Whether the worktrees beside it were being removed, too, is not known any more: all count as leaving.
+      // The crash lost which other worktrees were being removed, so all of them count as leaving.
       const branches = this.#given.db
         .peek((rx) => this.#given.store.beside(rx, worktree))
         .map(({ branch }) => branch);

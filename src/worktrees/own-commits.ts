@@ -4,16 +4,16 @@ import { kindOf, readLog, readNote } from './foreign.ts';
 import type { Git } from './git.ts';
 import { commitOf, refsOf, type Repository } from './repository.ts';
 
-/** The branches of the other worktrees of a repository. Each of them goes with its worktree. */
+/** The branches of the other worktrees of a repository. Each of them is deleted with its worktree. */
 export interface Beside {
-  /** All of them: none of them keeps a commit for longer than its worktree lasts. */
+  /** All of these branches; a commit that only they reach lives no longer than their worktrees. */
   branches: readonly string[];
-  /** Those whose worktrees are being removed just now. */
+  /** The branches whose worktrees are being removed at the moment. */
   leaving: readonly string[];
 }
 
-/** Of which worktree the commits are wanted. */
-interface Whose {
+/** The worktree whose commits are examined. */
+interface WorktreeRefs {
   repository: Repository;
   branch: string;
   beside: Beside;
@@ -21,18 +21,18 @@ interface Whose {
 }
 
 /**
- * The ends of the commits that are worktrees' alone: of those that its branch and HEAD stand at or, by their logs, have
- * stood at, and of what a merge or rebase under way has put aside, what no lasting ref leads to. Branches of other
- * worktrees are none: each goes with its worktree. `isAlone` says whether some are in no other worktree either, or
- * only in one that is being removed.
+ * Returns the tips of the commits that only the worktree keeps. It examines the commits of its branch and HEAD, now and
+ * in their logs, and those that an unfinished merge or rebase has put aside; a commit counts if no lasting ref reaches
+ * it. Branches of other worktrees do not last, because each is deleted with its worktree. `isAlone` is true if some of
+ * these commits are in no other worktree either, or only in one that is being removed.
  */
 export async function ownCommits(
   git: Git,
-  whose: Whose,
+  refs: WorktreeRefs,
   now: readonly (string | null)[],
 ): Promise<{ own: string[]; isAlone: boolean }> {
-  const { repository, branch, beside } = whose;
-  const commits = await commitsOf(git, whose, now);
+  const { repository, branch, beside } = refs;
+  const commits = await commitsOf(git, refs, now);
   if (commits.length === 0) return { own: [], isAlone: false };
   const main = await commitOf(git, refsOf(repository), 'HEAD');
   const beyond = async (excluded: readonly string[], ...more: string[]) => {
@@ -55,10 +55,10 @@ export async function ownCommits(
   return { own, isAlone: alone.length > 0 };
 }
 
-/** The commits that a worktree knows of, wherever it has noted them. */
+/** Returns every commit that the worktree's refs, logs and notes name. */
 async function commitsOf(
   git: Git,
-  { repository, branch, adminDir }: Whose,
+  { repository, branch, adminDir }: WorktreeRefs,
   now: readonly (string | null)[],
 ): Promise<string[]> {
   const { commonDir } = repository;
@@ -78,17 +78,17 @@ async function commitsOf(
     .map((line) => line.split(' ')[0] ?? '');
 }
 
-/** What the refs of the worktree alone stand for; git keeps each in a file. */
+/** Returns the objects that the worktree's own refs point to; git keeps each of them in a file. */
 async function ownRefs(git: Git, repository: Repository, adminDir: string): Promise<string[]> {
   const refs = ['refs/worktree', 'refs/bisect', 'refs/rewritten'];
   const kinds = await Promise.all(refs.map((one) => kindOf(path.join(adminDir, one))));
   if (kinds.every((kind) => kind === null)) return [];
-  const place = { ...refsOf(repository), gitDir: adminDir };
-  const listed = await git.text(place, ['for-each-ref', '--format=%(objectname)', ...refs]);
+  const location = { ...refsOf(repository), gitDir: adminDir };
+  const listed = await git.text(location, ['for-each-ref', '--format=%(objectname)', ...refs]);
   return listed.split('\n');
 }
 
-/** The commits of a log of a ref. What else somebody wrote there is none. */
+/** Returns the commit ids in the log of a ref, ignoring any other text. */
 function remembered(log: string): string[] {
   return log
     .split('\n')
@@ -96,7 +96,7 @@ function remembered(log: string): string[] {
     .filter((word) => /^[0-9a-f]{40,64}$/.test(word));
 }
 
-/** The commits that git notes beside HEAD, also those of a rebase or merge under way. */
+/** Returns the commits that git notes beside HEAD, including those of an unfinished rebase or merge. */
 async function putAside(adminDir: string): Promise<string[]> {
   const found: string[] = [];
   for (const below of ['', 'rebase-merge', 'rebase-apply']) {

@@ -2,7 +2,9 @@ import type { Git } from './git.ts';
 import { findRepository } from './repository.ts';
 import { branchFor } from './worktree.ts';
 
-/** Which repository and branch a worktree of that name would be of, asked for in a directory. Throws `invalid`. */
+/**
+ * Returns the repository and branch that a worktree of this name would have, made from a directory. Throws `invalid`.
+ */
 export async function previewWorktree(
   git: Git,
   { directory, worktree_name }: { directory: string; worktree_name: string },

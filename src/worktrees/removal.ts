@@ -7,7 +7,7 @@ import { archiveRef } from './archive.ts';
 import type { Claims } from './claims.ts';
 import { isThere } from './foreign.ts';
 import type { Beside } from './own-commits.ts';
-import { knownRepository, type Repository } from './repository.ts';
+import { recordedRepository, type Repository } from './repository.ts';
 import { holdsWork, isClean } from './snapshot.ts';
 import type { WorktreeStore } from './store.ts';
 import { reasonOf, nestedMessage } from './words.ts';
@@ -26,20 +26,20 @@ interface Dependencies {
 }
 
 interface CleanupOptions {
-  /** Clean up even where sessions claim the worktree: its files are gone already. */
+  /** Clean up even if sessions claim the worktree, because its files are gone already. */
   anyway?: boolean;
-  /** The worktree had claims until now: where it stays, `worktree.retained` is appended. */
+  /** The worktree had claims until now; if it stays, `worktree.retained` is appended. */
   wasActive?: boolean;
 }
 
-/** The result of a cleanup, but for the fields that are read from the rows after it. */
+/** The result of a cleanup, without the fields that are read from the rows after it. */
 type Outcome = Partial<CleanupResult> & Pick<CleanupResult, 'status'>;
 
-/** Cleans up worktrees. The caller holds the turn of the worktree's name meanwhile. */
+/** Cleans up worktrees. The caller holds the mutex of the worktree's name. */
 export class Removal {
   readonly #given: Dependencies;
   readonly #disposal: Disposal;
-  /** The ids of worktrees whose cleanup runs or waits for its turn. */
+  /** The ids of worktrees whose cleanup is running or waiting for the mutex of their repository. */
   readonly #leaving = new Set<string>();
 
   constructor(given: Dependencies) {
@@ -47,7 +47,9 @@ export class Removal {
     this.#disposal = new Disposal(given.workshop);
   }
 
-  /** Cleans up, or answers why not. A missing worktree is cleaned up under any policy: only its branch is left. */
+  /**
+   * Cleans up, or returns why not. A missing worktree is cleaned up under any policy, because only its branch is left.
+   */
   async cleanUp(
     id: string,
     reason: string | null,
@@ -57,7 +59,7 @@ export class Removal {
     const found = await db.read((rx) => store.worktree(rx, id));
     if (found.status === 'cleaned') {
       const left = await this.finishLeft(found);
-      const diagnostics = ['it had been cleaned up', ...(left === null ? [] : [left])];
+      const diagnostics = ['it was cleaned up already', ...(left === null ? [] : [left])];
       return this.#result(id, { status: 'cleaned', diagnostics });
     }
     await this.noteIfMissing(found);
@@ -71,7 +73,7 @@ export class Removal {
       return this.#retain(id, wasActive, 'its deletion_policy is retain_on_last_claim');
     this.#leaving.add(id);
     try {
-      const repository = await knownRepository(workshop.git, worktree.repo_root);
+      const repository = await recordedRepository(workshop.git, worktree.repo_root);
       if (!repository)
         return await this.#fail(id, reason, `its repository ${worktree.repo_root} is gone`);
       const result = await workshop.alone(repository, async () => {
@@ -79,32 +81,32 @@ export class Removal {
         if (obstacle !== null) return this.#fail(id, reason, obstacle);
         return this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
       });
-      // Deleting files takes a while and touches no ref, so it needs no turn.
+      // Deleting files takes a while and touches no ref, so it runs without the mutex of the repository.
       const left = result.status === 'cleaned' ? await this.#disposal.sweepOf(worktree) : [];
       return { ...result, diagnostics: [...result.diagnostics, ...left] };
     } catch (error) {
-      const said = reasonOf(error);
-      if (said === null) throw error;
-      // Files that lie aside are removed by the next start.
+      const problem = reasonOf(error);
+      if (problem === null) throw error;
+      // If the files were already renamed, the operation stays, and the next start removes them.
       if ((await this.#disposal.aside(found)) === null)
         await db.transact((tx) => this.#forgetOperation(tx, found));
       await this.noteIfMissing(found);
-      return await this.#fail(id, reason, said);
+      return await this.#fail(id, reason, problem);
     } finally {
       this.#leaving.delete(id);
     }
   }
 
   /**
-   * Deletes the branch of a cleaned worktree where that failed before, for instance because of a lock; answers why it
-   * fails again, null where nothing is left. The operation stays until then, so that a start tries it, too.
+   * Deletes the branch of a cleaned worktree if that failed before, for instance because of a lock; returns why it
+   * fails again, null if nothing is left. The operation is stored until then, so that startup recovery tries it too.
    */
   async finishLeft(worktree: Worktree): Promise<string | null> {
     const { db, store, workshop } = this.#given;
     const operation = await db.read((rx) => store.operations.get(rx, worktree.id));
     if (operation?.kind !== 'remove') return null;
     const { tip } = operation;
-    const repository = await knownRepository(workshop.git, worktree.repo_root);
+    const repository = await recordedRepository(workshop.git, worktree.repo_root);
     const left =
       repository === null || tip === null
         ? null
@@ -113,7 +115,7 @@ export class Removal {
     return left;
   }
 
-  /** The branches of the other worktrees of its repository, as they are just now. */
+  /** Returns the current branches of the other worktrees of the same repository. */
   #beside(worktree: Worktree): Promise<Beside> {
     const { db, store } = this.#given;
     return db.read((rx) => {
@@ -135,7 +137,7 @@ export class Removal {
     const { db, store, claims, clock } = this.#given;
     const { id } = worktree;
     const beside = await this.#beside(worktree);
-    const snapshot = await this.#disposal.look(worktree, repository, beside);
+    const snapshot = await this.#disposal.snapshotOf(worktree, repository, beside);
     if (snapshot.nested.length > 0) return this.#fail(id, reason, nestedMessage(snapshot.nested));
     const isNeeded = holdsWork(snapshot);
     const { deletion_policy: policy, status } = worktree;
@@ -213,17 +215,19 @@ export class Removal {
     });
   }
 
-  /** The sessions and processes that claim a worktree or work in it, one sentence each. */
-  #usersOf(rx: Reader, { id, path: place }: Worktree): string[] {
+  /** Returns one sentence for each session or process that claims a worktree or works in it. */
+  #usersOf(rx: Reader, { id, path: directory }: Worktree): string[] {
     const { store, sessionStore, processes } = this.#given;
     return [
       ...store.activeClaimsOn(rx, id).map(({ session_id }) => `session ${session_id} claims it`),
-      ...sessionStore.openIn(rx, place).map((one) => `session ${one.id} works in it`),
-      ...processes.unfinishedIn(rx, place).map((one) => `process ${one.process_id} works in it`),
+      ...sessionStore.openIn(rx, directory).map((one) => `session ${one.id} works in it`),
+      ...processes
+        .unfinishedIn(rx, directory)
+        .map((one) => `process ${one.process_id} works in it`),
     ];
   }
 
-  /** What a cleanup would do, as far as the rows say; the files are not read. */
+  /** Predicts the outcome of a cleanup from the rows alone; the files are not read. */
   fateOf(rx: Reader, worktree: Worktree): string {
     const { deletion_policy: policy } = worktree;
     const users = this.#usersOf(rx, worktree);
@@ -233,10 +237,10 @@ export class Removal {
     return 'nobody claims it: it would go, its work archived';
   }
 
-  /** Writes that a worktree is missing, where its path is gone. */
-  async noteIfMissing({ id, path: place }: Worktree): Promise<void> {
+  /** Marks a worktree as missing if its directory is gone. */
+  async noteIfMissing({ id, path: directory }: Worktree): Promise<void> {
     const { db, store, clock } = this.#given;
-    if (await isThere(place)) return;
+    if (await isThere(directory)) return;
     await db.transact((tx) => {
       const now = store.worktree(tx, id);
       if (now.status !== 'active' && now.status !== 'retained') return;

@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 
-/** Removes a directory with all that is in it, also where somebody took away the right to write there. */
+/** Removes a directory and its content, even if write permission was removed somewhere in it. */
 export async function removeTree(directory: string): Promise<void> {
   const remove = () => fs.rm(directory, { recursive: true, force: true, maxRetries: 2 });
   try {

@@ -4,22 +4,23 @@ import { AppError } from '../errors.ts';
 import { assertGitDirectory, isThere, kindOf, readNote } from './foreign.ts';
 import { type Git, GitFailure, type GitLocation } from './git.ts';
 
-/** A repository, whichever of its worktrees it was found from. */
+/** A repository; the same for each of its worktrees. */
 export interface Repository {
-  /** The directory of its main worktree; the repository itself where it is bare. */
+  /** The directory of its main worktree; of a bare repository, its own. */
   root: string;
-  /** Where its refs and objects are, by its real path: what is done with them waits in one queue. */
+  /** The real path of the directory with its refs and objects; work on them is serialised by this path. */
   commonDir: string;
 }
 
-/** Where git works on the refs and objects of a repository, and on no files. */
+/** Returns the location for commands on the refs and objects of a repository, which touch no files. */
 export function refsOf({ commonDir }: Repository): GitLocation {
   return { directory: commonDir, gitDir: commonDir };
 }
 
 /**
- * The repository that a directory belongs to. A bare one has to be named itself (`isNamed`): one that merely lies
- * somewhere in the files of another comes from whoever wrote those. Throws `invalid` where that is none.
+ * Finds the repository that a directory belongs to. A bare repository has to be named itself (`isNamed`): one that
+ * merely lies among the files of another was put there by the author of those files. Throws `invalid` if there is no
+ * usable repository.
  */
 export async function findRepository(
   git: Git,
@@ -32,15 +33,18 @@ export async function findRepository(
   try {
     const real = await fs.realpath(directory);
     await assertOpenable(real);
-    const place: GitLocation = { directory: real, mayBeBare: isNamed && (await looksBare(real)) };
+    const location: GitLocation = {
+      directory: real,
+      mayBeBare: isNamed && (await looksBare(real)),
+    };
     const ask = async (...what: string[]) =>
-      withoutLineEnd(await git.bytes(place, ['rev-parse', '--path-format=absolute', ...what]));
-    // The path may have line breaks; what comes after it has none.
-    const said = await ask('--git-common-dir', '--is-bare-repository');
-    const end = said.lastIndexOf('\n');
-    const commonDir = await fs.realpath(fromGit(said.slice(0, end)));
+      withoutLineEnd(await git.bytes(location, ['rev-parse', '--path-format=absolute', ...what]));
+    // The path may contain line breaks, so the last one separates the two outputs.
+    const output = await ask('--git-common-dir', '--is-bare-repository');
+    const end = output.lastIndexOf('\n');
+    const commonDir = await fs.realpath(fromGit(output.slice(0, end)));
     await assertGitDirectory(commonDir);
-    if (said.slice(end + 1) === 'true' && !place.mayBeBare) throw new GitFailure(128, BARE);
+    if (output.slice(end + 1) === 'true' && !location.mayBeBare) throw new GitFailure(128, BARE);
     const root = await rootOf(commonDir, ask);
     return { root: await fs.realpath(root), commonDir };
   } catch (error) {
@@ -55,7 +59,7 @@ export async function findRepository(
 
 const BARE = 'it is bare, and was not named itself: give its own directory as repo_root';
 
-/** The directory of the main worktree; of a repository without one, its own. */
+/** Returns the directory of the main worktree; of a repository without one, its own. */
 async function rootOf(commonDir: string, ask: (what: string) => Promise<string>): Promise<string> {
   if (path.basename(commonDir) === '.git') return path.dirname(commonDir);
   const gitDir = fromGit(await ask('--git-dir'));
@@ -68,15 +72,18 @@ function isOfSystem(error: unknown): boolean {
   return error instanceof GitFailure || (error as NodeJS.ErrnoException).syscall !== undefined;
 }
 
-/** What git says, but where that means somebody who sits at it. */
+/**
+ * Returns git's message, or one for this case if it refused a bare repository, because git's addresses a person at a
+ * shell.
+ */
 function hintOf({ message }: Error): string {
   return /safe\.bareRepository/.test(message) ? BARE : message;
 }
 
 /**
- * Where the repository of a record is; null where it is gone. Throws `conflict` where it is there and cannot be used.
+ * Returns the repository that a record names; null if it is gone. Throws `conflict` if it exists and cannot be used.
  */
-export async function knownRepository(git: Git, root: string): Promise<Repository | null> {
+export async function recordedRepository(git: Git, root: string): Promise<Repository | null> {
   if (!(await isThere(root))) return null;
   const repository = await findRepository(git, root, { isNamed: true }).catch((error: unknown) => {
     if (!(error instanceof AppError) || error.code !== 'invalid') throw error;
@@ -85,31 +92,35 @@ export async function knownRepository(git: Git, root: string): Promise<Repositor
       throw new AppError('conflict', `${root}: ${cause.message}`, { cause });
     return null;
   });
-  // Its directory may be there and belong to another repository by now.
+  // Another repository may have taken its directory.
   return repository?.root === root ? repository : null;
 }
 
-/** The commit that a ref stands for just now; null where it stands for none. */
-export async function commitOf(git: Git, place: GitLocation, ref: string): Promise<string | null> {
+/** Returns the commit that a ref points to; null if it points to none. */
+export async function commitOf(
+  git: Git,
+  location: GitLocation,
+  ref: string,
+): Promise<string | null> {
   const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${ref}^{commit}`];
-  const sha = await git.maybe(place, args);
+  const sha = await git.maybe(location, args);
   return sha !== null && /^[0-9a-f]{40,64}$/.test(sha) ? sha : null;
 }
 
 /**
- * What git keeps for the worktree at `place`, whether that is there or not; null where it knows of none. `files` is
- * where the files of the worktree are just now.
+ * Returns git's own directory for the worktree registered at `worktreePath`, whether its files exist or not; null if
+ * git has no such worktree. `files` is the directory that has its files at the moment.
  */
 export async function adminDirectory(
   { commonDir }: Repository,
-  place: string,
-  files = place,
+  worktreePath: string,
+  files = worktreePath,
 ): Promise<string | null> {
   const all = path.join(commonDir, 'worktrees');
-  const wanted = path.join(place, '.git');
+  const gitFile = path.join(worktreePath, '.git');
   const isOf = async (name: string) =>
     withoutLineEnd((await readNote(path.join(all, name), 'gitdir').catch(() => null)) ?? '') ===
-    wanted;
+    gitFile;
   const linked = await linkOf(files).catch(() => null);
   if (linked !== null && path.dirname(linked) === all && (await isOf(path.basename(linked))))
     return linked;
@@ -118,7 +129,7 @@ export async function adminDirectory(
   return null;
 }
 
-/** The git directory of the worktree that a directory lies in; null where it lies in none. */
+/** Returns the git directory of the worktree that contains a directory; null if there is none. */
 export async function gitDirOf(directory: string): Promise<string | null> {
   const real = await fs.realpath(directory);
   const kind = await kindOf(path.join(real, '.git'));
@@ -127,14 +138,14 @@ export async function gitDirOf(directory: string): Promise<string | null> {
   return real === path.dirname(real) ? null : gitDirOf(path.dirname(real));
 }
 
-/** Where the `.git` file of a directory leads to; null where there is no such file. */
+/** Returns the path that the `.git` file of a directory names; null if there is no such file. */
 export async function linkOf(directory: string): Promise<string | null> {
-  const said = await readNote(directory, '.git');
-  const target = /^gitdir: ([\s\S]+)$/.exec(said ?? '')?.[1];
+  const content = await readNote(directory, '.git');
+  const target = /^gitdir: ([\s\S]+)$/.exec(content ?? '')?.[1];
   return target === undefined ? null : path.resolve(directory, withoutLineEnd(target));
 }
 
-/** What has a branch checked out: the directories in which git notes that, of worktrees and of the repository. */
+/** Returns the git directories, of worktrees and of the repository itself, whose HEAD is at a branch. */
 export async function checkoutsOf(repository: Repository, branch: string): Promise<string[]> {
   const found: string[] = [];
   for (const directory of [repository.commonDir, ...(await adminDirectories(repository))])
@@ -143,35 +154,41 @@ export async function checkoutsOf(repository: Repository, branch: string): Promi
 }
 
 /**
- * The branches that are checked out in worktrees which lie as the one at `place` does: those that this server, or
- * another one with a root of its own, has made of the repository.
+ * Returns the branches checked out in the other worktrees whose paths have the same parent name as `worktreePath`:
+ * those that this server, or another one with a different root, has made of the repository.
  */
-export async function branchesAlike(repository: Repository, place: string): Promise<string[]> {
-  const group = path.basename(path.dirname(place));
+export async function branchesAlike(
+  repository: Repository,
+  worktreePath: string,
+): Promise<string[]> {
+  const group = path.basename(path.dirname(worktreePath));
   const found: string[] = [];
   for (const directory of await adminDirectories(repository)) {
     const link = withoutLineEnd((await readNote(directory, 'gitdir').catch(() => null)) ?? '');
     const worktree = path.dirname(link);
-    if (worktree === place || path.basename(path.dirname(worktree)) !== group) continue;
+    if (worktree === worktreePath || path.basename(path.dirname(worktree)) !== group) continue;
     const ref = await refIn(directory).catch(() => null);
     if (ref?.startsWith('refs/heads/')) found.push(ref.slice('refs/heads/'.length));
   }
   return found;
 }
 
-/** What git keeps for each worktree beside the main one. */
+/** Returns git's own directories for the worktrees beside the main one. */
 async function adminDirectories({ commonDir }: Repository): Promise<string[]> {
   const all = path.join(commonDir, 'worktrees');
   const names = (await kindOf(all)) === 'directory' ? await fs.readdir(all) : [];
   return names.map((name) => path.join(all, name));
 }
 
-/** The branch that is checked out by the note in a git directory; null: none. Throws `conflict` where it is no file. */
+/**
+ * Returns the branch that the HEAD of a git directory names; null if it names none. Throws `conflict` if HEAD is not a
+ * regular file.
+ */
 export async function refIn(gitDir: string): Promise<string | null> {
   return /^ref: (.+)$/m.exec((await readNote(gitDir, 'HEAD')) ?? '')?.[1] ?? null;
 }
 
-/** Throws `conflict` where git would wait for ever in looking for the repository of a directory. */
+/** Throws `conflict` if git would block while it looks for the repository of a directory. */
 async function assertOpenable(directory: string): Promise<void> {
   const link = path.join(directory, '.git');
   const kind = await kindOf(link);
@@ -193,17 +210,17 @@ async function looksBare(directory: string): Promise<boolean> {
   return true;
 }
 
-/** One line may have line breaks within it, where it is a path. */
+/** Removes the line break at the end only, because a path may contain others. */
 function withoutLineEnd(text: string): string {
   return text.endsWith('\n') ? text.slice(0, -1) : text;
 }
 
-/** A path that git printed, which has a character a byte. */
+/** Decodes a path printed by git, which has one character for each byte. */
 function fromGit(name: string): string {
   return Buffer.from(name, 'latin1').toString('utf8');
 }
 
-/** The real path of a directory; where it is gone, its absolute one. */
+/** Returns the real path of a directory; if it does not exist, its absolute path. */
 export function realPath(directory: string): Promise<string> {
   return fs.realpath(directory).catch(() => path.resolve(directory));
 }

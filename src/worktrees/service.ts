@@ -30,13 +30,13 @@ import type { Reader, Writer } from '../store/transaction.ts';
 interface Dependencies extends MakingDependencies {
   claims: Claims;
   processes: ProcessStore;
-  /** Throws `storage_full` where there is no room for new work. */
+  /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
 }
 
 /**
- * The use-cases of worktrees. Work on one name of a repository runs one after the other. Git is awaited between
- * transactions, and what it is about to do is stored before as an operation.
+ * The use cases of worktrees. A mutex for each name in a repository serialises the work on it. Git is awaited between
+ * transactions, and each step of git is stored as an operation before it runs.
  */
 export class WorktreeService {
   readonly #given: Dependencies;
@@ -50,19 +50,19 @@ export class WorktreeService {
     this.#removal = new Removal(given);
   }
 
-  /** Makes a worktree and claims it; where there is one of that name, claims that. */
+  /** Makes a worktree and claims it; if one of that name exists, claims that one. */
   create(
     request: WorktreeRequest,
     keep: Keep = keepNothing,
   ): Promise<ResponseOf<typeof createWorktree>> {
     const { claims } = this.#given;
     return this.#inTurnOfRequest(request, async (repository, directory) => {
-      const there = await this.#findExisting(repository, request, (tx, worktree, held) => {
+      const existing = await this.#findExisting(repository, request, (tx, worktree, held) => {
         const role = activeRole(held) ?? 'owner';
         const claim = claims.make(tx, worktree.id, request.source_session_id, role);
         return this.#answer(tx, worktree.id, claim, { created: false }, keep);
       });
-      if (there) return there;
+      if (existing) return existing;
       return this.#making.make(repository, directory, request, (tx, { id }) => {
         const claim = claims.make(tx, id, request.source_session_id, 'owner');
         return this.#answer(tx, id, claim, { created: true }, keep);
@@ -71,16 +71,16 @@ export class WorktreeService {
   }
 
   /**
-   * Makes a worktree, or finds the one of that name, without a claim: `use` makes the claim. Until `use` has ended,
-   * no other work on the worktree runs. Where `use` fails, a worktree that was made stays.
+   * Makes a worktree, or finds the one of that name, without claiming it: `use` makes the claim. No other work on the
+   * worktree runs until `use` has ended. If `use` fails, a worktree made for it stays.
    */
   use<T>(
     request: WorktreeRequest,
     use: (worktree: Worktree, created: boolean) => Promise<T>,
   ): Promise<T> {
     return this.#inTurnOfRequest(request, async (repository, directory) => {
-      const there = await this.#findExisting(repository, request, (_tx, worktree) => worktree);
-      if (there) return use(there, false);
+      const existing = await this.#findExisting(repository, request, (_tx, worktree) => worktree);
+      if (existing) return use(existing, false);
       const made = await this.#making.make(repository, directory, request, (tx, worktree) => {
         const unclaimed: Worktree = { ...worktree, status: 'retained' };
         this.#given.store.worktrees.update(tx, unclaimed);
@@ -108,7 +108,7 @@ export class WorktreeService {
     );
   }
 
-  /** Claims a worktree for a session. Throws `conflict` where it is missing or cleaned. */
+  /** Claims a worktree for a session. Throws `conflict` if it is missing or cleaned. */
   async claim(id: string, body: BodyOf<typeof claimWorktree>, keep: Keep): Promise<Claim> {
     const { db, claims } = this.#given;
     return this.#inTurnOf(id, async (worktree) => {
@@ -121,7 +121,7 @@ export class WorktreeService {
     });
   }
 
-  /** Releases a claim; with the last one the worktree is cleaned up, unless the request says otherwise. */
+  /** Releases a claim; after the last one the worktree is cleaned up, unless the request declines that. */
   async release(
     id: string,
     body: BodyOf<typeof releaseWorktree>,
@@ -149,7 +149,7 @@ export class WorktreeService {
     return this.#inTurnOf(id, () => this.#removal.cleanUp(id, reason));
   }
 
-  /** Cleans up a worktree whose use failed, under any deletion_policy; work in it is archived all the same. */
+  /** Cleans up a worktree whose use failed, whatever its deletion_policy; work in it is still archived. */
   undo(id: string, reason: string): Promise<CleanupResult> {
     const { db, store } = this.#given;
     return this.#inTurnOf(id, async (worktree) => {
@@ -169,15 +169,15 @@ export class WorktreeService {
     return this.#inTurnOf(id, (old) => this.#restore(id, name ?? old.worktree_name, keep), name);
   }
 
-  /** Cleans up all worktrees without a claim; with `dry_run` only lists them. */
+  /** Cleans up all worktrees without a claim; with `dry_run` it only lists them. */
   async collect({
     dry_run,
   }: BodyOf<typeof collectWorktrees>): Promise<ResponseOf<typeof collectWorktrees>> {
     const { db, store } = this.#given;
     const retained = await db.read((rx) => store.retained(rx));
     const worktrees = [];
-    for (const { id, path: place, status } of retained) {
-      const bytes = await treeBytes(place);
+    for (const { id, path: directory, status } of retained) {
+      const bytes = await treeBytes(directory);
       if (dry_run ?? true) {
         const why = await db.read((rx) => this.#removal.fateOf(rx, store.worktree(rx, id)));
         worktrees.push({ id, status, bytes, reason: why });
@@ -204,19 +204,23 @@ export class WorktreeService {
     };
   }
 
-  /** Resolves when no work on a worktree runs or waits. */
+  /** Resolves when no work on a worktree is running or waiting. */
   idle(): Promise<void> {
     return this.#turns.idle();
   }
 
-  /** Runs `work` in the turns of several names. They are taken in sorted order, so that no two calls deadlock. */
+  /**
+   * Runs `work` holding the mutexes of several names. They are acquired in sorted order, so that no two calls deadlock.
+   */
   #inTurn<T>(names: readonly string[], work: () => Promise<T>): Promise<T> {
     const [first, ...rest] = [...new Set(names)].toSorted();
     if (first === undefined) return work();
     return this.#turns.run(first, () => this.#inTurn(rest, work));
   }
 
-  /** Runs `work` in the turns of a stored worktree: of its id, of its name, and of `name` in the same repository. */
+  /**
+   * Runs `work` holding the mutexes of a stored worktree: of its id, of its name, and of `name` in the same repository.
+   */
   async #inTurnOf<T>(
     id: string,
     work: (worktree: Worktree) => Promise<T>,
@@ -228,14 +232,14 @@ export class WorktreeService {
     const names = [worktree_name, name ?? worktree_name].map((one) => turnOf(repo_root, one));
     return this.#inTurn([id, ...names], async () => {
       const worktree = await now();
-      // A restore may have renamed it meanwhile.
+      // The worktree may have been renamed by a restore while this waited.
       return worktree.worktree_name === worktree_name
         ? work(worktree)
         : this.#inTurnOf(id, work, name);
     });
   }
 
-  /** Runs `work` in the turn of the name that is requested, with the repository and the directory of the request. */
+  /** Runs `work` holding the mutex of the requested name; passes the repository and the directory of the request. */
   async #inTurnOfRequest<T>(
     request: WorktreeRequest,
     work: (repository: Repository, directory: string) => Promise<T>,
@@ -251,7 +255,10 @@ export class WorktreeService {
     return this.#inTurn([turn], () => work(repository, directory));
   }
 
-  /** Runs `take` in a transaction with the worktree of that name and the session's claim; null where there is none. */
+  /**
+   * Runs `take` in a transaction, with the worktree of that name and the session's claim; returns null if there is
+   * none.
+   */
   async #findExisting<T>(
     { root }: Repository,
     request: WorktreeRequest,
@@ -292,11 +299,14 @@ export class WorktreeService {
     await this.#assertNothingLeft(worktree);
   }
 
-  /** Throws `conflict` where the branch of a removed worktree is left and cannot be deleted. */
+  /** Throws `conflict` if the branch of a removed worktree still exists and cannot be deleted. */
   async #assertNothingLeft(worktree: Worktree): Promise<void> {
     const left = await this.#removal.finishLeft(worktree);
     if (left !== null)
-      throw new AppError('conflict', `of the worktree of that name, the ${left}: try again`);
+      throw new AppError(
+        'conflict',
+        `the worktree of that name was removed, but its ${left}: try again`,
+      );
   }
 
   async #restore(id: string, name: string, keep: Keep): Promise<Worktree> {

@@ -10,8 +10,8 @@ import { worktreeInEvents } from './worktree.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
 /**
- * What git is about to do, or was doing when the server died. `worktree` is the record as it will be in the end; `tip`
- * of a removal is the commit that the branch to be deleted stood at.
+ * An operation of git that is running, or was running when the server died. `worktree` is the record as it will be in
+ * the end; for a removal, `tip` is the commit that the branch to be deleted pointed to.
  */
 export interface Operation {
   kind: 'create' | 'remove' | 'restore';
@@ -19,7 +19,7 @@ export interface Operation {
   tip: string | null;
 }
 
-/** The rows of worktrees and claims. Each change is written with the event that tells of it. */
+/** The rows of worktrees and claims. Each change is written together with its event. */
 export class WorktreeStore {
   readonly worktrees: RecordTable<Worktree>;
   readonly operations: RecordTable<Operation>;
@@ -41,29 +41,31 @@ export class WorktreeStore {
     this.#operationCount = db.prepare('SELECT count(*) FROM worktree_operations');
   }
 
-  /** The operations that a dead server had begun, oldest first. */
+  /** Returns the operations that a dead server had begun, oldest first. */
   cutOff(rx: Reader): Operation[] {
     return this.operations.where(rx, 'TRUE');
   }
 
-  /** Throws `not_found`. */
+  /** Returns a worktree. Throws `not_found`. */
   worktree(rx: Reader, id: string): Worktree {
     const worktree = this.worktrees.get(rx, id);
     if (worktree) return worktree;
     throw new AppError('not_found', `no worktree "${id}"`);
   }
 
-  /** The worktrees of a repository that have or had a name, oldest first: at most one of them is on the disk. */
+  /**
+   * Returns the worktrees of a repository that have or had a name, oldest first; at most one of them is on the disk.
+   */
   named(rx: Reader, repoRoot: string, name: string): Worktree[] {
     return this.worktrees.where(rx, 'repo_root = ? AND worktree_name = ?', repoRoot, name);
   }
 
-  /** Worktrees that should be on the disk, oldest first. */
+  /** Returns the worktrees that should be on the disk, oldest first. */
   present(rx: Reader): Worktree[] {
     return this.worktrees.where(rx, "status IN ('active', 'retained')");
   }
 
-  /** The other worktrees of a repository that are there, are being made or were not cleaned up yet. */
+  /** Returns the other worktrees of a repository that exist, are being made or have not been cleaned up yet. */
   beside(rx: Reader, { id, repo_root }: Worktree): Worktree[] {
     const stored = this.worktrees.where(
       rx,
@@ -76,7 +78,7 @@ export class WorktreeStore {
     return [...stored, ...underWay].filter((one) => one.id !== id);
   }
 
-  /** The worktrees that an operation of a team made and that were not cleaned up, oldest first. */
+  /** Returns the worktrees that an operation of a team made and that have not been cleaned up, oldest first. */
   madeBy(rx: Reader, teamId: string, operationId: string): Worktree[] {
     return this.worktrees.where(
       rx,
@@ -95,27 +97,27 @@ export class WorktreeStore {
     this.#append(tx, worktree, { kind: 'worktree.created', payload: { worktree } });
   }
 
-  /** Writes a worktree in its new state. */
+  /** Stores the new state of a worktree, with an event. */
   move(tx: Writer, worktree: Worktree, kind: Exclude<KindIn<'worktree'>, KindWithMore>): void {
     this.worktrees.update(tx, worktree);
     this.#append(tx, worktree, { kind, payload: { worktree: worktreeInEvents(worktree) } });
   }
 
-  /** Writes a worktree whose path and branch were removed. */
+  /** Stores that the path and branch of a worktree were removed. */
   clean(tx: Writer, worktree: Worktree, reason: string | null): void {
     this.worktrees.update(tx, worktree);
     const payload = { worktree: worktreeInEvents(worktree), reason };
     this.#append(tx, worktree, { kind: 'worktree.cleaned', payload });
   }
 
-  /** Writes that a cleanup of a worktree failed. */
+  /** Stores that a cleanup of a worktree failed. */
   failCleanup(tx: Writer, worktree: Worktree, reason: string | null, diagnostics: string[]): void {
     this.worktrees.update(tx, worktree);
     const payload = { worktree: worktreeInEvents(worktree), reason, diagnostics };
     this.#append(tx, worktree, { kind: 'worktree.cleanup_failed', payload });
   }
 
-  /** Writes a claim that was made or released, and its worktree as that left it. */
+  /** Stores a claim that was made or released, and the resulting state of its worktree. */
   moveClaim(
     tx: Writer,
     worktree: Worktree,
@@ -133,7 +135,7 @@ export class WorktreeStore {
     return this.#claims.get(rx, claimId({ worktree_id: worktreeId, session_id: sessionId }));
   }
 
-  /** Every claim there was, oldest first. */
+  /** Returns every claim on a worktree, released ones included, oldest first. */
   claimsOn(rx: Reader, worktreeId: string): Claim[] {
     return this.#claims.where(rx, 'worktree_id = ?', worktreeId);
   }
@@ -146,13 +148,13 @@ export class WorktreeStore {
     return this.#claims.where(rx, 'session_id = ? AND released_at IS NULL', sessionId);
   }
 
-  /** Every session that claims something. */
+  /** Returns every session that has an active claim. */
   claimants(rx: Reader): string[] {
     const active = this.#claims.where(rx, 'released_at IS NULL');
     return [...new Set(active.map(({ session_id }) => session_id))];
   }
 
-  /** Counts for diagnostics. */
+  /** Returns counts for diagnostics. */
   counts(rx: Reader): { byStatus: Map<string, number>; activeClaims: number; underWay: number } {
     return {
       byStatus: new Map(this.#counts.all(rx)),
@@ -171,7 +173,7 @@ export class WorktreeStore {
   }
 }
 
-/** Kinds whose payload has more than the worktree as it is now. */
+/** Event kinds whose payload has more fields than the worktree. */
 type KindWithMore =
   | 'worktree.created'
   | 'worktree.claimed'

@@ -4,12 +4,13 @@ import { openBench, ownSettings } from './bench.ts';
 import { assertGitDirectory, kindOf } from './foreign.ts';
 import type { Git } from './git.ts';
 import { commitOf, linkOf, type Repository } from './repository.ts';
-import { on } from './snapshot.ts';
+import { bytePath } from './snapshot.ts';
 
 /**
- * The submodules of a worktree that hold what no remote of theirs has: no tree of ours can hold that. Those whose files
- * were taken away (`git submodule deinit`) are among them: their commits go with what git keeps for the worktree. Git
- * is run in no submodule whose git directory is not below the repository's own `modules`: that is named instead.
+ * Returns the submodules of a worktree that have changes or commits which no remote has, because an archive cannot hold
+ * those. It includes submodules whose files were removed (`git submodule deinit`), because git's directory for the
+ * worktree holds their commits. Git does not run in a submodule whose git directory is outside the repository's
+ * `modules`; such a submodule is always returned.
  */
 export async function unsavedSubmodules(
   git: Git,
@@ -27,7 +28,7 @@ export async function unsavedSubmodules(
   let count = 0;
   const look = async (names: readonly string[], below: string): Promise<void> => {
     for (const name of names) {
-      const inner = on(below, name).toString();
+      const inner = bytePath(below, name).toString();
       const link = await moduleOf(inner, homes);
       if (link === 'none') continue;
       const shown = path.relative(files, inner);
@@ -42,21 +43,21 @@ export async function unsavedSubmodules(
       await look(changes.inner, inner);
     }
   };
-  // To list an index, git runs nothing.
-  const place = { directory: repository.commonDir, gitDir: adminDir ?? repository.commonDir };
-  await look(await linksIn(git, place), files);
+  // Listing an index runs no command of the repository.
+  const location = { directory: repository.commonDir, gitDir: adminDir ?? repository.commonDir };
+  await look(await linksIn(git, location), files);
   return [...found];
 }
 
-/** The names at which an index has a commit of another repository. */
-async function linksIn(git: Git, place: Parameters<Git['bytes']>[0]): Promise<string[]> {
-  return (await git.bytes(place, ['ls-files', '-s', '-z']))
+/** Returns the names at which an index has a commit of another repository. */
+async function linksIn(git: Git, location: Parameters<Git['bytes']>[0]): Promise<string[]> {
+  return (await git.bytes(location, ['ls-files', '-s', '-z']))
     .split('\0')
     .filter((line) => line.startsWith('160000 '))
     .map((line) => line.slice(line.indexOf('\t') + 1));
 }
 
-/** The git directory of what lies where a submodule should: none, one that is not ours to ask, or its own. */
+/** Returns the git directory of a submodule; `none` if there is none, `foreign` if it is outside `homes`. */
 async function moduleOf(inner: string, homes: readonly string[]): Promise<string> {
   const kind = await kindOf(path.join(inner, '.git'));
   if (kind === null) return 'none';
@@ -65,7 +66,7 @@ async function moduleOf(inner: string, homes: readonly string[]): Promise<string
   return real !== null && homes.some((home) => real.startsWith(`${home}/`)) ? real : 'foreign';
 }
 
-/** The git directories below a directory, of modules of modules, too. */
+/** Returns the git directories below a directory, including those of nested submodules. */
 async function modulesBelow(directory: string): Promise<string[]> {
   if ((await kindOf(directory)) !== 'directory') return [];
   const found: string[] = [];
@@ -81,14 +82,14 @@ async function modulesBelow(directory: string): Promise<string[]> {
 
 async function hasOwnCommits(git: Git, module: string): Promise<boolean> {
   await assertGitDirectory(module);
-  const place = { directory: module, gitDir: module };
-  const head = await commitOf(git, place, 'HEAD');
+  const location = { directory: module, gitDir: module };
+  const head = await commitOf(git, location, 'HEAD');
   const ends = ['--all', ...(head === null ? [] : [head])];
-  const own = await git.maybe(place, ['rev-list', '-n', '1', ...ends, '--not', '--remotes']);
+  const own = await git.maybe(location, ['rev-list', '-n', '1', ...ends, '--not', '--remotes']);
   return own !== '';
 }
 
-/** Whether files of a submodule are not as they were committed, and what other submodules it has. */
+/** Returns whether files of a submodule differ from its HEAD, and the names of its own submodules. */
 async function changesIn(
   git: Git,
   { module, files, scratch }: { module: string; files: string; scratch: string },
@@ -100,8 +101,8 @@ async function changesIn(
   const settings = await ownSettings(git, repository, null);
   const about = { repository, adminDir: module, files, head, scratch, settings };
   const bench = await openBench(about);
-  const place = { ...bench, index: path.join(module, 'index') };
+  const location = { ...bench, index: path.join(module, 'index') };
   const status = ['status', '--porcelain', '--untracked-files=all', '--ignore-submodules=all'];
-  const changes = await git.maybe(place, status);
-  return { isChanged: changes !== '', inner: await linksIn(git, place) };
+  const changes = await git.maybe(location, status);
+  return { isChanged: changes !== '', inner: await linksIn(git, location) };
 }

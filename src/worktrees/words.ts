@@ -2,22 +2,22 @@ import { AppError } from '../errors.ts';
 import { ForeignFileError } from '../lib/foreign-file.ts';
 import { GitFailure } from './git.ts';
 
-/** Why a worktree stays that has repositories inside. */
+/** Says why a worktree with repositories inside cannot be removed. */
 export function nestedMessage(inner: readonly string[]): string {
-  return `it holds repositories with work of their own, which no archive can keep (${some(inner)}): push or move it`;
+  return `it holds repositories with work of their own, which no archive can keep (${firstNames(inner)}): push or move it`;
 }
 
-/** What went with a worktree and is in no archive. */
+/** Names the ignored files that were deleted with a worktree and are in no archive. */
 export function ignoredMessage(ignored: readonly string[]): string {
-  return `what git ignores is not archived: ${some(ignored)}`;
+  return `what git ignores is not archived: ${firstNames(ignored)}`;
 }
 
-function some(names: readonly string[]): string {
+function firstNames(names: readonly string[]): string {
   const shown = names.slice(0, 10).map((name) => Buffer.from(name, 'latin1').toString('utf8'));
   return shown.join(', ') + (names.length > 10 ? ` and ${names.length - 10} more` : '');
 }
 
-/** The message of an error of git, the system or ours; null for a bug. */
+/** Returns the message of an error of git, the system or cadre itself; null for a bug. */
 export function reasonOf(error: unknown): string | null {
   const isKnown =
     error instanceof GitFailure || error instanceof AppError || error instanceof ForeignFileError;

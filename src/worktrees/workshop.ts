@@ -14,21 +14,21 @@ interface WorkshopDependencies {
   root: string;
   scratch: string;
   failpoint: Failpoint;
-  /** Whether somebody has allowed the commands of this digest for a repository. */
+  /** Whether a person has allowed the commands of this digest for a repository. */
   isTrusted: (repoRoot: string, sha256: string) => Promise<boolean>;
 }
 
 /**
- * What making and removing worktrees share: the door to git, the directories, and the queue of each repository. No row
- * is read or written here.
+ * Shared by making and removing worktrees: git, the directories, and a mutex for each repository. No row is read or
+ * written here.
  */
 export class Workshop {
   readonly git: Git;
-  /** Where all worktrees are. */
+  /** The directory of all worktrees. */
   readonly root: string;
   readonly failpoint: Failpoint;
   readonly #given: WorkshopDependencies;
-  /** Work that reads or moves the refs of a repository is done one after the other, by its directory of refs. */
+  /** A mutex for each repository, by its common directory, for work that reads or moves refs. */
   readonly #repositories = new OneAtATime();
 
   constructor(given: WorkshopDependencies) {
@@ -41,14 +41,14 @@ export class Workshop {
   }
 
   /**
-   * Runs `work`, which reads or moves the refs of a repository, after the work that is queued for that repository. Do
-   * not call it, nor a method that says that it takes a turn of its own, from within `work`: it would wait for itself.
+   * Runs `work`, which reads or moves the refs of a repository, holding that repository's mutex. The mutex is not
+   * reentrant: `work` must not call this, nor a method that acquires the mutex itself, for the same repository.
    */
   alone<T>({ commonDir }: Repository, work: () => Promise<T>): Promise<T> {
     return this.#repositories.run(commonDir, work);
   }
 
-  /** Runs `work` with an empty directory of ours, which is removed after it. */
+  /** Runs `work` with an empty directory, which is removed afterwards. */
   async withScratch<T>({ id }: Worktree, work: (scratch: string) => Promise<T>): Promise<T> {
     const scratch = await fs.promises.mkdtemp(path.join(this.#given.scratch, `${id}-`));
     try {
@@ -58,7 +58,7 @@ export class Workshop {
     }
   }
 
-  /** The filters of a repository, where somebody has allowed them; else none. */
+  /** Returns the filters of a repository if a person has allowed them; else none. */
   async trustedFilters(
     repository: Repository,
     settings: readonly Setting[],
@@ -70,26 +70,26 @@ export class Workshop {
   }
 
   /** Removes git's registration of a worktree whose files are gone. */
-  async forget({ path: place }: Worktree, repository: Repository): Promise<void> {
-    if ((await adminDirectory(repository, place)) === null) return;
-    const remove = ['worktree', 'remove', '--force', '--force', '--', place];
+  async forget({ path: directory }: Worktree, repository: Repository): Promise<void> {
+    if ((await adminDirectory(repository, directory)) === null) return;
+    const remove = ['worktree', 'remove', '--force', '--force', '--', directory];
     await this.git.text(refsOf(repository), remove);
   }
 
-  /** Deletes the branch where it still stands at `tip`; answers why it could not be, null where it was. */
+  /** Deletes the branch if it still points to `tip`; returns why it could not be deleted, null if it was. */
   async removeBranch(
     { branch }: Worktree,
     repository: Repository,
     tip: string,
   ): Promise<string | null> {
-    const place = refsOf(repository);
+    const location = refsOf(repository);
     try {
-      await this.git.text(place, ['update-ref', '-d', `refs/heads/${branch}`, tip]);
+      await this.git.text(location, ['update-ref', '-d', `refs/heads/${branch}`, tip]);
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error;
       return `branch ${branch} stays (${error.message})`;
     }
-    await this.git.maybe(place, ['config', '--local', '--remove-section', `branch.${branch}`]);
+    await this.git.maybe(location, ['config', '--local', '--remove-section', `branch.${branch}`]);
     return null;
   }
 
@@ -101,7 +101,7 @@ export class Workshop {
       if (name.endsWith('.archived')) await removeTree(path.join(this.asideDirectory, name));
   }
 
-  /** The directory that worktrees are put aside in: on their own file system, since they are renamed. */
+  /** The directory that worktrees are renamed into before they are removed; it is on the same file system. */
   get asideDirectory(): string {
     const directory = path.join(this.root, '.removed');
     fs.mkdirSync(directory, { recursive: true, mode: 0o700 });

@@ -10,7 +10,7 @@ const DEFAULT_PREFIX = 'cadre';
 /** A request for a worktree. */
 export type WorktreeRequest = BodyOf<typeof createWorktree>;
 
-/** The facts about a worktree that is to be made, beside its request. */
+/** The facts about a new worktree that its request does not contain. */
 interface WorktreeFacts {
   id: string;
   root: string;
@@ -21,7 +21,7 @@ interface WorktreeFacts {
   now: number;
 }
 
-/** The record of a worktree as it will be once it is made. */
+/** Returns the record of a worktree as it will be once it is made. */
 export function newWorktree(request: WorktreeRequest, facts: WorktreeFacts): Worktree {
   const { worktree_name, source_session_id } = request;
   return {
@@ -44,7 +44,7 @@ export function newWorktree(request: WorktreeRequest, facts: WorktreeFacts): Wor
   };
 }
 
-/** What is recorded where no init script ran. */
+/** Returns the record for a worktree in which no init script ran. */
 export function noScript(status: 'off' | 'not_found'): Worktree['init_script'] {
   return { status, exit_code: null, output_tail: '', sha256: null, how_to_allow: null };
 }
@@ -53,14 +53,17 @@ export function branchFor({ branch_prefix, worktree_name }: WorktreeRequest): st
   return `${branch_prefix ?? DEFAULT_PREFIX}/${worktree_name}`;
 }
 
-/** Where a worktree lies: by the name of its repository, and by its path, since names are not unique. */
+/**
+ * Returns the path of a worktree. It contains a digest of the repository's path, because repository names are not
+ * unique.
+ */
 export function pathFor(root: string, repoRoot: string, name: string): string {
   const digest = createHash('sha256').update(repoRoot).digest('hex').slice(0, 8);
   const readable = path.basename(repoRoot, '.git').replaceAll(/[^A-Za-z0-9._-]/g, '-') || 'repo';
   return path.join(root, `${readable.slice(0, 100)}-${digest}`, name);
 }
 
-/** The worktree under another name, of which its path and its branch are made. */
+/** Returns the worktree under another name, with the path and branch that follow from it. */
 export function renamed(worktree: Worktree, name: string, root: string): Worktree {
   const prefix = worktree.branch.slice(0, worktree.branch.lastIndexOf('/'));
   return {
@@ -71,7 +74,7 @@ export function renamed(worktree: Worktree, name: string, root: string): Worktre
   };
 }
 
-/** Throws `conflict` where an existing worktree differs from the request. */
+/** Throws `conflict` if an existing worktree differs from the request. */
 export function assertMatches(worktree: Worktree, request: WorktreeRequest): void {
   const { base_ref, branch_prefix, deletion_policy } = request;
   const differs =
@@ -83,7 +86,7 @@ export function assertMatches(worktree: Worktree, request: WorktreeRequest): voi
   if (!differs) return;
   throw new AppError(
     'conflict',
-    `worktree ${worktree.worktree_name} is there with ${differs}: leave that out, or take another name`,
+    `worktree ${worktree.worktree_name} already exists with ${differs}: leave that field out, or choose another name`,
   );
 }
 
@@ -93,7 +96,10 @@ export function assertThere({ id, status }: Worktree): void {
   throw new AppError('conflict', `worktree ${id} is ${status}: restore it, or create another`);
 }
 
-/** The claim of a session: the one it has, else a new one. Throws `claim_conflict` for one in another role. */
+/**
+ * Returns the session's claim, or a new one if it has none. Throws `claim_conflict` for an existing one in another
+ * role.
+ */
 export function claimedBy(
   sessionId: string,
   role: Claim['claim_role'],
@@ -114,7 +120,7 @@ export function claimedBy(
   );
 }
 
-/** The worktree as events after `worktree.created` carry it: without `init_script`, which never changes. */
+/** Returns the worktree as events after `worktree.created` carry it: without `init_script`, which never changes. */
 export function worktreeInEvents({
   init_script: _initScript,
   ...rest

@@ -33,7 +33,7 @@ function noting() {
   /** A failure; what its answer does is told by the function that comes back. */
   const fail = (source: string, log: Logger = logger.child({}), gone = new AbortController()) => {
     let answer: 'waits' | 'at once' | 'hang up' = 'waits';
-    const note = failures.note({ source, log, gone: gone.signal }).then(({ hangUp }) => {
+    const note = failures.note({ source, log, signal: gone.signal }).then(({ hangUp }) => {
       answer = hangUp ? 'hang up' : 'at once';
     });
     return { note, leave: () => gone.abort(), answer: () => answer };
@@ -149,7 +149,7 @@ describe('a flood of failed authentications', () => {
     const flood = async (from: number) => {
       for (let i = from; i < from + 50_000; i++) {
         if (i % 100 === 0) clock.advance(1);
-        await failures.note({ source: `2001:db8::${i.toString(16)}`, log, gone });
+        await failures.note({ source: `2001:db8::${i.toString(16)}`, log, signal: gone });
       }
       return usedMemory();
     };

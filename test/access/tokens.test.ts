@@ -203,7 +203,8 @@ describe('an Idempotency-Key', () => {
       });
       expect(reply.status).toBe(400);
       expect(reply.json()).toEqual({
-        error: '/v1/tokens keeps no answers, since they hold secrets: leave Idempotency-Key out',
+        error:
+          '/v1/tokens stores no responses, because they contain secrets: leave Idempotency-Key out',
         code: 'invalid',
       });
       expect(await given.client.call(endpoints.listTokens, {})).toEqual([]);

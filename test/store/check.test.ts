@@ -96,9 +96,9 @@ describe('checking a store', () => {
 
   test.for<[what: string, sql: string, told: RegExp]>([
     [
-      'a number that was not given yet',
+      'a number beyond the last one of the sequence',
       'UPDATE events SET seq = 999 WHERE seq = 200',
-      /^events 999: its number was not given yet/,
+      /^events 999: its number is beyond the last one of the sequence/,
     ],
     [
       'an event and a delta with one number',
@@ -109,13 +109,13 @@ describe('checking a store', () => {
     expect((await checked(run(sql))).told).toContainEqual(expect.stringMatching(told));
   });
 
-  test('finds an active turn that is not there.', async () => {
+  test('finds an active turn that does not exist.', async () => {
     const report = await checked(({ notes }, tx) => {
       const found = notes.get(tx, 'note-3');
       if (found) notes.update(tx, { ...found, active_turn_id: 'turn_gone' });
     });
     expect(report.told).toEqual([
-      expect.stringMatching(/^sessions 4: its active turn is not there/),
+      expect.stringMatching(/^sessions 4: its active turn does not exist/),
     ]);
   });
 

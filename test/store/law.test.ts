@@ -149,7 +149,7 @@ describe('what a transaction leaves to be done', () => {
     await expect(refused).rejects.toThrow('no');
     expect(done).toEqual(['undone']);
     expect(store.warnings.map(({ message }) => message)).toEqual([
-      'what a lost transaction had changed could not be undone',
+      'a lost transaction could not be undone in memory',
     ]);
   });
 });

@@ -10,13 +10,13 @@ import type { TeamService } from '../../teams/service.ts';
 import { type Call, type Mount, RawJson } from '../mount.ts';
 import { eventFrames } from '../sse.ts';
 
-/** A replay ends at this many bytes even if its limit is not reached. */
+/** The maximum size of a replay, in bytes; it may end before its `limit` is reached. */
 const REPLAY_BYTES = 8 * 1024 * 1024;
 
 /** Replay and stream, of the whole runtime and of each scope. */
 export function eventRoutes(
   mount: Mount,
-  given: {
+  dependencies: {
     log: EventLog;
     feed: Feed;
     sessions: SessionService;
@@ -24,7 +24,7 @@ export function eventRoutes(
     teams: TeamService;
   },
 ): void {
-  const { log, feed, sessions, processes, teams } = given;
+  const { log, feed, sessions, processes, teams } = dependencies;
   const ofSession = async ({ session_id }: { session_id: string }): Promise<Scope> => ({
     name: 'session',
     id: (await sessions.get(session_id)).id,
@@ -63,7 +63,7 @@ export function eventRoutes(
       }
       after = page.end;
       isFull = page.isFull || room <= 0;
-      // Among a million events there may be few of a kind: others are served meanwhile.
+      // A million events may hold few of the requested kinds, so this yields to the event loop.
       if (!isFull) await new Promise((resolve) => setImmediate(resolve));
     }
     const trimmed = log.trimmedSeq(scope);
@@ -92,9 +92,9 @@ function narrowed(scope: Scope, kinds: readonly string[] | undefined): Scope {
 }
 
 /**
- * Where a stream begins. The interface, Events 3: the query wins over the header; an invalid header is refused.
- * `latest` is ours, and says where a client begins, not where it goes on: a client that comes back by itself repeats
- * its query, and what it missed meanwhile comes after the header.
+ * Returns the position at which a stream starts. As docs/interface.md says (Events 3), the query has precedence over
+ * the header, and an invalid header is refused. `latest` is an addition of cadre's. It only applies to the first
+ * connection: a client that reconnects repeats its query, but its Last-Event-ID marks the events that it has missed.
  */
 export function startingPoint<T extends number | 'latest'>(
   query: T | undefined,

@@ -6,12 +6,15 @@ import type { Mount } from '../mount.ts';
 /** The tools that sessions call. */
 export function gatewayRoutes(mount: Mount, gateway: ToolGateway): void {
   mount(endpoints.getCapabilities, ({ bearer }) => gateway.capabilitiesFor(gatewayBearer(bearer)));
-  mount(endpoints.invokeTool, ({ body, bearer, left }) =>
-    gateway.invoke(body, gatewayBearer(bearer), left),
+  mount(endpoints.invokeTool, ({ body, bearer, disconnected }) =>
+    gateway.invoke(body, gatewayBearer(bearer), disconnected),
   );
 }
 
-/** An agent's token is good for its own session. Of the others, an admin's alone is the operator's own. */
+/**
+ * Returns what a token allows: an agent's token is valid for its own session; of the others, one with the scope admin
+ * is the operator's.
+ */
 function gatewayBearer(bearer: Bearer | null): GatewayBearer {
   return {
     sessionId: bearer?.scope === 'agent' ? bearer.id : null,

@@ -4,7 +4,7 @@ import type { ProcessService } from '../../processes/service.ts';
 import { type Mount, onePage } from '../mount.ts';
 import { startingPoint } from './events.ts';
 
-/** Processes and what they print. */
+/** Processes and their output. */
 export function processRoutes(mount: Mount, processes: ProcessService): void {
   mount(endpoints.createProcess, async ({ body, keep }) => ({
     process: await processes.run(body, keep),
@@ -19,25 +19,30 @@ export function processRoutes(mount: Mount, processes: ProcessService): void {
   mount(endpoints.killProcess, async ({ params, query, body, keep }) => ({
     process: await processes.kill(params.process_id, query.session_id, body.reason ?? null, keep),
   }));
-  mount(endpoints.waitForProcess, async ({ params, query, bearer, isHead, left }) => {
+  mount(endpoints.waitForProcess, async ({ params, query, bearer, isHead, disconnected }) => {
     if (bearer?.scope === 'read' && query.for.startsWith('port:')) {
       throw new AppError(
         'forbidden_scope',
         'waiting for a port connects to it, and this token may only read: use one with the scope admin',
       );
     }
-    if (!isHead) return processes.wait(params.process_id, query, left);
+    if (!isHead) return processes.wait(params.process_id, query, disconnected);
     return { process: await processes.get(params.process_id, query.session_id), matched: false };
   });
   mount(endpoints.getProcessDiagnostics, () => processes.diagnostics());
   mount(endpoints.streamProcessLogs, async ({ params, query, header, stream }) => {
     const from = startingPoint(query.from_byte, header('last-event-id'));
     const { process_id } = await processes.get(params.process_id, query.session_id);
-    // When the server stops, processes end before streams do: this has its end by itself.
-    return stream(async function* (gone) {
-      for await (const { next, ...piece } of processes.follow(process_id, query.stream, from, gone))
+    // When the server stops, processes end before streams do, so this stream ends by itself.
+    return stream(async function* (signal) {
+      for await (const { next, ...piece } of processes.follow(
+        process_id,
+        query.stream,
+        from,
+        signal,
+      ))
         yield `id: ${next}\nevent: log\ndata: ${JSON.stringify(piece)}\n\n`;
-      if (!gone.aborted) yield 'event: end\ndata: {}\n\n';
+      if (!signal.aborted) yield 'event: end\ndata: {}\n\n';
     });
   });
 }

@@ -9,13 +9,13 @@ import { loginProviderIds, type ProviderId, providerIds } from '../../api/provid
 import { authStatusEndpoints, loginEndpoints } from '../../api/provider-logins.ts';
 import type { Mount } from '../mount.ts';
 
-/** What is known of the providers. Throws `not_found` for one that this server does not have. */
+/** The facts about providers. Throws `not_found` for an unknown provider. */
 export interface ProviderKnowledge {
   list: () => ProviderRecord[];
   diagnostics: () => ProviderDiagnostics[];
   models: (id: ProviderId) => Promise<Model[]>;
   authStatus: (id: ProviderId) => Promise<AuthStatus>;
-  /** Throws `provider_managed` where there is none that may be changed. */
+  /** Returns the login operations. Throws `provider_managed` if the provider's login cannot be changed here. */
   login: (id: ProviderId) => {
     setKey(key: string): Promise<AuthStatus>;
     import(auth: object): Promise<AuthStatus>;

@@ -12,15 +12,15 @@ import { metricsText } from '../../diagnostics/metrics.ts';
 import type { RequestCounts } from '../../diagnostics/requests.ts';
 import type { Mount } from '../mount.ts';
 
-/** A file to be sent. */
+/** A file to send. */
 export interface BackupFile {
-  /** Closes itself when it was read, or is not wanted any more. */
+  /** Opens a stream of the file; the file is closed when the stream has ended or is destroyed. */
   read: () => Readable;
   bytes: number;
   seq: number;
 }
 
-/** What the server knows of itself. */
+/** The server's facts about itself. */
 export interface SelfKnowledge {
   version: string;
   commit: string;
@@ -31,7 +31,7 @@ export interface SelfKnowledge {
   diagnostics: () => Diagnostics;
   storage: () => Promise<StorageDiagnostics>;
   figures: () => Promise<Figures>;
-  /** Until the signal aborts. */
+  /** Makes a backup, unless the signal aborts. */
   backUp: (signal: AbortSignal) => Promise<BackupFile>;
 }
 
@@ -58,8 +58,8 @@ export function runtimeRoutes(mount: Mount, self: SelfKnowledge, requests: Reque
     setHeader('content-type', EXPOSITION_TYPE);
     return metricsText(await self.figures(), requests);
   });
-  mount(endpoints.backUpStorage, async ({ setHeader, left }) => {
-    const backup = await self.backUp(left);
+  mount(endpoints.backUpStorage, async ({ setHeader, disconnected }) => {
+    const backup = await self.backUp(disconnected);
     setHeader('X-Seq', String(backup.seq));
     setHeader('content-length', String(backup.bytes));
     return backup.read();

@@ -6,7 +6,7 @@ import type { SpawnService } from '../../teams/spawn.ts';
 import type { TeamViews } from '../../teams/view.ts';
 import { type Mount, onePage } from '../mount.ts';
 
-/** Everything that can be done with teams. */
+/** The services of teams. */
 export interface Teams {
   teams: TeamService;
   messages: MessageService;
@@ -14,7 +14,7 @@ export interface Teams {
   views: TeamViews;
 }
 
-/** Teams, their members, and what those say to each other. */
+/** Teams, their members, and the messages between them. */
 export function teamRoutes(mount: Mount, { teams, messages, spawns, views }: Teams): void {
   mount(endpoints.createTeam, ({ body, keep }) => teams.create(body, keep));
   mount(endpoints.listTeams, async ({ query, setHeader }) =>

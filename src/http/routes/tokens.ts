@@ -2,7 +2,7 @@ import { endpoints } from '../../api/index.ts';
 import type { TokenService } from '../../access/tokens.ts';
 import { type Mount, onePage } from '../mount.ts';
 
-/** Tokens beside the API token. */
+/** The tokens in addition to the API token. */
 export function tokenRoutes(mount: Mount, tokens: TokenService): void {
   mount(endpoints.listTokens, async ({ query, setHeader }) =>
     onePage(await tokens.list(query), setHeader),

@@ -6,7 +6,7 @@ import type { Base } from '../base.ts';
 
 export type Children = ReturnType<typeof buildChildren>;
 
-/** The door to child processes. `marker` is in the environment of each of this run. */
+/** Builds the supervisor of child processes. `marker` is in the environment of each child of this run. */
 export function buildChildren({ db, clock, failpoint, logger: log }: Base) {
   const marker = newSecret();
   const keeper = new Keeper({ marker, log });

@@ -15,7 +15,7 @@ import type { Storage } from './storage.ts';
 import type { Teams } from './teams.ts';
 import type { Worktrees } from './worktrees.ts';
 
-/** The nouns that are measured. */
+/** The nouns that diagnostics measure. */
 interface Measured {
   storage: Storage;
   children: Children;
@@ -28,7 +28,7 @@ interface Measured {
 
 export type ServerDiagnostics = ReturnType<typeof buildDiagnostics>;
 
-/** What the server knows of how it is. */
+/** Builds health, diagnostics and metrics. */
 export function buildDiagnostics(
   base: Base,
   nouns: Measured,

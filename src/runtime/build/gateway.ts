@@ -14,15 +14,15 @@ import type { Storage } from './storage.ts';
 import type { Teams } from './teams.ts';
 import type { Worktrees } from './worktrees.ts';
 
-/** What the gateway calls of what is built later. */
+/** The functions of later nouns that the gateway calls. */
 interface GatewayHooks {
-  /** Where this server listens; asked for when an agent starts. */
+  /** Returns this server's address; called when an agent starts. */
   serverUrl: () => string;
 }
 
 export type Gateway = ReturnType<typeof buildGateway>;
 
-/** The tools of sessions' agents, who may call them, and how agents reach them. */
+/** Builds the tools of agents, the gate that limits them, and the ways in which agents reach them. */
 export function buildGateway(
   base: Base,
   needs: {
@@ -75,7 +75,7 @@ export function buildGateway(
   return { service, sessionTokens, toolsFor, hooks };
 }
 
-/** What agents can read about how teams are configured. */
+/** Returns the part of the team configuration that agents can read. */
 function teamFacts({ teams }: Config): TeamFacts {
   return {
     cadreTeamManagePermissions: {

@@ -10,7 +10,7 @@ import type { Storage } from './storage.ts';
 
 export type Processes = ReturnType<typeof buildProcesses>;
 
-/** Processes that sessions and people run, and the notices of their end. */
+/** Builds the processes of sessions and people, and the notices of their end. */
 export function buildProcesses(
   base: Base,
   needs: { storage: Storage; children: Children; sessions: Sessions },

@@ -4,15 +4,15 @@ import { ProviderRegistry } from '../../providers/registry.ts';
 import type { Base } from '../base.ts';
 import type { Children } from './children.ts';
 
-/** What providers call of a noun that is built later. */
+/** The functions of later nouns that providers call. */
 interface ProviderHooks {
-  /** How the agent of a session reaches the tools. */
+  /** Returns how the agent of a session reaches the tools. */
   toolsFor: (sessionId: string) => AgentTools;
 }
 
 export type Providers = ReturnType<typeof buildProviders>;
 
-/** The providers: the configured ones, unless a test hands in others. */
+/** Builds the providers: the configured ones, unless a test passes others. */
 export function buildProviders(
   { config, clock }: Base,
   { supervisor }: Children,

@@ -24,7 +24,7 @@ interface Served {
   gateway: Gateway;
 }
 
-/** The interface over HTTP, not listening yet. */
+/** Builds the HTTP server, not listening yet. */
 export function buildServer(
   base: Base,
   nouns: Served,

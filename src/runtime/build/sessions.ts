@@ -13,7 +13,7 @@ import type { Children } from './children.ts';
 import type { Providers } from './providers.ts';
 import type { Storage } from './storage.ts';
 
-/** What the parts of sessions call of each other and of the nouns above them; each is described where it is needed. */
+/** The functions that the parts of sessions call of each other and of later nouns; each is described at its caller. */
 interface SessionHooks
   extends
     Pick<NeedsOf<typeof Inbox>, 'start' | 'requestInterrupt'>,
@@ -24,7 +24,7 @@ interface SessionHooks
 
 export type Sessions = ReturnType<typeof buildSessions>;
 
-/** Sessions, their turns and approvals, and the agents that work on them. */
+/** Builds sessions, their turns and approvals, and the agents that run them. */
 export function buildSessions(
   base: Base,
   needs: { storage: Storage; children: Children; providers: Providers },

@@ -9,7 +9,7 @@ import type { Base } from '../base.ts';
 
 export type Storage = ReturnType<typeof buildStorage>;
 
-/** What goes by the store and its log, whatever the nouns are: feed, copies, and the room there is. */
+/** Builds the parts that work on the store and its log without knowing the nouns: feed, backups and disk budget. */
 export function buildStorage(base: Base, undo: AsyncDisposableStack) {
   const { directory, config, ids, db, log } = base;
   const backups = undo.use(
@@ -23,7 +23,7 @@ export function buildStorage(base: Base, undo: AsyncDisposableStack) {
   );
   const feed = new Feed({ db, log });
   const tally = new EventTally(db);
-  /** Where the output of processes is. */
+  /** The directory of the output of processes. */
   const logs = prepareLogs(directory);
   const budget = new StorageBudget({ ...base, logs, settings: () => config.now.retention });
   const keptAnswers = new KeptAnswers(base);

@@ -14,7 +14,7 @@ import type { Worktrees } from './worktrees.ts';
 
 export type Teams = ReturnType<typeof buildTeams>;
 
-/** Teams, the messages of their members, and members that are spawned. */
+/** Builds teams, the messages of their members, and the spawning of members. */
 export function buildTeams(
   base: Base,
   needs: { storage: Storage; providers: Providers; sessions: Sessions; worktrees: Worktrees },

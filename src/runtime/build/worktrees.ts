@@ -6,7 +6,7 @@ import { WorktreeMender } from '../../worktrees/mend.ts';
 import { WorktreeService } from '../../worktrees/service.ts';
 import { WorktreeStore } from '../../worktrees/store.ts';
 import { Workshop } from '../../worktrees/workshop.ts';
-import { type Base, usable } from '../base.ts';
+import { type Base, withDataDirectory } from '../base.ts';
 import type { Children } from './children.ts';
 import type { Processes } from './processes.ts';
 import type { Sessions } from './sessions.ts';
@@ -14,7 +14,7 @@ import type { Storage } from './storage.ts';
 
 export type Worktrees = ReturnType<typeof buildWorktrees>;
 
-/** Worktrees, who claims them, and the git under them. `stopping` ends all that git is at. */
+/** Builds worktrees, their claims and git. `stopping` ends every git process. */
 export function buildWorktrees(
   base: Base,
   needs: { storage: Storage; children: Children; sessions: Sessions; processes: Processes },
@@ -33,7 +33,7 @@ export function buildWorktrees(
     worktrees: store,
     script: () => config.now.worktrees.init_script_path,
   });
-  const workshop = usable(
+  const workshop = withDataDirectory(
     directory,
     () =>
       new Workshop({

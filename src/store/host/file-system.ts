@@ -1,6 +1,6 @@
 import type nodeFs from 'node:fs';
 
-/** The file operations this module needs of `node:fs`: the seam at which tests make disks fill, fail and lose power. */
+/** The file operations of `node:fs` that the store uses; tests pass others to make disks fill, fail and lose power. */
 export type FileSystem = Pick<
   typeof nodeFs,
   | 'openSync'
@@ -27,7 +27,7 @@ export interface HostFile {
   position: number;
   /** The end of the last write, in bytes from the start of the file. */
   written: number;
-  /** How many writes there were. */
+  /** The number of writes so far. */
   writes: number;
   /** While true, SQLite's own sync of this file is only noted in `syncPending`. */
   deferSync: boolean;

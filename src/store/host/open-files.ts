@@ -9,7 +9,7 @@ const FIRST_FD = 10_000;
 interface Root {
   directory: string;
   fs: FileSystem;
-  /** Its index in the list of roots, by which files of several directories differ. */
+  /** Its index in the list of roots, which distinguishes files of several directories. */
   number: number;
 }
 
@@ -32,7 +32,7 @@ export class OpenFiles {
     this.#memory = memory;
   }
 
-  /** Gives a directory a virtual root, `/host/<number>`. */
+  /** Adds a directory as the virtual root `/host/<number>`; returns the number. */
   addRoot(root: Omit<Root, 'number'>): number {
     const number = this.#roots.length;
     this.#syncErrors.delete(root.directory);
@@ -67,14 +67,14 @@ export class OpenFiles {
     this.#open[fd - FIRST_FD] = undefined;
     if (file) file.fs.closeSync(file.fd);
   }
-  /** The real file behind a virtual path, or null where it is sql.js's own. */
+  /** Returns the real file behind a virtual path, or null if the path is sql.js's own. */
   resolve(pointer: number): HostPath | null {
     const match = /^\/host\/(\d+)(?:\/(.*))?$/.exec(this.#memory.text(pointer));
     const root = match && this.#roots[Number(match[1])];
     if (!root) return null;
     return { path: path.join(root.directory, match[2] ?? ''), fs: root.fs, root: root.number };
   }
-  /** The WASI number of a system error, which is also kept for messages. Rethrows any other error. */
+  /** Returns the WASI number of a system error, and stores the error for messages. Rethrows any other error. */
   errno(error: unknown): number {
     const code = (error as NodeJS.ErrnoException).code;
     if (!code) throw error;

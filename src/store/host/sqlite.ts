@@ -27,11 +27,11 @@ export interface HostedSqlite {
   file(name: string): HostFile | undefined;
   /** The error of the last file operation that failed, for messages; taking it clears it. */
   takeError(): NodeJS.ErrnoException | undefined;
-  /** The last sync in the directory that failed: since then it is unknown what is on the disk. */
+  /** The first failed sync in the directory: from then on the content of the disk is unknown. */
   syncError(): Error | undefined;
 }
 
-/** Opens a SQLite on the files of `directory`. Throws for any WASM but the pinned one. */
+/** Opens a SQLite on the files of `directory`. Throws for any WASM except the pinned one. */
 export async function loadHostedSqlite(options: {
   wasm: Uint8Array;
   directory: string;

@@ -48,7 +48,7 @@ interface PathCall {
   handle: (host: HostPath, ...args: number[]) => number;
 }
 
-/** Replaces the calls on files below the virtual root; other files, and other paths, stay with sql.js. */
+/** Replaces the calls on files below the virtual root; sql.js handles all other files and paths. */
 export function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMemory): void {
   const original: Syscalls = { ...imports };
   const replace = (name: Name, find: (fallback: Syscall) => Syscall) => {
@@ -133,7 +133,7 @@ function pathCalls(files: OpenFiles, memory: WasmMemory): Partial<Record<Name, P
   const stat = (at: number, look: () => BigIntStats) =>
     syscall(files, () => writeStat(memory, at, look()));
   return {
-    // The data is for its owner alone, whatever mode SQLite asks for.
+    // Only the owner may read the data, whatever mode SQLite requests.
     openat: {
       at: 1,
       handle: (host, _dir, _path, flags = 0) =>
@@ -176,7 +176,7 @@ function wasi(files: OpenFiles, work: () => void): number {
   }
 }
 
-/** The older system calls return a value (0 where there is none) or minus an error number. */
+/** The older system calls return a value (0 if they have none) or minus an error number. */
 function syscall(files: OpenFiles, work: () => number | void): number {
   try {
     return work() ?? 0;

@@ -1,8 +1,9 @@
 /**
- * What cannot be changed later: the one sequence, the log with its deltas apart, and the records.
+ * The parts of the schema that cannot be changed later: the one sequence, the log with a separate table for deltas, and
+ * the records.
  *
- * - A record or event is stored as the JSON text that goes over the wire, with a checksum; what queries need
- *   of a record is a generated column, so it cannot disagree with it.
+ * - A record or event is stored as the JSON text that goes over the wire, with a checksum; the columns that queries
+ *   need of a record are generated, so they cannot contradict it.
  * - Deltas share the sequence but have a table of their own: they leave the log once their item is settled.
  */
 export const migration001 = `

@@ -1,4 +1,4 @@
-/** Approvals, with the run that has their agent; answers kept for repeated requests. */
+/** Approvals, with the run that has their agent; stored answers for repeated requests. */
 export const migration002 = `
 CREATE TABLE approvals (
   n INTEGER PRIMARY KEY,

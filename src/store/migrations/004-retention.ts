@@ -1,6 +1,6 @@
 /**
- * Retention: what has not been taken yet of closed sessions. No query reads events by their kind alone: those
- * indexes only made every append dearer.
+ * Retention: which data of closed sessions it has not deleted yet. The indexes of events by kind are dropped, because
+ * no query uses them and each append has to update them.
  */
 export const migration004 = `
 ALTER TABLE sessions ADD COLUMN trimmed INTEGER AS (record ->> '$.trimmed') VIRTUAL;

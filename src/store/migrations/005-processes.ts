@@ -1,4 +1,4 @@
-/** Processes, and the notices of their end that their owners have not had yet. */
+/** Processes, and the notices of their end that their owners have not received yet. */
 export const migration005 = `
 CREATE TABLE processes (
   n INTEGER PRIMARY KEY,

@@ -1,4 +1,4 @@
-/** Worktrees, claims on them, and the steps that a crash may have cut off. */
+/** Worktrees, their claims, and the operations that a crash may have interrupted. */
 export const migration006 = `
 CREATE TABLE worktrees (
   n INTEGER PRIMARY KEY,

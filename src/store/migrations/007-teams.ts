@@ -1,4 +1,4 @@
-/** The one inbox of everything that waits to become a turn; teams, and what their members say to each other. */
+/** The one inbox of everything that waits to become a turn; teams, and the messages between their members. */
 export const migration007 = `
 -- An entry waits, or is part of a turn (turn_id) that has not ended. What its owner keeps nowhere else is its text.
 CREATE TABLE inbox (

@@ -1,4 +1,4 @@
-/** What commands of repositories somebody has allowed, by their content. */
+/** The executable content of repositories that a person has allowed, by its digest. */
 export const migration008 = `
 CREATE TABLE worktree_trust (
   n INTEGER PRIMARY KEY,

@@ -1,4 +1,4 @@
-/** Which sessions agents have spawned: each with the session that is the root of its family. */
+/** The sessions that agents have spawned, each with the root session of its family. */
 export const migration010 = `
 CREATE TABLE spawned_sessions (
   session_id TEXT PRIMARY KEY,
