@@ -68,19 +68,19 @@ export function assertScope(
   if (scope === 'agent' && access !== 'gateway') {
     throw new AppError(
       'forbidden_scope',
-      'this token is of the agent of a session: it opens the tools under /v1/mcp/ alone',
+      'this token belongs to the agent of a session: it is valid for the tools under /v1/mcp/ alone',
     );
   }
   if (scope === 'tools' && access !== 'gateway') {
     throw new AppError(
       'forbidden_scope',
-      'this token opens the tools under /v1/mcp/ alone: use one with the scope read or admin',
+      'this token is valid for the tools under /v1/mcp/ alone: use one with the scope read or admin',
     );
   }
   if (scope === 'read' && (access === 'admin' || (method !== 'GET' && method !== 'HEAD'))) {
     throw new AppError(
       'forbidden_scope',
-      'this token may only read, and no tokens: use one with the scope admin',
+      'this token may only read, but not the list of tokens: use one with the scope admin',
     );
   }
 }

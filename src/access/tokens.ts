@@ -136,7 +136,7 @@ export class TokenService implements Disposable {
     if (expired.length > 0) return;
     throw new AppError(
       'conflict',
-      `there are ${MAX_TOKENS} tokens, which is the most there may be: revoke some that are not needed`,
+      `there are ${MAX_TOKENS} tokens, which is the maximum: revoke some that are not needed`,
     );
   }
 

@@ -58,7 +58,7 @@ export function processToolkit({
         if (typeof before_byte === 'number' && stream !== 'stdout' && stream !== 'stderr')
           throw new ToolError(
             'bad_request',
-            'args.stream: is needed beside before_byte: which one',
+            'args.stream: is needed with before_byte, to say which stream it counts in',
           );
         const tool = 'cadre_process_logs';
         await gatekeeper.passOne(caller, { tool, action: 'read' }, { process_id });

@@ -106,7 +106,7 @@ class TeamTools {
     if (conflicting !== undefined)
       throw new ToolError(
         'bad_request',
-        `args.${conflicting}: says who is added, remove_agent_ids who leaves: one of them at a time`,
+        `args.${conflicting}: adds a member, and remove_agent_ids removes members: use only one of them in a call`,
       );
     this.#assertMayRemove(team, leaving, session);
     const effect = { tool: 'cadre_team_manage', action: 'remove_member' } as const;
@@ -131,7 +131,10 @@ class TeamTools {
     if (!only) throw new ToolError('bad_request', 'args.team_id: you are in no team');
     if (others.length === 0) return only;
     const ids = mine.map((one) => one.id).join(', ');
-    throw new ToolError('bad_request', `args.team_id: you are in several teams: ${ids}`);
+    throw new ToolError(
+      'bad_request',
+      `args.team_id: is needed, because you are in several teams: ${ids}`,
+    );
   }
 
   async #add(team: Team, args: AddArgs, caller: Caller): Promise<Record<string, unknown>> {

@@ -29,7 +29,7 @@ function frameworkError(error: unknown): AppError | null {
       // The framework gives it this status; nobody is left to hear it, and it is no bug of ours.
       return statusCode === 400 ? new AppError('invalid', 'the body did not arrive') : null;
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new AppError('payload_too_large', 'the body is larger than this route takes');
+      return new AppError('payload_too_large', 'the body is larger than this route accepts');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new AppError(
         'unsupported_media_type',

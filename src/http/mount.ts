@@ -220,12 +220,12 @@ function keyedRequest(
   const given = request.headers['idempotency-key'];
   if (given === undefined) return null;
   if (access === 'gateway') {
-    throw new AppError('invalid', `${path} takes no Idempotency-Key: give an invocation_id`);
+    throw new AppError('invalid', `${path} accepts no Idempotency-Key: send an invocation_id`);
   }
   if (secret) {
     throw new AppError(
       'invalid',
-      `${path} keeps no answers, since they hold secrets: leave Idempotency-Key out`,
+      `${path} stores no responses, because they contain secrets: leave out Idempotency-Key`,
     );
   }
   if (typeof given !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(given)) {

@@ -41,7 +41,10 @@ export class Blobs {
   ): Promise<StoredInputItem[]> {
     const count = input.filter(({ type }) => type === 'image').length;
     if (count > MAX_IMAGES)
-      throw new AppError('invalid', `input has ${count} images: at most ${MAX_IMAGES} are taken`);
+      throw new AppError(
+        'invalid',
+        `input has ${count} images: at most ${MAX_IMAGES} are accepted`,
+      );
     const isRelative = input.some((item) => 'path' in item && !path.isAbsolute(item.path));
     const directory = isRelative ? await directoryOf() : '/';
     return Promise.all(
@@ -59,14 +62,14 @@ export class Blobs {
     if (bytes.length > MAX_IMAGE_BYTES) {
       throw new AppError(
         'invalid',
-        `${name} has ${bytes.length} bytes: at most ${MAX_IMAGE_BYTES} are taken`,
+        `${name} has ${bytes.length} bytes: at most ${MAX_IMAGE_BYTES} are accepted`,
       );
     }
     if (!mediaType) throw new AppError('invalid', `${name} is no PNG, JPEG, GIF or WebP image`);
     if ('media_type' in item && item.media_type !== undefined && item.media_type !== mediaType) {
       throw new AppError(
         'invalid',
-        `${name} is said to be ${item.media_type}, but its bytes are ${mediaType}`,
+        `${name} has the media_type ${item.media_type}, but its bytes are ${mediaType}`,
       );
     }
     const sha256 = createHash('sha256').update(bytes).digest('hex');

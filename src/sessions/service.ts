@@ -308,7 +308,7 @@ export class SessionService extends SessionQueries {
     this.#given.assertRoom();
     const hasImages = Array.isArray(body.input) ? body.input.some(isImage) : isImage(body.input);
     if (hasImages && !this.#given.usableProvider(session.provider).capabilities.images) {
-      throw new AppError('invalid', `${session.provider} takes no images`);
+      throw new AppError('invalid', `${session.provider} accepts no images`);
     }
     const agent = this.#given.pool.find(sessionId)?.agent;
     this.#assertPossible(session.provider, settingsOf(session, wishesOf(body)), agent);

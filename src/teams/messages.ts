@@ -122,7 +122,10 @@ export class MessageService {
       const deliveries = this.#given.store.deliveriesOf(tx, messageId);
       const waiting = deliveries.filter(waits);
       if (deliveries.length > 0 && waiting.length === 0)
-        throw new AppError('delivery_state', `nothing of message ${messageId} waits any more`);
+        throw new AppError(
+          'delivery_state',
+          `message ${messageId} has no delivery that still waits`,
+        );
       const now: Message = {
         ...message,
         cancelled_at: message.cancelled_at ?? this.#given.clock.now(),
@@ -162,7 +165,7 @@ export class MessageService {
     if (!blind) return;
     throw new AppError(
       'unsupported_provider_images',
-      `session ${blind.id} is of ${blind.provider}, to whose sessions no images are sent: leave them out`,
+      `session ${blind.id} has the provider ${blind.provider}, which accepts no images: leave them out`,
     );
   }
 

@@ -187,7 +187,7 @@ export class SpawnService {
       if (mode === 'create' && !created)
         throw new AppError(
           'conflict',
-          `worktree ${worktree_name} is there: reuse it, or take another name`,
+          `worktree ${worktree_name} exists already: reuse it, or choose another name`,
         );
       return join({ worktree, created });
     });
@@ -289,7 +289,7 @@ export class SpawnService {
     if (this.#given.store.familySize(rx, root, spawnId) < max) return;
     throw new AppError(
       'too_many',
-      `session ${root} and those it has spawned have ${max} members that live, as many as teams.max_spawned_per_session allows: let the operator close some`,
+      `session ${root} and its members have spawned ${max} sessions that are open, which is the limit (teams.max_spawned_per_session): ask the operator to close some`,
     );
   }
 }
@@ -313,7 +313,7 @@ function wantsWorktree({ worktree }: Pick<SpawnRequest, 'worktree'>): boolean {
 /** Throws `invalid` where a worktree is to be reused and has no name. */
 function assertNamed({ worktree }: SpawnRequest): void {
   if (worktree?.mode === 'reuse' && !worktree.name)
-    throw new AppError('invalid', 'body.worktree.name: is needed: which one is to be reused');
+    throw new AppError('invalid', 'body.worktree.name: is needed, to say which worktree to reuse');
 }
 
 /** The session to open. Settings that the request leaves out are those of the source session, or of its turn. */
@@ -349,7 +349,7 @@ function presetOf(
   if (provider || model)
     throw new AppError(
       'invalid',
-      'body.model_preset: says provider and model: leave those out, or the preset',
+      'body.model_preset: sets provider and model: leave out either those or the preset',
     );
   const found = presets.find((preset) => preset.name === name);
   if (found) return found;
@@ -361,6 +361,6 @@ function withPreset(metadata: unknown, { name, thinking_effort }: ModelPreset): 
   const about = { model_preset: name, thinking_effort };
   if (metadata === undefined || metadata === null) return about;
   if (typeof metadata !== 'object' || Array.isArray(metadata))
-    throw new AppError('invalid', 'body.metadata: has to be an object beside a model_preset');
+    throw new AppError('invalid', 'body.metadata: has to be an object if body.model_preset is set');
   return { ...metadata, ...about };
 }

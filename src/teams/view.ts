@@ -85,7 +85,10 @@ export class TeamViews {
     const { afterMember } = wanted;
     const from = afterMember === null ? 0 : agents.indexOf(afterMember) + 1;
     if (afterMember !== null && from === 0)
-      throw new AppError('invalid', `"${afterMember}" is no member any more: begin without cursor`);
+      throw new AppError(
+        'invalid',
+        `"${afterMember}" has left the team: start again without a cursor`,
+      );
     const messages = await this.#messagesFrom(teamId, wanted);
     const deliveries: TeamPart['deliveries'] = [];
     for (const { message } of messages) {

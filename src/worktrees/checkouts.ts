@@ -31,14 +31,14 @@ export class Checkouts {
   async assertFree({ path: place, branch }: Worktree, repository: Repository): Promise<void> {
     const ref = `refs/heads/${branch}`;
     if ((await this.#workshop.git.maybe(refsOf(repository), ['check-ref-format', ref])) === null)
-      throw new AppError('invalid', `"${branch}" cannot be the name of a branch: take another`);
+      throw new AppError('invalid', `"${branch}" cannot be the name of a branch: choose another`);
     if ((await commitOf(this.#workshop.git, refsOf(repository), ref)) !== null)
       throw new AppError(
         'conflict',
-        `there is a branch ${branch} already: take another worktree_name or branch_prefix`,
+        `branch ${branch} exists already: choose another worktree_name or branch_prefix`,
       );
     if (await isThere(place))
-      throw new AppError('conflict', `${place} is there already: move it away`);
+      throw new AppError('conflict', `${place} exists already: move it away`);
   }
 
   /**
@@ -104,7 +104,7 @@ export class Checkouts {
     if (archived) return archived;
     throw new AppError(
       'conflict',
-      `nothing of worktree ${worktree.id} was archived that it could be made of: create another`,
+      `worktree ${worktree.id} has no archive to restore it from: create another`,
     );
   }
 
@@ -128,7 +128,11 @@ export class Checkouts {
       if (registering !== null) throw registering.error;
       this.#workshop.failpoint('worktree.added');
       const adminDir = await adminDirectory(repository, worktree.path);
-      if (adminDir === null) throw new AppError('conflict', `${worktree.path} was taken away`);
+      if (adminDir === null)
+        throw new AppError(
+          'conflict',
+          `${worktree.path} was removed while the worktree was made: try again`,
+        );
       await this.#inLane(() => fill(adminDir));
     } catch (error) {
       await this.discard(worktree, repository, commit);
@@ -145,12 +149,18 @@ export class Checkouts {
     const parent = path.dirname(place);
     fs.mkdirSync(parent, { recursive: true, mode: 0o700 });
     if (fs.realpathSync(parent) !== parent)
-      throw new AppError('conflict', `${parent} leads elsewhere: move it away`);
+      throw new AppError(
+        'conflict',
+        `${parent} is a symbolic link, or lies behind one: move it away`,
+      );
     const flags = ['--quiet', '--no-checkout', ...what.slice(0, -1)];
     const add = ['worktree', 'add', ...flags, '--', place, ...what.slice(-1)];
     await this.#workshop.git.text(refsOf(repository), add);
     if (fs.realpathSync(place) !== place)
-      throw new AppError('conflict', `${place} leads elsewhere: move it away`);
+      throw new AppError(
+        'conflict',
+        `${place} is a symbolic link, or lies behind one: move it away`,
+      );
   }
 
   /** Runs `work`, which writes files and moves no ref, in one of a few lanes. */

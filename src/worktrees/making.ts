@@ -101,7 +101,7 @@ export class Making {
     const place = { directory, gitDir };
     const commit = await commitOf(git, place, named ?? 'HEAD');
     if (commit === null && named !== null)
-      throw new AppError('invalid', `base_ref "${named}" is no commit of ${directory}`);
+      throw new AppError('invalid', `base_ref "${named}" names no commit of ${directory}`);
     if (commit === null)
       throw new AppError('invalid', `${directory} has no commit yet: make one, or name a base_ref`);
     const branch = await git.maybe(place, ['symbolic-ref', '--quiet', '--short', 'HEAD']);

@@ -4,12 +4,12 @@ import { GitFailure } from './git.ts';
 
 /** Why a worktree stays that has repositories inside. */
 export function nestedMessage(inner: readonly string[]): string {
-  return `it holds repositories with work of their own, which no archive can keep (${some(inner)}): push or move it`;
+  return `it contains repositories with work of their own, which no archive can contain (${some(inner)}): push or move it`;
 }
 
 /** What went with a worktree and is in no archive. */
 export function ignoredMessage(ignored: readonly string[]): string {
-  return `what git ignores is not archived: ${some(ignored)}`;
+  return `ignored files are not archived: ${some(ignored)}`;
 }
 
 function some(names: readonly string[]): string {

@@ -83,7 +83,7 @@ export function assertMatches(worktree: Worktree, request: WorktreeRequest): voi
   if (!differs) return;
   throw new AppError(
     'conflict',
-    `worktree ${worktree.worktree_name} is there with ${differs}: leave that out, or take another name`,
+    `worktree ${worktree.worktree_name} exists already with ${differs}: leave that out, or choose another name`,
   );
 }
 

@@ -18,7 +18,7 @@ import { openStream } from '../support/http/stream.ts';
 
 const options = () => ({ providers: [scriptedProvider()] });
 const forbidden = {
-  error: 'this token may only read, and no tokens: use one with the scope admin',
+  error: 'this token may only read, but not the list of tokens: use one with the scope admin',
   code: 'forbidden_scope',
 };
 
@@ -203,7 +203,8 @@ describe('an Idempotency-Key', () => {
       });
       expect(reply.status).toBe(400);
       expect(reply.json()).toEqual({
-        error: '/v1/tokens keeps no answers, since they hold secrets: leave Idempotency-Key out',
+        error:
+          '/v1/tokens stores no responses, because they contain secrets: leave out Idempotency-Key',
         code: 'invalid',
       });
       expect(await given.client.call(endpoints.listTokens, {})).toEqual([]);

@@ -83,7 +83,7 @@ describe('cadre teams', () => {
     const [delivery] = await server().client.call(endpoints.listDeliveries, { params });
     const cadre = cadreOn(server());
     const late = await cadre(['teams', 'retry', team, end(delivery?.id ?? '')]);
-    expect([late.code, late.stderr]).toEqual([7, expect.stringContaining('is tried again')]);
+    expect([late.code, late.stderr]).toEqual([7, expect.stringContaining('can be retried')]);
     expect((await cadre(['teams', 'cancel', team, end(message)])).code).toBe(7);
   });
 
