@@ -1,6 +1,6 @@
 /**
- * The codes of a server's errors: refusals of a request, and failures. `api/refusals.ts` maps each to an HTTP status, and
- * `gateway/envelope.ts` to the code of a tool; the compiler keeps both complete.
+ * The codes of a server's errors: refusals of a request, and failures. `api/refusals.ts` maps each to an HTTP status,
+ * and `gateway/envelope.ts` to the code of a tool; the compiler keeps both complete.
  */
 export const serverErrorCodes = [
   'invalid',

@@ -38,8 +38,8 @@ const providerSections = {
 } satisfies Record<ProviderId, z.ZodType>;
 
 /**
- * Every key of the configuration with its default. Keys are set by config.toml, environment variables `CADRE_SECTION_KEY`
- * and flags. In a variable, a list is an array in JSON or TOML, or its values separated by commas; a table is a JSON
+ * Every key of the configuration with its default. Keys are set by config.toml, environment variables
+ * `CADRE_SECTION_KEY` and flags. In a variable, a list is an array in JSON or TOML, or its values separated by commas; a table is a JSON
  * object. live.ts lists the keys that a running server reloads on SIGHUP. Keys that end with `_ms` are in milliseconds.
  */
 export const configSchema = z.strictObject({
@@ -54,9 +54,9 @@ export const configSchema = z.strictObject({
       allowed_origins: z.array(z.string()).default([]),
       drain_ms: milliseconds.default(10_000),
       max_streams: z.int().min(1).max(1_000_000).default(4096),
-      /** The maximum number of open streams of one token; null: a quarter of `max_streams`. The API token is exempt. */
+      /** The maximum number of streams of one token; null: a quarter of `max_streams`. The API token is exempt. */
       max_streams_per_token: z.int().min(1).max(1_000_000).nullable().default(null),
-      /** The maximum number of connections; lower if descriptors are scarce. At the limit idle connections are closed. */
+      /** The maximum number of connections; lower if descriptors are scarce. Above it idle ones are closed. */
       max_connections: z.int().min(1).max(1_000_000).default(8192),
       /** The time within which a whole request has to arrive, in ms. */
       request_timeout_ms: milliseconds.min(100).default(60_000),
@@ -145,9 +145,9 @@ export const configSchema = z.strictObject({
       enabled: z.boolean().default(true),
       non_lead_can_add_members: z.boolean().default(false),
       non_lead_can_remove_members: z.boolean().default(false),
-      /** The maximum number of messages of agents in a row, without a turn of a person between them; 0: no limit. */
+      /** The maximum number of messages of agents in a row, without a turn of a person between; 0: no limit. */
       max_hops: z.int().min(0).default(1000),
-      /** The maximum number of open sessions that one agent has spawned, including those that its members have spawned. */
+      /** The maximum number of open sessions that one agent has spawned, also by way of its members. */
       max_spawned_per_session: z.int().min(0).max(10_000).default(16),
       model_presets: z
         .array(

@@ -97,7 +97,7 @@ function refusal(effect: Effect, { mode }: Circumstances): ToolError {
   const why =
     verdictOf(effect, { mode, asked: 'person', freed: [] }) === 'refuse'
       ? `is not allowed in the permission_mode ${said}`
-      : `needs an approval in the permission_mode ${said}, and the session has no active turn in which a person could be asked`;
+      : `needs an approval in the permission_mode ${said}, and the session has no turn in which a person could be asked`;
   return new ToolError('unauthorized', `${what} ${why}: ${wayOut(effect, mode)}`);
 }
 
