@@ -39,8 +39,9 @@ const providerSections = {
 
 /**
  * Every key of the configuration with its default. Keys are set by config.toml, environment variables
- * `CADRE_SECTION_KEY` and flags. In a variable, a list is an array in JSON or TOML, or its values separated by commas; a table is a JSON
- * object. live.ts lists the keys that a running server reloads on SIGHUP. Keys that end with `_ms` are in milliseconds.
+ * `CADRE_SECTION_KEY` and flags. In a variable, a list is an array in JSON or TOML, or its values separated by commas;
+ * a table is a JSON object. live.ts lists the keys that a running server reloads on SIGHUP. Keys that end with `_ms`
+ * are in milliseconds.
  */
 export const configSchema = z.strictObject({
   public_base_url: z.url().nullable().default(null),
