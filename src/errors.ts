@@ -1,6 +1,6 @@
 /**
- * The codes with which a server refuses a request or fails at it. `api/refusals.ts` says the HTTP status of each and
- * `gateway/envelope.ts` the code for tools; the compiler keeps both complete.
+ * The codes of a server's errors: refusals of a request, and failures. `api/refusals.ts` maps each to an HTTP status,
+ * and `gateway/envelope.ts` to the code of a tool; the compiler keeps both complete.
  */
 export const serverErrorCodes = [
   'invalid',
@@ -37,12 +37,12 @@ export const serverErrorCodes = [
 
 export type ServerErrorCode = (typeof serverErrorCodes)[number];
 
-/** All codes: those of servers, and those of clients and the command line. `cli/exit.ts` has the exit code of each. */
+/** The codes of servers, and those of clients and the command line. `cli/exit.ts` maps each to an exit code. */
 export const errorCodes = [...serverErrorCodes, 'usage', 'unreachable', 'timeout'] as const;
 
 export type ErrorCode = (typeof errorCodes)[number];
 
-/** Whether an error is a refusal that a server may give. Any other that reaches a server's caller is a bug. */
+/** Whether an error has one of the codes of servers. A server that throws any other error to its caller has a bug. */
 export function isServerError(error: unknown): error is AppError & { code: ServerErrorCode } {
   return (
     error instanceof AppError && (serverErrorCodes as readonly ErrorCode[]).includes(error.code)
@@ -50,8 +50,8 @@ export function isServerError(error: unknown): error is AppError & { code: Serve
 }
 
 /**
- * A failure whose message is meant for the caller: lower case, names the thing and the way out.
- * Anything else that is thrown is a bug, and reaches the caller as `internal`.
+ * An error whose message is meant for the caller. The message is in lower case and names the wrong value and what to do
+ * instead. Every other error is a bug, and the caller receives it as `internal`.
  */
 export class AppError extends Error {
   override readonly name = 'AppError';

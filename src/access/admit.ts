@@ -80,7 +80,7 @@ export function assertScope(
   if (scope === 'read' && (access === 'admin' || (method !== 'GET' && method !== 'HEAD'))) {
     throw new AppError(
       'forbidden_scope',
-      'this token may only read, and no tokens: use one with the scope admin',
+      'this token may only read, but not the list of tokens: use one with the scope admin',
     );
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The command that helps after a refusal, as `see cadre ...`; null where there is none. Messages of the server name no
- * command, because most of their readers use HTTP or a tool. The command line adds the command here.
+ * Returns the command that helps after a refusal, such as `see cadre sessions list`; null if there is none. Messages of
+ * the server name no command, because most of their readers use HTTP or tools, so the command line adds it.
  */
 export function commandFor(message: string): string | null {
   return commands.find(([refusal]) => refusal.test(message))?.[1] ?? null;
@@ -14,7 +14,7 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/^no team "/, 'see cadre teams list'],
   [/^team "[^"]*" has no message "/, 'see cadre teams view'],
   [/^team "[^"]*" has no delivery "/, 'see cadre teams deliveries'],
-  [/^nothing of message \S+ waits any more/, 'see cadre teams deliveries'],
+  [/^message \S+ has no delivery that still waits/, 'see cadre teams deliveries'],
   [/^no process "/, 'see cadre processes list'],
   [/^no worktree "/, 'see cadre worktrees list'],
   [/^no token "/, 'see cadre tokens list'],

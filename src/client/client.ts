@@ -92,7 +92,7 @@ export class Client {
   #foreign(why: string, cause?: unknown): AppError {
     return new AppError(
       'unreachable',
-      `what answers at ${this.url} is no cadre server, or one of another version (${why}): name the right one with --url`,
+      `the server at ${this.url} is no cadre server, or one of another version (${why}): name the right one with --url`,
       { cause },
     );
   }
@@ -203,7 +203,7 @@ async function readAll(response: http.IncomingMessage): Promise<string> {
   try {
     for await (const chunk of response) chunks.push(chunk as Buffer);
   } catch (error) {
-    throw new AppError('unreachable', 'the server went away in the middle of its answer', {
+    throw new AppError('unreachable', 'the connection to the server was lost during its response', {
       cause: error,
     });
   }

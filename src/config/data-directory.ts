@@ -24,7 +24,7 @@ export function prepareDirectory(directory: string): void {
   if (objection !== null)
     throw new AppError(
       'invalid',
-      `the data directory ${directory} ${objection}: name one of your own with --data-dir, which is made where there is none`,
+      `the data directory ${directory} ${objection}: choose another one with --data-dir; it is created if it does not exist`,
     );
   if ((fs.statSync(directory).mode & 0o077) !== 0) fs.chmodSync(directory, 0o700);
   try {
@@ -40,7 +40,7 @@ function objectionTo(directory: string): string | null {
   const there = fs.statSync(directory);
   if (!there.isDirectory()) return 'is no directory';
   if (isForeign(link) || isForeign(there)) return `belongs to another user (uid ${there.uid})`;
-  if ((there.mode & 0o002) !== 0) return 'may be written by everybody';
+  if ((there.mode & 0o002) !== 0) return 'is writable for everybody';
   const names = fs.readdirSync(directory);
   const strangers = names.filter((name) => !BROUGHT.has(name));
   if (strangers.length > 0 && !isOurs(directory))

@@ -5,16 +5,16 @@ import { nearest } from '../lib/nearest.ts';
 
 const milliseconds = z.int().min(0).max(2_147_483_647);
 
-/** The section of an agent that the user has installed. */
+/** The section of a provider whose agent is a program that the user has installed. */
 const installedAgent = (command: string) =>
   z
     .strictObject({
-      /** Null: enabled where its command is found. */
+      /** null: enabled if its command is found. */
       enabled: z.boolean().nullable().default(null),
       command: z.string().min(1).default(command),
       args: z.array(z.string()).default([]),
       env: z.record(z.string(), z.string()).default({}),
-      /** A home of the agent that is cadre's alone; null: the user's own. */
+      /** A home directory of the agent that only cadre uses; null: the user's own. */
       home: z.string().min(1).nullable().default(null),
     })
     .prefault({});
@@ -28,7 +28,7 @@ const providerSections = {
       args: z.array(z.string()).default([]),
       env: z.record(z.string(), z.string()).default({}),
       transport: z.string().default('stdio'),
-      /** How long the agent may take to answer anything but a prompt. */
+      /** The time limit for the response to each request except a prompt, in ms. */
       request_timeout_ms: milliseconds.min(1).default(120_000),
     })
     .nullable()
@@ -38,9 +38,10 @@ const providerSections = {
 } satisfies Record<ProviderId, z.ZodType>;
 
 /**
- * Every key of the configuration with its default. config.toml, variables `CADRE_SECTION_KEY` and flags set them. In a
- * variable, a list is an array in JSON or TOML, or its values with commas between them; a table is a JSON object.
- * live.ts lists the keys that a running server takes over on SIGHUP.
+ * Every key of the configuration with its default. Keys are set by config.toml, environment variables
+ * `CADRE_SECTION_KEY` and flags. In a variable, a list is an array in JSON or TOML, or its values separated by commas;
+ * a table is a JSON object. live.ts lists the keys that a running server reloads on SIGHUP. Keys that end with `_ms`
+ * are in milliseconds.
  */
 export const configSchema = z.strictObject({
   public_base_url: z.url().nullable().default(null),
@@ -54,11 +55,11 @@ export const configSchema = z.strictObject({
       allowed_origins: z.array(z.string()).default([]),
       drain_ms: milliseconds.default(10_000),
       max_streams: z.int().min(1).max(1_000_000).default(4096),
-      /** The streams of one token; null: a quarter of `max_streams`. The API token has no limit of its own. */
+      /** The maximum number of streams of one token; null: a quarter of `max_streams`. The API token is exempt. */
       max_streams_per_token: z.int().min(1).max(1_000_000).nullable().default(null),
-      /** All connections. An idle one is closed for a new one. The limit is lower where descriptors are scarce. */
+      /** The maximum number of connections; lower if descriptors are scarce. Above it idle ones are closed. */
       max_connections: z.int().min(1).max(1_000_000).default(8192),
-      /** The time within which a whole request has to arrive. */
+      /** The time within which a whole request has to arrive, in ms. */
       request_timeout_ms: milliseconds.min(100).default(60_000),
     })
     .prefault({}),
@@ -81,7 +82,7 @@ export const configSchema = z.strictObject({
     .prefault({}),
   retention: z
     .strictObject({
-      /** The size of events, records and logs together; 0: no limit. */
+      /** The maximum size of the database and the logs of processes together, in bytes; 0: no limit. */
       max_bytes: z
         .int()
         .min(0)
@@ -99,13 +100,13 @@ export const configSchema = z.strictObject({
       allow_shell: z.boolean().default(true),
       max_concurrent: z.int().min(1).max(10_000).default(32),
       max_queued: z.int().min(0).max(1_000_000).default(1000),
-      /** The running processes of one session. Its others wait, and those of other owners do not wait for them. */
+      /** The maximum number of running processes of one session. Further ones wait, without delaying other sessions. */
       max_per_session: z.int().min(1).max(10_000).default(16),
-      /** The waiting processes of one session. A further one is refused. */
+      /** The maximum number of waiting processes of one session. A further one is refused. */
       max_queued_per_session: z.int().min(0).max(1_000_000).default(100),
       default_timeout_ms: milliseconds.default(600_000),
       kill_grace_ms: milliseconds.default(5000),
-      /** Of each stream this many bytes are kept: the first half and the last half. */
+      /** The bytes stored of each stream: half of them from its beginning, half from its end. */
       max_output_bytes_per_process: z.int().min(1024).default(20_000_000),
       /** Variables of the server that processes do not get, in addition to those that no process gets. */
       env_remove: z.array(z.string()).default([]),
@@ -117,7 +118,7 @@ export const configSchema = z.strictObject({
     .strictObject({
       /** null: a directory below the data directory. */
       root_dir: z.string().min(1).nullable().default(null),
-      /** Relative to the new worktree, else to its repository. */
+      /** The path of the script in the repository. */
       init_script_path: z.string().min(1).default('.cadre/worktree-init.sh'),
       deletion_policy_default: z
         .enum(['delete_on_last_claim', 'retain_on_last_claim', 'delete_if_clean'])
@@ -129,7 +130,7 @@ export const configSchema = z.strictObject({
     .strictObject({
       timeout_ms: milliseconds.nullable().default(null),
       notify_command: z.string().min(1).nullable().default(null),
-      /** The pending approvals of one session. */
+      /** The maximum number of pending approvals of one session. */
       max_pending_per_session: z.int().min(1).max(10_000).default(32),
     })
     .prefault({}),
@@ -145,9 +146,9 @@ export const configSchema = z.strictObject({
       enabled: z.boolean().default(true),
       non_lead_can_add_members: z.boolean().default(false),
       non_lead_can_remove_members: z.boolean().default(false),
-      /** The messages of agents in a row, without a turn of a person between them; 0: no limit. */
+      /** The maximum number of messages of agents in a row, without a turn of a person between; 0: no limit. */
       max_hops: z.int().min(0).default(1000),
-      /** The open members that one agent has spawned, including the members that those have spawned. */
+      /** The maximum number of open sessions that one agent has spawned, also by way of its members. */
       max_spawned_per_session: z.int().min(0).max(10_000).default(16),
       model_presets: z
         .array(
@@ -172,7 +173,7 @@ export const configSchema = z.strictObject({
 
 export type Config = z.output<typeof configSchema>;
 
-/** The message for a value that is no name of a tool, with the nearest name. */
+/** The message for a value that is not the name of a tool, with the nearest name. */
 function noTool(value: unknown): string {
   const [meant] = nearest(toolNames, String(value), (name) => name);
   return `"${String(value)}" is no tool; ${meant ? `did you mean "${meant}"?` : `there are ${toolNames.join(', ')}`}`;

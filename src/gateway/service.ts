@@ -94,7 +94,7 @@ export class ToolGateway {
   async #live(id: string): Promise<Session> {
     const session = await this.#given.db.read((rx) => this.#given.sessionStore.session(rx, id));
     if (session.status !== 'closed' && session.status !== 'failed') return session;
-    throw new AppError('invalid', `session ${id} is ${session.status}: it calls no tools`);
+    throw new AppError('invalid', `session ${id} is ${session.status}: it cannot call tools`);
   }
 
   /**
@@ -175,7 +175,7 @@ function readCall(body: BodyOf<typeof invokeTool>): Invocation {
   const [tool, callerId, invocationId] = aliases.map(([name, alias]) => {
     const [one, other] = [body[name] ?? null, body[alias] ?? null];
     if (one !== null && other !== null && one !== other)
-      throw new AppError('invalid', `body: ${name} and ${alias} differ: give one of them`);
+      throw new AppError('invalid', `body: ${name} and ${alias} differ: send only one of them`);
     const value = one ?? other;
     if (value !== null && value.trim() === '')
       throw new AppError('invalid', `body.${name}: is blank`);
@@ -183,7 +183,7 @@ function readCall(body: BodyOf<typeof invokeTool>): Invocation {
   });
   if (!tool) throw new AppError('invalid', 'body.tool_name: is needed');
   if (!callerId)
-    throw new AppError('invalid', 'body.caller_agent_id: is needed: the id of a session');
+    throw new AppError('invalid', 'body.caller_agent_id: is needed; it is the id of a session');
   assertNamespace(body.namespace ?? null, tool);
   return { tool, callerId, invocationId: invocationId ?? null, args: body.args ?? {} };
 }

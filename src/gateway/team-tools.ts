@@ -131,7 +131,10 @@ class TeamTools {
     if (!only) throw new ToolError('bad_request', 'args.team_id: you are in no team');
     if (others.length === 0) return only;
     const ids = mine.map((one) => one.id).join(', ');
-    throw new ToolError('bad_request', `args.team_id: you are in several teams: ${ids}`);
+    throw new ToolError(
+      'bad_request',
+      `args.team_id: is needed, because you are in several teams: ${ids}`,
+    );
   }
 
   async #add(team: Team, args: AddArgs, caller: Caller): Promise<Record<string, unknown>> {

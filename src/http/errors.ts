@@ -29,7 +29,7 @@ function frameworkError(error: unknown): AppError | null {
       // The framework uses this status if the client leaves while it sends its body, which is no bug.
       return statusCode === 400 ? new AppError('invalid', 'the body did not arrive') : null;
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new AppError('payload_too_large', 'the body is larger than this route takes');
+      return new AppError('payload_too_large', 'the body is larger than this route accepts');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new AppError(
         'unsupported_media_type',

@@ -34,7 +34,7 @@ function assertExact(json: string): void {
   const named = inexact.map((one) => shorten(one, 40)).join(', ');
   throw new AppError(
     'invalid',
-    `the body holds numbers that cannot be kept to the last digit (${named}): send them as strings`,
+    `the body contains numbers that cannot be stored exactly (${named}): send them as strings`,
   );
 }
 
@@ -67,7 +67,7 @@ export function assertBounded(text: Scanned): void {
     if (depth > MAX_DEPTH)
       throw new AppError('invalid', `the body is nested deeper than ${MAX_DEPTH} levels`);
     if (values > MAX_VALUES)
-      throw new AppError('invalid', `the body holds more than ${MAX_VALUES} values`);
+      throw new AppError('invalid', `the body contains more than ${MAX_VALUES} values`);
   }
 }
 

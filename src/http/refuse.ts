@@ -32,7 +32,7 @@ export function assertNotEncoded({ headers }: FastifyRequest): void {
   if (encoding === undefined || encoding.toLowerCase() === 'identity') return;
   throw new AppError(
     'unsupported_media_type',
-    'the body has to be sent as it is, without Content-Encoding',
+    'the body has to be sent unencoded, without Content-Encoding',
   );
 }
 

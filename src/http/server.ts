@@ -164,7 +164,7 @@ async function listen(app: FastifyInstance, host: string, port: number): Promise
     throw new AppError(
       isTaken ? 'conflict' : 'invalid',
       isTaken
-        ? `port ${port} is in use: choose another with --port (0 takes a free one)`
+        ? `port ${port} is in use: choose another with --port (0 chooses a free one)`
         : `cannot listen on ${host}:${port}: ${message}`,
       { cause: error },
     );

@@ -41,7 +41,7 @@ export class StreamLimits {
     if (scope === 'read' && this.#readers >= all - keptForAdmins(all)) {
       throw new AppError(
         'too_many',
-        `the last ${keptForAdmins(all)} of ${all} streams are kept for tokens of the scope admin: close some, or raise server.max_streams`,
+        `the last ${keptForAdmins(all)} of ${all} streams are reserved for tokens of the scope admin: close some, or raise server.max_streams`,
       );
     }
   }

@@ -58,7 +58,7 @@ export class ProviderRegistry {
           if (login.import) return refusing(id, login.import(auth));
           throw new AppError(
             'provider_managed',
-            `${id} takes no login from elsewhere: give it a key`,
+            `${id} accepts no login of another machine: set an API key`,
           );
         },
         end: () => refusing(id, login.end()),

@@ -163,7 +163,7 @@ export class ApprovalDesk {
     if (this.#given.store.pendingApprovals(rx, turn_id).length < max) return;
     throw new AppError(
       'too_many',
-      `${max} approvals of session ${session_id} are pending, as many as approvals.max_pending_per_session allows: wait until some are answered`,
+      `${max} approvals of session ${session_id} are pending, which is the limit (approvals.max_pending_per_session): wait until some are answered`,
     );
   }
 

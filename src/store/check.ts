@@ -93,7 +93,7 @@ class Check {
       if (found?.[0] !== 4)
         throw new AppError(
           'storage_damaged',
-          `${file} holds no data of cadre: name an events.cadre`,
+          `${file} contains no data of cadre: name an events.cadre`,
         );
       assertKnownFormat(this.#sql, version);
     } catch (error) {

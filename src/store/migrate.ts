@@ -71,6 +71,6 @@ export function assertKnownFormat(sql: SqlTools, version: string): number {
   throw new AppError(
     'storage_damaged',
     `the data was written by cadre ${writer} (format ${found}); this is cadre ${version}, ` +
-      `which knows formats up to ${migrations.length}: use the newer one`,
+      `which knows formats up to ${migrations.length}: use the newer version`,
   );
 }

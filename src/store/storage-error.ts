@@ -40,7 +40,7 @@ export function asStorageError(error: unknown): unknown {
   if ([SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].includes(error.code & 0xff)) {
     return new AppError(
       'storage_damaged',
-      `the store may not be written (${error.message}): make it writable for the user of the server, or take another data directory`,
+      `the store is not writable (${error.message}): make it writable for the user of the server, or choose another data directory`,
       { cause: error },
     );
   }

@@ -124,7 +124,10 @@ export class MessageService {
       const deliveries = this.#given.store.deliveriesOf(tx, messageId);
       const waiting = deliveries.filter(waits);
       if (deliveries.length > 0 && waiting.length === 0)
-        throw new AppError('delivery_state', `nothing of message ${messageId} waits any more`);
+        throw new AppError(
+          'delivery_state',
+          `message ${messageId} has no delivery that still waits`,
+        );
       const now: Message = {
         ...message,
         cancelled_at: message.cancelled_at ?? this.#given.clock.now(),

@@ -28,7 +28,7 @@ export async function committedScript(
   if (name.startsWith('/') || name.startsWith('..'))
     throw new AppError(
       'conflict',
-      `worktrees.init_script_path is "${script}": give a path inside of a repository, or set run_init_script to false`,
+      `worktrees.init_script_path is "${script}": name a path inside the repository, or set run_init_script to false`,
     );
   const location = refsOf(repository);
   const head = await commitOf(git, location, 'HEAD');
@@ -39,7 +39,7 @@ export async function committedScript(
   const refuse = (why: string) =>
     new AppError(
       'conflict',
-      `the init script ${name} ${why}: mend it, or set run_init_script to false`,
+      `the init script ${name} ${why}: fix it, or set run_init_script to false`,
     );
   if (type !== 'blob' || mode === '120000') throw refuse('is not committed as a file');
   if (Number(size) > SCRIPT_BYTES)

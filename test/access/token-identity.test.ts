@@ -274,7 +274,7 @@ describe('the streams of tokens', () => {
         expect(refused.json()).toMatchObject({
           code: 'too_many',
           error: expect.stringMatching(
-            /^the last 1 of 4 streams are kept for tokens of the scope admin/,
+            /^the last 1 of 4 streams are reserved for tokens of the scope admin/,
           ),
         });
         streams.push(await openStream({ url, token }));

@@ -18,7 +18,7 @@ import { openStream } from '../support/http/stream.ts';
 
 const options = () => ({ providers: [scriptedProvider()] });
 const forbidden = {
-  error: 'this token may only read, and no tokens: use one with the scope admin',
+  error: 'this token may only read, but not the list of tokens: use one with the scope admin',
   code: 'forbidden_scope',
 };
 

@@ -91,7 +91,7 @@ describe('cadre db backup', () => {
       await using place = tempDirectory();
       const file = path.join(place.path, 'copy');
       fs.writeFileSync(file, 'mine');
-      expectFailure(await cadre(['db', 'backup', file]), 7, /is there already: name a file/);
+      expectFailure(await cadre(['db', 'backup', file]), 7, /exists already: name another file/);
       expect(fs.readFileSync(file, 'utf8')).toBe('mine');
       fs.writeFileSync(`${file}2.part`, 'theirs');
       expectFailure(await cadre(['db', 'backup', `${file}2`]), 7, /another backup is being/);

@@ -11,7 +11,7 @@ describe('the command that helps after a refusal', () => {
     ['no team "t"', 'see cadre teams list'],
     ['team "t" has no message "m"', 'see cadre teams view'],
     ['team "t" has no delivery "d"', 'see cadre teams deliveries'],
-    ['nothing of message msg_1 waits any more', 'see cadre teams deliveries'],
+    ['message msg_1 has no delivery that still waits', 'see cadre teams deliveries'],
     ['no process "p"', 'see cadre processes list'],
     ['no worktree "w"', 'see cadre worktrees list'],
     ['no token "t"', 'see cadre tokens list'],

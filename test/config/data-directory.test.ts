@@ -86,7 +86,7 @@ describe('a data directory', () => {
     await using place = tempDirectory('data');
     const directory = directoryWith(place.path, {});
     fs.chmodSync(directory, 0o1777);
-    expectRefused(directory, /may be written by everybody: name one of your own with --data-dir/);
+    expectRefused(directory, /is writable for everybody: choose another one with --data-dir/);
     expect(mode(directory)).toBe('1777');
   });
 

@@ -72,7 +72,7 @@ const faults: {
   {
     name: 'size',
     status: 413,
-    body: { error: 'the body is larger than this route takes', code: 'payload_too_large' },
+    body: { error: 'the body is larger than this route accepts', code: 'payload_too_large' },
     put: (asked) => (asked.body = '['.repeat(256 * 1024 + 1)),
   },
   {

@@ -153,7 +153,7 @@ describe("the token of a session's agent", () => {
       const listed = await ask(stage, tokenOf(server), '/v1/mcp/capabilities');
       expect([listed.status, await listed.json()]).toEqual([
         400,
-        { error: `session ${session.id} is closed: it calls no tools`, code: 'invalid' },
+        { error: `session ${session.id} is closed: it cannot call tools`, code: 'invalid' },
       ]);
     }));
 });

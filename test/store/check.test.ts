@@ -176,7 +176,9 @@ describe('checking a store', () => {
       run('PRAGMA user_version = 99')(store, tx);
     };
     await expect(checked(newer)).rejects.toMatchObject({
-      message: expect.stringMatching(/written by cadre 9\.9\.9 \(format 99\).*use the newer one/),
+      message: expect.stringMatching(
+        /written by cadre 9\.9\.9 \(format 99\).*use the newer version/,
+      ),
     });
   });
 

@@ -305,7 +305,7 @@ describe('the archive', () => {
       fs.writeFileSync(exclude, 'private\n');
       write(tree.path, { 'build/x/y': 'y', 'z.log': 'z', private: 'p', new: 'n' });
       const { diagnostics, archive_ref } = await letGo(stage, tree);
-      expect(diagnostics).toEqual(['what git ignores is not archived: build/, private, z.log']);
+      expect(diagnostics).toEqual(['ignored files are not archived: build/, private, z.log']);
       expect(git(stage.repo, 'ls-tree', '--name-only', archive_ref ?? '')).not.toContain('build');
       expect(git(stage.repo, 'show', `${archive_ref}:new`)).toBe('n');
     }));
@@ -399,7 +399,7 @@ describe('a restore', () => {
       await release(stage, tree, stage.session);
       await expect(restore(stage, tree)).rejects.toMatchObject({
         code: 'conflict',
-        message: expect.stringContaining('nothing of worktree'),
+        message: expect.stringContaining('has no archive to restore it from'),
       });
       await expect(restore(stage, { id: 'wt_x' })).rejects.toMatchObject({ code: 'not_found' });
     }));

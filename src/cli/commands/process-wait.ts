@@ -39,6 +39,6 @@ async function wait(
       return;
     }
     if (world.clock.monotonic() >= until)
-      throw new AppError('timeout', `${options.for} did not come within ${options.timeout} ms`);
+      throw new AppError('timeout', `${options.for} did not happen within ${options.timeout} ms`);
   }
 }

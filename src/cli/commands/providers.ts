@@ -105,7 +105,7 @@ function loginFiles(): string {
 function importLogin(client: Client, provider: LoginProviderId, file: string): Promise<AuthStatus> {
   const { importLogin: endpoint } = loginEndpoints[provider];
   if (!endpoint)
-    throw new AppError('usage', `${provider} takes an API key on stdin, and no --auth-json`);
+    throw new AppError('usage', `${provider} accepts an API key on stdin, but no --auth-json`);
   let auth_json: Record<string, unknown>;
   try {
     auth_json = JSON.parse(fs.readFileSync(file, 'utf8')) as Record<string, unknown>;

@@ -77,7 +77,7 @@ function worktreeOf({ worktree: name, branchPrefix, base, init }: SpawnOptions) 
     if (branchPrefix === undefined && base === undefined && init) return undefined;
     throw new AppError(
       'usage',
-      '--branch-prefix, --base and --no-init are of a worktree: give --worktree, too',
+      '--branch-prefix, --base and --no-init apply to a worktree: pass --worktree, too',
     );
   }
   return {

@@ -81,7 +81,7 @@ async function chosen(
 ): Promise<string[]> {
   const { brings } = await client.call(endpoints.lookAtBrought, { body: { repo_root } });
   if (brings.length === 0)
-    throw new AppError('not_found', `${repo_root} brings no init script and no filters`);
+    throw new AppError('not_found', `${repo_root} has no init script and no filters`);
   const canAsk = world.stdin.isTTY && world.stderr.isTTY;
   const wanted: string[] = [];
   for (const one of brings) {
@@ -91,7 +91,7 @@ async function chosen(
     else if (!canAsk)
       throw new AppError(
         'usage',
-        'nobody can be asked, since this is no terminal: read it, then say --yes or --sha256',
+        'stdin or stderr is no terminal, so nobody can be asked: read the content, then pass --yes or --sha256',
       );
   }
   return wanted;

@@ -32,7 +32,7 @@ interface Source {
  */
 export async function backUp(world: World, options: GlobalOptions, file: string): Promise<Copied> {
   if (existsSync(file)) {
-    throw new AppError('conflict', `${file} is there already: name a file that is not`);
+    throw new AppError('conflict', `${file} exists already: name another file`);
   }
   const signal = world.interrupted();
   const part = `${file}.part`;
@@ -73,7 +73,7 @@ async function create(part: string): Promise<fs.FileHandle> {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
       throw new AppError(
         'conflict',
-        `${part} is there: another backup is being written, or was cut off; then remove it`,
+        `${part} exists: another backup is being written, or one was cut off; in that case remove the file`,
       );
     }
     throw cannotWrite(part, error);
@@ -125,9 +125,13 @@ async function fromServer<T>(
   } catch (error) {
     if (error instanceof AppError) throw error;
     if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
-    throw new AppError('unreachable', 'the server went away in the middle of the copy: try again', {
-      cause: error,
-    });
+    throw new AppError(
+      'unreachable',
+      'the connection to the server was lost during the copy: try again',
+      {
+        cause: error,
+      },
+    );
   } finally {
     client.close();
   }

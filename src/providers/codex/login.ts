@@ -69,7 +69,7 @@ export function writeAuth(home: string, auth: object): void {
   if (!authFile.safeParse(auth).success) {
     throw new AppError(
       'invalid',
-      'body.auth_json: it has to be what codex keeps in its auth.json: an object with OPENAI_API_KEY, or with tokens',
+      'body.auth_json: has to be the content of the auth.json of codex: an object with OPENAI_API_KEY, or with tokens',
     );
   }
   makeHome(home);
