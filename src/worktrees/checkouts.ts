@@ -111,7 +111,7 @@ export class Checkouts {
     if (archived) return archived;
     throw new AppError(
       'conflict',
-      `worktree ${worktree.id} has no archive to restore: create another worktree`,
+      `worktree ${worktree.id} has no archive to restore it from: create another worktree`,
     );
   }
 

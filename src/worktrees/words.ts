@@ -9,7 +9,7 @@ export function nestedMessage(inner: readonly string[]): string {
 
 /** Names the ignored files that were deleted with a worktree and are in no archive. */
 export function ignoredMessage(ignored: readonly string[]): string {
-  return `what git ignores is not archived: ${firstNames(ignored)}`;
+  return `ignored files are not archived: ${firstNames(ignored)}`;
 }
 
 function firstNames(names: readonly string[]): string {

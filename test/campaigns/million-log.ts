@@ -140,7 +140,7 @@ class SessionWriter {
         offset: 0,
         text,
         tool,
-        status: 'in_progress',
+        status: 'running',
       });
     this.#close(tx, turn, item, isFresh);
   }
