@@ -12,8 +12,8 @@ export default defineConfig({
     teardownTimeout: 60_000,
     retry: 0,
     pool: smallForks,
-    // Most tests wait more than they compute: three at once keep two cores busy.
-    maxWorkers: 3,
+    // Most tests wait more than they compute; by itself vitest leaves one of two cores alone.
+    maxWorkers: 2,
     sequence: { sequencer: SlowestFirst },
     // What a file changes of its process it takes back; so loading the sources anew for each buys nothing.
     isolate: false,

@@ -70,7 +70,9 @@ describe('the MCP server that an agent is given with its session', () => {
       const body = { input: [{ type: 'text' as const, text: 'again' }] };
       const params = { session_id: session.id };
       await stage.client.call(endpoints.sendTurn, { params, body });
-      const resumed = () => stage.agents.at(-1)?.last('session/resume');
+      // The agent that lists sessions for verification may start before or after this one.
+      const resumed = () =>
+        stage.agents.map((agent) => agent.last('session/resume')).find((asked) => asked);
       await until('the session was taken up again', () => resumed() !== undefined);
       expect(resumed()?.params?.mcpServers).toHaveLength(1);
     }));
