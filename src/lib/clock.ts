@@ -45,7 +45,7 @@ function timer(ms: number, fn: () => void, { isBackground = false } = {}): Dispo
   let step: NodeJS.Timeout;
   const wait = () => {
     const rest = due - performance.now();
-    if (rest <= LONGEST_TIMER_MS) step = setTimeout(fn, rest);
+    if (rest <= LONGEST_TIMER_MS) step = setTimeout(fn, Math.max(0, rest));
     else step = setTimeout(wait, LONGEST_TIMER_MS);
     if (isBackground) step.unref();
   };
