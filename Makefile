@@ -35,11 +35,12 @@ demo: build ## Demonstrate recovery: run a turn, SIGKILL the server in another, 
 	node scripts/demo.ts
 
 .PHONY: check
-check: install ## Check types, lint rules (with the import map), format and unused code
+check: install ## Check types, lint rules (with the import map), format, unused code and sizes
 	tsc --noEmit
 	oxlint --type-aware
 	oxfmt --check
 	knip
+	node scripts/sizes.mjs
 
 .PHONY: sizes
 sizes: install ## Report the sizes of files and functions, and import cycles; fail if a limit is exceeded

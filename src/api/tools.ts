@@ -137,7 +137,7 @@ const processTools = {
     args: z.strictObject({ process_id, reason: killReason }),
     result: z.looseObject({ process: aProcess }),
   }),
-};
+} satisfies ToolsOf<'cadre_process'>;
 
 const team_id = z.string().nullish().describe('Your team; required only if you are in several.');
 
@@ -233,18 +233,20 @@ const teamTools = {
       left_out: leftOut,
     }),
   }),
-};
+} satisfies ToolsOf<'cadre_team'>;
 
 /** Every tool, by the namespace that its name begins with. */
 export const toolNamespaces = {
   cadre_process: processTools,
   cadre_team: teamTools,
-} satisfies {
-  [Space in (typeof toolNamespaceNames)[number]]: Record<
-    Extract<ToolName, `${Space}_${string}`>,
-    ToolDescription
-  >;
-};
+} satisfies { [Space in Namespace]: ToolsOf<Space> };
+
+type Namespace = (typeof toolNamespaceNames)[number];
+/** The tools of a namespace: those that `tool-names.ts` lists, and no other. */
+type ToolsOf<Space extends Namespace> = Record<
+  Extract<ToolName, `${Space}_${string}`>,
+  ToolDescription
+>;
 
 /** The tools as a list for clients, with the JSON Schemas of arguments and results. */
 export function toolInfosOf(tools: Readonly<Record<string, ToolDescription>>): ToolInfo[] {

@@ -1,16 +1,12 @@
 import type { InputItem, Session } from '../api/sessions.ts';
+import type { Message } from '../api/team-messages.ts';
+import { policies } from '../teams/delivery.ts';
 import type { Admission } from '../teams/spawn.ts';
 import type { Effect, Circumstances } from './gate.ts';
 import { verdictOf } from './gate.ts';
 import type { Gatekeeper, Question } from './gatekeeper.ts';
 import { type ImageFile, locateImages, readImages } from './image-files.ts';
 import type { Caller } from './toolkit.ts';
-
-/** The policies that end the recipient's turn. */
-const INTERRUPTING: ReadonlySet<string> = new Set([
-  'interrupt_after_tool_boundary',
-  'immediate_interrupt',
-]);
 
 /** The init scripts of repositories, and which of them a person has consented to. */
 export interface InitScripts {
@@ -63,12 +59,12 @@ export class TeamGate {
       recipient_agent_id: string;
       message: string;
       image_paths?: string[] | null | undefined;
-      policy?: string | null | undefined;
+      policy?: Message['policy'] | null | undefined;
     },
   ): Promise<InputItem[]> {
     const tool = 'cadre_team_message';
     const files = await locateImages(args.image_paths, caller.session.cwd);
-    const interrupts = INTERRUPTING.has(args.policy ?? '');
+    const interrupts = policies[args.policy ?? 'non_interrupting'].interrupts !== 'never';
     const effects: Effect[] = [
       { tool, action: 'send' },
       ...(interrupts ? [{ tool, action: 'interrupt' } as const] : []),

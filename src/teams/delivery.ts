@@ -2,6 +2,17 @@ import type { Turn } from '../api/sessions.ts';
 import type { Delivery, Message } from '../api/team-messages.ts';
 import { AppError } from '../errors.ts';
 
+/** How each policy treats a recipient that is at a turn or was stopped. */
+export const policies: Record<Message['policy'], { needsIdle: boolean; interrupts: Interruption }> =
+  {
+    non_interrupting: { needsIdle: false, interrupts: 'never' },
+    start_new_turn_only: { needsIdle: true, interrupts: 'never' },
+    interrupt_after_tool_boundary: { needsIdle: false, interrupts: 'at_tool_boundary' },
+    immediate_interrupt: { needsIdle: false, interrupts: 'at_once' },
+  };
+
+type Interruption = 'never' | 'at_tool_boundary' | 'at_once';
+
 /** The error of a delivery that failed or was deferred. */
 export type Failure = NonNullable<Delivery['error']>;
 

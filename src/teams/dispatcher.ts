@@ -12,6 +12,7 @@ import {
   finish,
   inject,
   injected,
+  policies,
   retry,
 } from './delivery.ts';
 import type { TeamStore } from './store.ts';
@@ -45,19 +46,18 @@ export class Dispatcher {
   /** Puts a pending delivery into the inbox of its recipient, as the policy of its message says. */
   dispatch(tx: Writer, delivery: Delivery, message: Message): void {
     const { recipient_agent_id: recipient } = delivery;
-    const { policy } = message;
+    const { needsIdle, interrupts } = policies[message.policy];
     const obstacle = this.#obstacle(tx, delivery);
     if (obstacle) return this.#fail(tx, delivery, obstacle);
-    if (policy === 'start_new_turn_only' && !this.#given.inbox.isFree(tx, recipient))
+    if (needsIdle && !this.#given.inbox.isFree(tx, recipient))
       return this.#fail(tx, delivery, {
         code: 'recipient_busy',
         message: `session ${recipient} is busy or was stopped: retry when it is idle`,
       });
-    const interrupts = policy === 'interrupt_after_tool_boundary';
-    this.#put(tx, delivery, message, { interrupts });
-    if (interrupts || policy === 'immediate_interrupt') this.#given.inbox.endPause(tx, recipient);
-    if (interrupts) this.#given.inbox.atBoundary(tx, recipient);
-    else if (policy === 'immediate_interrupt') this.#given.inbox.interruptNow(tx, recipient);
+    this.#put(tx, delivery, message, { interrupts: interrupts === 'at_tool_boundary' });
+    if (interrupts !== 'never') this.#given.inbox.endPause(tx, recipient);
+    if (interrupts === 'at_tool_boundary') this.#given.inbox.atBoundary(tx, recipient);
+    if (interrupts === 'at_once') this.#given.inbox.interruptNow(tx, recipient);
     this.#given.inbox.beginNextTurn(tx, recipient);
   }
 
