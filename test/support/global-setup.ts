@@ -85,7 +85,8 @@ function checkAnswers(root: string): void {
     define: { 'import.meta.url': JSON.stringify(pathToFileURL(import.meta.filename).href) },
   });
   process.env.SERVER_NODE_OPTIONS = `--require=${check}`;
-  process.env.NODE_COMPILE_CACHE = path.join(directory, 'compiled');
+  // Outside of what is removed at the end: a program that ends late still writes to it.
+  process.env.NODE_COMPILE_CACHE = path.join(import.meta.dirname, '../../.cache/compiled');
 }
 
 function openApi(): string {
