@@ -230,13 +230,14 @@ export class WorktreeService {
     const now = () => db.read((rx) => store.worktree(rx, id));
     const { repo_root, worktree_name } = await now();
     const names = [worktree_name, name ?? worktree_name].map((one) => turnOf(repo_root, one));
-    return this.#inTurn([id, ...names], async () => {
+    const done = await this.#inTurn([id, ...names], async () => {
       const worktree = await now();
-      // The worktree may have been renamed by a restore while this waited.
-      return worktree.worktree_name === worktree_name
-        ? work(worktree)
-        : this.#inTurnOf(id, work, name);
+      const isRenamed = worktree.worktree_name !== worktree_name;
+      return isRenamed ? null : { result: await work(worktree) };
     });
+    // A restore renamed the worktree while this waited. The mutexes are released by now, because they are not
+    // reentrant; so that of the new name can be acquired.
+    return done === null ? this.#inTurnOf(id, work, name) : done.result;
   }
 
   /** Runs `work` holding the mutex of the requested name; passes the repository and the directory of the request. */

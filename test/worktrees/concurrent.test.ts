@@ -5,6 +5,7 @@ import { scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession } from '../support/turns.ts';
 import { drawFrom, runProgram } from '../support/worktrees/programs.ts';
 import {
+  cleanUp,
   commit,
   create,
   git,
@@ -66,6 +67,20 @@ describe('worktrees at once', { timeout: scaled(180_000) }, () => {
         expect(git(back.path, 'rev-parse', 'HEAD')).toBe(tip);
         expect(read(back.path, 'c.txt')).toBe('c\n');
       }
+    }));
+
+  test('one that is cleaned up while a restore gives it another name is cleaned up under that name.', () =>
+    onStage(async (stage) => {
+      const one = await create(stage, { worktree_name: 'one' });
+      write(one.path, { 'c.txt': 'c\n' });
+      await release(stage, one, stage.session);
+      const [back, cleanup] = await Promise.all([
+        restore(stage, one, 'other'),
+        cleanUp(stage, one),
+      ]);
+      expect(back.worktree_name).toBe('other');
+      expect(cleanup.worktree.worktree_name).toBe('other');
+      expect(cleanup.status).toBe('cleaned');
     }));
 
   test('two that stand at one commit, let go one after the other, both come back.', () =>

@@ -16,7 +16,7 @@ import { Life } from './life.ts';
 import { load, Pulse } from './load.ts';
 import { observe, replay } from './observe.ts';
 import { checkOrder, type Complaints, Seen } from './oracle.ts';
-import { type Plan, planLife, quietLife } from './plan.ts';
+import { firstLife, type Plan, planLife, quietLife } from './plan.ts';
 import { type Random, seeded } from './random.ts';
 import { FIRST_READER, Readership } from './readership.ts';
 import { Stories } from './stories.ts';
@@ -127,8 +127,8 @@ class Campaign {
 
   /** One life: start, check what the last one left, load, kill, look around. */
   async cycle(number: number): Promise<void> {
-    const plan = planLife(this.#random);
-    if (number === 1) plan.failpoint = null;
+    const drawn = planLife(this.#random);
+    const plan = number === 1 ? firstLife : drawn;
     const random = this.#random.fork();
     const life = await this.#begin(plan);
     if (life) {

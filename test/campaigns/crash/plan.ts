@@ -42,6 +42,15 @@ export function planLife(random: Random): Plan {
   };
 }
 
+/** A life that dies as a turn is about to end, so that a campaign of any length has cut a turn short. */
+export const firstLife: Plan = {
+  failpoint: { name: 'turn.ending', hit: 1 },
+  afterOutputs: 0,
+  delayMs: 0,
+  durability: 'full',
+  heavy: false,
+};
+
 /** What the server is to be told of it. */
 export function environmentOf({ failpoint, durability }: Plan): Record<string, string> {
   const failpoints = failpoint
