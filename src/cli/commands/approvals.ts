@@ -1,24 +1,16 @@
-import type { Command } from 'commander';
 import { type Approval, approvalStatus } from '../../api/approvals.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
-import { endpointCommand, type Register } from '../endpoint-command.ts';
+import { commandGroup, endpointCommand, type Register } from '../endpoint-command.ts';
 import { assertLongEnough, idArgument, onlyOne, pagesOf } from '../find.ts';
 import { ago, details, listOf, shortId } from '../output.ts';
 import { sessionAs } from '../parameters.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
-
-/** `cadre approvals …`: one inbox over all sessions. */
-export function approvalCommands(program: Command, world: World): void {
-  const approvals = program
-    .command('approvals')
-    .description('what agents ask for, over all sessions');
-  for (const register of commands) register(approvals, world);
-}
+import { clientAction, type CommandContext } from '../world.ts';
 
 const approvalArgument = idArgument('approval');
 
-const commands: readonly Register[] = [
+/** `cadre approvals …`: one inbox over all sessions. */
+export const approvalCommands = commandGroup('approvals', 'what agents ask you for', [
   endpointCommand({
     name: 'list',
     description: 'list approvals, newest first',
@@ -44,7 +36,7 @@ const commands: readonly Register[] = [
       .action(clientAction(world, show)),
   decisionCommand('accept', 'allow it, for this once'),
   decisionCommand('decline', 'refuse it'),
-];
+]);
 
 function decisionCommand(decision: 'accept' | 'decline', description: string): Register {
   const [flags, idDescription] = approvalArgument;

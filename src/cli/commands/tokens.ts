@@ -1,25 +1,17 @@
-import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { Token } from '../../api/tokens.ts';
 import type { Client } from '../../client/client.ts';
 import { AppError } from '../../errors.ts';
-import { durationOf } from '../duration.ts';
-import { endpointCommand, type Register } from '../endpoint-command.ts';
+import { parseDuration } from '../../lib/duration.ts';
+import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { findByEnd, idArgument, pagesOf } from '../find.ts';
 import { ago, listOf, shortId } from '../output.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
-
-/** `cadre tokens …`: the tokens beside the API token. */
-export function tokenCommands(program: Command, world: World): void {
-  const tokens = program
-    .command('tokens')
-    .description('tokens for other programs, beside the API token');
-  for (const register of commands) register(tokens, world);
-}
+import { clientAction, type CommandContext } from '../world.ts';
 
 const [tokenFlags, tokenDescription] = idArgument('token');
 
-const commands: readonly Register[] = [
+/** `cadre tokens …`: the tokens beside the API token. */
+export const tokenCommands = commandGroup('tokens', 'tokens for other programs', [
   (tokens, world) =>
     tokens
       .command('list')
@@ -60,7 +52,7 @@ const commands: readonly Register[] = [
     ],
     print: ({ id }) => `${id} is revoked\n`,
   }),
-];
+]);
 
 async function list({ world, client, show }: CommandContext): Promise<void> {
   const found: Token[] = [];
@@ -84,7 +76,7 @@ function expiry({ expires_at }: Token, now: number): string {
 
 /** The milliseconds of a duration. Throws `usage` for any other text. */
 function lifetimeOf(text: string): number {
-  const lifetime = durationOf(text);
+  const lifetime = parseDuration(text);
   if (lifetime !== null && lifetime > 0) return lifetime;
   throw new AppError('usage', `--expires "${text}" is no time: give 90s, 30m, 12h or 30d`);
 }

@@ -1,20 +1,10 @@
-import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { CleanupResult, Worktree } from '../../api/worktrees.ts';
-import { endpointCommand, type Register } from '../endpoint-command.ts';
+import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { exitCodes } from '../exit.ts';
 import { ago, details, listOf, mebibytes, plain, shortId, table } from '../output.ts';
 import { limit, reason, repositoryOption, sessionAs, worktree } from '../parameters.ts';
-import type { World } from '../world.ts';
 import { trustCommands } from './worktree-trust.ts';
-
-/** `cadre worktrees …`. */
-export function worktreeCommands(program: Command, world: World): void {
-  const worktrees = program
-    .command('worktrees')
-    .description('git worktrees of sessions; what work they hold is archived before they go');
-  for (const register of commands) register(worktrees, world);
-}
 
 const create = endpointCommand({
   name: 'create',
@@ -57,7 +47,8 @@ const create = endpointCommand({
   },
 });
 
-const commands: readonly Register[] = [
+/** `cadre worktrees …`. */
+export const worktreeCommands = commandGroup('worktrees', 'git worktrees of sessions', [
   endpointCommand({
     name: 'list',
     description: 'list worktrees, newest first',
@@ -156,7 +147,7 @@ const commands: readonly Register[] = [
         worktrees.map((one) => [shortId(one.id), one.status, mebibytes(one.bytes), one.reason]),
       ),
   }),
-];
+]);
 
 /** The outcome of a cleanup, and its notes. */
 function cleanupText({ worktree, status, archive_ref, diagnostics }: CleanupResult): string {
