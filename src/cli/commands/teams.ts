@@ -1,9 +1,9 @@
 import { endpoints } from '../../api/index.ts';
 import type { Member, Team } from '../../api/teams.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
-import { sessionArgument, sessionId } from '../find.ts';
+import { memberArgument, sessionArgument, sessionId } from '../find.ts';
 import { ago, details, listOf, shortId, table } from '../output.ts';
-import { limit, sessionAs, team } from '../parameters.ts';
+import { limit, memberAs, sessionAs, team } from '../parameters.ts';
 import { teamMessageCommands } from './team-messages.ts';
 import { teamSpawn } from './team-spawn.ts';
 
@@ -61,14 +61,14 @@ export const teamCommands = commandGroup('teams', 'sessions that work together',
     name: 'remove',
     description: 'take a session out of a team',
     endpoint: endpoints.removeMember,
-    operands: [team, sessionAs('agent_id', ...sessionArgument)],
+    operands: [team, memberAs('agent_id', ...memberArgument)],
     print: memberTable,
   }),
   endpointCommand({
     name: 'lead',
     description: 'make a member the lead',
     endpoint: endpoints.setLead,
-    operands: [team, sessionAs('lead_agent_id', ...sessionArgument)],
+    operands: [team, memberAs('lead_agent_id', ...memberArgument)],
     print: memberTable,
   }),
   teamSpawn,

@@ -42,7 +42,8 @@ const create = endpointCommand({
     run_init_script: init && initIfTrusted ? null : init,
   }),
   print: (made) => `${plain(made.path)}\n`,
-  after({ init_script: { how_to_allow } }, { stderr }) {
+  after({ id, worktree_name, init_script: { how_to_allow } }, { stderr }) {
+    stderr.write(`cadre: worktree ${worktree_name}, id ${shortId(id)}\n`);
     if (how_to_allow) stderr.write(`the init script did not run: ${plain(how_to_allow)}\n`);
   },
 });
