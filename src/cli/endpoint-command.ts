@@ -23,6 +23,10 @@ export function commandGroup(
 /** A command that calls one endpoint. */
 export interface EndpointCommand<E extends Endpoint> {
   name: string;
+  /** An old name, which help and completion do not show. */
+  alias?: string;
+  /** Whether help and completion leave the command out. */
+  hidden?: boolean;
   description: string;
   endpoint: E;
   operands?: readonly Parameter<E>[];
@@ -83,7 +87,10 @@ export interface Call {
 export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): Register {
   const { name, description, endpoint, operands = [], options = [] } = entry;
   return (parent, world) => {
-    const command = parent.command(name).description(description);
+    const command = parent
+      .command(name, { hidden: entry.hidden === true })
+      .description(description);
+    if (entry.alias !== undefined) command.alias(entry.alias);
     const declared = options.map((one) => optionOf(one, endpoint));
     for (const one of operands) command.addArgument(argumentOf(one, endpoint));
     for (const one of declared) command.addOption(one);

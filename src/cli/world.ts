@@ -3,6 +3,7 @@ import type { Client } from '../client/client.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { GlobalOptions } from './context.ts';
+import { inFlags } from './flag-words.ts';
 
 /** The process around a command: its streams, environment and clock, the server, signals and the exit code. */
 export interface World {
@@ -38,13 +39,14 @@ export function clientAction<Arguments extends unknown[]>(
   run: (context: CommandContext, ...given: Arguments) => Promise<void>,
 ): (...given: unknown[]) => Promise<void> {
   return async (...given) => {
-    const global = (given.pop() as Command).optsWithGlobals<GlobalOptions>();
+    const command = given.pop() as Command;
+    const global = command.optsWithGlobals<GlobalOptions>();
     const client = await world.connect(global);
     try {
       const show = (value: unknown, text: () => string) => showDocument(world, global, value, text);
       await run({ world, client, global, show }, ...(given as Arguments));
     } catch (error) {
-      if (error instanceof AppError) throw error;
+      if (error instanceof AppError) throw inFlags(error, command);
       throw client.misunderstanding() ?? error;
     } finally {
       client.close();

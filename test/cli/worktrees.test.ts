@@ -92,7 +92,7 @@ describe('cadre worktrees', () => {
     const unknown = await cadreOn(server())(['worktrees', 'get', '00000000']);
     expect([unknown.code, unknown.stderr]).toEqual([
       3,
-      'cadre: no worktree ends with "00000000"; see cadre worktrees list\n',
+      'cadre: no worktree has the id or the name "00000000"; see cadre worktrees list\n',
     ]);
   });
 });

@@ -30,7 +30,8 @@ export const processCommands = commandGroup('processes', 'commands that the serv
     ]),
   }),
   endpointCommand({
-    name: 'get',
+    name: 'show',
+    alias: 'get',
     description: 'show a process',
     endpoint: endpoints.getProcess,
     operands: [process],

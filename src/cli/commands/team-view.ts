@@ -2,17 +2,19 @@ import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { TeamView } from '../../api/team-view.ts';
 import { streamEvents } from '../../client/stream.ts';
+import { count } from '../count.ts';
 import { teamArgument, teamId } from '../find.ts';
 import { viewText } from '../team-text.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
-/** `cadre teams view`. */
+/** `cadre teams show`. */
 export function teamView(teams: Command, world: World): void {
   teams
-    .command('view')
+    .command('show')
+    .alias('view')
     .description('show who is in a team, what they do, and what was said last')
     .argument(...teamArgument)
-    .option('--limit <n>', 'how many messages at most', Number, 20)
+    .option('-L, --limit <n>', 'how many messages at most', count, 20)
     .option('--watch', 'show it again whenever something has changed, until it is interrupted')
     .action(clientAction(world, view));
 }

@@ -19,6 +19,7 @@ export const teamCommands = commandGroup('teams', 'sessions that work together',
   }),
   endpointCommand({
     name: 'get',
+    hidden: true,
     description: 'show a team and its members',
     endpoint: endpoints.getTeam,
     operands: [team],

@@ -43,7 +43,7 @@ const create = endpointCommand({
   }),
   print: (made) => `${plain(made.path)}\n`,
   after({ id, worktree_name, init_script: { how_to_allow } }, { stderr }) {
-    stderr.write(`cadre: worktree ${worktree_name}, id ${shortId(id)}\n`);
+    if (stderr.isTTY) stderr.write(`cadre: worktree ${worktree_name}, id ${shortId(id)}\n`);
     if (how_to_allow) stderr.write(`the init script did not run: ${plain(how_to_allow)}\n`);
   },
 });
@@ -69,7 +69,8 @@ export const worktreeCommands = commandGroup('worktrees', 'git worktrees of sess
     ]),
   }),
   endpointCommand({
-    name: 'get',
+    name: 'show',
+    alias: 'get',
     description: 'show a worktree and its claims',
     endpoint: endpoints.getWorktree,
     operands: [worktree],
