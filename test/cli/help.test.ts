@@ -17,11 +17,11 @@ describe('the help of every command', () => {
     let parsed = '';
     for (const [path, command] of all) command.action(() => void (parsed = path));
     for (const [path, lines] of Object.entries(examples)) {
-      expect(lines.length, path).toBeGreaterThan(0);
+      expect(lines).not.toEqual([]);
       for (const [line] of lines) {
         parsed = '';
         program.parse(wordsOf(line), { from: 'user' });
-        expect(parsed, line).toBe(path);
+        expect([line, parsed]).toEqual([line, path]);
       }
     }
   });
@@ -31,9 +31,9 @@ describe('the help of every command', () => {
       let help = '';
       command.configureOutput({ writeOut: (text) => (help += text) });
       command.outputHelp();
-      expect(help, path).toContain('Global Options:');
-      expect(help, path).toMatch(/--url <url> .*--data-dir <directory> .*--json /s);
-      expect(help, path).toContain(exampleLines(path.replace(/.* help$/, 'help')));
+      expect(help).toContain('Global Options:');
+      expect(help).toMatch(/--url <url> .*--data-dir <directory> .*--json /s);
+      expect(help).toContain(exampleLines(path.replace(/.* help$/, 'help')));
     }
   });
 

@@ -20,14 +20,19 @@ export const processCommands = commandGroup('processes', 'commands that the serv
       { flags: '--status <status>', field: 'status' },
       limit,
     ],
-    print: listOf<Process>(['ID', 'STATUS', 'EXIT', 'AGE', 'SESSION', 'COMMAND'], (one, now) => [
-      shortId(one.process_id),
-      one.status,
-      one.exit_code === null ? '-' : String(one.exit_code),
-      ago(one.ended_at ?? one.started_at ?? one.queued_at, now),
-      one.session_id === null ? '-' : shortId(one.session_id),
-      one.command,
-    ]),
+    empty: 'no processes: start one with cadre processes run COMMAND',
+    print: listOf<Process>(
+      ['ID', 'STATUS', 'EXIT', 'AGE', 'RAN', 'SESSION', 'COMMAND'],
+      (one, now) => [
+        shortId(one.process_id),
+        one.status,
+        one.exit_code === null ? '-' : String(one.exit_code),
+        ago(one.queued_at, now),
+        one.started_at === null ? '-' : ago(one.started_at, one.ended_at ?? now),
+        one.session_id === null ? '-' : shortId(one.session_id),
+        one.command,
+      ],
+    ),
   }),
   endpointCommand({
     name: 'show',

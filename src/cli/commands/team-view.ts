@@ -25,18 +25,18 @@ interface ViewOptions {
 }
 
 async function view(context: CommandContext, end: string, options: ViewOptions): Promise<void> {
-  const { world, client, show } = context;
+  const { world, client, show, layout } = context;
   const params = { team_id: await teamId(client, end) };
   const query = { message_limit: options.limit };
   const look = () => client.call(endpoints.getTeamView, { params, query });
   if (options.watch) return watch(context, params.team_id, look);
   const found = await look();
-  show(found, () => viewText(found, world.clock.now()));
+  show(found, () => viewText(found, { now: world.clock.now(), layout }));
 }
 
 /** Prints the view now and after each change. A terminal is cleared before; with `--json` each view is a line. */
 async function watch(
-  { world, client, global }: CommandContext,
+  { world, client, global, layout }: CommandContext,
   team: string,
   look: () => Promise<TeamView>,
 ): Promise<void> {
@@ -48,7 +48,7 @@ async function watch(
     latest = found.latest_seq;
     const text = global.json
       ? `${JSON.stringify(found)}\n`
-      : `${viewText(found, world.clock.now())}${isScreen ? '' : '\n'}`;
+      : `${viewText(found, { now: world.clock.now(), layout })}${isScreen ? '' : '\n'}`;
     world.stdout.write(isScreen ? CLEAR + text : text);
   };
   await write();

@@ -59,14 +59,19 @@ export const worktreeCommands = commandGroup('worktrees', 'git worktrees of sess
       { flags: '--status <status>', description: 'only with this status', field: 'status' },
       limit,
     ],
-    print: listOf<Worktree>(['ID', 'STATUS', 'AGE', 'NAME', 'BRANCH', 'PATH'], (one, now) => [
-      shortId(one.id),
-      one.status,
-      ago(one.updated_at, now),
-      one.worktree_name,
-      one.branch,
-      one.path,
-    ]),
+    empty: 'no worktrees: make one with cadre worktrees create NAME --session SESSION',
+    print: listOf<Worktree>(
+      ['ID', 'STATUS', 'AGE', 'CHANGED', 'NAME', 'BRANCH', 'PATH'],
+      (one, now) => [
+        shortId(one.id),
+        one.status,
+        ago(one.created_at, now),
+        ago(one.updated_at, now),
+        one.worktree_name,
+        one.branch,
+        one.path,
+      ],
+    ),
   }),
   endpointCommand({
     name: 'show',
@@ -143,10 +148,11 @@ export const worktreeCommands = commandGroup('worktrees', 'git worktrees of sess
         read: () => ({ dry_run: false }),
       },
     ],
-    print: ({ worktrees }) =>
+    print: ({ worktrees }, { layout }) =>
       table(
         ['ID', 'STATUS', 'SIZE', 'WHY'],
         worktrees.map((one) => [shortId(one.id), one.status, mebibytes(one.bytes), one.reason]),
+        layout,
       ),
   }),
 ]);
