@@ -93,7 +93,7 @@ describe('nothing is left of a session with a worktree', () => {
       'whose directory is not committed',
       { cwd: 'build', worktree: true },
       'conflict',
-      (repo) => void fs.mkdirSync(path.join(repo, 'build')),
+      (repo) => fs.mkdirSync(path.join(repo, 'build')),
     ],
     [
       'whose directory leads out of the worktree',
