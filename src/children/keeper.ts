@@ -45,7 +45,10 @@ while [ "$again" = 1 ]; do
 done
 `;
 
-/** Starts the keeper and reports groups to it; if it dies, starts another one and reports all live groups to that. */
+/**
+ * Starts the keeper before the first child, and reports groups to it; if it dies, starts another one and reports all live
+ * groups to that. A server without children has none: to start a process takes longer than most of what a start does.
+ */
 export class Keeper {
   readonly #marker: string;
   readonly #log: Logger;
@@ -62,19 +65,34 @@ export class Keeper {
     return this.#child?.pid ?? null;
   }
 
+  /** Called before a process is started that carries the marker. Throws if the keeper cannot be started. */
+  ensure(): void {
+    if (!this.#child) this.#start();
+  }
+
   /** From here on the group dies with the server. When this returns, the keeper is alive and knows every live group. */
   add(leader: Identity): void {
     this.#groups.set(leader.pid, leader);
-    if (!this.#child) this.start();
-    else this.#say(`+ ${leader.pid} ${leader.startedTicks}`);
+    if (this.#child) this.#say(`+ ${leader.pid} ${leader.startedTicks}`);
+    else this.#start();
   }
 
   remove(group: number): void {
     if (this.#groups.delete(group)) this.#say(`- ${group}`);
   }
 
-  /** Starts the keeper. Throws if no shell can be started. */
-  start(): void {
+  /** Closes the pipe and waits until the keeper has killed what is left. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    const child = this.#child;
+    if (!child) return;
+    const exited = new Promise((resolve) => child.once('exit', resolve));
+    child.ref();
+    child.stdin?.end();
+    await exited;
+  }
+
+  #start(): void {
     const child = spawn('/bin/sh', ['-c', KEEPER], {
       // It has a session of its own, so a signal to the server's session does not reach it.
       detached: true,
@@ -91,23 +109,12 @@ export class Keeper {
       this.#child = undefined;
       if (this.#stopping) return;
       this.#log.warn({ code, signal: name }, 'the keeper ended: starting another');
-      this.start();
+      this.#start();
     });
     child.unref();
     this.#say(`${MARKER_VARIABLE}=${this.#marker}`);
     for (const { pid, startedTicks } of this.#groups.values())
       this.#say(`+ ${pid} ${startedTicks}`);
-  }
-
-  /** Closes the pipe and waits until the keeper has killed what is left. */
-  async stop(): Promise<void> {
-    this.#stopping = true;
-    const child = this.#child;
-    if (!child) return;
-    const exited = new Promise((resolve) => child.once('exit', resolve));
-    child.ref();
-    child.stdin?.end();
-    await exited;
   }
 
   #say(line: string): void {

@@ -33,7 +33,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const base = await openBase(options, undo);
   const nouns = buildNouns(base, options, undo);
   const { summary, startTurns } = await recoverRows(base, nouns);
-  startKeeper(nouns, undo);
+  undo.defer(() => nouns.children.keeper.stop());
   const edge = buildEdge(base, nouns, summary, undo);
   connect(base, nouns, edge);
   const upkeep = undo.use(startUpkeep(base, nouns));
@@ -43,12 +43,6 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const background = startBackground(base, nouns, summary);
   announce(base, nouns, edge, undo);
   return runtimeOf({ base, nouns, edge, upkeep, background, opened: undo.move() });
-}
-
-/** Runs before anything starts a child. */
-function startKeeper({ children: { keeper } }: Nouns, undo: AsyncDisposableStack): void {
-  keeper.start();
-  undo.defer(() => keeper.stop());
 }
 
 async function listen({ config }: Base, { server }: Edge): Promise<void> {
