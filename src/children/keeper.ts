@@ -101,15 +101,23 @@ export class Keeper {
       // It must not carry the marker, or it would kill itself.
       env: { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C' },
     });
+    // Without a listener the error of a process that could not be started would end the server.
+    child.on('error', () => undefined);
     if (!child.pid || !identify(child.pid))
-      throw new Error('cannot start the keeper: is there a /bin/sh?');
+      throw new Error(
+        'cannot start the keeper: is there a /bin/sh, and room for one more process?',
+      );
     this.#child = child;
     child.stdin?.on('error', () => undefined);
     child.once('exit', (code, name) => {
       this.#child = undefined;
       if (this.#stopping) return;
       this.#log.warn({ code, signal: name }, 'the keeper ended: starting another');
-      this.#start();
+      try {
+        this.#start();
+      } catch (err) {
+        this.#log.error({ err }, 'no keeper could be started: the next child tries it again');
+      }
     });
     child.unref();
     this.#say(`${MARKER_VARIABLE}=${this.#marker}`);
