@@ -32,8 +32,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   await using undo = new AsyncDisposableStack();
   const base = await openBase(options, undo);
   const nouns = buildNouns(base, options, undo);
-  const { summary, startTurns } = await recoverRows(base, nouns);
   undo.defer(() => nouns.children.keeper.stop());
+  const { summary, startTurns } = await recoverRows(base, nouns);
   const edge = buildEdge(base, nouns, summary, undo);
   connect(base, nouns, edge);
   const upkeep = undo.use(startUpkeep(base, nouns));
