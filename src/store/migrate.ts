@@ -10,6 +10,8 @@ import { migration007 } from './migrations/007-teams.ts';
 import { migration008 } from './migrations/008-worktree-trust.ts';
 import { migration010 } from './migrations/010-spawned.ts';
 import { migration011 } from './migrations/011-news.ts';
+import { migration012 } from './migrations/012-process-input.ts';
+import { migration013 } from './migrations/013-approval-details.ts';
 import { checksum } from './checksum.ts';
 
 /** Completes the records of a table, for example with a field that they lack. */
@@ -30,11 +32,14 @@ const migrations: readonly (string | Completion)[] = [
   migration008,
   migration010,
   migration011,
+  migration012,
+  migration013,
 ];
 
 /**
- * Brings the database to the newest version, each step in a transaction of its own. A copy is made before
- * an existing one is changed. Throws `storage_damaged` for a file of a newer version.
+ * Brings the database to the newest version, in one transaction: each commit of a changed schema costs a sync and a new
+ * reading of the schema. A copy is made before an existing one is changed. Throws `storage_damaged` for a file of a newer
+ * version.
  */
 export function migrate(
   sql: SqlTools,
@@ -50,19 +55,20 @@ export function migrate(
     sql.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     about.backup(found);
   }
-  for (const [index, step] of migrations.entries()) {
-    if (index < found) continue;
+  if (found < migrations.length) {
     sql.exec('BEGIN IMMEDIATE');
-    if (typeof step === 'string') sql.exec(step);
-    else complete(sql, step);
-    if (index === 0) {
+    for (const step of migrations.slice(found)) {
+      if (typeof step === 'string') sql.exec(step);
+      else complete(sql, step);
+    }
+    if (found === 0) {
       sql.one(
         "INSERT INTO meta (key, value) VALUES ('epoch', ?), ('created_at', ?)",
         about.newEpoch(),
         String(about.now),
       );
     }
-    sql.exec(`PRAGMA user_version = ${index + 1}`);
+    sql.exec(`PRAGMA user_version = ${migrations.length}`);
     sql.exec('COMMIT');
   }
   if (
