@@ -16,7 +16,7 @@ export function teamView(teams: Command, world: World): void {
     .description('show who is in a team, what they do, and what was said last')
     .argument(...teamArgument)
     .option('-L, --limit <n>', 'how many messages at most', count, 20)
-    .option('--watch', 'show it again whenever something has changed, until it is interrupted')
+    .option('-w, --watch', 'show it again whenever something has changed, until it is interrupted')
     .action(clientAction(world, view));
 }
 
