@@ -116,8 +116,10 @@ function StatusLine(props: ReaderPaneProps): ReactNode {
   const { model, columns, palette, status } = props;
   const connection = useSource(model.connection);
   const isEnd = useSource(model.follows);
-  const left = model.reader.search === '' ? status : searchText(model);
-  const right = connection.state === 'live' ? (isEnd ? '' : 'more below: G') : describe(connection);
+  const isSearching = model.reader.search !== '';
+  const left = isSearching ? searchText(model) : status;
+  const below = isEnd || isSearching ? '' : 'more below: G';
+  const right = connection.state === 'live' ? below : describe(connection);
   const room = columns - (right === '' ? 0 : right.length + 2);
   return (
     <Box width={columns} height={1} justifyContent="space-between">
