@@ -45,7 +45,7 @@ export const sessionKinds = {
   'session.created': kind({
     when: 'A session was opened. Its agent starts with its first turn.',
     payload: { session },
-    large: ['session'],
+    large: ['session.metadata'],
     example: {
       session: {
         ...changed,
@@ -117,7 +117,7 @@ export const turnKinds = {
   'turn.accepted': kind({
     when: 'A turn was sent and stored. Its session is running from now on.',
     payload: { turn },
-    large: ['turn'],
+    large: ['turn.input'],
     example: {
       turn: {
         ...started,
