@@ -24,8 +24,9 @@ const migrations: readonly string[] = [
 ];
 
 /**
- * Brings the database to the newest version, each step in a transaction of its own. A copy is made before
- * an existing one is changed. Throws `storage_damaged` for a file of a newer version.
+ * Brings the database to the newest version, in one transaction: each commit of a changed schema costs a sync and a new
+ * reading of the schema. A copy is made before an existing one is changed. Throws `storage_damaged` for a file of a newer
+ * version.
  */
 export function migrate(
   sql: SqlTools,
@@ -41,18 +42,17 @@ export function migrate(
     sql.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     about.backup(found);
   }
-  for (const [index, step] of migrations.entries()) {
-    if (index < found) continue;
+  if (found < migrations.length) {
     sql.exec('BEGIN IMMEDIATE');
-    sql.exec(step);
-    if (index === 0) {
+    for (const step of migrations.slice(found)) sql.exec(step);
+    if (found === 0) {
       sql.one(
         "INSERT INTO meta (key, value) VALUES ('epoch', ?), ('created_at', ?)",
         about.newEpoch(),
         String(about.now),
       );
     }
-    sql.exec(`PRAGMA user_version = ${index + 1}`);
+    sql.exec(`PRAGMA user_version = ${migrations.length}`);
     sql.exec('COMMIT');
   }
   if (

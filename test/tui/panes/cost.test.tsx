@@ -19,7 +19,10 @@ test('Ten thousand deltas cost the terminal at most 20 kB, and a pane in which n
     const nothing = () => undefined;
     const place = { rows: 24, columns: 80, palette: paletteFor({ isTTY: true }, {}) };
     const app = render(
-      <ConversationPane {...place} {...{ model, isFocused: true, tell: nothing, onHold: nothing }} />,
+      <ConversationPane
+        {...place}
+        {...{ model, isFocused: true, tell: nothing, onHold: nothing }}
+      />,
       {
         stdin: keyboard(),
         stdout: terminal as unknown as NodeJS.WriteStream,
