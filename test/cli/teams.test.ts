@@ -61,11 +61,13 @@ describe('cadre teams', () => {
     const row = new RegExp(`${end(message)} +${end(lead)} +consumed`);
     expect(await ok('deliveries', team)).toMatch(row);
     expect(await ok('deliveries', team, '--to', end(lead))).toMatch(row);
+    expect(await ok('deliveries', team, '--status', 'consumed')).toMatch(row);
+    expect(await ok('deliveries', team, '--status', 'pending')).not.toMatch(row);
     expect(await ok('deliveries', team, '--to', end(member))).not.toMatch(row);
     expect(await ok('messages', team)).toMatch(
       new RegExp(`^${end(message)} .* high +- +say "hello"$`, 'm'),
     );
-    expect(await ok('view', team)).toMatch(/1 consumed +say "hello"$/m);
+    expect(await ok('show', team)).toMatch(/1 consumed +say "hello"$/m);
   });
 
   test('message answers another one, and keeps what it is correlated by.', async () => {
@@ -171,7 +173,7 @@ describe('cadre teams', () => {
       const unknown = await cadre(['teams', 'get', '01234567']);
       expect([unknown.code, unknown.stderr]).toEqual([
         3,
-        'cadre: no team ends with "01234567"; see cadre teams list\n',
+        'cadre: no team has the id or the name "01234567"; see cadre teams list\n',
       ]);
       const both = ['--preset', 'deep', '--model', 'x'];
       const spawn = await cadre(['teams', 'spawn', '01234567', '--source', '01234567', ...both]);
