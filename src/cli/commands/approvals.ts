@@ -1,6 +1,8 @@
 import { type Approval, approvalStatus } from '../../api/approvals.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
+import { filledFields } from '../../lib/filled-fields.ts';
+import { approvalSheet } from '../../terminal/approval-sheet.ts';
 import {
   commandGroup,
   endpointCommand,
@@ -9,11 +11,9 @@ import {
 } from '../endpoint-command.ts';
 import { idArgument, matches, onlyOne } from '../find.ts';
 import type { Layout } from '../layout.ts';
-import { filledFields } from '../../lib/filled-fields.ts';
 import { approvals } from '../nouns.ts';
 import { ago, details, listOf, plain, shortId } from '../output.ts';
 import { sessionAs } from '../parameters.ts';
-import { approvalSheet } from '../../terminal/approval-sheet.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
 const approvalArgument = idArgument('approval');
@@ -25,10 +25,10 @@ export const approvalCommands = commandGroup('approvals', 'what agents ask you f
     description: 'list approvals, newest first',
     endpoint: endpoints.listApprovals,
     options: [
-      { flags: '--status <status>', field: 'status', default: 'pending' },
+      { flags: '-s, --status <status>', field: 'status', default: 'pending' },
       sessionAs('session_id', '--session <session>', 'only of this session'),
     ],
-    empty: 'nothing waits for an answer',
+    empty: 'no approvals: those that agents ask for are listed here',
     print: listOf<Approval>(['ID', 'SESSION', 'KIND', 'STATUS', 'AGE', 'TITLE'], (one, now) => [
       shortId(one.id),
       shortId(one.session_id),
