@@ -4,7 +4,7 @@ import { highlighted } from './highlight.ts';
 import { inlineText } from './markdown-inline.ts';
 import { tableLines } from './markdown-table.ts';
 import type { Palette } from './palette.ts';
-import { widthOf, wrapped } from './width.ts';
+import { truncated, widthOf, wrapped } from './width.ts';
 
 export interface MarkdownShape {
   /** No line is wider. */
@@ -26,6 +26,21 @@ export function tokensOf(text: string): Token[] {
     // For instance, ten thousand quotes within each other are more than the stack holds.
     return [{ type: 'text', raw: readable, text: readable, escaped: true }];
   }
+}
+
+/** The code blocks of a Markdown text, as they are to be copied. */
+export function codeBlocks(text: string): string[] {
+  return tokensOf(text).flatMap(codeOf);
+}
+
+function codeIn(token: MarkedToken): string[] {
+  if (token.type === 'code') return [token.text];
+  if (token.type === 'list') return token.items.flatMap((item) => item.tokens.flatMap(codeOf));
+  return token.type === 'blockquote' ? token.tokens.flatMap(codeOf) : [];
+}
+
+function codeOf(token: Token): string[] {
+  return codeIn(token as MarkedToken);
 }
 
 /** The lines of some blocks, with an empty line between two. */
@@ -86,7 +101,9 @@ function itemLines(item: Tokens.ListItem, mark: string, shape: MarkdownShape): s
     item.loose ? blockLines(tokens, inner) : tokens.flatMap((token) => blockLines([token], inner)),
   );
   const [first = '', ...rest] = lines;
-  if (!first.startsWith(blank)) return [shape.palette.faint(mark.trimEnd()), ...lines];
+  if (!first.startsWith(blank)) {
+    return [shape.palette.faint(truncated(mark.trimEnd(), shape.columns)), ...lines];
+  }
   return [shape.palette.faint(mark) + first.slice(mark.length), ...rest];
 }
 
