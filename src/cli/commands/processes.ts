@@ -1,24 +1,16 @@
-import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { Process } from '../../api/processes.ts';
-import { endpointCommand, type Register } from '../endpoint-command.ts';
+import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { ago, details, listOf, shortId } from '../output.ts';
 import { limit, process, reason, sessionAs } from '../parameters.ts';
+import { durationText } from '../../terminal/time.ts';
 import { statusText } from '../process-text.ts';
-import type { World } from '../world.ts';
 import { processLogs } from './process-logs.ts';
 import { processRun } from './process-run.ts';
 import { processWait } from './process-wait.ts';
 
 /** `cadre processes …`. */
-export function processCommands(program: Command, world: World): void {
-  const processes = program
-    .command('processes')
-    .description('commands that the server runs and supervises');
-  for (const register of commands) register(processes, world);
-}
-
-const commands: readonly Register[] = [
+export const processCommands = commandGroup('processes', 'commands that the server runs', [
   processRun,
   endpointCommand({
     name: 'list',
@@ -29,21 +21,27 @@ const commands: readonly Register[] = [
       { flags: '--status <status>', field: 'status' },
       limit,
     ],
-    print: listOf<Process>(['ID', 'STATUS', 'EXIT', 'AGE', 'SESSION', 'COMMAND'], (one, now) => [
-      shortId(one.process_id),
-      one.status,
-      one.exit_code === null ? '-' : String(one.exit_code),
-      ago(one.ended_at ?? one.started_at ?? one.queued_at, now),
-      one.session_id === null ? '-' : shortId(one.session_id),
-      one.command,
-    ]),
+    empty: 'no processes: start one with cadre processes run COMMAND',
+    print: listOf<Process>(
+      ['ID', 'STATUS', 'EXIT', 'AGE', 'RAN', 'SESSION', 'COMMAND'],
+      (one, now) => [
+        shortId(one.process_id),
+        one.status,
+        one.exit_code === null ? '-' : String(one.exit_code),
+        ago(one.queued_at, now),
+        one.started_at === null ? '-' : ago(one.started_at, one.ended_at ?? now),
+        one.session_id === null ? '-' : shortId(one.session_id),
+        one.command,
+      ],
+    ),
   }),
   endpointCommand({
-    name: 'get',
+    name: 'show',
+    alias: 'get',
     description: 'show a process',
     endpoint: endpoints.getProcess,
     operands: [process],
-    print: details,
+    print: (process, shown) => details(withLimit(process), shown),
   }),
   processLogs,
   processWait,
@@ -59,4 +57,17 @@ const commands: readonly Register[] = [
         ? `${process.process_id} is being ended\n`
         : `${process.process_id} had ended: ${statusText(process)}\n`,
   }),
-];
+  endpointCommand({
+    name: 'restart',
+    description: 'run the command of a process again, as a new process; the old one is ended',
+    endpoint: endpoints.restartProcess,
+    operands: [process],
+    document: ({ process }) => process,
+    print: ({ process }) => `${process.process_id}\n`,
+  }),
+]);
+
+/** A process as people see it: with its time limit in words. */
+function withLimit({ timeout_ms, ...process }: Process): object {
+  return { ...process, time_limit: timeout_ms === 0 ? 'none' : durationText(timeout_ms) };
+}
