@@ -6,9 +6,9 @@ import { kindOf } from './kind.ts';
 const kind = kindOf('session');
 
 /** An approval as events carry it once it was resolved. */
-const approvalInEvents = approval.omit({ request: true, subject: true }).meta({
+const approvalInEvents = approval.omit({ request: true, details: true, subject: true }).meta({
   id: 'ApprovalInEvents',
-  description: 'An approval that was resolved, without `request` and `subject`.',
+  description: 'An approval that was resolved, without `request`, `details` and `subject`.',
 });
 export type ApprovalInEvents = z.output<typeof approvalInEvents>;
 
@@ -69,7 +69,7 @@ export const itemKinds = {
   'tool.started': kind({
     when: 'An agent tells of a tool call for the first time.',
     payload: { item_id, offset: whole, tool: toolCall, status: toolStatus },
-    large: ['tool'],
+    large: ['tool.input'],
     example: { ...tool, status: 'pending' },
   }),
   'tool.updated': kind({
@@ -77,14 +77,14 @@ export const itemKinds = {
       'A tool call changed: its status, its title, its input or its output. Output that grew comes as the new piece; ' +
       'output that was replaced begins again at offset 0.',
     payload: { ...delta, tool: toolCall, status: toolStatus },
-    large: ['text', 'tool'],
+    large: ['tool.input'],
     part: 'delta',
     example: { ...tool, text: '{"name"', status: 'running' },
   }),
   'tool.completed': kind({
     when: 'A tool call has ended. It comes no later than the end of its turn.',
     payload: { ...said, text: z.string().describe('Its whole output.'), tool: toolCall },
-    large: ['text', 'tool'],
+    large: ['tool.input'],
     part: 'end',
     example: { ...tool, status: 'completed', text: '{"name":"project"}' },
   }),
@@ -101,7 +101,10 @@ const asked = {
   answers: null,
   held: false,
   status: 'pending' as const,
+  scopes: ['once' as const, 'session' as const],
+  session_allows: 'Always allow npm test',
   decision: null,
+  scope: null,
   decided_by: null,
   reason: null,
   expires_at: null,
@@ -114,9 +117,21 @@ export const agentKinds = {
   'approval.requested': kind({
     when: 'An agent asks for permission, or asks a question. Its turn and session wait for approval from now on.',
     payload: { approval },
-    large: ['approval'],
+    large: [
+      'approval.request',
+      'approval.details',
+      'approval.subject',
+      'approval.questions',
+      'approval.answers',
+    ],
+    exact: ['approval.request', 'approval.details', 'approval.subject'],
     example: {
-      approval: { ...asked, request: { command: 'npm test' }, subject: { command: 'npm test' } },
+      approval: {
+        ...asked,
+        request: { command: 'npm test' },
+        details: [{ type: 'command', command: 'npm test', cwd: '/home/you/project' }],
+        subject: { command: 'npm test' },
+      },
     },
   }),
   'approval.resolved': kind({
@@ -124,12 +139,13 @@ export const agentKinds = {
       'An approval was answered, has expired or was cancelled. Its turn goes on once no other approval of it is ' +
       'pending.',
     payload: { approval: approvalInEvents },
-    large: ['approval'],
+    large: ['approval.questions', 'approval.answers'],
     example: {
       approval: {
         ...asked,
         status: 'accepted',
         decision: 'accept',
+        scope: 'once',
         decided_by: 'api',
         resolved_at: 1795312003000,
       },
