@@ -32,7 +32,7 @@ export function approvalSheet(approval: SheetApproval, shape: Shape): string[] {
 }
 
 function detailLines(detail: ApprovalDetail, shape: Shape): string[] {
-  const { faint, accent } = shape.palette;
+  const { faint, accent, warn } = shape.palette;
   switch (detail.type) {
     case 'command': {
       const where = detail.cwd === null ? [] : shown(`in ${detail.cwd}`, shape, '', faint);

@@ -46,7 +46,10 @@ export function conversation(
 }
 
 /** The prompt of a turn. */
-export function promptOf({ turn_id, accepted_at, source, input, trimmed }: Turn): Block {
+export function promptOf(
+  turn: Pick<Turn, 'turn_id' | 'accepted_at' | 'source' | 'input' | 'trimmed'>,
+): Block {
+  const { turn_id, accepted_at, source, input, trimmed } = turn;
   const text = trimmed ? '(what was said here was deleted to save space)' : inputText(input);
   return { type: 'prompt', key: turn_id, at: accepted_at, source, text };
 }
@@ -74,6 +77,11 @@ export function endOf({
 /** The text of an input, with a word for each image. */
 export function inputText(input: readonly StoredInputItem[]): string {
   return input.map((item) => (item.type === 'text' ? item.text : '[image]')).join('\n');
+}
+
+/** The first line of a prompt that says something. */
+export function promptLine({ text }: Extract<Block, { type: 'prompt' }>): string {
+  return oneLine(text.trim().split('\n', 1)[0] ?? '');
 }
 
 /** The conversation as a Markdown document: every message whole, every tool call and approval as one line. */

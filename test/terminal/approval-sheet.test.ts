@@ -7,14 +7,8 @@ import { widthOf } from '../../src/terminal/width.ts';
 import { colors, columns, hasUnsafe, text, withoutColors } from '../support/terminal/texts.ts';
 
 function asked(...details: ApprovalDetail[]): SheetApproval {
-  return {
-    kind: 'command',
-    title: 'a title',
-    request: { raw: true },
-    questions: null,
-    session_allows: null,
-    details,
-  };
+  const rest = { request: { raw: true }, questions: null, session_allows: null };
+  return { kind: 'command', title: 'a title', details, ...rest };
 }
 
 describe('the sheet of an approval', () => {
@@ -92,6 +86,19 @@ describe('the sheet of an approval', () => {
       '  {',
       '    "raw": true',
       '  }',
+    ]);
+    expect(
+      approvalSheet(
+        {
+          ...asked({ type: 'omitted', name: 'the change of a.bin', bytes: 5 }),
+          session_allows: 'npm',
+        },
+        { ...shape, columns: 60 },
+      ).slice(2),
+    ).toEqual([
+      'NOT SHOWN, because it is too large: the change of a.bin (5 bytes)',
+      '',
+      'For this session it would allow: npm',
     ]);
     const question = {
       id: 'q',
