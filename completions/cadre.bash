@@ -4,14 +4,14 @@ _cadre_offers() {
 	serve		run the server in the foreground
 	run		open a session, send one turn, stream what comes of it
 	sessions		sessions of agents and their turns
-	approvals		what agents ask for, over all sessions
+	approvals		what agents ask you for
 	providers		whose agents this server can run
-	processes		commands that the server runs and supervises
-	worktrees		git worktrees of sessions; what work they hold is archived before they go
-	teams		sessions that work together, and what they say to each other
+	processes		commands that the server runs
+	worktrees		git worktrees of sessions
+	teams		sessions that work together
 	events		the log of everything that happens
 	mcp		the tools of sessions'\'' agents
-	tokens		tokens for other programs, beside the API token
+	tokens		tokens for other programs
 	db		the database: copies of it, and whether it is whole
 	config		the configuration a server would start with
 	doctor		check what cadre needs, and say what to do; ends with 1 where something failed
@@ -147,7 +147,7 @@ cadre processes run
 		<command>...
 	--cwd	<directory>	where it runs (default: here, or the session'\''s directory)
 	--session	<session>	whose it is: it ends with that session
-	--timeout	<ms>	how long it may run; 0: for ever
+	--timeout	<time>	how long it may run: 10s, 5m, 1h30m; 0: for ever
 	--notify		tell the session of its end, as a turn
 	--wait		wait for its end, and end as it ended
 	--follow		show what it prints until its end, and end as it ended
@@ -167,7 +167,7 @@ cadre processes logs
 cadre processes wait
 		<process>
 	--for	<what>	exit, port:N or log:TEXT
-	--timeout	<ms>	how long at most (default: for ever)
+	--timeout	<time>	how long at most: 10s, 5m, 1h30m (default: for ever)
 cadre processes kill
 		<process>
 	--reason	<text>	why, for the record

@@ -48,6 +48,7 @@ Everything that happens is an event in one log. How to read it is in [streams.md
 | \`payload\` | object | By kind, as follows. |
 
 Within v1, kinds and fields are added, never changed or removed: pass over a kind or a field that you do not know.
+An event that was written before an upgrade lacks the fields that were added since.
 
 A payload is at most 256 KiB of JSON. In a longer one texts above 64 KiB are cut, and it has two fields more:
 \`truncated\` (true) and \`total_bytes\` (of its longest text). Where it is still too long then, its texts are cut further,

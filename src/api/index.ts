@@ -10,6 +10,7 @@ import * as teamMessages from './team-messages.ts';
 import * as teamView from './team-view.ts';
 import * as teams from './teams.ts';
 import * as tokens from './tokens.ts';
+import * as turns from './turns.ts';
 import * as worktreeTrust from './worktree-trust.ts';
 import * as worktrees from './worktrees.ts';
 
@@ -27,12 +28,13 @@ export const endpoints = {
   createSession: sessions.createSession,
   listSessions: sessions.listSessions,
   getSession: sessions.getSession,
-  sendTurn: sessions.sendTurn,
-  listTurns: sessions.listTurns,
-  getTurn: sessions.getTurn,
-  listItems: sessions.listItems,
-  getItem: sessions.getItem,
-  interruptTurn: sessions.interruptTurn,
+  updateSession: sessions.updateSession,
+  sendTurn: turns.sendTurn,
+  listTurns: turns.listTurns,
+  getTurn: turns.getTurn,
+  listItems: turns.listItems,
+  getItem: turns.getItem,
+  interruptTurn: turns.interruptTurn,
   closeSession: sessions.closeSession,
   resumeSession: sessions.resumeSession,
   decideApproval: approvals.decideApproval,

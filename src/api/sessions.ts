@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { failure, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { providerId } from './provider-kinds.ts';
+import { deletionPolicy, gitReference, worktreeName } from './worktrees.ts';
 
 export const sessionStatus = z.enum([
   'ready',
@@ -37,6 +38,17 @@ export const usage = z
   });
 export type Usage = z.output<typeof usage>;
 
+export const sessionTitle = z
+  .string()
+  .nullable()
+  .describe('If none was given, the first line of its first prompt, at most 80 characters.');
+export const lastWords = z
+  .string()
+  .nullable()
+  .describe(
+    'The last message of its agent as one line of at most 200 characters; null: there is none, or retention has deleted it. It changes when a turn ends.',
+  );
+
 export const session = z
   .looseObject({
     id: z.string(),
@@ -46,8 +58,26 @@ export const session = z
     permission_mode: z.string().nullable(),
     thinking_effort: z.string().nullable(),
     metadata: z.unknown(),
-    title: z.string().nullable(),
+    title: sessionTitle,
     status: sessionStatus,
+    pinned: z.boolean().describe('Whether a person wants to see it before others.'),
+    snoozed_until: timestamp
+      .nullable()
+      .describe('Until when a person does not want to be told of it. It is not cleared afterwards.'),
+    seen_seq: z
+      .int()
+      .nonnegative()
+      .describe('The seq of the newest of its events that a person has been shown. It only grows.'),
+    news_seq: z
+      .int()
+      .nonnegative()
+      .describe(
+        'The seq of its newest event that a person should see: a turn that ended, an approval that was requested, or its failure; 0: there is none. It is unseen while news_seq is above seen_seq.',
+      ),
+    last_activity_at: timestamp.describe(
+      'When a turn was last accepted, started or ended, or an approval requested; before the first turn, when the session was created.',
+    ),
+    last_words: lastWords,
     active_turn_id: z.string().nullable(),
     last_turn_id: z.string().nullable(),
     provider_session_ref: z.string().nullable(),
@@ -207,7 +237,38 @@ export const item = z
 export type Item = z.output<typeof item>;
 
 export const sessionParam = { session_id: z.string().describe('The session.') };
-const turnParams = { ...sessionParam, turn_id: z.string().describe('The turn.') };
+
+const sessionWorktree = z
+  .strictObject({
+    worktree_name: worktreeName
+      .nullish()
+      .describe(
+        'Its name; a worktree of that name is used again. Absent: a new one is named after the id of the session.',
+      ),
+    repo_root: z
+      .string()
+      .min(1)
+      .nullish()
+      .describe('A directory of the repository, relative to cwd; absent: cwd.'),
+    branch_prefix: gitReference
+      .nullish()
+      .describe('The prefix of its branch, which is PREFIX/NAME. Default: cadre.'),
+    base_ref: gitReference
+      .nullish()
+      .describe('The commit or branch to start from; absent: what is checked out.'),
+    deletion_policy: deletionPolicy
+      .nullish()
+      .describe('Default: worktrees.deletion_policy_default.'),
+    run_init_script: z
+      .boolean()
+      .nullish()
+      .describe(
+        'true: run it even if its content is not allowed. Absent: run it if its content is allowed.',
+      ),
+  })
+  .meta({ id: 'SessionWorktree', description: 'The worktree of a new session.' });
+
+const titleGiven = z.string().max(200).nullable();
 
 export const createSession = endpoint({
   method: 'POST',
@@ -219,11 +280,17 @@ export const createSession = endpoint({
     cwd: z.string().min(1).nullish().describe("Working directory; absent: the server's."),
     permission_mode: z.string().min(1).nullish(),
     metadata: z.unknown().optional(),
-    title: z.string().max(200).nullish(),
+    title: titleGiven.optional(),
     thinking_effort: z.string().min(1).nullish(),
+    worktree: z
+      .union([z.literal(true), sessionWorktree])
+      .nullish()
+      .describe(
+        'A git worktree for the session, which claims it: it works in the directory of the worktree that corresponds to cwd. If any step fails, nothing is left of it. true: a new one with a name of its own.',
+      ),
   }),
   response: session,
-  errors: ['provider_unavailable'],
+  errors: ['provider_unavailable', 'conflict'],
 });
 
 export const listSessions = endpoint({
@@ -249,85 +316,29 @@ export const getSession = endpoint({
   errors: ['not_found'],
 });
 
-export const sendTurn = endpoint({
-  method: 'POST',
-  path: '/v1/sessions/{session_id}/turns',
-  summary: 'Send a turn; its output comes as events',
+export const updateSession = endpoint({
+  method: 'PATCH',
+  path: '/v1/sessions/{session_id}',
+  summary: 'Change what people keep with a session: its title, and what they pinned, snoozed or saw',
   params: sessionParam,
-  body: z.strictObject({
-    input: z
-      .union([z.array(inputItem).min(1), inputItem])
-      .describe('An array of items; a single item is treated as an array of one.'),
-    expected_turn_id: z
-      .string()
-      .nullish()
-      .describe("A guard: the turn is refused unless this is the session's most recent one."),
-    permission_mode: z.string().min(1).nullish().describe('For this turn only.'),
-    model: z.string().min(1).nullish().describe('For this turn only.'),
-    thinking_effort: z.string().min(1).nullish().describe('For this turn only.'),
-  }),
-  bodyLimit: 8 * 1024 * 1024,
-  response: z.looseObject({
-    session_id: z.string(),
-    turn_id: z.string(),
-    status: z.literal('accepted'),
-  }),
-  errors: [
-    'not_found',
-    'turn_in_progress',
-    'turn_conflict',
-    'session_closed',
-    'session_failed',
-    'provider_unavailable',
-  ],
-});
-
-export const listTurns = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/turns',
-  summary: 'List the turns of a session, newest first',
-  params: sessionParam,
-  query: pageQuery,
-  response: z.array(turn),
+  body: z
+    .strictObject({
+      title: titleGiven
+        .optional()
+        .describe('null: it has none, until the next prompt of a person gives it one.'),
+      pinned: z.boolean().optional(),
+      snoozed_until: timestamp.nullable().optional(),
+      seen_seq: z
+        .int()
+        .nonnegative()
+        .optional()
+        .describe(
+          'A seq that the server has given. One below the stored value changes nothing, so that clients need not agree on an order.',
+        ),
+    })
+    .describe('A field that is absent stays as it is. A closed session may be changed too.'),
+  response: session,
   errors: ['not_found'],
-});
-
-export const getTurn = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/turns/{turn_id}',
-  summary: 'Read a turn',
-  params: turnParams,
-  response: turn,
-  errors: ['not_found'],
-});
-
-export const listItems = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/turns/{turn_id}/items',
-  summary: 'List the items of a turn, in order: messages, reasoning and tool calls',
-  params: turnParams,
-  response: z.array(item),
-  errors: ['not_found'],
-});
-
-export const getItem = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/turns/{turn_id}/items/{item_id}',
-  summary: 'Read an item of a turn',
-  params: { ...turnParams, item_id: z.string().describe('The item.') },
-  response: item,
-  errors: ['not_found'],
-});
-
-export const interruptTurn = endpoint({
-  method: 'POST',
-  path: '/v1/sessions/{session_id}/turns/{turn_id}/interrupt',
-  summary: 'Interrupt a turn; it ends as interrupted even if its agent does not react',
-  params: turnParams,
-  body: z.strictObject({}),
-  status: 202,
-  response: turn,
-  errors: ['not_found', 'turn_not_active'],
 });
 
 export const closeSession = endpoint({

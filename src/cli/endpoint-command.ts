@@ -8,6 +8,18 @@ import { clientAction, type World } from './world.ts';
 /** Adds a command to the one above it. */
 export type Register = (parent: Command, world: World) => void;
 
+/** A noun, such as `sessions`, and the commands below it. */
+export function commandGroup(
+  name: string,
+  description: string,
+  commands: readonly Register[],
+): Register {
+  return (program, world) => {
+    const group = program.command(name).description(description);
+    for (const register of commands) register(group, world);
+  };
+}
+
 /** A command that calls one endpoint. */
 export interface EndpointCommand<E extends Endpoint> {
   name: string;

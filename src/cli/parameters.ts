@@ -5,6 +5,7 @@ import {
   deliveryId,
   idArgument,
   lastTurn,
+  memberId,
   messageId,
   processArgument,
   processId,
@@ -12,6 +13,8 @@ import {
   sessionId,
   teamArgument,
   teamId,
+  tokenArgument,
+  tokenId,
   worktreeArgument,
   worktreeId,
 } from './find.ts';
@@ -19,6 +22,7 @@ import {
 export const session = idAs('session_id', ...sessionArgument, sessionId);
 export const process = idAs('process_id', ...processArgument, processId);
 export const team = idAs('team_id', ...teamArgument, teamId);
+export const token = idAs('token_id', ...tokenArgument, tokenId);
 export const worktree = idAs('worktree_id', ...worktreeArgument, worktreeId);
 
 /** A message of the team that an earlier parameter names. */
@@ -26,7 +30,7 @@ export const message = messageAs('message_id', ...idArgument('message'));
 
 /** A delivery of the team that an earlier parameter names. */
 export const delivery = idAs('delivery_id', ...idArgument('delivery'), (client, end, { team_id }) =>
-  deliveryId(client, String(team_id), end),
+  deliveryId(client, end, String(team_id)),
 );
 
 /** A turn of the session that an earlier parameter names: by its whole id, or the most recent one. */
@@ -69,9 +73,16 @@ export function sessionAs<F extends string>(field: F, flags: string, description
   return idAs(field, flags, description, sessionId);
 }
 
+/** A member of the team that an earlier parameter names, by its session or its title in the team. */
+export function memberAs<F extends string>(field: F, flags: string, description?: string) {
+  return idAs(field, flags, description, (client, end, { team_id }) =>
+    memberId(client, end, String(team_id)),
+  );
+}
+
 export function messageAs<F extends string>(field: F, flags: string, description?: string) {
   return idAs(field, flags, description, (client, end, { team_id }) =>
-    messageId(client, String(team_id), end),
+    messageId(client, end, String(team_id)),
   );
 }
 

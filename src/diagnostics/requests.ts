@@ -1,6 +1,6 @@
 import type { Sample } from './prometheus.ts';
 
-const METHODS = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS']);
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /** Counts requests with a response, by method and class of status. */
 export class RequestCounts {

@@ -92,9 +92,11 @@ export class EventLog {
     this.#trimmed = db.prepare('SELECT seq FROM trimmed WHERE scope = ?');
   }
 
-  /** Appends an event, in the transaction of the change that it describes. Returns its record. */
-  append(tx: Writer, draft: EventDraft): DescribedEvent {
-    const seq = tx.nextSeq();
+  /**
+   * Appends an event, in the transaction of the change that it describes. Returns its record. `seq` is for an event
+   * that carries its own number: the next one of the sequence, taken just before.
+   */
+  append(tx: Writer, draft: EventDraft, seq = tx.nextSeq()): DescribedEvent {
     const record = eventRecord(draft, { seq, id: this.#ids.next('evt'), now: this.#clock.now() });
     const text = JSON.stringify(record);
     const { session_id, process_id, worktree_id, team_id } = record;

@@ -66,6 +66,6 @@ export function endTurnInRows(
   const text = (isWhole ? closed.text : null) ?? store.lastMessage(tx, turn.turn_id);
   const ended = finishTurn(turn, { status, error }, { text, usage: closed.usage }, clock.now());
   const session = endTurn(store.session(tx, turn.session_id), ended, clock.now());
-  store.moveTurn(tx, session, ended, `turn.${status}`);
+  store.endTurn(tx, session, ended, status);
   return { ended, cancelled };
 }

@@ -1,13 +1,7 @@
 import type { Approval, decideApproval } from '../api/approvals.ts';
 import type { BodyOf } from '../api/endpoint.ts';
-import type {
-  createSession,
-  InputItem,
-  sendTurn,
-  Session,
-  StoredInputItem,
-  Turn,
-} from '../api/sessions.ts';
+import type { createSession, InputItem, Session, StoredInputItem, Turn } from '../api/sessions.ts';
+import type { sendTurn } from '../api/turns.ts';
 import { AppError } from '../errors.ts';
 import { type Keep, keepNothing } from '../store/kept-answers.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -32,8 +26,10 @@ import {
   assertNotClosed,
   assertAcceptsTurn,
   beginTurn,
+  changeSession,
   closedSession,
   knownSession,
+  type SessionChange,
 } from './session.ts';
 import { requestedSettings, settingsOf } from './settings.ts';
 import { hasEnded, newTurn } from './turn.ts';
@@ -104,6 +100,12 @@ export class SessionService extends SessionQueries {
       thinking_effort: requested.thinking_effort,
       metadata: body.metadata ?? null,
       title: body.title ?? null,
+      pinned: false,
+      snoozed_until: null,
+      seen_seq: 0,
+      news_seq: 0,
+      last_activity_at: now,
+      last_words: null,
       status: 'ready',
       active_turn_id: null,
       last_turn_id: null,
@@ -118,6 +120,23 @@ export class SessionService extends SessionQueries {
       closed_at: null,
       trimmed: false,
     };
+  }
+
+  /** Changes what people keep with a session. Throws `invalid` for a `seen_seq` that no event can have yet. */
+  update(sessionId: string, change: SessionChange): Promise<Session> {
+    const { db, store, clock } = this.#given;
+    return db.transact((tx) => {
+      const before = store.session(tx, sessionId);
+      const newest = tx.lastSeq;
+      if ((change.seen_seq ?? 0) > newest)
+        throw new AppError(
+          'invalid',
+          `body.seen_seq: no event has the seq ${change.seen_seq} yet; the newest is ${newest}`,
+        );
+      const after = changeSession(before, change, clock.now());
+      if (after !== before) store.updateSession(tx, after, 'session.updated');
+      return after;
+    });
   }
 
   /** Accepts a turn, in the transaction that checks whether the session is free, so that one of two senders wins. */

@@ -1,7 +1,16 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { SessionInEvents } from '../api/event-kinds/sessions.ts';
-import type { Session, Turn, Usage } from '../api/sessions.ts';
+import type { BodyOf } from '../api/endpoint.ts';
+import type { Session, Turn, updateSession, Usage } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
+import { firstLine, oneLine } from '../lib/one-line.ts';
 import type { KnownSession } from '../providers/provider.ts';
+
+const TITLE_CHARACTERS = 80;
+const LAST_WORDS_CHARACTERS = 200;
+
+/** What a person may change of a session. */
+export type SessionChange = BodyOf<typeof updateSession>;
 
 /** Returns the session with an accepted turn as its active one. */
 export function beginTurn(session: Session, turn: Turn, now: number): Session {
@@ -10,8 +19,29 @@ export function beginTurn(session: Session, turn: Turn, now: number): Session {
     status: 'running',
     active_turn_id: turn.turn_id,
     last_turn_id: turn.turn_id,
+    title: session.title ?? titleFrom(turn),
+    last_activity_at: now,
     updated_at: now,
   };
+}
+
+/** Returns the title that a person's first prompt gives its session; null for any other turn, and for images alone. */
+function titleFrom({ source, input }: Turn): string | null {
+  if (source !== 'user') return null;
+  const said = input.find(({ type }) => type === 'text');
+  return said?.type === 'text' ? firstLine(said.text, TITLE_CHARACTERS) : null;
+}
+
+/** Returns the session with what a person changed; the same session if nothing did. `seen_seq` only grows. */
+export function changeSession(session: Session, wish: SessionChange, now: number): Session {
+  const after = {
+    ...session,
+    title: wish.title === undefined ? session.title : wish.title,
+    pinned: wish.pinned ?? session.pinned,
+    snoozed_until: wish.snoozed_until === undefined ? session.snoozed_until : wish.snoozed_until,
+    seen_seq: Math.max(session.seen_seq, wish.seen_seq ?? 0),
+  };
+  return isDeepStrictEqual(after, session) ? session : { ...after, updated_at: now };
 }
 
 /**
@@ -63,6 +93,8 @@ export function endTurn(session: Session, turn: Turn, now: number): Session {
     status: session.status === 'closed' || session.status === 'failed' ? session.status : 'ready',
     active_turn_id: null,
     usage: addUsage(session.usage, turn.usage),
+    last_words: oneLine(turn.text ?? '', LAST_WORDS_CHARACTERS) ?? session.last_words,
+    last_activity_at: now,
     updated_at: now,
   };
 }

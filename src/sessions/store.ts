@@ -1,4 +1,4 @@
-import type { KindIn } from '../api/events.ts';
+import type { DescribedEvent, KindIn } from '../api/events.ts';
 import type { Approval } from '../api/approvals.ts';
 import type { Item, Session, Turn } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
@@ -9,7 +9,7 @@ import { RecordTable } from '../store/records.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 import { approvalInEvents } from './approval.ts';
 import { sessionInEvents } from './session.ts';
-import { turnInEvents } from './turn.ts';
+import { type TurnEnd, turnInEvents } from './turn.ts';
 
 /** The rows of sessions, turns, items and approvals. Each change is written with its event, in one transaction. */
 export class SessionStore {
@@ -67,18 +67,17 @@ export class SessionStore {
     session: Session,
     kind: Exclude<KindIn<'session'>, 'session.created'>,
   ): void {
-    this.sessions.update(tx, session);
-    this.#log.append(tx, {
-      kind,
-      session_id: session.id,
-      payload: { session: sessionInEvents(session) },
-    });
+    const seq = tx.nextSeq();
+    const written = kind === 'session.failed' ? { ...session, news_seq: seq } : session;
+    this.sessions.update(tx, written);
+    const payload = { session: sessionInEvents(written) };
+    this.#log.append(tx, { kind, session_id: session.id, payload }, seq);
   }
 
   acceptTurn(tx: Writer, session: Session, turn: Turn): void {
     this.turns.insert(tx, turn);
     this.sessions.update(tx, session);
-    this.#append(tx, turn, { kind: 'turn.accepted', payload: { turn } });
+    this.#append(tx, turn, { kind: 'turn.accepted', payload: { turn, title: session.title } });
   }
 
   /** Writes a turn in its new state, and its session with the status that follows from it. */
@@ -86,18 +85,29 @@ export class SessionStore {
     tx: Writer,
     session: Session,
     turn: Turn,
-    kind: Exclude<KindIn<'turn'>, 'turn.accepted'>,
+    kind: 'turn.started' | 'turn.interrupt_requested',
   ): void {
     this.turns.update(tx, turn);
     this.sessions.update(tx, session);
     this.#append(tx, turn, { kind, payload: { turn: turnInEvents(turn) } });
   }
 
+  /** Writes a turn that has ended, and its session, for which that is news. */
+  endTurn(tx: Writer, session: Session, turn: Turn, status: TurnEnd['status']): void {
+    this.turns.update(tx, turn);
+    const { seq } = this.#append(tx, turn, {
+      kind: `turn.${status}`,
+      payload: { turn: turnInEvents(turn), last_words: session.last_words },
+    });
+    this.sessions.update(tx, { ...session, news_seq: seq });
+  }
+
   /** Writes a new approval, and turn and session as waiting for it. */
   requestApproval(tx: Writer, session: Session, turn: Turn, approval: Approval): void {
     this.approvals.insert(tx, approval);
-    this.#setStatus(tx, session, turn, 'waiting_for_approval');
-    this.#append(tx, turn, { kind: 'approval.requested', payload: { approval } });
+    const { seq } = this.#append(tx, turn, { kind: 'approval.requested', payload: { approval } });
+    const asked = { ...session, news_seq: seq, last_activity_at: approval.created_at };
+    this.#setStatus(tx, asked, turn, 'waiting_for_approval');
   }
 
   /** Writes a resolved approval. If the turn has an agent, turn and session run again once none is pending. */
@@ -228,7 +238,7 @@ export class SessionStore {
 
   /** Marks a closed session as trimmed whole. */
   markTrimmed(tx: Writer, session: Session): void {
-    this.sessions.update(tx, { ...session, trimmed: true });
+    this.sessions.update(tx, { ...session, last_words: null, trimmed: true });
   }
 
   #setStatus(
@@ -241,7 +251,7 @@ export class SessionStore {
     this.sessions.update(tx, { ...session, status });
   }
 
-  #append(tx: Writer, { session_id, turn_id }: Turn, body: EventBody): void {
-    this.#log.append(tx, { ...body, session_id, turn_id });
+  #append(tx: Writer, { session_id, turn_id }: Turn, body: EventBody): DescribedEvent {
+    return this.#log.append(tx, { ...body, session_id, turn_id });
   }
 }

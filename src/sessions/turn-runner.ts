@@ -299,8 +299,10 @@ export class TurnRunner {
       begun = !hasEnded(now) && !running.over.signal.aborted;
       if (!begun) return;
       releaseHeld(tx, turn.turn_id, this.#given);
+      const started_at = clock.now();
       const session: Session = {
         ...store.session(tx, turn.session_id),
+        last_activity_at: started_at,
         provider_session_ref: agent.ref,
         provider_defaults: {
           permission_mode: agent.defaults.permissionMode,
@@ -309,7 +311,7 @@ export class TurnRunner {
         },
         status: 'running',
       };
-      const started = { ...startTurn(now, clock.now()), provider_turn_ref: ids.next('run') };
+      const started = { ...startTurn(now, started_at), provider_turn_ref: ids.next('run') };
       store.moveTurn(tx, session, started, 'turn.started');
       inbox.turnStarted(tx, started);
     });

@@ -9,9 +9,17 @@ import { migration006 } from './migrations/006-worktrees.ts';
 import { migration007 } from './migrations/007-teams.ts';
 import { migration008 } from './migrations/008-worktree-trust.ts';
 import { migration010 } from './migrations/010-spawned.ts';
+import { migration011 } from './migrations/011-news.ts';
+import { checksum } from './checksum.ts';
 
-/** In order; once released, a migration is never edited. */
-const migrations: readonly string[] = [
+/** Completes the records of a table, for example with a field that they lack. */
+interface Completion {
+  table: string;
+  complete: (record: Record<string, unknown>) => Record<string, unknown>;
+}
+
+/** In order, SQL or a completion; once released, a migration is never edited. */
+const migrations: readonly (string | Completion)[] = [
   migration001,
   migration002,
   migration003,
@@ -21,6 +29,7 @@ const migrations: readonly string[] = [
   migration007,
   migration008,
   migration010,
+  migration011,
 ];
 
 /**
@@ -44,7 +53,8 @@ export function migrate(
   for (const [index, step] of migrations.entries()) {
     if (index < found) continue;
     sql.exec('BEGIN IMMEDIATE');
-    sql.exec(step);
+    if (typeof step === 'string') sql.exec(step);
+    else complete(sql, step);
     if (index === 0) {
       sql.one(
         "INSERT INTO meta (key, value) VALUES ('epoch', ?), ('created_at', ?)",
@@ -60,6 +70,21 @@ export function migrate(
     sql.one("SELECT value FROM meta WHERE key = 'written_by'")?.[0] !== about.version
   ) {
     sql.one("INSERT OR REPLACE INTO meta (key, value) VALUES ('written_by', ?)", about.version);
+  }
+}
+
+/** Rewrites the records of a table. A damaged one stays as it is, so that it is still noticed when it is read. */
+function complete(sql: SqlTools, { table, complete: completed }: Completion): void {
+  let last = -1;
+  const next = () =>
+    sql.one(`SELECT n, id, record, sum FROM ${table} WHERE n > ? ORDER BY n LIMIT 1`, last);
+  for (let row = next(); row; row = next()) {
+    const [n, id, text, sum] = row as [n: number, id: string, text: string, sum: number];
+    last = n;
+    if (checksum(text, checksum(id)) !== sum) continue;
+    const record = JSON.stringify(completed(JSON.parse(text) as Record<string, unknown>));
+    const newSum = checksum(record, checksum(id));
+    sql.one(`UPDATE ${table} SET record = ?, sum = ? WHERE n = ?`, record, newSum, n);
   }
 }
 

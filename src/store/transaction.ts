@@ -42,6 +42,12 @@ export class Writer extends Reader {
     this.#member = member;
   }
 
+  /** The number of the sequence that was given last. */
+  get lastSeq(): number {
+    this.assertRuns();
+    return this.#sequence.last;
+  }
+
   /** Returns the next number of the one sequence, which is reused if the transaction fails. */
   nextSeq(): number {
     this.assertRuns();

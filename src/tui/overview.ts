@@ -3,6 +3,7 @@ import { type EventOf, isIn, type KindIn, type RuntimeEventRecord } from '../api
 import type { Process } from '../api/processes.ts';
 import type { Diagnostics } from '../api/runtime.ts';
 import type { Session } from '../api/sessions.ts';
+import { sessionAfterRequest, sessionAfterTurn } from '../client/session-after.ts';
 import { telling } from '../client/telling.ts';
 
 /** The current state: taken from lists once, and from then on from events alone. */
@@ -93,18 +94,12 @@ function withSession(overview: Overview, event: EventOf<KindIn<'session'>>): Ove
 
 /** The status of a session follows from the events of its turn. */
 function withTurn(overview: Overview, event: EventOf<KindIn<'turn'>>): Overview {
-  const { session_id, turn_id, created_at, payload } = event;
+  const { session_id, created_at, payload } = event;
   const known = overview.sessions.get(session_id ?? '');
   if (session_id === null || !known) return overview;
-  const { status, accepted_at } = payload.turn ?? { status: 'accepted', accepted_at: created_at };
-  const isOver = status === 'completed' || status === 'interrupted' || status === 'failed';
-  const session: Session = {
-    ...known.session,
-    status: isOver ? 'ready' : status === 'accepted' ? 'running' : status,
-    active_turn_id: isOver ? null : turn_id,
-    updated_at: created_at,
-  };
-  const since = isOver ? null : (known.since ?? accepted_at);
+  const session = sessionAfterTurn(known.session, event);
+  const acceptedAt = payload.turn?.accepted_at ?? created_at;
+  const since = session.active_turn_id === null ? null : (known.since ?? acceptedAt);
   return {
     ...overview,
     sessions: changed(overview.sessions, session_id, { ...known, session, since }),
@@ -123,7 +118,10 @@ function withApproval(overview: Overview, event: EventOf<KindIn<'approval'>>): O
     ({ session_id }) => session_id === approval.session_id,
   );
   const status = waits ? 'waiting_for_approval' : 'running';
-  const session = { ...known.session, status } as const;
+  const session: Session =
+    event.kind === 'approval.requested'
+      ? sessionAfterRequest(known.session, event)
+      : { ...known.session, status };
   return {
     ...overview,
     approvals,

@@ -26,7 +26,7 @@ describe('the check of all answers of a run', () => {
     ...record,
     kind: 'turn.accepted',
     scope: 'session',
-    payload: { truncated: true, total_bytes: 300_000 },
+    payload: { title: 'x', truncated: true, total_bytes: 300_000 },
   };
   const token = { id: 'tok_1', name: 'ci', scope: 'read', created_at: 1, expires_at: null };
   const list: Answer = {

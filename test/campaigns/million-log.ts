@@ -117,7 +117,7 @@ class SessionWriter {
     const usage = aUsage({ input_tokens: 12_000, output_tokens: 800 });
     const end = finishTurn(started, { status: 'completed', error: null }, { text, usage }, now);
     const after = endTurn(busy, end, now);
-    this.#store.moveTurn(tx, after, end, 'turn.completed');
+    this.#store.endTurn(tx, after, end, 'completed');
     return after;
   }
 

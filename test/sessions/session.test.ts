@@ -94,10 +94,21 @@ describe('a session', () => {
         status: 'running',
         active_turn_id: 'turn_1',
         last_turn_id: 'turn_1',
+        title: 'hello',
+        last_activity_at: 5,
         updated_at: 5,
       }),
     );
-    expect(endTurn(running, turn, 9)).toEqual(aSession({ last_turn_id: 'turn_1', updated_at: 9 }));
+    const ended = { ...turn, text: 'all\n done' };
+    expect(endTurn(running, ended, 9)).toEqual(
+      aSession({
+        last_turn_id: 'turn_1',
+        title: 'hello',
+        last_words: 'all done',
+        last_activity_at: 9,
+        updated_at: 9,
+      }),
+    );
   });
 
   test('does not change with the end of a turn that is not its active one.', () => {

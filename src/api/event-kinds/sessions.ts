@@ -1,4 +1,4 @@
-import { session, turn } from '../sessions.ts';
+import { lastWords, session, sessionTitle, turn } from '../sessions.ts';
 import { z } from 'zod';
 import { kindOf } from './kind.ts';
 
@@ -26,6 +26,12 @@ const changed = {
   thinking_effort: null,
   title: 'fix the tests',
   status: 'ready' as const,
+  pinned: false,
+  snoozed_until: null,
+  seen_seq: 0,
+  news_seq: 51,
+  last_activity_at: 1795312004000,
+  last_words: 'The tests pass again.',
   active_turn_id: null,
   last_turn_id: 'turn_019aa8d26f307d6a8c1f91b7a3e0d422',
   provider_session_ref: 'demo-7c07',
@@ -51,6 +57,9 @@ export const sessionKinds = {
         ...changed,
         last_turn_id: null,
         provider_session_ref: null,
+        news_seq: 0,
+        last_activity_at: 1795312001000,
+        last_words: null,
         updated_at: 1795312001000,
         metadata: { ticket: 'T-12' },
       },
@@ -58,8 +67,9 @@ export const sessionKinds = {
   }),
   'session.updated': kind({
     when:
-      'A session changed otherwise than by its turns: the worktree that it works in, or its status after the end of ' +
-      'a run. What turns change in their session, their own events say.',
+      'A session changed otherwise than by its turns: its title, what a person has seen, pinned or snoozed, the ' +
+      'worktree that it works in, or its status after the end of a run. What turns change in their session, their ' +
+      'own events say.',
     payload: { session: sessionInEvents },
     example: { session: { ...changed, worktree_id: 'wt_019aa8d411aa7f0e8d1c0b9e4f7a6c33' } },
   }),
@@ -112,13 +122,16 @@ const started = {
   trimmed: false,
 };
 
+const wordsAfter = lastWords.describe('The `last_words` of its session from now on.');
+
 /** Turns. Each move of a turn implies the status of its session. */
 export const turnKinds = {
   'turn.accepted': kind({
     when: 'A turn was sent and stored. Its session is running from now on.',
-    payload: { turn },
+    payload: { turn, title: sessionTitle.describe('The title of its session from now on.') },
     large: ['turn'],
     example: {
+      title: 'fix the tests',
       turn: {
         ...started,
         status: 'accepted',
@@ -141,12 +154,15 @@ export const turnKinds = {
   }),
   'turn.completed': kind({
     when: 'A turn has ended: its agent has answered. Its session is ready.',
-    payload: { turn: turnInEvents },
-    example: { turn: { ...started, status: 'completed', ended_at: 1795312004000 } },
+    payload: { turn: turnInEvents, last_words: wordsAfter },
+    example: {
+      turn: { ...started, status: 'completed', ended_at: 1795312004000 },
+      last_words: 'The tests pass again.',
+    },
   }),
   'turn.interrupted': kind({
     when: 'A turn has ended because somebody asked for it. Its session is ready.',
-    payload: { turn: turnInEvents },
+    payload: { turn: turnInEvents, last_words: wordsAfter },
     example: {
       turn: {
         ...started,
@@ -154,11 +170,12 @@ export const turnKinds = {
         ended_at: 1795312003200,
         interrupt_requested_at: 1795312003000,
       },
+      last_words: 'The tests pass again.',
     },
   }),
   'turn.failed': kind({
     when: 'A turn has ended without an answer; its `error` says why. Its session is ready, unless it failed with it.',
-    payload: { turn: turnInEvents },
+    payload: { turn: turnInEvents, last_words: wordsAfter },
     example: {
       turn: {
         ...started,
@@ -166,6 +183,7 @@ export const turnKinds = {
         error: { code: 'agent_exited', message: 'the agent exited with 1' },
         ended_at: 1795312004000,
       },
+      last_words: 'The tests pass again.',
     },
   }),
 };

@@ -1,24 +1,15 @@
-import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { Process } from '../../api/processes.ts';
-import { endpointCommand, type Register } from '../endpoint-command.ts';
+import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { ago, details, listOf, shortId } from '../output.ts';
 import { limit, process, reason, sessionAs } from '../parameters.ts';
 import { statusText } from '../process-text.ts';
-import type { World } from '../world.ts';
 import { processLogs } from './process-logs.ts';
 import { processRun } from './process-run.ts';
 import { processWait } from './process-wait.ts';
 
 /** `cadre processes …`. */
-export function processCommands(program: Command, world: World): void {
-  const processes = program
-    .command('processes')
-    .description('commands that the server runs and supervises');
-  for (const register of commands) register(processes, world);
-}
-
-const commands: readonly Register[] = [
+export const processCommands = commandGroup('processes', 'commands that the server runs', [
   processRun,
   endpointCommand({
     name: 'list',
@@ -59,4 +50,4 @@ const commands: readonly Register[] = [
         ? `${process.process_id} is being ended\n`
         : `${process.process_id} had ended: ${statusText(process)}\n`,
   }),
-];
+]);

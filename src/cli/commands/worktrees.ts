@@ -1,20 +1,10 @@
-import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { CleanupResult, Worktree } from '../../api/worktrees.ts';
-import { endpointCommand, type Register } from '../endpoint-command.ts';
+import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { exitCodes } from '../exit.ts';
 import { ago, details, listOf, mebibytes, plain, shortId, table } from '../output.ts';
 import { limit, reason, repositoryOption, sessionAs, worktree } from '../parameters.ts';
-import type { World } from '../world.ts';
 import { trustCommands } from './worktree-trust.ts';
-
-/** `cadre worktrees …`. */
-export function worktreeCommands(program: Command, world: World): void {
-  const worktrees = program
-    .command('worktrees')
-    .description('git worktrees of sessions; what work they hold is archived before they go');
-  for (const register of commands) register(worktrees, world);
-}
 
 const create = endpointCommand({
   name: 'create',
@@ -52,12 +42,14 @@ const create = endpointCommand({
     run_init_script: init && initIfTrusted ? null : init,
   }),
   print: (made) => `${plain(made.path)}\n`,
-  after({ init_script: { how_to_allow } }, { stderr }) {
+  after({ id, worktree_name, init_script: { how_to_allow } }, { stderr }) {
+    stderr.write(`cadre: worktree ${worktree_name}, id ${shortId(id)}\n`);
     if (how_to_allow) stderr.write(`the init script did not run: ${plain(how_to_allow)}\n`);
   },
 });
 
-const commands: readonly Register[] = [
+/** `cadre worktrees …`. */
+export const worktreeCommands = commandGroup('worktrees', 'git worktrees of sessions', [
   endpointCommand({
     name: 'list',
     description: 'list worktrees, newest first',
@@ -156,7 +148,7 @@ const commands: readonly Register[] = [
         worktrees.map((one) => [shortId(one.id), one.status, mebibytes(one.bytes), one.reason]),
       ),
   }),
-];
+]);
 
 /** The outcome of a cleanup, and its notes. */
 function cleanupText({ worktree, status, archive_ref, diagnostics }: CleanupResult): string {

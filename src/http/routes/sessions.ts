@@ -6,6 +6,7 @@ import { type Mount, onePage, senderOf } from '../mount.ts';
 export function sessionRoutes(mount: Mount, sessions: SessionService): void {
   mount(endpoints.createSession, ({ body, keep }) => sessions.create(body, keep));
   mount(endpoints.getSession, ({ params }) => sessions.get(params.session_id));
+  mount(endpoints.updateSession, ({ params, body }) => sessions.update(params.session_id, body));
   mount(endpoints.listSessions, async ({ query, setHeader }) =>
     onePage(await sessions.list(query), setHeader),
   );

@@ -230,7 +230,7 @@ const rare: EventDraft = { kind: 'turn.failed', payload: example };
 /** The same, so many bytes longer. */
 const rareOf = (bytes: number): EventDraft => {
   const error = { code: 'x', message: 'x'.repeat(bytes) };
-  return { kind: 'turn.failed', payload: { turn: { ...example.turn, error } } };
+  return { kind: 'turn.failed', payload: { ...example, turn: { ...example.turn, error } } };
 };
 
 describe('a rare kind among 50,000 events', () => {

@@ -46,7 +46,7 @@ export const openApi = z.strictObject({
   tags: z.array(z.strictObject({ name: z.string(), description: z.string() })),
   paths: z.record(
     z.string().startsWith('/'),
-    z.partialRecord(z.enum(['get', 'post', 'delete']), operation),
+    z.partialRecord(z.enum(['get', 'post', 'patch', 'delete']), operation),
   ),
   components: z.strictObject({
     securitySchemes: named(z.strictObject({ type: z.literal('http'), scheme: z.string() })),

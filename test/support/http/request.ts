@@ -66,7 +66,7 @@ export function sendBytes(url: string, bytes: string): Promise<string> {
 /** What a test with the token asks; each answer is checked against what the endpoint promises. */
 export interface Api {
   (
-    method: 'GET' | 'POST' | 'DELETE',
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
     path: string,
     more?: { body?: unknown; headers?: Record<string, string> },
   ): Promise<Reply>;

@@ -184,7 +184,7 @@ function endStoredTurn(
 ): Session {
   const ended = finishTurn(turn, { status: 'completed', error: null }, { text, usage: null }, now);
   const after = endTurn(session, ended, now);
-  store.moveTurn(tx, after, ended, 'turn.completed');
+  store.endTurn(tx, after, ended, 'completed');
   return after;
 }
 

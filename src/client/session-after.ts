@@ -1,0 +1,43 @@
+import type { EventOf, KindIn } from '../api/events.ts';
+import type { Session } from '../api/sessions.ts';
+
+type Ended = EventOf<'turn.completed' | 'turn.interrupted' | 'turn.failed'>;
+
+/** Returns a session after an event of its turn, as the server stores it; its usage and provider fields stay. */
+export function sessionAfterTurn(session: Session, event: EventOf<KindIn<'turn'>>): Session {
+  const { kind, seq, created_at: updated_at, turn_id } = event;
+  if (kind === 'turn.interrupt_requested') return session;
+  if (kind === 'turn.started')
+    return { ...session, status: 'running', last_activity_at: updated_at, updated_at };
+  if (kind !== 'turn.accepted')
+    return { ...session, ...afterEnd(session, event), news_seq: seq, updated_at };
+  return {
+    ...session,
+    status: 'running',
+    active_turn_id: turn_id,
+    last_turn_id: turn_id,
+    title: event.payload.title ?? session.title,
+    last_activity_at: updated_at,
+    updated_at,
+  };
+}
+
+/** Returns a session after an approval was requested of a person. */
+export function sessionAfterRequest(
+  session: Session,
+  { seq, created_at: last_activity_at }: EventOf<'approval.requested'>,
+): Session {
+  return { ...session, status: 'waiting_for_approval', news_seq: seq, last_activity_at };
+}
+
+function afterEnd(
+  { status, last_words }: Session,
+  { created_at, payload }: Ended,
+): Partial<Session> {
+  return {
+    status: status === 'closed' || status === 'failed' ? status : 'ready',
+    active_turn_id: null,
+    last_words: payload.last_words ?? last_words,
+    last_activity_at: created_at,
+  };
+}
