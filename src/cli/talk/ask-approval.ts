@@ -8,7 +8,9 @@ import type { World } from '../world.ts';
 import type { Outlet } from './outlet.ts';
 
 /** The answer of somebody at the terminal; null where there is none, because the terminal has gone. */
-export type Answer = BodyInputOf<typeof endpoints.decideApproval> | null;
+export type Answer =
+  | (BodyInputOf<typeof endpoints.decideApproval> & { scope?: 'once' | 'session' })
+  | null;
 
 /** Puts one approval to somebody at the terminal. Rejects with the signal's reason if it is withdrawn. */
 export type Asking = (approval: Approval, more: AskingMore) => Promise<Answer>;

@@ -17,7 +17,7 @@ export async function askPermission(
 ): Promise<Answer> {
   using keyboard = new Keyboard(terminal.input);
   const question = { terminal, keyboard, signal };
-  const hasSession = approval.scopes?.includes('session') ?? false;
+  const hasSession = (approval as { scopes?: string[] }).scopes?.includes('session') ?? false;
   for (;;) {
     const more = waiting();
     const heading = more === 0 ? 'the agent asks' : `the agent asks (${more} more after this)`;
