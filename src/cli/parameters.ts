@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { Client } from '../client/client.ts';
+import { count } from './count.ts';
 import type { Reading } from './endpoint-command.ts';
 import {
   deliveryId,
@@ -37,10 +38,10 @@ export const delivery = idAs('delivery_id', ...idArgument('delivery'), (client, 
 export const turn = turnAs('[turn]', 'its id (default: the most recent one)');
 
 export const limit = {
-  flags: '--limit <n>',
+  flags: '-L, --limit <n>',
   description: 'how many at most',
   field: 'limit',
-  parse: Number,
+  parse: count,
   default: 100,
 } as const;
 

@@ -20,6 +20,7 @@ export const approvalCommands = commandGroup('approvals', 'what agents ask you f
       { flags: '--status <status>', field: 'status', default: 'pending' },
       sessionAs('session_id', '--session <session>', 'only of this session'),
     ],
+    empty: 'nothing waits for an answer',
     print: listOf<Approval>(['ID', 'SESSION', 'KIND', 'STATUS', 'AGE', 'TITLE'], (one, now) => [
       shortId(one.id),
       shortId(one.session_id),

@@ -20,7 +20,7 @@ export const diagnosticsCommands = commandGroup('diagnostics', 'how the server i
     name: 'providers',
     description: 'how each provider is, and its agents',
     endpoint: endpoints.getProviderDiagnostics,
-    print: (found) => found.map(details).join('\n'),
+    print: (found, call) => found.map((one) => details(one, call)).join('\n'),
   }),
   endpointCommand({
     name: 'processes',

@@ -35,6 +35,7 @@ export const providerCommands = commandGroup('providers', 'whose agents this ser
     description: 'list the models of a provider',
     endpoint: endpoints.listModels,
     operands: [{ flags: '<provider>', field: 'provider' }],
+    empty: 'no models are known: the agent has a list of its own',
     print: listOf<Model>(['ID', 'NAME', 'REASONING'], ({ id, display_name, reasoning_levels }) => [
       id,
       display_name,
@@ -64,13 +65,13 @@ export const providerCommands = commandGroup('providers', 'whose agents this ser
       .action(clientAction(world, logOut)),
 ]);
 
-async function auth({ client, show }: CommandContext, provider: ProviderId): Promise<void> {
+async function auth({ client, show, layout }: CommandContext, provider: ProviderId): Promise<void> {
   const found = await client.call(authStatusEndpoints[provider], {});
-  show(found, () => details(found));
+  show(found, () => details(found, { layout }));
 }
 
 async function logIn(
-  { world, client, show }: CommandContext,
+  { world, client, show, layout }: CommandContext,
   provider: LoginProviderId,
   { authJson }: { authJson?: string },
 ): Promise<void> {
@@ -80,12 +81,15 @@ async function logIn(
           body: { api_key: await readSecret('API key', world) },
         })
       : await importLogin(client, provider, authJson);
-  show(found, () => details(found));
+  show(found, () => details(found, { layout }));
 }
 
-async function logOut({ client, show }: CommandContext, provider: LoginProviderId): Promise<void> {
+async function logOut(
+  { client, show, layout }: CommandContext,
+  provider: LoginProviderId,
+): Promise<void> {
   const found = await client.call(loginEndpoints[provider].end, {});
-  show(found, () => details(found));
+  show(found, () => details(found, { layout }));
 }
 
 /** The files in which agents keep a login, as people call them. */

@@ -19,6 +19,7 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
       { flags: '--provider <provider>', field: 'provider' },
       limit,
     ],
+    empty: 'no sessions: cadre run "say hello" opens one',
     print: listOf<Session>(['ID', 'PROVIDER', 'STATUS', 'AGE', 'TITLE', 'CWD'], (one, now) => [
       shortId(one.id),
       one.provider,
@@ -42,6 +43,7 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
     endpoint: endpoints.listTurns,
     operands: [session],
     options: [limit],
+    empty: 'no turns yet: send one with cadre sessions send',
     print: listOf<Turn>(['TURN', 'STATUS', 'AGE', 'SAID'], (one, now) => [
       one.turn_id,
       one.status,

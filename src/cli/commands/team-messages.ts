@@ -76,6 +76,7 @@ export const teamMessageCommands: readonly Register[] = [
     endpoint: endpoints.listMessages,
     operands: [team],
     options: [limit],
+    empty: 'nothing was said yet: cadre teams message says something',
     print: listOf<Message>(
       ['ID', 'FROM', 'TO', 'AGE', 'PRIORITY', 'ANSWERS', 'TEXT'],
       (one, now) => [
@@ -100,14 +101,19 @@ export const teamMessageCommands: readonly Register[] = [
       messageAs('message_id', '--message <message>', 'only of this message'),
       limit,
     ],
-    print: listOf<Delivery>(['ID', 'MESSAGE', 'TO', 'STATUS', 'AGE', 'ERROR'], (one, now) => [
-      shortId(one.id),
-      shortId(one.message_id),
-      shortId(one.recipient_agent_id),
-      one.consumed_at === null ? one.status : 'consumed',
-      ago(one.updated_at, now),
-      one.error?.message ?? '-',
-    ]),
+    empty: 'there are no deliveries: each message has one for each recipient',
+    print: listOf<Delivery>(
+      ['ID', 'MESSAGE', 'TO', 'STATUS', 'AGE', 'CHANGED', 'ERROR'],
+      (one, now) => [
+        shortId(one.id),
+        shortId(one.message_id),
+        shortId(one.recipient_agent_id),
+        one.consumed_at === null ? one.status : 'consumed',
+        ago(one.created_at, now),
+        ago(one.updated_at, now),
+        one.error?.message ?? '-',
+      ],
+    ),
   }),
   endpointCommand({
     name: 'retry',

@@ -1,6 +1,6 @@
 import { endpoints } from '../../api/index.ts';
 import type { Member, Team } from '../../api/teams.ts';
-import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { type Call, commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { memberArgument, sessionArgument, sessionId } from '../find.ts';
 import { ago, details, listOf, shortId, table } from '../output.ts';
 import { limit, memberAs, sessionAs, team } from '../parameters.ts';
@@ -15,14 +15,16 @@ export const teamCommands = commandGroup('teams', 'sessions that work together',
     endpoint: endpoints.listTeams,
     options: [limit, { flags: '--all', description: 'deleted ones too' }],
     document: (teams, { options }) => shownOf(teams, options.all),
-    print: (teams, { options, now }) => teamTable(shownOf(teams, options.all), { now }),
+    print: (teams, { options, ...at }) => teamTable(shownOf(teams, options.all), at),
+    empty: 'no teams yet: make one with cadre teams create NAME --lead SESSION',
   }),
   endpointCommand({
     name: 'get',
+    hidden: true,
     description: 'show a team and its members',
     endpoint: endpoints.getTeam,
     operands: [team],
-    print: (found) => `${details(found.team)}\n${memberTable(found)}`,
+    print: (found, call) => `${details(found.team, call)}\n${memberTable(found, call)}`,
   }),
   endpointCommand({
     name: 'create',
@@ -94,11 +96,14 @@ const teamTable = listOf<Team>(['ID', 'LEAD', 'AGE', 'NAME'], (one, now) => [
   one.deleted_at === null ? one.name : `${one.name} (deleted)`,
 ]);
 
-function memberTable({ team, members }: { team: Team; members: readonly Member[] }): string {
+function memberTable(
+  { team, members }: { team: Team; members: readonly Member[] },
+  { layout }: Call,
+): string {
   const rows = members.map((one) => [
     one.agent_id,
     one.agent_id === team.lead_agent_id ? 'lead' : '-',
     one.title ?? '-',
   ]);
-  return table(['SESSION', 'ROLE', 'TITLE'], rows);
+  return table(['SESSION', 'ROLE', 'TITLE'], rows, layout);
 }

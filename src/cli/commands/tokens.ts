@@ -46,10 +46,11 @@ export const tokenCommands = commandGroup('tokens', 'tokens for other programs',
   }),
 ]);
 
-async function list({ world, client, show }: CommandContext): Promise<void> {
+async function list({ world, client, show, note, layout }: CommandContext): Promise<void> {
   const found: Token[] = [];
   for await (const page of tokens.all(client)) found.push(...page);
-  show(found, () => tokenTable(found, { now: world.clock.now() }));
+  show(found, () => tokenTable(found, { now: world.clock.now(), layout }));
+  if (found.length === 0) note('no tokens yet: make one with cadre tokens create NAME');
 }
 
 const tokenTable = listOf<Token>(['ID', 'SCOPE', 'AGE', 'EXPIRES', 'NAME'], (one, now) => [

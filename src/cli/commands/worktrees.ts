@@ -43,7 +43,7 @@ const create = endpointCommand({
   }),
   print: (made) => `${plain(made.path)}\n`,
   after({ id, worktree_name, init_script: { how_to_allow } }, { stderr }) {
-    stderr.write(`cadre: worktree ${worktree_name}, id ${shortId(id)}\n`);
+    if (stderr.isTTY) stderr.write(`cadre: worktree ${worktree_name}, id ${shortId(id)}\n`);
     if (how_to_allow) stderr.write(`the init script did not run: ${plain(how_to_allow)}\n`);
   },
 });
@@ -59,17 +59,23 @@ export const worktreeCommands = commandGroup('worktrees', 'git worktrees of sess
       { flags: '--status <status>', description: 'only with this status', field: 'status' },
       limit,
     ],
-    print: listOf<Worktree>(['ID', 'STATUS', 'AGE', 'NAME', 'BRANCH', 'PATH'], (one, now) => [
-      shortId(one.id),
-      one.status,
-      ago(one.updated_at, now),
-      one.worktree_name,
-      one.branch,
-      one.path,
-    ]),
+    empty: 'no worktrees: make one with cadre worktrees create NAME --session SESSION',
+    print: listOf<Worktree>(
+      ['ID', 'STATUS', 'AGE', 'CHANGED', 'NAME', 'BRANCH', 'PATH'],
+      (one, now) => [
+        shortId(one.id),
+        one.status,
+        ago(one.created_at, now),
+        ago(one.updated_at, now),
+        one.worktree_name,
+        one.branch,
+        one.path,
+      ],
+    ),
   }),
   endpointCommand({
-    name: 'get',
+    name: 'show',
+    alias: 'get',
     description: 'show a worktree and its claims',
     endpoint: endpoints.getWorktree,
     operands: [worktree],
@@ -142,10 +148,11 @@ export const worktreeCommands = commandGroup('worktrees', 'git worktrees of sess
         read: () => ({ dry_run: false }),
       },
     ],
-    print: ({ worktrees }) =>
+    print: ({ worktrees }, { layout }) =>
       table(
         ['ID', 'STATUS', 'SIZE', 'WHY'],
         worktrees.map((one) => [shortId(one.id), one.status, mebibytes(one.bytes), one.reason]),
+        layout,
       ),
   }),
 ]);

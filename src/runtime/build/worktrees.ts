@@ -2,6 +2,7 @@ import path from 'node:path';
 import { Claims } from '../../worktrees/claims.ts';
 import { Git } from '../../worktrees/git.ts';
 import { InitScripts } from '../../worktrees/init-scripts.ts';
+import { SessionOpening } from '../../worktrees/opening.ts';
 import { WorktreeMender } from '../../worktrees/mend.ts';
 import { WorktreeService } from '../../worktrees/service.ts';
 import { WorktreeStore } from '../../worktrees/store.ts';
@@ -58,5 +59,12 @@ export function buildWorktrees(
     assertRoom: needs.storage.assertRoom,
     stopping: stopping.signal,
   });
-  return { store, claims, git, initScripts, mender, service, stopping };
+  const opening = new SessionOpening({
+    ...base,
+    sessions: needs.sessions.service,
+    sessionStore,
+    worktrees: service,
+    claims,
+  });
+  return { store, claims, git, initScripts, mender, service, opening, stopping };
 }

@@ -50,6 +50,7 @@ export interface Stage {
     headers?: Record<string, string>,
   ): Promise<Reply<T>>;
   get<T = Refusal>(path: string): Promise<Reply<T>>;
+  patch<T = Refusal>(path: string, body: unknown): Promise<Reply<T>>;
   del<T = Refusal>(path: string): Promise<Reply<T>>;
   /** Opens a session; anything but 200 throws. */
   open(more?: object): Promise<Session>;
@@ -240,6 +241,7 @@ function callsOf(given: TestRuntime, provider: PlayedProvider, watch: Watch) {
   };
   const get = <T = Refusal>(path: string) => call<T>('GET', path);
   const del = <T = Refusal>(path: string) => call<T>('DELETE', path);
+  const patch = <T = Refusal>(path: string, body: unknown) => call<T>('PATCH', path, body);
   const post = <T = Refusal>(path: string, body?: unknown, headers?: Record<string, string>) =>
     call<T>('POST', path, body, headers);
   const send = (session: { id: string }, body: string | object) =>
@@ -250,6 +252,7 @@ function callsOf(given: TestRuntime, provider: PlayedProvider, watch: Watch) {
   return {
     get,
     post,
+    patch,
     del,
     send,
     async open(more: object = {}) {
