@@ -39,17 +39,14 @@ async function run(
   input: InputItem[],
   options: RunOptions,
 ): Promise<void> {
-  const { world, global } = context;
   const earlier = await earlierSession(context, options);
   const session_id = earlier ?? (await open(context, options));
   const { permissionMode: permission_mode, model, effort: thinking_effort } = options;
   const turnOnly = earlier === null ? {} : { permission_mode, model, thinking_effort };
   const accepted = await sendTurn(context, session_id, { input, ...turnOnly });
   await followTurn(context, accepted, options);
-  if (world.stderr.isTTY && !global.json)
-    world.stderr.write(
-      `cadre: to go on: cadre run --session ${shortId(session_id)} TEXT, or cadre sessions attach ${shortId(session_id)}\n`,
-    );
+  const short = shortId(session_id);
+  context.note(`go on with cadre run --session ${short} TEXT, or cadre sessions attach ${short}`);
 }
 
 /** The session to go on with; null for a new one. Throws `usage` for options that only a new one takes. */

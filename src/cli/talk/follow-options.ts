@@ -14,16 +14,25 @@ const RECONNECT_MS = 60_000;
 
 /** Adds these options to a command. */
 export function withFollowOptions(command: Command): Command {
-  return command
-    .option('-v, --verbose', 'show thoughts, plans and the output of tools as well')
-    .option(
-      '--reconnect <duration>',
-      'how long to look for a server that is gone (default: 60s; on a terminal for ever)',
-      milliseconds,
-    );
+  return withReconnect(command).option(
+    '-v, --verbose',
+    'show thoughts, plans and the output of tools as well',
+  );
+}
+
+/** Adds the option for how long a server that is gone is looked for. */
+export function withReconnect(command: Command): Command {
+  return command.option(
+    '--reconnect <duration>',
+    'how long to look for a server that is gone (default: 60s; on a terminal for ever)',
+    milliseconds,
+  );
 }
 
 /** For how long a lost connection is opened again, in ms; undefined: for ever, because somebody sees it. */
-export function reconnectMs({ reconnect }: FollowOptions, { stderr }: World): number | undefined {
+export function reconnectMs(
+  { reconnect }: Pick<FollowOptions, 'reconnect'>,
+  { stderr }: World,
+): number | undefined {
   return reconnect ?? (stderr.isTTY ? undefined : RECONNECT_MS);
 }

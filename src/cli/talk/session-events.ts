@@ -16,6 +16,8 @@ export async function* sessionEvents(
     after: number;
     reconnectMs: number | undefined;
     signal?: AbortSignal;
+    /** Only events of these kinds, or groups of kinds. */
+    kinds?: readonly string[];
     tell: (text: string) => void;
     /** Called when the connection is back. */
     onReturn?: () => unknown;
