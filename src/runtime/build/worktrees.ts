@@ -21,12 +21,12 @@ export function buildWorktrees(
   needs: { storage: Storage; children: Children; sessions: Sessions; processes: Processes },
 ) {
   const { config, directory, failpoint } = base;
-  const { marker, supervisor } = needs.children;
+  const { marker, supervisor, keeper } = needs.children;
   const sessionStore = needs.sessions.store;
   const stopping = new AbortController();
   const store = new WorktreeStore(base);
   const claims = new Claims({ ...base, store, sessionStore });
-  const git = new Git({ marker, signal: stopping.signal });
+  const git = new Git({ marker, signal: stopping.signal, keeper });
   const initScripts = new InitScripts({
     ...base,
     git,
