@@ -317,7 +317,7 @@ cadre teams messages
 	--limit	<n>	how many at most
 cadre teams deliveries
 		<team>
-	--status	pending|deferred|injecting|injected|failed|cancelled
+	--status	pending|deferred|injecting|injected|failed|cancelled|consumed
 	--to	<member>	only to this member
 	--message	<message>	only of this message
 	-L	<n>	how many at most

@@ -120,7 +120,11 @@ export async function runCli(argv: readonly string[]): Promise<number> {
   // The reader of a pipe has closed it, which is no error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(exitCodes.ok);
-    throw error;
+    const failure = new AppError(
+      'internal',
+      `what this command prints cannot be written: ${error.message}`,
+    );
+    process.exit(reportFailure(failure, argv.includes('--json'), process.stderr));
   });
   const program = await createProgram(world, argv);
   try {
