@@ -1,18 +1,13 @@
-import type { Approval, Question } from '../api/approvals.ts';
+import type { Approval, ApprovalDetail, Question } from '../api/approvals.ts';
 import { revealed } from '../lib/plain.ts';
 import { diffLines } from './diff.ts';
 import type { Palette } from './palette.ts';
 import { wrapped } from './width.ts';
 
-/** One thing that would be done: a command, a change of a file, or a part of the input of a tool. */
-export type ApprovalDetail =
-  | { type: 'command'; command: string; cwd: string | null }
-  | { type: 'diff'; path: string; diff: string }
-  | { type: 'input'; name: string; value: unknown };
-
-export type SheetApproval = Pick<Approval, 'kind' | 'title' | 'request' | 'questions'> & {
-  details?: readonly ApprovalDetail[];
-};
+export type SheetApproval = Pick<
+  Approval,
+  'kind' | 'title' | 'request' | 'questions' | 'details' | 'session_allows'
+>;
 
 interface Shape {
   columns: number;
@@ -24,13 +19,14 @@ interface Shape {
  * and characters that a terminal would obey or hide are shown as their code points.
  */
 export function approvalSheet(approval: SheetApproval, shape: Shape): string[] {
-  const { kind, title, details = [], questions, request } = approval;
+  const { kind, title, details, questions, request, session_allows: allows } = approval;
   const parts = [
     ...(questions ?? []).map((question) => questionLines(question, shape)),
     ...details.map((detail) => detailLines(detail, shape)),
   ];
   // Without details the request is all that is known of it.
   if (parts.length === 0) parts.push(inputLines('request', request, shape));
+  if (allows !== null) parts.push(shown(`For this session it would allow: ${allows}`, shape, ''));
   const heading = shown(`${kind}: ${title}`, shape, '', shape.palette.strong);
   return [heading, ...parts].flatMap((lines, at) => (at === 0 ? lines : ['', ...lines]));
 }
@@ -46,6 +42,13 @@ function detailLines(detail: ApprovalDetail, shape: Shape): string[] {
       return [...shown(detail.path, shape, '', accent), ...diffLines(detail.diff, shape)];
     case 'input':
       return inputLines(detail.name, detail.value, shape);
+    case 'omitted':
+      return shown(
+        `NOT SHOWN, because it is too large: ${detail.name} (${detail.bytes} bytes)`,
+        shape,
+        '',
+        shape.palette.warn,
+      );
   }
 }
 

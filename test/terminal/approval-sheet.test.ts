@@ -1,16 +1,20 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  type ApprovalDetail,
-  approvalSheet,
-  type SheetApproval,
-} from '../../src/terminal/approval-sheet.ts';
+import type { ApprovalDetail } from '../../src/api/approvals.ts';
+import { approvalSheet, type SheetApproval } from '../../src/terminal/approval-sheet.ts';
 import { colorless } from '../../src/terminal/palette.ts';
 import { widthOf } from '../../src/terminal/width.ts';
 import { colors, columns, hasUnsafe, text, withoutColors } from '../support/terminal/texts.ts';
 
 function asked(...details: ApprovalDetail[]): SheetApproval {
-  return { kind: 'command', title: 'a title', request: { raw: true }, questions: null, details };
+  return {
+    kind: 'command',
+    title: 'a title',
+    request: { raw: true },
+    questions: null,
+    session_allows: null,
+    details,
+  };
 }
 
 describe('the sheet of an approval', () => {
@@ -27,6 +31,19 @@ describe('the sheet of an approval', () => {
       '  cd build && \\',
       '  make clean && \\',
       '  rm -rf /precious',
+    ]);
+  });
+
+  test('says what it leaves out because it is too large, and what an acceptance for the session allows.', () => {
+    const detail = { type: 'omitted', name: 'the change of big.bin', bytes: 2_000_000 } as const;
+    const sheet = approvalSheet(
+      { ...asked(detail), session_allows: 'edits of any file' },
+      { columns: 100, palette: colorless },
+    );
+    expect(sheet.slice(2)).toEqual([
+      'NOT SHOWN, because it is too large: the change of big.bin (2000000 bytes)',
+      '',
+      'For this session it would allow: edits of any file',
     ]);
   });
 

@@ -131,23 +131,20 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     ));
 
   test.for([
-    ['long', 'a command of 40 lines', 'echo line 40'],
+    ['long', 'a command of 40 lines', '  echo line 40'],
     ['diff', 'a diff of 300 lines', 'new 150'],
   ])('%s: %s is seen to its end before it can be accepted.', ([turn = '', , last = '']) =>
     asking(turn, async ({ expectShows, type, ended, glass }, stage) => {
       let pages = 0;
+      const stops = () => glass.written.match(/more lines:|accept\?/g)?.length ?? 0;
       for (; !glass.written.includes(last); pages++) {
-        const before = glass.written.length;
-        await expectShows(/\d+ more lines:.*\[space\]/);
-        // No answer before the end, and no key that means something else.
-        type('y\u001b[Bs');
+        await expectEventually(stops).toBeGreaterThan(pages);
         expect(glass.written).not.toMatch(prompt);
-        type(pages % 2 === 0 ? ' ' : '\r');
-        await expectEventually(() => glass.written.slice(before)).toMatch(
-          /more lines:[^\n]*\n[\s\S]*(?:more lines:|accept\?)/,
-        );
+        // No answer before the end, no key that means something else, and then the next page.
+        type(`y\u001b[Bs${pages % 2 === 0 ? ' ' : '\r'}`);
+        await expectEventually(stops).toBeGreaterThan(pages + 1);
       }
-      expect(pages).toBeGreaterThan(1);
+      expect(pages).toBeGreaterThan(turn === 'diff' ? 15 : 1);
       await expectShows(prompt);
       expect(await approvals(stage, 'accepted')).toEqual([]);
       type('y');

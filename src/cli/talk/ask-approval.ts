@@ -8,9 +8,7 @@ import type { World } from '../world.ts';
 import type { Outlet } from './outlet.ts';
 
 /** The answer of somebody at the terminal; null where there is none, because the terminal has gone. */
-export type Answer =
-  | (BodyInputOf<typeof endpoints.decideApproval> & { scope?: 'once' | 'session' })
-  | null;
+export type Answer = BodyInputOf<typeof endpoints.decideApproval> | null;
 
 /** Puts one approval to somebody at the terminal. Rejects with the signal's reason if it is withdrawn. */
 export type Asking = (approval: Approval, more: AskingMore) => Promise<Answer>;
@@ -31,7 +29,7 @@ export class ApprovalAsker {
   /** All that were ever taken, so that none is asked twice. */
   readonly #taken = new Set<string>();
   readonly #waiting: Approval[] = [];
-  #shown: { id: string; withdrawal: AbortController; isAnswered: boolean } | null = null;
+  #shown: Shown | null = null;
   #asking: Promise<void> | null = null;
 
   constructor(given: Given) {
@@ -68,14 +66,14 @@ export class ApprovalAsker {
 
   /** Takes note of how an approval was resolved, and withdraws its question. */
   resolved({ id, status, title }: Pick<Approval, 'id' | 'status' | 'title'>): void {
-    const { ask, world, outlet } = this.#given;
+    const { ask, outlet } = this.#given;
     if (!ask) return outlet.note(`  ${status}\n`);
     const at = this.#waiting.findIndex((one) => one.id === id);
     if (at >= 0) {
       this.#waiting.splice(at, 1);
       outlet.note(`[${status}] ${plain(title)}\n`);
     } else if (this.#shown?.id === id && !this.#shown.isAnswered) {
-      world.stderr.write(`  ${status}\n`);
+      this.#shown.resolved = status;
       this.#shown.withdrawal.abort();
     }
   }
@@ -95,7 +93,7 @@ export class ApprovalAsker {
 
   async #askOne(approval: Approval, ask: Asking): Promise<void> {
     const { world, client, stopped } = this.#given;
-    const shown = { id: approval.id, withdrawal: new AbortController(), isAnswered: false };
+    const shown: Shown = { id: approval.id, withdrawal: new AbortController(), isAnswered: false };
     this.#shown = shown;
     const signal = AbortSignal.any([shown.withdrawal.signal, stopped]);
     try {
@@ -106,6 +104,7 @@ export class ApprovalAsker {
       const { status } = await client.call(endpoints.decideApproval, { params, body });
       world.stderr.write(`  ${status}${body.scope === 'session' ? ' for this session' : ''}\n`);
     } catch (error) {
+      if (shown.resolved) world.stderr.write(`  ${shown.resolved}\n`);
       if (signal.aborted) return;
       if (!(error instanceof AppError)) throw error;
       world.stderr.write(`cadre: ${error.message}\n`);
@@ -115,6 +114,16 @@ export class ApprovalAsker {
       this.#shown = null;
     }
   }
+}
+
+/** The approval that is on the terminal. */
+interface Shown {
+  id: string;
+  withdrawal: AbortController;
+  /** Whether an answer was given here. */
+  isAnswered: boolean;
+  /** How it was resolved elsewhere. */
+  resolved?: Approval['status'];
 }
 
 interface Given {

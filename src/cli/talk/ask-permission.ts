@@ -1,4 +1,4 @@
-import type { Approval } from '../../api/approvals.ts';
+import type { Approval, ApprovalScope } from '../../api/approvals.ts';
 import { approvalSheet } from '../../terminal/approval-sheet.ts';
 import { widthOf } from '../../terminal/width.ts';
 import type { Answer, AskingMore } from './ask-approval.ts';
@@ -17,14 +17,13 @@ export async function askPermission(
 ): Promise<Answer> {
   using keyboard = new Keyboard(terminal.input);
   const question = { terminal, keyboard, signal };
-  const hasSession = (approval as { scopes?: string[] }).scopes?.includes('session') ?? false;
   for (;;) {
     const more = waiting();
     const heading = more === 0 ? 'the agent asks' : `the agent asks (${more} more after this)`;
     const { columns } = sizeOf(terminal);
     const sheet = approvalSheet(approval, { columns, palette: terminal.palette });
     const early = await showAll(question, ['', heading, ...sheet]);
-    const key = early ?? (await choose(question, hasSession));
+    const key = early ?? (await choose(question, approval.scopes));
     if (key === 'y') return { decision: 'accept' };
     if (key === 's') return { decision: 'accept', scope: 'session' };
     if (key === 'n') return { decision: 'decline' };
@@ -59,17 +58,21 @@ async function showAll(question: Question, lines: readonly string[]): Promise<st
 }
 
 /** Takes the answer, once all was shown. */
-async function choose(question: Question, hasSession: boolean): Promise<string> {
+async function choose(question: Question, scopes: readonly ApprovalScope[]): Promise<string> {
   await question.keyboard.quiet(question.terminal.clock, question.signal);
-  const session: Key[] = hasSession ? [['s', '[s] for this session']] : [];
+  const accepting: Key[] = scopes.map((scope) => waysToAccept[scope]);
   return keyOf(question, 'accept?', [
-    ['y', '[y] once'],
-    ...session,
+    ...accepting,
     ['n', '[n] no'],
     ['d', '[d] show again'],
     ['', '[^C] interrupt'],
   ]);
 }
+
+const waysToAccept = {
+  once: ['y', '[y] once'],
+  session: ['s', '[s] for this session'],
+} as const satisfies Record<ApprovalScope, Key>;
 
 /** Shows keys in one line, waits for one of them, and erases the line. Answers also `noKeys.gone`. */
 async function keyOf(question: Question, what: string, keys: readonly Key[]): Promise<string> {
