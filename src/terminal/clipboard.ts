@@ -17,7 +17,10 @@ export function toClipboard(
 }
 
 /** GNU screen passes a sequence on to its terminal only within another one; tmux understands OSC 52 itself. */
-function passedOn(sequence: string, { TERM = '', STY }: Readonly<Record<string, string | undefined>>) {
+function passedOn(
+  sequence: string,
+  { TERM = '', STY }: Readonly<Record<string, string | undefined>>,
+) {
   if (!STY && !TERM.startsWith('screen')) return sequence;
   if (!STY) return sequence;
   return `\u001bP${sequence.replace('\u0007', '\u001b\\\u0007')}\u001b\\`;

@@ -46,7 +46,7 @@ async function run(
   const accepted = await sendTurn(context, session_id, { input, ...turnOnly });
   await followTurn(context, accepted, options);
   const short = shortId(session_id);
-  context.note(`go on with cadre run --session ${short} TEXT, or cadre sessions attach ${short}`);
+  context.note(`go on with cadre run --session ${short} TEXT, or sessions attach ${short}`);
 }
 
 /** The session to go on with; null for a new one. Throws `usage` for options that only a new one takes. */

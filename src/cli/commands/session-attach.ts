@@ -5,6 +5,7 @@ import { replayBefore } from '../../client/replay.ts';
 import { AppError } from '../../errors.ts';
 import { conversation } from '../../terminal/conversation.ts';
 import { conversationLines } from '../../terminal/conversation-lines.ts';
+import { shorten } from '../../lib/shorten.ts';
 import { find } from '../find.ts';
 import { sessions as sessionNoun } from '../nouns.ts';
 import { plain, shortId } from '../output.ts';
@@ -49,15 +50,11 @@ async function attach(
     said === undefined ? await latestHere(client, '.') : await find(sessionNoun, client, said);
   const leaving = new AbortController();
   const leave = (code: number) => leaving.abort(code);
-  const line: InputLine = new InputLine(
-    stdin as NodeJS.ReadStream,
-    stdout as NodeJS.WriteStream,
-    {
-      said: (text) => attached.say(text),
-      interrupt: () => void attached.interrupt(),
-      leave: () => leave(0),
-    },
-  );
+  const line: InputLine = new InputLine(stdin as NodeJS.ReadStream, stdout as NodeJS.WriteStream, {
+    said: (text) => attached.say(text),
+    interrupt: () => void attached.interrupt(),
+    leave: () => leave(0),
+  });
   const asker = askerOf(context, line, leaving.signal);
   const text = new TurnText({
     outlet: line,
@@ -103,7 +100,8 @@ async function showTail(
   const shape = { columns, palette: layout.palette, folded: true };
   const lines = conversationLines(conversation(ended.slice(-TURNS), approvals), shape);
   for (const line of lines) world.stdout.write(`${line}\n`);
-  note(`${plain(session.title ?? shortId(session_id))}: ^C interrupts a turn, ^D leaves`);
+  const title = shorten(plain(session.title ?? shortId(session_id)), 40);
+  note(`${title}: ^C interrupts a turn, ^D leaves`);
   if (running === null) return { session, after: seq };
   const scope = { sessionId: session_id, kinds: ['turn.accepted'] };
   const [accepted] = await replayBefore(client, scope, seq + 1, 1);

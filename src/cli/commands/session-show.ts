@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import { sessionArgument, sessionId } from '../find.ts';
+import { count } from '../count.ts';
 import { readConversation } from '../talk/read-conversation.ts';
+import { markSeen } from '../talk/seen.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
 interface ShowOptions {
@@ -16,7 +18,7 @@ export function sessionShow(sessions: Command, world: World): void {
     .command('show')
     .description('show the conversation: what was asked, said and done')
     .argument(...sessionArgument)
-    .option('--turns <n>', 'the newest turns only', Number)
+    .option('--turns <n>', 'so many of the newest turns (default: all)', count)
     .option('--full', 'with thoughts, and what tools got and gave')
     .option('--markdown', 'as a Markdown document')
     .action(clientAction(world, show));
@@ -26,14 +28,17 @@ export function sessionShow(sessions: Command, world: World): void {
 const COLUMNS = 100;
 
 async function show(
-  { world, client, global, layout }: CommandContext,
+  context: CommandContext,
   said: string,
   { markdown = false, full = false, turns: count }: ShowOptions,
 ): Promise<void> {
+  const { world, client, global, layout } = context;
   const session_id = await sessionId(client, said);
+  const { value: session, headers } = await client.ask(endpoints.getSession, {
+    params: { session_id },
+  });
   const read = await readConversation(client, session_id, count);
   if (global.json) {
-    const session = await client.call(endpoints.getSession, { params: { session_id } });
     const turns = read.turns.map(({ turn, items }) => ({ ...turn, items }));
     const document = { session, turns, approvals: read.approvals };
     world.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
@@ -50,4 +55,5 @@ async function show(
   const lines = conversationLines(blocks, { columns, palette: layout.palette, folded: !full });
   const { writePaged } = await import('../talk/pager.ts');
   await writePaged(lines.map((line) => `${line}\n`).join(''), world);
+  await markSeen(context, session_id, Number(headers['x-seq'] ?? 0));
 }

@@ -37,11 +37,7 @@ export function sessionWait(sessions: Command, world: World): void {
   withReconnect(command).action(clientAction(world, wait));
 }
 
-async function wait(
-  context: CommandContext,
-  said: string[],
-  options: WaitOptions,
-): Promise<void> {
+async function wait(context: CommandContext, said: string[], options: WaitOptions): Promise<void> {
   const { world, client, show } = context;
   const ids: string[] = [];
   for (const one of said) ids.push(await sessionId(client, one));

@@ -44,7 +44,12 @@ async function showAll(question: Question, lines: readonly string[]): Promise<st
   const { terminal, keyboard, signal } = question;
   for (let from = 0; ;) {
     const to = Math.min(lines.length, from + sizeOf(terminal).rows - 1);
-    terminal.output.write(lines.slice(from, to).map((line) => `${line}\n`).join(''));
+    terminal.output.write(
+      lines
+        .slice(from, to)
+        .map((line) => `${line}\n`)
+        .join(''),
+    );
     if (to === lines.length) return null;
     if (from === 0) await keyboard.quiet(terminal.clock, signal);
     from = to;

@@ -58,7 +58,8 @@ async function askWhich(
   for (;;) {
     const line = await readLine(terminal, 'Which one? ', world.interrupted());
     const chosen = line === null ? null : chosenOf(line.trim(), ready);
-    if (line === null) throw new AppError('usage', 'no provider was chosen: name one with --provider');
+    if (line === null)
+      throw new AppError('usage', 'no provider was chosen: name one with --provider');
     if (!chosen) continue;
     output.write(`To use it always, write under [defaults] in ${file}: provider = "${chosen}"\n`);
     return chosen;

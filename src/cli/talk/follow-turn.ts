@@ -8,6 +8,7 @@ import type { CommandContext } from '../world.ts';
 import { askerOf } from './ask.ts';
 import { type FollowOptions, reconnectMs } from './follow-options.ts';
 import { StandardOutlet } from './outlet.ts';
+import { markSeen } from './seen.ts';
 import { sessionEvents } from './session-events.ts';
 import { TurnText } from './turn-text.ts';
 
@@ -56,6 +57,7 @@ export async function followTurn(
     signal.removeEventListener('abort', interrupt);
     const { turn } = event.payload;
     if (!global.json) outlet.note(howItEnded(turn));
+    await markSeen(context, params.session_id, event.seq);
     world.exit(signal.aborted ? Number(signal.reason) : exitCodeOf(turn));
     return;
   }

@@ -126,17 +126,16 @@ export class InputLine implements Outlet {
   #print(text: string, isThere: boolean): void {
     if (!isThere) return;
     const line = this.#line;
-    const rows = line ? this.#erase(line) : 0;
-    // The line of input draws itself as many rows higher as it had been below its first one.
-    this.#output.write(`${text}\n${'\n'.repeat(rows)}`);
+    if (line) this.#erase(line);
+    // Before readline draws the line, it moves up by the rows that it remembers to have drawn above the cursor.
+    const remembered = (line as { prevRows?: number } | null)?.prevRows ?? 0;
+    this.#output.write(`${text}\n${'\n'.repeat(remembered)}`);
     line?.prompt(true);
   }
 
-  /** Erases the line of input. Answers in which of its rows the cursor was. */
-  #erase(line: Interface): number {
+  #erase(line: Interface): void {
     const { rows } = line.getCursorPos();
     this.#output.write(`${rows > 0 ? `\u001B[${rows}A` : ''}\r\u001B[J`);
-    return rows;
   }
 
   #do(write: () => void): void {

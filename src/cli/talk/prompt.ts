@@ -23,15 +23,23 @@ export function withPrompt(command: Command): Command {
  */
 export async function readInput(
   words: readonly string[],
-  { image }: { image: readonly string[] },
+  { image, worktree }: { image: readonly string[]; worktree?: string | true },
   world: World,
 ): Promise<InputItem[]> {
   const isAwaited = words.at(-1) === '-';
   const said = (isAwaited ? words.slice(0, -1) : words).join(' ');
   const piped = isAwaited ? await text(world.stdin) : await pipedText(world);
   const prompt = [said, piped].filter((part) => part.trim() !== '').join('\n\n');
-  if (prompt === '')
-    throw new AppError('usage', 'there is nothing to send: give a text, or - and the text on stdin');
+  if (prompt === '') {
+    const taken =
+      typeof worktree === 'string'
+        ? ` ("${worktree}" was read as the name of the worktree: give the text first)`
+        : '';
+    throw new AppError(
+      'usage',
+      `there is nothing to send${taken}: give a text, or - and the text on stdin`,
+    );
+  }
   return [
     { type: 'text', text: prompt },
     // By its absolute path, because the server reads the file and works in another directory.
