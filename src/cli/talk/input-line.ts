@@ -23,8 +23,9 @@ export class InputLine implements Outlet {
   readonly #actions: LineActions;
   #line: Interface | null = null;
   #history: string[] = [];
-  /** The end of the text above, which is no whole row yet, and what it is part of. */
+  /** The last row of the text above, which may grow, what it is part of, and whether it is shown above the line. */
   #rest = '';
+  #showsRest = false;
   #restOf: 'said' | 'beside' | null = null;
   #kept: (() => void)[] | null = null;
 
@@ -84,7 +85,7 @@ export class InputLine implements Outlet {
   note(text: string): void {
     this.#do(() => {
       this.#endLine();
-      this.#print(text.replace(/\n$/, ''), text !== '');
+      if (text !== '') this.#print(text.replace(/\n$/, ''));
     });
   }
 
@@ -111,25 +112,26 @@ export class InputLine implements Outlet {
     const columns = this.#output.columns || 80;
     const rows = widthOf(last) > columns ? wrapped(last, columns) : [last];
     this.#rest = rows.pop() ?? '';
-    const whole = [...lines, ...rows];
-    this.#print(whole.join('\n'), whole.length > 0);
+    this.#print(...lines, ...rows);
   }
 
   #endLine(): void {
     const rest = this.#rest;
     this.#rest = '';
     this.#restOf = null;
-    this.#print(rest, rest !== '');
+    if (rest !== '') this.#print(rest);
   }
 
-  /** Writes lines above the line of input. */
-  #print(text: string, isThere: boolean): void {
-    if (!isThere) return;
+  /** Writes whole lines, and below them the row that may grow, above the line of input. */
+  #print(...lines: readonly string[]): void {
     const line = this.#line;
     if (line) this.#erase(line);
+    if (this.#showsRest) this.#output.write('\u001B[A\r\u001B[J');
+    this.#showsRest = this.#rest !== '';
+    const rows = this.#showsRest ? [...lines, this.#rest] : lines;
     // Before readline draws the line, it moves up by the rows that it remembers to have drawn above the cursor.
     const remembered = (line as { prevRows?: number } | null)?.prevRows ?? 0;
-    this.#output.write(`${text}\n${'\n'.repeat(remembered)}`);
+    this.#output.write(rows.map((row) => `${row}\n`).join('') + '\n'.repeat(remembered));
     line?.prompt(true);
   }
 

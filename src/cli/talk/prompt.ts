@@ -1,5 +1,4 @@
 import path from 'node:path';
-import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { InputItem } from '../../api/sessions.ts';
@@ -50,23 +49,29 @@ export async function readInput(
 /** What is piped or redirected to stdin; nothing where it is a terminal. */
 async function pipedText({ stdin, stderr, clock }: World): Promise<string> {
   if (stdin.isTTY) return '';
-  const done = new AbortController();
-  try {
-    const isSilent = await Promise.race([
-      once(stdin, 'readable', { signal: done.signal }).then(() => false),
-      clock.sleep(FIRST_BYTE_MS, done.signal).then(() => true),
-    ]);
-    if (!isSilent) return await text(stdin);
-  } catch (error) {
-    throw new AppError('usage', `stdin cannot be read: ${(error as Error).message}`);
-  } finally {
-    done.abort();
-  }
-  stderr.write(
-    'cadre: nothing came from stdin in 3 s, so it is left out; - as the last word waits for it\n',
+  const parts: Buffer[] = [];
+  const begun = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  stdin.on('data', (part: Buffer) => {
+    parts.push(part);
+    begun.resolve();
+  });
+  stdin.once('end', ended.resolve);
+  stdin.once('error', (error) =>
+    ended.reject(new AppError('usage', `stdin cannot be read: ${error.message}`)),
   );
-  if ('destroy' in stdin) (stdin as NodeJS.ReadStream).destroy();
-  return '';
+  const noWait = new AbortController();
+  const tooLong = clock.sleep(FIRST_BYTE_MS, noWait.signal).then(() => 'silent' as const);
+  const first = await Promise.race([begun.promise, ended.promise, tooLong]);
+  noWait.abort();
+  if (first !== 'silent') await ended.promise;
+  else {
+    stderr.write(
+      'cadre: nothing came from stdin in 3 s, so it is left out; - as the last word waits for it\n',
+    );
+    if ('destroy' in stdin) (stdin as NodeJS.ReadStream).destroy();
+  }
+  return Buffer.concat(parts).toString('utf8');
 }
 
 function collect(file: string, before: readonly string[]): string[] {
