@@ -101,8 +101,8 @@ cadre sessions help
 		<command>...
 cadre approvals
 	list		list approvals, newest first
-	show		show an approval with all that was asked
-	accept		allow it, for this once
+	show		show an approval with all that it would allow
+	accept		allow it, for this once or for the session
 	decline		refuse it
 	help		show the help of a command
 cadre approvals list
@@ -113,6 +113,7 @@ cadre approvals show
 cadre approvals accept
 		<approval>
 	--reason	<text>	why, for the agent and the record
+	--scope	once|session	what it is allowed for; session: until its agent ends
 cadre approvals decline
 		<approval>
 	--reason	<text>	why, for the agent and the record

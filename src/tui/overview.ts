@@ -3,6 +3,7 @@ import { type EventOf, isIn, type KindIn, type RuntimeEventRecord } from '../api
 import type { Process } from '../api/processes.ts';
 import type { Diagnostics } from '../api/runtime.ts';
 import type { Session } from '../api/sessions.ts';
+import { requestedApproval } from '../client/requested-approval.ts';
 import { sessionAfterRequest, sessionAfterTurn } from '../client/session-after.ts';
 import { telling } from '../client/telling.ts';
 
@@ -83,7 +84,7 @@ function withSession(overview: Overview, event: EventOf<KindIn<'session'>>): Ove
   const known = overview.sessions.get(session_id ?? '');
   const session =
     event.kind === 'session.created'
-      ? event.payload.session
+      ? { metadata: null, ...event.payload.session }
       : known && { ...known.session, ...event.payload.session };
   // A session is known from the list or from session.created. Any other was closed before the list was read.
   if (session_id === null || !session) return overview;
@@ -94,11 +95,11 @@ function withSession(overview: Overview, event: EventOf<KindIn<'session'>>): Ove
 
 /** The status of a session follows from the events of its turn. */
 function withTurn(overview: Overview, event: EventOf<KindIn<'turn'>>): Overview {
-  const { session_id, created_at, payload } = event;
+  const { session_id, payload } = event;
   const known = overview.sessions.get(session_id ?? '');
   if (session_id === null || !known) return overview;
   const session = sessionAfterTurn(known.session, event);
-  const acceptedAt = payload.turn?.accepted_at ?? created_at;
+  const acceptedAt = payload.turn.accepted_at;
   const since = session.active_turn_id === null ? null : (known.since ?? acceptedAt);
   return {
     ...overview,
@@ -108,9 +109,8 @@ function withTurn(overview: Overview, event: EventOf<KindIn<'turn'>>): Overview 
 
 function withApproval(overview: Overview, event: EventOf<KindIn<'approval'>>): Overview {
   const { approval } = event.payload;
-  if (!approval) return overview;
-  const asked = event.kind === 'approval.requested' ? event.payload.approval : null;
-  const approvals = changed(overview.approvals, approval.id, asked ?? null);
+  const asked = event.kind === 'approval.requested' ? requestedApproval(event.payload) : null;
+  const approvals = changed(overview.approvals, approval.id, asked);
   const resolved = asked ? overview.resolved : approval;
   const known = overview.sessions.get(approval.session_id);
   if (!known || known.session.active_turn_id === null) return { ...overview, approvals, resolved };

@@ -1,4 +1,5 @@
 import { type DescribedEvent, isDescribed, type RuntimeEventRecord } from '../../api/events.ts';
+import { requestedApproval } from '../../client/requested-approval.ts';
 import type { Palette } from '../../terminal/palette.ts';
 import { plain } from '../output.ts';
 import type { ApprovalAsker } from './ask-approval.ts';
@@ -34,12 +35,11 @@ export class TurnText {
     if (!isDescribed(event)) return;
     const { kind, payload, session_id } = event;
     if (kind === 'approval.requested') {
-      // What an event cannot hold is cut or left out; whoever decides has to see all of it.
-      const isWhole = !('truncated' in payload);
-      if (payload.approval && isWhole) this.#asker.asked(payload.approval);
-      else if (session_id !== null) this.#asker.askedIn(session_id);
+      // Whoever decides has to see all of it, also what an event cannot hold.
+      if (payload.truncated && session_id !== null) this.#asker.askedIn(session_id);
+      else this.#asker.asked(requestedApproval(payload));
     } else if (kind === 'approval.resolved') {
-      if (payload.approval) this.#asker.resolved(payload.approval);
+      this.#asker.resolved(payload.approval);
     } else if (kind === 'plan.updated') this.#writePlan(payload.entries ?? []);
     else this.#writeItem(event);
   }
