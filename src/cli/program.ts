@@ -26,11 +26,12 @@ const commands: Record<string, () => Promise<Register>> = {
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
   top: async () => (await import('./commands/top.ts')).topCommand,
   status: async () => (await import('./commands/status.ts')).statusCommand,
-  completion: async () =>
-    (await import('./commands/completion.ts')).completionCommand(createProgram),
+  completion: async () => (await import('./commands/completion.ts')).completionCommand,
   diagnostics: async () => (await import('./commands/diagnostics.ts')).diagnosticsCommands,
   metrics: async () => (await import('./commands/diagnostics.ts')).metricsCommand,
   version: async () => (await import('./commands/version.ts')).versionCommand,
+  __commands: async () =>
+    (await import('./commands/completion.ts')).commandTableCommand(createProgram),
   'demo-agent': async () => (await import('./commands/demo-agent.ts')).demoAgentCommand,
 };
 

@@ -61,7 +61,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
     const { lines } = await shown(['processes', 'show', processId.slice(-8)], 200);
     const text = lines.join('\n');
     expect(text).toMatch(/^queued_at +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \(\d+s ago\)$/m);
-    expect(text).toMatch(/^timeout +10m$/m);
+    expect(text).toMatch(/^time_limit +10m$/m);
     expect(text).not.toMatch(/\d{13}|[{}]/);
     expect((await shown(['status'], 200)).lines.join('\n')).toMatch(/^uptime +\d+(s|ms|m \d+s)$/m);
   });
