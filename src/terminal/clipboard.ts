@@ -1,27 +1,19 @@
-/** Terminals drop a longer sequence. In bytes of base64; xterm and tmux take about as much. */
+/** Terminals ignore a longer sequence. In characters of base64. */
 const LONGEST = 74_994;
 
 /**
- * Asks the terminal to put a text on the clipboard, by the sequence OSC 52. No terminal says whether it has done so.
- * Returns false, and writes nothing, for a text that is too long for a terminal.
+ * Asks the terminal to put a text on the clipboard, by the sequence OSC 52; no terminal says whether it has done so.
+ * Within tmux the sequence is also passed on to the terminal around it, since tmux obeys it only if it is set to.
+ * Returns false, and writes nothing, for a text that is too long for a terminal (about 56 KB).
  */
 export function toClipboard(
   terminal: { write: (text: string) => unknown },
   text: string,
-  env: Readonly<Record<string, string | undefined>> = {},
+  env: Readonly<Record<string, string | undefined>>,
 ): boolean {
   const data = Buffer.from(text).toString('base64');
   if (data.length > LONGEST) return false;
-  terminal.write(passedOn(`\u001b]52;c;${data}\u0007`, env));
+  const sequence = `\u001b]52;c;${data}\u0007`;
+  terminal.write(env.TMUX ? `${sequence}\u001bPtmux;\u001b${sequence}\u001b\\` : sequence);
   return true;
-}
-
-/** GNU screen passes a sequence on to its terminal only within another one; tmux understands OSC 52 itself. */
-function passedOn(
-  sequence: string,
-  { TERM = '', STY }: Readonly<Record<string, string | undefined>>,
-) {
-  if (!STY && !TERM.startsWith('screen')) return sequence;
-  if (!STY) return sequence;
-  return `\u001bP${sequence.replace('\u0007', '\u001b\\\u0007')}\u001b\\`;
 }
