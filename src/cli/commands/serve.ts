@@ -81,7 +81,11 @@ async function serve(world: World, options: ServeOptions & GlobalOptions): Promi
 
 function configured(world: World, options: ServeOptions & GlobalOptions): Config {
   const config = loadConfig(options, world.env);
-  if (options.demo) config.providers.acp = demoAgent(world.env);
+  if (options.demo) {
+    config.providers.acp = demoAgent(world.env);
+    // Whoever starts the demo wants it, whatever other agents are installed.
+    config.defaults = { ...config.defaults, provider: 'acp', model: null, effort: null };
+  }
   return config;
 }
 
