@@ -268,9 +268,9 @@ export const doors = {
   },
 
   'node:child_process': {
-    in: ['children', 'store/lock'],
+    in: ['children', 'store/lock', 'cli/talk/pager'],
     because:
-      'every child process needs the gate, keeper, ledger and marker of children, or nothing would end it after a crash (flock is the exception)',
+      'every child process needs the gate, keeper, ledger and marker of children, or nothing would end it after a crash (flock is the exception, and the pager of a command, which ends with its terminal)',
   },
   'node:http': {
     in: ['client', 'http', 'access/admit'],

@@ -9,6 +9,9 @@ export const provider = z
     enabled: z.boolean(),
     healthy: z.boolean(),
     detail: z.string(),
+    default: z
+      .boolean()
+      .describe('Whether the configuration of the server names it as the one for new sessions.'),
     capabilities: z.looseObject({
       images: z.boolean(),
       approvals: z.boolean(),

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import { Client } from '../client/client.ts';
 import { defaultConfigFile, defaultDataDirectory } from '../config/paths.ts';
 import { findRegistration, type Registered } from '../config/registration.ts';
+import type { Config } from '../config/schema.ts';
 import { readToken } from '../config/token.ts';
 import { AppError } from '../errors.ts';
 
@@ -22,7 +23,11 @@ export interface GlobalOptions {
  * and `unauthorized` as `tokenFor`.
  */
 export async function connect(options: GlobalOptions, env: NodeJS.ProcessEnv): Promise<Client> {
-  const configured = await configuredServer(options, env);
+  const config = await configuration(options, env);
+  const configured = config && {
+    directory: (await import('../config/load.ts')).dataDirectory(config, env),
+    token: config.auth.token,
+  };
   const directory = options.dataDir ?? configured?.directory ?? defaultDataDirectory(env);
   const registered = findRegistration(directory);
   const running = registered?.runs ? registered.server : null;
@@ -39,16 +44,14 @@ export async function connect(options: GlobalOptions, env: NodeJS.ProcessEnv): P
   return new Client({ url, token: tokenFor(url, options, env, running, configured) });
 }
 
-/** The data directory and the token in the configuration file; null where there is no file. */
-async function configuredServer(
+/** The configuration, with the environment; null where there is no file. Throws `invalid` where it has problems. */
+export async function configuration(
   { config: file }: GlobalOptions,
   env: NodeJS.ProcessEnv,
-): Promise<{ directory: string; token: string | null } | null> {
+): Promise<Config | null> {
   // The schema is loaded only where a file exists, so that other clients start sooner.
   if (file === undefined && !fs.existsSync(defaultConfigFile(env))) return null;
-  const { loadConfig, dataDirectory } = await import('../config/load.ts');
-  const config = loadConfig({ config: file }, env);
-  return { directory: dataDirectory(config, env), token: config.auth.token };
+  return (await import('../config/load.ts')).loadConfig({ config: file }, env);
 }
 
 /** Throws `usage` for a token file that does not exist, `unauthorized` where no token may be sent to the address. */

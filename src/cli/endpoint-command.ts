@@ -60,7 +60,8 @@ export interface Parameter<E extends Endpoint> {
 export interface OptionParameter<E extends Endpoint> extends Parameter<E> {
   required?: boolean;
   default?: string | number;
-  parse?: (text: string) => unknown;
+  /** Reads the value; `before` is what an earlier one of the same option was read as. */
+  parse?: (text: string, before?: unknown) => unknown;
 }
 
 /** All fields of an endpoint's path, query and body: no endpoint has the same name in two of them. */

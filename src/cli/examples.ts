@@ -13,8 +13,23 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   run: [
     ['run "explain this repository"', 'one session, one turn, streamed'],
     ['run --permission-mode require_approval "tidy up"', 'the agent asks before it acts'],
+    ['run -c "and now the tests"', 'goes on with the latest session of this directory'],
+    ['run --worktree fix-login "fix the login"', 'in a git worktree of its own'],
   ],
   'sessions create': [['sessions create --title "long job"', 'prints the id of the session']],
+  'sessions attach': [
+    ['sessions attach', 'the latest session of this directory'],
+    ['sessions attach "long job"', 'by its title'],
+  ],
+  'sessions show': [
+    ['sessions show fe7289aa', 'what was asked, said and done'],
+    ['sessions show fe7289aa --markdown', 'as a document'],
+  ],
+  'sessions wait': [
+    ['sessions wait fe7289aa 1b2c3d4e --timeout 10m', 'until no turn of both runs'],
+    ['sessions wait --any fe7289aa 1b2c3d4e', 'until one of them is idle'],
+  ],
+  'sessions rename': [['sessions rename fe7289aa "the login"', '']],
   'sessions list': [
     ['sessions list --status ready', 'those that wait for a turn'],
     ['sessions list --limit 500 --json', 'whole records, for a program'],

@@ -111,7 +111,7 @@ export const messages: Noun<Message, [team: string]> = {
 };
 
 /** The pages of a list, from the first to the last, 500 records each. */
-async function* pagesOf<T>(
+export async function* pagesOf<T>(
   ask: (query: { limit: number; cursor?: string | undefined }) => Promise<Answer<T[]>>,
 ): AsyncGenerator<T[], void> {
   let cursor: string | undefined;

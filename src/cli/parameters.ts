@@ -63,8 +63,9 @@ export function repositoryOption(description: string) {
 /** Image files, relative to where the command runs. */
 export function imagesOption(description: string) {
   return {
-    flags: '--image <file...>',
-    description,
+    flags: '--image <file>',
+    description: `${description}; repeat it for more`,
+    parse: (file: string, before: unknown) => [...(Array.isArray(before) ? before : []), file],
     read: (files: string[]) => ({ image_paths: files.map((file) => path.resolve(file)) }),
   };
 }

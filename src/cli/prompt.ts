@@ -27,8 +27,14 @@ async function askSecretly(
   stderr.write(`${question}: `);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: stdin, output: nowhere, terminal: true });
+  // The terminal is in raw mode, so it sends no signal itself.
+  lines.on('SIGINT', () => {
+    lines.close();
+    process.kill(process.pid, 'SIGINT');
+  });
+  const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
   try {
-    return await lines.question('');
+    return await Promise.race([lines.question(''), closed]);
   } finally {
     lines.close();
     stderr.write('\n');

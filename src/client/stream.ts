@@ -29,6 +29,8 @@ export interface StreamOptions {
   onConnection?: (
     state: { lost: true; error: AppError } | { lost: false; after: number | 'latest' },
   ) => void;
+  /** For how long a lost connection is opened again, in ms; then the stream throws `unreachable`. Absent: for ever. */
+  reconnectMs?: number | undefined;
 }
 
 /**
@@ -42,7 +44,9 @@ export async function* streamEvents(
   let after = options.after ?? 0;
   let retry = RETRY_MS;
   let lost = false;
+  let until = Number.POSITIVE_INFINITY;
   while (!signal?.aborted) {
+    let broken = new AppError('unreachable', 'the server ended the stream');
     try {
       for await (const part of connection(options, after)) {
         if (!('seq' in part)) {
@@ -60,18 +64,18 @@ export async function* streamEvents(
       if (signal?.aborted) return;
       if (!(error instanceof AppError) || error.code !== 'unreachable' || !onConnection)
         throw error;
-      if (!lost) onConnection({ lost: true, error });
-      lost = true;
+      broken = error;
     }
     if (signal?.aborted) return;
     if (!lost && !onConnection) return;
-    if (!lost)
-      onConnection?.({
-        lost: true,
-        error: new AppError('unreachable', 'the server ended the stream'),
-      });
+    if (!lost) {
+      onConnection?.({ lost: true, error: broken });
+      until = clock.monotonic() + (options.reconnectMs ?? Number.POSITIVE_INFINITY);
+    }
     lost = true;
-    await clock.sleep(retry, signal).catch(() => undefined);
+    const left = until - clock.monotonic();
+    if (left <= 0) throw broken;
+    await clock.sleep(Math.min(retry, left), signal).catch(() => undefined);
     retry = Math.min(retry * 2, MAX_RETRY_MS);
   }
 }

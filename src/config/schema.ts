@@ -125,6 +125,17 @@ export const configSchema = z.strictObject({
         .default('delete_on_last_claim'),
     })
     .prefault({}),
+  /** What commands that open a session take where no flag says otherwise. */
+  defaults: z
+    .strictObject({
+      /** null: the only provider that is ready. The server marks it in its list of providers. */
+      provider: z.enum(providerIds).nullable().default(null),
+      /** A model and an effort of that provider; sessions of other providers do not get them. */
+      model: z.string().min(1).nullable().default(null),
+      effort: z.string().min(1).nullable().default(null),
+      permission_mode: z.string().min(1).nullable().default(null),
+    })
+    .prefault({}),
   sessions: z.strictObject({ turn_timeout_ms: milliseconds.nullable().default(null) }).prefault({}),
   approvals: z
     .strictObject({

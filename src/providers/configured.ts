@@ -29,5 +29,8 @@ export function describeProviders(config: Config): ProviderRecord[] {
       throw new Error('no server');
     },
   };
-  return new ProviderRegistry(configuredProviders(config, context)).list();
+  return new ProviderRegistry(
+    configuredProviders(config, context),
+    () => config.defaults.provider,
+  ).list();
 }

@@ -6,8 +6,11 @@ import { type Login, type Provider, ProviderError } from './provider.ts';
 /** The providers of this server, by name. */
 export class ProviderRegistry {
   readonly #providers: ReadonlyMap<ProviderId, Provider>;
+  readonly #preferred: () => ProviderId | null;
 
-  constructor(providers: readonly Provider[]) {
+  /** `preferred` is the one for new sessions, where the configuration names one. */
+  constructor(providers: readonly Provider[], preferred: () => ProviderId | null) {
+    this.#preferred = preferred;
     this.#providers = new Map(providers.map((provider) => [provider.id, provider]));
   }
 
@@ -72,20 +75,20 @@ export class ProviderRegistry {
 
   /** The providers as the interface shows them. */
   list(): ProviderRecord[] {
-    return this.all().map(recordOf);
+    return this.all().map((provider) => recordOf(provider, this.#preferred()));
   }
 
   /** The providers with what they run; `live` counts the live agents of a provider. */
   diagnostics(live: (id: ProviderId) => number): ProviderDiagnostics[] {
     return this.all().map((provider) => ({
-      ...recordOf(provider),
+      ...recordOf(provider, this.#preferred()),
       ...provider.stats(),
       sessions: live(provider.id),
     }));
   }
 }
 
-function recordOf(provider: Provider): ProviderRecord {
+function recordOf(provider: Provider, preferred: ProviderId | null): ProviderRecord {
   const { id, displayName, enabled, capabilities } = provider;
   const problem = wrongWith(provider);
   return {
@@ -94,6 +97,7 @@ function recordOf(provider: Provider): ProviderRecord {
     enabled,
     healthy: problem === null,
     detail: problem ?? 'ready',
+    default: id === preferred,
     capabilities: { ...capabilities },
   };
 }

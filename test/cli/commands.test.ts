@@ -92,7 +92,6 @@ describe('a usage error', () => {
     ['nonsense'],
     ['sessions', 'nonsense'],
     ['run'],
-    ['run', 'a', 'b'],
     ['status', '--nonsense'],
     ['sessions', 'list', '--status', 'open'],
     ['run', '--provider', 'gpt', 'hello'],
@@ -324,7 +323,7 @@ describe('sessions', () => {
       expect(json).toMatchObject({ status: 'ready', title: null });
       const listed = await cadre(['sessions', 'list']);
       const [heading, first, second] = listed.stdout.split('\n');
-      expect(heading).toMatch(/^ID +PROVIDER +STATUS +AGE +TITLE +CWD$/);
+      expect(heading).toMatch(/^ID +PROVIDER +STATUS +ACTIVE +TITLE +LAST WORDS +CWD$/);
       expect(first).toMatch(new RegExp(`^${json.id.slice(-8)} +acp +ready +\\d+s +- +`));
       expect(second).toMatch(new RegExp(`^${id.slice(-8)} +acp +ready +\\d+s +My one +`));
       const one = await cadre(['--json', 'sessions', 'list', '--limit', '1', '--status', 'ready']);

@@ -13,7 +13,7 @@ describe('cadre run', () => {
       expect(ran).toMatchObject({
         code: 0,
         stdout: 'first words\nZoë’s second 💥\n',
-        stderr: '[done] read README.md\n',
+        stderr: '[started] read README.md\n[done] read README.md\n',
       });
     }));
 
@@ -42,7 +42,7 @@ describe('cadre run', () => {
         'fail out of luck': /^cadre: the turn failed: .*out of luck/,
         'crash 3': /^cadre: the turn failed: .*exited with 3/,
         'ask to delete everything':
-          /^\[failed\] to delete everything\ncadre: the turn failed: the agent asked for permission: to delete everything; send the turn with permission_mode/,
+          /^\[started\] to delete everything\n\[failed\] to delete everything\ncadre: the turn failed: the agent asked for permission: to delete everything; send the turn with permission_mode/,
       };
       for (const [script, why] of Object.entries(says)) {
         const ran = await cadreOn(server)(['run', script]);

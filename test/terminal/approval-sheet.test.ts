@@ -28,6 +28,19 @@ describe('the sheet of an approval', () => {
     ]);
   });
 
+  test('says what it leaves out because it is too large, and what an acceptance for the session allows.', () => {
+    const detail = { type: 'omitted', name: 'the change of big.bin', bytes: 2_000_000 } as const;
+    const sheet = approvalSheet(
+      { ...asked(detail), session_allows: 'edits of any file' },
+      { columns: 100, palette: colorless },
+    );
+    expect(sheet.slice(2)).toEqual([
+      'NOT SHOWN, because it is too large: the change of big.bin (2000000 bytes)',
+      '',
+      'For this session it would allow: edits of any file',
+    ]);
+  });
+
   test('shows every character of a command, those that hide as code points.', () => {
     fc.assert(
       fc.property(text, fc.integer({ min: 12, max: 100 }), (command, wide) => {
@@ -83,8 +96,7 @@ describe('the sheet of an approval', () => {
         { ...shape, columns: 60 },
       ).slice(2),
     ).toEqual([
-      'NOT SHOWN, because it is too large: the change of a.bin (5 ',
-      'bytes)',
+      'NOT SHOWN, because it is too large: the change of a.bin (5 bytes)',
       '',
       'For this session it would allow: npm',
     ]);

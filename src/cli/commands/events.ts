@@ -3,7 +3,7 @@ import type { RuntimeEventRecord } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
 import { type EventScope, replay } from '../../client/replay.ts';
-import { streamEvents } from '../../client/stream.ts';
+import { type StreamOptions, streamEvents } from '../../client/stream.ts';
 import { describeGap, telling } from '../../client/telling.ts';
 import { AppError } from '../../errors.ts';
 import { parseDuration } from '../../lib/duration.ts';
@@ -11,6 +11,7 @@ import { shorten } from '../../lib/shorten.ts';
 import { CursorFile } from '../cursor-file.ts';
 import { processId, sessionId, teamId } from '../find.ts';
 import { shortId } from '../output.ts';
+import { milliseconds } from '../milliseconds.ts';
 import { openScreen } from '../screen.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
@@ -23,6 +24,8 @@ interface TailOptions {
   since?: string;
   cursorFile?: string;
   follow: boolean;
+  /** In ms. */
+  reconnect?: number;
 }
 
 /** `cadre events tail`. */
@@ -40,6 +43,11 @@ export function eventCommands(program: Command, world: World): void {
     .option('--since <time>', 'only what is newer: 30s, 5m, 2h, 7d, or a date')
     .option('--cursor-file <file>', 'go on where the last run with this file stopped')
     .option('--no-follow', 'end with the newest stored event')
+    .option(
+      '--reconnect <duration>',
+      'how long to look for a server that is gone (default: for ever)',
+      milliseconds,
+    )
     .action(clientAction(world, tail));
 }
 
@@ -63,7 +71,8 @@ async function tail(context: CommandContext, options: TailOptions): Promise<void
     cursor?.moveTo(event.seq);
   };
   try {
-    if (options.follow) await follow(context, reading, write);
+    if (options.follow)
+      await follow(context, { ...reading, reconnectMs: options.reconnect }, write);
     else for await (const event of stored(context, reading)) write(event);
   } finally {
     cursor?.save();
@@ -98,7 +107,7 @@ interface Reading extends EventScope {
 
 async function follow(
   { world, client }: CommandContext,
-  reading: Reading,
+  reading: Reading & Pick<StreamOptions, 'reconnectMs'>,
   write: (event: RuntimeEventRecord) => void,
 ): Promise<void> {
   const signal = world.interrupted();

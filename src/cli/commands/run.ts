@@ -1,24 +1,71 @@
 import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
-import { followTurn } from '../follow-turn.ts';
-import { type OpenOptions, openBody, withOpenOptions } from '../open-session.ts';
-import { readPrompt } from '../prompt.ts';
-import { clientAction, type World } from '../world.ts';
+import type { InputItem } from '../../api/sessions.ts';
+import { AppError } from '../../errors.ts';
+import { sessionId } from '../find.ts';
+import { shortId } from '../output.ts';
+import { type FollowOptions, withFollowOptions } from '../talk/follow-options.ts';
+import { followTurn } from '../talk/follow-turn.ts';
+import { latestHere } from '../talk/latest.ts';
+import { type OpenOptions, openBody, withOpenOptions } from '../talk/open-session.ts';
+import { readInput, withPrompt } from '../talk/prompt.ts';
+import { sendTurn } from '../talk/send.ts';
+import { clientAction, type CommandContext, type World } from '../world.ts';
 
-/** `cadre run "text"`: opens a session, sends one turn and streams it. */
+interface RunOptions extends OpenOptions, FollowOptions {
+  image: string[];
+  continue?: boolean;
+  session?: string;
+}
+
+/** `cadre run "text"`: sends one turn to a new session, or to an earlier one, and streams it. */
 export function runCommand(program: Command, world: World): void {
-  withOpenOptions(program.command('run'))
+  const command = withPrompt(program.command('run'))
     .description('open a session, send one turn, stream what comes of it')
-    .argument('<text>', 'what to say; - reads it from stdin')
-    .action(
-      clientAction(world, async ({ client, global }, text: string, options: OpenOptions) => {
-        const input = [{ type: 'text' as const, text: await readPrompt(text, world.stdin) }];
-        const { id } = await client.call(endpoints.createSession, { body: openBody(options) });
-        const accepted = await client.call(endpoints.sendTurn, {
-          params: { session_id: id },
-          body: { input },
-        });
-        await followTurn(world, global, client, accepted);
-      }),
-    );
+    .option('-c, --continue', 'go on with the latest session of this directory')
+    .option('--session <session>', 'go on with this session');
+  withFollowOptions(withOpenOptions(command)).action(
+    async (words: string[], options: RunOptions, self: Command) => {
+      // Before the server is looked for, because without a prompt there is nothing to ask of it.
+      const input = await readInput(words, options, world);
+      const send = (context: CommandContext) => run(context, input, options);
+      await clientAction(world, send)(self);
+    },
+  );
+}
+
+async function run(
+  context: CommandContext,
+  input: InputItem[],
+  options: RunOptions,
+): Promise<void> {
+  const earlier = await earlierSession(context, options);
+  const session_id = earlier ?? (await open(context, options));
+  const { permissionMode: permission_mode, model, effort: thinking_effort } = options;
+  const turnOnly = earlier === null ? {} : { permission_mode, model, thinking_effort };
+  const accepted = await sendTurn(context, session_id, { input, ...turnOnly });
+  await followTurn(context, accepted, options);
+  const short = shortId(session_id);
+  context.note(`go on with cadre run --session ${short} TEXT, or sessions attach ${short}`);
+}
+
+/** The session to go on with; null for a new one. Throws `usage` for options that only a new one takes. */
+async function earlierSession(
+  { client }: CommandContext,
+  options: RunOptions,
+): Promise<string | null> {
+  const { session, cwd = process.cwd() } = options;
+  if (session === undefined && !options.continue) return null;
+  if (session !== undefined && options.continue)
+    throw new AppError('usage', 'give --continue or --session, not both');
+  const onlyForNew = ['provider', 'title', 'worktree'] as const;
+  const given = onlyForNew.find((name) => options[name] !== undefined);
+  if (given !== undefined)
+    throw new AppError('usage', `--${given} is for a new session: leave it out, or start one`);
+  return session === undefined ? (await latestHere(client, cwd)).id : sessionId(client, session);
+}
+
+async function open(context: CommandContext, options: RunOptions): Promise<string> {
+  const body = await openBody(context, options);
+  return (await context.client.call(endpoints.createSession, { body })).id;
 }

@@ -98,7 +98,11 @@ function configured(
   const config = usable(found);
   const isQuiet = world.stderr.isTTY === true && found.originOf('log.level') === 'default';
   if (isQuiet) config.log.level = 'warn';
-  if (options.demo) config.providers.acp = demoAgent(world.env);
+  if (options.demo) {
+    config.providers.acp = demoAgent(world.env);
+    // Whoever starts the demo wants it, whatever other agents are installed.
+    config.defaults = { ...config.defaults, provider: 'acp', model: null, effort: null };
+  }
   return { config, isQuiet };
 }
 

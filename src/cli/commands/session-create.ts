@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import { parseMetadata } from '../metadata.ts';
-import { type OpenOptions, openBody, withOpenOptions } from '../open-session.ts';
+import { type OpenOptions, openBody, withOpenOptions } from '../talk/open-session.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
 /** `cadre sessions create`. */
@@ -13,13 +13,12 @@ export function sessionCreate(sessions: Command, world: World): void {
 }
 
 async function create(
-  { client, show }: CommandContext,
+  context: CommandContext,
   options: OpenOptions & { metadata?: string },
 ): Promise<void> {
   const metadata =
     options.metadata === undefined ? {} : { metadata: parseMetadata(options.metadata) };
-  const session = await client.call(endpoints.createSession, {
-    body: { ...openBody(options), ...metadata },
-  });
-  show(session, () => `${session.id}\n`);
+  const body = { ...(await openBody(context, options)), ...metadata };
+  const session = await context.client.call(endpoints.createSession, { body });
+  context.show(session, () => `${session.id}\n`);
 }

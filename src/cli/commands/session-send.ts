@@ -1,56 +1,51 @@
-import path from 'node:path';
 import type { Command } from 'commander';
-import { endpoints } from '../../api/index.ts';
+import type { InputItem } from '../../api/sessions.ts';
 import { sessionArgument, sessionId } from '../find.ts';
-import { followTurn } from '../follow-turn.ts';
-import { readPrompt } from '../prompt.ts';
+import { type FollowOptions, withFollowOptions } from '../talk/follow-options.ts';
+import { followTurn } from '../talk/follow-turn.ts';
+import { readInput, withPrompt } from '../talk/prompt.ts';
+import { sendTurn } from '../talk/send.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
 /** `cadre sessions send`. */
 export function sessionSend(sessions: Command, world: World): void {
-  sessions
-    .command('send')
+  const command = withPrompt(sessions.command('send').argument(...sessionArgument))
     .description('send a turn and stream what comes of it')
-    .argument(...sessionArgument)
-    .argument('<text>', 'what to say; - reads it from stdin')
     .option('--no-wait', 'do not wait for the turn to end')
     .option('--expect <turn>', 'refuse unless this is the most recent turn')
     .option('--permission-mode <mode>', 'for this turn only')
     .option('--model <model>', 'for this turn only')
-    .option('--image <file...>', 'an image to show the agent')
-    .action(clientAction(world, send));
+    .option('--effort <effort>', 'for this turn only');
+  withFollowOptions(command).action(
+    async (said: string, words: string[], options: SendOptions, self: Command) => {
+      const input = await readInput(words, options, world);
+      await clientAction(world, (context) => send(context, said, input, options))(self);
+    },
+  );
 }
 
-interface SendOptions {
+interface SendOptions extends FollowOptions {
   wait: boolean;
   expect?: string;
   permissionMode?: string;
   model?: string;
-  image?: string[];
+  effort?: string;
+  image: string[];
 }
 
 async function send(
-  { world, client, global, show }: CommandContext,
-  id: string,
-  text: string,
+  context: CommandContext,
+  said: string,
+  input: InputItem[],
   options: SendOptions,
 ): Promise<void> {
-  const params = { session_id: await sessionId(client, id) };
-  const body = {
-    input: [
-      { type: 'text' as const, text: await readPrompt(text, world.stdin) },
-      ...(options.image ?? []).map(imageInput),
-    ],
+  const { after, ...accepted } = await sendTurn(context, await sessionId(context.client, said), {
+    input,
     expected_turn_id: options.expect,
     permission_mode: options.permissionMode,
     model: options.model,
-  };
-  const accepted = await client.call(endpoints.sendTurn, { params, body });
-  if (options.wait) await followTurn(world, global, client, accepted);
-  else show(accepted, () => `${accepted.turn_id}\n`);
-}
-
-/** An image by its absolute path, because the server reads the file and works in another directory. */
-function imageInput(file: string): { type: 'image'; path: string } {
-  return { type: 'image', path: path.resolve(file) };
+    thinking_effort: options.effort,
+  });
+  if (options.wait) await followTurn(context, { ...accepted, after }, options);
+  else context.show(accepted, () => `${accepted.turn_id}\n`);
 }

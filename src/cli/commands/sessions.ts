@@ -4,8 +4,11 @@ import { shorten } from '../../lib/shorten.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { ago, details, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs } from '../parameters.ts';
+import { sessionAttach } from './session-attach.ts';
 import { sessionCreate } from './session-create.ts';
 import { sessionSend } from './session-send.ts';
+import { sessionShow } from './session-show.ts';
+import { sessionWait } from './session-wait.ts';
 
 /** `cadre sessions …`. */
 export const sessionCommands = commandGroup('sessions', 'sessions of agents and their turns', [
@@ -20,14 +23,18 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
       limit,
     ],
     empty: 'no sessions: cadre run "say hello" opens one',
-    print: listOf<Session>(['ID', 'PROVIDER', 'STATUS', 'AGE', 'TITLE', 'CWD'], (one, now) => [
-      shortId(one.id),
-      one.provider,
-      one.status,
-      ago(one.updated_at, now),
-      one.title ?? '-',
-      one.cwd,
-    ]),
+    print: listOf<Session>(
+      ['ID', 'PROVIDER', 'STATUS', 'ACTIVE', 'TITLE', 'LAST WORDS', 'CWD'],
+      (one, now) => [
+        shortId(one.id),
+        one.provider,
+        one.status,
+        ago(one.last_activity_at, now),
+        one.title ?? '-',
+        one.last_words ?? '-',
+        one.cwd,
+      ],
+    ),
   }),
   endpointCommand({
     name: 'get',
@@ -36,7 +43,10 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
     operands: [session],
     print: details,
   }),
+  sessionShow,
   sessionSend,
+  sessionAttach,
+  sessionWait,
   endpointCommand({
     name: 'turns',
     description: 'list the turns of a session, newest first',
@@ -68,6 +78,13 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
     ],
     options: [turnAs('--turn <turn>', 'the turn it is of (default: the most recent)')],
     print: itemText,
+  }),
+  endpointCommand({
+    name: 'rename',
+    description: 'give a session another title',
+    endpoint: endpoints.updateSession,
+    operands: [session, { flags: '<title>', description: 'for people', field: 'title' }],
+    print: ({ id, title }) => `${id} is now "${plain(title ?? '')}"\n`,
   }),
   endpointCommand({
     name: 'interrupt',

@@ -20,6 +20,9 @@ export function buildProviders(
 ) {
   const hooks = {} as ProviderHooks;
   const context = { supervisor, clock, toolsFor: (sessionId: string) => hooks.toolsFor(sessionId) };
-  const registry = new ProviderRegistry(others ?? configuredProviders(config.now, context));
+  const registry = new ProviderRegistry(
+    others ?? configuredProviders(config.now, context),
+    () => config.now.defaults.provider,
+  );
   return { registry, hooks };
 }

@@ -1,0 +1,23 @@
+import type { CommandContext } from '../world.ts';
+import { ApprovalAsker, type Asking } from './ask-approval.ts';
+import type { Outlet } from './outlet.ts';
+import { type Terminal, terminalOf } from './terminal.ts';
+
+/** Who asks for approvals: at the terminal of the command, if it has one and writes for people. */
+export function askerOf(
+  { world, client, global }: CommandContext,
+  outlet: Outlet,
+  stopped: AbortSignal,
+): ApprovalAsker {
+  const terminal = global.json ? null : terminalOf(world);
+  return new ApprovalAsker({ world, client, outlet, stopped, ask: terminal && askingAt(terminal) });
+}
+
+/** Asks at a terminal. What that needs is loaded with the first question. */
+export function askingAt(terminal: Terminal): Asking {
+  return async (approval, more) => {
+    if (approval.kind !== 'question' || !approval.questions?.length)
+      return (await import('./ask-permission.ts')).askPermission(terminal, approval, more);
+    return (await import('./ask-questions.ts')).askQuestions(terminal, approval, more);
+  };
+}

@@ -1,0 +1,38 @@
+import type { Command } from 'commander';
+import { milliseconds } from '../milliseconds.ts';
+import type { World } from '../world.ts';
+
+/** The options of the commands that follow a turn. */
+export interface FollowOptions {
+  verbose?: boolean;
+  /** In ms. */
+  reconnect?: number;
+}
+
+/** Where nobody looks, a command ends when its server has been gone for so long. */
+const RECONNECT_MS = 60_000;
+
+/** Adds these options to a command. */
+export function withFollowOptions(command: Command): Command {
+  return withReconnect(command).option(
+    '-v, --verbose',
+    'show thoughts, plans and the output of tools as well',
+  );
+}
+
+/** Adds the option for how long a server that is gone is looked for. */
+export function withReconnect(command: Command): Command {
+  return command.option(
+    '--reconnect <duration>',
+    'how long to look for a server that is gone (default: 60s; on a terminal for ever)',
+    milliseconds,
+  );
+}
+
+/** For how long a lost connection is opened again, in ms; undefined: for ever, because somebody sees it. */
+export function reconnectMs(
+  { reconnect }: Pick<FollowOptions, 'reconnect'>,
+  { stderr }: World,
+): number | undefined {
+  return reconnect ?? (stderr.isTTY ? undefined : RECONNECT_MS);
+}

@@ -1,0 +1,147 @@
+import { createInterface, type Interface } from 'node:readline';
+import { widthOf, wrapped } from '../../terminal/width.ts';
+import type { TerminalInput } from './keyboard.ts';
+import type { Outlet } from './outlet.ts';
+
+/** What somebody does at the line. */
+export interface LineActions {
+  /** They typed a line, which is not blank. */
+  said(text: string): void;
+  /** Ctrl-C. */
+  interrupt(): void;
+  /** Ctrl-D on an empty line, or the terminal is gone. */
+  leave(): void;
+}
+
+/**
+ * A line of input at the bottom of a terminal, and the text that comes meanwhile above it. While a question is on the
+ * terminal, the line is away; what was typed on it comes back.
+ */
+export class InputLine implements Outlet {
+  readonly #input: TerminalInput;
+  readonly #output: NodeJS.WriteStream;
+  readonly #actions: LineActions;
+  #line: Interface | null = null;
+  #history: string[] = [];
+  /** The last row of the text above, which may grow, what it is part of, and whether it is shown above the line. */
+  #rest = '';
+  #showsRest = false;
+  #restOf: 'said' | 'beside' | null = null;
+  #kept: (() => void)[] | null = null;
+
+  constructor(input: TerminalInput, output: NodeJS.WriteStream, actions: LineActions) {
+    this.#input = input;
+    this.#output = output;
+    this.#actions = actions;
+  }
+
+  /** Shows the line, with a text to go on with. */
+  open(text = ''): void {
+    const line = createInterface({
+      input: this.#input,
+      output: this.#output,
+      terminal: true,
+      prompt: '> ',
+      history: this.#history,
+      removeHistoryDuplicates: true,
+    });
+    this.#line = line;
+    line.on('history', (history) => (this.#history = history));
+    line.on('line', (said) => {
+      if (said.trim() !== '') this.#actions.said(said);
+      this.#line?.prompt();
+    });
+    line.on('SIGINT', () => {
+      // What was typed goes, as in a shell.
+      if (line.line !== '') for (const name of ['e', 'u']) line.write(null, { ctrl: true, name });
+      else this.#actions.interrupt();
+    });
+    line.on('close', () => {
+      if (this.#line === line) this.#actions.leave();
+    });
+    line.prompt();
+    if (text !== '') line.write(text);
+  }
+
+  /** Takes the line away, and answers what was typed on it. */
+  close(): string {
+    const line = this.#line;
+    if (!line) return '';
+    const text = line.line;
+    this.#erase(line);
+    this.#line = null;
+    line.close();
+    return text;
+  }
+
+  said(text: string): void {
+    this.#do(() => this.#add('said', text));
+  }
+
+  beside(text: string): void {
+    this.#do(() => this.#add('beside', text));
+  }
+
+  note(text: string): void {
+    this.#do(() => {
+      this.#endLine();
+      if (text !== '') this.#print(text.replace(/\n$/, ''));
+    });
+  }
+
+  hold(): Disposable {
+    this.#do(() => this.#endLine());
+    this.#kept ??= [];
+    const text = this.close();
+    return {
+      [Symbol.dispose]: () => {
+        const kept = this.#kept ?? [];
+        this.#kept = null;
+        for (const write of kept) write();
+        this.open(text);
+      },
+    };
+  }
+
+  #add(what: 'said' | 'beside', text: string): void {
+    if (this.#restOf !== what) this.#endLine();
+    this.#restOf = what;
+    const lines = (this.#rest + text).split('\n');
+    const last = lines.pop() ?? '';
+    // A long line is shown row by row, so that nobody waits for its end.
+    const columns = this.#output.columns || 80;
+    const rows = widthOf(last) > columns ? wrapped(last, columns) : [last];
+    this.#rest = rows.pop() ?? '';
+    this.#print(...lines, ...rows);
+  }
+
+  #endLine(): void {
+    const rest = this.#rest;
+    this.#rest = '';
+    this.#restOf = null;
+    if (rest !== '') this.#print(rest);
+  }
+
+  /** Writes whole lines, and below them the row that may grow, above the line of input. */
+  #print(...lines: readonly string[]): void {
+    const line = this.#line;
+    if (line) this.#erase(line);
+    if (this.#showsRest) this.#output.write('\u001B[A\r\u001B[J');
+    this.#showsRest = this.#rest !== '';
+    const rows = this.#showsRest ? [...lines, this.#rest] : lines;
+    // Before readline draws the line, it moves up by the rows that it remembers to have drawn above the cursor.
+    const remembered = (line as { prevRows?: number } | null)?.prevRows ?? 0;
+    this.#output.write(rows.map((row) => `${row}\n`).join('') + '\n'.repeat(remembered));
+    line?.prompt(true);
+  }
+
+  #erase(line: Interface): void {
+    const { rows } = line.getCursorPos();
+    this.#output.write(`${rows > 0 ? `\u001B[${rows}A` : ''}\r\u001B[J`);
+  }
+
+  #do(write: () => void): void {
+    if (this.#kept) this.#kept.push(write);
+    else write();
+  }
+}

@@ -1,0 +1,63 @@
+import { type Command, Option } from 'commander';
+import type { BodyInputOf } from '../../api/endpoint.ts';
+import type { endpoints } from '../../api/index.ts';
+import { type ProviderId, providerId } from '../../api/provider-kinds.ts';
+import type { CommandContext } from '../world.ts';
+import { chooseProvider } from './choose-provider.ts';
+import { defaultsOf } from './defaults.ts';
+
+/** The options of the commands that open a session. */
+export interface OpenOptions {
+  provider?: ProviderId;
+  model?: string;
+  effort?: string;
+  cwd?: string;
+  permissionMode?: string;
+  title?: string;
+  /** true: a worktree without a name of its own. */
+  worktree?: string | true;
+}
+
+/** Adds these options to a command. */
+export function withOpenOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        '--provider <provider>',
+        'whose agent (default: [defaults], else the only one that is ready)',
+      ).choices(providerId.options),
+    )
+    .option('--model <model>', 'a model of the provider')
+    .option('--effort <effort>', 'how long the model thinks; see cadre providers models')
+    .option('--cwd <directory>', 'where the agent works (default: here)')
+    .option('--permission-mode <mode>', 'what the agent may do; require_approval: it asks you')
+    .option('--title <title>', 'a name for people (default: the first line of the prompt)')
+    .option('--worktree [name]', 'work in a git worktree of its own');
+}
+
+type OpenBody = BodyInputOf<typeof endpoints.createSession>;
+
+/**
+ * The request for these options, with the defaults of the configuration. Without `--cwd` the agent works in the
+ * directory of the command, not the server's. Throws as `chooseProvider` and `defaultsOf`.
+ */
+export async function openBody(context: CommandContext, options: OpenOptions): Promise<OpenBody> {
+  const defaults = await defaultsOf(context);
+  const provider = options.provider ?? (await chooseProvider(context, defaults));
+  const { byVariable, byFile } = defaults.provider;
+  const theirs = byVariable ?? byFile;
+  // The names of models differ between providers.
+  const { model, effort } = theirs === null || theirs === provider ? defaults : noSettings;
+  const { worktree } = options;
+  return {
+    provider,
+    model: options.model ?? model,
+    thinking_effort: options.effort ?? effort,
+    cwd: options.cwd ?? process.cwd(),
+    permission_mode: options.permissionMode ?? defaults.permission_mode,
+    title: options.title,
+    worktree: typeof worktree === 'string' ? { worktree_name: worktree } : worktree,
+  };
+}
+
+const noSettings = { model: null, effort: null };

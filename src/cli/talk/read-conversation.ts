@@ -1,0 +1,43 @@
+import type { Approval } from '../../api/approvals.ts';
+import { endpoints } from '../../api/index.ts';
+import type { Turn } from '../../api/sessions.ts';
+import type { Client } from '../../client/client.ts';
+import type { TurnWithItems } from '../../terminal/conversation.ts';
+import { pagesOf } from '../nouns.ts';
+
+/** What was said and done in a session, oldest first. */
+export interface ReadConversation {
+  turns: TurnWithItems[];
+  /** Of these turns, newest first. */
+  approvals: Approval[];
+}
+
+/** The newest `count` turns of a session with everything in them. */
+export async function readConversation(
+  client: Client,
+  session_id: string,
+  count = Number.POSITIVE_INFINITY,
+): Promise<ReadConversation> {
+  const params = { session_id };
+  const newest = await upTo(count, (query) => client.ask(endpoints.listTurns, { params, query }));
+  const turns: TurnWithItems[] = [];
+  for (const turn of newest.toReversed()) turns.push({ turn, items: await itemsOf(client, turn) });
+  const approvals = await upTo(Number.POSITIVE_INFINITY, (query) =>
+    client.ask(endpoints.listSessionApprovals, { params, query }),
+  );
+  const ids = new Set(newest.map(({ turn_id }) => turn_id));
+  return { turns, approvals: approvals.filter(({ turn_id }) => ids.has(turn_id)) };
+}
+
+function itemsOf(client: Client, { session_id, turn_id }: Turn) {
+  return client.call(endpoints.listItems, { params: { session_id, turn_id } });
+}
+
+async function upTo<T>(count: number, ask: Parameters<typeof pagesOf<T>>[0]): Promise<T[]> {
+  const found: T[] = [];
+  for await (const page of pagesOf(ask)) {
+    found.push(...page);
+    if (found.length >= count) break;
+  }
+  return found.slice(0, count);
+}

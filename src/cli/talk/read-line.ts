@@ -1,0 +1,24 @@
+import { createInterface } from 'node:readline/promises';
+import type { Terminal } from './terminal.ts';
+
+/**
+ * A line that somebody types at the terminal; null for Ctrl-D. Ctrl-C sends its signal. Rejects with the signal's reason
+ * if it aborts.
+ */
+export async function readLine(
+  { input, output }: Terminal,
+  prompt: string,
+  signal: AbortSignal,
+): Promise<string | null> {
+  signal.throwIfAborted();
+  const lines = createInterface({ input, output, terminal: true, historySize: 0 });
+  const closed = new Promise<null>((resolve) => lines.once('close', () => resolve(null)));
+  lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+  try {
+    const line = await Promise.race([lines.question(prompt, { signal }), closed]);
+    if (line === null) output.write('\n');
+    return line;
+  } finally {
+    lines.close();
+  }
+}

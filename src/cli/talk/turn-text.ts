@@ -1,0 +1,115 @@
+import { type DescribedEvent, isDescribed, type RuntimeEventRecord } from '../../api/events.ts';
+import { requestedApproval } from '../../client/requested-approval.ts';
+import type { Palette } from '../../terminal/palette.ts';
+import { plain } from '../output.ts';
+import type { ApprovalAsker } from './ask-approval.ts';
+import type { Outlet } from './outlet.ts';
+
+/**
+ * Writes the events of turns as text: messages as they grow, and a line when a tool starts and when it ends; with
+ * `isVerbose` thoughts, plans and the output of tools as well.
+ */
+export class TurnText {
+  readonly #outlet: Outlet;
+  readonly #asker: ApprovalAsker;
+  readonly #palette: Palette;
+  readonly #isVerbose: boolean;
+  /** How many bytes of the text of each open item are written. */
+  readonly #written = new Map<string, number>();
+  /** The steps of the plan as they were shown last. */
+  #plan: readonly string[] = [];
+
+  constructor(given: {
+    outlet: Outlet;
+    asker: ApprovalAsker;
+    palette: Palette;
+    isVerbose: boolean;
+  }) {
+    this.#outlet = given.outlet;
+    this.#asker = given.asker;
+    this.#palette = given.palette;
+    this.#isVerbose = given.isVerbose;
+  }
+
+  write(event: RuntimeEventRecord): void {
+    if (!isDescribed(event)) return;
+    const { kind, payload, session_id } = event;
+    if (kind === 'approval.requested') {
+      // Whoever decides has to see all of it, also what an event cannot hold.
+      if (payload.truncated && session_id !== null) this.#asker.askedIn(session_id);
+      else this.#asker.asked(requestedApproval(payload));
+    } else if (kind === 'approval.resolved') {
+      this.#asker.resolved(payload.approval);
+    } else if (kind === 'plan.updated') this.#writePlan(payload.entries ?? []);
+    else this.#writeItem(event);
+  }
+
+  #writeItem({ kind, payload }: DescribedEvent): void {
+    switch (kind) {
+      case 'message.delta':
+        this.#outlet.said(plain(this.#begun(payload)));
+        break;
+      case 'message.completed':
+        this.#outlet.said(`${plain(this.#rest(payload))}\n`);
+        break;
+      case 'reasoning.delta':
+        this.#writeBeside(this.#begun(payload));
+        break;
+      case 'reasoning.completed':
+        this.#writeBeside(this.#rest(payload));
+        // Ends the line.
+        if (this.#isVerbose) this.#outlet.note('');
+        break;
+      case 'tool.started':
+        this.#noteTool('started', payload.tool);
+        break;
+      case 'tool.updated':
+        this.#writeBeside(this.#begun(payload));
+        break;
+      case 'tool.completed':
+        this.#writeBeside(this.#rest(payload));
+        this.#noteTool(payload.status === 'completed' ? 'done' : payload.status, payload.tool);
+        break;
+      default:
+    }
+  }
+
+  /** A piece of an item, which is now written. */
+  #begun({ item_id, offset, text = '' }: Piece): string {
+    if (text !== '') this.#written.set(item_id, offset + Buffer.byteLength(text));
+    return text;
+  }
+
+  /** What is not written yet of an item that has ended: the stream may have begun late, or lost pieces. */
+  #rest({ item_id, text = '' }: Piece): string {
+    const rest = Buffer.from(text).subarray(this.#written.get(item_id) ?? 0);
+    this.#written.delete(item_id);
+    return rest.toString('utf8');
+  }
+
+  #noteTool(how: string, tool: { title: string } | undefined): void {
+    this.#outlet.note(`[${how}] ${plain(tool?.title ?? 'a tool')}\n`);
+  }
+
+  #writeBeside(text: string): void {
+    if (!this.#isVerbose) return;
+    const body = text.replace(/\n+$/, '');
+    this.#outlet.beside(this.#palette.faint(plain(body)) + text.slice(body.length));
+  }
+
+  /** The steps that are new or have changed. */
+  #writePlan(entries: readonly { content: string; status: string }[]): void {
+    const before = new Set(this.#plan);
+    this.#plan = entries.map(({ content, status }) => `[plan] ${status}: ${plain(content)}\n`);
+    if (!this.#isVerbose) return;
+    for (const step of this.#plan) if (!before.has(step)) this.#outlet.note(step);
+  }
+}
+
+/** The text of an item, or a piece of it; without a text where it was too long for an event. */
+interface Piece {
+  item_id: string;
+  /** In bytes of UTF-8. */
+  offset: number;
+  text?: string | undefined;
+}
