@@ -13,6 +13,7 @@ import { Attached } from './attached.ts';
 import { InputLine } from './input-line.ts';
 import { latestHere } from './latest.ts';
 import { readConversation } from './read-conversation.ts';
+import { markSeen } from './seen.ts';
 import { sessionEvents } from './session-events.ts';
 import { TurnText } from './turn-text.ts';
 import type { CommandContext } from '../world.ts';
@@ -79,9 +80,10 @@ export async function attach(
 
 /** Shows the last turns that have ended. Returns the seq after which the events contain everything else. */
 async function showTail(
-  { world, client, layout, note }: CommandContext,
+  context: CommandContext,
   session_id: string,
 ): Promise<{ session: Session; after: number }> {
+  const { world, client, layout, note } = context;
   const { value: session, headers } = await client.ask(endpoints.getSession, {
     params: { session_id },
   });
@@ -95,6 +97,7 @@ async function showTail(
   for (const line of lines) world.stdout.write(`${line}\n`);
   const title = shorten(plain(session.title ?? shortId(session_id)), 40);
   note(`${title}: ^C interrupts a turn, ^D leaves`);
+  await markSeen(context, session_id, seq);
   if (running === null) return { session, after: seq };
   const scope = { sessionId: session_id, kinds: ['turn.accepted'] };
   const [accepted] = await replayBefore(client, scope, seq + 1, 1);

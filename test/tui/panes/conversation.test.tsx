@@ -67,13 +67,15 @@ describe('the conversation of a session', () => {
       await expectShows('more below');
       await press('/', 'number 1', keys.enter);
       await expectShows(/"number 1": \d+ of \d+ in the last 10 turns, older not loaded/);
-      await press(keys.escape, 'g', 'g');
-      await expectShows(/^> say number 3/m);
+      await press(keys.escape);
+      await expectShows('more below');
       await press('g');
       await expectShows(/^> say number 1\b/m);
       await press('/', 'number 1', keys.enter);
       await expectShows(/"number 1": \d of 8 in all turns/);
-      await press(keys.escape, 'G');
+      await press(keys.escape);
+      await expectShows('more below');
+      await press('G');
       await expectShows(/^number 12/m);
       expect(lines().join('\n')).not.toContain('more below');
     });
@@ -97,6 +99,7 @@ describe('the conversation of a session', () => {
       await press('N');
       await expectShows('"NEEDLE": 6 of 12');
       await press(keys.escape);
+      await expectShows('o my prompts');
       expect(hold()).toBe(null);
       await press('o');
       await expectShows(/^> say \w+ needle/m);
