@@ -27,7 +27,7 @@ openapi: install ## Write src/api/openapi.yaml and docs/events.md from the table
 	node scripts/openapi/write.mjs
 
 .PHONY: completions
-completions: build ## Write completions/ from the command tree
+completions: install ## Write completions/, the scripts for bash, zsh and fish
 	node scripts/completions.mjs
 
 .PHONY: demo

@@ -54,7 +54,7 @@ export const reason = {
 /** A directory of a repository, relative to where the command runs. */
 export function repositoryOption(description: string) {
   return {
-    flags: '--repo <directory>',
+    flags: '-R, --repo <directory>',
     description,
     read: (directory: string) => ({ repo_root: path.resolve(directory) }),
   };

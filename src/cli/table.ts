@@ -1,6 +1,7 @@
 import { plain } from '../lib/plain.ts';
-import { padded, truncated, widthOf } from '../terminal/width.ts';
+import type { Style } from '../terminal/palette.ts';
 import { type Layout, stateStyle, whole } from './layout.ts';
+import { truncated, widthOf } from './widths.ts';
 
 const GAP = 2;
 /** A column is never cut to less than this; columns at the right are left out instead. */
@@ -24,26 +25,25 @@ export function table(
     Math.max(...lines.map((line) => widthOf(line[column] ?? ''))),
   );
   const widths = fitted(wanted, layout.columns);
-  const { palette } = layout;
   return lines
     .map((line, row) =>
       line
         .slice(0, widths.length)
         .map((cell, column) => {
-          const width = widths[column] ?? 0;
-          const cut = truncated(cell, width);
-          const styled =
-            row > 0 && STATES.has(heading[column] ?? '')
-              ? stateStyle(palette, cell)(cut)
-              : row === 0
-                ? palette.faint(cut)
-                : cut;
-          return column === widths.length - 1 ? styled : padded(styled, width);
+          const cut = truncated(cell, widths[column] ?? 0);
+          const space = ' '.repeat(Math.max(0, (widths[column] ?? 0) - widthOf(cut)));
+          return styleOf(row, heading[column] ?? '', cell, layout)(cut) + space;
         })
         .join(' '.repeat(GAP)),
     )
     .map((line) => `${line.trimEnd()}\n`)
     .join('');
+}
+
+/** The style of a cell: a heading is faint, a state has its colour. */
+function styleOf(row: number, heading: string, cell: string, { palette }: Layout): Style {
+  if (row === 0) return palette.faint;
+  return STATES.has(heading) ? stateStyle(palette, cell) : (text) => text;
 }
 
 /** Prints a list as a table with a row for each record; `now` is in Unix milliseconds. */

@@ -5,6 +5,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { GlobalOptions } from './context.ts';
 import { inFlags } from './flag-words.ts';
 import { type Layout, layoutOf } from './layout.ts';
+import { isNarrow, loadWidths } from './widths.ts';
 
 /** The process around a command: its streams, environment and clock, the server, signals and the exit code. */
 export interface World {
@@ -48,12 +49,17 @@ export function clientAction<Arguments extends unknown[]>(
     const global = command.optsWithGlobals<GlobalOptions>();
     const client = await world.connect(global);
     try {
-      const show = (value: unknown, text: () => string) => showDocument(world, global, value, text);
+      let later: Promise<void> | undefined;
+      const show = (value: unknown, text: () => string) => {
+        if (global.json || isNarrow(text())) showDocument(world, global, value, text);
+        else later = loadWidths().then(() => showDocument(world, global, value, text));
+      };
       const note = (text: string) => {
         if (world.stderr.isTTY && !global.json) world.stderr.write(`cadre: ${text}\n`);
       };
       const layout = layoutOf(world.stdout, world.env);
       await run({ world, client, global, show, note, layout }, ...(given as Arguments));
+      await later;
     } catch (error) {
       if (error instanceof AppError) throw inFlags(error, command);
       throw client.misunderstanding() ?? error;

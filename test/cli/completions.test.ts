@@ -162,6 +162,9 @@ describe('cadre __complete', () => {
     expect(await offers('sessions', 'items', end, '')).toEqual([
       expect.stringMatching(/^turn_[0-9a-f]{32}\tcompleted {2}hello$/),
     ]);
+    expect(await offers('sessions', 'item', end, '')).toContainEqual(
+      expect.stringMatching(/^item_[0-9a-f]{32}\t\w+ {2}hello$/),
+    );
     expect(await offers('teams', 'show', 'sh')).toEqual([
       expect.stringMatching(/^[0-9a-f]{8}\tshop$/),
       expect.stringMatching(/^shop\t[0-9a-f]{8} {2}shop$/),

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { whole } from '../../src/cli/layout.ts';
 import { ago, details, plain, shortId, table } from '../../src/cli/output.ts';
 import { paletteFor } from '../../src/terminal/palette.ts';
+import { loadWidths } from '../../src/cli/widths.ts';
 import { widthOf } from '../../src/terminal/width.ts';
 
 describe('plain', () => {
@@ -103,7 +104,8 @@ describe('a table', () => {
     expect(least.split('\n')[1]).toBe('89abcdef  waiting_…  xxxxxxxx…');
   });
 
-  test('counts the columns of wide characters, of any text and at any width.', () => {
+  test('counts the columns of wide characters, of any text and at any width.', async () => {
+    await loadWidths();
     const cell = fc.string({ unit: fc.constantFrom('a', '漢', 'é', '👍🏽', ' '), maxLength: 30 });
     const rows = fc.array(fc.tuple(fc.constant('89abcdef'), cell, cell, cell), { maxLength: 5 });
     fc.assert(

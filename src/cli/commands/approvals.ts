@@ -25,10 +25,10 @@ export const approvalCommands = commandGroup('approvals', 'what agents ask you f
     description: 'list approvals, newest first',
     endpoint: endpoints.listApprovals,
     options: [
-      { flags: '--status <status>', field: 'status', default: 'pending' },
+      { flags: '-s, --status <status>', field: 'status', default: 'pending' },
       sessionAs('session_id', '--session <session>', 'only of this session'),
     ],
-    empty: 'nothing waits for an answer',
+    empty: 'no approvals: those that agents ask for are listed here',
     print: listOf<Approval>(['ID', 'SESSION', 'KIND', 'STATUS', 'AGE', 'TITLE'], (one, now) => [
       shortId(one.id),
       shortId(one.session_id),

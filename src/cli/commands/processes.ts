@@ -18,7 +18,7 @@ export const processCommands = commandGroup('processes', 'commands that the serv
     endpoint: endpoints.listProcesses,
     options: [
       sessionAs('session_id', '--session <session>', 'only of this session'),
-      { flags: '--status <status>', field: 'status' },
+      { flags: '-s, --status <status>', field: 'status' },
       limit,
     ],
     empty: 'no processes: start one with cadre processes run COMMAND',

@@ -18,7 +18,7 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
     description: 'list sessions, newest first',
     endpoint: endpoints.listSessions,
     options: [
-      { flags: '--status <status>', field: 'status' },
+      { flags: '-s, --status <status>', field: 'status' },
       { flags: '--provider <provider>', field: 'provider' },
       limit,
     ],

@@ -96,7 +96,7 @@ export const teamMessageCommands: readonly Register[] = [
     endpoint: endpoints.listDeliveries,
     operands: [team],
     options: [
-      { flags: '--status <status>', field: 'status' },
+      { flags: '-s, --status <status>', field: 'status' },
       memberAs('recipient_agent_id', '--to <member>', 'only to this member'),
       messageAs('message_id', '--message <message>', 'only of this message'),
       limit,

@@ -5,6 +5,7 @@ import { streamEvents } from '../../client/stream.ts';
 import { count } from '../count.ts';
 import { teamArgument, teamId } from '../find.ts';
 import { viewText } from '../team-text.ts';
+import { loadWidths } from '../widths.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
 /** `cadre teams show`. */
@@ -15,7 +16,7 @@ export function teamView(teams: Command, world: World): void {
     .description('show who is in a team, what they do, and what was said last')
     .argument(...teamArgument)
     .option('-L, --limit <n>', 'how many messages at most', count, 20)
-    .option('--watch', 'show it again whenever something has changed, until it is interrupted')
+    .option('-w, --watch', 'show it again whenever something has changed, until it is interrupted')
     .action(clientAction(world, view));
 }
 
@@ -51,6 +52,7 @@ async function watch(
       : `${viewText(found, { now: world.clock.now(), layout })}${isScreen ? '' : '\n'}`;
     world.stdout.write(isScreen ? CLEAR + text : text);
   };
+  await loadWidths();
   await write();
   const changes = streamEvents({
     client,

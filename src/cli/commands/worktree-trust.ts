@@ -16,7 +16,7 @@ export const trustCommands: readonly Register[] = [
       .description(
         'show the init script and the filters of a repository, and allow them by their content',
       )
-      .option('--repo <directory>', 'the repository', '.')
+      .option('-R, --repo <directory>', 'the repository', '.')
       .option('--sha256 <digest>', 'allow this content, which was read elsewhere, without asking')
       .option('--yes', 'allow all that is shown, without asking')
       .action(clientAction(world, trust)),

@@ -56,7 +56,7 @@ export const worktreeCommands = commandGroup('worktrees', 'git worktrees of sess
     endpoint: endpoints.listWorktrees,
     options: [
       repositoryOption('only of this repository'),
-      { flags: '--status <status>', description: 'only with this status', field: 'status' },
+      { flags: '-s, --status <status>', description: 'only with this status', field: 'status' },
       limit,
     ],
     empty: 'no worktrees: make one with cadre worktrees create NAME --session SESSION',

@@ -9,8 +9,8 @@ export interface Offer {
 }
 
 type Row = Readonly<Record<string, unknown>>;
-/** Reads a path of the server as rows. */
-type Rows = (path: string) => Promise<readonly Row[]>;
+/** Reads a path of the server. */
+type Get = (path: string) => Promise<unknown>;
 
 interface Kind {
   /** The path of the list; null where the line does not say what it is of. */
@@ -26,11 +26,12 @@ interface Kind {
   about(row: Row): readonly unknown[];
 }
 
-/** What is on the line already: the ids of the records that arguments name. */
+/** What the line says already: the ids of the records that arguments name, and the provider. */
 interface Given {
   session: () => Promise<string | null>;
   team: () => Promise<string | null>;
-  provider: string | undefined;
+  provider: () => Promise<string | null>;
+  get: Get;
 }
 
 const list = (noun: string) => `/v1/${noun}?limit=100`;
@@ -94,8 +95,18 @@ const kinds: Readonly<Record<string, Kind>> = {
     whole: true,
     about: ({ status, text }) => [status, text],
   },
+  item: {
+    path: async ({ session, get }) => {
+      const place = below('sessions', await session(), '');
+      const { last_turn_id: turn } = place === null ? {} : ((await get(place)) as Row);
+      return typeof turn === 'string' ? `${place}/turns/${turn}/items` : null;
+    },
+    id: 'item_id',
+    whole: true,
+    about: ({ kind, text, tool }) => [kind, (tool as { title?: string } | null)?.title ?? text],
+  },
   model: {
-    path: ({ provider }) => (provider === undefined ? null : `/v1/providers/${provider}/models`),
+    path: async ({ provider }) => below('providers', await provider(), '/models'),
     id: 'id',
     whole: true,
     about: ({ display_name }) => [display_name],
@@ -112,14 +123,13 @@ export async function recordOffers(
 ): Promise<Offer[]> {
   const kind = kinds[placeholder];
   if (!kind) return [];
-  const rows: Rows = async (path) => rowsOf(await client.get(path, signal));
-  const path = await kind.path({
-    session: () => wholeId('session', given.get('session'), rows),
-    team: () => wholeId('team', given.get('team'), rows),
-    provider: given.get('--provider'),
-  });
+  const get: Get = (path) => client.get(path, signal);
+  const session = () => wholeId('session', given.get('session'), get);
+  const team = () => wholeId('team', given.get('team'), get);
+  const provider = async () => given.get('--provider') ?? providerOf(await session(), get);
+  const path = await kind.path({ session, team, provider, get });
   if (path === null) return [];
-  const answer = await client.get(path, signal);
+  const answer = await get(path);
   return rowsOf(kind.within === undefined ? answer : (answer as Row)[kind.within])
     .filter((row) => kind.keeps?.(row) ?? true)
     .flatMap((row) => offersOf(kind, row, typed));
@@ -146,12 +156,20 @@ function offersOf(kind: Kind, row: Row, typed: string): Offer[] {
 const ABOUT_CHARACTERS = 60;
 
 /** The whole id of a record that an argument names by its id, the end of it, or its name. */
-async function wholeId(noun: string, said: string | undefined, rows: Rows): Promise<string | null> {
+async function wholeId(noun: string, said: string | undefined, get: Get): Promise<string | null> {
   if (said === undefined || /_[0-9a-f]{32}$/.test(said)) return said ?? null;
-  const found = (await rows(`/v1/${noun}s?limit=500`)).find(
+  const found = rowsOf(await get(`/v1/${noun}s?limit=500`)).find(
     ({ id, name, title }) => textOf(id).endsWith(said) || (name ?? title) === said,
   );
   return found ? textOf(found.id) : null;
+}
+
+/** The provider of a session; without one, the only provider that is ready. */
+async function providerOf(session: string | null, get: Get): Promise<string | null> {
+  const place = below('sessions', session, '');
+  if (place !== null) return textOf(((await get(place)) as Row).provider) || null;
+  const ready = rowsOf(await get('/v1/providers')).filter(({ healthy }) => healthy === true);
+  return ready.length === 1 ? textOf(ready[0]?.id) : null;
 }
 
 function below(noun: string, id: string | null, more: string): string | null {
