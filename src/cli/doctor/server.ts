@@ -36,7 +36,9 @@ export const providers: Check = async (input) => {
   const found =
     (await asking.catch(() => null)) ??
     (await import('../../providers/configured.ts')).describeProviders(input.config);
-  const advice = input.config.providers.acp?.command ? null : acpAdvice(input.world.env);
+  const { acp } = input.config.providers;
+  const isOpen = acp === null || (acp.enabled && acp.command === null);
+  const advice = isOpen ? acpAdvice(input.world.env) : null;
   const say = (some: ProviderRecord[]) =>
     some
       .map(({ id, detail, healthy }) =>
