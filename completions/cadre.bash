@@ -12,6 +12,7 @@ _cadre() {
   local current=${COMP_WORDS[COMP_CWORD]#=} word about find='' i
   local -a abouts=()
   COMPREPLY=()
+  compopt -o nosort 2>/dev/null # the newest first, as in lists
   while IFS=$'\t' read -r word about; do
     case $word in
       '<file>') find=-f ;;

@@ -17,4 +17,4 @@ function __cadre_complete
         printf '%s\n' "$start$offer"
     end
 end
-complete -c cadre -f -a '(__cadre_complete)'
+complete -k -c cadre -f -a '(__cadre_complete)'

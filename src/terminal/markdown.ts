@@ -4,7 +4,7 @@ import { highlighted } from './highlight.ts';
 import { inlineText } from './markdown-inline.ts';
 import { tableLines } from './markdown-table.ts';
 import type { Palette } from './palette.ts';
-import { widthOf, wrapped } from './width.ts';
+import { truncated, widthOf, wrapped } from './width.ts';
 
 export interface MarkdownShape {
   /** No line is wider. */
@@ -101,7 +101,9 @@ function itemLines(item: Tokens.ListItem, mark: string, shape: MarkdownShape): s
     item.loose ? blockLines(tokens, inner) : tokens.flatMap((token) => blockLines([token], inner)),
   );
   const [first = '', ...rest] = lines;
-  if (!first.startsWith(blank)) return [shape.palette.faint(mark.trimEnd()), ...lines];
+  if (!first.startsWith(blank)) {
+    return [shape.palette.faint(truncated(mark.trimEnd(), shape.columns)), ...lines];
+  }
   return [shape.palette.faint(mark) + first.slice(mark.length), ...rest];
 }
 

@@ -86,6 +86,8 @@ test('a change of a file is shown before it is made, and made only if it is acce
       const turnId = await watched.send(prompt);
       const approval = await asked(watch, turnId);
       expect(approval).toMatchObject({ kind: 'file_change', request: { input: change } });
+      const diff = `--- ${file_path}\n+++ ${file_path}\n@@ -1,1 +1,1 @@\n-a plover is a fish\n+a plover is a bird\n`;
+      expect(approval.details).toEqual([{ type: 'diff', path: file_path, diff }]);
       expect(approval.title).toContain(file_path);
       expect(readFileSync(file_path, 'utf8')).toBe('a plover is a fish\n');
       await decide(client, approval, decision);
@@ -93,6 +95,45 @@ test('a change of a file is shown before it is made, and made only if it is acce
       expect(ofKind(watch.of(turnId), 'tool.completed')[0]?.payload.status).toBe(status);
       expect(readFileSync(file_path, 'utf8')).toBe(text);
     }
+  });
+});
+
+test('what is accepted for the session is not asked for again in it, and is in another', async () => {
+  await withClaude({}, async ({ client, directory }) => {
+    const more = { provider: 'claude', permission_mode: 'require_approval' };
+    const open = async () => {
+      const session = await openSession(client, directory, more);
+      return new WatchedSession(client, session.id, 30_000);
+    };
+    const first = await open();
+    await using watch = first.watch;
+    const run = bash('python3 -c "print(6*7)"', 'prints a number');
+    const write = (name: string) => {
+      const input = { file_path: join(directory, name), content: `${name}\n` };
+      return `@@tool:Write:${JSON.stringify(input)}`;
+    };
+    for (const prompt of [run, write('one')]) {
+      const turnId = await first.send(prompt);
+      const approval = await asked(watch, turnId);
+      expect(approval.scopes).toEqual(['once', 'session']);
+      expect(approval.session_allows).toEqual(expect.any(String));
+      await decide(client, approval, 'accept', 'session');
+      expect((await watch.end(turnId)).kind).toBe('turn.completed');
+    }
+    // Each in a turn of its own: what was accepted has to outlast the turn that asked.
+    for (const prompt of [run, write('two')]) {
+      const { turn_id } = await first.run(prompt);
+      expect(ofKind(watch.of(turn_id), 'approval.requested')).toEqual([]);
+      expect(ofKind(watch.of(turn_id), 'tool.completed')[0]?.payload.status).toBe('completed');
+    }
+    expect(readFileSync(join(directory, 'two'), 'utf8')).toBe('two\n');
+
+    const other = await open();
+    await using otherWatch = other.watch;
+    const turnId = await other.send(write('three'));
+    await decide(client, await asked(otherWatch, turnId), 'decline');
+    await otherWatch.end(turnId);
+    expect(existsSync(join(directory, 'three'))).toBe(false);
   });
 });
 

@@ -50,6 +50,15 @@ test('a change of a file is shown before it is made, and made only if it is acce
       const approval = await asked(watch, turnId);
       expect(approval.kind).toBe('file_change');
       expect(approval.title).toContain('plover.txt');
+      expect(approval.details).toMatchObject([
+        {
+          type: 'diff',
+          path: file,
+          diff: expect.stringMatching(
+            /^--- .*\n\+\+\+ .*\n@@ .* @@\n-a plover is a fish\n\+a plover is a bird\n/,
+          ) as string,
+        },
+      ]);
       const shown = JSON.stringify(approval.request);
       expect(shown).toContain('-a plover is a fish');
       expect(shown).toContain('+a plover is a bird');
@@ -59,6 +68,32 @@ test('a change of a file is shown before it is made, and made only if it is acce
       expect(ofKind(watch.of(turnId), 'tool.completed')[0]?.payload.status).toBe(status);
       expect(readFileSync(file, 'utf8')).toBe(text);
     }
+  });
+});
+
+test('a change of a file that is accepted for the session is not asked for again in it, and is in another', async () => {
+  await withCodex({}, async ({ client, directory }) => {
+    const open = async () => {
+      const session = await openSession(client, directory, asking);
+      return new WatchedSession(client, session.id, PATIENCE_MS);
+    };
+    const [first, other] = [await open(), await open()];
+    await using watch = first.watch;
+    await using otherWatch = other.watch;
+    const turnId = await first.send(patch('Add', 'plover.txt', '+a fish'));
+    const approval = await asked(watch, turnId);
+    expect(approval.scopes).toEqual(['once', 'session']);
+    await decide(client, approval, 'accept', 'session');
+    expect((await watch.end(turnId)).kind).toBe('turn.completed');
+    const { turn_id } = await first.run(patch('Update', 'plover.txt', '-a fish', '+a bird'));
+    expect(ofKind(watch.of(turn_id), 'approval.requested')).toEqual([]);
+    const read = () => readFileSync(join(directory, 'plover.txt'), 'utf8');
+    expect(read()).toBe('a bird\n');
+
+    const otherId = await other.send(patch('Update', 'plover.txt', '-a bird', '+a fish'));
+    await decide(client, await asked(otherWatch, otherId), 'decline');
+    await otherWatch.end(otherId);
+    expect(read()).toBe('a bird\n');
   });
 });
 

@@ -1,4 +1,7 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { asked, decide } from '../support/providers/calls.ts';
+import { WatchedSession } from '../support/providers/contract-stage.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ofKind, openSession, runTurn } from '../support/turns.ts';
@@ -57,6 +60,34 @@ test('opencode asking for permission fails the turn with what it asked, and the 
 
     const { turn: next } = await runTurn(client, session.id, '@@say:still here');
     expect(next).toMatchObject({ status: 'completed', text: 'still here' });
+  });
+});
+
+test('what opencode asks for is shown whole, and is not asked for again once it is accepted for the session', async () => {
+  await withOpencode('ask', async ({ client, directory }) => {
+    const session = await openSession(client, directory, { permission_mode: 'require_approval' });
+    const watched = new WatchedSession(client, session.id, 60_000);
+    await using watch = watched.watch;
+    const filePath = join(directory, 'plover.txt');
+    const calls = [
+      ['bash', { command: 'touch asked', description: 'makes a file' }],
+      ['write', { filePath, content: 'a plover is a bird\n' }],
+    ] as const;
+    const shown = [
+      { type: 'command', command: 'touch asked' },
+      { type: 'diff', path: filePath, diff: expect.stringContaining('+a plover is a bird') },
+    ];
+    for (const [at, [tool, input]] of calls.entries()) {
+      const script = `@@tool:${tool}:${JSON.stringify(input)}`;
+      const turnId = await watched.send(script);
+      const approval = await asked(watch, turnId);
+      expect(approval.details).toContainEqual(expect.objectContaining(shown[at] ?? {}));
+      expect(approval.scopes).toEqual(['once', 'session']);
+      await decide(client, approval, 'accept', 'session');
+      await watch.end(turnId);
+      const { turn_id } = await watched.run(script);
+      expect(ofKind(watch.of(turn_id), 'approval.requested')).toEqual([]);
+    }
   });
 });
 

@@ -45,6 +45,16 @@ describe('approvals on the command line', () => {
     expect(lines.filter((line) => line.startsWith('+new'))).toHaveLength(300);
   });
 
+  it('say what they do not show where it is too large, also to who accepts them', async () => {
+    const cadre = cadreOn(server());
+    writeFileSync(join(server().directory, 'big.txt'), `${'x'.repeat(1_100_000)}\n`);
+    const id = await asked('edit big.txt => y');
+    const omitted = `the change of ${join(server().directory, 'big.txt')}`;
+    expect((await cadre(['approvals', 'show', id])).stdout).toContain(omitted);
+    const { stderr, code } = await cadre(['approvals', 'accept', id]);
+    expect([code, stderr]).toEqual([0, `cadre: not shown, because it is too large: ${omitted}\n`]);
+  });
+
   it('are accepted for the session by who says so, and for once by who does not', async () => {
     const cadre = cadreOn(server());
     const [once, always] = [await asked('ask one'), await asked('ask two')];

@@ -264,6 +264,10 @@ describe('codex', () => {
       { type: 'input', name: 'additionalPermissions', value: { n: 1 } },
       { type: 'input', name: 'reason', value: 'to build' },
     ]);
+    const local = { kind: 'command', environmentId: 'local', commandActions: [] };
+    expect(
+      asked('item/commandExecution/requestApproval', { ...params, ...local })?.details,
+    ).toEqual(asked('item/commandExecution/requestApproval', params)?.details);
     const words = { command: ['ls', 'a b'], cwd: '/w', callId: 'c' };
     expect(asked('execCommandApproval', words)?.details).toEqual([
       { type: 'command', command: "ls 'a b'", cwd: '/w' },

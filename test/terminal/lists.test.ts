@@ -1,9 +1,11 @@
+import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { widthOf } from '../../src/terminal/width.ts';
 import { cadreOn } from '../support/cli/cadre.ts';
 import { sharedServer } from '../support/shared-server.ts';
 import { openSession } from '../support/turns.ts';
+import { makeRepository } from '../support/worktrees/work.ts';
 import { hasPty, inTerminal } from '../support/tui/pty.ts';
 
 const wide = '漢字'.repeat(60);
@@ -80,10 +82,24 @@ describe.skipIf(!hasPty)('on a terminal', () => {
     }
   });
 
+  test('`worktrees create` shows the name, the end of the id and the path; the name is taken from then on.', async () => {
+    const repo = makeRepository(path.join(server().directory, 'repo'));
+    const { id } = await openSession(server().client, repo, { title: 'for a worktree' });
+    const words = ['worktrees', 'create', 'fix-login', '--session', 'for a worktree'];
+    const text = (await shown(words, 200)).lines.join('\n');
+    const [, end = ''] = /worktree fix-login, id ([0-9a-f]{8})$/m.exec(text) ?? [];
+    expect(text).toMatch(/^\/.*\/fix-login$/m);
+    const cadre = cadreOn(server());
+    const found = await cadre(['worktrees', 'show', 'fix-login', '--json']);
+    expect(found.json()).toMatchObject({ id: expect.stringContaining(end), source_session_id: id });
+    const release = ['worktrees', 'release', 'fix-login', '--session', id];
+    expect((await cadre(release)).stdout).toMatch(/: cleaned$/m);
+  });
+
   test('an empty list says what would fill it.', async () => {
-    const { lines } = await shown(['worktrees', 'list'], 80);
+    const { lines } = await shown(['worktrees', 'list', '--status', 'missing'], 80);
     expect(lines.at(-1)).toMatch(/^cadre: no worktrees: make one with cadre worktrees create/);
-    const { stderr } = await cadreOn(server())(['worktrees', 'list']);
+    const { stderr } = await cadreOn(server())(['worktrees', 'list', '--status', 'missing']);
     expect(stderr).toBe('');
   });
 });

@@ -1,6 +1,8 @@
 import { type Approval, approvalStatus } from '../../api/approvals.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
+import { filledFields } from '../../lib/filled-fields.ts';
+import { approvalSheet } from '../../terminal/approval-sheet.ts';
 import {
   commandGroup,
   endpointCommand,
@@ -9,12 +11,10 @@ import {
 } from '../endpoint-command.ts';
 import { idArgument, matches, onlyOne } from '../find.ts';
 import type { Layout } from '../layout.ts';
-import { filledFields } from '../../lib/filled-fields.ts';
 import { approvals } from '../nouns.ts';
-import { ago, details, listOf, shortId } from '../output.ts';
+import { ago, details, listOf, plain, shortId } from '../output.ts';
 import { sessionAs } from '../parameters.ts';
-import { approvalSheet } from '../../terminal/approval-sheet.ts';
-import { clientAction, type CommandContext } from '../world.ts';
+import { clientAction, type CommandContext, type World } from '../world.ts';
 
 const approvalArgument = idArgument('approval');
 
@@ -69,9 +69,10 @@ function decisionCommand(
       {
         flags,
         description: idDescription,
-        async read(end: string, { client }) {
-          const { id: approval_id, session_id } = await findApproval(client, end);
-          return { approval_id, session_id };
+        async read(end: string, { client, world }) {
+          const approval = await findApproval(client, end);
+          if (decision === 'accept') warnOfOmitted(approval, world);
+          return { approval_id: approval.id, session_id: approval.session_id };
         },
       },
     ],
@@ -87,6 +88,13 @@ function decisionCommand(
     print: ({ status, title, scope }) =>
       `${status}${scope === 'session' ? ' for the session' : ''}: ${title}\n`,
   });
+}
+
+/** Says what nobody can have read before, because it is in no detail of the approval. */
+function warnOfOmitted({ details: parts }: Approval, { stderr }: World): void {
+  for (const part of parts)
+    if (part.type === 'omitted')
+      stderr.write(`cadre: not shown, because it is too large: ${plain(part.name)}\n`);
 }
 
 async function show({ client, show, layout }: CommandContext, end: string): Promise<void> {

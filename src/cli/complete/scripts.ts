@@ -24,6 +24,7 @@ _cadre() {
   local current=${'$'}{COMP_WORDS[COMP_CWORD]#=} word about find='' i
   local -a abouts=()
   COMPREPLY=()
+  compopt -o nosort 2>/dev/null # the newest first, as in lists
   while IFS=$'\t' read -r word about; do
     case $word in
       '<file>') find=-f ;;
@@ -60,7 +61,7 @@ _cadre() {
   case $offers[1] in
     '<file>') _files ;;
     '<directory>') _files -/ ;;
-    ?*) offers=("${'$'}{(@)offers//:/\\:}") && offers=("${'$'}{(@)offers/$'\t'/:}") && _describe ${name} offers ;;
+    ?*) offers=("${'$'}{(@)offers//:/\\:}") && offers=("${'$'}{(@)offers/$'\t'/:}") && _describe -V ${name} offers ;;
   esac
 }
 # compinit has it called; whoever sources it has to register it.
@@ -95,5 +96,5 @@ function __cadre_complete
         printf '%s\n' "$start$offer"
     end
 end
-complete -c ${name} -f -a '(__cadre_complete)'
+complete -k -c ${name} -f -a '(__cadre_complete)'
 `;

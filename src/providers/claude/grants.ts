@@ -42,6 +42,6 @@ function wordsOfOne(one: Grant): string {
     case 'addDirectories':
       return `the directories ${one.directories.join(', ')}`;
     case 'setMode':
-      return 'all edits of files in the working directory';
+      return 'all changes of files in the working directory, also by commands such as mv, rm and sed';
   }
 }

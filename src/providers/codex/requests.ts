@@ -205,6 +205,11 @@ const SAME_COMMAND = 'the same command in the same directory';
 const SAME_FILES = 'each change of the same files';
 const offered = z.array(z.unknown()).nullish().catch(null);
 
+/** What says nothing of a command: that it is one, how codex reads it, and that it runs on this machine. */
+function usualIn({ environmentId }: Params): string[] {
+  return ['kind', 'commandActions', ...(environmentId === 'local' ? ['environmentId'] : [])];
+}
+
 /** What codex offers. Versions that do not list it take an acceptance for the session. */
 function offersOf(
   { availableDecisions }: Params,
@@ -258,7 +263,7 @@ function aboutCommand(params: Params, items: Items): Pick<CodexRequest, 'request
       title: approvalTitle(title, beside.join(', ') || null),
       details: [
         ...(line === null ? [] : [commandDetail(line, cwd)]),
-        ...otherDetails(params, ['command', 'commandActions', 'cwd']),
+        ...otherDetails(params, ['command', 'cwd', ...usualIn(params)]),
       ],
       ...offersOf(params, network ? `network access to ${network.host}` : SAME_COMMAND),
       subject: isTold ? { ...wholeOf(params), command: line, cwd } : null,

@@ -66,7 +66,10 @@ function proposes(suggestions: unknown): ClaudeRole {
 
 test.for([
   [rules, 'Bash(make:*); the directories /else'],
-  [[mode], 'all edits of files in the working directory'],
+  [
+    [mode],
+    'all changes of files in the working directory, also by commands such as mv, rm and sed',
+  ],
 ] as const)('what it proposes is accepted for the session, and no longer', ([given, allows]) => {
   const suggestions = given.map((one) => ({ ...one, destination: 'localSettings' }));
   return withRawClaude(proposes(suggestions), async ({ open, client }) => {
