@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
+import { makeDirectory } from '../lib/make-directory.ts';
 
 const README = `This directory belongs to cadre. While a server runs, open events.cadre with nothing else,
 and never for writing: another program would delete the log under it.
@@ -19,7 +20,7 @@ const DIRECTORIES = /^(auth|blobs|logs|scratch|worktrees)$/;
  * because other users may share it and may have placed files there.
  */
 export function prepareDirectory(directory: string): void {
-  fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeDirectory(directory);
   const objection = objectionTo(directory);
   if (objection !== null)
     throw new AppError(

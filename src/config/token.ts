@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
+import { makeDirectory } from '../lib/make-directory.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 import { newSecret } from '../lib/ids.ts';
 import type { Config } from './schema.ts';
@@ -26,7 +27,7 @@ export function loadOrCreateToken(given: { token: string | null; tokenFile: stri
   if (given.token !== null) return given.token;
   const { tokenFile } = given;
   const token = newSecret();
-  fs.mkdirSync(path.dirname(tokenFile), { recursive: true, mode: 0o700 });
+  makeDirectory(path.dirname(tokenFile));
   try {
     // Created exclusively, so that it cannot be a file or a link of another user.
     fs.writeFileSync(tokenFile, `${token}\n`, { flag: 'wx', mode: 0o600, flush: true });

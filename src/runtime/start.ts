@@ -18,6 +18,8 @@ export interface Runtime {
   readonly url: string;
   readonly token: string;
   readonly tokenFile: string | null;
+  /** The numbers of turns and processes that run just now: a stop waits for the former and ends the latter. */
+  underWay(): { turns: number; processes: number };
   /**
    * Applies the reloadable settings of the configuration that `load` returns, and logs which have changed. If `load`
    * throws, the error is logged, and everything stays as it was.
@@ -65,6 +67,7 @@ function announce(
 
 function runtimeOf(running: Running): Runtime {
   const { config } = running.base;
+  const { sessions, processes } = running.nouns;
   let stopping: Promise<void> | undefined;
   return {
     url: running.edge.server.url,
@@ -74,6 +77,10 @@ function runtimeOf(running: Running): Runtime {
     get tokenFile() {
       return config.now.auth.token_file;
     },
+    underWay: () => ({
+      turns: sessions.runner.active,
+      processes: processes.runner.counts.running,
+    }),
     reload(load) {
       if (!stopping) reload(running, load);
     },

@@ -182,29 +182,37 @@ export class TurnRunner {
     void running.done.finally(() => kill[Symbol.dispose]());
   }
 
+  /** The number of turns that {@link stop} waits for. */
+  get active(): number {
+    return this.#activeTurns().length;
+  }
+
+  #activeTurns(): RunningTurn[] {
+    const { db, store } = this.#given;
+    const statusOf = (id: string) => db.peek((rx) => store.turns.get(rx, id)?.status);
+    return [...this.#running]
+      .filter(([id]) => statusOf(id) !== 'waiting_for_approval')
+      .map(([, turn]) => turn);
+  }
+
   /**
    * Gives running turns `drainMs` (or until `hurry` aborts) to finish, then interrupts the rest and ends the agents.
    * Turns that no agent has seen, and turns that wait for an approval, are left for the next start.
    */
   async stop(drainMs: number, hurry: AbortSignal): Promise<void> {
-    const { clock, db, store, pool, desk } = this.#given;
+    const { clock, pool, desk } = this.#given;
     this.#stopping.abort(new Error('the server is stopping'));
-    const statusOf = (id: string) => db.peek((rx) => store.turns.get(rx, id)?.status);
-    const activeTurns = () =>
-      [...this.#running]
-        .filter(([id]) => statusOf(id) !== 'waiting_for_approval')
-        .map(([, turn]) => turn);
     const drained = new AbortController();
     const limit = clock
       .sleep(drainMs, AbortSignal.any([hurry, drained.signal]))
       .catch(() => undefined);
-    await Promise.race([Promise.all(activeTurns().map(({ done }) => done)), limit]);
+    await Promise.race([Promise.all(this.#activeTurns().map(({ done }) => done)), limit]);
     drained.abort();
     const error = {
       code: 'runtime_stopping',
       message: 'the server was stopped before the turn had ended',
     };
-    const rest = activeTurns();
+    const rest = this.#activeTurns();
     for (const turn of rest) turn.cutShort({ status: 'interrupted', error });
     await Promise.all(rest.map(({ done }) => done));
     for (const turn of this.#running.values()) {

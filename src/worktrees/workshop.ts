@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { Worktree } from '../api/worktrees.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
+import { makeDirectory } from '../lib/make-directory.ts';
 import { OneAtATime } from '../lib/one-at-a-time.ts';
 import { filtersIn, type Setting } from './bench.ts';
 import { filtersText, sha256Of } from './consent.ts';
@@ -33,7 +34,7 @@ export class Workshop {
 
   constructor(given: WorkshopDependencies) {
     for (const directory of [given.root, given.scratch])
-      fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
+      makeDirectory(directory);
     this.git = given.git;
     this.root = fs.realpathSync(given.root);
     this.failpoint = given.failpoint;
@@ -104,7 +105,7 @@ export class Workshop {
   /** The directory that worktrees are renamed into before they are removed; it is on the same file system. */
   get asideDirectory(): string {
     const directory = path.join(this.root, '.removed');
-    fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeDirectory(directory);
     return directory;
   }
 }

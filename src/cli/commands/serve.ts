@@ -1,15 +1,18 @@
 import { type Command, Option } from 'commander';
 import { keys } from '../../config/keys.ts';
-import { dataDirectory, loadConfig } from '../../config/load.ts';
+import { dataDirectory, findConfig, usable } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
 import { AppError } from '../../errors.ts';
 import { failpointsFrom } from '../../lib/failpoint.ts';
 import { selfCommand, version } from '../../lib/self.ts';
 import type { Runtime } from '../../runtime/start.ts';
+import { durationText } from '../../terminal/time.ts';
 import { choicesOf } from '../choices.ts';
 import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import type { World } from '../world.ts';
+
+const QUIET = '  log    warnings and errors; --log-level info shows all\n  stop   Ctrl-C\n';
 
 interface ServeOptions {
   config?: string;
@@ -43,18 +46,22 @@ function logLevels(): readonly string[] {
 
 async function serve(world: World, options: ServeOptions & GlobalOptions): Promise<void> {
   const { startRuntime } = await import('../../runtime/start.ts');
-  const config = configured(world, options);
+  const { config, isQuiet } = configured(world, options);
   refuseRemote(config.server.bind_address, options.allowRemote === true, world);
   const directory = dataDirectory(config, world.env);
 
   const stop = new AbortController();
   const hurry = new AbortController();
-  const signalled = () => (stop.signal.aborted ? hurry.abort() : stop.abort());
+  let runtime: Runtime | undefined;
+  const signalled = () => {
+    if (stop.signal.aborted) return hurry.abort();
+    if (runtime && world.stderr.isTTY) world.stderr.write(farewell(runtime, config));
+    stop.abort();
+  };
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, signalled);
-  let runtime: Runtime | undefined = undefined;
   // SIGHUP is also sent when the terminal is closed. The server goes on then, though it can log nothing any more.
   world.stderr.on('error', () => undefined);
-  process.on('SIGHUP', () => runtime?.reload(() => configured(world, options)));
+  process.on('SIGHUP', () => runtime?.reload(() => configured(world, options).config));
 
   runtime = await startRuntime({
     config,
@@ -72,21 +79,48 @@ async function serve(world: World, options: ServeOptions & GlobalOptions): Promi
   world.stdout.write(
     options.json
       ? `${JSON.stringify(ready)}\n`
-      : `cadre ${version} listens on ${url}\n  data   ${directory}\n  token  ${tokenFile ?? 'from the configuration'}\n`,
+      : `cadre ${version} listens on ${url}\n  data   ${directory}\n  token  ${tokenFile ?? 'from the configuration'}\n${isQuiet ? QUIET : ''}`,
   );
   if (!stop.signal.aborted)
     await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
   await runtime.stop(hurry.signal);
 }
 
-function configured(world: World, options: ServeOptions & GlobalOptions): Config {
-  const config = loadConfig(options, world.env);
+/**
+ * Returns the configuration, and whether it is quiet: a terminal shows a banner and then only warnings and errors,
+ * unless a level of the log was chosen.
+ */
+function configured(
+  world: World,
+  options: ServeOptions & GlobalOptions,
+): { config: Config; isQuiet: boolean } {
+  const found = findConfig(options, world.env);
+  const config = usable(found);
+  const isQuiet = world.stderr.isTTY === true && found.originOf('log.level') === 'default';
+  if (isQuiet) config.log.level = 'warn';
   if (options.demo) {
     config.providers.acp = demoAgent(world.env);
     // Whoever starts the demo wants it, whatever other agents are installed.
     config.defaults = { ...config.defaults, provider: 'acp', model: null, effort: null };
   }
-  return config;
+  return { config, isQuiet };
+}
+
+/** What the first signal prints on a terminal: what is waited for, and how to wait no longer. */
+function farewell(runtime: Runtime, { server }: Config): string {
+  const { turns, processes } = runtime.underWay();
+  const lines = [
+    'cadre: stopping; press Ctrl-C again to stop at once',
+    ...(turns > 0
+      ? [`  waits up to ${durationText(server.drain_ms)} for ${counted(turns, 'turn')}`]
+      : []),
+    ...(processes > 0 ? [`  ends ${counted(processes, 'process', 'processes')}`] : []),
+  ];
+  return `\n${lines.join('\n')}\n`;
+}
+
+function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
 }
 
 /** Throws `invalid` for an address beyond loopback without --allow-remote, because the server speaks plain HTTP. */

@@ -6,6 +6,7 @@ import type { AuthStatus } from '../../api/providers.ts';
 import type { Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { readForeignFile } from '../../lib/foreign-file.ts';
+import { makeDirectory } from '../../lib/make-directory.ts';
 import { parsed } from '../json-lines.ts';
 import { loginHint, writePrivately } from '../own-home.ts';
 import { ProviderError } from '../provider.ts';
@@ -23,7 +24,7 @@ export async function readKey(home: string): Promise<string | null> {
 const MAX_KEY_BYTES = 64 * 1024;
 
 export function writeKey(home: string, key: string): void {
-  fs.mkdirSync(home, { recursive: true, mode: 0o700 });
+  makeDirectory(home);
   writePrivately(path.join(home, KEY_FILE), `${key}\n`);
 }
 

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import type { AuthStatus } from '../../api/providers.ts';
 import { AppError } from '../../errors.ts';
+import { makeDirectory } from '../../lib/make-directory.ts';
 import { loginHint, writePrivately } from '../own-home.ts';
 import { ProviderError } from '../provider.ts';
 
@@ -54,7 +55,7 @@ const authFile = z.union([
 /** Makes a home that only its owner can enter. Throws {@link ProviderError}. */
 export function makeHome(home: string): void {
   try {
-    fs.mkdirSync(home, { recursive: true, mode: 0o700 });
+    makeDirectory(home);
   } catch (error) {
     throw new ProviderError(
       'provider_unavailable',
