@@ -67,6 +67,11 @@ end`;
       '漢字  two wide letters',
       'b     c',
     ]);
+    expect(markdownLines('| n | mid | x |\n|--:|:-:|---|\n| 100 | a | b |', shape)).toEqual([
+      '  n  mid  x',
+      '───  ───  ─',
+      '100   a   b',
+    ]);
     expect(markdownLines(table, { ...shape, columns: 17 })).toEqual([
       'name  what',
       '────  ───────────',
