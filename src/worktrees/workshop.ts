@@ -33,8 +33,7 @@ export class Workshop {
   readonly #repositories = new OneAtATime();
 
   constructor(given: WorkshopDependencies) {
-    for (const directory of [given.root, given.scratch])
-      makeDirectory(directory);
+    for (const directory of [given.root, given.scratch]) makeDirectory(directory);
     this.git = given.git;
     this.root = fs.realpathSync(given.root);
     this.failpoint = given.failpoint;
