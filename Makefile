@@ -1,6 +1,7 @@
 # Every target runs on the pinned Node in node_modules, whatever Node the machine has.
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 N ?= 200
+PREFIX ?= $(HOME)/.local
 SEED ?=
 
 .DEFAULT_GOAL := help
@@ -15,15 +16,15 @@ node_modules/.installed: package.json package-lock.json
 	git diff --exit-code package-lock.json
 	@touch $@
 
-.PHONY: install
-install: node_modules/.installed ## Install the exact dependencies
+.PHONY: deps
+deps: node_modules/.installed ## Install the exact dependencies
 
 .PHONY: build
-build: install ## Build the bundle, dist/cadre.cjs
+build: deps ## Build the bundle, dist/cadre.cjs
 	node scripts/build.mjs
 
 .PHONY: openapi
-openapi: install ## Write src/api/openapi.yaml and docs/events.md from the tables of endpoints and kinds
+openapi: deps ## Write src/api/openapi.yaml and docs/events.md from the tables of endpoints and kinds
 	node scripts/openapi/write.mjs
 
 .PHONY: completions
@@ -35,7 +36,7 @@ demo: build ## Demonstrate recovery: run a turn, SIGKILL the server in another, 
 	node scripts/demo.ts
 
 .PHONY: check
-check: install ## Check types, lint rules (with the import map), format, unused code and sizes
+check: deps ## Check types, lint rules (with the import map), format, unused code and sizes
 	tsc --noEmit
 	oxlint --type-aware
 	oxfmt --check
@@ -43,15 +44,15 @@ check: install ## Check types, lint rules (with the import map), format, unused 
 	node scripts/sizes.mjs
 
 .PHONY: sizes
-sizes: install ## Report the sizes of files and functions, and import cycles; fail if a limit is exceeded
+sizes: deps ## Report the sizes of files and functions, and import cycles; fail if a limit is exceeded
 	node scripts/sizes.mjs
 
 .PHONY: test
-test: install ## Run all tests that need nothing but this machine
+test: deps ## Run all tests that need nothing but this machine
 	vitest run
 
 .PHONY: test-loaded
-test-loaded: install ## The same beside 8 programs that want every core
+test-loaded: deps ## The same beside 8 programs that want every core
 	node scripts/test-loaded.mjs
 
 .PHONY: crash
@@ -59,53 +60,53 @@ crash: build ## SIGKILL the server N times under load, and check its data each t
 	N=$(N) SEED=$(SEED) node test/campaigns/crash/crash.main.ts
 
 .PHONY: tail
-tail: install ## Kill `events tail` KILLS times and its server SERVERS times under load (KILLS=100, SERVERS=20, SEED=...)
+tail: deps ## Kill `events tail` KILLS times and its server SERVERS times under load (KILLS=100, SERVERS=20, SEED=...)
 	TAIL_KILLS=$(or $(KILLS),100) SERVER_KILLS=$(or $(SERVERS),20) SEED=$(SEED) vitest run test/campaigns/tail
 
 .PHONY: power
-power: install ## Simulate power loss with 2,000 disk images
+power: deps ## Simulate power loss with 2,000 disk images
 	POWER_IMAGES=2000 vitest run test/store/power
 
 .PHONY: fanout
-fanout: install ## Stream to 500 followers for 60 s, then 200 MB of events while one follower does not read
+fanout: deps ## Stream to 500 followers for 60 s, then 200 MB of events while one follower does not read
 	FANOUT_FOLLOWERS=500 FANOUT_SECONDS=60 FANOUT_MEGABYTES=200 vitest run test/campaigns/fanout
 
 .PHONY: leavers
-leavers: install ## Let 10,000 clients leave streams at random moments, then stop the server gracefully (SEED=...)
+leavers: deps ## Let 10,000 clients leave streams at random moments, then stop the server gracefully (SEED=...)
 	LEAVERS=10000 SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/campaigns/leavers
 
 .PHONY: orphans
 orphans: N = 1000
-orphans: install ## Kill the server N times while it runs process trees, and look for orphans (N=1000, SEED=...)
+orphans: deps ## Kill the server N times while it runs process trees, and look for orphans (N=1000, SEED=...)
 	ORPHAN_KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 vitest run test/campaigns/orphans
 
 .PHONY: processes
-processes: install ## Run 10,000 short commands, one that prints 10 GB, and 1,000 races of kill, timeout and exit (SEED=...)
+processes: deps ## Run 10,000 short commands, one that prints 10 GB, and 1,000 races of kill, timeout and exit (SEED=...)
 	COMMANDS=10000 PRINT_MB=10000 TEST_LIMIT_MS=7200000 vitest run test/campaigns/processes
 	RACES=1000 SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/processes/kill
 
 .PHONY: races
-races: install ## Run 10,000 races of two decisions on an approval, and of two turns for a session (RACES=...)
+races: deps ## Run 10,000 races of two decisions on an approval, and of two turns for a session (RACES=...)
 	RACES=$(or $(RACES),10000) TEST_LIMIT_MS=3600000 vitest run test/sessions/races
 
 LENGTHS = test/access/attacker test/http/sessions test/processes/queue test/retention/cut test/sessions/pool test/teams/property
 
 .PHONY: lengths
-lengths: install ## Attacks, races and property tests of the suite with all their runs
+lengths: deps ## Attacks, races and property tests of the suite with all their runs
 	TEST_LENGTH=long TEST_LIMIT_MS=3600000 vitest run $(LENGTHS)
 
 .PHONY: worktrees
-worktrees: install ## Test worktrees with 1,000 random programs of eight sessions, and with hostile files (PROGRAMS=..., SEED=...)
+worktrees: deps ## Test worktrees with 1,000 random programs of eight sessions, and with hostile files (PROGRAMS=..., SEED=...)
 	WORKTREE_PROGRAMS=$(or $(PROGRAMS),1000) $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 vitest run test/worktrees/concurrent
 	WORKTREE_RUNS=100 $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 vitest run test/worktrees/property
 	WORKTREE_PLACES=all vitest run test/worktrees/hostile
 
 .PHONY: hostile
-hostile: install ## Attack a server of another user with hostile files, children, requests and connections (ROUNDS=20)
+hostile: deps ## Attack a server of another user with hostile files, children, requests and connections (ROUNDS=20)
 	HOSTILE_ROUNDS=$(or $(ROUNDS),20) TEST_LIMIT_MS=7200000 vitest run test/campaigns/hostile
 
 .PHONY: million
-million: install ## Compare start-up and first pages with 1,000,000 events to those with 10,000
+million: deps ## Compare start-up and first pages with 1,000,000 events to those with 10,000
 	MILLION=1 TEST_LIMIT_MS=3600000 vitest run test/campaigns/million
 
 .PHONY: test-agents
@@ -120,13 +121,13 @@ test-agents-part: build ## Run the main part of test-agents, with Claude Code an
 	sh test/agents/loopback.sh vitest run --config test/agents/vitest.config.ts
 
 .PHONY: test-api
-test-api: install ## Test the server with requests made from openapi.yaml for 10 minutes, and with generated clients (SEED=...)
+test-api: deps ## Test the server with requests made from openapi.yaml for 10 minutes, and with generated clients (SEED=...)
 	node test/campaigns/api/install.main.ts
 	SEED=$(SEED) TEST_LIMIT_MS=1500000 sh test/agents/loopback.sh vitest run --config test/campaigns/api/vitest.config.ts
 
 .PHONY: test-api-part
 test-api-part: export API = part
-test-api-part: install ## Run a part of test-api in a minute, with the same requests each time
+test-api-part: deps ## Run a part of test-api in a minute, with the same requests each time
 	node test/campaigns/api/install.main.ts
 	sh test/agents/loopback.sh vitest run --config test/campaigns/api/vitest.config.ts
 
@@ -139,8 +140,22 @@ package: build ## Build the single executable, out/cadre, and smoke-test it
 	node scripts/package.mjs
 	sh scripts/smoke.sh out/cadre
 
+.PHONY: install
+install: build ## Install the program and its completions below PREFIX (default: ~/.local)
+	node scripts/package.mjs
+	install -D -m 755 out/cadre $(DESTDIR)$(PREFIX)/bin/cadre
+	install -D -m 644 completions/cadre.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cadre
+	install -D -m 644 completions/_cadre $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cadre
+	install -D -m 644 completions/cadre.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cadre.fish
+
+.PHONY: uninstall
+uninstall: ## Remove what `make install` has installed below PREFIX
+	rm -f $(DESTDIR)$(PREFIX)/bin/cadre $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cadre
+	rm -f $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cadre
+	rm -f $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cadre.fish
+
 .PHONY: format
-format: install ## Format the sources
+format: deps ## Format the sources
 	oxfmt
 
 .PHONY: clean

@@ -98,6 +98,22 @@ const requests: Record<string, (stage: Stage) => Promise<Keyed>> = {
       otherBody: { reason: 'two' },
     };
   },
+  '/v1/processes/{process_id}/restart': async (stage) => {
+    const { body } = await stage.post<{ process: Process }>('/v1/processes', { command: 'true' });
+    await stage.get(`/v1/processes/${body.process.process_id}/wait`);
+    return { path: `/v1/processes/${body.process.process_id}/restart`, body: {} };
+  },
+  '/v1/processes/{process_id}/stdin': async (stage) => {
+    const { body } = await stage.post<{ process: Process }>('/v1/processes', {
+      command: 'cat',
+      stdin: 'pipe',
+    });
+    return {
+      path: `/v1/processes/${body.process.process_id}/stdin`,
+      body: { data: 'one' },
+      otherBody: { data: 'two' },
+    };
+  },
   '/v1/worktrees': async (stage) => {
     const { source, repo_root } = await repository(stage);
     const body = { source_session_id: source.id, repo_root, worktree_name: 'one' };
@@ -524,8 +540,10 @@ describe('an answer that was kept', () => {
 describe('effect and answer are one transaction:', () => {
   const tellTale =
     /^(session|turn|approval|team|delivery|worktree)\.|^process\.(queued|kill_requested)/;
-  // Without a wish to remove, it tells what it would do; a look changes nothing.
-  const changing = routes.filter((route) => !/worktrees\/gc$|worktree-trust\/look$/.test(route));
+  // Without a wish to remove, it tells what it would do; a look changes nothing; input goes to a process alone.
+  const changing = routes.filter(
+    (route) => !/worktrees\/gc$|worktree-trust\/look$|stdin$/.test(route),
+  );
   // What takes several steps keeps its answer with the last.
   const inOne = routes.filter((route) => !/worktrees$|release$|cleanup$|restore$/.test(route));
 

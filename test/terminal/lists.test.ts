@@ -64,7 +64,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
     const text = lines.join('\n');
     expect(text).toMatch(/^queued_at +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \(\d+s ago\)$/m);
     expect(text).toMatch(/^time_limit +10m$/m);
-    expect(text).not.toMatch(/\d{13}|[{}]/);
+    expect(text).not.toMatch(/\b\d{13}\b|[{}]/);
     expect((await shown(['status'], 200)).lines.join('\n')).toMatch(/^uptime +\d+(s|ms|m \d+s)$/m);
   });
 
