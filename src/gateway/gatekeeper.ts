@@ -80,9 +80,11 @@ export class Gatekeeper {
     { session, signal }: Caller,
     effect: Effect,
     { mode }: Circumstances,
-    { kind, title, request, details }: Question,
+    { kind, title, request, details: parts }: Question,
   ): Promise<void> {
-    const shown = { tool: effect.tool, ...request };
+    const { tool } = effect;
+    const shown = { tool, ...request };
+    const details = [...parts, ...inputDetails({ tool })];
     const asking = { kind, title: oneLine(title), request: shown, details, subject: shown };
     const answer = await this.#given.sessions
       .ask(session.id, asking, signal)

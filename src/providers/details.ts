@@ -18,16 +18,20 @@ export function commandDetail(
   return { type: 'command', command: line, cwd };
 }
 
-/** The change of a file from `before` to `after`; null where there is no file. `movedTo` is its new path. */
+/**
+ * The change of a file from `before` to `after`; null where there is no file. `among` is the number of files that the
+ * request changes: together they are searched for no longer than one.
+ */
 export function diffDetail(
   path: string,
   before: string | null,
   after: string | null,
-  movedTo = path,
+  among = 1,
 ): ApprovalDetail {
   const from = before === null ? NO_FILE : path;
-  const to = after === null ? NO_FILE : movedTo;
-  const hunks = hunksOf(before ?? '', after ?? '');
+  const to = after === null ? NO_FILE : path;
+  const searchedLines = Math.floor(MAX_SEARCHED_LINES / Math.sqrt(among));
+  const hunks = hunksOf(before ?? '', after ?? '', searchedLines);
   const patch = {
     oldFileName: from,
     newFileName: to,
@@ -47,9 +51,9 @@ export function hunksDetail(path: string, hunks: string, movedTo = path): Approv
 }
 
 /** The hunks of the shortest diff, where it is found in time; else one hunk that replaces everything. */
-function hunksOf(before: string, after: string): StructuredPatchHunk[] {
+function hunksOf(before: string, after: string, maxEditLength: number): StructuredPatchHunk[] {
   if (before === after) return [];
-  const options = { context: 3, maxEditLength: MAX_SEARCHED_LINES };
+  const options = { context: 3, maxEditLength };
   const isSearched = before !== '' && after !== '';
   const found = isSearched
     ? structuredPatch('', '', before, after, undefined, undefined, options)

@@ -117,6 +117,12 @@ describe('a command that a tool runs is outside of the sandbox of its agent: it'
         cwd: stage.directory,
         timeout_ms: 60_000,
       });
+      expect(approval.details).toEqual([
+        { type: 'command', command, cwd: stage.directory },
+        { type: 'input', name: 'timeout_ms', value: 60_000 },
+        { type: 'input', name: 'tool', value: 'cadre_process_run' },
+      ]);
+      expect(approval).toMatchObject({ scopes: ['once'], session_allows: null });
       await none(stage, session);
       await stage.decide(approval, 'accept');
       expect((await accepted).result.stdout_tail).toBe('ran\n');

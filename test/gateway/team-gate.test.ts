@@ -74,6 +74,13 @@ describe('the init script of a worktree that an agent wants for a member', () =>
         worktree: tree,
         init_script: { sha256: 'abc', text: script.text },
       });
+      expect(request?.details).toEqual([
+        { type: 'input', name: 'team_id', value: 'team_1' },
+        { type: 'input', name: 'title', value: 'tester' },
+        { type: 'input', name: 'worktree', value: tree },
+        { type: 'input', name: 'init_script', value: script.text },
+        { type: 'input', name: 'tool', value: 'cadre_team_manage' },
+      ]);
       expect(request?.subject).toEqual(request?.request);
       expect(allowed).toEqual([['/repo', 'abc', session.id]]);
     }

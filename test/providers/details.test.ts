@@ -49,6 +49,15 @@ describe('the change of a file is a unified diff', () => {
     expect(diffDetail('a', before, after)).toMatchObject({ diff: diffOf(...lines) });
   });
 
+  test('that is made of many files in hardly more time than of one', () => {
+    const lines = (word: string) => Array.from({ length: 200 }, (_, at) => `${word} ${at}\n`);
+    const [before, after] = [`same\n${lines('old').join('')}`, `same\n${lines('new').join('')}`];
+    const hunkOf = (among: number) => diffDetail('a', before, after, among);
+    // Both are true; one of many files is not searched for lines that stay.
+    expect(hunkOf(1)).toMatchObject({ diff: expect.stringContaining('\n same\n') as string });
+    expect(hunkOf(100)).toMatchObject({ diff: expect.stringContaining('\n-same\n') as string });
+  });
+
   test('that has every line of both, however many differ', () => {
     const lines = (word: string) => Array.from({ length: 3000 }, (_, at) => `${word} ${at}`);
     const [before, after] = [lines('old'), lines('new')];
@@ -128,6 +137,7 @@ describe('claude', () => {
     writeFileSync(file('a'), 'one\ntwo\ntwo\n');
     writeFileSync(file('binary'), Buffer.from([0xff, 0xfe, 0x00]));
     writeFileSync(file('large'), 'x'.repeat(1024 * 1024 + 1));
+    writeFileSync(file('long'), `one\n${'x'.repeat(1_000_000)}`);
     mkdirSync(file('directory'));
     symlinkSync('a', file('link'));
     const cells = [{ id: 'c1', source: ['x = 1\n', 'y = 2'] }, { source: 'print(x)' }];
@@ -211,6 +221,14 @@ describe('claude', () => {
     const input = { file_path: 'a', ...change };
     const inputs = Object.entries(input).map(([name, value]) => ({ type: 'input', name, value }));
     expect(await shown('Edit', input)).toEqual(inputs);
+  });
+
+  test('is shown by its input where its edits would be too much work to try', async () => {
+    const grow = { file_path: 'a', old_string: 'two', new_string: 'x'.repeat(3_000_000) };
+    expect(await shown('Edit', { ...grow, replace_all: true })).toHaveLength(4);
+    const change = { old_string: 'one', new_string: 'one' };
+    const many = { file_path: 'long', edits: Array.from({ length: 100 }, () => change) };
+    expect(await shown('MultiEdit', many)).toHaveLength(2);
   });
 
   test('is shown by the cell of a notebook that it changes', async () => {

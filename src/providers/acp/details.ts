@@ -32,7 +32,9 @@ export function detailsOf(
   const diffs = parts.flatMap((part) => diff.safeParse(part).data ?? []);
   const details = [
     ...inputOf(rawInput, diffs, cwd),
-    ...diffs.map(({ path, oldText, newText }) => diffDetail(path, oldText ?? null, newText)),
+    ...diffs.map(({ path, oldText, newText }) =>
+      diffDetail(path, oldText ?? null, newText, diffs.length),
+    ),
     ...parts.flatMap(contentOf),
   ];
   if (details.length === 0)
