@@ -114,6 +114,13 @@ end`;
     );
   });
 
+  test('that would take very long to be read is shown as it is.', () => {
+    const marks = '*a_'.repeat(7000);
+    expect(markdownLines(`# Title\n\n${marks}`, shape).slice(2).join('')).toBe(marks);
+    const long = `# ${'word '.repeat(50_000)}`;
+    expect(markdownLines(long, shape)[0]).toBe('# word word word word word word word');
+  });
+
   test('that is nested deeper than the stack holds is shown as it is.', () => {
     const lines = markdownLines('>'.repeat(20_000), shape);
     expect(lines.join('').length).toBeGreaterThan(0);
