@@ -45,8 +45,10 @@ function meantBy(above: readonly string[], word: string, rest: readonly string[]
   return elsewhere;
 }
 
-/** The paths whose verb means the same as `verb`, else those that are spelled nearly like it. */
+/** The path with this verb, else those whose verb means the same, else those that are spelled nearly like it. */
 function near(paths: readonly string[], verb: string): string[] {
+  const exactly = paths.filter((path) => lastOf(path) === verb);
+  if (exactly.length > 0) return exactly;
   const same = paths.filter((path) => meanSame(lastOf(path), verb));
   return same.length > 0 ? same : alike(paths, verb, lastOf).slice(0, 2);
 }

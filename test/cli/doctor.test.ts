@@ -43,6 +43,16 @@ describe('cadre doctor', () => {
     expect(fs.readdirSync(home.path)).toEqual([]);
   });
 
+  test('finds an agent on PATH that speaks ACP, and says what to write into the configuration.', async () => {
+    await using home = tempDirectory();
+    fs.symlinkSync('/bin/true', path.join(home.path, 'gemini'));
+    const env = { PATH: `${home.path}:${process.env.PATH}` };
+    const { stdout } = await runCadre(home.path, ['doctor'], { env });
+    expect(stdout).toContain(
+      'gemini is installed: write command = "gemini" and args = ["--acp"] under [providers.acp]',
+    );
+  });
+
   test('finds nothing wrong with a server that is well.', () =>
     withServer(async (server) => {
       fs.chmodSync(server.directory, 0o700);

@@ -241,9 +241,7 @@ describe('the provider of a new session', () => {
           fs.symlinkSync('/bin/true', path.join(place.path, name));
         const env = { PATH: `${place.path}:${process.env.PATH}` };
         const said = await provider(server, env);
-        expect(JSON.parse(String(said).replace('1: ', ''))).toMatchObject({
-          error: { code: 'provider_unavailable' },
-        });
+        expect(said).toMatch(/^1: .*"code":"provider_unavailable"/);
         const text = await startCadre(
           server.directory,
           ['--data-dir', server.directory, 'run', 'hello'],
@@ -264,9 +262,8 @@ describe('a server that is gone for good', () => {
   test('ends a run without a terminal after --reconnect, with 6 and how to go on.', async () => {
     await using directory = tempDirectory('server');
     const server = await startServer(directory.path);
-    const run = startCadre(directory.path, [
-      ...['--data-dir', directory.path, 'run', '--reconnect', '200ms', 'say soon; silent'],
-    ]);
+    const args = ['run', '--reconnect', '200ms', 'say soon; silent'];
+    const run = startCadre(directory.path, ['--data-dir', directory.path, ...args]);
     await run.until('soon');
     const [session] = await server.client.call(endpoints.listSessions, {});
     await server.end('SIGKILL');

@@ -47,6 +47,7 @@ describe('the defaults', () => {
         max_streams_per_token: null,
       },
       log: { level: 'info' },
+      defaults: { provider: null, model: null, effort: null, permission_mode: null },
       auth: { token: null, token_file: null },
       data: { root_dir: null, durability: 'full' },
       retention: { max_bytes: 2_147_483_648, max_age_days: null, min_free_bytes: 268_435_456 },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
+import { selfCommand } from '../../src/lib/self.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import {
   endTurn,
@@ -8,7 +9,7 @@ import {
   type Role,
   withRawAgent,
 } from '../support/providers/raw-agent.ts';
-import { hasPty, type InTerminal, inTerminal } from '../support/tui/pty.ts';
+import { hasPty, type InTerminal, inTerminal, programInTerminal } from '../support/tui/pty.ts';
 
 const command = (id: string, line: string) => ({
   toolCallId: id,
@@ -72,9 +73,9 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     asking('two', async ({ expectShows, type, ended, glass }, stage) => {
       await expectShows(prompt);
       expect(glass.text()).toContain('ls harmless');
-      expect(glass.text()).not.toContain('rm -rf');
+      expect(glass.text()).not.toContain('command: rm');
       type('yyy');
-      await expectShows('rm -rf /precious');
+      await expectShows('command: rm -rf /precious');
       await expectShows(prompt);
       expect(await approvals(stage, 'accepted')).toEqual(['ls harmless']);
       expect(await approvals(stage, 'pending')).toEqual(['rm -rf /precious']);
@@ -152,6 +153,19 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
       expect(await approvals(stage, 'accepted')).toHaveLength(1);
     }),
   );
+
+  test('approvals are asked for at the terminal also where the prompt is piped in.', () =>
+    withRawAgent(role, async (stage) => {
+      const { file, args } = selfCommand();
+      const cadre = [file, ...args, '--data-dir', stage.given.directory];
+      const run = [...cadre, 'run', '--permission-mode', 'require_approval'];
+      const line = ['/bin/sh', '-c', 'printf one | "$@"', 'sh', ...run];
+      await using terminal = programInTerminal(stage.given.directory, line);
+      await terminal.expectShows(prompt);
+      terminal.type('y');
+      expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+      expect(await approvals(stage, 'accepted')).toEqual(['ls harmless']);
+    }));
 
   test('a question that somebody else answers is withdrawn.', () =>
     asking('one', async ({ expectShows, ended, glass }, { client }) => {

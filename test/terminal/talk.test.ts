@@ -90,6 +90,26 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
   });
 
+  test('attach asks nothing that was answered before.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+    await send(client, id, 'ask first; ask second');
+    const pending = async () => client.call(endpoints.listSessionApprovals, inSession);
+    const inSession = { params: { session_id: id }, query: { status: 'pending' as const } };
+    await expectEventually(async () => (await pending()).length).toBe(1);
+    const [first] = await pending();
+    const params = { session_id: id, approval_id: first?.id ?? '' };
+    await client.call(endpoints.decideApproval, { params, body: { decision: 'accept' } });
+    await expectEventually(async () => (await pending())[0]?.title).toBe('second');
+    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    await terminal.expectShows(/tool: second[^]*accept\?/);
+    expect(terminal.glass.written).not.toContain('tool: first');
+    terminal.type('n');
+    await terminal.expectShows(/rejected \(reject_once\): second/);
+    terminal.type(CTRL_D);
+    expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+  });
+
   test('attach leaves the terminal as it was when a signal ends it, and is refused without one.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory);

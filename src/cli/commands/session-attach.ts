@@ -1,28 +1,5 @@
 import type { Command } from 'commander';
-import { endpoints } from '../../api/index.ts';
-import type { Session } from '../../api/sessions.ts';
-import { replayBefore } from '../../client/replay.ts';
-import { AppError } from '../../errors.ts';
-import { conversation } from '../../terminal/conversation.ts';
-import { conversationLines } from '../../terminal/conversation-lines.ts';
-import { shorten } from '../../lib/shorten.ts';
-import { find } from '../find.ts';
-import { sessions as sessionNoun } from '../nouns.ts';
-import { plain, shortId } from '../output.ts';
-import { askerOf } from '../talk/ask.ts';
-import { Attached } from '../talk/attached.ts';
-import { InputLine } from '../talk/input-line.ts';
-import { latestHere } from '../talk/latest.ts';
-import { readConversation } from '../talk/read-conversation.ts';
-import { sessionEvents } from '../talk/session-events.ts';
-import { TurnText } from '../talk/turn-text.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
-
-/** How many of the earlier turns are shown. */
-const TURNS = 3;
-
-/** The exit codes for the signals that end it. */
-const LEAVING = { SIGTERM: 143, SIGHUP: 129 } as const;
+import { clientAction, type World } from '../world.ts';
 
 /** `cadre sessions attach`. */
 export function sessionAttach(sessions: Command, world: World): void {
@@ -31,93 +8,11 @@ export function sessionAttach(sessions: Command, world: World): void {
     .description('follow a conversation and talk: each line is sent, ^C interrupts, ^D leaves')
     .argument('[session]', 'its id or title (default: the latest of this directory)')
     .option('-v, --verbose', 'show thoughts, plans and the output of tools as well')
-    .action(clientAction(world, attach));
-}
-
-async function attach(
-  context: CommandContext,
-  said: string | undefined,
-  { verbose = false }: { verbose?: boolean },
-): Promise<void> {
-  const { world, client, layout, global } = context;
-  const { stdin, stdout } = world;
-  if (global.json || !stdin.isTTY || !stdout.isTTY)
-    throw new AppError(
-      'usage',
-      'attach needs a terminal: use cadre sessions send, show or wait, or cadre events tail',
+    .action(
+      clientAction(
+        world,
+        async (context, said: string | undefined, options: { verbose?: boolean }) =>
+          (await import('../talk/attach.ts')).attach(context, said, options),
+      ),
     );
-  const found =
-    said === undefined ? await latestHere(client, '.') : await find(sessionNoun, client, said);
-  const leaving = new AbortController();
-  const leave = (code: number) => leaving.abort(code);
-  const line: InputLine = new InputLine(stdin as NodeJS.ReadStream, stdout as NodeJS.WriteStream, {
-    said: (text) => attached.say(text),
-    interrupt: () => void attached.interrupt(),
-    leave: () => leave(0),
-  });
-  const asker = askerOf(context, line, leaving.signal);
-  const text = new TurnText({
-    outlet: line,
-    asker,
-    palette: layout.palette,
-    isVerbose: verbose,
-  });
-  const { session, after } = await showTail(context, found.id);
-  const running = session.active_turn_id;
-  const attached = new Attached(context, { id: session.id, outlet: line, text, running });
-  using _signals = signals(() => void attached.interrupt(), leave);
-  line.open();
-  asker.askedIn(session.id);
-  const events = sessionEvents(context, {
-    sessionId: session.id,
-    after,
-    reconnectMs: undefined,
-    signal: leaving.signal,
-    tell: (what) => line.note(what),
-    onReturn: () => asker.askedIn(session.id),
-  });
-  for await (const event of events) if (!attached.take(event)) break;
-  leave(0);
-  await asker.idle();
-  line.close();
-  context.note(`come back with cadre sessions attach ${shortId(session.id)}`);
-  world.exit(Number(leaving.signal.reason));
-}
-
-/** Shows the last turns that have ended. Returns the seq after which the events contain everything else. */
-async function showTail(
-  { world, client, layout, note }: CommandContext,
-  session_id: string,
-): Promise<{ session: Session; after: number }> {
-  const { value: session, headers } = await client.ask(endpoints.getSession, {
-    params: { session_id },
-  });
-  const seq = Number(headers['x-seq'] ?? 0);
-  const running = session.active_turn_id;
-  const { turns, approvals } = await readConversation(client, session_id, TURNS + 1);
-  const ended = turns.filter(({ turn }) => turn.turn_id !== running && turn.ended_at !== null);
-  const columns = Number.isFinite(layout.columns) ? layout.columns : 80;
-  const shape = { columns, palette: layout.palette, folded: true };
-  const lines = conversationLines(conversation(ended.slice(-TURNS), approvals), shape);
-  for (const line of lines) world.stdout.write(`${line}\n`);
-  const title = shorten(plain(session.title ?? shortId(session_id)), 40);
-  note(`${title}: ^C interrupts a turn, ^D leaves`);
-  if (running === null) return { session, after: seq };
-  const scope = { sessionId: session_id, kinds: ['turn.accepted'] };
-  const [accepted] = await replayBefore(client, scope, seq + 1, 1);
-  return { session, after: (accepted?.seq ?? seq + 1) - 1 };
-}
-
-/** Handles signals until it is disposed. */
-function signals(interrupt: () => void, leave: (code: number) => void): Disposable {
-  const end = (name: NodeJS.Signals) => leave(LEAVING[name as keyof typeof LEAVING]);
-  const ending = Object.keys(LEAVING) as (keyof typeof LEAVING)[];
-  process.on('SIGINT', interrupt);
-  for (const name of ending) process.on(name, end);
-  return {
-    [Symbol.dispose]() {
-      process.off('SIGINT', interrupt);
-      for (const name of ending) process.off(name, end);
-    },
-  };
 }

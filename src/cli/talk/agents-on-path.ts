@@ -27,6 +27,14 @@ export function agentsOnPath(env: NodeJS.ProcessEnv): (KnownAgent & { file: stri
   });
 }
 
+/** How an agent that speaks ACP and is installed becomes the one of the provider acp, in a line; null without one. */
+export function acpAdvice(env: NodeJS.ProcessEnv): string | null {
+  const speaker = agentsOnPath(env).find(({ args }) => args !== null);
+  if (!speaker) return null;
+  const { command, args } = speaker;
+  return `${command} is installed: write command = "${command}" and args = ${JSON.stringify(args)} under [providers.acp]`;
+}
+
 /** Lines that say which agents are installed, and how the server gets one that speaks ACP. */
 export function adviceFor(env: NodeJS.ProcessEnv, configFile: string): string[] {
   const found = agentsOnPath(env);

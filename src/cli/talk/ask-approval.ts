@@ -36,29 +36,26 @@ export class ApprovalAsker {
     this.#given = given;
   }
 
-  /** Takes a new approval. Returns before it is answered. */
-  asked(approval: Approval): void {
-    if (this.#taken.has(approval.id)) return;
-    this.#taken.add(approval.id);
-    const { ask, outlet } = this.#given;
-    if (!ask) {
-      outlet.note(
-        `\n[${approval.kind}] the agent asks: ${plain(approval.title)}\n` +
-          `  answer with: cadre approvals accept ${approval.id}   (or decline)\n`,
-      );
-      return;
-    }
-    this.#waiting.push(approval);
-    this.#asking ??= this.#askAll(ask).finally(() => (this.#asking = null));
+  /**
+   * Takes an approval that an event tells of. What is put to somebody is read from the server: an event may be too long to
+   * hold all of it, or old, so that it is answered already.
+   */
+  requested({ id, kind, title, session_id }: Requested): void {
+    if (this.#given.ask) return this.askedIn(session_id);
+    if (this.#isKnown(id)) return;
+    this.#given.outlet.note(
+      `\n[${kind}] the agent asks: ${plain(title)}\n` +
+        `  answer with: cadre approvals accept ${id}   (or decline)\n`,
+    );
   }
 
-  /** Takes all that waits in a session: also what is too long for an event, or was asked before. */
+  /** Takes all that waits in a session. Returns before it is answered. */
   askedIn(session_id: string): void {
     const { client, outlet } = this.#given;
     const query = { status: 'pending' as const };
     client.call(endpoints.listSessionApprovals, { params: { session_id }, query }).then(
       (pending) => {
-        for (const approval of pending.toReversed()) this.asked(approval);
+        for (const approval of pending.toReversed()) this.#take(approval);
       },
       (error: unknown) => outlet.note(`cadre: the approvals were not read: ${String(error)}\n`),
     );
@@ -81,6 +78,21 @@ export class ApprovalAsker {
   /** Resolves once all that was taken is answered or withdrawn. */
   async idle(): Promise<void> {
     await this.#asking;
+  }
+
+  #take(approval: Approval): void {
+    const { ask } = this.#given;
+    if (!ask) return this.requested(approval);
+    if (this.#isKnown(approval.id)) return;
+    this.#waiting.push(approval);
+    this.#asking ??= this.#askAll(ask).finally(() => (this.#asking = null));
+  }
+
+  /** Whether an approval was taken before; from now on it was. */
+  #isKnown(id: string): boolean {
+    if (this.#taken.has(id)) return true;
+    this.#taken.add(id);
+    return false;
   }
 
   async #askAll(ask: Asking): Promise<void> {
@@ -115,6 +127,8 @@ export class ApprovalAsker {
     }
   }
 }
+
+type Requested = Pick<Approval, 'id' | 'kind' | 'title' | 'session_id'>;
 
 /** The approval that is on the terminal. */
 interface Shown {

@@ -15,7 +15,7 @@ export async function askPermission(
   approval: Approval,
   { waiting, signal }: AskingMore,
 ): Promise<Answer> {
-  using keyboard = new Keyboard(terminal.input);
+  using keyboard = new Keyboard(terminal);
   const question = { terminal, keyboard, signal };
   for (;;) {
     const more = waiting();

@@ -18,7 +18,7 @@ export async function askQuestions(
   const { output, palette } = terminal;
   output.write(`\n${palette.strong(revealed(`the agent asks: ${title}`))}\n`);
   {
-    using keyboard = new Keyboard(terminal.input);
+    using keyboard = new Keyboard(terminal);
     await keyboard.quiet(terminal.clock, signal);
   }
   const answers: Record<string, string[]> = {};

@@ -16,7 +16,7 @@ export async function defaultsOf({ world, global }: CommandContext): Promise<Def
   const config =
     (await configuration(global, env)) ??
     (isSet ? (await import('../../config/load.ts')).loadConfig({}, env) : null);
-  const { provider = null, ...settings } = config?.defaults ?? none;
+  const { provider, ...settings } = config?.defaults ?? none;
   const isByVariable = env.CADRE_DEFAULTS_PROVIDER !== undefined;
   return {
     ...settings,

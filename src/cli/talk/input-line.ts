@@ -1,6 +1,5 @@
 import { createInterface, type Interface } from 'node:readline';
 import { widthOf, wrapped } from '../../terminal/width.ts';
-import type { TerminalInput } from './keyboard.ts';
 import type { Outlet } from './outlet.ts';
 
 /** What somebody does at the line. */
@@ -18,7 +17,7 @@ export interface LineActions {
  * terminal, the line is away; what was typed on it comes back.
  */
 export class InputLine implements Outlet {
-  readonly #input: TerminalInput;
+  readonly #input: NodeJS.ReadStream;
   readonly #output: NodeJS.WriteStream;
   readonly #actions: LineActions;
   #line: Interface | null = null;
@@ -29,7 +28,7 @@ export class InputLine implements Outlet {
   #restOf: 'said' | 'beside' | null = null;
   #kept: (() => void)[] | null = null;
 
-  constructor(input: TerminalInput, output: NodeJS.WriteStream, actions: LineActions) {
+  constructor(input: NodeJS.ReadStream, output: NodeJS.WriteStream, actions: LineActions) {
     this.#input = input;
     this.#output = output;
     this.#actions = actions;

@@ -1,8 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { Clock } from '../../lib/clock.ts';
-
-/** A terminal that keys are read from. */
-export type TerminalInput = NodeJS.ReadStream;
+import type { Terminal } from './terminal.ts';
 
 /** No key may have been pressed for so long before a question takes an answer. */
 const QUIET_MS = 300;
@@ -28,7 +26,8 @@ const ENDING = ['SIGHUP', 'SIGQUIT'] as const;
  * program stops or ends. Ctrl-C, Ctrl-Z and Ctrl-\ send their signals as ever.
  */
 export class Keyboard implements Disposable {
-  readonly #input: TerminalInput;
+  readonly #terminal: Terminal;
+  readonly #input: NodeJS.ReadStream;
   readonly #wasRaw: boolean;
   readonly #decoder = new StringDecoder('utf8');
   #pressed: string[] = [];
@@ -36,7 +35,9 @@ export class Keyboard implements Disposable {
   #isDisturbed = false;
   #woken: (() => void) | null = null;
 
-  constructor(input: TerminalInput) {
+  constructor(terminal: Terminal) {
+    const input = terminal.open();
+    this.#terminal = terminal;
     this.#input = input;
     this.#wasRaw = input.isRaw;
     input.on('data', this.#take).on('end', this.#hangUp);
@@ -80,6 +81,7 @@ export class Keyboard implements Disposable {
     this.#input.off('data', this.#take).off('end', this.#hangUp);
     process.off('SIGCONT', this.#continue);
     for (const name of ENDING) process.off(name, this.#end);
+    this.#terminal.close(this.#input);
   }
 
   readonly #wake = () => this.#woken?.();

@@ -6,11 +6,13 @@ import type { Terminal } from './terminal.ts';
  * if it aborts.
  */
 export async function readLine(
-  { input, output }: Terminal,
+  terminal: Terminal,
   prompt: string,
   signal: AbortSignal,
 ): Promise<string | null> {
   signal.throwIfAborted();
+  const { output } = terminal;
+  const input = terminal.open();
   const lines = createInterface({ input, output, terminal: true, historySize: 0 });
   const closed = new Promise<null>((resolve) => lines.once('close', () => resolve(null)));
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
@@ -20,5 +22,6 @@ export async function readLine(
     return line;
   } finally {
     lines.close();
+    terminal.close(input);
   }
 }

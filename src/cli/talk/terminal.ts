@@ -1,25 +1,54 @@
+import fs from 'node:fs';
+import tty from 'node:tty';
 import { type Palette, paletteFor } from '../../terminal/palette.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { World } from '../world.ts';
-import type { TerminalInput } from './keyboard.ts';
 
-/** A terminal at which somebody can be asked: keys from stdin, questions to stderr. */
+/** A terminal at which somebody can be asked. */
 export interface Terminal {
-  input: TerminalInput;
+  /** What keys are read from, for one question. */
+  open(): NodeJS.ReadStream;
+  /** Gives it back. */
+  close(input: NodeJS.ReadStream): void;
   output: NodeJS.WriteStream;
   palette: Palette;
   clock: Clock;
 }
 
-/** The terminal of a command; null where its stdin or its stderr is none. */
+/**
+ * The terminal of a command: questions go to stderr, keys come from stdin, or where something is piped in from the
+ * terminal itself. Null where there is none, and for a job in the background, which a question would stop.
+ */
 export function terminalOf({ stdin, stderr, env, clock }: World): Terminal | null {
-  if (!stdin.isTTY || !stderr.isTTY) return null;
-  return {
-    input: stdin as NodeJS.ReadStream,
-    output: stderr as NodeJS.WriteStream,
-    palette: paletteFor(stderr, env),
-    clock,
-  };
+  if (!stderr.isTTY || !isInForeground()) return null;
+  const keys = stdin.isTTY ? fromStdin(stdin as NodeJS.ReadStream) : fromTerminal();
+  const output = stderr as NodeJS.WriteStream;
+  return keys && { ...keys, output, palette: paletteFor(stderr, env), clock };
+}
+
+type Keys = Pick<Terminal, 'open' | 'close'>;
+
+function fromStdin(stdin: NodeJS.ReadStream): Keys {
+  return { open: () => stdin, close: () => undefined };
+}
+
+/** Keys of the terminal of the session. It is open only during a question, so that a shell gets what is typed later. */
+function fromTerminal(): Keys | null {
+  const open = () => new tty.ReadStream(fs.openSync('/dev/tty', 'r+'));
+  try {
+    open().destroy();
+  } catch {
+    return null;
+  }
+  return { open, close: (input) => void input.destroy() };
+}
+
+/** Whether the process belongs to the job that has the terminal. */
+function isInForeground(): boolean {
+  const stat = fs.readFileSync('/proc/self/stat', 'utf8');
+  // Behind the name of the program, which may be anything: state, parent, group, session, terminal, its group.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return fields[2] === fields[5];
 }
 
 /** The size of a terminal; 24 lines of 80 columns where it does not say. */

@@ -1,5 +1,4 @@
 import { type DescribedEvent, isDescribed, type RuntimeEventRecord } from '../../api/events.ts';
-import { requestedApproval } from '../../client/requested-approval.ts';
 import type { Palette } from '../../terminal/palette.ts';
 import { plain } from '../output.ts';
 import type { ApprovalAsker } from './ask-approval.ts';
@@ -33,11 +32,9 @@ export class TurnText {
 
   write(event: RuntimeEventRecord): void {
     if (!isDescribed(event)) return;
-    const { kind, payload, session_id } = event;
+    const { kind, payload } = event;
     if (kind === 'approval.requested') {
-      // Whoever decides has to see all of it, also what an event cannot hold.
-      if (payload.truncated && session_id !== null) this.#asker.askedIn(session_id);
-      else this.#asker.asked(requestedApproval(payload));
+      this.#asker.requested(payload.approval);
     } else if (kind === 'approval.resolved') {
       this.#asker.resolved(payload.approval);
     } else if (kind === 'plan.updated') this.#writePlan(payload.entries ?? []);
