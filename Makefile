@@ -28,7 +28,7 @@ openapi: deps ## Write src/api/openapi.yaml and docs/events.md from the tables o
 	node scripts/openapi/write.mjs
 
 .PHONY: completions
-completions: install ## Write completions/, the scripts for bash, zsh and fish
+completions: deps ## Write completions/, the scripts for bash, zsh and fish
 	node scripts/completions.mjs
 
 .PHONY: demo
