@@ -96,7 +96,8 @@ describe('the sheet of an approval', () => {
         { ...shape, columns: 60 },
       ).slice(2),
     ).toEqual([
-      'NOT SHOWN, because it is too large: the change of a.bin (5 bytes)',
+      'NOT SHOWN, because it is too large: the change of a.bin (5 ',
+      'bytes)',
       '',
       'For this session it would allow: npm',
     ]);

@@ -27,9 +27,10 @@ export function moved(blocks: Blocks, from: Place, by: number, rows: number): Pl
   let { at, line } = from;
   line += by;
   while (line < 0 && at > 0) line += blocks.linesOf(--at).length;
+  line = Math.max(0, line);
   while (at < blocks.count && line >= blocks.linesOf(at).length)
     line -= blocks.linesOf(at++).length;
-  const place = { at, line: Math.max(0, line) };
+  const place = { at, line };
   return isBefore(place, endOf(blocks, rows)) ? place : null;
 }
 
