@@ -1,0 +1,25 @@
+import type { EventScope } from '../../client/replay.ts';
+import type { Notices } from '../hooks.ts';
+import type { BoardView } from '../list/board.ts';
+import type { Thing } from '../list/things.ts';
+import type { Mode } from './mode.ts';
+import type { Place } from './place.ts';
+
+/** The page at one moment: what its keys and its parts need of it. */
+export interface Shown extends Notices {
+  place: Place;
+  view: BoardView;
+  /** The thing that is selected. */
+  thing: Thing | undefined;
+  mode: Mode;
+  setMode: (mode: Mode) => void;
+  /** Whether the pane is shown below the list, or alone where it is beside the list otherwise. */
+  peeks: boolean;
+  setPeeks: (next: (peeks: boolean) => boolean) => void;
+  /** The lines and columns of everything between the first line and the last. */
+  height: number;
+  columns: number;
+  /** Shows the events of a scope. */
+  onEvents: (scope: EventScope) => void;
+  onLeave: () => void;
+}
