@@ -119,8 +119,14 @@ export const places = {
     may: ['api', ...base],
     because: 'the client is the public SDK: every program that uses it loads its imports',
   },
+  terminal: {
+    may: base,
+    types: ['api'],
+    because:
+      'terminal turns values into lines of text, for the command line and the screen alike: it reads nothing and writes nothing',
+  },
   cli: {
-    may: ['client', 'api', 'config', ...base],
+    may: ['client', 'terminal', 'api', 'config', ...base],
     lazily: [
       'runtime',
       'providers/configured',
@@ -134,7 +140,7 @@ export const places = {
       'a command is a client of the server; parts that run in the process of a command are loaded on demand',
   },
   tui: {
-    may: ['client', 'api', ...base],
+    may: ['client', 'terminal', 'api', ...base],
     because: 'the screen shows only data that the client reads, so that it works with any server',
   },
   mcp: {
@@ -201,6 +207,30 @@ export const doors = {
   react: {
     in: ['tui'],
     because: 'only tui draws; its state (tui/state.ts) is tested without ink',
+  },
+  'string-width': {
+    in: ['terminal/width'],
+    because: 'only terminal/width counts columns, so that all lines are measured alike',
+  },
+  'wrap-ansi': {
+    in: ['terminal/width'],
+    because: 'only terminal/width counts columns, so that all lines are measured alike',
+  },
+  'cli-truncate': {
+    in: ['terminal/width'],
+    because: 'only terminal/width counts columns, so that all lines are measured alike',
+  },
+  'slice-ansi': {
+    in: ['terminal/width'],
+    because: 'only terminal/width counts columns, so that all lines are measured alike',
+  },
+  marked: {
+    in: ['terminal'],
+    because: 'only terminal reads Markdown; it takes the tokens, and no HTML is made',
+  },
+  'sugar-high': {
+    in: ['terminal/highlight'],
+    because: 'only terminal/highlight colours code; it takes the tokens, and no HTML is made',
   },
   execa: {
     in: ['children'],

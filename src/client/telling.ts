@@ -7,16 +7,13 @@ import {
   type StreamGap,
 } from '../api/events.ts';
 import type { StoredInputItem, Usage } from '../api/sessions.ts';
-import { plain } from '../lib/plain.ts';
+import { oneLine } from '../lib/plain.ts';
+
+export { oneLine };
 
 /** A summary of an event, as one line of plain text; empty where its kind says everything, or is of a newer version. */
 export function telling(event: RuntimeEventRecord): string {
   return isDescribed(event) ? oneLine(tellingPart(event)) : '';
-}
-
-/** A text as one line, without control characters. */
-export function oneLine(text: string): string {
-  return plain(text).replaceAll(/\s+/g, ' ').trim();
 }
 
 function tellingPart(event: DescribedEvent): string {

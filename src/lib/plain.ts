@@ -11,13 +11,50 @@ const SEQUENCES = new RegExp(
     '|\\u001b[ -/]*[0-~]',
   'g',
 );
+const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+/** Characters that change the order of a text or show nothing: bidi controls, zero-width characters, tags, selectors. */
+const INVISIBLE = '[\\p{Cf}\\p{Default_Ignorable_Code_Point}]';
+const hasInvisible = new RegExp(`${INVISIBLE}|[\\u2028\\u2029]`, 'u');
+/** One pictograph with its selector and skin colour. */
+const PICTOGRAPH = '\\p{Extended_Pictographic}[\\ufe0e\\ufe0f]?\\p{Emoji_Modifier}?';
+/** The emoji that need invisible characters: keycaps, flags of regions, and pictographs that joiners combine. */
+const EMOJI =
+  '[#*0-9]\\ufe0f\\u20e3' +
+  '|\\u{1f3f4}[\\u{e0030}-\\u{e0039}\\u{e0061}-\\u{e007a}]{1,8}\\u{e007f}' +
+  `|${PICTOGRAPH}(?:\\u200d${PICTOGRAPH})*`;
+const emojiOrInvisible = new RegExp(`(${EMOJI})|${INVISIBLE}`, 'gu');
+const emojiOrUnseen = new RegExp(
+  `(${EMOJI})|${INVISIBLE}|[\\u2028\\u2029]|(?![\\t\\n])\\p{Cc}`,
+  'gu',
+);
 
 /**
- * Removes the control sequences and control characters from a text of an agent or process, except tabs and line feeds.
+ * Removes the control sequences, control characters and invisible characters from a text of an agent or process,
+ * except tabs and line feeds. The invisible characters within an emoji stay. Elsewhere joiners and selectors go too:
+ * Persian and Indic text is then joined in other places, but nothing can hide in a text. Line and paragraph separators
+ * become line feeds, and half a surrogate pair becomes U+FFFD.
  */
 export function plain(text: string): string {
   // Sequences first: without their escape character they would no longer be recognised.
-  return text
-    .replaceAll(SEQUENCES, '')
-    .replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '');
+  const readable = text.replaceAll(SEQUENCES, '').replaceAll(CONTROLS, '').toWellFormed();
+  if (!hasInvisible.test(readable)) return readable;
+  return readable
+    .replaceAll(/[\u2028\u2029]/g, '\n')
+    .replaceAll(emojiOrInvisible, (_all, emoji: string | undefined) => emoji ?? '');
+}
+
+/** A text as one line, without what `plain` removes. */
+export function oneLine(text: string): string {
+  return plain(text).replaceAll(/\s+/g, ' ').trim();
+}
+
+/**
+ * A text with each character that `plain` would remove, or change, as its code point: `<U+202E>`. Nothing of the text
+ * is missing. `mark` styles what stands for a character.
+ */
+export function revealed(text: string, mark: (code: string) => string = (code) => code): string {
+  return text.toWellFormed().replaceAll(emojiOrUnseen, (found, emoji: string | undefined) => {
+    const code = (found.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
+    return emoji ?? mark(`<U+${code}>`);
+  });
 }

@@ -1,0 +1,112 @@
+import { oneLine, plain } from '../lib/plain.ts';
+import { approvalText, type Block, endText, speakers } from './conversation.ts';
+import { diffLines, isDiff } from './diff.ts';
+import { markdownLines } from './markdown.ts';
+import type { Palette } from './palette.ts';
+import { truncated, wrapped } from './width.ts';
+
+export interface ConversationShape {
+  /** No line is wider. */
+  columns: number;
+  palette: Palette;
+  /** Whether tools are one line each and thoughts are left out; else both are shown whole. */
+  folded: boolean;
+}
+
+/** A conversation as lines for a terminal, with an empty line between prompts, messages and runs of tools. */
+export function conversationLines(blocks: readonly Block[], shape: ConversationShape): string[] {
+  return blocks.flatMap((block, at) => spacedLines(block, blocks[at - 1], shape));
+}
+
+/** The lines of a block that stands below another, with the empty line between them where one belongs. */
+export function spacedLines(
+  block: Block,
+  before: Block | undefined,
+  shape: ConversationShape,
+): string[] {
+  const lines = blockLines(block, shape);
+  const follows = before && !(shape.folded && isLine(block) && isLine(before));
+  return lines.length > 0 && follows ? ['', ...lines] : lines;
+}
+
+/** Whether a block is one line where it is folded, so that a run of them needs no empty lines. */
+function isLine({ type }: Block): boolean {
+  return type === 'tool' || type === 'approval' || type === 'thought';
+}
+
+function blockLines(block: Block, shape: ConversationShape): string[] {
+  const { palette, columns, folded } = shape;
+  switch (block.type) {
+    case 'prompt':
+      return promptLines(block, shape);
+    case 'message':
+      return markdownLines(block.text, shape);
+    case 'thought': {
+      const lines = wrapped(plain(block.text).trim(), columns, { trims: true });
+      return folded ? [] : lines.map(palette.faint);
+    }
+    case 'tool':
+      return folded ? [toolLine(block, shape)] : toolLines(block, shape);
+    case 'approval': {
+      const style = block.approval.status === 'pending' ? palette.warn : palette.faint;
+      return [style(truncated(`? ${approvalText(block.approval)}`, columns))];
+    }
+    case 'plan':
+      return block.entries.flatMap(({ content, status }) => {
+        const mark = status === 'completed' ? '[x]' : status === 'in_progress' ? '[>]' : '[ ]';
+        return wrapped(`${mark} ${oneLine(content)}`, columns).map(palette.faint);
+      });
+    case 'end':
+      return wrapped(endText(block), columns).map(
+        block.status === 'failed' ? palette.bad : palette.warn,
+      );
+  }
+}
+
+function promptLines(
+  { source, text }: Extract<Block, { type: 'prompt' }>,
+  { columns, palette }: ConversationShape,
+): string[] {
+  const lines = wrapped(plain(text), columns - 2).map(palette.strong);
+  const whose = source === 'user' ? [] : [palette.faint(truncated(speakers[source], columns))];
+  return [...whose, ...lines.map((line, at) => (at === 0 ? palette.accent('> ') : '  ') + line)];
+}
+
+type Tool = Extract<Block, { type: 'tool' }>;
+
+const marks = { open: '…', completed: '✓', failed: '✗', interrupted: '✗' } as const;
+
+function toolLine({ status, title }: Tool, { columns, palette }: ConversationShape): string {
+  const style =
+    status === 'completed' ? palette.good : status === 'open' ? palette.warn : palette.bad;
+  return `${style(marks[status])} ${truncated(oneLine(title), columns - 2)}`;
+}
+
+function toolLines(tool: Tool, shape: ConversationShape): string[] {
+  const { columns, palette } = shape;
+  const inner = { columns: Math.max(2, columns - 2), palette };
+  const output = plain(tool.output).replace(/\s+$/, '');
+  const body = [
+    ...inputLines(tool.input, inner),
+    ...(output === ''
+      ? []
+      : isDiff(output)
+        ? diffLines(output, inner)
+        : wrapped(output, inner.columns)),
+  ];
+  return [toolLine(tool, shape), ...body.map((line) => palette.faint('│ ') + line)];
+}
+
+/** The fields of an input, each behind its name. */
+function inputLines(
+  input: unknown,
+  { columns, palette }: { columns: number; palette: Palette },
+): string[] {
+  if (input === null || input === undefined) return [];
+  const fields: [string, unknown][] =
+    typeof input === 'object' ? Object.entries(input) : [['input', input]];
+  return fields.flatMap(([name, value]) => {
+    const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+    return wrapped(plain(`${name}: ${text}`), columns).map(palette.faint);
+  });
+}

@@ -1,0 +1,135 @@
+import type { Approval } from '../api/approvals.ts';
+import type { Item, StoredInputItem, Turn } from '../api/sessions.ts';
+import { oneLine, plain } from '../lib/plain.ts';
+
+/** One thing in a conversation, in the order in which it happened. `key` is the id of what it shows. */
+export type Block =
+  | { type: 'prompt'; key: string; at: number; source: Turn['source']; text: string }
+  | { type: 'message' | 'thought'; key: string; status: Item['status']; text: string }
+  | {
+      type: 'tool';
+      key: string;
+      status: Item['status'];
+      title: string;
+      input: unknown;
+      output: string;
+    }
+  | { type: 'approval'; key: string; approval: ShownApproval }
+  | { type: 'plan'; key: string; entries: readonly { content: string; status: string }[] }
+  | { type: 'end'; key: string; status: Turn['status']; message: string | null };
+
+/** Of an approval, what a conversation shows. */
+export type ShownApproval = Pick<
+  Approval,
+  'id' | 'kind' | 'title' | 'status' | 'decided_by' | 'reason'
+>;
+
+/** A turn with its items, in order. */
+export interface TurnWithItems {
+  turn: Turn;
+  items: readonly Item[];
+}
+
+/** The conversation of some turns, oldest first. `approvals` are those of the turns, in any order. */
+export function conversation(
+  turns: readonly TurnWithItems[],
+  approvals: readonly Approval[] = [],
+): Block[] {
+  return turns.flatMap(({ turn, items }) => {
+    const asked = approvals.filter(({ turn_id }) => turn_id === turn.turn_id);
+    const done = [
+      ...items.map((item) => ({ at: item.created_at, block: blockOfItem(item) })),
+      ...asked.map((approval) => ({ at: approval.created_at, block: blockOfApproval(approval) })),
+    ].toSorted((a, b) => a.at - b.at);
+    return [promptOf(turn), ...done.map(({ block }) => block), ...endOf(turn)];
+  });
+}
+
+/** The prompt of a turn. */
+export function promptOf({ turn_id, accepted_at, source, input, trimmed }: Turn): Block {
+  const text = trimmed ? '(what was said here was deleted to save space)' : inputText(input);
+  return { type: 'prompt', key: turn_id, at: accepted_at, source, text };
+}
+
+export function blockOfItem({ item_id: key, kind, status, text, tool }: Item): Block {
+  if (kind === 'message') return { type: 'message', key, status, text };
+  if (kind === 'reasoning') return { type: 'thought', key, status, text };
+  return { type: 'tool', key, status, title: tool?.title ?? '', input: tool?.input, output: text };
+}
+
+export function blockOfApproval(approval: ShownApproval): Block {
+  return { type: 'approval', key: approval.id, approval };
+}
+
+/** How a turn ended; nothing where it completed, or has not ended. */
+export function endOf({
+  turn_id,
+  status,
+  error,
+}: Pick<Turn, 'turn_id' | 'status' | 'error'>): Block[] {
+  if (status !== 'failed' && status !== 'interrupted') return [];
+  return [{ type: 'end', key: `${turn_id} end`, status, message: error?.message ?? null }];
+}
+
+/** The text of an input, with a word for each image. */
+export function inputText(input: readonly StoredInputItem[]): string {
+  return input.map((item) => (item.type === 'text' ? item.text : '[image]')).join('\n');
+}
+
+/** The conversation as a Markdown document: every message whole, every tool call and approval as one line. */
+export function conversationMarkdown(blocks: readonly Block[]): string {
+  const parts = blocks.map((block, at) => {
+    const text = plain(markdownOf(block)).trim();
+    const speaks = speaker(block);
+    const isNew = speaks !== speaker(blocks[at - 1]);
+    return isNew ? `## ${speaks}\n\n${text}` : text;
+  });
+  return `${parts.filter(Boolean).join('\n\n')}\n`;
+}
+
+function speaker(block: Block | undefined): string {
+  if (!block) return '';
+  if (block.type !== 'prompt') return 'Agent';
+  return block.source === 'user' ? 'You' : speakers[block.source];
+}
+
+/** Who gave a prompt that no person gave. */
+export const speakers: Record<Exclude<Turn['source'], 'user'>, string> = {
+  team_message: 'Message of the team',
+  process_exit: 'End of a process',
+  onboarding: 'Introduction to the team',
+};
+
+function markdownOf(block: Block): string {
+  switch (block.type) {
+    case 'prompt':
+    case 'message':
+      return block.text;
+    case 'thought':
+      return block.text.replaceAll(/^/gm, '> ');
+    case 'tool':
+      return `- ${oneLine(block.title)} (${block.status})`;
+    case 'approval':
+      return `- ${approvalText(block.approval)}`;
+    case 'plan':
+      return block.entries
+        .map((one) => `- [${one.status === 'completed' ? 'x' : ' '}] ${oneLine(one.content)}`)
+        .join('\n');
+    case 'end':
+      return `*${endText(block)}*`;
+  }
+}
+
+/** An approval and its state in a line. */
+export function approvalText({ kind, title, status, decided_by, reason }: ShownApproval): string {
+  const by = decided_by === null ? '' : ` by ${decided_by}`;
+  const why = reason === null ? '' : ` (${oneLine(reason)})`;
+  const state = status === 'pending' ? 'waits for an answer' : `${status}${by}${why}`;
+  return `${kind}: ${oneLine(title)}: ${state}`;
+}
+
+/** How a turn ended, in a line. */
+export function endText({ status, message }: Extract<Block, { type: 'end' }>): string {
+  const how = status === 'failed' ? 'the turn failed' : 'the turn was interrupted';
+  return message === null ? how : `${how}: ${oneLine(message)}`;
+}

@@ -1,0 +1,151 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Approval } from '../../src/api/approvals.ts';
+import type { Item, Turn } from '../../src/api/sessions.ts';
+import { type Block, conversation, conversationMarkdown } from '../../src/terminal/conversation.ts';
+import { conversationLines } from '../../src/terminal/conversation-lines.ts';
+import { colorless } from '../../src/terminal/palette.ts';
+import { widthOf } from '../../src/terminal/width.ts';
+import { colors, columns, hasUnsafe, markdown, withoutColors } from '../support/terminal/texts.ts';
+
+const turn = {
+  turn_id: 'turn_1',
+  status: 'interrupted',
+  source: 'user',
+  input: [{ type: 'text', text: 'fix the tests' }, { type: 'image' }],
+  error: null,
+  accepted_at: 1,
+  trimmed: false,
+} as unknown as Turn;
+
+function item(at: number, kind: Item['kind'], text: string, more: Partial<Item> = {}): Item {
+  return {
+    item_id: `item_${at}`,
+    session_id: 's',
+    turn_id: 'turn_1',
+    kind,
+    status: 'completed',
+    text,
+    tool: null,
+    created_at: at,
+    completed_at: at,
+    ...more,
+  };
+}
+
+const tool = {
+  call_ref: 'c',
+  title: 'npm  test\nnow',
+  kind: 'execute',
+  input: { command: 'npm test' },
+};
+const blocks = conversation(
+  [
+    {
+      turn,
+      items: [
+        item(2, 'reasoning', 'hm'),
+        item(3, 'message', 'I **look**.'),
+        item(4, 'tool', '@@ -1 +1 @@\n-a\n+b\n', { tool }),
+        item(6, 'tool', 'no', { tool: { ...tool, title: 'rm' }, status: 'failed' }),
+      ],
+    },
+  ],
+  [
+    {
+      id: 'apr_1',
+      turn_id: 'turn_1',
+      kind: 'command',
+      title: 'rm',
+      status: 'declined',
+      decided_by: 'api',
+      reason: 'not mine',
+      created_at: 5,
+    } as Approval,
+  ],
+);
+
+describe('a conversation', () => {
+  test('is my prompts, the messages, tools in one line each, what was asked, and how it ended.', () => {
+    expect(conversationLines(blocks, { columns: 40, palette: colorless, folded: true })).toEqual([
+      '> fix the tests',
+      '  [image]',
+      '',
+      'I look.',
+      '',
+      '✓ npm test now',
+      '? command: rm: declined by api (not min…',
+      '✗ rm',
+      '',
+      'the turn was interrupted',
+    ]);
+  });
+
+  test('shows thoughts, and what tools were given and answered, where it is unfolded.', () => {
+    const lines = conversationLines(blocks, { columns: 40, palette: colorless, folded: false });
+    expect(lines.slice(3, 13)).toEqual([
+      'hm',
+      '',
+      'I look.',
+      '',
+      '✓ npm test now',
+      '│ command: npm test',
+      '│ @@ -1 +1 @@',
+      '│ -a',
+      '│ +b',
+      '',
+    ]);
+  });
+
+  test('is a Markdown document, too.', () => {
+    expect(conversationMarkdown(blocks)).toBe(`## You
+
+fix the tests
+[image]
+
+## Agent
+
+> hm
+
+I **look**.
+
+- npm test now (completed)
+
+- command: rm: declined by api (not mine)
+
+- rm (failed)
+
+*the turn was interrupted*
+`);
+  });
+
+  test('is never wider than the terminal, and passes on nothing that a terminal obeys.', () => {
+    const block = fc.oneof(
+      markdown.map((text): Block => ({ type: 'message', key: 'm', status: 'open', text })),
+      markdown.map((text): Block => ({ type: 'thought', key: 'm', status: 'open', text })),
+      markdown.map((text): Block => ({
+        type: 'prompt',
+        key: 'p',
+        at: 1,
+        source: 'onboarding',
+        text,
+      })),
+      markdown.map((text): Block => ({
+        type: 'tool',
+        key: 't',
+        status: 'open',
+        title: text,
+        input: { text },
+        output: text,
+      })),
+    );
+    fc.assert(
+      fc.property(fc.array(block), columns, fc.boolean(), (all, wide, folded) => {
+        const lines = conversationLines(all, { columns: wide, palette: colors, folded });
+        for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(Math.max(4, wide));
+        expect(hasUnsafe(lines.map(withoutColors).join('\n'))).toBe(false);
+        expect(hasUnsafe(conversationMarkdown(all))).toBe(false);
+      }),
+    );
+  });
+});
