@@ -23,7 +23,7 @@ export interface GlobalOptions {
  */
 export async function connect(options: GlobalOptions, env: NodeJS.ProcessEnv): Promise<Client> {
   const configured = await configuredServer(options, env);
-  const directory = options.dataDir ?? configured?.directory ?? defaultDataDirectory(env);
+  const directory = directoryOf(options, configured, env);
   const registered = findRegistration(directory);
   const running = registered?.runs ? registered.server : null;
   const url = options.url ?? env.CADRE_URL ?? running?.url;
@@ -37,6 +37,22 @@ export async function connect(options: GlobalOptions, env: NodeJS.ProcessEnv): P
     );
   }
   return new Client({ url, token: tokenFor(url, options, env, running, configured) });
+}
+
+/** The data directory of the server on this machine that the options and the configuration name. */
+export async function serverDirectory(
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<string> {
+  return directoryOf(options, await configuredServer(options, env), env);
+}
+
+function directoryOf(
+  options: GlobalOptions,
+  configured: { directory: string } | null,
+  env: NodeJS.ProcessEnv,
+): string {
+  return options.dataDir ?? configured?.directory ?? defaultDataDirectory(env);
 }
 
 /** The data directory and the token in the configuration file; null where there is no file. */

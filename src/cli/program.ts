@@ -3,7 +3,7 @@ import { version } from '../lib/self.ts';
 import { systemClock } from '../lib/clock.ts';
 import { AppError } from '../errors.ts';
 import { exitCodes, reportFailure } from './exit.ts';
-import type { World } from './world.ts';
+import { terminalOf, type World } from './world.ts';
 
 type Register = (program: Command, world: World) => void;
 
@@ -41,6 +41,7 @@ export async function createProgram(world: World, argv?: readonly string[]): Pro
     .option('--url <url>', "the server's address (CADRE_URL)")
     .option('--token-file <file>', 'a file with the API token (CADRE_TOKEN: the token itself)')
     .option('--data-dir <directory>', 'the data directory (CADRE_DATA_ROOT_DIR)')
+    .option('--select <id>', 'without a command, on a terminal: the thing that the screen begins at')
     .option('--json', 'write JSON: one document, or one record a line for streams')
     .showSuggestionAfterError()
     .configureOutput({
@@ -65,6 +66,7 @@ export async function createProgram(world: World, argv?: readonly string[]): Pro
 Examples:
   cadre serve --demo                    a server with a demo agent, nothing to set up
   cadre run "say hello"                 one session, one turn, streamed
+  cadre                                 the screen, on a terminal: everything that goes on
   cadre events tail                     everything that happens, as it happens
 
 Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 auth, 5 refused, 6 no server, 7 conflict, 8 timeout`,
@@ -75,8 +77,11 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 auth, 5 refused, 6 no server
     ? [wanted]
     : named === undefined && asksVersionOnly(argv)
       ? []
-      : Object.values(commands);
+      : opensScreen(world, named, argv)
+        ? []
+        : Object.values(commands);
   for (const load of loads) (await load())(program, world);
+  if (opensScreen(world, named, argv)) (await home())(program, world);
   return program;
 }
 
@@ -86,6 +91,18 @@ function firstOperand(program: Command, argv: readonly string[]): string | undef
     program.options.filter(({ required }) => required).map(({ long }) => long),
   );
   return argv.find((argument, i) => !argument.startsWith('-') && !takesValue.has(argv[i - 1]));
+}
+
+const home = async () => (await import('./commands/home.ts')).homeCommand;
+
+/** Whether a command line without a command opens the screen: on a terminal, unless it asks for something else. */
+function opensScreen(
+  world: World,
+  named: string | undefined,
+  argv: readonly string[] = ['--help'],
+): boolean {
+  const asks = argv.some((argument) => ['-h', '--help', '--json'].includes(argument));
+  return named === undefined && !asks && !asksVersionOnly(argv) && terminalOf(world) !== null;
 }
 
 function asksVersionOnly(argv: readonly string[] = []): boolean {

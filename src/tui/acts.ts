@@ -86,6 +86,15 @@ export class Acts {
     await this.#client.call(endpoints.killProcess, { params: { process_id }, body: {} });
   }
 
+  /** Runs the command of a process again, after it was ended. */
+  async restart({ process_id, command, cwd, session_id, ended_at }: Process): Promise<Process> {
+    if (ended_at === null)
+      await this.#client.call(endpoints.killProcess, { params: { process_id }, body: {} });
+    const body = { command, cwd, session_id };
+    const { process } = await this.#client.call(endpoints.createProcess, { body });
+    return process;
+  }
+
   async interruptTeam(team_id: string): Promise<void> {
     await this.#client.call(endpoints.interruptTeam, { params: { team_id }, body: {} });
   }

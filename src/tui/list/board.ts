@@ -89,6 +89,11 @@ export class Board {
     return true;
   }
 
+  /** As `select`, as soon as there is a thing with this id. A person who moves on before stays where they are. */
+  selectOnceThere(id: string): void {
+    if (!this.select(id)) this.#wanted = id;
+  }
+
   /** Moves to the next thing that needs a person, around the end. False where there is none. */
   nextThatNeedsMe(): boolean {
     const { things, choices, chosen, now } = this.view.get();

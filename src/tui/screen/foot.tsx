@@ -20,6 +20,7 @@ export function Foot({ shown }: { shown: Shown }): ReactNode {
     case 'filter':
       return (
         <Prompt
+          columns={columns}
           question="/"
           initial={view.filter}
           onChange={(filter) => place.board.wish({ filter })}
@@ -62,7 +63,7 @@ function Hint({ shown }: { shown: Shown }): ReactNode {
 }
 
 function Snooze({
-  shown: { place, attempt, tell },
+  shown: { place, attempt, tell, columns },
   session,
   onDone,
 }: {
@@ -72,6 +73,7 @@ function Snooze({
 }): ReactNode {
   return (
     <Prompt
+      columns={columns}
       question={`snooze "${titleOf(session)}" for (30m, 2h, 1d):`}
       onCancel={onDone}
       onAnswer={(text) => {

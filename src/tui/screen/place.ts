@@ -5,7 +5,7 @@ import type { Desk } from '../desk.ts';
 import type { Editor } from '../forms/editor.ts';
 import type { Choices } from '../forms/new-session.tsx';
 import type { Board } from '../list/board.ts';
-import type { Source } from '../source.ts';
+import type { Terminal } from '../terminal.ts';
 
 /** What the screen has for as long as it is open, whichever page is shown. */
 export interface Place {
@@ -14,12 +14,9 @@ export interface Place {
   desk: Desk;
   board: Board;
   acts: Acts;
-  /** Whether the terminal has the focus, as far as it says so. */
-  hasFocus: Source<boolean>;
+  terminal: Terminal;
   /** What was begun to be said, by session. */
   drafts: Map<string, Editor>;
   /** What was chosen for the last new session of this run. */
   choices: { last: Choices };
-  /** Writes to the terminal what is no part of a frame and moves no cursor. */
-  write: (sequence: string) => void;
 }

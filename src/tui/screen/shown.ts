@@ -3,6 +3,7 @@ import type { Notices } from '../hooks.ts';
 import type { BoardView } from '../list/board.ts';
 import type { Thing } from '../list/things.ts';
 import type { Mode } from './mode.ts';
+import type { Copyable, Hold, PaneModel } from './pane-slot.tsx';
 import type { Place } from './place.ts';
 
 /** The page at one moment: what its keys and its parts need of it. */
@@ -13,9 +14,18 @@ export interface Shown extends Notices {
   thing: Thing | undefined;
   mode: Mode;
   setMode: (mode: Mode) => void;
+  /** What the pane keeps from the keys of the page. */
+  hold: Hold;
+  setHold: (hold: Hold) => void;
+  /** What reads the pane's data; null until the selection rests. */
+  model: PaneModel | null;
+  /** What can be copied of what is selected. */
+  copyable: () => readonly Copyable[];
   /** Whether the pane is shown below the list, or alone where it is beside the list otherwise. */
   peeks: boolean;
   setPeeks: (next: (peeks: boolean) => boolean) => void;
+  /** Whether the pane is beside the list. */
+  isWide: boolean;
   /** The lines and columns of everything between the first line and the last. */
   height: number;
   columns: number;

@@ -90,6 +90,7 @@ function PermissionSheet(props: PermissionProps): ReactNode {
         <Foot approval={approval} unread={unread} notice={notices.notice} columns={columns} />
       ) : (
         <Prompt
+          columns={columns}
           question={asks === 'reason' ? 'reason:' : 'decline it? Enter, or why:'}
           onCancel={asked.intent === 'decline' ? onDone : () => setAsks('nothing')}
           onAnswer={(text) => {

@@ -124,6 +124,7 @@ export function QuestionSheet(props: QuestionProps): ReactNode {
       </Box>
       {declines ? (
         <Prompt
+          columns={columns}
           question="decline it? Enter, or why:"
           onCancel={() => setDeclines(false)}
           onAnswer={(text) => decide({ decision: 'decline', reason: text === '' ? null : text })}
