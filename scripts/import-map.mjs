@@ -250,6 +250,10 @@ export const doors = {
     in: ['mcp'],
     because: 'MCP is one way to call the tools: their implementation does not depend on it',
   },
+  diff: {
+    in: ['providers/details'],
+    because: 'all adapters show the change of a file in one form',
+  },
   pino: {
     in: ['lib/log'],
     because: 'all logging goes through lib/log, which redacts secrets and sets the format',

@@ -24,6 +24,79 @@ export const question = z
   .meta({ id: 'Question', description: 'One question of an approval of the kind `question`.' });
 export type Question = z.output<typeof question>;
 
+const approvalCommand = z
+  .looseObject({
+    type: z.literal('command'),
+    command: z.string().describe('The whole command, as a shell reads it.'),
+    cwd: z
+      .string()
+      .nullable()
+      .describe(
+        'The directory it would run in: the one that the agent names, else that of the session; null if it is unknown.',
+      ),
+  })
+  .meta({ id: 'ApprovalCommand', description: 'A command that would run.' });
+
+const approvalDiff = z
+  .looseObject({
+    type: z.literal('diff'),
+    path: z.string().describe('The file, as the agent names it.'),
+    diff: z
+      .string()
+      .describe(
+        'The whole change as a unified diff, from the content that the file had when the agent asked. A file that ' +
+          'would be created or removed has `/dev/null` as its other name.',
+      ),
+  })
+  .meta({ id: 'ApprovalDiff', description: 'A file that would change.' });
+
+const approvalInput = z
+  .looseObject({
+    type: z.literal('input'),
+    name: z.string(),
+    value: z.unknown(),
+  })
+  .meta({ id: 'ApprovalInput', description: 'Anything else that belongs to the request.' });
+
+const approvalOmitted = z
+  .looseObject({
+    type: z.literal('omitted'),
+    name: z.string().describe('What is not here, in words.'),
+    bytes: z.int().describe('Its size as JSON, in bytes.'),
+  })
+  .meta({
+    id: 'ApprovalOmitted',
+    description:
+      'A part of the request that is not shown here, because it is too large. `request` has it, unless `name` says ' +
+      'otherwise. A client must not let anybody accept such an approval without saying so.',
+  });
+
+export const approvalDetail = z
+  .discriminatedUnion('type', [approvalCommand, approvalDiff, approvalInput, approvalOmitted])
+  .meta({
+    id: 'ApprovalDetail',
+    description: 'One part of what a request would do, for people.',
+    discriminator: {
+      propertyName: 'type',
+      mapping: {
+        command: '#/components/schemas/ApprovalCommand',
+        diff: '#/components/schemas/ApprovalDiff',
+        input: '#/components/schemas/ApprovalInput',
+        omitted: '#/components/schemas/ApprovalOmitted',
+      },
+    },
+  });
+export type ApprovalDetail = z.output<typeof approvalDetail>;
+
+export const approvalScope = z.enum(['once', 'session']).meta({
+  id: 'ApprovalScope',
+  description:
+    'What an acceptance is good for. `once`: this one request. `session`: also what the agent counts as the same kind ' +
+    'of request, for as long as the agent of the session runs; cadre ends agents that are idle, and after that they ask ' +
+    'again. If no agent runs to receive the acceptance, it is good once.',
+});
+export type ApprovalScope = z.output<typeof approvalScope>;
+
 export const approval = z
   .looseObject({
     id: z.string(),
@@ -33,6 +106,21 @@ export const approval = z
     kind: z.enum(['command', 'file_change', 'tool', 'question']),
     title: z.string(),
     request: z.unknown().describe('The request as the agent sent it.'),
+    details: z
+      .array(approvalDetail)
+      .describe(
+        'All that the request would do, whole and for people, at most 1 MiB as JSON. Empty if the agent does not say.',
+      ),
+    scopes: z
+      .array(approvalScope)
+      .describe('What an acceptance may be good for. Empty if the agent offers only to decline.'),
+    session_allows: z
+      .string()
+      .nullable()
+      .describe(
+        "What an acceptance for the session would allow, in the agent's words or by its rules; null if `scopes` does " +
+          'not have `session`.',
+      ),
     subject: z
       .unknown()
       .describe(
@@ -54,6 +142,12 @@ export const approval = z
       ),
     status: approvalStatus,
     decision: z.enum(['accept', 'decline']).nullable(),
+    scope: approvalScope
+      .nullable()
+      .describe(
+        'What the acceptance is good for; null if it was not accepted. `once` also if `session` was asked for while no ' +
+          'agent was running.',
+      ),
     decided_by: z.string().nullable(),
     reason: z.string().nullable(),
     expires_at: timestamp.nullable(),
@@ -66,13 +160,23 @@ export const approval = z
   });
 export type Approval = z.output<typeof approval>;
 
+const approvalParams = {
+  ...sessionParam,
+  approval_id: z.string().describe('The approval.'),
+};
+
 export const decideApproval = endpoint({
   method: 'POST',
   path: '/v1/sessions/{session_id}/approvals/{approval_id}',
-  summary: 'Decide an approval, for this one request; the first decision wins',
-  params: { ...sessionParam, approval_id: z.string().describe('The approval.') },
+  summary: 'Decide an approval; the first decision wins',
+  params: approvalParams,
   body: z.strictObject({
     decision: z.enum(['accept', 'accepted', 'decline', 'declined', 'reject', 'rejected']),
+    scope: approvalScope
+      .nullish()
+      .describe(
+        'To accept: what the acceptance is good for, one of `scopes` of the approval; the default is `once`. A decision to decline is good once.',
+      ),
     reason: z.string().max(2000).nullish(),
     answers: z
       .record(z.string(), z.array(z.string()))
@@ -84,6 +188,15 @@ export const decideApproval = endpoint({
   }),
   response: approval,
   errors: ['not_found', 'approval_resolved'],
+});
+
+export const getApproval = endpoint({
+  method: 'GET',
+  path: '/v1/sessions/{session_id}/approvals/{approval_id}',
+  summary: 'One approval, whole',
+  params: approvalParams,
+  response: approval,
+  errors: ['not_found'],
 });
 
 export const listSessionApprovals = endpoint({

@@ -38,6 +38,7 @@ export const endpoints = {
   closeSession: sessions.closeSession,
   resumeSession: sessions.resumeSession,
   decideApproval: approvals.decideApproval,
+  getApproval: approvals.getApproval,
   listSessionApprovals: approvals.listSessionApprovals,
   listApprovals: approvals.listApprovals,
   listProviders: providers.listProviders,

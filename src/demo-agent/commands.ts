@@ -3,6 +3,8 @@ export type Command =
   | { name: 'say' | 'think' | 'fail' | 'late'; text: string }
   | { name: 'tool'; title: string; output: string | undefined }
   | { name: 'ask'; title: string }
+  | { name: 'ask-all'; titles: string[] }
+  | { name: 'edit'; path: string; text: string }
   | { name: 'plan'; entries: string[] }
   | { name: 'usage'; used: number; size: number }
   | { name: 'wait' | 'spawn'; ms: number }
@@ -37,6 +39,8 @@ export const commands: Commands = {
   think: { usage: 'think TEXT', parse: text },
   tool: { usage: 'tool TITLE => OUTPUT', parse: titleAndOutput },
   ask: { usage: 'ask TITLE', parse: (args) => (args ? { title: args } : undefined) },
+  'ask-all': { usage: 'ask-all TITLE | TITLE', parse: titles },
+  edit: { usage: 'edit PATH => TEXT', parse: pathAndText },
   plan: { usage: 'plan A | B | C', parse: entries },
   usage: {
     usage: 'usage USED SIZE',
@@ -79,6 +83,16 @@ function titleAndOutput(args: string) {
   const [title = '', ...rest] = args.split('=>');
   const output = rest.join('=>').trim() || undefined;
   return title.trim() ? { title: title.trim(), output } : undefined;
+}
+
+function pathAndText(args: string) {
+  const found = titleAndOutput(args);
+  return found && args.includes('=>') ? { path: found.title, text: found.output ?? '' } : undefined;
+}
+
+function titles(args: string) {
+  const found = entries(args)?.entries ?? [];
+  return found.length > 1 ? { titles: found } : undefined;
 }
 
 function entries(args: string) {

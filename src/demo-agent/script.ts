@@ -11,10 +11,12 @@ import { commands, type Command, type CommandName, type Syntax } from './command
  * command = NAME [ blanks ARGUMENTS ]        NAME in lower case, as in the table in commands.ts
  * ```
  *
- * - `\;` is a literal semicolon. There are no other escapes.
+ * - `\;` is a literal semicolon; in the command of `ask run: COMMAND` and in the TEXT of `edit`, `\n` is a line break.
+ *   There are no other escapes.
  * - A part whose arguments do not fit its command (`wait for me`, `pid please`) is prose, too.
  * - TEXT, TITLE and MESSAGE reach to the end of the part; numbers are decimal digits.
- * - `tool TITLE => OUTPUT` is split at its first `=>`, `plan A | B` at every `|`.
+ * - `tool TITLE => OUTPUT` and `edit PATH => TEXT` are split at their first `=>`, `plan A | B` and `ask-all A | B` at
+ *   every `|`.
  */
 export function parseScript(prompt: string): Command[] {
   return prompt.split(separator).flatMap((part) => parsePart(part.replaceAll('\\;', ';').trim()));

@@ -10,10 +10,15 @@ export interface AnnouncedToolCall {
 }
 
 /** Announces a pending tool call to the client. The caller then starts it and completes it, or lets it fail. */
-export async function announceToolCall(turn: Turn, title: string): Promise<AnnouncedToolCall> {
+export async function announceToolCall(
+  turn: Turn,
+  title: string,
+  more: Partial<ToolCall> = {},
+): Promise<AnnouncedToolCall> {
   const toolCallId = turn.newId('tool');
   const kind = title.startsWith('run:') ? 'execute' : 'other';
-  const announced: ToolCall = { toolCallId, title, kind, status: 'pending', rawInput: { title } };
+  const usual = { toolCallId, title, kind, status: 'pending', rawInput: { title } } as const;
+  const announced: ToolCall = { ...usual, ...more };
 
   async function end(status: 'completed' | 'failed', output: string) {
     await turn.update({

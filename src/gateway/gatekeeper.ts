@@ -1,7 +1,8 @@
-import type { Approval } from '../api/approvals.ts';
+import type { Approval, ApprovalDetail } from '../api/approvals.ts';
 import type { ToolName } from '../api/tool-names.ts';
 import { AppError } from '../errors.ts';
 import { cutTitle } from '../lib/cut-title.ts';
+import { filledFields } from '../lib/filled-fields.ts';
 import type { SessionService } from '../sessions/service.ts';
 import { ToolError } from './envelope.ts';
 import {
@@ -21,6 +22,8 @@ export interface Question {
   title: string;
   /** Everything that will happen. An acceptance holds for exactly these values. */
   request: Record<string, unknown>;
+  /** The same for people. */
+  details: readonly ApprovalDetail[];
 }
 
 interface GatekeeperDependencies {
@@ -65,17 +68,22 @@ export class Gatekeeper {
   /** Does the same for one effect that its arguments describe completely. */
   passOne(caller: Caller, effect: Effect, args: Record<string, unknown>): Promise<Verdict> {
     const title = `${effect.action.replaceAll('_', ' ')}: ${JSON.stringify(args)}`;
-    return this.pass(caller, [effect], () => ({ kind: 'tool', title, request: args }));
+    return this.pass(caller, [effect], () => ({
+      kind: 'tool',
+      title,
+      request: args,
+      details: inputDetails(args),
+    }));
   }
 
   async #ask(
     { session, signal }: Caller,
     effect: Effect,
     { mode }: Circumstances,
-    { kind, title, request }: Question,
+    { kind, title, request, details }: Question,
   ): Promise<void> {
     const shown = { tool: effect.tool, ...request };
-    const asking = { kind, title: oneLine(title), request: shown, subject: shown };
+    const asking = { kind, title: oneLine(title), request: shown, details, subject: shown };
     const answer = await this.#given.sessions
       .ask(session.id, asking, signal)
       .catch((error: unknown) => {
@@ -89,6 +97,11 @@ export class Gatekeeper {
         : 'its turn has ended, or the caller no longer waits for the answer';
     throw new ToolError('unauthorized', `${effect.tool} was not allowed: ${why}`);
   }
+}
+
+/** Returns the fields of a request as details, without those that are null or that other details show. */
+export function inputDetails(request: object, shown: readonly string[] = []): ApprovalDetail[] {
+  return filledFields(request, shown).map(([name, value]) => ({ type: 'input', name, value }));
 }
 
 function refusal(effect: Effect, { mode }: Circumstances): ToolError {

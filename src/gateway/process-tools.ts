@@ -7,7 +7,7 @@ import type { ProcessService } from '../processes/service.ts';
 import { workingDirectory } from '../sessions/working-directory.ts';
 import { ANSWER_BYTES, bounded, boundedPage, fitted, type LeftOut } from './bounded.ts';
 import { ToolError } from './envelope.ts';
-import type { Gatekeeper } from './gatekeeper.ts';
+import { type Gatekeeper, inputDetails } from './gatekeeper.ts';
 import { type Answer, type Caller, type Toolkit, toolkit } from './toolkit.ts';
 
 /** The default number of processes in an answer. */
@@ -88,6 +88,10 @@ export function processToolkit({
       kind: 'command',
       title: body.command,
       request: { ...body, cwd },
+      details: [
+        { type: 'command', command: body.command, cwd },
+        ...inputDetails(body, ['command', 'cwd']),
+      ],
     }));
   }
 }

@@ -4,7 +4,7 @@ import { policies } from '../teams/delivery.ts';
 import type { Admission } from '../teams/spawn.ts';
 import type { Effect, Circumstances } from './gate.ts';
 import { verdictOf } from './gate.ts';
-import type { Gatekeeper, Question } from './gatekeeper.ts';
+import { type Gatekeeper, inputDetails, type Question } from './gatekeeper.ts';
 import { type ImageFile, locateImages, readImages } from './image-files.ts';
 import type { Caller } from './toolkit.ts';
 
@@ -74,6 +74,7 @@ export class TeamGate {
       kind: 'tool',
       title: `send the image ${outside(files)} to ${args.recipient_agent_id}`,
       request: { ...args, images: files },
+      details: inputDetails({ ...args, images: files }, ['image_paths']),
     }));
     return readImages(files);
   }
@@ -150,6 +151,11 @@ function questionFor(
       init_script: script && { sha256: script.sha256, text: script.text },
       images: files,
     },
+    details: [
+      ...inputDetails(args, ['image_paths', 'worktree_name']),
+      ...inputDetails({ worktree, images: files.length > 0 ? files : null }),
+      ...inputDetails({ init_script: script?.text }),
+    ],
   };
 }
 

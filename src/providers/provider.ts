@@ -1,9 +1,10 @@
 import type { Capabilities, ProviderId } from '../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../api/providers.ts';
-import type { Approval, Question } from '../api/approvals.ts';
+import type { Approval, ApprovalDetail, ApprovalScope, Question } from '../api/approvals.ts';
 import type { Session, StoredInputItem, Usage } from '../api/sessions.ts';
 import type { Supervisor } from '../children/supervisor.ts';
 import type { Clock } from '../lib/clock.ts';
+import { filledFields } from '../lib/filled-fields.ts';
 
 /** What an agent says or does during a turn. The first update of an item begins the item. */
 export type AgentUpdate =
@@ -67,6 +68,12 @@ export interface AgentRequest {
   title: string;
   /** The agent's own request, word for word. */
   request: unknown;
+  /** All that the request would do, for people. Nothing is cut: the desk replaces what is too large to be stored. */
+  details: readonly ApprovalDetail[];
+  /** What an acceptance may be good for; absent: once. */
+  scopes?: readonly ApprovalScope[];
+  /** What an acceptance for the session allows, for people; absent where `session` is not offered. */
+  sessionAllows?: string;
   /** The parts of a request of kind `question`, where the agent sends it in parts. */
   questions?: readonly Question[];
   /**
@@ -77,9 +84,20 @@ export interface AgentRequest {
   subject: unknown;
 }
 
+/**
+ * The fields of a request as details, without those that are null or that other details show. A value that is no record
+ * gets the name `input`.
+ */
+export function inputDetails(input: unknown, shown: readonly string[] = []): ApprovalDetail[] {
+  if (input === undefined || input === null) return [];
+  if (typeof input !== 'object' || Array.isArray(input))
+    return [{ type: 'input', name: 'input', value: input }];
+  return filledFields(input, shown).map(([name, value]) => ({ type: 'input', name, value }));
+}
+
 /** The answer to a request. `cancelled`: the turn is over, or nobody can answer any more. */
 export type AgentAnswer =
-  | { decision: 'accept'; answers: Record<string, string[]> | null }
+  | { decision: 'accept'; scope: ApprovalScope; answers: Record<string, string[]> | null }
   | { decision: 'decline'; reason: string | null }
   | { decision: 'cancelled' };
 

@@ -9,6 +9,7 @@ import type { AgentAnswer, AgentRequest } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 import { answerOf, type Resolution, resolveApproval } from './approval.ts';
+import { boundedDetails } from './details.ts';
 import type { SessionStore } from './store.ts';
 import { hasEnded } from './turn.ts';
 
@@ -72,10 +73,9 @@ export class ApprovalDesk {
   resolve(tx: Writer, approval: Approval, resolution: Resolution): Approval {
     const turn = this.#given.store.turn(tx, approval.session_id, approval.turn_id);
     const isHeld = resolution.status === 'accepted' && turn.provider_turn_ref === null;
-    const resolved = {
-      ...resolveApproval(approval, resolution, this.#given.clock.now()),
-      held: isHeld,
-    };
+    const decided = resolveApproval(approval, resolution, this.#given.clock.now());
+    // No agent receives it, and the one that resumes the turn gets it as the answer to one equal request.
+    const resolved = isHeld ? { ...decided, held: true, scope: 'once' as const } : decided;
     this.#given.store.resolveApproval(
       tx,
       this.#given.store.session(tx, approval.session_id),
@@ -141,12 +141,16 @@ export class ApprovalDesk {
       kind: request.kind,
       title: request.title,
       request: request.request,
+      details: boundedDetails(request.details),
+      scopes: [...(request.scopes ?? ['once' as const])],
+      session_allows: request.sessionAllows ?? null,
       subject: request.subject,
       questions: request.questions ? [...request.questions] : null,
       answers: null,
       held: false,
       status: 'pending',
       decision: null,
+      scope: null,
       decided_by: null,
       reason: null,
       expires_at: timeout === null ? null : now + timeout,

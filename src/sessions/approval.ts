@@ -1,5 +1,5 @@
 import type { ApprovalInEvents } from '../api/event-kinds/items.ts';
-import type { Approval } from '../api/approvals.ts';
+import type { Approval, ApprovalScope } from '../api/approvals.ts';
 import { AppError } from '../errors.ts';
 import type { AgentAnswer } from '../providers/provider.ts';
 
@@ -7,6 +7,8 @@ import type { AgentAnswer } from '../providers/provider.ts';
 export type Resolution =
   | {
       status: 'accepted' | 'declined';
+      /** Absent where it was declined. */
+      scope?: ApprovalScope | undefined;
       decidedBy: string;
       reason: string | null;
       answers: Record<string, string[]> | null;
@@ -26,6 +28,7 @@ export function resolveApproval(approval: Approval, resolution: Resolution, now:
     ...approval,
     status,
     decision: status === 'accepted' ? 'accept' : status === 'cancelled' ? null : 'decline',
+    scope: status === 'accepted' ? (resolution.scope ?? 'once') : null,
     decided_by: 'decidedBy' in resolution ? resolution.decidedBy : null,
     reason,
     answers: 'answers' in resolution ? resolution.answers : null,
@@ -38,16 +41,38 @@ export function decisionOf(word: string): 'accepted' | 'declined' {
   return word.startsWith('accept') ? 'accepted' : 'declined';
 }
 
-/** Returns the approval for events after `approval.requested`, without `request` and `subject`, which may be large. */
+/** Throws `invalid` if the agent does not offer that an approval is accepted for the scope. */
+export function assertOffered({ scopes }: Approval, scope: ApprovalScope): void {
+  if (scopes.includes(scope)) return;
+  const [only] = scopes;
+  const way = only === undefined ? 'decline it' : `accept it with scope "${only}", or decline it`;
+  throw new AppError(
+    'invalid',
+    `body.scope: the agent does not offer that this is accepted with scope "${scope}": ${way}`,
+  );
+}
+
+/** Returns an approval of an older version with the fields that it lacks. */
+export function withDefaults(stored: Approval): Approval {
+  const older: Pick<Approval, 'details' | 'scopes' | 'session_allows' | 'scope'> = {
+    details: [],
+    scopes: ['once'],
+    session_allows: null,
+    scope: stored.status === 'accepted' ? 'once' : null,
+  };
+  return { ...older, ...stored };
+}
+
+/** Returns the approval for events after `approval.requested`, without the fields that may be large. */
 export function approvalInEvents(approval: Approval): ApprovalInEvents {
-  const { request: _request, subject: _subject, ...rest } = approval;
+  const { request: _request, subject: _subject, details: _details, ...rest } = approval;
   return rest;
 }
 
 /** Returns the answer to the agent that asked. */
 export function answerOf(approval: Approval): AgentAnswer {
-  const { status, answers, reason } = approval;
-  if (status === 'accepted') return { decision: 'accept', answers };
+  const { status, answers, reason, scope } = approval;
+  if (status === 'accepted') return { decision: 'accept', scope: scope ?? 'once', answers };
   if (status === 'cancelled') return { decision: 'cancelled' };
   return {
     decision: 'decline',

@@ -73,6 +73,10 @@ export class SessionQueries {
     });
   }
 
+  approval(sessionId: string, approvalId: string): Promise<Approval> {
+    return this.#given.db.read((rx) => this.#given.store.approval(rx, sessionId, approvalId));
+  }
+
   /** Returns a page of the approvals of one session, or of all. */
   approvals({ status, session_id, limit, cursor }: ApprovalFilter): Promise<RecordPage<Approval>> {
     return this.#given.db.read((rx) => {

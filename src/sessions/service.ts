@@ -17,7 +17,7 @@ import {
 import type { Writer } from '../store/transaction.ts';
 import type { AgentPool } from './agent-pool.ts';
 import { assertAnswers } from './answers.ts';
-import { decisionOf, type Resolution } from './approval.ts';
+import { assertOffered, decisionOf, type Resolution } from './approval.ts';
 import type { ApprovalDesk } from './approval-desk.ts';
 import type { Blobs } from './blobs.ts';
 import type { Inbox } from './inbox.ts';
@@ -276,11 +276,15 @@ export class SessionService extends SessionQueries {
     keep: Keep = keepNothing,
   ): Promise<Approval> {
     const status = decisionOf(body.decision);
+    const scope = body.scope ?? 'once';
     const answers = body.answers ?? null;
     return this.#resolve(sessionId, approvalId, keep, (approval) => {
       const isOpen = approval.status === 'pending';
-      if (isOpen && status === 'accepted') assertAnswers(approval, answers);
-      return { status, decidedBy: by, reason: body.reason ?? null, answers };
+      if (isOpen && status === 'accepted') {
+        assertOffered(approval, scope);
+        assertAnswers(approval, answers);
+      }
+      return { status, scope, decidedBy: by, reason: body.reason ?? null, answers };
     });
   }
 

@@ -355,7 +355,7 @@ export class TurnRunner {
     const grant = running.grants.findIndex((one) => desk.isSame(one, request));
     if (grant >= 0) {
       const [used] = running.grants.splice(grant, 1);
-      return { decision: 'accept', answers: used?.answers ?? null };
+      return { decision: 'accept', scope: 'once', answers: used?.answers ?? null };
     }
     return desk.ask(sessionId, turnId, request, withdrawn);
   }

@@ -1,6 +1,14 @@
-import { RequestError, type SessionUpdate } from '@agentclientprotocol/sdk/unstable';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  RequestError,
+  type RequestPermissionOutcome,
+  type SessionUpdate,
+  type ToolCallUpdate,
+} from '@agentclientprotocol/sdk/unstable';
 import { describe, expect, test } from 'vitest';
 import { choose, chunkOf, openClient, type TestClient } from '../support/demo-agent/client.ts';
+import { tempDirectory } from '../support/temp.ts';
 
 describe('talking', () => {
   test('A prompt without a command is answered by an introduction that lists the commands.', async () => {
@@ -149,6 +157,50 @@ describe('tools', () => {
         ],
       },
     ]);
+  });
+
+  test('ask of a command, and edit, say all that they would do.', async () => {
+    const calls: ToolCallUpdate[] = [];
+    const client = await openClient({
+      askUser({ toolCall }) {
+        calls.push(toolCall);
+        return { outcome: 'selected', optionId: 'allow_once' };
+      },
+    });
+    await using place = tempDirectory('edit');
+    writeFileSync(join(place.path, 'a'), 'old\n');
+    const sessionId = await client.newSession(place.path);
+    await client.prompt(sessionId, 'ask run: make\\nmake it; edit a => one\\ntwo; edit b =>');
+    expect(calls).toMatchObject([
+      { title: 'run: make\\nmake it', kind: 'execute', rawInput: { command: 'make\nmake it' } },
+      {
+        title: 'Edit a',
+        kind: 'edit',
+        content: [
+          { type: 'diff', path: join(place.path, 'a'), oldText: 'old\n', newText: 'one\ntwo\n' },
+        ],
+      },
+      { title: 'Edit b', content: [{ oldText: null, newText: '' }] },
+    ]);
+  });
+
+  test('ask-all asks for all before any is answered.', async () => {
+    const answers: PromiseWithResolvers<RequestPermissionOutcome>[] = [];
+    const bothAsked = Promise.withResolvers<void>();
+    const client = await openClient({
+      askUser() {
+        const answer = Promise.withResolvers<RequestPermissionOutcome>();
+        if (answers.push(answer) === 2) bothAsked.resolve();
+        return answer.promise;
+      },
+    });
+    const ran = run('ask-all one | two', client);
+    await bothAsked.promise;
+    answers[1]?.resolve({ outcome: 'selected', optionId: 'allow_once' });
+    answers[0]?.resolve({ outcome: 'selected', optionId: 'reject_once' });
+    expect((await ran).response.stopReason).toBe('end_turn');
+    expect(client.said()).toContain('allowed (allow_once): two');
+    expect(client.said()).toContain('rejected (reject_once): one');
   });
 
   test('ask asks nothing in full_access.', async () => {

@@ -30,7 +30,7 @@ async function wantMember({ mode, canAsk = true, isOperator = false, ...scene }:
       async ask(_session, request) {
         expect(allowed).toEqual([]);
         asked.push(request);
-        return scene.answer ?? { decision: 'accept', answers: null };
+        return scene.answer ?? { decision: 'accept', scope: 'once', answers: null };
       },
     },
     freed: () => [],

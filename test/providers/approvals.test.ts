@@ -20,8 +20,9 @@ const options = [
   { optionId: 'r1', kind: 'reject_once', name: 'Reject' },
 ];
 
-const read: Record<WishRow['provider'], (shown: object) => AgentRequest> = {
-  acp: (toolCall) => acpRequest(readPermission({ sessionId: 's', toolCall, options }), undefined),
+const read: Record<WishRow['provider'], (shown: object) => AgentRequest | Promise<AgentRequest>> = {
+  acp: (toolCall) =>
+    acpRequest(readPermission({ sessionId: 's', toolCall, options }), undefined, '/w'),
   claude(shown) {
     const { tool: tool_name, input } = shown as { tool: string; input: unknown };
     return claudeRequest(readClaude({ tool_name, input }) as Permission, '/w');
@@ -37,32 +38,36 @@ const read: Record<WishRow['provider'], (shown: object) => AgentRequest> = {
 };
 
 describe('what an agent asks for', () => {
-  test.for(wishRows)('is told apart from something else ($provider: $name)', (row) => {
-    const [good, evil] = [row.good, row.evil].map(read[row.provider]);
+  test.for(wishRows)('is told apart from something else ($provider: $name)', async (row) => {
+    const [good, evil] = await Promise.all(
+      [row.good, row.evil].map(async (shown) => read[row.provider](shown)),
+    );
     if (row.isWhole) expect(good?.subject).not.toEqual(evil?.subject);
     else expect(evil?.subject).toBeNull();
   });
 
-  test.for(wishRows)('is the same when it is asked for again ($provider: $name)', (row) => {
-    const [first, again] = [row.good, row.good].map(read[row.provider]);
+  test.for(wishRows)('is the same when it is asked for again ($provider: $name)', async (row) => {
+    const [first, again] = await Promise.all(
+      [row.good, row.good].map(async (shown) => read[row.provider](shown)),
+    );
     if (row.isWhole) expect(first?.subject).not.toBeNull();
     expect(first?.subject).toEqual(again?.subject);
   });
 
-  test('is the same whatever names it, how far it is, and however claude words it', () => {
+  test('is the same whatever names it, how far it is, and however claude words it', async () => {
     const call = { title: 'Shell', kind: 'execute', rawInput: { command: 'touch it' } };
-    const one = read.acp({ ...call, toolCallId: 'one', status: 'pending' });
-    expect(read.acp({ ...call, toolCallId: 'two' }).subject).toEqual(one.subject);
-    const worded = (description: string) =>
-      read.claude({ tool: 'Bash', input: { command: 'touch it', description } }).subject;
-    expect(worded('makes a file')).toEqual(worded('touches it'));
+    const one = await read.acp({ ...call, toolCallId: 'one', status: 'pending' });
+    expect((await read.acp({ ...call, toolCallId: 'two' })).subject).toEqual(one.subject);
+    const worded = async (description: string) =>
+      (await read.claude({ tool: 'Bash', input: { command: 'touch it', description } })).subject;
+    expect(await worded('makes a file')).toEqual(await worded('touches it'));
   });
 
   test('is not the same where an acceptance would take another option', () => {
     const toolCall = { toolCallId: 't', title: 'plan', rawInput: { plan: 'both' } };
     const taking = (name: string) => {
       const offered = [{ optionId: 'x', kind: 'allow_once', name }];
-      return acpRequest(readPermission({ toolCall, options: offered }), undefined).subject;
+      return acpRequest(readPermission({ toolCall, options: offered }), undefined, '/w').subject;
     };
     expect(taking('Plan A')).not.toEqual(taking('Plan B'));
   });
@@ -91,8 +96,8 @@ describe('people see what would be done', () => {
       'run `rm -rf x`',
     ],
     ['nothing', {}, 'Bash'],
-  ] as const)('in the title of an approval of an ACP agent: %s', ([, shown, title]) => {
-    expect(read.acp({ toolCallId: 't', title: 'Bash', ...shown }).title).toBe(title);
+  ] as const)('in the title of an approval of an ACP agent: %s', async ([, shown, title]) => {
+    expect((await read.acp({ toolCallId: 't', title: 'Bash', ...shown })).title).toBe(title);
   });
 
   test('also where an earlier message told it, and the request names the call only', () => {
@@ -107,7 +112,7 @@ describe('people see what would be done', () => {
       toolCall: { toolCallId: 't', title: null },
       options,
     });
-    const { title, request, subject } = acpRequest(asked, known);
+    const { title, request, subject } = acpRequest(asked, known, '/w');
     expect(title).toBe('Bash: rm -rf x');
     expect(request).toEqual({
       sessionId: 's',
@@ -122,8 +127,8 @@ describe('people see what would be done', () => {
     [{ tool: 'Bash', input: { command: 'rm -rf x' } }, 'rm -rf x'],
     [{ tool: 'Write', input: { file_path: '/a', content: 'x' } }, 'Write /a'],
     [{ tool: 'Done', input: {} }, 'Done'],
-  ] as const)('of claude: %o', ([shown, title]) => {
-    expect(read.claude(shown).title).toBe(title);
+  ] as const)('of claude: %o', async ([shown, title]) => {
+    expect((await read.claude(shown)).title).toBe(title);
   });
 
   test('of a long command also the end', () => {

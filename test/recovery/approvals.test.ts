@@ -204,7 +204,7 @@ describe('an approval that was pending when the server died', () => {
         expect(turn.text).toContain(SENTENCE);
         expect(turn.text).toContain(JSON.stringify(answers));
         // It asks again, since its first question died with it.
-        expect(await turn.ask(question)).toEqual({ decision: 'accept', answers });
+        expect(await turn.ask(question)).toEqual({ decision: 'accept', scope: 'once', answers });
       },
     );
   });
@@ -375,6 +375,17 @@ describe('an acceptance that was given while the agent was away', () => {
         await stage.decide(left.approvals[1] as Approval, 'decline');
         await stage.until(endOf(left.turnId));
         expect(await stage.approvals('?status=accepted')).toMatchObject([{ held: false }]);
+      },
+    ));
+
+  it('is good for that once, also if it was given for the session', () =>
+    acrossCrash(
+      (stage) => ask(stage, [{}]),
+      async (stage, left) => {
+        const { body } = await stage.decide(first(left), 'accept', { scope: 'session' });
+        expect(body).toMatchObject({ held: true, scope: 'once' });
+        const turn = await stage.provider.nextTurn();
+        expect(await turn.ask()).toEqual({ decision: 'accept', scope: 'once', answers: null });
       },
     ));
 

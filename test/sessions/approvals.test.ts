@@ -108,7 +108,76 @@ describe('deciding an approval', () => {
       const { approval } = await asked(stage);
       const reply = await stage.decide(approval, 'accept', { remember: true });
       expect(reply.status).toBe(400);
-      expect(reply.body.error).toMatch(/"remember".*decision, reason, answers/);
+      expect(reply.body.error).toMatch(/"remember".*decision, scope, reason, answers/);
+    }));
+});
+
+describe('accepting an approval', () => {
+  it.each([
+    [{}, 'once'],
+    [{ scope: 'once' }, 'once'],
+    [{ scope: 'session' }, 'session'],
+  ])('with %o is told to the agent, and stored', (more, scope) =>
+    onStage(async (stage) => {
+      const { approval, answer } = await asked(stage);
+      expect(approval).toMatchObject({ scopes: ['once', 'session'], scope: null });
+      expect((await stage.decide(approval, 'accept', more)).body).toMatchObject({ scope });
+      expect(await answer).toEqual({ decision: 'accept', scope, answers: null });
+    }),
+  );
+
+  it.each([
+    [['once'], 'session', 'accept it with scope "once", or decline it'],
+    [['session'], 'once', 'accept it with scope "session", or decline it'],
+    [[], 'once', 'decline it'],
+  ] as const)('of which %o is offered for "%s" is refused, and it stays pending', (...row) =>
+    onStage(async (stage) => {
+      const [scopes, scope, way] = row;
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      const answer = turn.ask({ scopes });
+      const approval = await stage.asked(session.id);
+      const reply = await stage.decide(approval, 'accept', { scope });
+      expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
+      expect(reply.body.error).toMatch(new RegExp(`^body\\.scope: .*: ${way}$`));
+      expect(await stage.approvals()).toEqual([approval]);
+      expect((await stage.decide(approval, 'decline')).body).toMatchObject({ scope: null });
+      expect((await answer).decision).toBe('decline');
+    }),
+  );
+});
+
+describe('the details of an approval', () => {
+  it('are stored and read back whole, in the list and by the id of the approval', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      const diff = Array.from({ length: 5000 }, (_, at) => `+line ${at} \u202e\u0000`).join('\n');
+      const details = [{ type: 'diff', path: 'a', diff }] as const;
+      void turn.ask({ details });
+      const approval = await stage.asked(session.id);
+      const at = `/v1/sessions/${session.id}/approvals/${approval.id}`;
+      const { body } = await stage.get<Approval>(at);
+      expect(body.details).toEqual(details);
+      expect(await stage.approvals()).toEqual([body]);
+      expect((await stage.get(`${at}0`)).status).toBe(404);
+    }));
+
+  it('that are above 1 MiB name what is left out, and cut nothing', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      const small = { type: 'input', name: 'small', value: 1 } as const;
+      const command = 'x'.repeat(1024 * 1024);
+      void turn.ask({
+        details: [{ type: 'command', command, cwd: null }, { ...small, name: 'one' }, small],
+      });
+      const { details } = await stage.asked(session.id);
+      expect(details).toEqual([
+        { ...small, name: 'one' },
+        small,
+        { type: 'omitted', name: 'the command', bytes: command.length + 42 },
+      ]);
     }));
 });
 
@@ -125,7 +194,7 @@ describe('a question', () => {
       const answers = { q1: ['blue', 'green'] };
       const reply = await stage.decide(approval, 'accept', { answers });
       expect(reply.body).toMatchObject({ status: 'accepted', answers });
-      expect(await answer).toEqual({ decision: 'accept', answers });
+      expect(await answer).toEqual({ decision: 'accept', scope: 'once', answers });
     }));
 
   it('needs none to be declined', () =>
@@ -206,9 +275,19 @@ describe('the events of an approval', () => {
         'turn.completed',
       ]);
       const [requested, resolved] = events.slice(3, 5);
-      expect(requested?.payload.approval).toMatchObject({ status: 'pending', ...writeFile });
+      const { sessionAllows: session_allows, ...asking } = writeFile;
+      expect(requested?.payload.approval).toMatchObject({
+        status: 'pending',
+        session_allows,
+        ...asking,
+      });
       expect(requested).toMatchObject({ session_id: session.id, turn_id: turnId, v: 1 });
-      const { request: _request, subject: _subject, ...form } = decided as Approval;
+      const {
+        request: _request,
+        details: _details,
+        subject: _subject,
+        ...form
+      } = decided as Approval;
       expect(resolved?.payload.approval).toEqual(form);
       expect(resolved?.payload.approval).not.toHaveProperty('request');
     }));

@@ -6,9 +6,9 @@ import { kindOf } from './kind.ts';
 const kind = kindOf('session');
 
 /** An approval as events carry it once it was resolved. */
-const approvalInEvents = approval.omit({ request: true, subject: true }).meta({
+const approvalInEvents = approval.omit({ request: true, details: true, subject: true }).meta({
   id: 'ApprovalInEvents',
-  description: 'An approval that was resolved, without `request` and `subject`.',
+  description: 'An approval that was resolved, without `request`, `details` and `subject`.',
 });
 export type ApprovalInEvents = z.output<typeof approvalInEvents>;
 
@@ -101,7 +101,10 @@ const asked = {
   answers: null,
   held: false,
   status: 'pending' as const,
+  scopes: ['once' as const, 'session' as const],
+  session_allows: 'Always allow npm test',
   decision: null,
+  scope: null,
   decided_by: null,
   reason: null,
   expires_at: null,
@@ -116,7 +119,12 @@ export const agentKinds = {
     payload: { approval },
     large: ['approval'],
     example: {
-      approval: { ...asked, request: { command: 'npm test' }, subject: { command: 'npm test' } },
+      approval: {
+        ...asked,
+        request: { command: 'npm test' },
+        details: [{ type: 'command', command: 'npm test', cwd: '/home/you/project' }],
+        subject: { command: 'npm test' },
+      },
     },
   }),
   'approval.resolved': kind({
@@ -130,6 +138,7 @@ export const agentKinds = {
         ...asked,
         status: 'accepted',
         decision: 'accept',
+        scope: 'once',
         decided_by: 'api',
         resolved_at: 1795312003000,
       },

@@ -6,7 +6,8 @@ import { crash, fail, garbage, spawn } from './faults.ts';
 import { ignoreCancel, late, silent, wait } from './flow.ts';
 import { flood, longline, repeat, say, think } from './speech.ts';
 import type { Step } from './step.ts';
-import { ask, plan, tool } from './tools.ts';
+import { ask, askAll, edit } from './asking.ts';
+import { plan, tool } from './tools.ts';
 
 // The type lists every command, so that a command without a step does not compile.
 const steps: { readonly [Name in CommandName]: Step<Name> } = {
@@ -18,6 +19,8 @@ const steps: { readonly [Name in CommandName]: Step<Name> } = {
   late,
   tool,
   ask,
+  'ask-all': askAll,
+  edit,
   plan,
   usage,
   image,

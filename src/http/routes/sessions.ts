@@ -33,6 +33,9 @@ export function sessionRoutes(mount: Mount, sessions: SessionService): void {
   mount(endpoints.decideApproval, ({ params, body, bearer, keep }) =>
     sessions.decide(params.session_id, params.approval_id, body, senderOf({ bearer }), keep),
   );
+  mount(endpoints.getApproval, ({ params }) =>
+    sessions.approval(params.session_id, params.approval_id),
+  );
   mount(endpoints.listSessionApprovals, async ({ params, query, setHeader }) =>
     onePage(await sessions.approvals({ ...query, session_id: params.session_id }), setHeader),
   );

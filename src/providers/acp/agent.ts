@@ -16,15 +16,10 @@ import {
 import { Choices } from './choices.ts';
 import { agentError } from './connection.ts';
 import { outcomeOf } from './outcome.ts';
-import {
-  approvalRequest,
-  mergeCalls,
-  outcomeFor,
-  readPermission,
-  type ReportedCall,
-} from './permission.ts';
+import { approvalRequest, outcomeFor, readPermission } from './permission.ts';
 import { AcpProcess, type StartOptions } from './process.ts';
 import { openedIn, reopen } from './reopen.ts';
+import { mergeCalls, type ReportedCall } from './reported-call.ts';
 import { readUpdate } from './updates.ts';
 
 /** Some agents replay a history after they have said that it is loaded: a silence this long ends it. */
@@ -244,12 +239,13 @@ export class AcpAgent implements Agent {
   /** A permission request becomes an approval where approvals are on; else, by the interface, it fails the turn. */
   async #permission(params: unknown, withdrawn: AbortSignal): Promise<unknown> {
     if (this.#isDeaf) return { outcome: 'cancelled' };
-    const { sink } = this.#options;
+    const { sink, cwd } = this.#options;
     const permission = readPermission(params);
     const { tool, options } = permission;
     // For some agents this is the first mention of the tool.
     if (tool) await sink.update({ type: 'tool', ref: tool.ref, change: tool.change });
-    const request = approvalRequest(permission, tool ? this.#calls.get(tool.ref) : undefined);
+    const known = tool ? this.#calls.get(tool.ref) : undefined;
+    const request = approvalRequest(permission, known, cwd);
     if (this.#settings.permissionMode !== 'require_approval') {
       return this.#refuse(
         'permission_required',

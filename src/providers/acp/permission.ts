@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { approvalTitle } from '../approval-title.ts';
 import type { AgentAnswer, AgentRequest, ToolChange } from '../provider.ts';
+import { detailsOf } from './details.ts';
+import { mergeCalls, type ReportedCall } from './reported-call.ts';
 import { readToolCall } from './updates.ts';
 
 const request = z.looseObject({
@@ -9,9 +11,6 @@ const request = z.looseObject({
     .array(z.looseObject({ optionId: z.string(), kind: z.string(), name: z.unknown().optional() }))
     .catch([]),
 });
-
-/** The newest value of each field of a tool call, over all messages about the call. */
-export type ReportedCall = Readonly<Record<string, unknown>>;
 
 /** A `session/request_permission`. */
 export interface PermissionRequest {
@@ -33,12 +32,6 @@ export function readPermission(params: unknown): PermissionRequest {
   };
 }
 
-/** A tool call after one more message about it: a field that the message leaves out stays as it was. */
-export function mergeCalls(known: ReportedCall, news: ReportedCall): ReportedCall {
-  const named = Object.entries(news).filter(([, value]) => value !== undefined && value !== null);
-  return { ...known, ...Object.fromEntries(named) };
-}
-
 /**
  * The request, with the fields of earlier messages about the call: some agents send its input or content only once.
  * `request` and `subject` hold the same call, so that an acceptance is bound to what was shown.
@@ -46,6 +39,7 @@ export function mergeCalls(known: ReportedCall, news: ReportedCall): ReportedCal
 export function approvalRequest(
   { call: asked, options, raw }: PermissionRequest,
   known: ReportedCall | undefined,
+  cwd: string,
 ): AgentRequest {
   const call = mergeCalls(known ?? {}, asked);
   const tool = readToolCall(call);
@@ -56,6 +50,8 @@ export function approvalRequest(
     kind: approvalKinds[kind] ?? 'tool',
     title: approvalTitle(name, detailOf(call)),
     request: { ...raw, toolCall: shown },
+    details: detailsOf(call, name, cwd),
+    ...offersOf(options),
     subject: isWhole(kind, call) ? subjectOf(kind, call, options) : null,
   };
 }
@@ -133,14 +129,28 @@ function wordsOf(rawInput: unknown): string {
   return typeof only === 'string' && others.length === 0 ? only : JSON.stringify(rawInput);
 }
 
-/** The outcome to send for an answer; null where the agent offers no option to accept once. */
+/** What the agent offers, as far as cadre takes it: of several ways to accept always it cannot tell which is narrow. */
+function offersOf(
+  options: PermissionRequest['options'],
+): Pick<AgentRequest, 'scopes' | 'sessionAllows'> {
+  const once = options.some(({ kind }) => kind === 'allow_once');
+  const always = options.filter(({ kind }) => kind === 'allow_always');
+  const [only] = always.length === 1 ? always : [];
+  return {
+    scopes: [...(once ? ['once' as const] : []), ...(only ? ['session' as const] : [])],
+    ...(only ? { sessionAllows: z.string().catch('the same from now on').parse(only.name) } : {}),
+  };
+}
+
+/** The outcome to send for an answer; null where the agent does not offer what was accepted. */
 export function outcomeFor(
   answer: AgentAnswer,
   options: PermissionRequest['options'],
 ): object | null {
   const cancelled = { outcome: 'cancelled' };
   if (answer.decision === 'cancelled') return cancelled;
-  const wanted = answer.decision === 'accept' ? 'allow_once' : 'reject_once';
+  const allowed = { once: 'allow_once', session: 'allow_always' } as const;
+  const wanted = answer.decision === 'accept' ? allowed[answer.scope] : 'reject_once';
   const option = options.find(({ kind }) => kind === wanted);
   if (option) return { outcome: 'selected', optionId: option.optionId };
   return answer.decision === 'accept' ? null : cancelled;

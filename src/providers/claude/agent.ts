@@ -15,6 +15,7 @@ import {
   type TurnSettings,
 } from '../provider.ts';
 import type { Connection, Message } from './connection.ts';
+import { acceptsEdits, type Grant } from './grants.ts';
 import { type ClaudeOptions, startInitialized } from './initialized.ts';
 import { outcomeOf, textOf } from './outcome.ts';
 import {
@@ -31,6 +32,8 @@ import { TOOL_SERVER, ToolsChannel } from './tools-channel.ts';
 import { Reader } from './updates.ts';
 import { readResultUsage } from './usage.ts';
 
+/** The mode in which claude edits files in its directory without asking. */
+const ACCEPT_EDITS = 'acceptEdits';
 /** A process that makes way for its successor is at no turn, and has this long to end. */
 const REPLACED_MS = 2000;
 
@@ -94,6 +97,8 @@ class ClaudeAgent implements Agent {
   #models: readonly Model[] = [];
   /** Whether claude has a transcript that another process can resume. */
   #hasTranscript = false;
+  /** The mode in which claude asks people, where one of them has accepted edits for the session. */
+  #askingMode: string | null = null;
   /** What the newest turn was prompted with. */
   #settings: TurnSettings = this.defaults;
   /** Aborts when the newest prompt is cancelled. */
@@ -172,7 +177,8 @@ class ClaudeAgent implements Agent {
 
   /** Gives claude what a turn wants, or what the session began with where the turn wants nothing. */
   async #apply({ permissionMode, model, thinkingEffort: effort }: TurnSettings): Promise<void> {
-    const mode = modeOf(permissionMode);
+    const asks = permissionMode === 'require_approval';
+    const mode = (asks ? this.#askingMode : null) ?? modeOf(permissionMode);
     if (mode === BYPASS && !this.#current?.isForBypass) await this.#restart();
     const current = this.#current;
     if (!current) return;
@@ -212,6 +218,7 @@ class ClaudeAgent implements Agent {
   async #replace(): Promise<void> {
     const before = this.#current;
     this.#current = undefined;
+    this.#askingMode = null;
     await before?.process.end(REPLACED_MS, false);
     try {
       await this.#launch(true, { ...this.#options, signal: this.#ending.signal });
@@ -316,12 +323,21 @@ class ClaudeAgent implements Agent {
     await this.#showCall(permission);
     const { permissionMode: mode } = this.#settings;
     if (mode !== 'require_approval') return refusalOf(permission, mode);
-    const request = approvalRequest(permission, this.#session.cwd);
+    const request = await approvalRequest(permission, this.#session.cwd);
     const answer = await this.#sink.ask(request, withdrawn);
+    if (answer.decision === 'accept' && answer.scope === 'session')
+      this.#noteGrants(permission.grants);
     const { ref } = permission;
     if (answer.decision === 'accept' && ref !== null)
       await report(this.#sink, [{ type: 'tool', ref, change: { status: 'running' } }]);
     return responseTo(answer, permission);
+  }
+
+  /** Claude changes its mode with such a grant, and is given that mode again in turns that ask people. */
+  #noteGrants(grants: readonly Grant[]): void {
+    if (!this.#current || !acceptsEdits(grants)) return;
+    this.#askingMode = ACCEPT_EDITS;
+    this.#current.mode = ACCEPT_EDITS;
   }
 
   /** For a tool of a subagent this may be its first mention. */

@@ -1,13 +1,16 @@
 import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
 import { approvalTitle } from '../approval-title.ts';
-import type { AgentAnswer, AgentRequest } from '../provider.ts';
+import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
+import { detailsOf } from './details.ts';
+import { type Grant, readGrants, wordsOf } from './grants.ts';
 import { approvalKindOf, titleOf } from './tools.ts';
 
 const request = z.looseObject({
   tool_name: z.string(),
   input: z.record(z.string(), z.unknown()).nullable().catch(null),
   tool_use_id: z.string().nullish().catch(null),
+  permission_suggestions: z.unknown().optional(),
 });
 
 /** A `can_use_tool` request. */
@@ -18,6 +21,8 @@ export interface Permission {
   isWhole: boolean;
   /** The id of the tool call that the request is about. */
   ref: string | null;
+  /** What claude proposes to allow for the rest of the session. */
+  grants: readonly Grant[];
   raw: unknown;
 }
 
@@ -29,13 +34,14 @@ export function readPermission(raw: unknown): Permission | null {
     input: data.input ?? {},
     isWhole: data.input !== null,
     ref: data.tool_use_id ?? null,
+    grants: readGrants(data.permission_suggestions),
     raw,
   };
 }
 
-/** The request as people see it, without the rules that claude suggests: they are never accepted. */
-export function approvalRequest(permission: Permission, cwd: string): AgentRequest {
-  const { tool, input, isWhole, raw } = permission;
+/** The request as people see it. */
+export async function approvalRequest(permission: Permission, cwd: string): Promise<AgentRequest> {
+  const { tool, input, isWhole, grants, raw } = permission;
   const title = titleOf(tool, input);
   const isNamed = title !== tool || Object.keys(input).length === 0;
   const subject = { tool, cwd, input: tool === 'Bash' ? withoutDescription(input) : input };
@@ -43,6 +49,10 @@ export function approvalRequest(permission: Permission, cwd: string): AgentReque
     kind: approvalKindOf(tool),
     title: approvalTitle(title, isNamed ? null : JSON.stringify(input)),
     request: raw,
+    details: isWhole ? await detailsOf(tool, input, cwd) : inputDetails(raw),
+    ...(grants.length > 0
+      ? { scopes: ['once', 'session'] as const, sessionAllows: wordsOf(grants) }
+      : {}),
     subject: isWhole ? subject : null,
     ...(tool === 'AskUserQuestion' ? { questions: questionsIn(input) } : {}),
   };
@@ -70,11 +80,15 @@ function withoutDescription({
   return input;
 }
 
-/** The answer in claude's words. An acceptance is for this once: no rule that claude suggests is accepted. */
+/** The answer in claude's words. An acceptance for the session takes what claude proposes, for the session alone. */
 export function responseTo(answer: AgentAnswer, permission: Permission): object {
   switch (answer.decision) {
     case 'accept':
-      return { behavior: 'allow', updatedInput: inputWith(answer.answers, permission) };
+      return {
+        behavior: 'allow',
+        updatedInput: inputWith(answer.answers, permission),
+        ...(answer.scope === 'session' ? { updatedPermissions: permission.grants } : {}),
+      };
     case 'decline':
       return deny(answer.reason ?? 'the user declined it');
     case 'cancelled':

@@ -1,9 +1,12 @@
 import { z } from 'zod';
-import type { Question } from '../../api/approvals.ts';
-import type { AgentAnswer, AgentRequest } from '../provider.ts';
+import type { ApprovalDetail, Question } from '../../api/approvals.ts';
+import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
 import type { Params } from './connection.ts';
 import { cutTitle } from '../../lib/cut-title.ts';
 import { approvalTitle } from '../approval-title.ts';
+import { commandDetail } from '../details.ts';
+import { contentFor, readElicitation, wishOf } from './elicitation.ts';
+import { changeDetail, legacyChangeDetail } from './changes.ts';
 import { type Reader, titleOfChanges } from './items.ts';
 
 /** A request of codex, and how it is answered. */
@@ -11,7 +14,7 @@ export interface CodexRequest {
   request: AgentRequest;
   /** The item that the request is about. */
   itemId: string | null;
-  /** The answer in codex's words. An acceptance is for this once: no rule that codex proposes is accepted. */
+  /** The answer in codex's words. No rule that codex proposes is accepted: it would outlive the session. */
   answer(answer: AgentAnswer): object;
 }
 
@@ -73,32 +76,6 @@ const legacyPatch = z.looseObject({
 const permissions = z.looseObject({
   permissions: z.record(z.string(), z.unknown()).catch({}),
 });
-const elicitation = z.looseObject({
-  serverName: z.string().catch('a server'),
-  message: text,
-  url: text,
-  _meta: z
-    .looseObject({ codex_approval_kind: text, tool_name: text, tool_params: z.unknown() })
-    .nullish()
-    .catch(null),
-  requestedSchema: z
-    .looseObject({
-      properties: z
-        .record(
-          z.string(),
-          z.looseObject({
-            type: text,
-            title: text,
-            description: text,
-            enum: z.array(z.string()).optional().catch(undefined),
-          }),
-        )
-        .catch({}),
-      required: z.array(z.string()).catch([]),
-    })
-    .nullish()
-    .catch(null),
-});
 const questions = z.looseObject({
   questions: z.array(
     z.looseObject({
@@ -115,10 +92,7 @@ type Kind = (params: Params, items: Items) => CodexRequest | null;
 
 const kinds: Record<string, Kind> = {
   'item/commandExecution/requestApproval'(params, items) {
-    return {
-      ...aboutCommand(params, items),
-      answer: ({ decision }) => ({ decision: words[decision] }),
-    };
+    return { ...aboutCommand(params, items), answer: (reply) => ({ decision: wordFor(reply) }) };
   },
   'item/fileChange/requestApproval'(params, items) {
     const { itemId, reason } = ofItem.parse(params);
@@ -132,10 +106,12 @@ const kinds: Record<string, Kind> = {
         {
           kind: 'file_change',
           title: approvalTitle(title, rootIn(fileChange.parse(params))),
+          details: [...changes.map(changeDetail), ...otherDetails(params)],
+          ...offersOf(params, SAME_FILES),
           subject: isTold ? { ...wholeOf(params), changes } : null,
         },
       ),
-      answer: ({ decision }) => ({ decision: words[decision] }),
+      answer: (reply) => ({ decision: wordFor(reply) }),
     };
   },
   'item/permissions/requestApproval'(params) {
@@ -148,12 +124,15 @@ const kinds: Record<string, Kind> = {
       ...about(params, {
         kind: 'tool',
         title: approvalTitle(title, isTold ? JSON.stringify(granted) : null),
+        details: otherDetails(params),
+        scopes: ['once', 'session'],
+        sessionAllows: 'these permissions, for all that follows',
         subject: isTold ? wholeOf(params) : null,
       }),
       // Codex knows no shorter scope than the turn.
-      answer: ({ decision }) => ({
-        permissions: decision === 'accept' ? granted : {},
-        scope: 'turn',
+      answer: (reply) => ({
+        permissions: reply.decision === 'accept' ? granted : {},
+        scope: isForSession(reply) ? 'session' : 'turn',
       }),
     };
   },
@@ -165,6 +144,7 @@ const kinds: Record<string, Kind> = {
       ...about(params, {
         kind: 'question',
         title: cutTitle(title),
+        details: otherDetails(params, ['questions']),
         subject: { questions: data.questions },
         questions: data.questions.map(questionOf),
       }),
@@ -172,13 +152,13 @@ const kinds: Record<string, Kind> = {
     };
   },
   'mcpServer/elicitation/request'(params) {
-    const asked = elicitation.parse(params);
+    const asked = readElicitation(params);
     return {
       ...about(params, wishOf(asked)),
       answer: (reply) => ({
         action: reply.decision === 'cancelled' ? 'cancel' : reply.decision,
         content: contentFor(asked, reply),
-        _meta: null,
+        _meta: isForSession(reply) ? { persist: 'session' } : null,
       }),
     };
   },
@@ -189,6 +169,12 @@ const kinds: Record<string, Kind> = {
       ...about(params, {
         kind: 'command',
         title: cutTitle(title),
+        details: [
+          ...(line.length > 0 ? [commandDetail(line, cwd ?? null)] : []),
+          ...otherDetails(params, ['command', 'cwd', 'parsedCmd']),
+        ],
+        scopes: ['once', 'session'],
+        sessionAllows: SAME_COMMAND,
         subject: line.length > 0 ? { ...wholeOf(params), command: line, cwd } : null,
       }),
       answer: (reply) => ({ decision: legacyDecision(reply) }),
@@ -201,6 +187,12 @@ const kinds: Record<string, Kind> = {
       ...about(params, {
         kind: 'file_change',
         title: approvalTitle(`edit ${paths.join(', ')}`, rootIn({ grantRoot })),
+        details: [
+          ...Object.entries(changes).map(legacyChangeDetail),
+          ...otherDetails(params, ['fileChanges']),
+        ],
+        scopes: ['once', 'session'],
+        sessionAllows: SAME_FILES,
         subject: paths.length > 0 ? wholeOf(params) : null,
       }),
       answer: (reply) => ({ decision: legacyDecision(reply) }),
@@ -208,11 +200,38 @@ const kinds: Record<string, Kind> = {
   },
 };
 
+const FOR_SESSION = 'acceptForSession';
+const SAME_COMMAND = 'the same command in the same directory';
+const SAME_FILES = 'each change of the same files';
+const offered = z.array(z.unknown()).nullish().catch(null);
+
+/** What codex offers. Versions that do not list it take an acceptance for the session. */
+function offersOf(
+  { availableDecisions }: Params,
+  sessionAllows: string,
+): Pick<AgentRequest, 'scopes' | 'sessionAllows'> {
+  const isOffered = offered.parse(availableDecisions)?.includes(FOR_SESSION) ?? true;
+  return isOffered ? { scopes: ['once', 'session'], sessionAllows } : {};
+}
+
+/** The fields of a request that say what it would do and that no other detail shows, and why codex asks. */
+function otherDetails(params: Params, shown: readonly string[] = []): ApprovalDetail[] {
+  const { reason } = ofItem.parse(params);
+  return inputDetails({ ...wholeOf(params), reason }, shown);
+}
+
 /** `decline` lets the turn go on, `cancel` ends the turn. */
-const words = { accept: 'accept', decline: 'decline', cancelled: 'cancel' };
+function wordFor(reply: AgentAnswer): string {
+  if (isForSession(reply)) return FOR_SESSION;
+  return { accept: 'accept', decline: 'decline', cancelled: 'cancel' }[reply.decision];
+}
+
+function isForSession(reply: AgentAnswer): boolean {
+  return reply.decision === 'accept' && reply.scope === 'session';
+}
 
 function legacyDecision(reply: AgentAnswer): unknown {
-  if (reply.decision === 'accept') return 'approved';
+  if (reply.decision === 'accept') return isForSession(reply) ? 'approved_for_session' : 'approved';
   return reply.decision === 'decline'
     ? { denied: { rejection: reply.reason ?? DECLINED } }
     : 'abort';
@@ -237,6 +256,11 @@ function aboutCommand(params: Params, items: Items): Pick<CodexRequest, 'request
     {
       kind: 'command',
       title: approvalTitle(title, beside.join(', ') || null),
+      details: [
+        ...(line === null ? [] : [commandDetail(line, cwd)]),
+        ...otherDetails(params, ['command', 'commandActions', 'cwd']),
+      ],
+      ...offersOf(params, network ? `network access to ${network.host}` : SAME_COMMAND),
       subject: isTold ? { ...wholeOf(params), command: line, cwd } : null,
     },
   );
@@ -270,30 +294,6 @@ function answersTo(
   return Object.fromEntries(answers) as Record<string, { answers: string[] }>;
 }
 
-type Elicitation = z.output<typeof elicitation>;
-
-/**
- * An MCP server uses one request to ask whether a tool may run, and to ask questions of its own. Such a question does
- * not name the call that it is about, so an answer is good for that one question.
- */
-function wishOf(asked: Elicitation): Omit<AgentRequest, 'request'> {
-  const { serverName, message, url, _meta: meta } = asked;
-  if (meta?.codex_approval_kind === 'mcp_tool_call') {
-    const { tool_name: name, tool_params: input } = meta;
-    const tool = `${serverName}.${name ?? 'a tool'}`;
-    const isTold = Boolean(name) && input !== undefined;
-    return {
-      kind: 'tool',
-      title: approvalTitle(tool, input ? JSON.stringify(input) : null),
-      subject: isTold ? { tool, input } : null,
-    };
-  }
-  const title = [message ?? `a question of ${serverName}`, url ?? []].flat().join(' ');
-  const kind = fieldsOf(asked).length > 0 ? 'question' : 'tool';
-  const questions = kind === 'question' ? { questions: questionsOfForm(asked) } : {};
-  return { kind, title: cutTitle(title), subject: null, ...questions };
-}
-
 /** A question of codex itself. */
 function questionOf({
   id,
@@ -312,47 +312,4 @@ function questionOf({
     required: true,
     type: 'text',
   };
-}
-
-const BOOLEANS = ['yes', 'no', 'true', 'false'];
-
-/** The questions in the form of an MCP server. */
-function questionsOfForm({ requestedSchema: schema }: Elicitation): Question[] {
-  return Object.entries(schema?.properties ?? {}).map(([id, field]) => {
-    const { type, title, description } = field;
-    const labels = type === 'boolean' ? BOOLEANS : (field.enum ?? []);
-    return {
-      id,
-      question: description ?? title ?? id,
-      header: title ?? null,
-      options: labels.map((label) => ({ label, description: null })),
-      free: labels.length === 0,
-      multiple: type === 'array',
-      required: schema?.required.includes(id) ?? false,
-      type: type === 'number' || type === 'integer' ? type : 'text',
-    };
-  });
-}
-
-function fieldsOf({ requestedSchema: schema }: Elicitation): [string, string | null][] {
-  const fields = Object.entries(schema?.properties ?? {});
-  return fields.map(([name, { type }]) => [name, type ?? null]);
-}
-
-/** The answers to a form, by the names of its fields and as their types. */
-function contentFor(asked: Elicitation, reply: AgentAnswer): object | null {
-  if (reply.decision !== 'accept' || !reply.answers) return null;
-  const { answers } = reply;
-  const content = fieldsOf(asked).flatMap(([name, type]) => {
-    const chosen = answers[name];
-    return chosen ? [[name, valueOf(chosen, type)]] : [];
-  });
-  return Object.fromEntries(content) as object;
-}
-
-function valueOf(chosen: readonly string[], type: string | null): unknown {
-  const [first = ''] = chosen;
-  if (type === 'array') return chosen;
-  if (type === 'number' || type === 'integer') return Number(first);
-  return type === 'boolean' ? /^(true|yes)$/i.test(first) : first;
 }

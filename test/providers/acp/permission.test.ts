@@ -40,19 +40,39 @@ describe('a permission request', () => {
     }),
   );
 
-  test('that cannot be allowed for once fails the turn, and allows nothing', () =>
+  test('that cannot be allowed for once is not, and is allowed for the session by who says so', () =>
     withRawAgent(
       askThenSay([option('p', 'allow_always'), option('c', 'reject_once')]),
-      async ({ client, open, agents }) => {
+      async ({ client, open }) => {
         const session = await open(asking);
-        const turn = await answered(client, session, 'accept');
-        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_error' } });
-        expect(turn.error?.message).toContain('touch it');
-        expect(agents[0]?.last('session/cancel')).toBeDefined();
-        expect(outcomes(agents[0])).toEqual([{ outcome: 'cancelled' }]);
-        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+        const turnId = await session.send('go');
+        const approval = await asked(session.watch, turnId);
+        expect(approval).toMatchObject({ scopes: ['session'], session_allows: 'p' });
+        await expect(decide(client, approval, 'accept')).rejects.toMatchObject({ code: 'invalid' });
+        await decide(client, approval, 'accept', 'session');
+        await session.watch.end(turnId);
+        expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected p' });
       },
     ));
+
+  test.each([
+    ['one way to allow it always', ['allow_once', 'allow_always'], ['once', 'session']],
+    ['several ways to allow it always', ['allow_once', 'allow_always', 'allow_always'], ['once']],
+    ['no way to allow it', ['reject_once'], []],
+  ])('with %s says so', (_name, kinds, scopes) =>
+    withRawAgent(
+      askThenSay(kinds.map((kind, at) => option(`${kind} ${at}`, kind))),
+      async ({ client, open }) => {
+        const session = await open(asking);
+        const turnId = await session.send('go');
+        const approval = await asked(session.watch, turnId);
+        expect(approval.scopes).toEqual(scopes);
+        expect(approval.session_allows === null).toBe(!scopes.includes('session'));
+        await decide(client, approval, 'decline');
+        await session.watch.end(turnId);
+      },
+    ),
+  );
 
   test.each([
     ['no way to reject it once', [option('o', 'allow_once'), option('x', 'reject_always')]],

@@ -44,6 +44,77 @@ test.for([
   }),
 );
 
+const rules = [
+  { type: 'addRules', behavior: 'allow', rules: [{ toolName: 'Bash', ruleContent: 'make:*' }] },
+  { type: 'addDirectories', directories: ['/else'] },
+];
+const mode = { type: 'setMode', mode: 'acceptEdits' };
+
+/** Asks with what it proposes to allow from now on, and says what it was answered. */
+function proposes(suggestions: unknown): ClaudeRole {
+  return {
+    turns: {
+      async go(claude) {
+        const permission_suggestions = suggestions;
+        const { response } = await claude.ask('q', 'Edit', {}, { permission_suggestions });
+        claude.say(JSON.stringify(response));
+        claude.result();
+      },
+    },
+  };
+}
+
+test.for([
+  [rules, 'Bash(make:*); the directories /else'],
+  [[mode], 'all edits of files in the working directory'],
+] as const)('what it proposes is accepted for the session, and no longer', ([given, allows]) => {
+  const suggestions = given.map((one) => ({ ...one, destination: 'localSettings' }));
+  return withRawClaude(proposes(suggestions), async ({ open, client }) => {
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    const approval = await asked(session.watch, turnId);
+    expect(approval).toMatchObject({ scopes: ['once', 'session'], session_allows: allows });
+    await decide(client, approval, 'accept', 'session');
+    await session.watch.end(turnId);
+    expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual({
+      behavior: 'allow',
+      updatedInput: {},
+      updatedPermissions: given.map((one) => ({ ...one, destination: 'session' })),
+    });
+  });
+});
+
+test.for([
+  ['nothing', undefined],
+  ['another mode', [{ type: 'setMode', mode: 'bypassPermissions' }]],
+  ['a rule that denies', [{ ...rules[0], behavior: 'deny' }]],
+  ['also something that nobody knows', [...rules, { type: 'somethingNew' }]],
+] as const)('where it proposes %s it can be accepted once only', ([, suggestions]) =>
+  withRawClaude(proposes(suggestions), async ({ open, client }) => {
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    const approval = await asked(session.watch, turnId);
+    expect(approval).toMatchObject({ scopes: ['once'], session_allows: null });
+    const refused = decide(client, approval, 'accept', 'session');
+    await expect(refused).rejects.toMatchObject({ code: 'invalid' });
+    await decide(client, approval, 'accept');
+    await session.watch.end(turnId);
+    expect((await session.turn(turnId)).text).not.toContain('updatedPermissions');
+  }),
+);
+
+test('edits that were accepted for the session are in turns that ask people, and in no other', () =>
+  withRawClaude(proposes([mode]), async ({ open, client, agents }) => {
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    await decide(client, await asked(session.watch, turnId), 'accept', 'session');
+    await session.watch.end(turnId);
+    await session.run('hello', { permission_mode: 'default' });
+    await session.run('hello', { permission_mode: 'require_approval' });
+    const modes = agents[0]?.requests('set_permission_mode').map((one) => one.mode);
+    expect(modes).toEqual(['default', 'acceptEdits']);
+  }));
+
 test('a question is answered with what was chosen', () => {
   const questions = [
     { question: 'Which one?', header: 'Pick', options: [{ label: 'A' }, { label: 'B' }] },

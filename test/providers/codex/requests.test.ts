@@ -43,6 +43,8 @@ interface Row {
   item?: object;
   shown: object;
   accept: object;
+  /** The answer where it is accepted for the session; undefined where codex offers no such thing. */
+  session?: object;
   decline: object;
 }
 
@@ -52,6 +54,7 @@ const rows: Row[] = [
     params: command,
     shown: { kind: 'command', title: command.command, request: command },
     accept: { decision: 'accept' },
+    session: { decision: 'acceptForSession' },
     decline: { decision: 'decline' },
   },
   {
@@ -60,6 +63,7 @@ const rows: Row[] = [
     item: patch,
     shown: { kind: 'file_change', title: 'edit /a', request: { changes: [change] } },
     accept: { decision: 'accept' },
+    session: { decision: 'acceptForSession' },
     decline: { decision: 'decline' },
   },
   {
@@ -71,6 +75,7 @@ const rows: Row[] = [
       request: { permissions: wishes },
     },
     accept: { permissions: { fileSystem: { write: ['/x'] } }, scope: 'turn' },
+    session: { permissions: { fileSystem: { write: ['/x'] } }, scope: 'session' },
     decline: { permissions: {}, scope: 'turn' },
   },
   {
@@ -79,6 +84,21 @@ const rows: Row[] = [
     shown: { kind: 'tool', title: 's.t: {"a":1}' },
     accept: { action: 'accept', content: null, _meta: null },
     decline: { action: 'decline', content: null, _meta: null },
+  },
+  {
+    method: 'mcpServer/elicitation/request',
+    params: { ...toolCall, _meta: { ...toolCall._meta, persist: ['session', 'always'] } },
+    shown: { kind: 'tool', title: 's.t: {"a":1}', session_allows: 'each call of s.t' },
+    accept: { action: 'accept', content: null, _meta: null },
+    session: { action: 'accept', content: null, _meta: { persist: 'session' } },
+    decline: { action: 'decline', content: null, _meta: null },
+  },
+  {
+    method: onCommand,
+    params: { ...command, availableDecisions: ['accept', 'cancel'] },
+    shown: { scopes: ['once'], session_allows: null },
+    accept: { decision: 'accept' },
+    decline: { decision: 'decline' },
   },
   {
     method: 'mcpServer/elicitation/request',
@@ -92,6 +112,7 @@ const rows: Row[] = [
     params: { callId: 'i', command: ['make', 'it'], cwd: '/w' },
     shown: { kind: 'command', title: 'make it' },
     accept: { decision: 'approved' },
+    session: { decision: 'approved_for_session' },
     decline: { decision: { denied: { rejection: 'no' } } },
   },
   {
@@ -99,6 +120,7 @@ const rows: Row[] = [
     params: { callId: 'i', fileChanges: { '/a': { add: { content: 'x' } } } },
     shown: { kind: 'file_change', title: 'edit /a' },
     accept: { decision: 'approved' },
+    session: { decision: 'approved_for_session' },
     decline: { decision: { denied: { rejection: 'no' } } },
   },
 ];
@@ -119,6 +141,19 @@ for (const decision of ['accept', 'decline'] as const) {
     }),
   );
 }
+
+test.for(rows.filter(({ session }) => session))('people accept $method for the session', (row) =>
+  withRawCodex(asks(row.method, row.params, row.item), async ({ open, client }) => {
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    const approval = await asked(session.watch, turnId);
+    expect(approval).toMatchObject({ scopes: ['once', 'session'] });
+    expect(approval.session_allows).toEqual(expect.any(String));
+    await decide(client, approval, 'accept', 'session');
+    await session.watch.end(turnId);
+    expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual(row.session);
+  }),
+);
 
 const questions = [
   { id: 'q1', header: 'Pick', question: 'Which one?', options: [] },

@@ -11,6 +11,10 @@ function formatCommand(command: Command): string {
       return `tool ${command.title}${command.output ? ` => ${command.output}` : ''}`;
     case 'plan':
       return `plan ${command.entries.join(' | ')}`;
+    case 'ask-all':
+      return `ask-all ${command.titles.join(' | ')}`;
+    case 'edit':
+      return `edit ${command.path} => ${command.text}`;
     default:
       // The other commands are written with their arguments in the order of their fields.
       return Object.values(command).join(' ');

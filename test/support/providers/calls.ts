@@ -73,9 +73,10 @@ export function decide(
   client: Client,
   { id: approval_id, session_id }: Approval,
   decision: 'accept' | 'decline',
+  scope: 'once' | 'session' = 'once',
 ): Promise<Approval> {
   const params = { session_id, approval_id };
-  return client.call(endpoints.decideApproval, { params, body: { decision } });
+  return client.call(endpoints.decideApproval, { params, body: { decision, scope } });
 }
 
 /** Waits until a condition holds that no event tells of. */

@@ -68,8 +68,9 @@ export class RawClaude {
   }
 
   /** Asks for permission; resolves with the answer, once there is one. */
-  async ask(id: string, tool: string, input: object): Promise<Fields> {
-    const request = { subtype: 'can_use_tool', tool_name: tool, input, tool_use_id: `t_${id}` };
+  async ask(id: string, tool: string, input: object, more: object = {}): Promise<Fields> {
+    const call = { tool_name: tool, input, tool_use_id: `t_${id}` };
+    const request = { subtype: 'can_use_tool', ...call, ...more };
     this.send({ type: 'control_request', request_id: id, request });
     await until(`${id} is answered`, () => this.answerTo(id) !== undefined);
     return this.answerTo(id) ?? {};

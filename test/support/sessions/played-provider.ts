@@ -166,5 +166,14 @@ export const writeFile: AgentRequest = {
   kind: 'file_change',
   title: 'write notes.txt',
   request: { tool: 'write', path: 'notes.txt', text: 'hello' },
+  details: [
+    {
+      type: 'diff',
+      path: 'notes.txt',
+      diff: '--- /dev/null\n+++ notes.txt\n@@ -0,0 +1 @@\n+hello\n',
+    },
+  ],
+  scopes: ['once', 'session'],
+  sessionAllows: 'each change of notes.txt',
   subject: { tool: 'write', path: 'notes.txt' },
 };

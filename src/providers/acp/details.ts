@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import type { ApprovalDetail } from '../../api/approvals.ts';
+import { cutTitle } from '../../lib/cut-title.ts';
+import { commandDetail, diffDetail } from '../details.ts';
+import { inputDetails } from '../provider.ts';
+import type { ReportedCall } from './reported-call.ts';
+
+const commandInput = z.looseObject({
+  command: z.union([z.string(), z.array(z.string())]),
+  cwd: z.string().nullish().catch(null),
+});
+const diff = z.looseObject({
+  type: z.literal('diff'),
+  path: z.string(),
+  oldText: z.string().nullish().catch(null),
+  newText: z.string(),
+});
+type Diff = z.output<typeof diff>;
+const text = z.looseObject({ content: z.looseObject({ text: z.string() }) });
+const list = z.array(z.unknown()).catch([]);
+
+/**
+ * All that a call would do, for people: its command, its diffs, and every other field of its input and part of its
+ * content. The title is shown where it says more than that, because it is cut elsewhere.
+ */
+export function detailsOf(
+  { rawInput, content, locations }: ReportedCall,
+  title: string,
+  cwd: string,
+): ApprovalDetail[] {
+  const parts = list.parse(content);
+  const diffs = parts.flatMap((part) => diff.safeParse(part).data ?? []);
+  const details = [
+    ...inputOf(rawInput, diffs, cwd),
+    ...diffs.map(({ path, oldText, newText }) => diffDetail(path, oldText ?? null, newText)),
+    ...parts.flatMap(contentOf),
+  ];
+  if (details.length === 0)
+    return [...inputDetails({ title }), ...inputDetails({ locations: places(locations) })];
+  return title === cutTitle(title) ? details : [...inputDetails({ title }), ...details];
+}
+
+/** The input of a call, without the texts that its diffs show. */
+function inputOf(rawInput: unknown, diffs: readonly Diff[], cwd: string): ApprovalDetail[] {
+  const command = commandInput.safeParse(rawInput).data;
+  const texts = new Set<unknown>(diffs.flatMap(({ oldText, newText }) => [oldText, newText]));
+  const others = inputDetails(rawInput, command ? ['command', 'cwd'] : []).filter(
+    (one) => one.type !== 'input' || !texts.has(one.value),
+  );
+  return command ? [commandDetail(command.command, command.cwd ?? cwd), ...others] : others;
+}
+
+/** A part of the content that is no diff. */
+function contentOf(part: unknown): ApprovalDetail[] {
+  if (diff.safeParse(part).success) return [];
+  const value = text.safeParse(part).data?.content.text ?? part;
+  return inputDetails({ content: value });
+}
+
+function places(locations: unknown): unknown {
+  const found = list.parse(locations);
+  return found.length > 0 ? found : null;
+}

@@ -1,0 +1,322 @@
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { detailsOf as acpDetails } from '../../src/providers/acp/details.ts';
+import { detailsOf as claudeDetails } from '../../src/providers/claude/details.ts';
+import { changeDetail, legacyChangeDetail } from '../../src/providers/codex/changes.ts';
+import { Reader } from '../../src/providers/codex/items.ts';
+import { readRequest } from '../../src/providers/codex/requests.ts';
+import { commandDetail, diffDetail } from '../../src/providers/details.ts';
+import { textContent } from '../support/providers/rows.ts';
+import { tempDirectory } from '../support/temp.ts';
+
+const diffOf = (...lines: string[]) => `${lines.join('\n')}\n`;
+
+describe('the change of a file is a unified diff', () => {
+  test('of the lines that change, with those around them', () => {
+    const before = Array.from({ length: 20 }, (_, at) => `line ${at + 1}\n`).join('');
+    const after = before.replace('line 10\n', 'line ten\n');
+    expect(diffDetail('/w/a', before, after)).toEqual({
+      type: 'diff',
+      path: '/w/a',
+      diff: diffOf(
+        '--- /w/a',
+        '+++ /w/a',
+        '@@ -7,7 +7,7 @@',
+        ' line 7',
+        ' line 8',
+        ' line 9',
+        '-line 10',
+        '+line ten',
+        ' line 11',
+        ' line 12',
+        ' line 13',
+      ),
+    });
+  });
+
+  test.each([
+    ['that is new', null, 'a\n', ['--- /dev/null', '+++ a', '@@ -0,0 +1,1 @@', '+a']],
+    ['that goes', 'a\n', null, ['--- a', '+++ /dev/null', '@@ -1,1 +0,0 @@', '-a']],
+    ['that is new and empty', null, '', ['--- /dev/null', '+++ a']],
+    [
+      'whose last line ends otherwise',
+      'a',
+      'a\n',
+      ['--- a', '+++ a', '@@ -1,1 +1,1 @@', '-a', '\\ No newline at end of file', '+a'],
+    ],
+  ])('of a file %s', (_name, before, after, lines) => {
+    expect(diffDetail('a', before, after)).toMatchObject({ diff: diffOf(...lines) });
+  });
+
+  test('that has every line of both, however many differ', () => {
+    const lines = (word: string) => Array.from({ length: 3000 }, (_, at) => `${word} ${at}`);
+    const [before, after] = [lines('old'), lines('new')];
+    const detail = diffDetail('a', `${before.join('\n')}\n`, `${after.join('\n')}\n`);
+    expect(detail).toMatchObject({
+      diff: diffOf(
+        '--- a',
+        '+++ a',
+        '@@ -1,3000 +1,3000 @@',
+        ...before.map((line) => `-${line}`),
+        ...after.map((line) => `+${line}`),
+      ),
+    });
+  });
+});
+
+test('a command in words is shown as a shell would read it', () => {
+  expect(commandDetail(['bash', '-c', "echo 'a b'; rm -rf $X", ''], null)).toEqual({
+    type: 'command',
+    command: `bash -c 'echo '\\''a b'\\''; rm -rf $X' ''`,
+    cwd: null,
+  });
+});
+
+describe('an ACP agent', () => {
+  const shown = (call: object, title = 'Shell') => acpDetails({ ...call }, title, '/w');
+
+  test('is shown by its whole command and all that goes with it', () => {
+    const command = `cd build && ${'make clean; '.repeat(100)}\nrm -rf /precious`;
+    expect(shown({ rawInput: { command, timeout: 5 } })).toEqual([
+      { type: 'command', command, cwd: '/w' },
+      { type: 'input', name: 'timeout', value: 5 },
+    ]);
+    expect(shown({ rawInput: { command: ['ls', 'a b'], cwd: '/else' } })).toEqual([
+      { type: 'command', command: "ls 'a b'", cwd: '/else' },
+    ]);
+  });
+
+  test('is shown by the diffs of its content, and their texts are not shown twice', () => {
+    const content = [
+      { type: 'diff', path: '/w/a', oldText: 'x\n', newText: 'y\n' },
+      { type: 'diff', path: '/w/b', newText: 'z\n' },
+      textContent('edits two files'),
+      { type: 'terminal', terminalId: 't1' },
+    ];
+    const rawInput = { old_string: 'x\n', new_string: 'y\n', replace_all: true };
+    expect(shown({ rawInput, content })).toEqual([
+      { type: 'input', name: 'replace_all', value: true },
+      { type: 'diff', path: '/w/a', diff: '--- /w/a\n+++ /w/a\n@@ -1,1 +1,1 @@\n-x\n+y\n' },
+      { type: 'diff', path: '/w/b', diff: '--- /dev/null\n+++ /w/b\n@@ -0,0 +1,1 @@\n+z\n' },
+      { type: 'input', name: 'content', value: 'edits two files' },
+      { type: 'input', name: 'content', value: { type: 'terminal', terminalId: 't1' } },
+    ]);
+  });
+
+  test('is shown by its title, whole, where it says nothing else or the title was cut', () => {
+    const title = `rm -rf ${'x'.repeat(500)}`;
+    expect(shown({ locations: [{ path: '/a' }] }, title)).toEqual([
+      { type: 'input', name: 'title', value: title },
+      { type: 'input', name: 'locations', value: [{ path: '/a' }] },
+    ]);
+    expect(shown({ rawInput: 'an input that is no record' }, title)).toEqual([
+      { type: 'input', name: 'title', value: title },
+      { type: 'input', name: 'input', value: 'an input that is no record' },
+    ]);
+  });
+});
+
+describe('claude', () => {
+  /** Shows a tool in a directory with a file `a` of three lines, and a notebook. */
+  async function shown(tool: string, input: object) {
+    await using place = tempDirectory('details');
+    const file = (name: string) => join(place.path, name);
+    writeFileSync(file('a'), 'one\ntwo\ntwo\n');
+    writeFileSync(file('binary'), Buffer.from([0xff, 0xfe, 0x00]));
+    writeFileSync(file('large'), 'x'.repeat(1024 * 1024 + 1));
+    mkdirSync(file('directory'));
+    symlinkSync('a', file('link'));
+    const cells = [{ id: 'c1', source: ['x = 1\n', 'y = 2'] }, { source: 'print(x)' }];
+    writeFileSync(file('n.ipynb'), JSON.stringify({ cells }));
+    return await claudeDetails(tool, { ...input }, place.path);
+  }
+  const changed = (path: string, ...lines: string[]) => ({
+    type: 'diff',
+    path,
+    diff: diffOf(`--- ${path}`, `+++ ${path}`, ...lines),
+  });
+
+  test('is shown by its command with all that goes with it', async () => {
+    expect(await claudeDetails('Bash', { command: 'make', run_in_background: true }, '/w')).toEqual(
+      [
+        { type: 'command', command: 'make', cwd: '/w' },
+        { type: 'input', name: 'run_in_background', value: true },
+      ],
+    );
+  });
+
+  test.each([
+    [
+      'Edit',
+      { file_path: 'a', old_string: 'one', new_string: '$& 1' },
+      ['@@ -1,3 +1,3 @@', '-one', '+$& 1', ' two', ' two'],
+    ],
+    [
+      'Edit',
+      { file_path: 'a', old_string: 'two', new_string: '2', replace_all: true },
+      ['@@ -1,3 +1,3 @@', ' one', '-two', '-two', '+2', '+2'],
+    ],
+    [
+      'MultiEdit',
+      {
+        file_path: 'a',
+        edits: [
+          { old_string: 'one', new_string: 'three' },
+          { old_string: 'three', new_string: 'four' },
+        ],
+      },
+      ['@@ -1,3 +1,3 @@', '-one', '+four', ' two', ' two'],
+    ],
+    ['Write', { file_path: 'a', content: 'one\n' }, ['@@ -1,3 +1,1 @@', ' one', '-two', '-two']],
+    [
+      'Write',
+      { file_path: 'link', content: 'one\ntwo\ntwo\nmore\n' },
+      ['@@ -1,3 +1,4 @@', ' one', ' two', ' two', '+more'],
+    ],
+  ])('is shown by what %s changes in the file as it is', async (tool, input, lines) => {
+    expect(await shown(tool, input)).toEqual([changed(input.file_path, ...lines)]);
+  });
+
+  test('is shown by what it writes to a new file', async () => {
+    const diff = diffOf('--- /dev/null', '+++ new', '@@ -0,0 +1,1 @@', '+hello');
+    const detail = { type: 'diff', path: 'new', diff };
+    expect(await shown('Write', { file_path: 'new', content: 'hello\n' })).toEqual([detail]);
+    const edit = { file_path: 'new', old_string: '', new_string: 'hello\n' };
+    expect(await shown('Edit', edit)).toEqual([detail]);
+  });
+
+  test.each(['binary', 'large', 'directory'])(
+    'is shown by its input where the file is not read (%s), and it is said that what it holds is missing',
+    async (file_path) => {
+      expect(await shown('Write', { file_path, content: 'x' })).toEqual([
+        { type: 'input', name: 'file_path', value: file_path },
+        { type: 'input', name: 'content', value: 'x' },
+        {
+          type: 'omitted',
+          name: expect.stringContaining(`what ${file_path} holds now: `) as string,
+          bytes: expect.any(Number) as number,
+        },
+      ]);
+    },
+  );
+
+  test.each([
+    ['is not in the file', { old_string: 'nowhere', new_string: 'x' }],
+    ['is there twice', { old_string: 'two', new_string: 'x' }],
+  ])('is shown by its input where the text that it replaces %s', async (_name, change) => {
+    const input = { file_path: 'a', ...change };
+    const inputs = Object.entries(input).map(([name, value]) => ({ type: 'input', name, value }));
+    expect(await shown('Edit', input)).toEqual(inputs);
+  });
+
+  test('is shown by the cell of a notebook that it changes', async () => {
+    const cell = { notebook_path: 'n.ipynb', cell_id: 'c1', new_source: 'x = 1\ny = 3' };
+    expect(await shown('NotebookEdit', cell)).toEqual([
+      changed(
+        'n.ipynb',
+        '@@ -1,2 +1,2 @@',
+        ' x = 1',
+        '-y = 2',
+        '\\ No newline at end of file',
+        '+y = 3',
+        '\\ No newline at end of file',
+      ),
+      { type: 'input', name: 'cell_id', value: 'c1' },
+    ]);
+    const gone = { notebook_path: 'n.ipynb', cell_id: 'cell-1', edit_mode: 'delete' };
+    expect(await shown('NotebookEdit', gone)).toMatchObject([
+      { diff: expect.stringContaining('-print(x)') as string },
+      { name: 'cell_id' },
+      { name: 'edit_mode' },
+    ]);
+    const unknown = { notebook_path: 'n.ipynb', cell_id: 'c9', new_source: 'x' };
+    expect(await shown('NotebookEdit', unknown)).toHaveLength(3);
+  });
+
+  test('is shown by each argument of any other tool, and by nothing beside its questions', async () => {
+    expect(await shown('ExitPlanMode', { plan: '# Plan\n1. all' })).toEqual([
+      { type: 'input', name: 'plan', value: '# Plan\n1. all' },
+    ]);
+    expect(await shown('AskUserQuestion', { questions: [] })).toEqual([]);
+  });
+});
+
+describe('codex', () => {
+  const asked = (method: string, params: object, item?: object) => {
+    const reader = new Reader();
+    if (item) reader.read('item/started', { item: { ...item, id: 'i' } });
+    return readRequest(method, { itemId: 'i', threadId: 't', ...params }, reader)?.request;
+  };
+
+  test('is shown by its command, with what else it asks for and why', () => {
+    const params = {
+      command: 'make',
+      cwd: '/w',
+      reason: 'to build',
+      additionalPermissions: { n: 1 },
+    };
+    expect(asked('item/commandExecution/requestApproval', params)?.details).toEqual([
+      { type: 'command', command: 'make', cwd: '/w' },
+      { type: 'input', name: 'additionalPermissions', value: { n: 1 } },
+      { type: 'input', name: 'reason', value: 'to build' },
+    ]);
+    const words = { command: ['ls', 'a b'], cwd: '/w', callId: 'c' };
+    expect(asked('execCommandApproval', words)?.details).toEqual([
+      { type: 'command', command: "ls 'a b'", cwd: '/w' },
+    ]);
+  });
+
+  test('is shown by the changes of its item, and by the directory that it asks for beside them', () => {
+    const changes = [
+      { path: '/w/new', kind: { type: 'add' }, diff: 'x\n' },
+      { path: '/w/old', kind: { type: 'delete' }, diff: 'y\n' },
+      { path: '/w/a', kind: { type: 'update', move_path: '/w/b' }, diff: '@@ -1 +1 @@\n-a\n+b\n' },
+    ];
+    const item = { type: 'fileChange', changes };
+    const params = { grantRoot: '/w' };
+    expect(asked('item/fileChange/requestApproval', params, item)?.details).toEqual([
+      { type: 'diff', path: '/w/new', diff: '--- /dev/null\n+++ /w/new\n@@ -0,0 +1,1 @@\n+x\n' },
+      { type: 'diff', path: '/w/old', diff: '--- /w/old\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-y\n' },
+      { type: 'diff', path: '/w/a', diff: '--- /w/a\n+++ /w/b\n@@ -1 +1 @@\n-a\n+b\n' },
+      { type: 'input', name: 'grantRoot', value: '/w' },
+    ]);
+  });
+
+  test('is shown by a change that it tells in no diff, or in the words of older versions', () => {
+    const untold = { path: 'a', kind: { type: 'update' }, diff: null };
+    expect(changeDetail(untold)).toMatchObject({ type: 'input', name: 'change of a' });
+    expect(legacyChangeDetail(['a', { type: 'add', content: 'x' }])).toMatchObject({
+      diff: '--- /dev/null\n+++ a\n@@ -0,0 +1,1 @@\n+x\n\\ No newline at end of file\n',
+    });
+    expect(legacyChangeDetail(['a', { delete: { content: 'x\n' } }])).toMatchObject({
+      diff: '--- a\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n',
+    });
+    const update = { type: 'update', unified_diff: '@@ -1 +1 @@\n-a\n+b\n', move_path: null };
+    expect(legacyChangeDetail(['a', update])).toMatchObject({
+      diff: '--- a\n+++ a\n@@ -1 +1 @@\n-a\n+b\n',
+    });
+    expect(legacyChangeDetail(['a', 'odd'])).toEqual({
+      type: 'input',
+      name: 'change of a',
+      value: 'odd',
+    });
+  });
+
+  test('is shown by the arguments of a tool of an MCP server', () => {
+    const _meta = {
+      codex_approval_kind: 'mcp_tool_call',
+      tool_name: 't',
+      tool_params: { to: 'x' },
+    };
+    const params = { serverName: 's', message: 'Allow it?', _meta };
+    expect(asked('mcpServer/elicitation/request', params)).toMatchObject({
+      details: [
+        { name: 'server', value: 's' },
+        { name: 'tool', value: 't' },
+        { name: 'message', value: 'Allow it?' },
+        { name: 'to', value: 'x' },
+      ],
+    });
+  });
+});
