@@ -4,14 +4,14 @@ function __cadre_offers
 	serve		run the server in the foreground
 	run		open a session, send one turn, stream what comes of it
 	sessions		sessions of agents and their turns
-	approvals		what agents ask for, over all sessions
+	approvals		what agents ask you for
 	providers		whose agents this server can run
-	processes		commands that the server runs and supervises
-	worktrees		git worktrees of sessions; what work they hold is archived before they go
-	teams		sessions that work together, and what they say to each other
+	processes		commands that the server runs
+	worktrees		git worktrees of sessions
+	teams		sessions that work together
 	events		the log of everything that happens
 	mcp		the tools of sessions\' agents
-	tokens		tokens for other programs, beside the API token
+	tokens		tokens for other programs
 	db		the database: copies of it, and whether it is whole
 	config		the configuration a server would start with
 	doctor		check what cadre needs, and say what to do; ends with 1 where something failed
@@ -21,7 +21,7 @@ function __cadre_offers
 	diagnostics		how the server is, part by part
 	metrics		the figures of the server, as Prometheus reads them
 	version		the version of this program
-	help		display help for command
+	help		show the help of a command
 	-V		show the version
 	--version		show the version
 	--url	<url>	the server\'s address (CADRE_URL)
@@ -55,7 +55,7 @@ cadre sessions
 	interrupt		ask for the running turn to end
 	close		close a session for good
 	resume		bring a failed session back, if its provider still has it
-	help		display help for command
+	help		show the help of a command
 cadre sessions create
 	--provider	codex|claude|acp	whose agent
 	--model	<model>	a model of the provider
@@ -66,6 +66,7 @@ cadre sessions create
 cadre sessions list
 	--status	ready|running|waiting_for_approval|closed|failed
 	--provider	codex|claude|acp
+	-L	<n>	how many at most
 	--limit	<n>	how many at most
 cadre sessions get
 		<session>
@@ -79,6 +80,7 @@ cadre sessions send
 	--image	<file>...	an image to show the agent
 cadre sessions turns
 		<session>
+	-L	<n>	how many at most
 	--limit	<n>	how many at most
 cadre sessions items
 		<session>
@@ -96,13 +98,13 @@ cadre sessions close
 cadre sessions resume
 		<session>
 cadre sessions help
-		<command>
+		<command>...
 cadre approvals
 	list		list approvals, newest first
 	show		show an approval with all that was asked
 	accept		allow it, for this once
 	decline		refuse it
-	help		display help for command
+	help		show the help of a command
 cadre approvals list
 	--status	pending|accepted|declined|expired|cancelled
 	--session	<session>	only of this session
@@ -115,14 +117,14 @@ cadre approvals decline
 		<approval>
 	--reason	<text>	why, for the agent and the record
 cadre approvals help
-		<command>
+		<command>...
 cadre providers
 	list		list the providers, what they can do and whether they are healthy
 	models		list the models of a provider
 	auth		whether the agent is logged in, as far as can be told
 	login		give an agent a login, kept in its private home: an API key from stdin, or a file
 	logout		end the login in the private home of an agent
-	help		display help for command
+	help		show the help of a command
 cadre providers list
 cadre providers models
 		codex|claude|acp
@@ -134,28 +136,29 @@ cadre providers login
 cadre providers logout
 		codex|claude
 cadre providers help
-		<command>
+		<command>...
 cadre processes
 	run		run a command; it ends with the server, whatever becomes of this terminal
 	list		list processes, newest first
-	get		show a process
+	show		show a process
 	logs		show the end of what a process printed
 	wait		wait for the end of a process, a port that answers, or a text in its output
 	kill		end a process and all it started
-	help		display help for command
+	help		show the help of a command
 cadre processes run
 		<command>...
 	--cwd	<directory>	where it runs (default: here, or the session\'s directory)
 	--session	<session>	whose it is: it ends with that session
-	--timeout	<ms>	how long it may run; 0: for ever
+	--timeout	<time>	how long it may run: 10s, 5m, 1h30m; 0: for ever
 	--notify		tell the session of its end, as a turn
 	--wait		wait for its end, and end as it ended
 	--follow		show what it prints until its end, and end as it ended
 cadre processes list
 	--session	<session>	only of this session
 	--status	queued|running|completed|failed|timed_out|killed
+	-L	<n>	how many at most
 	--limit	<n>	how many at most
-cadre processes get
+cadre processes show
 		<process>
 cadre processes logs
 		<process>
@@ -167,15 +170,15 @@ cadre processes logs
 cadre processes wait
 		<process>
 	--for	<what>	exit, port:N or log:TEXT
-	--timeout	<ms>	how long at most (default: for ever)
+	--timeout	<time>	how long at most: 10s, 5m, 1h30m (default: for ever)
 cadre processes kill
 		<process>
 	--reason	<text>	why, for the record
 cadre processes help
-		<command>
+		<command>...
 cadre worktrees
 	list		list worktrees, newest first
-	get		show a worktree and its claims
+	show		show a worktree and its claims
 	create		make a worktree for a session, or claim the one of that name; shows its path
 	trust		show the init script and the filters of a repository, and allow them by their content
 	untrust		allow content of a repository no more
@@ -185,12 +188,13 @@ cadre worktrees
 	cleanup		remove a worktree that nobody claims, its work archived
 	restore		bring back what was archived: branch, commits, and what was not committed
 	gc		show what nobody claims, or clean it up
-	help		display help for command
+	help		show the help of a command
 cadre worktrees list
 	--repo	<directory>	only of this repository
 	--status	active|retained|cleaned|missing	only with this status
+	-L	<n>	how many at most
 	--limit	<n>	how many at most
-cadre worktrees get
+cadre worktrees show
 		<worktree>
 cadre worktrees create
 		<name>
@@ -227,10 +231,9 @@ cadre worktrees restore
 cadre worktrees gc
 	--remove		clean it up, its work archived
 cadre worktrees help
-		<command>
+		<command>...
 cadre teams
 	list		list teams, newest first
-	get		show a team and its members
 	create		make a team of sessions
 	delete		delete a team; its sessions go on
 	add		add a session to a team
@@ -240,17 +243,16 @@ cadre teams
 	interrupt-all		ask for the turns of all members to end
 	message		say something to a member
 	broadcast		say something to all members
-	view		show who is in a team, what they do, and what was said last
+	show		show who is in a team, what they do, and what was said last
 	messages		list what was said in a team, newest first
 	deliveries		list deliveries, newest first
 	retry		try a delivery again
 	cancel		take a message back from those who have not got it
-	help		display help for command
+	help		show the help of a command
 cadre teams list
+	-L	<n>	how many at most
 	--limit	<n>	how many at most
 	--all		deleted ones too
-cadre teams get
-		<team>
 cadre teams create
 		<name>
 	--lead	<session>	who leads it
@@ -263,10 +265,10 @@ cadre teams add
 	--title	<title>	what it is there for
 cadre teams remove
 		<team>
-		<session>
+		<member>
 cadre teams lead
 		<team>
-		<session>
+		<member>
 cadre teams spawn
 		<team>
 		<prompt>
@@ -286,9 +288,9 @@ cadre teams interrupt-all
 		<team>
 cadre teams message
 		<team>
-		<recipient>
+		<member>
 		<text>
-	--from	<session>	who says it (default: the lead)
+	--from	<member>	who says it (default: the lead)
 	--priority	high|normal|low
 	--policy	non_interrupting|start_new_turn_only|interrupt_after_tool_boundary|immediate_interrupt	whether it waits for the recipient
 	--reply-to	<message>	the message that this answers
@@ -297,25 +299,28 @@ cadre teams message
 cadre teams broadcast
 		<team>
 		<text>
-	--from	<session>	who says it (default: the lead)
+	--from	<member>	who says it (default: the lead)
 	--priority	high|normal|low
 	--policy	non_interrupting|start_new_turn_only|interrupt_after_tool_boundary|immediate_interrupt	whether it waits for the recipient
 	--reply-to	<message>	the message that this answers
 	--correlation-id	<id>	a name for what belongs together
 	--image	<file>...	an image to show the recipient
 	--include-sender		to the sender, too
-cadre teams view
+cadre teams show
 		<team>
+	-L	<n>	how many messages at most
 	--limit	<n>	how many messages at most
 	--watch		show it again whenever something has changed, until it is interrupted
 cadre teams messages
 		<team>
+	-L	<n>	how many at most
 	--limit	<n>	how many at most
 cadre teams deliveries
 		<team>
 	--status	pending|deferred|injecting|injected|failed|cancelled
-	--to	<session>	only to this member
+	--to	<member>	only to this member
 	--message	<message>	only of this message
+	-L	<n>	how many at most
 	--limit	<n>	how many at most
 cadre teams retry
 		<team>
@@ -324,10 +329,10 @@ cadre teams cancel
 		<team>
 		<message>
 cadre teams help
-		<command>
+		<command>...
 cadre events
 	tail		show events, stored ones first, then live ones
-	help		display help for command
+	help		show the help of a command
 cadre events tail
 	--session	<session>	only of this session
 	--process	<process>	only of this process
@@ -338,12 +343,12 @@ cadre events tail
 	--cursor-file	<file>	go on where the last run with this file stopped
 	--no-follow		end with the newest stored event
 cadre events help
-		<command>
+		<command>...
 cadre mcp
 	serve		serve the tools of one session over MCP, on stdin and stdout: what an agent starts
 	tools		list the tools that sessions may call
 	call		call a tool as a session, and print the envelope
-	help		display help for command
+	help		show the help of a command
 cadre mcp serve
 cadre mcp tools
 cadre mcp call
@@ -352,12 +357,12 @@ cadre mcp call
 	--arg	<name=value>	an argument: text where the tool takes text, else JSON
 	--args	<json>	all arguments, as one object
 cadre mcp help
-		<command>
+		<command>...
 cadre tokens
 	list		list tokens, newest first
 	create		make a token and print its secret, this once
 	revoke		take a token back: its streams end, and requests with it are refused
-	help		display help for command
+	help		show the help of a command
 cadre tokens list
 cadre tokens create
 		<name>
@@ -366,11 +371,11 @@ cadre tokens create
 cadre tokens revoke
 		<token>
 cadre tokens help
-		<command>
+		<command>...
 cadre db
 	backup		copy the database into one file, also while the server runs: the events.cadre of a new data directory
 	check		check the database, or a copy of it; ends with 1 where something is damaged
-	help		display help for command
+	help		show the help of a command
 cadre db backup
 		<file>
 	--config	<file>	the configuration (CADRE_CONFIG)
@@ -378,12 +383,12 @@ cadre db check
 		<file>
 	--config	<file>	the configuration (CADRE_CONFIG)
 cadre db help
-		<command>
+		<command>...
 cadre config
 	show		show every key with its value; secrets are masked
 	check		say everything that is wrong with the configuration, a line each; ends with 0 or 2
 	path		print the file that would be read
-	help		display help for command
+	help		show the help of a command
 cadre config show
 	--config	<file>	the configuration (CADRE_CONFIG)
 	--origin		show where each value comes from
@@ -392,7 +397,7 @@ cadre config check
 cadre config path
 	--config	<file>	the configuration (CADRE_CONFIG)
 cadre config help
-		<command>
+		<command>...
 cadre doctor
 	--config	<file>	the configuration (CADRE_CONFIG)
 cadre top
@@ -407,7 +412,7 @@ cadre diagnostics
 	worktrees		how many worktrees there are, by status
 	comms		how many teams, messages and deliveries there are
 	storage		how much is stored, and how much may be
-	help		display help for command
+	help		show the help of a command
 cadre diagnostics all
 cadre diagnostics recovery
 cadre diagnostics providers
@@ -416,11 +421,11 @@ cadre diagnostics worktrees
 cadre diagnostics comms
 cadre diagnostics storage
 cadre diagnostics help
-		<command>
+		<command>...
 cadre metrics
 cadre version
 cadre help
-		<command>
+		<command>...
 ' | awk '
 BEGIN { FS = "\t"; last = ARGC - 1; ARGC = 1 } # no files: the table comes on stdin
 NF == 1 { place = $1; next }

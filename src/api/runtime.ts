@@ -132,7 +132,12 @@ export const diagnostics = z
     comms: commsDiagnostics,
     children: z.looseObject({
       live: z.int(),
-      keeper_pid: z.int().nullable(),
+      keeper_pid: z
+        .int()
+        .nullable()
+        .describe(
+          'The process that kills every child if the server dies. It starts with the first child; null before.',
+        ),
       out_of_reach: z
         .int()
         .describe(

@@ -63,7 +63,9 @@ export const session = z
     pinned: z.boolean().describe('Whether a person wants to see it before others.'),
     snoozed_until: timestamp
       .nullable()
-      .describe('Until when a person does not want to be told of it. It is not cleared afterwards.'),
+      .describe(
+        'Until when a person does not want to be told of it. It is not cleared afterwards.',
+      ),
     seen_seq: z
       .int()
       .nonnegative()
@@ -319,7 +321,8 @@ export const getSession = endpoint({
 export const updateSession = endpoint({
   method: 'PATCH',
   path: '/v1/sessions/{session_id}',
-  summary: 'Change what people keep with a session: its title, and what they pinned, snoozed or saw',
+  summary:
+    'Change what people keep with a session: its title, and what they pinned, snoozed or saw',
   params: sessionParam,
   body: z
     .strictObject({

@@ -45,7 +45,10 @@ while [ "$again" = 1 ]; do
 done
 `;
 
-/** Starts the keeper and reports groups to it; if it dies, starts another one and reports all live groups to that. */
+/**
+ * Starts the keeper before the first child, and reports groups to it; if it dies, starts another one and reports all live
+ * groups to that. A server without children has none: to start a process takes longer than most of what a start does.
+ */
 export class Keeper {
   readonly #marker: string;
   readonly #log: Logger;
@@ -62,41 +65,20 @@ export class Keeper {
     return this.#child?.pid ?? null;
   }
 
+  /** Called before a process is started that carries the marker. Throws if the keeper cannot be started. */
+  ensure(): void {
+    if (!this.#child) this.#start();
+  }
+
   /** From here on the group dies with the server. When this returns, the keeper is alive and knows every live group. */
   add(leader: Identity): void {
     this.#groups.set(leader.pid, leader);
-    if (!this.#child) this.start();
-    else this.#say(`+ ${leader.pid} ${leader.startedTicks}`);
+    if (this.#child) this.#say(`+ ${leader.pid} ${leader.startedTicks}`);
+    else this.#start();
   }
 
   remove(group: number): void {
     if (this.#groups.delete(group)) this.#say(`- ${group}`);
-  }
-
-  /** Starts the keeper. Throws if no shell can be started. */
-  start(): void {
-    const child = spawn('/bin/sh', ['-c', KEEPER], {
-      // It has a session of its own, so a signal to the server's session does not reach it.
-      detached: true,
-      stdio: ['pipe', 'ignore', 'ignore'],
-      cwd: '/',
-      // It must not carry the marker, or it would kill itself.
-      env: { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C' },
-    });
-    if (!child.pid || !identify(child.pid))
-      throw new Error('cannot start the keeper: is there a /bin/sh?');
-    this.#child = child;
-    child.stdin?.on('error', () => undefined);
-    child.once('exit', (code, name) => {
-      this.#child = undefined;
-      if (this.#stopping) return;
-      this.#log.warn({ code, signal: name }, 'the keeper ended: starting another');
-      this.start();
-    });
-    child.unref();
-    this.#say(`${MARKER_VARIABLE}=${this.#marker}`);
-    for (const { pid, startedTicks } of this.#groups.values())
-      this.#say(`+ ${pid} ${startedTicks}`);
   }
 
   /** Closes the pipe and waits until the keeper has killed what is left. */
@@ -108,6 +90,39 @@ export class Keeper {
     child.ref();
     child.stdin?.end();
     await exited;
+  }
+
+  #start(): void {
+    const child = spawn('/bin/sh', ['-c', KEEPER], {
+      // It has a session of its own, so a signal to the server's session does not reach it.
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore'],
+      cwd: '/',
+      // It must not carry the marker, or it would kill itself.
+      env: { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C' },
+    });
+    // Without a listener the error of a process that could not be started would end the server.
+    child.on('error', () => undefined);
+    if (!child.pid || !identify(child.pid))
+      throw new Error(
+        'cannot start the keeper: is there a /bin/sh, and room for one more process?',
+      );
+    this.#child = child;
+    child.stdin?.on('error', () => undefined);
+    child.once('exit', (code, name) => {
+      this.#child = undefined;
+      if (this.#stopping) return;
+      this.#log.warn({ code, signal: name }, 'the keeper ended: starting another');
+      try {
+        this.#start();
+      } catch (err) {
+        this.#log.error({ err }, 'no keeper could be started: the next child tries it again');
+      }
+    });
+    child.unref();
+    this.#say(`${MARKER_VARIABLE}=${this.#marker}`);
+    for (const { pid, startedTicks } of this.#groups.values())
+      this.#say(`+ ${pid} ${startedTicks}`);
   }
 
   #say(line: string): void {

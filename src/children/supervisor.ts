@@ -97,6 +97,7 @@ export class Supervisor {
    * it cannot be started; a command that does not exist exits with 127.
    */
   async start(command: ChildCommand): Promise<Child> {
+    this.#given.keeper.ensure();
     const group = await startGated(command, this.#given.marker);
     this.#given.failpoint('child.gated');
     await this.#register(group.leader, command);

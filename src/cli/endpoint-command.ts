@@ -3,14 +3,31 @@ import { z } from 'zod';
 import type { BodyInputOf, Endpoint, ResponseOf } from '../api/endpoint.ts';
 import type { CallInput, Client } from '../client/client.ts';
 import { choicesOf } from './choices.ts';
+import type { Layout } from './layout.ts';
 import { clientAction, type World } from './world.ts';
 
 /** Adds a command to the one above it. */
 export type Register = (parent: Command, world: World) => void;
 
+/** A noun, such as `sessions`, and the commands below it. */
+export function commandGroup(
+  name: string,
+  description: string,
+  commands: readonly Register[],
+): Register {
+  return (program, world) => {
+    const group = program.command(name).description(description);
+    for (const register of commands) register(group, world);
+  };
+}
+
 /** A command that calls one endpoint. */
 export interface EndpointCommand<E extends Endpoint> {
   name: string;
+  /** An old name, which help and completion do not show. */
+  alias?: string;
+  /** Whether help and completion leave the command out. */
+  hidden?: boolean;
   description: string;
   endpoint: E;
   operands?: readonly Parameter<E>[];
@@ -21,6 +38,8 @@ export interface EndpointCommand<E extends Endpoint> {
   document?(answer: ResponseOf<E>, call: Call): unknown;
   /** The text for people, printed without `--json`. */
   print(answer: ResponseOf<E>, call: Call): string;
+  /** What would fill a list that is empty. */
+  empty?: string;
   /** Runs after the answer was printed, for the exit code and for notes on stderr. */
   after?(answer: ResponseOf<E>, world: World): void;
 }
@@ -60,8 +79,9 @@ export interface Reading {
   fields: Readonly<Record<string, unknown>>;
 }
 
-/** A call that was answered at `now`, in Unix milliseconds. */
+/** A call that was answered at `now`, in Unix milliseconds, and how its answer is shown to people. */
 export interface Call {
+  layout: Layout;
   fields: Readonly<Record<string, unknown>>;
   options: Options;
   now: number;
@@ -71,26 +91,34 @@ export interface Call {
 export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): Register {
   const { name, description, endpoint, operands = [], options = [] } = entry;
   return (parent, world) => {
-    const command = parent.command(name).description(description);
+    const command = parent
+      .command(name, { hidden: entry.hidden === true })
+      .description(description);
+    if (entry.alias !== undefined) command.alias(entry.alias);
     const declared = options.map((one) => optionOf(one, endpoint));
     for (const one of operands) command.addArgument(argumentOf(one, endpoint));
     for (const one of declared) command.addOption(one);
     command.action(
-      clientAction(world, async ({ client, show }, ...typed: [...Value[], Options]) => {
-        const given = typed.at(-1) as Options;
-        const values = [
-          ...(typed.slice(0, -1) as Value[]),
-          ...declared.map((one) => given[one.attributeName()]),
-        ];
-        const fields: Record<string, unknown> = { ...entry.fields?.(given) };
-        for (const [at, one] of [...operands, ...options].entries())
-          Object.assign(fields, await fieldsOf(one, values[at], { world, client, fields }));
-        const answer = await client.call(endpoint, inputOf(endpoint, fields));
-        const call = { fields, options: given, now: world.clock.now() };
-        const document = entry.document ? entry.document(answer, call) : answer;
-        show(document, () => entry.print(answer, call));
-        entry.after?.(answer, world);
-      }),
+      clientAction(
+        world,
+        async ({ client, show, note, layout }, ...typed: [...Value[], Options]) => {
+          const given = typed.at(-1) as Options;
+          const values = [
+            ...(typed.slice(0, -1) as Value[]),
+            ...declared.map((one) => given[one.attributeName()]),
+          ];
+          const fields: Record<string, unknown> = { ...entry.fields?.(given) };
+          for (const [at, one] of [...operands, ...options].entries())
+            Object.assign(fields, await fieldsOf(one, values[at], { world, client, fields }));
+          const answer = await client.call(endpoint, inputOf(endpoint, fields));
+          const call = { fields, options: given, now: world.clock.now(), layout };
+          const document = entry.document ? entry.document(answer, call) : answer;
+          show(document, () => entry.print(answer, call));
+          if (entry.empty !== undefined && Array.isArray(answer) && answer.length === 0)
+            note(entry.empty);
+          entry.after?.(answer, world);
+        },
+      ),
     );
   };
 }

@@ -1,97 +1,47 @@
 import { endpoints } from '../api/index.ts';
-import type { Answer, Client } from '../client/client.ts';
+import type { Client } from '../client/client.ts';
 import { AppError } from '../errors.ts';
+import { shorten } from '../lib/shorten.ts';
+import {
+  deliveries,
+  members,
+  messages,
+  type Noun,
+  processes,
+  sessions,
+  teams,
+  tokens,
+  worktrees,
+} from './nouns.ts';
+import { plain } from './output.ts';
 
-/** The placeholder and the description of an argument that is an id. */
-export function idArgument(noun: string): [placeholder: string, what: string] {
-  return [`<${noun}>`, 'its id, or the last 6 or more characters of it'];
+/** Each finds the whole id of a record by its id, by the end of it, or by its name. Throws as `find`. */
+export const sessionId = finderOf(sessions);
+export const processId = finderOf(processes);
+export const worktreeId = finderOf(worktrees);
+export const teamId = finderOf(teams);
+export const tokenId = finderOf(tokens);
+export const deliveryId = finderOf(deliveries);
+export const messageId = finderOf(messages);
+
+/** The session of a team's member, by its title in the team, else as `sessionId` finds it. */
+export async function memberId(client: Client, said: string, team: string): Promise<string> {
+  const found = await matches(members, client, said, team);
+  return found.length > 0 ? members.idOf(onlyOne(members, found, said)) : sessionId(client, said);
 }
 
-export const processArgument = idArgument('process');
-export const sessionArgument = idArgument('session');
-export const teamArgument = idArgument('team');
-export const worktreeArgument = idArgument('worktree');
-
-/** Throws `usage` for the end of an id that is too short to be unambiguous. */
-export function assertLongEnough(end: string): void {
-  if (end.length >= 6) return;
-  throw new AppError(
-    'usage',
-    `"${end}" is too short: give the last 6 characters of an id, or more`,
-  );
+/** The placeholder and the description of an argument that names a record. */
+export function idArgument(what: string, name?: string): [placeholder: string, what: string] {
+  const other = name === undefined ? '' : `, or its ${name}`;
+  return [`<${what}>`, `its id, the last 6 or more characters of it${other}`];
 }
 
-/** The whole id of a session from its last characters. Throws as `findByEnd`, and so do the functions below. */
-export async function sessionId(client: Client, end: string): Promise<string> {
-  if (/^sess_[0-9a-f]{32}$/.test(end)) return end;
-  const pages = pagesOf((query) => client.ask(endpoints.listSessions, { query }));
-  return (await findByEnd(pages, end, 'session', ({ id }) => id)).id;
-}
-
-/** The whole id of a worktree from its last characters. */
-export async function worktreeId(client: Client, end: string): Promise<string> {
-  if (/^wt_[0-9a-f]{32}$/.test(end)) return end;
-  const pages = pagesOf((query) => client.ask(endpoints.listWorktrees, { query }));
-  return (await findByEnd(pages, end, 'worktree', ({ id }) => id)).id;
-}
-
-/** The whole id of a process from its last characters. */
-export async function processId(client: Client, end: string): Promise<string> {
-  if (/^proc_[0-9a-f]{32}$/.test(end)) return end;
-  const pages = pagesOf((query) => client.ask(endpoints.listProcesses, { query }));
-  const found = await findByEnd(pages, end, 'process', ({ process_id }) => process_id);
-  return found.process_id;
-}
-
-/** The whole id of a team from its last characters. */
-export async function teamId(client: Client, end: string): Promise<string> {
-  if (/^team_[0-9a-f]{32}$/.test(end)) return end;
-  const pages = pagesOf((query) => client.ask(endpoints.listTeams, { query }));
-  return (await findByEnd(pages, end, 'team', ({ id }) => id)).id;
-}
-
-/** The whole id of a delivery of a team from its last characters. */
-export async function deliveryId(client: Client, team_id: string, end: string): Promise<string> {
-  if (/^dlv_[0-9a-f]{32}$/.test(end)) return end;
-  const params = { team_id };
-  const pages = pagesOf((query) => client.ask(endpoints.listDeliveries, { params, query }));
-  const see = 'cadre teams deliveries';
-  return (await findByEnd(pages, end, 'delivery', ({ id }) => id, see)).id;
-}
-
-/** The whole id of a message of a team from its last characters. */
-export async function messageId(client: Client, team_id: string, end: string): Promise<string> {
-  if (/^msg_[0-9a-f]{32}$/.test(end)) return end;
-  const params = { team_id };
-  const pages = pagesOf((query) => client.ask(endpoints.listMessages, { params, query }));
-  return (await findByEnd(pages, end, 'message', ({ id }) => id, 'cadre teams view')).id;
-}
-
-/** The pages of a list, from the first to the last, 500 records each. */
-export async function* pagesOf<T>(
-  ask: (query: { limit: number; cursor?: string | undefined }) => Promise<Answer<T[]>>,
-): AsyncGenerator<T[], void> {
-  let cursor: string | undefined;
-  do {
-    const { value, headers } = await ask({ limit: 500, cursor });
-    yield value;
-    cursor = headers['x-next-cursor'] as string | undefined;
-  } while (cursor !== undefined);
-}
-
-/** The one record whose id has this end. Throws `not_found` for none, `usage` for several and for a short end. */
-export async function findByEnd<T>(
-  pages: AsyncIterable<T[]>,
-  end: string,
-  what: string,
-  idOf: (one: T) => string,
-  see?: string,
-): Promise<T> {
-  assertLongEnough(end);
-  const found: T[] = [];
-  for await (const page of pages) found.push(...page.filter((one) => idOf(one).endsWith(end)));
-  return onlyOne(found, end, what, idOf, see);
-}
+export const processArgument = idArgument('process', 'command');
+export const sessionArgument = idArgument('session', 'title');
+export const memberArgument = idArgument('member', 'title in the team');
+export const teamArgument = idArgument('team', 'name');
+export const worktreeArgument = idArgument('worktree', 'name');
+export const tokenArgument = idArgument('token', 'name');
 
 /** The most recent turn of a session. Throws `not_found` where there is none. */
 export async function lastTurn(client: Client, session_id: string): Promise<string> {
@@ -100,25 +50,85 @@ export async function lastTurn(client: Client, session_id: string): Promise<stri
   throw new AppError('not_found', `session ${session_id} has no turn yet`);
 }
 
-/** The only record found. Throws `not_found` where none was, `usage` where several were. */
+/**
+ * The one record with this id, or this end of its id, or else this name. Throws `not_found` for none, `usage` for
+ * several, and for a text that can only be the end of an id and is too short for one.
+ */
+export async function find<T, Within extends unknown[]>(
+  noun: Noun<T, Within>,
+  client: Client,
+  said: string,
+  ...within: Within
+): Promise<T> {
+  return onlyOne(noun, await matches(noun, client, said, ...within), said);
+}
+
+function finderOf<T, Within extends unknown[]>(noun: Noun<T, Within>) {
+  const whole = new RegExp(`^${noun.prefix}_[0-9a-f]{32}$`);
+  return async (client: Client, said: string, ...within: Within): Promise<string> =>
+    whole.test(said) ? said : noun.idOf(await find(noun, client, said, ...within));
+}
+
+/** The records that have this end of their id; without one, those with this name, if possible of the present. */
+export async function matches<T, Within extends unknown[]>(
+  noun: Noun<T, Within>,
+  client: Client,
+  said: string,
+  ...within: Within
+): Promise<readonly T[]> {
+  const byId: T[] = [];
+  const byName: T[] = [];
+  for await (const page of noun.all(client, ...within))
+    for (const one of page) {
+      if (isLongEnough(said) && noun.idOf(one).endsWith(said)) byId.push(one);
+      else if (noun.name?.of(one) === said) byName.push(one);
+    }
+  if (byId.length > 0) return byId;
+  const present = byName.filter((one) => noun.isPast?.(one) !== true);
+  return present.length > 0 ? present : byName;
+}
+
+/** The only record that was found. Throws as `find`. */
 export function onlyOne<T>(
+  { what, idOf, name, see }: Pick<Noun<T, never[]>, 'what' | 'idOf' | 'name' | 'see'>,
   found: readonly T[],
-  end: string,
-  what: string,
-  idOf: (one: T) => string,
-  see = `cadre ${plural(what)} list`,
+  said: string,
 ): T {
   const [only, ...others] = found;
-  if (only === undefined)
-    throw new AppError('not_found', `no ${what} ends with "${end}"; see ${see}`);
+  const quoted = `"${shorten(plain(said), 80)}"`;
+  if (only === undefined) {
+    if (isLongEnough(said))
+      throw new AppError(
+        'not_found',
+        `no ${what} has the id${name ? ` or the ${name.field}` : ''} ${quoted}; see ${see}`,
+      );
+    const unnamed = name ? `no ${what} has that ${name.field}, and ` : '';
+    throw new AppError(
+      'usage',
+      `${unnamed}${quoted} is too short: give the last 6 characters of an id, or more`,
+    );
+  }
   if (others.length === 0) return only;
+  const list = found.map((one) => labelOf(idOf(one), name?.of(one) ?? null)).join(', ');
   throw new AppError(
     'usage',
-    `several ${plural(what)} end with "${end}": ${found.map(idOf).join(', ')}`,
+    found.every((one) => name?.of(one) === said)
+      ? `several ${plural(what)} have the ${name?.field} ${quoted}: give an id of ${list}`
+      : `several ${plural(what)} end with ${quoted}: give more of an id of ${list}`,
   );
+}
+
+/** An id, and the name of its record where it has one: `sess_… (the name)`. */
+function labelOf(id: string, name: string | null): string {
+  return name === null ? id : `${id} (${shorten(plain(name), 40)})`;
 }
 
 function plural(what: string): string {
   if (what.endsWith('y')) return `${what.slice(0, -1)}ies`;
   return what.endsWith('s') ? `${what}es` : `${what}s`;
+}
+
+/** Whether a text is long enough to be the end of an id: shorter ones are too likely to be the end of several. */
+function isLongEnough(said: string): boolean {
+  return said.length >= 6;
 }

@@ -1,7 +1,14 @@
-import { AppError } from '../errors.ts';
+import { InvalidArgumentError } from 'commander';
+import { parseDuration } from '../lib/duration.ts';
 
-/** A number of milliseconds, as an option takes it. Throws `usage` for any other text. */
+/**
+ * Reads the value of an option that is a time, for commander: the milliseconds of `10s`, `5m` or `1h30m`, or a number
+ * of milliseconds. Commander names the option in the error for any other text.
+ */
 export function milliseconds(text: string): number {
-  if (/^\d{1,10}$/.test(text)) return Number(text);
-  throw new AppError('usage', `"${text}" is no number of milliseconds`);
+  const time = /^\d{1,10}$/.test(text) ? Number(text) : parseDuration(text);
+  if (time !== null) return time;
+  throw new InvalidArgumentError(
+    'Give a time such as 10s, 5m or 1h30m, or a number of milliseconds.',
+  );
 }

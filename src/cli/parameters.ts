@@ -1,10 +1,12 @@
 import path from 'node:path';
 import type { Client } from '../client/client.ts';
+import { count } from './count.ts';
 import type { Reading } from './endpoint-command.ts';
 import {
   deliveryId,
   idArgument,
   lastTurn,
+  memberId,
   messageId,
   processArgument,
   processId,
@@ -12,6 +14,8 @@ import {
   sessionId,
   teamArgument,
   teamId,
+  tokenArgument,
+  tokenId,
   worktreeArgument,
   worktreeId,
 } from './find.ts';
@@ -19,6 +23,7 @@ import {
 export const session = idAs('session_id', ...sessionArgument, sessionId);
 export const process = idAs('process_id', ...processArgument, processId);
 export const team = idAs('team_id', ...teamArgument, teamId);
+export const token = idAs('token_id', ...tokenArgument, tokenId);
 export const worktree = idAs('worktree_id', ...worktreeArgument, worktreeId);
 
 /** A message of the team that an earlier parameter names. */
@@ -26,17 +31,17 @@ export const message = messageAs('message_id', ...idArgument('message'));
 
 /** A delivery of the team that an earlier parameter names. */
 export const delivery = idAs('delivery_id', ...idArgument('delivery'), (client, end, { team_id }) =>
-  deliveryId(client, String(team_id), end),
+  deliveryId(client, end, String(team_id)),
 );
 
 /** A turn of the session that an earlier parameter names: by its whole id, or the most recent one. */
 export const turn = turnAs('[turn]', 'its id (default: the most recent one)');
 
 export const limit = {
-  flags: '--limit <n>',
+  flags: '-L, --limit <n>',
   description: 'how many at most',
   field: 'limit',
-  parse: Number,
+  parse: count,
   default: 100,
 } as const;
 
@@ -69,9 +74,16 @@ export function sessionAs<F extends string>(field: F, flags: string, description
   return idAs(field, flags, description, sessionId);
 }
 
+/** A member of the team that an earlier parameter names, by its session or its title in the team. */
+export function memberAs<F extends string>(field: F, flags: string, description?: string) {
+  return idAs(field, flags, description, (client, end, { team_id }) =>
+    memberId(client, end, String(team_id)),
+  );
+}
+
 export function messageAs<F extends string>(field: F, flags: string, description?: string) {
   return idAs(field, flags, description, (client, end, { team_id }) =>
-    messageId(client, String(team_id), end),
+    messageId(client, end, String(team_id)),
   );
 }
 

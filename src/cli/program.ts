@@ -3,6 +3,7 @@ import { version } from '../lib/self.ts';
 import { systemClock } from '../lib/clock.ts';
 import { AppError } from '../errors.ts';
 import { exitCodes, reportFailure } from './exit.ts';
+import { completeHelp, helpStyle } from './help.ts';
 import { terminalOf, type World } from './world.ts';
 
 type Register = (program: Command, world: World) => void;
@@ -44,20 +45,10 @@ export async function createProgram(world: World, argv?: readonly string[]): Pro
     .option('--select <id>', 'without a command, on a terminal: the thing that the screen begins at')
     .option('--json', 'write JSON: one document, or one record a line for streams')
     .showSuggestionAfterError()
+    .configureHelp(helpStyle)
     .configureOutput({
       writeErr: (text) => world.stderr.write(text),
       writeOut: (text) => world.stdout.write(text),
-      outputError(text) {
-        const message = text
-          .replace(/^error: /, '')
-          .trim()
-          .replaceAll('\n', ' ');
-        reportFailure(
-          new AppError('usage', `${message}; see --help`),
-          argv?.includes('--json') === true,
-          world.stderr,
-        );
-      },
     })
     .exitOverride()
     .addHelpText(
@@ -71,38 +62,52 @@ Examples:
 
 Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 auth, 5 refused, 6 no server, 7 conflict, 8 timeout`,
     );
-  const named = argv && firstOperand(program, argv);
+  const [first, second] = argv ? operandsOf(program, argv) : [];
+  const named = first === 'help' ? second : first;
   const wanted = named === undefined ? undefined : commands[named];
   const loads = wanted
     ? [wanted]
     : named === undefined && asksVersionOnly(argv)
       ? []
-      : opensScreen(world, named, argv)
-        ? []
+      : first === undefined && opensScreen(world, argv)
+        ? [home]
         : Object.values(commands);
   for (const load of loads) (await load())(program, world);
-  if (opensScreen(world, named, argv)) (await home())(program, world);
+  completeHelp(program, (text, path) => {
+    const isJson = argv?.includes('--json') === true;
+    reportFailure(
+      new AppError('usage', `${inOneLine(text)}; see ${path} --help`),
+      isJson,
+      world.stderr,
+    );
+  });
   return program;
 }
 
-/** The first argument that is neither an option of the program nor the value of one. */
-function firstOperand(program: Command, argv: readonly string[]): string | undefined {
+/** A message of commander's as ours are: `unknown option '--x' (Did you mean --y?)`. */
+function inOneLine(text: string): string {
+  return text
+    .replace(/^error: /, '')
+    .trim()
+    .replaceAll('\n', ' ')
+    .replace(/\.$/, '')
+    .replaceAll(/\. ([A-Z])/g, (_, first: string) => `: ${first.toLowerCase()}`);
+}
+
+/** The arguments that are neither options nor values of options of the program. */
+function operandsOf(program: Command, argv: readonly string[]): string[] {
   const takesValue = new Set(
     program.options.filter(({ required }) => required).map(({ long }) => long),
   );
-  return argv.find((argument, i) => !argument.startsWith('-') && !takesValue.has(argv[i - 1]));
+  return argv.filter((argument, i) => !argument.startsWith('-') && !takesValue.has(argv[i - 1]));
 }
 
 const home = async () => (await import('./commands/home.ts')).homeCommand;
 
 /** Whether a command line without a command opens the screen: on a terminal, unless it asks for something else. */
-function opensScreen(
-  world: World,
-  named: string | undefined,
-  argv: readonly string[] = ['--help'],
-): boolean {
+function opensScreen(world: World, argv: readonly string[] = ['--help']): boolean {
   const asks = argv.some((argument) => ['-h', '--help', '--json'].includes(argument));
-  return named === undefined && !asks && !asksVersionOnly(argv) && terminalOf(world) !== null;
+  return !asks && terminalOf(world) !== null;
 }
 
 function asksVersionOnly(argv: readonly string[] = []): boolean {

@@ -1,16 +1,14 @@
 import type { Delivery, Message } from '../api/team-messages.ts';
 import type { TeamView } from '../api/team-view.ts';
+import type { Call } from './endpoint-command.ts';
 import { shorten } from '../lib/shorten.ts';
 import { ago, plain, shortId, table } from './output.ts';
 
 /** A message that was sent, and its deliveries. */
-export function sentText({
-  message,
-  deliveries,
-}: {
-  message: Message;
-  deliveries: Delivery[];
-}): string {
+export function sentText(
+  { message, deliveries }: { message: Message; deliveries: Delivery[] },
+  { layout }: Pick<Call, 'layout'>,
+): string {
   const rows = deliveries.map((one) => [
     shortId(one.id),
     shortId(one.recipient_agent_id),
@@ -18,13 +16,15 @@ export function sentText({
     one.error?.message ?? '-',
   ]);
   const heading = `${message.id}\n`;
-  return rows.length === 0 ? heading : heading + table(['DELIVERY', 'TO', 'STATUS', 'ERROR'], rows);
+  return rows.length === 0
+    ? heading
+    : heading + table(['DELIVERY', 'TO', 'STATUS', 'ERROR'], rows, layout);
 }
 
 /** A team, its members and its latest messages. */
 export function viewText(
   { team, members, messages, deliveries_by_message_id }: TeamView,
-  now: number,
+  { now, layout }: Pick<Call, 'now' | 'layout'>,
 ) {
   const memberRows = members.map((one) => [
     shortId(one.agent_id),
@@ -32,7 +32,7 @@ export function viewText(
     one.state,
     one.context_window_remaining_percentage === null
       ? '-'
-      : `${one.context_window_remaining_percentage}%`,
+      : `${100 - one.context_window_remaining_percentage}% used`,
     String(one.pending_deliveries),
     one.worktree?.worktree_name ?? '-',
     one.title ?? '-',
@@ -47,11 +47,15 @@ export function viewText(
   ]);
   return [
     `${plain(team.name)}${team.deleted_at === null ? '' : ' (deleted)'}\n\n`,
-    table(['SESSION', 'ROLE', 'STATE', 'CONTEXT', 'WAITING', 'WORKTREE', 'TITLE'], memberRows),
+    table(
+      ['SESSION', 'ROLE', 'STATE', 'CONTEXT', 'WAITING', 'WORKTREE', 'TITLE'],
+      memberRows,
+      layout,
+    ),
     messageRows.length === 0 ? '' : '\n',
     messageRows.length === 0
       ? ''
-      : table(['MESSAGE', 'FROM', 'TO', 'AGE', 'DELIVERIES', 'TEXT'], messageRows),
+      : table(['MESSAGE', 'FROM', 'TO', 'AGE', 'DELIVERIES', 'TEXT'], messageRows, layout),
   ].join('');
 }
 

@@ -3,11 +3,13 @@ import type { Client } from '../client/client.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { GlobalOptions } from './context.ts';
+import { inFlags } from './flag-words.ts';
+import { type Layout, layoutOf } from './layout.ts';
 
 /** The process around a command: its streams, environment and clock, the server, signals and the exit code. */
 export interface World {
   stdin: NodeJS.ReadableStream & { isTTY?: boolean };
-  stdout: NodeJS.WritableStream & { isTTY?: boolean };
+  stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number };
   stderr: NodeJS.WritableStream & { isTTY?: boolean };
   env: NodeJS.ProcessEnv;
   clock: Clock;
@@ -38,6 +40,10 @@ export interface CommandContext {
   global: GlobalOptions;
   /** Writes the command's only document: `value` as JSON with `--json`, else `text`. */
   show: (value: unknown, text: () => string) => void;
+  /** Tells people something on stderr, where that is a terminal and they did not ask for JSON. */
+  note: (text: string) => void;
+  /** How text for people is laid out on stdout. */
+  layout: Layout;
 }
 
 /**
@@ -50,13 +56,18 @@ export function clientAction<Arguments extends unknown[]>(
   run: (context: CommandContext, ...given: Arguments) => Promise<void>,
 ): (...given: unknown[]) => Promise<void> {
   return async (...given) => {
-    const global = (given.pop() as Command).optsWithGlobals<GlobalOptions>();
+    const command = given.pop() as Command;
+    const global = command.optsWithGlobals<GlobalOptions>();
     const client = await world.connect(global);
     try {
       const show = (value: unknown, text: () => string) => showDocument(world, global, value, text);
-      await run({ world, client, global, show }, ...(given as Arguments));
+      const note = (text: string) => {
+        if (world.stderr.isTTY && !global.json) world.stderr.write(`cadre: ${text}\n`);
+      };
+      const layout = layoutOf(world.stdout, world.env);
+      await run({ world, client, global, show, note, layout }, ...(given as Arguments));
     } catch (error) {
-      if (error instanceof AppError) throw error;
+      if (error instanceof AppError) throw inFlags(error, command);
       throw client.misunderstanding() ?? error;
     } finally {
       client.close();

@@ -15,6 +15,7 @@ import type { ProcessService } from '../processes/service.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { KeptAnswers } from '../store/kept-answers.ts';
 import type { InitScripts } from '../worktrees/init-scripts.ts';
+import type { SessionOpening } from '../worktrees/opening.ts';
 import type { WorktreeService } from '../worktrees/service.ts';
 import { createApp } from './app.ts';
 import { accessOf, Entrance } from './entrance.ts';
@@ -59,6 +60,7 @@ interface HttpServerDependencies {
   /** The maximum time for a whole request to arrive, in milliseconds. Its response may take days. */
   requestTimeoutMs: number;
   sessions: SessionService;
+  opening: SessionOpening;
   processes: ProcessService;
   worktrees: WorktreeService;
   initScripts: InitScripts;
@@ -141,7 +143,7 @@ function mountRoutes(
 ): void {
   runtimeRoutes(mount, dependencies.self, requests);
   providerRoutes(mount, dependencies.providers);
-  sessionRoutes(mount, dependencies.sessions);
+  sessionRoutes(mount, dependencies.sessions, dependencies.opening);
   processRoutes(mount, dependencies.processes);
   worktreeRoutes(mount, dependencies.worktrees, dependencies.initScripts);
   teamRoutes(mount, dependencies.teams);

@@ -16,6 +16,7 @@ export type FailpointName =
   | 'turn.ending'
   | 'worktree.creating'
   | 'worktree.added'
+  | 'worktree.made'
   | 'worktree.archived'
   | 'worktree.aside'
   | 'worktree.removed'

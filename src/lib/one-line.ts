@@ -5,12 +5,19 @@ const LOOKED_AT = 4000;
 
 /** A text as one line of at most `characters` UTF-16 code units; null if it has none but white space. */
 export function oneLine(text: string, characters: number): string | null {
-  const line = text.trimStart().slice(0, LOOKED_AT).replaceAll(/[\s\p{Cc}]+/gu, ' ').trim();
+  const line = text
+    .trimStart()
+    .slice(0, LOOKED_AT)
+    .replaceAll(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
   return line === '' ? null : shorten(line, characters).replace(/[\ud800-\udbff]…$/, '…');
 }
 
 /** The first line of a text that is not blank, at most `characters` UTF-16 code units of it; null if there is none. */
 export function firstLine(text: string, characters: number): string | null {
-  const [line = ''] = text.trimStart().slice(0, LOOKED_AT).split(/[\r\n]/, 1);
+  const [line = ''] = text
+    .trimStart()
+    .slice(0, LOOKED_AT)
+    .split(/[\r\n]/, 1);
   return oneLine(line, characters);
 }

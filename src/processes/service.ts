@@ -176,7 +176,8 @@ export class ProcessService {
     signal.addEventListener('abort', wake, { once: true });
     for (;;) {
       changed = Promise.withResolvers<void>();
-      const isOver = this.#hasEnded(id);
+      // The end of a stream tells that the process has ended, so it waits until that is on disk.
+      const isOver = await this.#hasEnded(id);
       const piece = await readPiece(file, next, PIECE_BYTES, isOver);
       if (signal.aborted) return;
       if (piece.text !== '') {
@@ -228,8 +229,8 @@ export class ProcessService {
     return { ...this.#given.runner.counts, ...limits, ended: { ...this.#given.runner.ended } };
   }
 
-  #hasEnded(id: string): boolean {
-    return this.#given.db.peek((rx) => hasEnded(this.#given.store.process(rx, id)));
+  #hasEnded(id: string): Promise<boolean> {
+    return this.#given.db.read((rx) => hasEnded(this.#given.store.process(rx, id)));
   }
 
   #owner(rx: Reader, id: string) {

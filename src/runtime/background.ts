@@ -5,7 +5,7 @@ import type { Nouns } from './build.ts';
 
 /** Work that the last run left unfinished, done while requests are served already. None of the promises rejects. */
 export interface Background {
-  /** Unfinished spawns are undone. */
+  /** Worktrees that were made for sessions and never used are removed, and unfinished spawns ended. */
   spawns: Promise<void>;
   /** Messages to large teams are sent to the members that they have not reached. */
   broadcasts: Promise<void>;
@@ -21,7 +21,7 @@ export function startBackground(base: Base, nouns: Nouns, summary: RecoverySumma
   const orLog = (work: Promise<void>, message: string) =>
     work.catch((error: unknown) => base.logger.error({ err: error }, message));
   const background = {
-    spawns: orLog(teams.spawns.undoUnfinished(), 'unfinished spawns could not be undone'),
+    spawns: orLog(undoUnfinished(nouns), 'what a crash cut off could not be undone'),
     broadcasts: orLog(teams.broadcasts.recover(), 'unfinished broadcasts could not be resumed'),
   };
   const pending = base.db.peek((rx) => sessions.store.allPendingApprovals(rx));
@@ -41,4 +41,9 @@ export function startBackground(base: Base, nouns: Nouns, summary: RecoverySumma
     verification: orLog(verification, 'sessions could not be verified'),
     stopVerification: () => verifying.abort(),
   };
+}
+
+async function undoUnfinished({ worktrees, teams }: Nouns): Promise<void> {
+  await worktrees.service.undoUnused();
+  await teams.spawns.undoUnfinished();
 }

@@ -32,8 +32,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   await using undo = new AsyncDisposableStack();
   const base = await openBase(options, undo);
   const nouns = buildNouns(base, options, undo);
+  undo.defer(() => nouns.children.keeper.stop());
   const { summary, startTurns } = await recoverRows(base, nouns);
-  startKeeper(nouns, undo);
   const edge = buildEdge(base, nouns, summary, undo);
   connect(base, nouns, edge);
   const upkeep = undo.use(startUpkeep(base, nouns));
@@ -43,12 +43,6 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const background = startBackground(base, nouns, summary);
   announce(base, nouns, edge, undo);
   return runtimeOf({ base, nouns, edge, upkeep, background, opened: undo.move() });
-}
-
-/** Runs before anything starts a child. */
-function startKeeper({ children: { keeper } }: Nouns, undo: AsyncDisposableStack): void {
-  keeper.start();
-  undo.defer(() => keeper.stop());
 }
 
 async function listen({ config }: Base, { server }: Edge): Promise<void> {

@@ -37,7 +37,7 @@ import type { TurnRunner } from './turn-runner.ts';
 import { workingDirectory } from './working-directory.ts';
 
 /** The request that opens a session. */
-export type NewSession = BodyOf<typeof createSession>;
+export type NewSession = Omit<BodyOf<typeof createSession>, 'worktree'>;
 
 interface SessionServiceDependencies extends SessionQueriesDependencies {
   runner: TurnRunner;

@@ -19,17 +19,21 @@ export function beginTurn(session: Session, turn: Turn, now: number): Session {
     status: 'running',
     active_turn_id: turn.turn_id,
     last_turn_id: turn.turn_id,
-    title: session.title ?? titleFrom(turn),
+    title: session.title ?? titleFrom(promptOf(turn)),
     last_activity_at: now,
     updated_at: now,
   };
 }
 
-/** Returns the title that a person's first prompt gives its session; null for any other turn, and for images alone. */
-function titleFrom({ source, input }: Turn): string | null {
-  if (source !== 'user') return null;
-  const said = input.find(({ type }) => type === 'text');
-  return said?.type === 'text' ? firstLine(said.text, TITLE_CHARACTERS) : null;
+/** Returns the title that a prompt gives its session; null if the prompt is blank. */
+export function titleFrom(prompt: string | null | undefined): string | null {
+  return firstLine(prompt ?? '', TITLE_CHARACTERS);
+}
+
+/** Returns the first text that a person says in a turn; undefined for any other turn, and for images alone. */
+function promptOf({ source, input }: Turn): string | undefined {
+  const said = source === 'user' ? input.find(({ type }) => type === 'text') : undefined;
+  return said?.type === 'text' ? said.text : undefined;
 }
 
 /** Returns the session with what a person changed; the same session if nothing did. `seen_seq` only grows. */

@@ -33,8 +33,9 @@ const migrations: readonly (string | Completion)[] = [
 ];
 
 /**
- * Brings the database to the newest version, each step in a transaction of its own. A copy is made before
- * an existing one is changed. Throws `storage_damaged` for a file of a newer version.
+ * Brings the database to the newest version, in one transaction: each commit of a changed schema costs a sync and a new
+ * reading of the schema. A copy is made before an existing one is changed. Throws `storage_damaged` for a file of a newer
+ * version.
  */
 export function migrate(
   sql: SqlTools,
@@ -50,19 +51,20 @@ export function migrate(
     sql.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     about.backup(found);
   }
-  for (const [index, step] of migrations.entries()) {
-    if (index < found) continue;
+  if (found < migrations.length) {
     sql.exec('BEGIN IMMEDIATE');
-    if (typeof step === 'string') sql.exec(step);
-    else complete(sql, step);
-    if (index === 0) {
+    for (const step of migrations.slice(found)) {
+      if (typeof step === 'string') sql.exec(step);
+      else complete(sql, step);
+    }
+    if (found === 0) {
       sql.one(
         "INSERT INTO meta (key, value) VALUES ('epoch', ?), ('created_at', ?)",
         about.newEpoch(),
         String(about.now),
       );
     }
-    sql.exec(`PRAGMA user_version = ${index + 1}`);
+    sql.exec(`PRAGMA user_version = ${migrations.length}`);
     sql.exec('COMMIT');
   }
   if (

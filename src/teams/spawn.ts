@@ -12,7 +12,7 @@ import type { Failpoint } from '../lib/failpoint.ts';
 import type { Logger } from '../lib/log.ts';
 import { OneAtATime } from '../lib/one-at-a-time.ts';
 import { inheritedMode } from '../sessions/permission-mode.ts';
-import { assertOpen } from '../sessions/session.ts';
+import { assertOpen, titleFrom } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import { workingDirectory } from '../sessions/working-directory.ts';
 import type { Database } from '../store/database.ts';
@@ -154,7 +154,10 @@ export class SpawnService {
     return { operation_id: spawn.id, done };
   }
 
-  /** Undoes the spawns that the previous run of the server left unfinished. */
+  /**
+   * Ends the spawns that the previous run of the server left unfinished. Their worktrees are removed before, by
+   * {@link WorktreeService.undoUnused}.
+   */
   async undoUnfinished(): Promise<void> {
     const error = {
       code: 'runtime_restarted',
@@ -258,12 +261,8 @@ export class SpawnService {
     }
   }
 
-  /** Removes the worktree that was created for a spawn, and appends `team.spawn_failed`. */
+  /** Appends `team.spawn_failed`. A worktree that was made for the spawn has been removed by then. */
   async #undo(spawn: Spawn, error: { code: string; message: string }): Promise<void> {
-    const created = await this.#given.db.read((rx) =>
-      this.#given.worktreeStore.madeBy(rx, spawn.team_id, spawn.id),
-    );
-    for (const { id } of created) await this.#given.worktrees.undo(id, `spawn ${spawn.id} failed`);
     await this.#given.db.transact((tx) => {
       this.#given.store.endSpawn(tx, spawn);
       this.#given.store.appendSpawnFailed(tx, spawn, error);
@@ -339,7 +338,7 @@ function sessionFor(
       ? inheritedMode(spawner.mode, provider === source.provider)
       : (request.permission_mode ?? source.permission_mode),
     metadata: preset ? withPreset(request.metadata, preset) : request.metadata,
-    title: request.title ?? null,
+    title: request.title ?? titleFrom(request.prompt),
   };
 }
 

@@ -1,5 +1,6 @@
 import { GitPluginError, simpleGit } from 'simple-git';
 import { killCarriers } from '../children/identity.ts';
+import type { Keeper } from '../children/keeper.ts';
 import { MARKER_VARIABLE } from '../children/marker.ts';
 import { newUuid } from '../lib/ids.ts';
 import { cleanEnvironment } from '../children/process-environment.ts';
@@ -75,18 +76,24 @@ export class GitFailure extends Error {
   }
 }
 
+interface GitDependencies {
+  /** The marker of the run, which every process carries. */
+  marker: string;
+  /** Running commands end when it aborts. */
+  signal: AbortSignal;
+  /** Kills what carries the marker when the server dies; absent for commands that belong to no server. */
+  keeper?: Pick<Keeper, 'ensure'>;
+}
+
 /**
  * Runs every git command. The processes are short-lived, and the supervisor does not start them; they carry the run's
  * marker, by which the keeper and the next start find them.
  */
 export class Git {
-  readonly #marker: string;
-  readonly #signal: AbortSignal;
+  readonly #given: GitDependencies;
 
-  /** Running commands end when `signal` aborts. */
-  constructor({ marker, signal }: { marker: string; signal: AbortSignal }) {
-    this.#marker = marker;
-    this.#signal = signal;
+  constructor(given: GitDependencies) {
+    this.#given = given;
   }
 
   /** Returns the output of a command, without trailing whitespace. Throws GitFailure. */
@@ -120,7 +127,7 @@ export class Git {
         config: location.mayBeBare ? [...CONFIG, 'safe.bareRepository=all'] : CONFIG,
         timeout: { block: SILENT_MS },
         completion: { onClose: true, onExit: false },
-        abort: this.#signal,
+        abort: this.#given.signal,
         allowEnvironment: [...Object.keys(FIXED_VARIABLES), ...LOCATION_VARIABLES],
         unsafe: {
           allowUnsafeHooksPath: true,
@@ -141,6 +148,7 @@ export class Git {
         // cleanup.
         stdout.once('end', () => stdout.emit('data', Buffer.alloc(0)));
       });
+      this.#given.keeper?.ensure();
       await git.raw([...args]);
       return Buffer.concat(chunks).toString('latin1');
     } catch (error) {
@@ -163,7 +171,7 @@ export class Git {
       ...Object.fromEntries(passed),
       ...FIXED_VARIABLES,
       ...Object.fromEntries(locations),
-      [MARKER_VARIABLE]: this.#marker,
+      [MARKER_VARIABLE]: this.#given.marker,
       [CALL_VARIABLE]: call,
     };
   }

@@ -6,8 +6,6 @@ import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
-import { assertOpen } from '../sessions/session.ts';
-import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import { isThere } from './foreign.ts';
 import { runInitScript, skippedScript } from './init-script.ts';
@@ -24,7 +22,6 @@ import type { Writer } from '../store/transaction.ts';
 export interface MakingDependencies {
   db: Database;
   store: WorktreeStore;
-  sessionStore: SessionStore;
   workshop: Workshop;
   supervisor: Supervisor;
   initScripts: InitScripts;
@@ -78,7 +75,6 @@ export class Making {
       await this.#checkouts.add(planned, repository);
       const init_script = await this.#initialise(planned, repository, request);
       return db.transact((tx) => {
-        assertOpen(this.#given.sessionStore.session(tx, request.source_session_id));
         const made: Worktree = { ...planned, init_script };
         store.create(tx, made);
         this.#forgetOperation(tx, planned);

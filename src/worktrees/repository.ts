@@ -138,6 +138,13 @@ export async function gitDirOf(directory: string): Promise<string | null> {
   return real === path.dirname(real) ? null : gitDirOf(path.dirname(real));
 }
 
+/** Returns the root of the checkout that contains a directory; null if there is none, as in a bare repository. */
+export async function checkoutOf(directory: string): Promise<string | null> {
+  const real = await fs.realpath(directory);
+  if ((await kindOf(path.join(real, '.git'))) !== null) return real;
+  return real === path.dirname(real) ? null : checkoutOf(path.dirname(real));
+}
+
 /** Returns the path that the `.git` file of a directory names; null if there is no such file. */
 export async function linkOf(directory: string): Promise<string | null> {
   const content = await readNote(directory, '.git');

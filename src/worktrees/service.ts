@@ -13,12 +13,14 @@ import type {
   Worktree,
   WorktreeDiagnostics,
 } from '../api/worktrees.ts';
+import type { Session } from '../api/sessions.ts';
 import { type Keep, keepNothing } from '../store/kept-answers.ts';
 import { AppError } from '../errors.ts';
 import { OneAtATime } from '../lib/one-at-a-time.ts';
 import { treeBytes } from '../lib/directory-size.ts';
 import type { ProcessStore } from '../processes/store.ts';
 import { assertOpen } from '../sessions/session.ts';
+import type { SessionStore } from '../sessions/store.ts';
 import type { RecordPage } from '../store/records.ts';
 import type { Claims } from './claims.ts';
 import { Making, type MakingDependencies } from './making.ts';
@@ -29,6 +31,7 @@ import type { Reader, Writer } from '../store/transaction.ts';
 
 interface Dependencies extends MakingDependencies {
   claims: Claims;
+  sessionStore: SessionStore;
   processes: ProcessStore;
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
@@ -72,13 +75,15 @@ export class WorktreeService {
 
   /**
    * Makes a worktree, or finds the one of that name, without claiming it: `use` makes the claim. No other work on the
-   * worktree runs until `use` has ended. If `use` fails, a worktree made for it stays.
+   * worktree runs until `use` has ended. If `use` fails, a worktree made for it is removed again. `source` is the
+   * source session where that is not stored yet.
    */
   use<T>(
     request: WorktreeRequest,
     use: (worktree: Worktree, created: boolean) => Promise<T>,
+    source?: Session,
   ): Promise<T> {
-    return this.#inTurnOfRequest(request, async (repository, directory) => {
+    const work = async (repository: Repository, directory: string): Promise<T> => {
       const existing = await this.#findExisting(repository, request, (_tx, worktree) => worktree);
       if (existing) return use(existing, false);
       const made = await this.#making.make(repository, directory, request, (tx, worktree) => {
@@ -86,8 +91,25 @@ export class WorktreeService {
         this.#given.store.worktrees.update(tx, unclaimed);
         return unclaimed;
       });
-      return use(made, true);
-    });
+      this.#given.failpoint('worktree.made');
+      try {
+        return await use(made, true);
+      } catch (error) {
+        await this.#undo(made.id, 'what it was made for has failed');
+        throw error;
+      }
+    };
+    return this.#inTurnOfRequest(request, work, source);
+  }
+
+  /** Removes the worktrees that the previous run of the server made for a {@link use} that it did not finish. */
+  async undoUnused(): Promise<void> {
+    const { db, store } = this.#given;
+    for (const { id } of await db.read((rx) => store.neverClaimed(rx)))
+      await this.#inTurnOf(id, async () => {
+        const isUnused = await db.read((rx) => store.claimsOn(rx, id).length === 0);
+        if (isUnused) await this.#undo(id, 'the server died before it was used');
+      });
   }
 
   async get(id: string): Promise<ResponseOf<typeof getWorktree>> {
@@ -147,16 +169,6 @@ export class WorktreeService {
 
   cleanUp(id: string, reason: string | null): Promise<CleanupResult> {
     return this.#inTurnOf(id, () => this.#removal.cleanUp(id, reason));
-  }
-
-  /** Cleans up a worktree whose use failed, whatever its deletion_policy; work in it is still archived. */
-  undo(id: string, reason: string): Promise<CleanupResult> {
-    const { db, store } = this.#given;
-    return this.#inTurnOf(id, async (worktree) => {
-      const going: Worktree = { ...worktree, deletion_policy: 'delete_on_last_claim' };
-      await db.transact((tx) => store.worktrees.update(tx, going));
-      return this.#removal.cleanUp(id, reason);
-    });
   }
 
   /** Restores a worktree from its archive, under its own name or another. */
@@ -244,10 +256,12 @@ export class WorktreeService {
   async #inTurnOfRequest<T>(
     request: WorktreeRequest,
     work: (repository: Repository, directory: string) => Promise<T>,
+    source?: Session,
   ): Promise<T> {
     const { db, sessionStore, workshop, assertRoom } = this.#given;
     assertRoom();
-    const session = await db.read((rx) => sessionStore.session(rx, request.source_session_id));
+    const session =
+      source ?? (await db.read((rx) => sessionStore.session(rx, request.source_session_id)));
     assertOpen(session);
     const directory = path.resolve(session.cwd, request.repo_root ?? '.');
     const isNamed = (request.repo_root ?? null) !== null;
@@ -278,6 +292,23 @@ export class WorktreeService {
     // The name is free once the work that is left under it is archived.
     if (taken === null && found) await this.#clearName(found.id);
     return taken;
+  }
+
+  /**
+   * Cleans up a worktree whose use failed, whatever its deletion_policy; work in it is still archived. If that fails,
+   * the next start tries again. The caller holds the mutex of the worktree's name.
+   */
+  async #undo(id: string, reason: string): Promise<void> {
+    const { db, store, logger } = this.#given;
+    try {
+      await db.transact((tx) => {
+        const worktree = store.worktree(tx, id);
+        store.worktrees.update(tx, { ...worktree, deletion_policy: 'delete_on_last_claim' });
+      });
+      await this.#removal.cleanUp(id, reason);
+    } catch (error) {
+      logger.error({ err: error, worktree_id: id }, 'an unused worktree could not be removed');
+    }
   }
 
   #answer(

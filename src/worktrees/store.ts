@@ -78,13 +78,12 @@ export class WorktreeStore {
     return [...stored, ...underWay].filter((one) => one.id !== id);
   }
 
-  /** Returns the worktrees that an operation of a team made and that have not been cleaned up, oldest first. */
-  madeBy(rx: Reader, teamId: string, operationId: string): Worktree[] {
+  /** Returns the worktrees that exist and that no session has ever claimed or restored, oldest first. */
+  neverClaimed(rx: Reader): Worktree[] {
     return this.worktrees.where(
       rx,
-      "team_id = ? AND record ->> '$.operation_id' = ? AND status <> 'cleaned'",
-      teamId,
-      operationId,
+      `status = 'retained' AND record ->> '$.archive_ref' IS NULL
+       AND NOT EXISTS (SELECT 1 FROM worktree_claims WHERE worktree_id = worktrees.id)`,
     );
   }
 

@@ -3,16 +3,13 @@ import type { EventKind } from '../../src/api/events.ts';
 import type { Item, Session, Turn } from '../../src/api/sessions.ts';
 import { EventLog } from '../../src/events/log.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
-import { noFailpoints } from '../../src/lib/failpoint.ts';
 import { systemIds } from '../../src/lib/ids.ts';
-import { readAsset } from '../../src/lib/self.ts';
 import { beginTurn, closedSession, endTurn } from '../../src/sessions/session.ts';
 import { SessionStore } from '../../src/sessions/store.ts';
 import { finishTurn, startTurn } from '../../src/sessions/turn.ts';
-import { Database } from '../../src/store/database.ts';
+import { openDatabase } from '../support/database.ts';
 import type { Writer } from '../../src/store/transaction.ts';
-import { anItem } from '../support/recovery/records.ts';
-import { aSession, aTurn, aUsage } from '../support/records.ts';
+import { anItem, aSession, aTurn, aUsage } from '../support/records.ts';
 import { untypedDraft } from '../support/untyped-events.ts';
 
 const TURNS_A_SESSION = 10;
@@ -37,18 +34,7 @@ export async function writeHistory(directory: string, events: number): Promise<H
     // A second an event; those that have their deltas are new.
     now: () => systemClock.now() - Math.max(0, left - FRESH_EVENTS) * 1000,
   };
-  const db = await Database.open({
-    directory,
-    wasm: readAsset('sql-wasm.wasm'),
-    durability: 'normal',
-    clock,
-    failpoint: noFailpoints,
-    onFatal(error) {
-      throw error;
-    },
-    version: '0',
-    newEpoch: () => systemIds.next('epoch'),
-  });
+  const db = await openDatabase(directory, { durability: 'normal', clock });
   const log = new EventLog({ db, clock, ids: systemIds });
   const writer = new SessionWriter({ store: new SessionStore({ db, log }), log, clock });
   let last = aSession();

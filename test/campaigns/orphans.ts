@@ -136,11 +136,15 @@ async function planted({ client }: TestServer, planting: Promise<void>): Promise
   throw new Error('not everything has started');
 }
 
+/** The keeper, once there is one: it starts before the first child. */
 async function keeperOf({ client }: TestServer): Promise<Identity> {
-  const { children } = await client.call(endpoints.getDiagnostics, {});
-  const found = identify(children.keeper_pid ?? 0);
-  if (!found) throw new Error('there is no keeper');
-  return found;
+  for (const deadline = performance.now() + scaled(PLANT_MS); performance.now() < deadline;) {
+    const { children } = await client.call(endpoints.getDiagnostics, {});
+    const found = children.keeper_pid === null ? undefined : identify(children.keeper_pid);
+    if (found) return found;
+    await pause(5);
+  }
+  throw new Error('there is no keeper');
 }
 
 /** Kills the keeper and waits for the next one. */

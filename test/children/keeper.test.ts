@@ -10,9 +10,7 @@ import { MARKER_VARIABLE } from '../../src/children/marker.ts';
 import { streamEvents } from '../../src/client/stream.ts';
 import { AppError } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { noFailpoints } from '../../src/lib/failpoint.ts';
-import { readAsset } from '../../src/lib/self.ts';
-import { Database } from '../../src/store/database.ts';
+import { openDatabase } from '../support/database.ts';
 import type { SqlValue } from '../../src/store/raw-statement.ts';
 import { openRuntime } from '../support/runtime.ts';
 import { startServer, startServerWithAgent, type TestServer } from '../support/server.ts';
@@ -319,18 +317,7 @@ async function write(
   directory: string,
   work: (run: (sql: string, ...values: SqlValue[]) => void) => Promise<void>,
 ): Promise<void> {
-  const db = await Database.open({
-    directory,
-    wasm: readAsset('sql-wasm.wasm'),
-    durability: 'full',
-    clock: systemClock,
-    failpoint: noFailpoints,
-    onFatal(error) {
-      throw error;
-    },
-    version: 'test',
-    newEpoch: () => 'epoch',
-  });
+  const db = await openDatabase(directory);
   await work((sql, ...values) => void db.transact((tx) => db.prepare(sql).run(tx, ...values)));
   await db.close();
 }

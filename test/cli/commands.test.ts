@@ -109,7 +109,7 @@ describe('a usage error', () => {
   test('of a word that is nearly right suggests the right one.', async () => {
     using home = tempDirectory();
     const { stderr } = await runCadre(home.path, ['sesions', 'list']);
-    expect(stderr).toContain('Did you mean sessions?');
+    expect(stderr).toContain('did you mean cadre sessions list?');
   });
 
   test('is JSON with --json, like every error.', async () => {
@@ -152,7 +152,11 @@ describe('a usage error', () => {
         2,
         /--metadata is not valid JSON/,
       );
-      expectFailure(await cadre(['sessions', 'list', '--limit', '0']), 2, /query\.limit/);
+      expectFailure(
+        await cadre(['sessions', 'list', '--limit', '0']),
+        2,
+        /--limit: has to be at least 1/,
+      );
       expectFailure(
         await cadre(['--token-file', '/no/such/file', 'status']),
         2,
@@ -176,7 +180,7 @@ describe('finding the server and the token', () => {
       expectFailure(
         await cadre(['sessions', 'get', 'ffffff']),
         3,
-        /no session ends with "ffffff"; see cadre sessions list/,
+        /no session has the id or the title "ffffff"; see cadre sessions list/,
       );
       expectFailure(await cadre(['sessions', 'send', nobody, 'hello']), 3, /no session/);
       expectFailure(await cadre(['events', 'tail', '--session', nobody]), 3, /no session/);

@@ -1,6 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { whole } from '../../src/cli/layout.ts';
 import { ago, details, plain, shortId, table } from '../../src/cli/output.ts';
+import { paletteFor } from '../../src/terminal/palette.ts';
+import { widthOf } from '../../src/terminal/width.ts';
 
 describe('plain', () => {
   test.for([
@@ -88,15 +91,88 @@ describe('a table', () => {
     expect(table(['A', 'B'], [['one\ntwo', '\u001b[31mred']])).toBe('A        B\none two  red\n');
   });
 
+  test('is never wider than the terminal: wide columns are cut, and ids never.', () => {
+    const rows = [['89abcdef', 'waiting_for_approval', 'x'.repeat(50), '/home/you/project']];
+    const wide = table(['ID', 'STATUS', 'TITLE', 'CWD'], rows);
+    expect(wide).toContain('x'.repeat(50));
+    const narrow = table(['ID', 'STATUS', 'TITLE', 'CWD'], rows, { ...whole, columns: 60 });
+    expect(narrow.split('\n')[1]).toBe(
+      '89abcdef  waiting_for_ap…  xxxxxxxxxxxxxx…  /home/you/proje…',
+    );
+    const least = table(['ID', 'STATUS', 'TITLE', 'CWD'], rows, { ...whole, columns: 30 });
+    expect(least.split('\n')[1]).toBe('89abcdef  waitin…  xxxxxxxxxx…');
+  });
+
+  test('counts the columns of wide characters, of any text and at any width.', () => {
+    const cell = fc.string({ unit: fc.constantFrom('a', '漢', 'é', '👍🏽', ' '), maxLength: 30 });
+    const rows = fc.array(fc.tuple(fc.constant('89abcdef'), cell, cell, cell), { maxLength: 5 });
+    fc.assert(
+      fc.property(rows, fc.integer({ min: 8, max: 120 }), (given, columns) => {
+        const text = table(['ID', 'ONE', 'TWO', 'THREE'], given, { ...whole, columns });
+        for (const line of text.split('\n')) expect(widthOf(line)).toBeLessThanOrEqual(columns);
+        expect(text.match(/89abcdef/g) ?? []).toHaveLength(given.length);
+      }),
+    );
+  });
+
+  test('has the colours of states where the palette is on, and a cut state keeps its colour.', () => {
+    const palette = paletteFor({ isTTY: true }, {});
+    const layout = { ...whole, columns: 12, palette };
+    const [, line] = table(['ID', 'STATUS'], [['a', 'waiting_for_approval']], layout).split('\n');
+    expect(line).toBe(`a   ${palette.warn('waiting…')}`);
+  });
+
   test('without rows is its heading.', () => {
     expect(table(['A', 'B'], [])).toBe('A  B\n');
   });
 });
 
-test('Details are aligned lines: null is a dash, objects are JSON.', () => {
-  expect(details({ id: 'x', title: null, usage: { a: 1 }, n: 2, said: '\u001b[31mred' })).toBe(
-    'id     x\ntitle  -\nusage  {"a":1}\nn      2\nsaid   red\n',
-  );
+describe('details', () => {
+  test('are aligned lines: null is a dash, and what a terminal would obey is taken out.', () => {
+    expect(details({ id: 'x', title: null, n: 2, none: [], said: '\u001b[31mred' })).toBe(
+      'id     x\ntitle  -\nn      2\nnone   -\nsaid   red\n',
+    );
+  });
+
+  test('show what is nested in lines below its name, and no JSON.', () => {
+    const record = {
+      id: 'x',
+      usage: { used: 1, of: { a: 2 } },
+      tags: ['a', 'b'],
+      claims: [{ by: 'y', n: 1 }, { by: 'z' }],
+    };
+    expect(details(record)).toBe(
+      'id      x\nusage\n  used  1\n  of\n    a  2\ntags    a, b\nclaims\n- by  y\n  n   1\n- by  z\n',
+    );
+  });
+
+  const raw = {
+    created_at: 1_795_300_868_756,
+    uptime_ms: 1_380_000,
+    database_bytes: 3_565_158,
+    exit_code: 3,
+  };
+
+  test('have dates, lengths of time and sizes for people, never raw numbers.', () => {
+    expect(details(raw)).toBe(
+      'created_at  2026-11-21T22:41:08Z\nuptime      23m\ndatabase    3.4 MiB\nexit_code   3\n',
+    );
+  });
+
+  test('say on a terminal how long ago a time was, and have no colours with a palette that is off.', () => {
+    const layout = { ...whole, isTerminal: true, columns: 80 };
+    const at = { now: raw.created_at + 300_000, layout };
+    expect(details({ created_at: raw.created_at }, at)).toBe(
+      'created_at  2026-11-21T22:41:08Z (5m ago)\n',
+    );
+    expect(details({ expires_at: raw.created_at + 600_000 }, at)).toBe(
+      'expires_at  2026-11-21T22:51:08Z (in 5m)\n',
+    );
+  });
+
+  test('show a text of several lines indented below its first line.', () => {
+    expect(details({ id: 'x', text: 'a\nb' })).toBe('id    x\ntext  a\n      b\n');
+  });
 });
 
 test('A short id is its last 8 characters.', () => {

@@ -107,7 +107,7 @@ describe('cadre tokens', () => {
       expectFailure(
         await cadre(['tokens', 'revoke', '123456']),
         3,
-        /no token ends with "123456"; see cadre tokens list/,
+        /no token has the id or the name "123456"; see cadre tokens list/,
       );
       expectFailure(await cadre(['tokens', 'revoke', '12345']), 2, /too short/);
     }));
@@ -117,7 +117,7 @@ describe('cadre tokens', () => {
       const cadre = cadreOn(server);
       expectFailure(await cadre(['tokens', 'create', 'x', '--scope', 'write']), 2, /read/);
       expectFailure(await cadre(['tokens', 'create', 'x', '--expires', 'soon']), 2, /30d/);
-      expectFailure(await cadre(['tokens', 'create', 'a\nb']), 2, /body\.name: /);
-      expectFailure(await cadre(['tokens', 'create', '']), 2, /body\.name: /);
+      expectFailure(await cadre(['tokens', 'create', 'a\nb']), 2, /<name>: /);
+      expectFailure(await cadre(['tokens', 'create', '']), 2, /<name>: /);
     }));
 });

@@ -25,7 +25,7 @@ describe('cadre top without a terminal', () => {
       });
       const { stdout } = await cadreOn(server)(['top']);
       expect(stdout).toMatch(/^server +http/);
-      expect(stdout).toMatch(new RegExp(`${id.slice(-8)} +acp +ready +\\d+s +the job`));
+      expect(stdout).toMatch(new RegExp(`${id.slice(-8)} +acp +ready +\\d+s +\\d+s +the job`));
       expect(stdout).toMatch(/sleep 60/);
     }));
 });

@@ -33,7 +33,7 @@ describe('cadre worktrees', () => {
     const { cadre, repo, end: id } = await made('list');
     const listed = await cadre(['worktrees', 'list', '--repo', repo]);
     const [heading = '', row = ''] = listed.stdout.split('\n');
-    expect(heading.split(/\s+/)).toEqual(['ID', 'STATUS', 'AGE', 'NAME', 'BRANCH', 'PATH']);
+    expect(heading.split(/\s+/)).toEqual(['ID', 'STATUS', 'AGE', 'CHANGED', 'NAME', 'BRANCH', 'PATH']);
     const [end, status, , name, branch] = row.split(/\s+/);
     expect([end, status, name, branch]).toEqual([id, 'active', 'tree', 'cadre/tree']);
     const none = await cadre([
@@ -92,7 +92,7 @@ describe('cadre worktrees', () => {
     const unknown = await cadreOn(server())(['worktrees', 'get', '00000000']);
     expect([unknown.code, unknown.stderr]).toEqual([
       3,
-      'cadre: no worktree ends with "00000000"; see cadre worktrees list\n',
+      'cadre: no worktree has the id or the name "00000000"; see cadre worktrees list\n',
     ]);
   });
 });

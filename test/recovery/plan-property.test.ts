@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
 import type { Session, Turn } from '../../src/api/sessions.ts';
 import { type UnfinishedWork, planRecovery } from '../../src/recovery/plan.ts';
-import { aSession, aTurn } from '../support/records.ts';
-import { anApproval } from '../support/recovery/records.ts';
+import { anApproval, aSession, aTurn } from '../support/records.ts';
 
 const NOW = 1000;
 const open = ['accepted', 'running', 'waiting_for_approval'] as const;

@@ -15,8 +15,8 @@ import {
   onStage,
   type Stage,
 } from '../support/sessions/stage.ts';
-import { aSession, aTurn } from '../support/records.ts';
-import { anApproval, anItem, leaveBehind } from '../support/recovery/records.ts';
+import { anApproval, anItem, aSession, aTurn } from '../support/records.ts';
+import { leaveBehind } from '../support/recovery/records.ts';
 
 /** A start that finds what `write` left behind. */
 async function onLeftovers(

@@ -52,7 +52,7 @@ describe('of a closed session that went', () => {
       const closed = (await stage.close(session.id, 'done')).body;
       await letGo(stage, session.id);
       const now = await read(stage, session.id);
-      expect(now.session).toEqual({ ...closed, trimmed: true });
+      expect(now.session).toEqual({ ...closed, last_words: null, trimmed: true });
       expect(now.turns).toEqual(
         turns.map((turn) => ({ ...turn, input: [], text: null, trimmed: true })),
       );

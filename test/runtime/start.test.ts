@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { send } from '../support/http/request.ts';
+import { ranTo } from '../support/processes/work.ts';
 import { openRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
 import { systemError, testDisk } from '../support/store.ts';
@@ -43,8 +44,9 @@ test('a start that fails when everything is built leaves nothing behind: no lock
     await using own = tempDirectory('second');
     const directory = path.join(own.path, 'data');
     const bind_address = new URL(first.url).host;
+    // The keeper of the first starts before its first process.
+    await ranTo(first, 'true');
     const before = children();
-    // The keeper of the first at least.
     expect(before).not.toEqual([]);
     const second = openRuntime(directory, { ...scripted(), config: { server: { bind_address } } });
     await expect(second).rejects.toMatchObject({ code: 'conflict' });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Question } from '../../src/api/approvals.ts';
 import { assertAnswers } from '../../src/sessions/answers.ts';
-import { anApproval } from '../support/recovery/records.ts';
+import { anApproval } from '../support/records.ts';
 
 const q = (id: string, more: Partial<Question> = {}): Question => ({
   id,

@@ -3,11 +3,11 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Backup, Backups, backUpClosed } from '../../src/store/backup.ts';
 import { checkStore } from '../../src/store/check.ts';
+import { sqlWasm } from '../support/database.ts';
 import {
   copyStore,
   DATABASE_FILE,
   openStore,
-  sqlWasm,
   testDisk,
   type TestStore,
   told,

@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { lockDirectory } from '../../src/store/lock.ts';
 import { Reader, Writer } from '../../src/store/transaction.ts';
+import { sqlWasm } from '../support/database.ts';
 import {
   DATABASE_FILE,
   hasSqliteCli,
@@ -14,7 +15,6 @@ import {
   note,
   openStore,
   sqliteCli,
-  sqlWasm,
   systemError,
   testDisk,
   told,

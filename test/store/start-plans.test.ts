@@ -3,12 +3,12 @@ import { z } from 'zod';
 import { Database } from '../../src/store/database.ts';
 import { Statement } from '../../src/store/statement.ts';
 import { apiOf, table } from '../support/http/request.ts';
-import { anApproval, anItem, leaveBehind } from '../support/recovery/records.ts';
+import { leaveBehind } from '../support/recovery/records.ts';
 import { withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
 import { openStore, query } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { aSession, aTurn } from '../support/records.ts';
+import { anApproval, anItem, aSession, aTurn } from '../support/records.ts';
 
 /** Tables and indexes that do not grow with the log, and why. */
 const small: Record<string, string> = {

@@ -1,12 +1,10 @@
 import nodeFs from 'node:fs';
 import { EventLog } from '../../src/events/log.ts';
-import type { Clock } from '../../src/lib/clock.ts';
-import { noFailpoints } from '../../src/lib/failpoint.ts';
 import { systemIds } from '../../src/lib/ids.ts';
-import { readAsset } from '../../src/lib/self.ts';
 import { SessionStore } from '../../src/sessions/store.ts';
-import { Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/database.ts';
 import type { DatabaseOptions } from '../../src/store/open.ts';
+import { openDatabase } from './database.ts';
 import { tempDirectory } from './temp.ts';
 import { ManualClock } from './manual-clock.ts';
 
@@ -26,19 +24,7 @@ export async function withStore<T>(
 ): Promise<T> {
   await using directory = tempDirectory('store');
   const clock = new ManualClock();
-  const db = await Database.open({
-    directory: directory.path,
-    wasm: readAsset('sql-wasm.wasm'),
-    durability: 'normal',
-    clock: clock satisfies Clock,
-    failpoint: noFailpoints,
-    onFatal(error) {
-      throw error;
-    },
-    version: 'test',
-    newEpoch: () => 'epoch_test',
-    ...options,
-  });
+  const db = await openDatabase(directory.path, { durability: 'normal', clock, ...options });
   try {
     const log = new EventLog({ db, clock, ids: systemIds });
     const store = new SessionStore({ db, log });

@@ -1,4 +1,5 @@
-import type { Session, Turn, Usage } from '../../src/api/sessions.ts';
+import type { Approval } from '../../src/api/approvals.ts';
+import type { Item, Session, Turn, Usage } from '../../src/api/sessions.ts';
 import { noUsage } from '../../src/sessions/turn.ts';
 
 /** A session as it is after its creation. */
@@ -55,6 +56,50 @@ export function aTurn(more: Partial<Turn> = {}): Turn {
     ended_at: null,
     interrupt_requested_at: null,
     trimmed: false,
+    ...more,
+  };
+}
+
+/** An approval that waits. */
+export function anApproval(more: Partial<Approval> = {}): Approval {
+  return {
+    id: 'apr_1',
+    session_id: 'sess_1',
+    turn_id: 'turn_1',
+    provider: 'acp',
+    kind: 'tool',
+    title: 'use a tool',
+    request: { tool: 'x' },
+    details: [],
+    scopes: ['once'],
+    session_allows: null,
+    subject: { tool: 'x' },
+    answers: null,
+    status: 'pending',
+    decision: null,
+    scope: null,
+    decided_by: null,
+    reason: null,
+    expires_at: null,
+    created_at: 1,
+    held: false,
+    resolved_at: null,
+    ...more,
+  };
+}
+
+/** A message that is being said. */
+export function anItem(more: Partial<Item> = {}): Item {
+  return {
+    item_id: 'item_1',
+    session_id: 'sess_1',
+    turn_id: 'turn_1',
+    kind: 'message',
+    status: 'open',
+    text: '',
+    tool: null,
+    created_at: 1,
+    completed_at: null,
     ...more,
   };
 }

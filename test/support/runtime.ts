@@ -4,7 +4,7 @@ import type { Config } from '../../src/config/schema.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import type { RuntimeOptions } from '../../src/runtime/options.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/start.ts';
-import { afterAll, beforeAll } from 'vitest';
+import { shared } from './shared.ts';
 import { asDataDirectory, tempDirectory } from './temp.ts';
 
 /** A runtime in this process, with a real store, a real port and a client. */
@@ -74,24 +74,6 @@ export async function withRuntime<T>(
 
 /** One runtime for all tests of a file or `describe`: for those that change nothing another would notice. */
 export function sharedRuntime(options: TestRuntimeOptions = {}) {
-  const over = Promise.withResolvers<void>();
-  let given: TestRuntime | undefined;
-  let open: Promise<void> = Promise.resolve();
-  beforeAll(async () => {
-    const ready = Promise.withResolvers<void>();
-    open = withRuntime(async (opened) => {
-      given = opened;
-      ready.resolve();
-      await over.promise;
-    }, options);
-    await Promise.race([ready.promise, open]);
-  });
-  afterAll(async () => {
-    over.resolve();
-    await open;
-  });
-  return <T>(test: (given: TestRuntime) => Promise<T>): Promise<T> => {
-    if (!given) throw new Error('no runtime: call it inside a test');
-    return test(given);
-  };
+  const opened = shared<TestRuntime>('runtime', (use) => withRuntime(use, options));
+  return <T>(test: (given: TestRuntime) => Promise<T>): Promise<T> => test(opened());
 }

@@ -37,6 +37,9 @@ export interface ServerOptions {
   user?: { uid: number; gid: number } | undefined;
 }
 
+/** Such a server lives a second or two: to optimise the code of SQLite costs a quarter of that, and gains nothing. */
+const SHORT_LIVED = ['--liftoff-only'];
+
 /** Starts `cadre serve` on a directory and a free port; resolves when it is ready. Rejects with its log. */
 export async function startServer(
   directory: string,
@@ -47,7 +50,7 @@ export async function startServer(
   const agent = config === undefined ? ['--demo'] : ['--config', writeConfig(directory, config)];
   const flags = ['--json', '--data-dir', directory, 'serve', '--port', '0', ...agent, ...args];
   if (user) giveTo(user, directory);
-  const [program = file, ...words] = [...wrap, file, ...self, ...flags];
+  const [program = file, ...words] = [...wrap, file, ...SHORT_LIVED, ...self, ...flags];
   const child = spawn(program, words, {
     ...user,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -8,20 +8,19 @@ import { EventLog, type LogEntry } from '../../src/events/log.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import type { FailpointName } from '../../src/lib/failpoint.ts';
 import type { Ids } from '../../src/lib/ids.ts';
-import { readAsset } from '../../src/lib/self.ts';
 import { DATABASE_FILE } from '../../src/store/connection.ts';
-import { Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/database.ts';
 import type { DatabaseOptions } from '../../src/store/open.ts';
 import type { FileSystem } from '../../src/store/host/file-system.ts';
 import type { SqlValue } from '../../src/store/raw-statement.ts';
 import { RecordTable } from '../../src/store/records.ts';
 import type { Writer } from '../../src/store/transaction.ts';
+import { openDatabase } from './database.ts';
 import { tempDirectory } from './temp.ts';
 import { untypedDraft } from './untyped-events.ts';
 
 export { DATABASE_FILE } from '../../src/store/connection.ts';
 export const WAL_FILE = `${DATABASE_FILE}-wal`;
-export const sqlWasm = readAsset('sql-wasm.wasm');
 
 /** A record for the table `sessions`, of no more than a test needs. */
 export interface Note {
@@ -75,15 +74,11 @@ export async function openStore(
   const warnings: TestStore['warnings'] = [];
   const passed: FailpointName[] = [];
   const clock = options.clock ?? steppingClock();
-  const db = await Database.open({
-    directory,
-    wasm: sqlWasm,
-    durability: 'full',
+  const db = await openDatabase(directory, {
     clock,
     failpoint: (name) => void passed.push(name),
     onFatal: (error) => void fatal.push(error),
     onWarning: (message, error) => void warnings.push({ message, error }),
-    version: '1.0.0-test',
     newEpoch: () => `epoch_${nodeFs.statSync(directory).ino}`,
     ...options,
   });

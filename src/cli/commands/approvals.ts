@@ -1,24 +1,17 @@
-import type { Command } from 'commander';
 import { type Approval, approvalStatus } from '../../api/approvals.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
-import { endpointCommand, type Register } from '../endpoint-command.ts';
-import { assertLongEnough, idArgument, onlyOne, pagesOf } from '../find.ts';
+import { commandGroup, endpointCommand, type Register } from '../endpoint-command.ts';
+import { idArgument, matches, onlyOne } from '../find.ts';
+import { approvals } from '../nouns.ts';
 import { ago, details, listOf, shortId } from '../output.ts';
 import { sessionAs } from '../parameters.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
-
-/** `cadre approvals …`: one inbox over all sessions. */
-export function approvalCommands(program: Command, world: World): void {
-  const approvals = program
-    .command('approvals')
-    .description('what agents ask for, over all sessions');
-  for (const register of commands) register(approvals, world);
-}
+import { clientAction, type CommandContext } from '../world.ts';
 
 const approvalArgument = idArgument('approval');
 
-const commands: readonly Register[] = [
+/** `cadre approvals …`: one inbox over all sessions. */
+export const approvalCommands = commandGroup('approvals', 'what agents ask you for', [
   endpointCommand({
     name: 'list',
     description: 'list approvals, newest first',
@@ -27,6 +20,7 @@ const commands: readonly Register[] = [
       { flags: '--status <status>', field: 'status', default: 'pending' },
       sessionAs('session_id', '--session <session>', 'only of this session'),
     ],
+    empty: 'nothing waits for an answer',
     print: listOf<Approval>(['ID', 'SESSION', 'KIND', 'STATUS', 'AGE', 'TITLE'], (one, now) => [
       shortId(one.id),
       shortId(one.session_id),
@@ -36,15 +30,15 @@ const commands: readonly Register[] = [
       one.title,
     ]),
   }),
-  (approvals, world) =>
-    approvals
+  (parent, world) =>
+    parent
       .command('show')
       .description('show an approval with all that was asked')
       .argument(...approvalArgument)
       .action(clientAction(world, show)),
   decisionCommand('accept', 'allow it, for this once'),
   decisionCommand('decline', 'refuse it'),
-];
+]);
 
 function decisionCommand(decision: 'accept' | 'decline', description: string): Register {
   const [flags, idDescription] = approvalArgument;
@@ -79,16 +73,11 @@ async function show({ client, show }: CommandContext, end: string): Promise<void
   show(approval, () => details(approval));
 }
 
-/** An approval by the end of its id. Looks through the pending ones first, then through those of each other status. */
+/** An approval by its id, or the end of it. Looks through the pending ones first, then through each other status. */
 async function findApproval(client: Client, end: string): Promise<Approval> {
-  assertLongEnough(end);
-  const found: Approval[] = [];
   for (const status of approvalStatus.options) {
-    const pages = pagesOf((query) =>
-      client.ask(endpoints.listApprovals, { query: { ...query, status } }),
-    );
-    for await (const page of pages) found.push(...page.filter(({ id }) => id.endsWith(end)));
-    if (found.length > 0) break;
+    const found = await matches(approvals, client, end, status);
+    if (found.length > 0) return onlyOne(approvals, found, end);
   }
-  return onlyOne(found, end, 'approval', ({ id }) => id);
+  return onlyOne(approvals, [], end);
 }

@@ -8,6 +8,7 @@ import { configFile } from '../../config/sources.ts';
 import { tokenFileOf } from '../../config/token.ts';
 import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
+import { layoutOf } from '../layout.ts';
 import { plain, table } from '../output.ts';
 import { showDocument, type World } from '../world.ts';
 
@@ -73,6 +74,7 @@ function show(world: World, options: GlobalOptions & { origin?: boolean }): void
     table(
       ['KEY', 'VALUE', ...(options.origin ? ['ORIGIN'] : [])],
       rows.map(({ key, value, origin }) => [key, text(value), ...(origin ? [origin] : [])]),
+      layoutOf(world.stdout, env),
     ),
   );
 }

@@ -1,16 +1,9 @@
-import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
-import { endpointCommand, type Register } from '../endpoint-command.ts';
+import { commandGroup, endpointCommand, type Register } from '../endpoint-command.ts';
 import { details } from '../output.ts';
-import type { World } from '../world.ts';
 
 /** `cadre diagnostics …`. */
-export function diagnosticsCommands(program: Command, world: World): void {
-  const diagnostics = program.command('diagnostics').description('how the server is, part by part');
-  for (const register of commands) register(diagnostics, world);
-}
-
-const commands: readonly Register[] = [
+export const diagnosticsCommands = commandGroup('diagnostics', 'how the server is, part by part', [
   endpointCommand({
     name: 'all',
     description: 'everything at once',
@@ -27,7 +20,7 @@ const commands: readonly Register[] = [
     name: 'providers',
     description: 'how each provider is, and its agents',
     endpoint: endpoints.getProviderDiagnostics,
-    print: (found) => found.map(details).join('\n'),
+    print: (found, call) => found.map((one) => details(one, call)).join('\n'),
   }),
   endpointCommand({
     name: 'processes',
@@ -53,7 +46,7 @@ const commands: readonly Register[] = [
     endpoint: endpoints.getStorageDiagnostics,
     print: details,
   }),
-];
+]);
 
 /** `cadre metrics`. */
 export const metricsCommand: Register = endpointCommand({

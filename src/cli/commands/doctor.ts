@@ -12,6 +12,7 @@ import { git, node, prerequisites } from '../doctor/machine.ts';
 import { providers, server } from '../doctor/server.ts';
 import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
+import { type Layout, layoutOf, stateStyle } from '../layout.ts';
 import { plain } from '../output.ts';
 import { showDocument, type World } from '../world.ts';
 
@@ -45,7 +46,7 @@ export function doctorCommand(program: Command, world: World): void {
       );
       const passed = findings.every(({ status }) => status !== 'fail');
       showDocument(world, options, { ok: passed, checks: findings }, () =>
-        findings.map(lineOf).join(''),
+        findings.map((one) => lineOf(one, layoutOf(world.stdout, world.env))).join(''),
       );
       if (!passed) world.exit(exitCodes.failed);
     });
@@ -59,6 +60,6 @@ async function verdictOf(check: Check, input: CheckInput): Promise<Verdict> {
   }
 }
 
-function lineOf({ status, check, detail }: Finding): string {
-  return `${status.padEnd(4)}  ${check.padEnd(14)}  ${plain(detail).replaceAll(/\s+/g, ' ')}\n`;
+function lineOf({ status, check, detail }: Finding, { palette }: Layout): string {
+  return `${stateStyle(palette, status)(status.padEnd(4))}  ${check.padEnd(14)}  ${plain(detail).replaceAll(/\s+/g, ' ')}\n`;
 }

@@ -6,9 +6,9 @@ import { type EventScope, replay } from '../../client/replay.ts';
 import { streamEvents } from '../../client/stream.ts';
 import { describeGap, telling } from '../../client/telling.ts';
 import { AppError } from '../../errors.ts';
+import { parseDuration } from '../../lib/duration.ts';
 import { shorten } from '../../lib/shorten.ts';
 import { CursorFile } from '../cursor-file.ts';
-import { durationOf } from '../duration.ts';
 import { processId, sessionId, teamId } from '../find.ts';
 import { shortId } from '../output.ts';
 import { openScreen } from '../screen.ts';
@@ -162,7 +162,7 @@ async function startingPoint(
 
 /** The Unix milliseconds of a date, or of a duration before `now`. Throws `usage` for any other text. */
 function timeOf(text: string, now: number): number {
-  const ago = durationOf(text);
+  const ago = parseDuration(text);
   if (ago !== null) return now - ago;
   const date = Date.parse(text);
   if (!Number.isNaN(date)) return date;

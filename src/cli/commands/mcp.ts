@@ -30,12 +30,12 @@ export function mcpCommands(program: Command, world: World): void {
     .command('tools')
     .description('list the tools that sessions may call')
     .action(
-      clientAction(world, async ({ client, show }) => {
+      clientAction(world, async ({ client, show, layout }) => {
         const found = await client.call(endpoints.getCapabilities, {});
         const rows = found.namespaces.flatMap(({ tools }) =>
           tools.map(({ name, description }) => [name, description]),
         );
-        show(found, () => table(['TOOL', 'WHAT IT DOES'], rows));
+        show(found, () => table(['TOOL', 'WHAT IT DOES'], rows, layout));
       }),
     );
 

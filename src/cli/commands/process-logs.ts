@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import { choicesOf } from '../choices.ts';
+import { count } from '../count.ts';
 import { processArgument, processId } from '../find.ts';
 import { followOutput, type Output, outputs } from '../follow-output.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
@@ -16,8 +17,8 @@ export function processLogs(processes: Command, world: World): void {
     .addOption(
       new Option('--stream <stream>', 'which').choices(choicesOf(stream) ?? []).default('both'),
     )
-    .option('--tail <lines>', 'how many lines of each stream', Number, 200)
-    .option('--max-bytes <bytes>', 'how many bytes of each stream', Number, 65_536)
+    .option('--tail <lines>', 'how many lines of each stream', count, 200)
+    .option('--max-bytes <bytes>', 'how many bytes of each stream', count, 65_536)
     .option('-f, --follow', 'show all of it, and what comes, until the process ends')
     .action(clientAction(world, logs));
 }

@@ -19,7 +19,7 @@ export function processRun(processes: Command, world: World): void {
     .argument('<command...>', 'a line of shell in quotes, or the words of a command after --')
     .option('--cwd <directory>', "where it runs (default: here, or the session's directory)")
     .option('--session <session>', 'whose it is: it ends with that session')
-    .option('--timeout <ms>', 'how long it may run; 0: for ever', milliseconds)
+    .option('--timeout <time>', 'how long it may run: 10s, 5m, 1h30m; 0: for ever', milliseconds)
     .option('--notify', 'tell the session of its end, as a turn')
     .option('--wait', 'wait for its end, and end as it ended')
     .option('--follow', 'show what it prints until its end, and end as it ended')

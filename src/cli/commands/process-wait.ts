@@ -17,7 +17,11 @@ export function processWait(processes: Command, world: World): void {
     .description('wait for the end of a process, a port that answers, or a text in its output')
     .argument(...processArgument)
     .option('--for <what>', 'exit, port:N or log:TEXT', 'exit')
-    .option('--timeout <ms>', 'how long at most (default: for ever)', milliseconds)
+    .option(
+      '--timeout <time>',
+      'how long at most: 10s, 5m, 1h30m (default: for ever)',
+      milliseconds,
+    )
     .action(clientAction(world, wait));
 }
 

@@ -1,24 +1,15 @@
-import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { Process } from '../../api/processes.ts';
-import { endpointCommand, type Register } from '../endpoint-command.ts';
+import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { ago, details, listOf, shortId } from '../output.ts';
 import { limit, process, reason, sessionAs } from '../parameters.ts';
 import { statusText } from '../process-text.ts';
-import type { World } from '../world.ts';
 import { processLogs } from './process-logs.ts';
 import { processRun } from './process-run.ts';
 import { processWait } from './process-wait.ts';
 
 /** `cadre processes …`. */
-export function processCommands(program: Command, world: World): void {
-  const processes = program
-    .command('processes')
-    .description('commands that the server runs and supervises');
-  for (const register of commands) register(processes, world);
-}
-
-const commands: readonly Register[] = [
+export const processCommands = commandGroup('processes', 'commands that the server runs', [
   processRun,
   endpointCommand({
     name: 'list',
@@ -29,17 +20,23 @@ const commands: readonly Register[] = [
       { flags: '--status <status>', field: 'status' },
       limit,
     ],
-    print: listOf<Process>(['ID', 'STATUS', 'EXIT', 'AGE', 'SESSION', 'COMMAND'], (one, now) => [
-      shortId(one.process_id),
-      one.status,
-      one.exit_code === null ? '-' : String(one.exit_code),
-      ago(one.ended_at ?? one.started_at ?? one.queued_at, now),
-      one.session_id === null ? '-' : shortId(one.session_id),
-      one.command,
-    ]),
+    empty: 'no processes: start one with cadre processes run COMMAND',
+    print: listOf<Process>(
+      ['ID', 'STATUS', 'EXIT', 'AGE', 'RAN', 'SESSION', 'COMMAND'],
+      (one, now) => [
+        shortId(one.process_id),
+        one.status,
+        one.exit_code === null ? '-' : String(one.exit_code),
+        ago(one.queued_at, now),
+        one.started_at === null ? '-' : ago(one.started_at, one.ended_at ?? now),
+        one.session_id === null ? '-' : shortId(one.session_id),
+        one.command,
+      ],
+    ),
   }),
   endpointCommand({
-    name: 'get',
+    name: 'show',
+    alias: 'get',
     description: 'show a process',
     endpoint: endpoints.getProcess,
     operands: [process],
@@ -59,4 +56,4 @@ const commands: readonly Register[] = [
         ? `${process.process_id} is being ended\n`
         : `${process.process_id} had ended: ${statusText(process)}\n`,
   }),
-];
+]);

@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { Argument, type Command } from 'commander';
+import { Argument } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import {
   type LoginProviderId,
@@ -12,89 +12,85 @@ import { authStatusEndpoints, loginEndpoints } from '../../api/provider-logins.t
 import type { AuthStatus, Model, ProviderRecord } from '../../api/providers.ts';
 import type { Client } from '../../client/client.ts';
 import { AppError } from '../../errors.ts';
-import { endpointCommand } from '../endpoint-command.ts';
+import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { details, listOf } from '../output.ts';
 import { readSecret } from '../prompt.ts';
-import { clientAction, type World } from '../world.ts';
-
-/** `cadre providers …`. */
-export function providerCommands(program: Command, world: World): void {
-  const providers = program.command('providers').description('whose agents this server can run');
-
-  for (const register of [list, models]) register(providers, world);
-
-  providers
-    .command('auth')
-    .description('whether the agent is logged in, as far as can be told')
-    .addArgument(new Argument('[provider]').choices(providerIds).default('acp'))
-    .action(
-      clientAction(world, async ({ client, show }, provider: ProviderId) => {
-        const found = await client.call(authStatusEndpoints[provider], {});
-        show(found, () => details(found));
-      }),
-    );
-
-  providers
-    .command('login')
-    .description(
-      'give an agent a login, kept in its private home: an API key from stdin, or a file',
-    )
-    .addArgument(ownLogin())
-    .option('--auth-json <file>', `${loginFiles()}, made elsewhere, instead of a key`)
-    .action(
-      clientAction(
-        world,
-        async (
-          { client, show },
-          provider: LoginProviderId,
-          { authJson }: { authJson?: string },
-        ) => {
-          const found =
-            authJson === undefined
-              ? await client.call(loginEndpoints[provider].setKey, {
-                  body: { api_key: await readSecret('API key', world) },
-                })
-              : await importLogin(client, provider, authJson);
-          show(found, () => details(found));
-        },
-      ),
-    );
-
-  providers
-    .command('logout')
-    .description('end the login in the private home of an agent')
-    .addArgument(ownLogin())
-    .action(
-      clientAction(world, async ({ client, show }, provider: LoginProviderId) => {
-        const found = await client.call(loginEndpoints[provider].end, {});
-        show(found, () => details(found));
-      }),
-    );
-}
-
-const list = endpointCommand({
-  name: 'list',
-  description: 'list the providers, what they can do and whether they are healthy',
-  endpoint: endpoints.listProviders,
-  print: listOf<ProviderRecord>(
-    ['ID', 'NAME', 'HEALTHY', 'DETAIL'],
-    ({ id, display_name, healthy, detail }) => [id, display_name, healthy ? 'yes' : 'no', detail],
-  ),
-});
-
-const models = endpointCommand({
-  name: 'models',
-  description: 'list the models of a provider',
-  endpoint: endpoints.listModels,
-  operands: [{ flags: '<provider>', field: 'provider' }],
-  print: listOf<Model>(['ID', 'NAME', 'REASONING'], ({ id, display_name, reasoning_levels }) => [
-    id,
-    display_name,
-    reasoning_levels.join(' '),
-  ]),
-});
+import { clientAction, type CommandContext } from '../world.ts';
 
 const ownLogin = () => new Argument('<provider>').choices(loginProviderIds);
+
+/** `cadre providers …`. */
+export const providerCommands = commandGroup('providers', 'whose agents this server can run', [
+  endpointCommand({
+    name: 'list',
+    description: 'list the providers, what they can do and whether they are healthy',
+    endpoint: endpoints.listProviders,
+    print: listOf<ProviderRecord>(
+      ['ID', 'NAME', 'HEALTHY', 'DETAIL'],
+      ({ id, display_name, healthy, detail }) => [id, display_name, healthy ? 'yes' : 'no', detail],
+    ),
+  }),
+  endpointCommand({
+    name: 'models',
+    description: 'list the models of a provider',
+    endpoint: endpoints.listModels,
+    operands: [{ flags: '<provider>', field: 'provider' }],
+    empty: 'no models are known: the agent has a list of its own',
+    print: listOf<Model>(['ID', 'NAME', 'REASONING'], ({ id, display_name, reasoning_levels }) => [
+      id,
+      display_name,
+      reasoning_levels.join(' '),
+    ]),
+  }),
+  (providers, world) =>
+    providers
+      .command('auth')
+      .description('whether the agent is logged in, as far as can be told')
+      .addArgument(new Argument('[provider]').choices(providerIds).default('acp'))
+      .action(clientAction(world, auth)),
+  (providers, world) =>
+    providers
+      .command('login')
+      .description(
+        'give an agent a login, kept in its private home: an API key from stdin, or a file',
+      )
+      .addArgument(ownLogin())
+      .option('--auth-json <file>', `${loginFiles()}, made elsewhere, instead of a key`)
+      .action(clientAction(world, logIn)),
+  (providers, world) =>
+    providers
+      .command('logout')
+      .description('end the login in the private home of an agent')
+      .addArgument(ownLogin())
+      .action(clientAction(world, logOut)),
+]);
+
+async function auth({ client, show, layout }: CommandContext, provider: ProviderId): Promise<void> {
+  const found = await client.call(authStatusEndpoints[provider], {});
+  show(found, () => details(found, { layout }));
+}
+
+async function logIn(
+  { world, client, show, layout }: CommandContext,
+  provider: LoginProviderId,
+  { authJson }: { authJson?: string },
+): Promise<void> {
+  const found =
+    authJson === undefined
+      ? await client.call(loginEndpoints[provider].setKey, {
+          body: { api_key: await readSecret('API key', world) },
+        })
+      : await importLogin(client, provider, authJson);
+  show(found, () => details(found, { layout }));
+}
+
+async function logOut(
+  { client, show, layout }: CommandContext,
+  provider: LoginProviderId,
+): Promise<void> {
+  const found = await client.call(loginEndpoints[provider].end, {});
+  show(found, () => details(found, { layout }));
+}
 
 /** The files in which agents keep a login, as people call them. */
 function loginFiles(): string {

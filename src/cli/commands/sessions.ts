@@ -1,21 +1,14 @@
-import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { Item, Session, Turn } from '../../api/sessions.ts';
 import { shorten } from '../../lib/shorten.ts';
-import { endpointCommand, type Register } from '../endpoint-command.ts';
+import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { ago, details, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs } from '../parameters.ts';
-import type { World } from '../world.ts';
 import { sessionCreate } from './session-create.ts';
 import { sessionSend } from './session-send.ts';
 
 /** `cadre sessions …`. */
-export function sessionCommands(program: Command, world: World): void {
-  const sessions = program.command('sessions').description('sessions of agents and their turns');
-  for (const register of commands) register(sessions, world);
-}
-
-const commands: readonly Register[] = [
+export const sessionCommands = commandGroup('sessions', 'sessions of agents and their turns', [
   sessionCreate,
   endpointCommand({
     name: 'list',
@@ -26,6 +19,7 @@ const commands: readonly Register[] = [
       { flags: '--provider <provider>', field: 'provider' },
       limit,
     ],
+    empty: 'no sessions: cadre run "say hello" opens one',
     print: listOf<Session>(['ID', 'PROVIDER', 'STATUS', 'AGE', 'TITLE', 'CWD'], (one, now) => [
       shortId(one.id),
       one.provider,
@@ -49,6 +43,7 @@ const commands: readonly Register[] = [
     endpoint: endpoints.listTurns,
     operands: [session],
     options: [limit],
+    empty: 'no turns yet: send one with cadre sessions send',
     print: listOf<Turn>(['TURN', 'STATUS', 'AGE', 'SAID'], (one, now) => [
       one.turn_id,
       one.status,
@@ -96,7 +91,7 @@ const commands: readonly Register[] = [
     operands: [session],
     print: ({ id, status }) => `${id} is ${status}\n`,
   }),
-];
+]);
 
 function itemText({ kind, status, tool, text }: Item): string {
   return `[${kind}, ${status}] ${plain(tool?.title ?? '')}\n${plain(text)}\n`;

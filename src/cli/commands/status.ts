@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
+import { durationText } from '../../terminal/time.ts';
 import { details, mebibytes } from '../output.ts';
 import { clientAction, type World } from '../world.ts';
 
@@ -9,22 +10,25 @@ export function statusCommand(program: Command, world: World): void {
     .command('status')
     .description('how the server is doing')
     .action(
-      clientAction(world, async ({ client, show }) => {
+      clientAction(world, async ({ client, show, layout }) => {
         const found = await client.call(endpoints.getDiagnostics, {});
         const { store } = found.health.checks;
         show(found, () =>
-          details({
-            server: client.url,
-            status: found.health.status,
-            ...(store.detail === undefined ? {} : { store: store.detail }),
-            version: found.health.version,
-            uptime: `${Math.round(found.health.uptime_ms / 1000)} s`,
-            events: found.storage.latest_seq,
-            database: mebibytes(found.storage.database_bytes),
-            agents: found.providers.reduce((sum, { sessions }) => sum + sessions, 0),
-            followers: found.streams.followers,
-            ...Object.fromEntries(found.providers.map(({ id, detail }) => [id, detail])),
-          }),
+          details(
+            {
+              server: client.url,
+              status: found.health.status,
+              ...(store.detail === undefined ? {} : { store: store.detail }),
+              version: found.health.version,
+              uptime: durationText(found.health.uptime_ms),
+              events: found.storage.latest_seq,
+              database: mebibytes(found.storage.database_bytes),
+              agents: found.providers.reduce((sum, { sessions }) => sum + sessions, 0),
+              followers: found.streams.followers,
+              ...Object.fromEntries(found.providers.map(({ id, detail }) => [id, detail])),
+            },
+            { layout },
+          ),
         );
       }),
     );

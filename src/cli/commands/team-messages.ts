@@ -1,14 +1,15 @@
 import { endpoints } from '../../api/index.ts';
 import type { Delivery, Message } from '../../api/team-messages.ts';
 import { endpointCommand, type Reading, type Register } from '../endpoint-command.ts';
+import { memberArgument } from '../find.ts';
 import { ago, listOf, shortId } from '../output.ts';
 import {
   delivery,
   imagesOption,
   limit,
+  memberAs,
   message,
   messageAs,
-  sessionAs,
   team,
 } from '../parameters.ts';
 import { readPrompt } from '../prompt.ts';
@@ -25,7 +26,7 @@ const text = {
 
 const sayingOptions = [
   {
-    ...sessionAs('sender_agent_id', '--from <session>', 'who says it (default: the lead)'),
+    ...memberAs('sender_agent_id', '--from <member>', 'who says it (default: the lead)'),
     absent: async ({ client, fields }: Reading) => {
       const params = { team_id: String(fields.team_id) };
       const { team } = await client.call(endpoints.getTeam, { params });
@@ -53,11 +54,7 @@ export const teamMessageCommands: readonly Register[] = [
     name: 'message',
     description: 'say something to a member',
     endpoint: endpoints.sendMessage,
-    operands: [
-      team,
-      sessionAs('recipient_agent_id', '<recipient>', 'a session, by its id or the end of it'),
-      text,
-    ],
+    operands: [team, memberAs('recipient_agent_id', ...memberArgument), text],
     options: sayingOptions,
     print: sentText,
   }),
@@ -79,6 +76,7 @@ export const teamMessageCommands: readonly Register[] = [
     endpoint: endpoints.listMessages,
     operands: [team],
     options: [limit],
+    empty: 'nothing was said yet: cadre teams message says something',
     print: listOf<Message>(
       ['ID', 'FROM', 'TO', 'AGE', 'PRIORITY', 'ANSWERS', 'TEXT'],
       (one, now) => [
@@ -99,18 +97,23 @@ export const teamMessageCommands: readonly Register[] = [
     operands: [team],
     options: [
       { flags: '--status <status>', field: 'status' },
-      sessionAs('recipient_agent_id', '--to <session>', 'only to this member'),
+      memberAs('recipient_agent_id', '--to <member>', 'only to this member'),
       messageAs('message_id', '--message <message>', 'only of this message'),
       limit,
     ],
-    print: listOf<Delivery>(['ID', 'MESSAGE', 'TO', 'STATUS', 'AGE', 'ERROR'], (one, now) => [
-      shortId(one.id),
-      shortId(one.message_id),
-      shortId(one.recipient_agent_id),
-      one.consumed_at === null ? one.status : 'consumed',
-      ago(one.updated_at, now),
-      one.error?.message ?? '-',
-    ]),
+    empty: 'there are no deliveries: each message has one for each recipient',
+    print: listOf<Delivery>(
+      ['ID', 'MESSAGE', 'TO', 'STATUS', 'AGE', 'CHANGED', 'ERROR'],
+      (one, now) => [
+        shortId(one.id),
+        shortId(one.message_id),
+        shortId(one.recipient_agent_id),
+        one.consumed_at === null ? one.status : 'consumed',
+        ago(one.created_at, now),
+        ago(one.updated_at, now),
+        one.error?.message ?? '-',
+      ],
+    ),
   }),
   endpointCommand({
     name: 'retry',

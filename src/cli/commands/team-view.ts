@@ -2,17 +2,19 @@ import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { TeamView } from '../../api/team-view.ts';
 import { streamEvents } from '../../client/stream.ts';
+import { count } from '../count.ts';
 import { teamArgument, teamId } from '../find.ts';
 import { viewText } from '../team-text.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
-/** `cadre teams view`. */
+/** `cadre teams show`. */
 export function teamView(teams: Command, world: World): void {
   teams
-    .command('view')
+    .command('show')
+    .alias('view')
     .description('show who is in a team, what they do, and what was said last')
     .argument(...teamArgument)
-    .option('--limit <n>', 'how many messages at most', Number, 20)
+    .option('-L, --limit <n>', 'how many messages at most', count, 20)
     .option('--watch', 'show it again whenever something has changed, until it is interrupted')
     .action(clientAction(world, view));
 }
@@ -23,18 +25,18 @@ interface ViewOptions {
 }
 
 async function view(context: CommandContext, end: string, options: ViewOptions): Promise<void> {
-  const { world, client, show } = context;
+  const { world, client, show, layout } = context;
   const params = { team_id: await teamId(client, end) };
   const query = { message_limit: options.limit };
   const look = () => client.call(endpoints.getTeamView, { params, query });
   if (options.watch) return watch(context, params.team_id, look);
   const found = await look();
-  show(found, () => viewText(found, world.clock.now()));
+  show(found, () => viewText(found, { now: world.clock.now(), layout }));
 }
 
 /** Prints the view now and after each change. A terminal is cleared before; with `--json` each view is a line. */
 async function watch(
-  { world, client, global }: CommandContext,
+  { world, client, global, layout }: CommandContext,
   team: string,
   look: () => Promise<TeamView>,
 ): Promise<void> {
@@ -46,7 +48,7 @@ async function watch(
     latest = found.latest_seq;
     const text = global.json
       ? `${JSON.stringify(found)}\n`
-      : `${viewText(found, world.clock.now())}${isScreen ? '' : '\n'}`;
+      : `${viewText(found, { now: world.clock.now(), layout })}${isScreen ? '' : '\n'}`;
     world.stdout.write(isScreen ? CLEAR + text : text);
   };
   await write();

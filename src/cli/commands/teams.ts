@@ -1,37 +1,30 @@
-import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { Member, Team } from '../../api/teams.ts';
-import { endpointCommand, type Register } from '../endpoint-command.ts';
-import { sessionArgument, sessionId } from '../find.ts';
+import { type Call, commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { memberArgument, sessionArgument, sessionId } from '../find.ts';
 import { ago, details, listOf, shortId, table } from '../output.ts';
-import { limit, sessionAs, team } from '../parameters.ts';
+import { limit, memberAs, sessionAs, team } from '../parameters.ts';
 import { teamMessageCommands } from './team-messages.ts';
 import { teamSpawn } from './team-spawn.ts';
-import type { World } from '../world.ts';
 
 /** `cadre teams …`. */
-export function teamCommands(program: Command, world: World): void {
-  const teams = program
-    .command('teams')
-    .description('sessions that work together, and what they say to each other');
-  for (const register of commands) register(teams, world);
-}
-
-const commands: readonly Register[] = [
+export const teamCommands = commandGroup('teams', 'sessions that work together', [
   endpointCommand({
     name: 'list',
     description: 'list teams, newest first',
     endpoint: endpoints.listTeams,
     options: [limit, { flags: '--all', description: 'deleted ones too' }],
     document: (teams, { options }) => shownOf(teams, options.all),
-    print: (teams, { options, now }) => teamTable(shownOf(teams, options.all), { now }),
+    print: (teams, { options, ...at }) => teamTable(shownOf(teams, options.all), at),
+    empty: 'no teams yet: make one with cadre teams create NAME --lead SESSION',
   }),
   endpointCommand({
     name: 'get',
+    hidden: true,
     description: 'show a team and its members',
     endpoint: endpoints.getTeam,
     operands: [team],
-    print: (found) => `${details(found.team)}\n${memberTable(found)}`,
+    print: (found, call) => `${details(found.team, call)}\n${memberTable(found, call)}`,
   }),
   endpointCommand({
     name: 'create',
@@ -70,14 +63,14 @@ const commands: readonly Register[] = [
     name: 'remove',
     description: 'take a session out of a team',
     endpoint: endpoints.removeMember,
-    operands: [team, sessionAs('agent_id', ...sessionArgument)],
+    operands: [team, memberAs('agent_id', ...memberArgument)],
     print: memberTable,
   }),
   endpointCommand({
     name: 'lead',
     description: 'make a member the lead',
     endpoint: endpoints.setLead,
-    operands: [team, sessionAs('lead_agent_id', ...sessionArgument)],
+    operands: [team, memberAs('lead_agent_id', ...memberArgument)],
     print: memberTable,
   }),
   teamSpawn,
@@ -90,7 +83,7 @@ const commands: readonly Register[] = [
       length === 0 ? 'no member is at a turn\n' : `${length} turns are asked to end\n`,
   }),
   ...teamMessageCommands,
-];
+]);
 
 function shownOf(teams: readonly Team[], all: unknown): readonly Team[] {
   return all === true ? teams : teams.filter(({ deleted_at }) => deleted_at === null);
@@ -103,11 +96,14 @@ const teamTable = listOf<Team>(['ID', 'LEAD', 'AGE', 'NAME'], (one, now) => [
   one.deleted_at === null ? one.name : `${one.name} (deleted)`,
 ]);
 
-function memberTable({ team, members }: { team: Team; members: readonly Member[] }): string {
+function memberTable(
+  { team, members }: { team: Team; members: readonly Member[] },
+  { layout }: Call,
+): string {
   const rows = members.map((one) => [
     one.agent_id,
     one.agent_id === team.lead_agent_id ? 'lead' : '-',
     one.title ?? '-',
   ]);
-  return table(['SESSION', 'ROLE', 'TITLE'], rows);
+  return table(['SESSION', 'ROLE', 'TITLE'], rows, layout);
 }

@@ -1,27 +1,17 @@
-import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { Token } from '../../api/tokens.ts';
-import type { Client } from '../../client/client.ts';
 import { AppError } from '../../errors.ts';
-import { durationOf } from '../duration.ts';
-import { endpointCommand, type Register } from '../endpoint-command.ts';
-import { findByEnd, idArgument, pagesOf } from '../find.ts';
+import { parseDuration } from '../../lib/duration.ts';
+import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { tokens } from '../nouns.ts';
 import { ago, listOf, shortId } from '../output.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import { token } from '../parameters.ts';
+import { clientAction, type CommandContext } from '../world.ts';
 
 /** `cadre tokens …`: the tokens beside the API token. */
-export function tokenCommands(program: Command, world: World): void {
-  const tokens = program
-    .command('tokens')
-    .description('tokens for other programs, beside the API token');
-  for (const register of commands) register(tokens, world);
-}
-
-const [tokenFlags, tokenDescription] = idArgument('token');
-
-const commands: readonly Register[] = [
-  (tokens, world) =>
-    tokens
+export const tokenCommands = commandGroup('tokens', 'tokens for other programs', [
+  (parent, world) =>
+    parent
       .command('list')
       .description('list tokens, newest first')
       .action(clientAction(world, list)),
@@ -51,21 +41,16 @@ const commands: readonly Register[] = [
     name: 'revoke',
     description: 'take a token back: its streams end, and requests with it are refused',
     endpoint: endpoints.deleteToken,
-    operands: [
-      {
-        flags: tokenFlags,
-        description: tokenDescription,
-        read: async (end: string, { client }) => ({ token_id: await tokenId(client, end) }),
-      },
-    ],
+    operands: [token],
     print: ({ id }) => `${id} is revoked\n`,
   }),
-];
+]);
 
-async function list({ world, client, show }: CommandContext): Promise<void> {
+async function list({ world, client, show, note, layout }: CommandContext): Promise<void> {
   const found: Token[] = [];
-  for await (const page of allPages(client)) found.push(...page);
-  show(found, () => tokenTable(found, { now: world.clock.now() }));
+  for await (const page of tokens.all(client)) found.push(...page);
+  show(found, () => tokenTable(found, { now: world.clock.now(), layout }));
+  if (found.length === 0) note('no tokens yet: make one with cadre tokens create NAME');
 }
 
 const tokenTable = listOf<Token>(['ID', 'SCOPE', 'AGE', 'EXPIRES', 'NAME'], (one, now) => [
@@ -84,15 +69,7 @@ function expiry({ expires_at }: Token, now: number): string {
 
 /** The milliseconds of a duration. Throws `usage` for any other text. */
 function lifetimeOf(text: string): number {
-  const lifetime = durationOf(text);
+  const lifetime = parseDuration(text);
   if (lifetime !== null && lifetime > 0) return lifetime;
   throw new AppError('usage', `--expires "${text}" is no time: give 90s, 30m, 12h or 30d`);
-}
-
-async function tokenId(client: Client, end: string): Promise<string> {
-  return (await findByEnd(allPages(client), end, 'token', ({ id }) => id)).id;
-}
-
-function allPages(client: Client): AsyncGenerator<Token[], void> {
-  return pagesOf((query) => client.ask(endpoints.listTokens, { query }));
 }

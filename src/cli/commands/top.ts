@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
 import { type Listing, listAll } from '../../client/listing.ts';
+import { durationText } from '../../terminal/time.ts';
+import type { Layout } from '../layout.ts';
 import { ago, details, mebibytes, shortId, table } from '../output.ts';
 import { openScreen } from '../screen.ts';
 import { clientAction, type World } from '../world.ts';
@@ -12,25 +14,32 @@ export function topCommand(program: Command, world: World): void {
     .action(
       clientAction(world, async (context) => {
         if (await openScreen(context, { page: 'top' })) return;
-        const { client, show } = context;
+        const { client, show, layout } = context;
         const { server, ...listed } = await listAll(client);
         show({ url: client.url, server, ...listed }, () =>
-          describe(client.url, { server, ...listed }, world.clock.now()),
+          describe(client.url, { server, ...listed }, { now: world.clock.now(), layout }),
         );
       }),
     );
 }
 
-function describe(url: string, { server, sessions, approvals, processes }: Listing, now: number) {
+function describe(
+  url: string,
+  { server, sessions, approvals, processes }: Listing,
+  { now, layout }: { now: number; layout: Layout },
+) {
   return [
-    details({
-      server: url,
-      status: server.health.status,
-      version: server.health.version,
-      uptime: `${Math.round(server.health.uptime_ms / 1000)} s`,
-      memory: mebibytes(server.memory.rss_bytes),
-      streams: server.streams.followers,
-    }),
+    details(
+      {
+        server: url,
+        status: server.health.status,
+        version: server.health.version,
+        uptime: durationText(server.health.uptime_ms),
+        memory: mebibytes(server.memory.rss_bytes),
+        streams: server.streams.followers,
+      },
+      { layout },
+    ),
     table(
       ['WAITS', 'SESSION', 'KIND', 'AGE', 'TITLE'],
       approvals.map(({ id, session_id, kind, created_at, title }) => [
@@ -40,17 +49,20 @@ function describe(url: string, { server, sessions, approvals, processes }: Listi
         ago(created_at, now),
         title,
       ]),
+      layout,
     ),
     table(
-      ['SESSION', 'PROVIDER', 'STATUS', 'AGE', 'TITLE', 'CWD'],
-      sessions.map(({ id, provider, status, updated_at, title, cwd }) => [
+      ['SESSION', 'PROVIDER', 'STATUS', 'AGE', 'ACTIVE', 'TITLE', 'CWD'],
+      sessions.map(({ id, provider, status, created_at, last_activity_at, title, cwd }) => [
         shortId(id),
         provider,
         status,
-        ago(updated_at, now),
+        ago(created_at, now),
+        ago(last_activity_at, now),
         title ?? '-',
         cwd,
       ]),
+      layout,
     ),
     table(
       ['PROCESS', 'STATUS', 'AGE', 'COMMAND'],
@@ -60,6 +72,7 @@ function describe(url: string, { server, sessions, approvals, processes }: Listi
         ago(queued_at, now),
         command,
       ]),
+      layout,
     ),
   ].join('\n');
 }

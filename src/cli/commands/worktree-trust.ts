@@ -40,6 +40,7 @@ export const trustCommands: readonly Register[] = [
     endpoint: endpoints.listTrusted,
     options: [repositoryOption('only of this repository')],
     fields: () => ({ limit: 500 }),
+    empty: 'nothing is allowed yet: cadre worktrees trust shows what a repository brings',
     print: listOf<Trusted>(['SHA-256', 'AGE', 'BY', 'REPOSITORY'], (one, now) => [
       one.sha256,
       ago(one.trusted_at, now),

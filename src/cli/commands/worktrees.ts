@@ -1,20 +1,10 @@
-import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { CleanupResult, Worktree } from '../../api/worktrees.ts';
-import { endpointCommand, type Register } from '../endpoint-command.ts';
+import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { exitCodes } from '../exit.ts';
 import { ago, details, listOf, mebibytes, plain, shortId, table } from '../output.ts';
 import { limit, reason, repositoryOption, sessionAs, worktree } from '../parameters.ts';
-import type { World } from '../world.ts';
 import { trustCommands } from './worktree-trust.ts';
-
-/** `cadre worktrees …`. */
-export function worktreeCommands(program: Command, world: World): void {
-  const worktrees = program
-    .command('worktrees')
-    .description('git worktrees of sessions; what work they hold is archived before they go');
-  for (const register of commands) register(worktrees, world);
-}
 
 const create = endpointCommand({
   name: 'create',
@@ -52,12 +42,14 @@ const create = endpointCommand({
     run_init_script: init && initIfTrusted ? null : init,
   }),
   print: (made) => `${plain(made.path)}\n`,
-  after({ init_script: { how_to_allow } }, { stderr }) {
+  after({ id, worktree_name, init_script: { how_to_allow } }, { stderr }) {
+    if (stderr.isTTY) stderr.write(`cadre: worktree ${worktree_name}, id ${shortId(id)}\n`);
     if (how_to_allow) stderr.write(`the init script did not run: ${plain(how_to_allow)}\n`);
   },
 });
 
-const commands: readonly Register[] = [
+/** `cadre worktrees …`. */
+export const worktreeCommands = commandGroup('worktrees', 'git worktrees of sessions', [
   endpointCommand({
     name: 'list',
     description: 'list worktrees, newest first',
@@ -67,17 +59,23 @@ const commands: readonly Register[] = [
       { flags: '--status <status>', description: 'only with this status', field: 'status' },
       limit,
     ],
-    print: listOf<Worktree>(['ID', 'STATUS', 'AGE', 'NAME', 'BRANCH', 'PATH'], (one, now) => [
-      shortId(one.id),
-      one.status,
-      ago(one.updated_at, now),
-      one.worktree_name,
-      one.branch,
-      one.path,
-    ]),
+    empty: 'no worktrees: make one with cadre worktrees create NAME --session SESSION',
+    print: listOf<Worktree>(
+      ['ID', 'STATUS', 'AGE', 'CHANGED', 'NAME', 'BRANCH', 'PATH'],
+      (one, now) => [
+        shortId(one.id),
+        one.status,
+        ago(one.created_at, now),
+        ago(one.updated_at, now),
+        one.worktree_name,
+        one.branch,
+        one.path,
+      ],
+    ),
   }),
   endpointCommand({
-    name: 'get',
+    name: 'show',
+    alias: 'get',
     description: 'show a worktree and its claims',
     endpoint: endpoints.getWorktree,
     operands: [worktree],
@@ -150,13 +148,14 @@ const commands: readonly Register[] = [
         read: () => ({ dry_run: false }),
       },
     ],
-    print: ({ worktrees }) =>
+    print: ({ worktrees }, { layout }) =>
       table(
         ['ID', 'STATUS', 'SIZE', 'WHY'],
         worktrees.map((one) => [shortId(one.id), one.status, mebibytes(one.bytes), one.reason]),
+        layout,
       ),
   }),
-];
+]);
 
 /** The outcome of a cleanup, and its notes. */
 function cleanupText({ worktree, status, archive_ref, diagnostics }: CleanupResult): string {

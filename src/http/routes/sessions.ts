@@ -1,10 +1,15 @@
 import { endpoints } from '../../api/index.ts';
 import { acceptance, type SessionService } from '../../sessions/service.ts';
+import type { SessionOpening } from '../../worktrees/opening.ts';
 import { type Mount, onePage, senderOf } from '../mount.ts';
 
 /** Sessions, their turns and their approvals. */
-export function sessionRoutes(mount: Mount, sessions: SessionService): void {
-  mount(endpoints.createSession, ({ body, keep }) => sessions.create(body, keep));
+export function sessionRoutes(
+  mount: Mount,
+  sessions: SessionService,
+  opening: SessionOpening,
+): void {
+  mount(endpoints.createSession, ({ body, keep }) => opening.open(body, keep));
   mount(endpoints.getSession, ({ params }) => sessions.get(params.session_id));
   mount(endpoints.updateSession, ({ params, body }) => sessions.update(params.session_id, body));
   mount(endpoints.listSessions, async ({ query, setHeader }) =>

@@ -60,6 +60,7 @@ export function buildServer(
     maxConnections: config.now.server.max_connections,
     requestTimeoutMs: config.now.server.request_timeout_ms,
     sessions: nouns.sessions.service,
+    opening: worktrees.opening,
     processes: nouns.processes.service,
     worktrees: worktrees.service,
     initScripts: worktrees.initScripts,

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { Claims } from '../../worktrees/claims.ts';
 import { Git } from '../../worktrees/git.ts';
 import { InitScripts } from '../../worktrees/init-scripts.ts';
+import { SessionOpening } from '../../worktrees/opening.ts';
 import { WorktreeMender } from '../../worktrees/mend.ts';
 import { WorktreeService } from '../../worktrees/service.ts';
 import { WorktreeStore } from '../../worktrees/store.ts';
@@ -20,12 +21,12 @@ export function buildWorktrees(
   needs: { storage: Storage; children: Children; sessions: Sessions; processes: Processes },
 ) {
   const { config, directory, failpoint } = base;
-  const { marker, supervisor } = needs.children;
+  const { marker, supervisor, keeper } = needs.children;
   const sessionStore = needs.sessions.store;
   const stopping = new AbortController();
   const store = new WorktreeStore(base);
   const claims = new Claims({ ...base, store, sessionStore });
-  const git = new Git({ marker, signal: stopping.signal });
+  const git = new Git({ marker, signal: stopping.signal, keeper });
   const initScripts = new InitScripts({
     ...base,
     git,
@@ -58,5 +59,12 @@ export function buildWorktrees(
     assertRoom: needs.storage.assertRoom,
     stopping: stopping.signal,
   });
-  return { store, claims, git, initScripts, mender, service, stopping };
+  const opening = new SessionOpening({
+    ...base,
+    sessions: needs.sessions.service,
+    sessionStore,
+    worktrees: service,
+    claims,
+  });
+  return { store, claims, git, initScripts, mender, service, opening, stopping };
 }

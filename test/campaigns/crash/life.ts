@@ -55,6 +55,8 @@ export class Life {
       await Promise.race([busy, exited, pause(scaled(BUSY_MS))]);
       await pause(delayMs);
     }
+    // It starts with the first agent, so it may be younger than the start of this life.
+    await this.meetKeeper().catch(() => undefined);
     this.kill();
   }
 

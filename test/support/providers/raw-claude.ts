@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs';
 import type net from 'node:net';
 import { until } from './calls.ts';
 import { type PlayedGiven, type PlayedStage, withPlayed } from './played-stage.ts';
-
-type Fields = Record<string, unknown>;
+import { type Fields, RawProcess } from './raw-process.ts';
 
 /** What a claude does; for all that is not said here it is a good one. */
 export interface ClaudeRole {
@@ -16,32 +14,14 @@ export interface ClaudeRole {
 }
 
 /** The test's end of one claude process, which writes what the test wants. */
-export class RawClaude {
-  readonly pid: number;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  /** All that cadre has sent to it, oldest first. */
-  readonly heard: Fields[] = [];
-  /** What else became of it. */
-  readonly fate: { eof?: boolean; signal?: string }[] = [];
-  gone = false;
-  readonly #socket: net.Socket;
+export class RawClaude extends RawProcess {
   readonly #role: ClaudeRole;
   #messages = 0;
 
   constructor(socket: net.Socket, pid: number, role: ClaudeRole) {
-    this.#socket = socket;
+    super(socket, pid);
     this.#role = role;
-    this.pid = pid;
-    this.args = listIn(`/proc/${pid}/cmdline`);
-    const variables = listIn(`/proc/${pid}/environ`).map((one) => one.split(/=(.*)/s));
-    this.env = Object.fromEntries(variables) as Record<string, string>;
-    socket.once('close', () => (this.gone = true));
     role.begins?.(this);
-  }
-
-  write(text: string): void {
-    this.#order({ write: text });
   }
 
   send(...messages: object[]): void {
@@ -86,18 +66,6 @@ export class RawClaude {
     this.send({ type: 'result', subtype: 'success', is_error: false, ...more });
   }
 
-  stderr(text: string): void {
-    this.#order({ stderr: text });
-  }
-
-  exit(code: number): void {
-    this.#order({ exit: code });
-  }
-
-  outlive(): void {
-    this.#order({ outlive: true });
-  }
-
   /** The control requests of a kind that it was sent. */
   requests(subtype: string): Fields[] {
     return this.heard
@@ -105,13 +73,7 @@ export class RawClaude {
       .filter((request) => request?.subtype === subtype) as Fields[];
   }
 
-  take({ line, ...fate }: { line?: string; eof?: boolean; signal?: string }): void {
-    if (line === undefined) this.fate.push(fate);
-    else this.#hear(JSON.parse(line) as Fields);
-  }
-
-  #hear(message: Fields): void {
-    this.heard.push(message);
+  protected override handle(message: Fields): void {
     if (message.type === 'control_request') void this.#answer(message);
     if (message.type === 'user') void this.#turn(message);
   }
@@ -143,10 +105,6 @@ export class RawClaude {
     this.say(text, { input_tokens: 3, output_tokens: 1 });
     this.result({ usage: { input_tokens: 3, output_tokens: 1 }, total_cost_usd: 1 });
   }
-
-  #order(order: object): void {
-    if (!this.gone) this.#socket.write(`${JSON.stringify(order)}\n`);
-  }
 }
 
 const good: NonNullable<ClaudeRole['requests']> = {
@@ -156,10 +114,6 @@ const good: NonNullable<ClaudeRole['requests']> = {
   }),
   get_settings: () => ({ applied: { model: 'claude-usual' } }),
 };
-
-function listIn(file: string): string[] {
-  return readFileSync(file, 'utf8').split('\0').filter(Boolean);
-}
 
 /** Runs `test` with claudes that play a role, and ends everything whatever happens. */
 export function withRawClaude(

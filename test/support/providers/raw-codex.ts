@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs';
 import type net from 'node:net';
 import { until } from './calls.ts';
 import { type PlayedGiven, type PlayedStage, withPlayed } from './played-stage.ts';
-
-type Fields = Record<string, unknown>;
+import { type Fields, RawProcess } from './raw-process.ts';
 
 /** What an app-server does; for all that is not said here it is a good one. */
 export interface CodexRole {
@@ -19,36 +17,18 @@ export interface CodexRole {
 type Memory = Map<string, number>;
 
 /** The test's end of one app-server, which writes what the test wants. */
-export class RawCodex {
-  readonly pid: number;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  /** All that cadre has sent to it, oldest first. */
-  readonly heard: Fields[] = [];
-  /** What else became of it. */
-  readonly fate: { eof?: boolean; signal?: string }[] = [];
+export class RawCodex extends RawProcess {
   /** The turns it was told to begin, oldest first. */
   readonly turns: RawTurn[] = [];
   readonly memory: Memory;
-  gone = false;
-  readonly #socket: net.Socket;
   readonly #role: CodexRole;
   #asked = 0;
 
   constructor(socket: net.Socket, pid: number, role: CodexRole, memory: Memory) {
-    this.#socket = socket;
+    super(socket, pid);
     this.#role = role;
     this.memory = memory;
-    this.pid = pid;
-    this.args = listIn(`/proc/${pid}/cmdline`);
-    const variables = listIn(`/proc/${pid}/environ`).map((one) => one.split(/=(.*)/s));
-    this.env = Object.fromEntries(variables) as Record<string, string>;
-    socket.once('close', () => (this.gone = true));
     role.begins?.(this);
-  }
-
-  write(text: string): void {
-    this.#order({ write: text });
   }
 
   note(method: string, params: object): void {
@@ -77,25 +57,7 @@ export class RawCodex {
     return this.turns.findLast((turn) => turn.thread === threadId && !turn.ended);
   }
 
-  stderr(text: string): void {
-    this.#order({ stderr: text });
-  }
-
-  exit(code: number): void {
-    this.#order({ exit: code });
-  }
-
-  outlive(): void {
-    this.#order({ outlive: true });
-  }
-
-  take({ line, ...fate }: { line?: string; eof?: boolean; signal?: string }): void {
-    if (line === undefined) this.fate.push(fate);
-    else this.#hear(JSON.parse(line) as Fields);
-  }
-
-  #hear(message: Fields): void {
-    this.heard.push(message);
+  protected override handle(message: Fields): void {
     if (message.id !== undefined && message.method !== undefined) void this.#answer(message);
   }
 
@@ -136,10 +98,6 @@ export class RawCodex {
 
   #send(message: object): void {
     this.write(`${JSON.stringify(message)}\n`);
-  }
-
-  #order(order: object): void {
-    if (!this.gone) this.#socket.write(`${JSON.stringify(order)}\n`);
   }
 }
 
@@ -257,10 +215,6 @@ const good: NonNullable<CodexRole['requests']> = {
     setImmediate(() => turn.complete('interrupted'));
   },
 };
-
-function listIn(file: string): string[] {
-  return readFileSync(file, 'utf8').split('\0').filter(Boolean);
-}
 
 /** Runs `test` with app-servers that play a role, and ends everything whatever happens. */
 export function withRawCodex(

@@ -1,5 +1,4 @@
 import { mkdirSync } from 'node:fs';
-import type { Approval } from '../../../src/api/approvals.ts';
 import type { Item, Session, Turn } from '../../../src/api/sessions.ts';
 import type { EventBody, Scope } from '../../../src/events/event.ts';
 import { prepareLogs, removeLogs } from '../../../src/processes/log-file.ts';
@@ -13,7 +12,7 @@ import { openStore, type TestStore } from '../store.ts';
 import type { Writer } from '../../../src/store/transaction.ts';
 import { tempDirectory } from '../temp.ts';
 import { ManualClock } from '../manual-clock.ts';
-import { aSession, aTurn } from '../records.ts';
+import { anApproval, aSession, aTurn } from '../records.ts';
 import type { UntypedEvent } from '../untyped-events.ts';
 
 const PIECE = { content: 'x'.repeat(950), status: 'pending', priority: null };
@@ -126,7 +125,9 @@ export async function openArchive(
       await db.transact((tx) => {
         const session = store.session(tx, sessionId);
         const turn = store.turn(tx, sessionId, session.active_turn_id ?? '');
-        store.requestApproval(tx, session, turn, anApproval(turn, clock.now()));
+        const { session_id, turn_id } = turn;
+        const asked = { id: `${turn_id}-approval`, session_id, turn_id, created_at: clock.now() };
+        store.requestApproval(tx, session, turn, anApproval(asked));
       });
       return appended.at(-1);
     },
@@ -199,31 +200,5 @@ function said({ session_id, turn_id, accepted_at }: Turn): Item {
     tool: null,
     created_at: accepted_at,
     completed_at: accepted_at,
-  };
-}
-
-function anApproval({ session_id, turn_id }: Turn, now: number): Approval {
-  return {
-    id: `${turn_id}-approval`,
-    session_id,
-    turn_id,
-    provider: 'acp',
-    kind: 'command',
-    title: 'make',
-    request: { command: 'make' },
-    details: [{ type: 'command', command: 'make', cwd: null }],
-    scopes: ['once'],
-    session_allows: null,
-    subject: { command: 'make' },
-    answers: null,
-    held: false,
-    status: 'pending',
-    decision: null,
-    scope: null,
-    decided_by: null,
-    reason: null,
-    expires_at: null,
-    created_at: now,
-    resolved_at: null,
   };
 }

@@ -1,7 +1,6 @@
 import { cpSync } from 'node:fs';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
-import { afterAll, beforeAll } from 'vitest';
 import type { Approval } from '../../../src/api/approvals.ts';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
@@ -10,6 +9,7 @@ import { streamEvents } from '../../../src/client/stream.ts';
 import { SessionTokens } from '../../../src/access/session-tokens.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { openRuntime, type TestRuntime, type TestRuntimeOptions } from '../runtime.ts';
+import { shared } from '../shared.ts';
 import { tempDirectory } from '../temp.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { soon } from './soon.ts';
@@ -50,6 +50,7 @@ export interface Stage {
     headers?: Record<string, string>,
   ): Promise<Reply<T>>;
   get<T = Refusal>(path: string): Promise<Reply<T>>;
+  patch<T = Refusal>(path: string, body: unknown): Promise<Reply<T>>;
   del<T = Refusal>(path: string): Promise<Reply<T>>;
   /** Opens a session; anything but 200 throws. */
   open(more?: object): Promise<Session>;
@@ -149,26 +150,7 @@ export async function onStage<T>(
 
 /** A runtime for all tests of a `describe`, each with sessions of its own. */
 export function sharedStage(options: StageOptions = {}): () => Stage {
-  const over = Promise.withResolvers<void>();
-  let stage: Stage | undefined;
-  let played: Promise<void> = Promise.resolve();
-  beforeAll(async () => {
-    const ready = Promise.withResolvers<void>();
-    played = onStage(async (opened) => {
-      stage = opened;
-      ready.resolve();
-      await over.promise;
-    }, options);
-    await Promise.race([ready.promise, played]);
-  });
-  afterAll(async () => {
-    over.resolve();
-    await played;
-  });
-  return () => {
-    if (!stage) throw new Error('no stage: call it inside a test');
-    return stage;
-  };
+  return shared('stage', (use) => onStage(use, options));
 }
 
 /** What is left of a runtime that was killed. */
@@ -240,6 +222,7 @@ function callsOf(given: TestRuntime, provider: PlayedProvider, watch: Watch) {
   };
   const get = <T = Refusal>(path: string) => call<T>('GET', path);
   const del = <T = Refusal>(path: string) => call<T>('DELETE', path);
+  const patch = <T = Refusal>(path: string, body: unknown) => call<T>('PATCH', path, body);
   const post = <T = Refusal>(path: string, body?: unknown, headers?: Record<string, string>) =>
     call<T>('POST', path, body, headers);
   const send = (session: { id: string }, body: string | object) =>
@@ -250,6 +233,7 @@ function callsOf(given: TestRuntime, provider: PlayedProvider, watch: Watch) {
   return {
     get,
     post,
+    patch,
     del,
     send,
     async open(more: object = {}) {

@@ -1,0 +1,160 @@
+/** A command line without `cadre`, and what it does. */
+export type Example = readonly [line: string, does: string];
+
+/**
+ * Examples for the help of each command, by its path. The keys are also the commands that a misspelled one is compared
+ * with. A test checks that every command has an example, and that each of them parses.
+ */
+export const examples: Readonly<Record<string, readonly Example[]>> = {
+  serve: [
+    ['serve', 'a server with the configured providers'],
+    ['serve --demo --port 0', 'with a demo agent, on a free port'],
+  ],
+  run: [
+    ['run "explain this repository"', 'one session, one turn, streamed'],
+    ['run --permission-mode require_approval "tidy up"', 'the agent asks before it acts'],
+  ],
+  'sessions create': [['sessions create --title "long job"', 'prints the id of the session']],
+  'sessions list': [
+    ['sessions list --status ready', 'those that wait for a turn'],
+    ['sessions list --limit 500 --json', 'whole records, for a program'],
+  ],
+  'sessions get': [['sessions get fe7289aa', 'by the end of its id']],
+  'sessions send': [
+    ['sessions send fe7289aa "and now the tests"', 'waits for the end of the turn'],
+    ['sessions send fe7289aa "what is this?" --image shot.png', 'with an image'],
+  ],
+  'sessions turns': [['sessions turns "long job"', 'by its title']],
+  'sessions items': [['sessions items fe7289aa', 'of the most recent turn']],
+  'sessions item': [
+    ['sessions item fe7289aa item_01a1fbd295577217bffe936eec974423', 'of the most recent turn'],
+  ],
+  'sessions interrupt': [['sessions interrupt fe7289aa', 'the turn that runs']],
+  'sessions close': [['sessions close fe7289aa --reason "it is done"', '']],
+  'sessions resume': [['sessions resume fe7289aa', '']],
+  'approvals list': [
+    ['approvals list', 'what waits for an answer'],
+    ['approvals list --status declined', 'what was refused'],
+  ],
+  'approvals show': [['approvals show 0a1b2c3d', 'all that the agent asked for']],
+  'approvals accept': [['approvals accept 0a1b2c3d', '']],
+  'approvals decline': [['approvals decline 0a1b2c3d --reason "use make clean"', '']],
+  'providers list': [['providers list', '']],
+  'providers models': [['providers models claude', '']],
+  'providers auth': [['providers auth codex', '']],
+  'providers login': [
+    ['providers login claude', 'asks for an API key'],
+    ['providers login codex --auth-json auth.json', 'with a login that was made elsewhere'],
+  ],
+  'providers logout': [['providers logout claude', '']],
+  'processes run': [
+    ['processes run "npm run dev"', 'prints its id'],
+    ['processes run --follow --timeout 5m "npm test"', 'ends as the command does'],
+  ],
+  'processes list': [['processes list --status running', '']],
+  'processes show': [['processes show 8f568c7e', 'by the end of its id']],
+  'processes logs': [
+    ['processes logs 8f568c7e --tail 20', 'the end of what it printed'],
+    ['processes logs 8f568c7e --follow', 'as it prints'],
+  ],
+  'processes wait': [
+    ['processes wait 8f568c7e --for port:3000', 'until the port answers'],
+    ['processes wait "npm test" --timeout 10m', 'until it has ended'],
+  ],
+  'processes kill': [['processes kill 8f568c7e --reason "wrong port"', '']],
+  'worktrees list': [['worktrees list --repo .', 'of this repository']],
+  'worktrees show': [['worktrees show fix-login', 'by its name']],
+  'worktrees create': [
+    ['worktrees create fix-login --session 1b2c3d4e', 'on the branch cadre/fix-login'],
+  ],
+  'worktrees trust': [
+    ['worktrees trust', 'the scripts of this repository, after you have read them'],
+  ],
+  'worktrees untrust': [['worktrees untrust', 'all scripts of this repository']],
+  'worktrees list-trusted': [['worktrees list-trusted', '']],
+  'worktrees claim': [['worktrees claim fix-login --session 1b2c3d4e', '']],
+  'worktrees release': [
+    ['worktrees release fix-login --session 1b2c3d4e', 'with the last claim it is cleaned up'],
+  ],
+  'worktrees cleanup': [['worktrees cleanup fix-login', '']],
+  'worktrees restore': [['worktrees restore 9a8b7c6d', 'with all that was in it']],
+  'worktrees gc': [
+    ['worktrees gc', 'shows what nobody claims'],
+    ['worktrees gc --remove', 'cleans it up'],
+  ],
+  'teams list': [['teams list --all', 'deleted ones too']],
+  'teams show': [
+    ['teams show shop', 'who is at what, what was said last'],
+    ['teams show shop --watch', 'the same, as it changes'],
+  ],
+  'teams create': [['teams create shop --lead 1b2c3d4e --member 5f6a7b8c', '']],
+  'teams delete': [['teams delete shop', '']],
+  'teams add': [['teams add shop 5f6a7b8c --title reviewer', '']],
+  'teams remove': [['teams remove shop reviewer', 'by its title in the team']],
+  'teams lead': [['teams lead shop 5f6a7b8c', '']],
+  'teams spawn': [
+    ['teams spawn shop "Write the tests." --source 1b2c3d4e --title tester --worktree tests', ''],
+  ],
+  'teams interrupt-all': [['teams interrupt-all shop', '']],
+  'teams message': [
+    ['teams message shop reviewer "Review the last commit." --priority high', ''],
+    ['teams message shop reviewer -', 'the text comes from stdin'],
+  ],
+  'teams broadcast': [['teams broadcast shop "The release is today."', '']],
+  'teams messages': [['teams messages shop', '']],
+  'teams deliveries': [['teams deliveries shop --status failed', 'what did not arrive, and why']],
+  'teams retry': [['teams retry shop 2c3d4e5f', '']],
+  'teams cancel': [['teams cancel shop 6a7b8c9d', '']],
+  'events tail': [
+    ['events tail --session fe7289aa', 'of one session, as it happens'],
+    [
+      'events tail --json --kind "turn.*" --cursor-file cursor',
+      'for a program that continues where it stopped',
+    ],
+  ],
+  'mcp serve': [['mcp serve', 'what an agent starts; not for people']],
+  'mcp tools': [['mcp tools', '']],
+  'mcp call': [
+    ['mcp call cadre_process_run --as fe7289aa --arg command="npm test"', ''],
+    ['mcp call cadre_process_list --as fe7289aa --args "{}"', 'with the arguments as JSON'],
+  ],
+  'tokens list': [['tokens list', '']],
+  'tokens create': [
+    ['tokens create prometheus --scope read --expires 30d', 'prints the secret, this once'],
+  ],
+  'tokens revoke': [['tokens revoke prometheus', 'by its name']],
+  'db backup': [['db backup copy.cadre', '']],
+  'db check': [
+    ['db check', 'the database of this machine'],
+    ['db check copy.cadre', 'a copy'],
+  ],
+  'config show': [['config show --origin', 'with where each value comes from']],
+  'config check': [['config check', '']],
+  'config path': [['config path', '']],
+  doctor: [['doctor', '']],
+  top: [
+    ['top', 'a screen on a terminal'],
+    ['top --json', 'one document'],
+  ],
+  status: [['status', '']],
+  completion: [['completion bash', 'prints the script for bash']],
+  'diagnostics all': [['diagnostics all --json', '']],
+  'diagnostics recovery': [['diagnostics recovery', '']],
+  'diagnostics providers': [['diagnostics providers', '']],
+  'diagnostics processes': [['diagnostics processes', '']],
+  'diagnostics worktrees': [['diagnostics worktrees', '']],
+  'diagnostics comms': [['diagnostics comms', '']],
+  'diagnostics storage': [['diagnostics storage', '']],
+  metrics: [['metrics', '']],
+  version: [['version', '']],
+  help: [['help sessions send', 'the same as cadre sessions send --help']],
+};
+
+/** The examples of a command as lines for its help; '' without any. */
+export function exampleLines(path: string): string {
+  const own = examples[path] ?? [];
+  if (own.length === 0) return '';
+  const width = Math.max(...own.map(([line]) => line.length));
+  const lines = own.map(([line, does]) => `  cadre ${line.padEnd(width)}  ${does}`.trimEnd());
+  return `\nExamples:\n${lines.join('\n')}`;
+}

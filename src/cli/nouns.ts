@@ -1,0 +1,123 @@
+import type { Approval } from '../api/approvals.ts';
+import { endpoints } from '../api/index.ts';
+import type { Process } from '../api/processes.ts';
+import type { Session } from '../api/sessions.ts';
+import type { Delivery, Message } from '../api/team-messages.ts';
+import type { Member, Team } from '../api/teams.ts';
+import type { Token } from '../api/tokens.ts';
+import type { Worktree } from '../api/worktrees.ts';
+import type { Answer, Client } from '../client/client.ts';
+
+/** A kind of record that people name on the command line. `Within` is what its list is of, such as a team. */
+export interface Noun<T, Within extends unknown[]> {
+  what: string;
+  /** What the ids of the kind begin with. */
+  prefix: string;
+  all(client: Client, ...within: Within): AsyncIterable<readonly T[]>;
+  idOf(one: T): string;
+  /** The field that people may give instead of an id. */
+  name?: { field: string; of(one: T): string | null };
+  /** Whether a record is of the past: one of the present goes before it if both have the name. */
+  isPast?(one: T): boolean;
+  /** The command that lists the records. */
+  see: string;
+}
+
+export const sessions: Noun<Session, []> = {
+  what: 'session',
+  prefix: 'sess',
+  all: (client) => pagesOf((query) => client.ask(endpoints.listSessions, { query })),
+  idOf: ({ id }) => id,
+  name: { field: 'title', of: ({ title }) => title },
+  isPast: ({ status }) => status === 'closed' || status === 'failed',
+  see: 'cadre sessions list',
+};
+
+export const processes: Noun<Process, []> = {
+  what: 'process',
+  prefix: 'proc',
+  all: (client) => pagesOf((query) => client.ask(endpoints.listProcesses, { query })),
+  idOf: ({ process_id }) => process_id,
+  name: { field: 'command', of: ({ command }) => command },
+  isPast: ({ ended_at }) => ended_at !== null,
+  see: 'cadre processes list',
+};
+
+export const worktrees: Noun<Worktree, []> = {
+  what: 'worktree',
+  prefix: 'wt',
+  all: (client) => pagesOf((query) => client.ask(endpoints.listWorktrees, { query })),
+  idOf: ({ id }) => id,
+  name: { field: 'name', of: ({ worktree_name }) => worktree_name },
+  isPast: ({ status }) => status === 'cleaned' || status === 'missing',
+  see: 'cadre worktrees list',
+};
+
+export const teams: Noun<Team, []> = {
+  what: 'team',
+  prefix: 'team',
+  all: (client) => pagesOf((query) => client.ask(endpoints.listTeams, { query })),
+  idOf: ({ id }) => id,
+  name: { field: 'name', of: ({ name }) => name },
+  isPast: ({ deleted_at }) => deleted_at !== null,
+  see: 'cadre teams list',
+};
+
+export const tokens: Noun<Token, []> = {
+  what: 'token',
+  prefix: 'tok',
+  all: (client) => pagesOf((query) => client.ask(endpoints.listTokens, { query })),
+  idOf: ({ id }) => id,
+  name: { field: 'name', of: ({ name }) => name },
+  see: 'cadre tokens list',
+};
+
+export const approvals: Noun<Approval, [status: Approval['status']]> = {
+  what: 'approval',
+  prefix: 'apr',
+  all: (client, status) =>
+    pagesOf((query) => client.ask(endpoints.listApprovals, { query: { ...query, status } })),
+  idOf: ({ id }) => id,
+  see: 'cadre approvals list',
+};
+
+export const members: Noun<Member, [team: string]> = {
+  what: 'member',
+  prefix: 'sess',
+  async *all(client, team_id) {
+    yield (await client.call(endpoints.getTeam, { params: { team_id } })).members;
+  },
+  idOf: ({ agent_id }) => agent_id,
+  name: { field: 'title', of: ({ title }) => title },
+  see: 'cadre teams show',
+};
+
+export const deliveries: Noun<Delivery, [team: string]> = {
+  what: 'delivery',
+  prefix: 'dlv',
+  all: (client, team_id) =>
+    pagesOf((query) => client.ask(endpoints.listDeliveries, { params: { team_id }, query })),
+  idOf: ({ id }) => id,
+  see: 'cadre teams deliveries',
+};
+
+export const messages: Noun<Message, [team: string]> = {
+  what: 'message',
+  prefix: 'msg',
+  all: (client, team_id) =>
+    pagesOf((query) => client.ask(endpoints.listMessages, { params: { team_id }, query })),
+  idOf: ({ id }) => id,
+  see: 'cadre teams messages',
+};
+
+/** The pages of a list, from the first to the last, 500 records each. */
+async function* pagesOf<T>(
+  ask: (query: { limit: number; cursor?: string | undefined }) => Promise<Answer<T[]>>,
+): AsyncGenerator<T[], void> {
+  let cursor: string | undefined;
+  do {
+    const { value, headers } = await ask({ limit: 500, cursor });
+    yield value;
+    cursor = headers['x-next-cursor'] as string | undefined;
+  } while (cursor !== undefined);
+}
