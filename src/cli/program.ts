@@ -42,7 +42,10 @@ export async function createProgram(world: World, argv?: readonly string[]): Pro
     .option('--url <url>', "the server's address (CADRE_URL)")
     .option('--token-file <file>', 'a file with the API token (CADRE_TOKEN: the token itself)')
     .option('--data-dir <directory>', 'the data directory (CADRE_DATA_ROOT_DIR)')
-    .option('--select <id>', 'without a command, on a terminal: the thing that the screen begins at')
+    .option(
+      '--select <id>',
+      'without a command, on a terminal: the thing that the screen begins at',
+    )
     .option('--json', 'write JSON: one document, or one record a line for streams')
     .showSuggestionAfterError()
     .configureHelp(helpStyle)

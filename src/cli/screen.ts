@@ -20,7 +20,11 @@ export async function openScreen(
   const screen = await import('../tui/open.tsx');
   const { interrupted } = await screen.openScreen({
     ...terminal,
-    ...{ client, clock, env, signal, start },
+    client,
+    clock,
+    env,
+    signal,
+    start,
   });
   if (signal.aborted) world.exit(Number(signal.reason));
   else if (interrupted) world.exit(exitCodes.interrupted);

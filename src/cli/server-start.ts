@@ -34,6 +34,7 @@ export class ServerStart {
     const place = this.#options.dataDir === undefined ? [] : ['--data-dir', this.#options.dataDir];
     fs.mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
     const before = sizeOf(this.log);
+    const last = findRegistration(this.#directory)?.server.pid;
     const words = [...args, ...place, 'serve', ...(isDemo ? ['--demo'] : [])];
     let isOver = false;
     const ended = startDetached({ file, args: words, env, log: this.log }).finally(
@@ -41,10 +42,16 @@ export class ServerStart {
     );
     // Nobody waits for the end of a server that runs.
     ended.catch(() => undefined);
-    while (findRegistration(this.#directory)?.runs !== true) {
+    while (!this.#isRegistered(last)) {
       if (isOver) throw new AppError('unreachable', `the server ended: ${this.#lastLine(before)}`);
       await clock.sleep(LOOK_MS);
     }
+  }
+
+  /** Whether a server is registered that is not the last one, which may still be stopping. */
+  #isRegistered(last: number | undefined): boolean {
+    const found = findRegistration(this.#directory);
+    return found?.runs === true && found.server.pid !== last;
   }
 
   /** What this start printed last. */

@@ -22,6 +22,7 @@ export function Help({
   const width = Math.max(...keys.map(([key]) => key.length)) + 2;
   const lines = keys.flatMap(([key, meaning]) =>
     wrapped(meaning, columns - width, { trims: true }).map((text, i) => ({
+      id: `${key} ${i}`,
       key: i === 0 ? key : '',
       text,
     })),
@@ -32,8 +33,8 @@ export function Help({
   useKeys({ ...moves, escape: onLeave, return: onLeave, q: onLeave, '?': onLeave });
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
-      {lines.slice(top, top + height).map(({ key, text }, i) => (
-        <Box key={top + i} height={1} flexShrink={0}>
+      {lines.slice(top, top + height).map(({ id, key, text }) => (
+        <Box key={id} height={1} flexShrink={0}>
           <Box width={width} flexShrink={0}>
             <Tint tone="name">{key}</Tint>
           </Box>

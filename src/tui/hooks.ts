@@ -16,7 +16,6 @@ export function useNow(clock: Clock, isActive = true): number {
   const [now, setNow] = useState(() => clock.now());
   useEffect(() => {
     if (!isActive) return undefined;
-    setNow(clock.now());
     const ticks = clock.every(1000, () => setNow(clock.now()));
     return () => ticks[Symbol.dispose]();
   }, [clock, isActive]);

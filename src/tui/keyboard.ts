@@ -21,11 +21,10 @@ export const Listeners = createContext<Keyboard>(emptyKeyboard());
 export function useKeyboard({ keys, pastes }: Keyboard, handler: Handler): void {
   useInput((input, key) => {
     handler(input, key);
-    // The listeners of this key, though it may bring others.
-    for (const listener of [...keys]) listener(input, key);
+    for (const listener of keys) listener(input, key);
   });
   usePaste((text) => {
-    for (const listener of [...pastes]) listener(text);
+    for (const listener of pastes) listener(text);
   });
 }
 

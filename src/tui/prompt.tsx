@@ -1,4 +1,4 @@
-import { Box, Text } from 'ink';
+import { Box, Text, useWindowSize } from 'ink';
 import type { ReactNode } from 'react';
 import { Field } from './forms/field.tsx';
 import { useEditor } from './forms/use-editor.ts';
@@ -8,7 +8,8 @@ import { Tint } from './tint.tsx';
 export interface PromptProps {
   question: string;
   initial?: string;
-  columns: number;
+  /** The width of the line; by default that of the terminal. */
+  columns?: number;
   onChange?: (text: string) => void;
   onAnswer: (text: string) => void;
   onCancel: () => void;
@@ -16,7 +17,8 @@ export interface PromptProps {
 
 /** Asks for a line of text. Enter submits it, Escape cancels. */
 export function Prompt(props: PromptProps): ReactNode {
-  const { question, initial = '', columns, onChange, onAnswer, onCancel } = props;
+  const window = useWindowSize();
+  const { question, initial = '', columns = window.columns, onChange, onAnswer, onCancel } = props;
   const { editor, change, latest } = useEditor(initial);
   // Half of the line is left to the answer, however long the question is.
   const width = Math.max(Math.floor(columns / 2), columns - question.length - 1);

@@ -1,7 +1,7 @@
 import type { EventOf, KindIn } from '../api/events.ts';
 import type { Session } from '../api/sessions.ts';
 import { sessionAfterRequest, sessionAfterTurn } from '../client/session-after.ts';
-import { telling } from '../client/telling.ts';
+import { oneLine, telling } from '../client/telling.ts';
 import { shorten } from '../lib/shorten.ts';
 import { changed, type Overview, type SessionNow } from './overview.ts';
 
@@ -56,7 +56,10 @@ export function withApproval(overview: Overview, event: EventOf<KindIn<'approval
 export function withWork(overview: Overview, event: EventOf<KindIn<'message' | 'tool'>>): Overview {
   const known = overview.sessions.get(event.session_id ?? '');
   if (!known) return overview;
-  return withNow(overview, { ...known, doing: shorten(telling(event), MAX_DOING) });
+  // Of a tool that begins, only what it is.
+  const begun = event.kind === 'tool.started' ? event.payload.tool?.title : undefined;
+  const doing = begun === undefined ? telling(event) : oneLine(begun);
+  return withNow(overview, { ...known, doing: shorten(doing, MAX_DOING) });
 }
 
 /** A session that is at nothing. */

@@ -51,7 +51,7 @@ export function useTailKeys(page: TailKeys) {
 }
 
 function listKeys(page: TailKeys): Parameters<typeof useKeys>[0] {
-  const { tail, view, scope, height, setLayer, tell, onNextApproval, onLeave } = page;
+  const { tail, view, height, setLayer, tell, onNextApproval, onLeave } = page;
   const { go, step, showDetail } = movesOf(page);
   const toEnd = () => tail.toEnd();
   return {

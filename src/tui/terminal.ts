@@ -34,9 +34,12 @@ interface TerminalOptions {
 }
 
 /** Takes a terminal until it is disposed or the process exits. */
-export function takeTerminal(
-  { stdin, stdout, env, clock }: TerminalOptions,
-): Terminal & Disposable & { listen: () => void } {
+export function takeTerminal({
+  stdin,
+  stdout,
+  env,
+  clock,
+}: TerminalOptions): Terminal & Disposable & { listen: () => void } {
   const hasFocus = new Source(true);
   const look = (data: unknown) => {
     for (const [, said] of String(data).matchAll(FOCUS)) hasFocus.set(said === 'I');

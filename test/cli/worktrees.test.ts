@@ -33,7 +33,15 @@ describe('cadre worktrees', () => {
     const { cadre, repo, end: id } = await made('list');
     const listed = await cadre(['worktrees', 'list', '--repo', repo]);
     const [heading = '', row = ''] = listed.stdout.split('\n');
-    expect(heading.split(/\s+/)).toEqual(['ID', 'STATUS', 'AGE', 'CHANGED', 'NAME', 'BRANCH', 'PATH']);
+    expect(heading.split(/\s+/)).toEqual([
+      'ID',
+      'STATUS',
+      'AGE',
+      'CHANGED',
+      'NAME',
+      'BRANCH',
+      'PATH',
+    ]);
     const [end, status, , name, branch] = row.split(/\s+/);
     expect([end, status, name, branch]).toEqual([id, 'active', 'tree', 'cadre/tree']);
     const none = await cadre([

@@ -27,7 +27,13 @@ export function shownLines(
     lines.push(...broken(line, from, columns));
     from += line.length + 1;
   }
-  return { lines, row: Math.max(0, lines.findLastIndex((line) => line.from <= cursor)) };
+  return {
+    lines,
+    row: Math.max(
+      0,
+      lines.findLastIndex((line) => line.from <= cursor),
+    ),
+  };
 }
 
 /** The parts of a line that fit. The last one leaves a column for the cursor behind it. */
@@ -129,6 +135,6 @@ const segmenter = new Intl.Segmenter();
 /** The characters of a text as people count them. */
 export function graphemesOf(text: string): string[] {
   return /^[ -~]*$/.test(text)
-    ? [...text]
+    ? text.split('')
     : [...segmenter.segment(text)].map(({ segment }) => segment);
 }

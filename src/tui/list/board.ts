@@ -97,7 +97,9 @@ export class Board {
   /** Moves to the next thing that needs a person, around the end. False where there is none. */
   nextThatNeedsMe(): boolean {
     const { things, choices, chosen, now } = this.view.get();
-    const inOrder = [...new Set([...choices.map(thingOf), ...things])].filter((one) => one !== null);
+    const inOrder = [...new Set([...choices.map(thingOf), ...things])].filter(
+      (one) => one !== null,
+    );
     const at = inOrder.findIndex(({ id }) => id === chosen?.id);
     const round = [...inOrder.slice(at + 1), ...inOrder.slice(0, at + 1)];
     const next = round.find((thing) => needsMe(thing, things, now));
@@ -137,7 +139,15 @@ export class Board {
     const sections = sectionsOf(things, wish, now);
     const choices = choicesOf(sections);
     const chosen = this.#first(things, choices, now) ?? placed(wish, choices);
-    this.view.set({ ...wish, things, sections, choices, chosen, counts: countsOf(things, now), now });
+    this.view.set({
+      ...wish,
+      things,
+      sections,
+      choices,
+      chosen,
+      counts: countsOf(things, now),
+      now,
+    });
   }
 
   /** Where the list begins: at the id that was asked for, else at what needs a person. */
@@ -157,7 +167,10 @@ export class Board {
 }
 
 /** The choice with the id that was chosen; where it is gone, the one in its place. */
-function placed({ chosen, choices: before }: BoardView, choices: readonly Choice[]): Choice | undefined {
+function placed(
+  { chosen, choices: before }: BoardView,
+  choices: readonly Choice[],
+): Choice | undefined {
   const same = choices.find(({ id }) => id === chosen?.id);
   if (same || !chosen) return same ?? choices[0];
   const at = before.findIndex(({ id }) => id === chosen.id);

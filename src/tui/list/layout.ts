@@ -63,7 +63,7 @@ function whole(
 /** Divides the room: each gets the same, and what one does not need goes to those that need more. */
 export function shares(needs: readonly number[], room: number): number[] {
   const given = needs.map(() => 0);
-  for (let left = room; left > 0; ) {
+  for (let left = room; left > 0;) {
     const hungry = needs.flatMap((need, i) => (need > (given[i] ?? 0) ? [i] : []));
     if (hungry.length === 0) break;
     const each = Math.max(1, Math.floor(left / hungry.length));

@@ -125,7 +125,11 @@ export function containsText(thing: Thing, text: string): boolean {
   const wanted = text.toLowerCase();
   const { title, place, agent, words } = wordsOf(thing);
   const cwd =
-    thing.kind === 'session' ? thing.now.session.cwd : thing.kind === 'process' ? thing.process.cwd : '';
+    thing.kind === 'session'
+      ? thing.now.session.cwd
+      : thing.kind === 'process'
+        ? thing.process.cwd
+        : '';
   return [title, place, agent, words, thing.id, cwd].some((part) =>
     part.toLowerCase().includes(wanted),
   );

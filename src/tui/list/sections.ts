@@ -49,7 +49,8 @@ export function sectionsOf(all: readonly Thing[], wish: Wish, now: number): Sect
       wish.order,
       now,
     );
-    const isFolded = !isUnfolded && wish.folded.has(name) && !(wish.lens === 'done' && name === 'done');
+    const isFolded =
+      !isUnfolded && wish.folded.has(name) && !(wish.lens === 'done' && name === 'done');
     return things.length === 0 ? [] : [{ name, things, isFolded }];
   });
 }
@@ -104,7 +105,7 @@ function sectionFor(thing: Thing, now: number): SectionName {
   return standing === 'done' ? 'done' : standing === 'snoozed' ? 'snoozed' : 'sessions';
 }
 
-/** Pinned ones first. What waits for a person is ordered with the one first that waits longest. */
+/** Pinned ones first. */
 function ordered(things: readonly Thing[], order: Order, now: number): readonly Thing[] {
   const isPinned = (thing: Thing) => thing.kind === 'session' && thing.now.session.pinned;
   return things.toSorted(
@@ -113,7 +114,9 @@ function ordered(things: readonly Thing[], order: Order, now: number): readonly 
   );
 }
 
+/** What waits for a person before the rest, and the longest wait first; of the rest, what was active last. */
 function byNeed(a: Thing, b: Thing, now: number): number {
-  const [one, other] = [a, b].map((thing) => standings.indexOf(standingOf(thing, now)));
-  return (one ?? 0) - (other ?? 0) || sinceOf(a) - sinceOf(b);
+  const [one = 0, other = 0] = [a, b].map((thing) => standings.indexOf(standingOf(thing, now)));
+  const isWaiting = one < standings.indexOf('running');
+  return one - other || (sinceOf(a) - sinceOf(b)) * (isWaiting ? 1 : -1);
 }

@@ -10,7 +10,11 @@ import type { Place } from './place.ts';
 const LOOK_MS = 1000;
 
 /** Tells the server what a person has seen: the session that is shown, while the terminal has the focus. */
-export function useSeen({ clock, acts, terminal: { hasFocus } }: Place, shown: Thing | undefined, model: PaneModel | null): void {
+export function useSeen(
+  { clock, acts, terminal: { hasFocus } }: Place,
+  shown: Thing | undefined,
+  model: PaneModel | null,
+): void {
   const session = shown?.kind === 'session' ? shown.now.session : null;
   const news = session && session.news_seq > session.seen_seq ? session.news_seq : null;
   const id = session?.id;

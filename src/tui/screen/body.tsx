@@ -53,7 +53,7 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
 }
 
 function ListAndPane({ shown }: { shown: Shown }): ReactNode {
-  const { place, view, mode, height, columns, peeks, isWide } = shown;
+  const { view, mode, height, columns, peeks, isWide } = shown;
   const isActive = mode.name === 'list' || mode.name === 'filter';
   const hasThing = view.choices.length > 0;
   const listed = { view, isActive };

@@ -13,7 +13,9 @@ export function CopyMenu({ shown, onDone }: { shown: Shown; onDone: () => void }
     onDone();
     if (!offer) return;
     const isSent = place.terminal.copy(offer.text);
-    tell(isSent ? `copied: ${offer.name}` : `${offer.name} is too long for the terminal's clipboard`);
+    tell(
+      isSent ? `copied: ${offer.name}` : `${offer.name} is too long for the terminal's clipboard`,
+    );
   });
   return (
     <Text wrap="truncate-end">

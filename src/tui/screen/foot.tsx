@@ -2,7 +2,6 @@ import type { ReactNode } from 'react';
 import { parseDuration } from '../../lib/duration.ts';
 import { Bar } from '../bar.tsx';
 import { useSource } from '../hooks.ts';
-import { titleOf } from '../list/row-text.ts';
 import { Notice } from '../notice.tsx';
 import { Prompt } from '../prompt.tsx';
 import { Tint } from '../tint.tsx';
@@ -68,13 +67,13 @@ function Snooze({
   onDone,
 }: {
   shown: Shown;
-  session: { id: string; title: string | null };
+  session: { id: string };
   onDone: () => void;
 }): ReactNode {
   return (
     <Prompt
       columns={columns}
-      question={`snooze "${titleOf(session)}" for (30m, 2h, 1d):`}
+      question="snooze for 30m, 2h, 1d (enter: 1h):"
       onCancel={onDone}
       onAnswer={(text) => {
         const ms = parseDuration(text === '' ? '1h' : text);

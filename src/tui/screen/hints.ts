@@ -14,7 +14,8 @@ function byKind(thing: Thing): string[] {
       return ['a accept', 'd decline', 'enter look', 'x stop'];
     case 'session': {
       const { status } = thing.now.session;
-      if (status === 'waiting_for_approval') return ['a accept', 'd decline', 'enter open', 'x stop'];
+      if (status === 'waiting_for_approval')
+        return ['a accept', 'd decline', 'enter open', 'x stop'];
       if (status === 'closed') return ['enter open', 'y copy', 'n new'];
       if (status === 'failed') return ['r resume', 'enter open', 'x close'];
       return ['i say', 'enter open', 'n new', 'x stop', 'z snooze', 'p pin'];

@@ -107,7 +107,7 @@ function say(shown: Shown, thing: Thing): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell(`${nameOf(thing)} is no session: nothing can be said to it`);
   if (session.status === 'closed') return shown.tell('this session is closed: n opens a new one');
-  shown.setMode({ name: 'say', session });
+  shown.setMode({ name: 'say', session, from: shown.mode.name === 'pane' ? 'pane' : 'list' });
 }
 
 function stop({ place, setMode, tell }: Shown, thing: Thing): void {

@@ -2,7 +2,7 @@ import { Box } from 'ink';
 import type { ReactNode } from 'react';
 import { Say } from '../forms/say.tsx';
 import { Tint } from '../tint.tsx';
-import { list } from './mode.ts';
+import type { Mode } from './mode.ts';
 import { PaneSlot } from './pane-slot.tsx';
 import type { Shown } from './shown.ts';
 
@@ -17,7 +17,8 @@ export function PanePart({
   columns: number;
 }): ReactNode {
   const { place, thing, mode, setMode, attempt } = shown;
-  const session = mode.name === 'say' ? mode.session : null;
+  const saying = mode.name === 'say' ? mode : null;
+  const session = saying?.session;
   // The conversation keeps at least half of the room.
   const below = session ? Math.min(10, Math.floor(rows / 2)) : 0;
   return (
@@ -34,7 +35,7 @@ export function PanePart({
           />
         )}
       </Box>
-      {session && (
+      {saying && session && (
         <>
           <Tint tone="faint">{'─'.repeat(columns)}</Tint>
           <Say
@@ -43,8 +44,8 @@ export function PanePart({
             drafts={place.drafts}
             columns={columns}
             rows={below}
-            onLeave={() => setMode(list)}
-            onSend={(text) => attempt(send(shown, session.id, text))}
+            onLeave={() => setMode({ name: saying.from })}
+            onSend={(text) => attempt(send(shown, saying, text))}
           />
         </>
       )}
@@ -52,9 +53,13 @@ export function PanePart({
   );
 }
 
+type Saying = Extract<Mode, { name: 'say' }>;
+
 /** Says it, and forgets the draft; a refusal leaves the draft to be said later. */
-async function send({ place, setMode }: Shown, session: string, text: string): Promise<void> {
-  await place.acts.say(session, text);
-  place.drafts.delete(session);
-  setMode(list);
+async function send(shown: Shown, { session, from }: Saying, text: string): Promise<void> {
+  const { place, isWide, setMode } = shown;
+  await place.acts.say(session.id, text);
+  place.drafts.delete(session.id);
+  // Where there is no room for both, the answer is what one wants to see next.
+  setMode({ name: isWide ? from : 'pane' });
 }

@@ -28,7 +28,11 @@ export function stopping(thing: Thing, { sessions }: Overview, acts: Acts): Ques
 function stoppingSession(session: Session, acts: Acts): Question | string {
   if (session.status === 'closed') return 'this session is closed';
   const isAtWork = session.active_turn_id !== null;
-  const interrupt = { keys: 'y', label: 'y interrupt its turn', work: () => acts.interrupt(session) };
+  const interrupt = {
+    keys: 'y',
+    label: 'y interrupt its turn',
+    work: () => acts.interrupt(session),
+  };
   const close = { keys: 'x', label: 'x close it', work: () => acts.close(session) };
   return {
     text: `${isAtWork ? 'stop' : 'close'} "${titleOf(session)}"?`,

@@ -11,10 +11,11 @@ export function Lines({
   top: number;
   height: number;
 }): ReactNode {
+  const shown = lines.slice(top, top + height).map((line, i) => ({ at: top + i, line }));
   return (
     <Box flexDirection="column" height={height} flexShrink={0} overflow="hidden">
-      {lines.slice(top, top + height).map((line, i) => (
-        <Box key={top + i} height={1} flexShrink={0}>
+      {shown.map(({ at, line }) => (
+        <Box key={at} height={1} flexShrink={0}>
           <Text wrap="truncate-end">{line === '' ? ' ' : line}</Text>
         </Box>
       ))}
