@@ -18,14 +18,17 @@ export async function* streamLogs(given: {
   stream: 'stdout' | 'stderr';
   signal: AbortSignal;
   from?: number;
+  /** Called when the connection is lost, and when it is back. */
+  onConnection?: (isLost: boolean) => void;
 }): AsyncGenerator<string, void> {
-  const { client, clock, processId, stream, signal } = given;
+  const { client, clock, processId, stream, signal, onConnection } = given;
   const params = { process_id: processId };
   let from = given.from ?? 0;
   while (!signal.aborted) {
     try {
       const input = { params, query: { stream, from_byte: from } };
       const response = await client.open(endpoints.streamProcessLogs, input, undefined, { signal });
+      onConnection?.(false);
       for await (const { id, event, data } of framesOf(response)) {
         if (event === 'end') return;
         from = Number(id);
@@ -35,6 +38,37 @@ export async function* streamLogs(given: {
       if (signal.aborted) return;
       if (!(error instanceof AppError) || error.code !== 'unreachable') throw error;
     }
+    onConnection?.(true);
     await clock.sleep(RETRY_MS, signal).catch(() => undefined);
   }
+}
+
+/**
+ * The output of a process on one stream from the byte `from` up to the byte `to`, and the position where it begins: a
+ * later one than `from` where the bytes there are gone. Reads no more than that.
+ */
+export async function readLogs(given: {
+  client: Client;
+  processId: string;
+  stream: 'stdout' | 'stderr';
+  from: number;
+  to: number;
+  signal: AbortSignal;
+}): Promise<{ from: number; text: string }> {
+  const { client, processId, stream, to, signal } = given;
+  const input = { params: { process_id: processId }, query: { stream, from_byte: given.from } };
+  const response = await client.open(endpoints.streamProcessLogs, input, undefined, { signal });
+  let from: number | null = null;
+  const pieces: Buffer[] = [];
+  // The end of this loop closes the connection.
+  for await (const { event, data } of framesOf(response)) {
+    if (event === 'end') break;
+    const { offset, text } = JSON.parse(data) as { offset: number; text: string };
+    if (offset >= to) break;
+    from ??= offset;
+    const bytes = Buffer.from(text);
+    pieces.push(bytes.subarray(0, to - offset));
+    if (offset + bytes.length >= to) break;
+  }
+  return { from: from ?? to, text: Buffer.concat(pieces).toString('utf8') };
 }

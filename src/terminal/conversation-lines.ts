@@ -15,26 +15,37 @@ export interface ConversationShape {
 
 /** A conversation as lines for a terminal, with an empty line between prompts, messages and runs of tools. */
 export function conversationLines(blocks: readonly Block[], shape: ConversationShape): string[] {
-  return blocks.flatMap((block, at) => spacedLines(block, blocks[at - 1], shape));
+  const shown = shownBlocks(blocks, shape);
+  return shown.flatMap((block, at) => {
+    const lines = blockLines(block, shape);
+    return isApart(block, shown[at - 1], shape) ? ['', ...lines] : lines;
+  });
 }
 
-/** The lines of a block that stands below another, with the empty line between them where one belongs. */
-export function spacedLines(
+/** The blocks that have lines. */
+export function shownBlocks(
+  blocks: readonly Block[],
+  { folded }: Pick<ConversationShape, 'folded'>,
+): readonly Block[] {
+  return folded ? blocks.filter(({ type }) => type !== 'thought') : blocks;
+}
+
+/** Whether an empty line stands between a block and the shown block before it. */
+export function isApart(
   block: Block,
   before: Block | undefined,
-  shape: ConversationShape,
-): string[] {
-  const lines = blockLines(block, shape);
-  const follows = before && !(shape.folded && isLine(block) && isLine(before));
-  return lines.length > 0 && follows ? ['', ...lines] : lines;
+  { folded }: Pick<ConversationShape, 'folded'>,
+): boolean {
+  return before !== undefined && !(folded && isLine(block) && isLine(before));
 }
 
 /** Whether a block is one line where it is folded, so that a run of them needs no empty lines. */
 function isLine({ type }: Block): boolean {
-  return type === 'tool' || type === 'approval' || type === 'thought';
+  return type === 'tool' || type === 'approval';
 }
 
-function blockLines(block: Block, shape: ConversationShape): string[] {
+/** The lines of a block. */
+export function blockLines(block: Block, shape: ConversationShape): string[] {
   const { palette, columns, folded } = shape;
   switch (block.type) {
     case 'prompt':
@@ -43,7 +54,7 @@ function blockLines(block: Block, shape: ConversationShape): string[] {
       return markdownLines(block.text, shape);
     case 'thought': {
       const lines = wrapped(plain(block.text).trim(), columns, { trims: true });
-      return folded ? [] : lines.map(palette.faint);
+      return lines.map(palette.faint);
     }
     case 'tool':
       return folded ? [toolLine(block, shape)] : toolLines(block, shape);

@@ -76,6 +76,11 @@ export function inputText(input: readonly StoredInputItem[]): string {
   return input.map((item) => (item.type === 'text' ? item.text : '[image]')).join('\n');
 }
 
+/** The first line of a prompt that says something. */
+export function promptLine({ text }: Extract<Block, { type: 'prompt' }>): string {
+  return oneLine(text.trim().split('\n', 1)[0] ?? '');
+}
+
 /** The conversation as a Markdown document: every message whole, every tool call and approval as one line. */
 export function conversationMarkdown(blocks: readonly Block[]): string {
   const parts = blocks.map((block, at) => {

@@ -28,6 +28,21 @@ export function tokensOf(text: string): Token[] {
   }
 }
 
+/** The code blocks of a Markdown text, as they are to be copied. */
+export function codeBlocks(text: string): string[] {
+  return tokensOf(text).flatMap(codeOf);
+}
+
+function codeIn(token: MarkedToken): string[] {
+  if (token.type === 'code') return [token.text];
+  if (token.type === 'list') return token.items.flatMap((item) => item.tokens.flatMap(codeOf));
+  return token.type === 'blockquote' ? token.tokens.flatMap(codeOf) : [];
+}
+
+function codeOf(token: Token): string[] {
+  return codeIn(token as MarkedToken);
+}
+
 /** The lines of some blocks, with an empty line between two. */
 export function blockLines(tokens: readonly Token[], shape: MarkdownShape): string[] {
   const blocks = tokens

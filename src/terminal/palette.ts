@@ -71,6 +71,11 @@ export function paletteFor(
   return stream.isTTY && !isOff ? colored : colorless;
 }
 
+/** A line without the colours of a palette. */
+export function withoutColors(line: string): string {
+  return line.replaceAll(/\u001b\[[\d;]*m/g, '');
+}
+
 function isNo(value: string): boolean {
   return value === '0' || value === 'false';
 }

@@ -1,4 +1,5 @@
 import cliTruncate from 'cli-truncate';
+import sliceAnsi from 'slice-ansi';
 import stringWidth from 'string-width';
 import wrapAnsi from 'wrap-ansi';
 
@@ -20,6 +21,11 @@ export function truncated(text: string, columns: number): string {
 export function padded(text: string, columns: number): string {
   const cut = truncated(text, columns);
   return cut + ' '.repeat(Math.max(0, columns - widthOf(cut)));
+}
+
+/** The part of a line from the column `from` up to the column `to`, with its colours. */
+export function between(line: string, from: number, to: number): string {
+  return from < to ? sliceAnsi(line, from, to) : '';
 }
 
 /**

@@ -33,7 +33,7 @@ export interface FollowOptions {
 export async function follow(options: FollowOptions): Promise<void> {
   const { signal, onConnection } = options;
   try {
-    const after = await begun(options);
+    const after = await untilAnswered(options);
     if (after !== null) await followFrom(options, after);
   } catch (error) {
     if (signal.aborted) return;
@@ -42,13 +42,15 @@ export async function follow(options: FollowOptions): Promise<void> {
   }
 }
 
-/** The result of `begin`, once a server answers; null where `signal` aborted before. */
-async function begun({
+/** The result of `begin`, once a server answers; null where `signal` aborted before. Throws a refusal. */
+export async function untilAnswered<T>({
   begin,
   clock,
   signal,
   onConnection,
-}: FollowOptions): Promise<number | 'latest' | null> {
+}: Pick<FollowOptions, 'clock' | 'signal' | 'onConnection'> & {
+  begin: () => Promise<T>;
+}): Promise<T | null> {
   onConnection({ state: 'reading' });
   for (let isFirst = true; !signal.aborted; isFirst = false) {
     try {

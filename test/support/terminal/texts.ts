@@ -76,7 +76,4 @@ export function hasUnsafe(shown: string): boolean {
   );
 }
 
-/** A line without the colours that cadre gives it. */
-export function withoutColors(line: string): string {
-  return line.replaceAll(/\u001b\[\d+m/g, '');
-}
+export { withoutColors } from '../../../src/terminal/palette.ts';

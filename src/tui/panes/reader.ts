@@ -1,0 +1,189 @@
+import { colorless, withoutColors } from '../../terminal/palette.ts';
+import { matchingLines, withMatches } from '../../terminal/search.ts';
+import { Source } from '../source.ts';
+import type { Shape } from './pane-model.ts';
+import { type Blocks, endOf, isBefore, linesFrom, moved, type Place } from './window.ts';
+
+/** The text that somebody reads, in blocks that may grow, be replaced and be joined by older ones. */
+export interface Text {
+  count: () => number;
+  linesOf: (at: number, shape: Shape) => readonly string[];
+  /** The text of a block, as it was given: what a search looks through first. */
+  textOf: (at: number) => string;
+}
+
+/** Where somebody is in a text, and what is searched for. */
+export class Reader {
+  /** Counts the changes, of the text and of the place. */
+  readonly changes = new Source(0);
+  readonly follows = new Source(true);
+  readonly #text: Text;
+  #shape: Shape = { rows: 1, columns: 80, palette: colorless };
+  /** The first line that is shown; null: the end is. */
+  #top: Place | null = null;
+  #search = '';
+  /** The match that the reader went to last. */
+  #match: Place | null = null;
+  /** The matches in lines that were rendered once. */
+  #found = new WeakMap<readonly string[], { search: string; lines: number[] }>();
+
+  constructor(text: Text) {
+    this.#text = text;
+  }
+
+  get search(): string {
+    return this.#search;
+  }
+
+  /** The lines that are shown. */
+  lines(shape: Shape): string[] {
+    this.#shape = shape;
+    const { found } = shape.palette;
+    return this.#visible().map(({ text }) =>
+      this.#search === '' ? text : withMatches(text, this.#search, found),
+    );
+  }
+
+  /** The lines that are shown, as text. */
+  visibleText(): string {
+    return this.#visible()
+      .map(({ text }) => withoutColors(text).trimEnd())
+      .join('\n');
+  }
+
+  /** The place of the first line that is shown. */
+  top(): Place {
+    return this.#top ?? endOf(this.#blocks(), this.#shape.rows);
+  }
+
+  /** Whether the first line of the text is shown. */
+  isAtStart(): boolean {
+    const { at, line } = this.top();
+    return line === 0 && !this.#hasLines(at);
+  }
+
+  scroll(by: number): void {
+    this.#goTo(moved(this.#blocks(), this.top(), by, this.#shape.rows));
+  }
+
+  toStart(): void {
+    this.#goTo(moved(this.#blocks(), { at: 0, line: 0 }, 0, this.#shape.rows));
+  }
+
+  toEnd(): void {
+    this.#goTo(null);
+  }
+
+  /** Shows a block from its first line on that is not empty. */
+  toBlock(at: number): void {
+    const line = this.#text.linesOf(at, this.#shape)[0] === '' ? 1 : 0;
+    this.#goTo(moved(this.#blocks(), { at, line }, 0, this.#shape.rows));
+  }
+
+  /** The text has changed. `before` is the number of blocks that came before the first, negative where some left. */
+  changed(before = 0): void {
+    if (this.#top) this.#top = shifted(this.#top, before);
+    if (this.#match) this.#match = shifted(this.#match, before);
+    this.#tell();
+  }
+
+  /** Searches backwards from the last line that is shown; the empty text ends the search. */
+  find(search: string): void {
+    this.#search = search;
+    this.#match = null;
+    if (search === '') return this.#tell();
+    const last = this.#visible().at(-1)?.place ?? { at: 0, line: 0 };
+    this.#goToMatch(this.#nearest(-1, { at: last.at, line: last.line + 1 }));
+  }
+
+  /** Goes to the match before (-1) or after (1); beyond the last one to the first one at the other end. */
+  findNext(direction: 1 | -1): void {
+    if (this.#search === '') return;
+    const from = this.#match ?? this.top();
+    const far = direction < 0 ? this.#text.count() : -1;
+    this.#goToMatch(
+      this.#nearest(direction, from) ?? this.#nearest(direction, { at: far, line: 0 }),
+    );
+  }
+
+  /** How many lines match, and which of them the reader went to, from 1; 0: none. */
+  matches(): { index: number; count: number } {
+    let [index, count] = [0, 0];
+    for (let at = 0; at < this.#text.count(); at++)
+      for (const line of this.#matchesIn(at)) {
+        count++;
+        if (this.#match && !isBefore(this.#match, { at, line })) index = count;
+      }
+    return { index, count };
+  }
+
+  #nearest(direction: 1 | -1, from: Place): Place | null {
+    for (let at = from.at; at >= -1 && at <= this.#text.count(); at += direction) {
+      const places = this.#matchesIn(at).map((line) => ({ at, line }));
+      const next =
+        direction < 0
+          ? places.findLast((place) => isBefore(place, from))
+          : places.find((place) => isBefore(from, place));
+      if (next) return next;
+    }
+    return null;
+  }
+
+  /** The lines of a block that match. Only blocks whose text matches are rendered for it. */
+  #matchesIn(at: number): readonly number[] {
+    if (this.#search === '' || at < 0 || at >= this.#text.count()) return [];
+    const words = this.#search.toLowerCase().split(/\s+/).filter(Boolean);
+    const text = this.#text.textOf(at).toLowerCase();
+    if (!words.every((word) => text.includes(word))) return [];
+    const lines = this.#text.linesOf(at, this.#shape);
+    const known = this.#found.get(lines);
+    if (known?.search === this.#search) return known.lines;
+    const found = matchingLines(lines, this.#search);
+    this.#found.set(lines, { search: this.#search, lines: found });
+    return found;
+  }
+
+  #goToMatch(place: Place | null): void {
+    if (!place) return this.#tell();
+    this.#match = place;
+    const isShown = this.#visible().some(
+      (one) => one.place.at === place.at && one.place.line === place.line,
+    );
+    if (isShown) return this.#tell();
+    const above = Math.floor(this.#shape.rows / 3);
+    this.#goTo(moved(this.#blocks(), place, -above, this.#shape.rows));
+  }
+
+  #goTo(top: Place | null): void {
+    this.#top = top;
+    this.follows.set(top === null);
+    this.#tell();
+  }
+
+  #tell(): void {
+    this.changes.change((count) => count + 1);
+  }
+
+  #visible() {
+    const blocks = this.#blocks();
+    const { rows } = this.#shape;
+    // A text that became shorter, or a terminal that became larger, shows no empty lines while there are others.
+    const end = endOf(blocks, rows);
+    return linesFrom(blocks, this.#top && isBefore(this.#top, end) ? this.#top : end, rows);
+  }
+
+  #blocks(): Blocks {
+    const text = this.#text;
+    return { count: text.count(), linesOf: (at) => text.linesOf(at, this.#shape) };
+  }
+
+  #hasLines(before: number): boolean {
+    for (let at = 0; at < before; at++)
+      if (this.#text.linesOf(at, this.#shape).length > 0) return true;
+    return false;
+  }
+}
+
+function shifted({ at, line }: Place, by: number): Place {
+  return at + by < 0 ? { at: 0, line: 0 } : { at: at + by, line };
+}
