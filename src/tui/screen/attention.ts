@@ -3,7 +3,7 @@ import { plain } from '../../lib/plain.ts';
 import { titleOf, nameOf } from '../list/row-text.ts';
 import { needsMe } from '../list/sections.ts';
 import type { Thing } from '../list/things.ts';
-import type { PaneModel } from './pane-slot.tsx';
+import type { PaneModel } from '../panes/pane-model.ts';
 import type { Place } from './place.ts';
 
 /** A session counts as seen once it was shown for this time. */
@@ -13,7 +13,7 @@ const LOOK_MS = 1000;
 export function useSeen(
   { clock, acts, terminal: { hasFocus } }: Place,
   shown: Thing | undefined,
-  model: PaneModel | null,
+  model: PaneModel | undefined,
 ): void {
   const session = shown?.kind === 'session' ? shown.now.session : null;
   const news = session && session.news_seq > session.seen_seq ? session.news_seq : null;

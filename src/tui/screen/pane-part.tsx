@@ -1,49 +1,41 @@
-import { Box } from 'ink';
-import type { ReactNode } from 'react';
+import { Box, Text } from 'ink';
+import { type ReactNode, useContext } from 'react';
 import { Say } from '../forms/say.tsx';
+import { rowTextOf } from '../list/row-text.ts';
+import type { Thing } from '../list/things.ts';
+import { Colors } from '../palette.ts';
+import { ConversationPane } from '../panes/conversation-pane.tsx';
+import { LogPane } from '../panes/log-pane.tsx';
+import { TeamPane } from '../panes/team-pane.tsx';
 import { Tint } from '../tint.tsx';
 import type { Mode } from './mode.ts';
-import { PaneSlot } from './pane-slot.tsx';
 import type { Shown } from './shown.ts';
 
-/** The pane of what is selected, and below it what is being said. */
-export function PanePart({
-  shown,
-  rows,
-  columns,
-}: {
+interface PartProps {
   shown: Shown;
   rows: number;
   columns: number;
-}): ReactNode {
-  const { place, thing, mode, setMode, attempt } = shown;
+}
+
+/** The pane of what is selected with its title, and below it what is being said. */
+export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
+  const { place, thing, mode, setMode, attempt, view } = shown;
   const saying = mode.name === 'say' ? mode : null;
-  const session = saying?.session;
   // The conversation keeps at least half of the room.
-  const below = session ? Math.min(10, Math.floor(rows / 2)) : 0;
+  const below = saying ? Math.min(6, Math.floor(rows / 2)) : 0;
   return (
     <Box flexDirection="column" width={columns} height={rows} overflow="hidden">
-      <Box flexGrow={1} flexShrink={1} minHeight={0} overflow="hidden">
-        {thing && (
-          <PaneSlot
-            key={thing.id}
-            shown={shown}
-            thing={thing}
-            rows={rows - (session ? 2 : 0)}
-            columns={columns}
-            isFocused={mode.name === 'pane'}
-          />
-        )}
-      </Box>
-      {saying && session && (
+      {thing && <Title thing={thing} now={view.now} />}
+      <Opened shown={shown} rows={rows - 1 - below} columns={columns} />
+      {saying && (
         <>
           <Tint tone="faint">{'─'.repeat(columns)}</Tint>
           <Say
-            key={session.id}
-            session={session}
+            key={saying.session.id}
+            session={saying.session}
             drafts={place.drafts}
             columns={columns}
-            rows={below}
+            rows={below - 1}
             onLeave={() => setMode({ name: saying.from })}
             onSend={(text) => attempt(send(shown, saying, text))}
           />
@@ -51,6 +43,33 @@ export function PanePart({
       )}
     </Box>
   );
+}
+
+function Title({ thing, now }: { thing: Thing; now: number }): ReactNode {
+  const { symbol, tone, title, place, agent } = rowTextOf(thing, now);
+  return (
+    <Text wrap="truncate-end">
+      <Tint tone={tone}>{symbol} </Tint>
+      <Text bold>{title}</Text>
+      <Tint tone="faint">{['', place, agent].filter((part, i) => i === 0 || part).join('  ')}</Tint>
+    </Text>
+  );
+}
+
+function Opened({ shown, rows, columns }: PartProps): ReactNode {
+  const palette = useContext(Colors);
+  const { pane, mode, tell, setHold } = shown;
+  if (!pane || rows < 3) return <Box height={Math.max(0, rows)} flexShrink={0} />;
+  const isFocused = mode.name === 'pane';
+  const room = { rows, columns, isFocused, palette, tell, onHold: setHold };
+  switch (pane.kind) {
+    case 'conversation':
+      return <ConversationPane key={pane.id} model={pane.model} {...room} />;
+    case 'log':
+      return <LogPane key={pane.id} model={pane.model} {...room} />;
+    case 'team':
+      return <TeamPane key={pane.id} model={pane.model} {...room} />;
+  }
 }
 
 type Saying = Extract<Mode, { name: 'say' }>;

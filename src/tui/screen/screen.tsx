@@ -4,15 +4,16 @@ import type { EventScope } from '../../client/replay.ts';
 import { describeResolved } from '../approval-answer.ts';
 import { useNotice, useResolved, useSource } from '../hooks.ts';
 import { useKeys } from '../keyboard.ts';
+import type { Hold } from '../panes/pane-props.ts';
 import { useAlerts, useSeen } from './attention.ts';
 import { Body } from './body.tsx';
 import { Foot } from './foot.tsx';
 import { Head } from './head.tsx';
 import { listKeys, thingKeys } from './keys.ts';
 import { list, type Mode } from './mode.ts';
-import { type Hold, usePaneModel } from './pane-slot.tsx';
 import type { Place } from './place.ts';
 import type { Shown } from './shown.ts';
+import { usePane } from './use-pane.ts';
 
 /** From this width on the pane is beside the list. */
 const WIDE = 100;
@@ -42,15 +43,26 @@ export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps)
   });
   useAlerts(place);
   const showsPane = isWide || peeks || mode.name === 'pane' || mode.name === 'say';
-  const model = usePaneModel(place, thing);
-  useSeen(place, showsPane ? thing : undefined, model);
+  const pane = usePane(place, thing);
+  useSeen(place, showsPane ? thing : undefined, pane?.model);
   const shown: Shown = {
     ...notices,
-    ...{ place, view, thing, mode, setMode, peeks, setPeeks, isWide, onEvents, onLeave },
+    place,
+    view,
+    thing,
+    mode,
+    setMode,
+    hold,
+    setHold,
+    pane,
+    copyable: () => pane?.model.copyable() ?? (thing ? [{ name: 'id', text: thing.id }] : []),
+    peeks,
+    setPeeks,
+    isWide,
     height: Math.max(1, rows - 2),
     columns,
-    ...{ hold, setHold, model },
-    copyable: () => model?.copyable() ?? (thing ? [{ name: 'id', text: thing.id }] : []),
+    onEvents,
+    onLeave,
   };
   useKeys(listKeys(shown), mode.name === 'list');
   useKeys(paneKeys(shown), mode.name === 'pane' && hold !== 'all');

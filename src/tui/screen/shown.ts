@@ -2,9 +2,11 @@ import type { EventScope } from '../../client/replay.ts';
 import type { Notices } from '../hooks.ts';
 import type { BoardView } from '../list/board.ts';
 import type { Thing } from '../list/things.ts';
+import type { Copyable } from '../panes/pane-model.ts';
+import type { Hold } from '../panes/pane-props.ts';
 import type { Mode } from './mode.ts';
-import type { Copyable, Hold, PaneModel } from './pane-slot.tsx';
 import type { Place } from './place.ts';
+import type { Pane } from './use-pane.ts';
 
 /** The page at one moment: what its keys and its parts need of it. */
 export interface Shown extends Notices {
@@ -17,8 +19,8 @@ export interface Shown extends Notices {
   /** What the pane keeps from the keys of the page. */
   hold: Hold;
   setHold: (hold: Hold) => void;
-  /** What reads the pane's data; null until the selection rests. */
-  model: PaneModel | null;
+  /** The pane of what is selected; null until the selection rests. */
+  pane: Pane | null;
   /** What can be copied of what is selected. */
   copyable: () => readonly Copyable[];
   /** Whether the pane is shown below the list, or alone where it is beside the list otherwise. */
