@@ -8,9 +8,12 @@ import { AppError } from '../errors.ts';
 
 export type Decision = BodyInputOf<typeof endpoints.decideApproval>;
 
+type SessionBody = BodyInputOf<typeof endpoints.createSession>;
+
 /** A session to open, and what to say to it; a blank prompt says nothing. */
 export interface NewSession {
-  session: BodyInputOf<typeof endpoints.createSession>;
+  /** Without a provider: of the first that is ready. */
+  session: Omit<SessionBody, 'provider'> & { provider: SessionBody['provider'] | null };
   prompt: string;
 }
 
@@ -55,9 +58,27 @@ export class Acts {
 
   /** Opens a session and says something to it. Where only the latter is refused, the session stays open. */
   async open({ session, prompt }: NewSession): Promise<Session> {
-    const opened = await this.#client.call(endpoints.createSession, { body: session });
+    const provider = session.provider ?? (await this.providers())[0];
+    if (provider === undefined)
+      throw new AppError('provider_unavailable', 'no provider is enabled: see cadre doctor');
+    const body = { ...session, provider };
+    const opened = await this.#client.call(endpoints.createSession, { body });
     if (prompt.trim() !== '') await this.say(opened.id, prompt);
     return opened;
+  }
+
+  /** The providers that are enabled, those that are ready first. */
+  async providers(): Promise<SessionBody['provider'][]> {
+    const all = await this.#client.call(endpoints.listProviders, {});
+    const enabled = all.filter((one) => one.enabled);
+    const ready = enabled.toSorted((a, b) => Number(b.healthy) - Number(a.healthy));
+    return ready.map(({ id }) => id);
+  }
+
+  /** The models of a provider. */
+  async models(provider: SessionBody['provider']): Promise<string[]> {
+    const all = await this.#client.call(endpoints.listModels, { params: { provider } });
+    return all.map(({ id }) => id);
   }
 
   /** Interrupts the active turn of a session. */

@@ -1,9 +1,7 @@
 import { Box, type Key, Text } from 'ink';
-import { type ReactNode, useEffect, useEffectEvent, useState } from 'react';
-import { endpoints } from '../../api/index.ts';
+import { type ReactNode, useEffect, useState } from 'react';
 import { providerId } from '../../api/provider-kinds.ts';
-import type { Client } from '../../client/client.ts';
-import type { NewSession as Wanted } from '../acts.ts';
+import type { Acts, NewSession as Wanted } from '../acts.ts';
 import { useKey } from '../keyboard.ts';
 import { Tint } from '../tint.tsx';
 import { type Editor, emptyEditor, inserted } from './editor.ts';
@@ -31,7 +29,7 @@ const hints: Record<FieldName, string> = {
 };
 
 interface FormProps {
-  client: Client;
+  acts: Acts;
   choices: { last: Choices };
   columns: number;
   rows: number;
@@ -41,10 +39,10 @@ interface FormProps {
 
 /** Asks for a new session. Enter goes to the next field; the button below, or ^S anywhere, creates it. */
 export function NewSessionForm(props: FormProps): ReactNode {
-  const { client, choices, columns, rows, onCreate, onLeave } = props;
+  const { acts, choices, columns, rows, onCreate, onLeave } = props;
   const [values, setValues] = useState(choices.last);
   const [at, setAt] = useState(0);
-  const offered = useOffers(client, values.provider.text);
+  const offered = useOffers(acts, values.provider.text);
   const provider = values.provider.text === '' ? (offered.provider[0] ?? '') : values.provider.text;
   const change = (name: FieldName, next: (editor: Editor) => Editor) =>
     setValues((before) => ({ ...before, [name]: next(before[name]) }));
@@ -113,24 +111,17 @@ export function NewSessionForm(props: FormProps): ReactNode {
 }
 
 /** The providers that are ready, and the models of one. */
-function useOffers(client: Client, provider: string): { provider: string[]; model: string[] } {
+function useOffers(acts: Acts, provider: string): { provider: string[]; model: string[] } {
   const [providers, setProviders] = useState<string[]>([]);
   const [models, setModels] = useState<string[]>([]);
   const known = providerId.safeParse(provider === '' ? providers[0] : provider).data;
-  const readProviders = useEffectEvent(async () => {
-    const all = await client.call(endpoints.listProviders, {});
-    const enabled = all.filter(({ enabled }) => enabled);
-    const ready = enabled.toSorted((a, b) => Number(b.healthy) - Number(a.healthy));
-    setProviders(ready.map(({ id }) => id));
-  });
-  const readModels = useEffectEvent(async (of: typeof known) => {
-    if (of === undefined) return setModels([]);
-    const all = await client.call(endpoints.listModels, { params: { provider: of } });
-    setModels(all.map(({ id }) => id));
-  });
-  // A server that is away, or a provider that does not answer, offers nothing; both fields can still be written.
-  useEffect(() => void readProviders().catch(() => undefined), []);
-  useEffect(() => void readModels(known).catch(() => setModels([])), [known]);
+  // A server that is away, or a provider that does not answer, offers nothing: the fields can still be written.
+  useEffect(() => {
+    acts.providers().then(setProviders, () => undefined);
+  }, [acts]);
+  useEffect(() => {
+    if (known !== undefined) acts.models(known).then(setModels, () => setModels([]));
+  }, [acts, known]);
   return { provider: providers, model: models };
 }
 
@@ -140,9 +131,10 @@ function wantedOf({ prompt, provider, model, cwd, worktree }: Choices): Wanted {
   return {
     prompt: prompt.text,
     session: {
-      provider: providerId.parse(provider.text),
+      provider: providerId.safeParse(provider.text).data ?? null,
       model: textOf(model),
       cwd: textOf(cwd),
+      permission_mode: 'require_approval',
       ...(name === null ? {} : { worktree: name === '+' ? true : { worktree_name: name } }),
     },
   };

@@ -1,5 +1,6 @@
 import { Box, Text } from 'ink';
 import { memo, type ReactNode } from 'react';
+import { graphemesOf } from '../forms/editor.ts';
 import { Highlight } from '../highlight.tsx';
 import { Tint } from '../tint.tsx';
 import { type RowText, rowTextOf } from './row-text.ts';
@@ -62,7 +63,8 @@ function Single(row: Shown): ReactNode {
 
 function Double(row: Shown): ReactNode {
   const { columns, place, agent, age, words, search } = row;
-  const where = [place, agent].filter((part) => part !== '').join(' · ');
+  // What was said last is worth more than the whole path.
+  const where = [truncatedStart(place, Math.floor(columns * 0.4)), agent].filter(Boolean);
   return (
     <Box width={columns} height={2} flexDirection="column">
       <Box height={1}>
@@ -74,11 +76,17 @@ function Double(row: Shown): ReactNode {
       </Box>
       <Box height={1} paddingLeft={4}>
         <Tint tone="faint" wrap="truncate-end">
-          <Highlight text={words === '' ? where : `${where} — ${words}`} search={search} />
+          <Highlight text={[...where, words].filter(Boolean).join(' · ')} search={search} />
         </Tint>
       </Box>
     </Box>
   );
+}
+
+/** The end of a path, which tells more than its beginning. */
+function truncatedStart(text: string, columns: number): string {
+  const pieces = graphemesOf(text);
+  return pieces.length <= columns ? text : `…${pieces.slice(1 - columns).join('')}`;
 }
 
 /** The mark of the chosen row and the symbol of its state: 4 columns. */

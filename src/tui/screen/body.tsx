@@ -25,7 +25,7 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
       return (
         <NewSessionForm
           {...room}
-          client={place.client}
+          acts={place.acts}
           choices={place.choices}
           onLeave={back}
           onCreate={(wanted) => {

@@ -29,12 +29,13 @@ export function Head({
           {lenses.map((lens, i) => {
             const isChosen = lens === view.lens;
             const name = columns < 72 && !isChosen ? '' : `${lens} `;
+            const gap = columns < 72 ? '' : ' ';
             const isCalling = lens === 'needs me' && view.counts[lens] > 0;
             return (
               <Text key={lens}>
-                <Tint tone="faint">{` ${i + 1} `}</Tint>
+                <Tint tone="faint">{` ${i + 1}:`}</Tint>
                 <Tint tone={isCalling ? 'asks' : isChosen ? 'name' : 'faint'} bold={isChosen}>
-                  {`${name}${view.counts[lens]}`}
+                  {`${name}${view.counts[lens]}${gap}`}
                 </Tint>
               </Text>
             );

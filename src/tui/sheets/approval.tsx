@@ -116,7 +116,7 @@ function obstacle(
     return scope === 'session'
       ? 'the agent does not offer to allow this for the session'
       : 'the agent offers only to decline this';
-  if (unread > 0) return `not before you have seen all of it: ${unread} lines are below`;
+  if (unread > 0) return `not yet: ${unread} lines are below`;
   return null;
 }
 

@@ -23,6 +23,8 @@ export interface Stage {
   expectHides: (text: string) => Promise<void>;
   /** Types, key after key. */
   press: (...keys: string[]) => Promise<void>;
+  /** Pastes a text, as a terminal with bracketed paste does. */
+  paste: (text: string) => Promise<void>;
   interrupted: () => boolean;
   /** Whether the terminal has the focus. */
   hasFocus: Source<boolean>;
@@ -98,6 +100,10 @@ export async function withScreen(
           // As from a terminal: the next one is read when this one was dealt with.
           for (let turn = 0; turn < 3; turn++) await nextTurn();
         }
+      },
+      async paste(text) {
+        keyboard.write(`\u001B[200~${text}\u001B[201~`);
+        for (let turn = 0; turn < 3; turn++) await nextTurn();
       },
       interrupted: () => interrupted,
       hasFocus,

@@ -1,0 +1,138 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../src/api/index.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
+import { startServer, untilNothingCarries } from '../support/server.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { hasPty, type InTerminal, inTerminal } from '../support/tui/pty.ts';
+
+const sizes = [
+  { rows: 24, columns: 80 },
+  { rows: 12, columns: 40 },
+  { rows: 60, columns: 200 },
+];
+
+// A day's work on the screen, in a real terminal: what it shows is kept in test/tui/day.
+describe.skipIf(!hasPty)('a day of work', () => {
+  test.each(sizes)('is done on $columns x $rows.', async (size) => {
+    await using place = tempDirectory('server');
+    const directory = place.path;
+    const shop = path.join(directory, 'ada', 'shop');
+    mkdirSync(shop, { recursive: true });
+    writeFileSync(path.join(shop, 'notes.txt'), 'one\nthree\n');
+    let server = await startServer(directory);
+    try {
+      await using terminal = inTerminal(directory, [], { NO_COLOR: '1' }, size);
+      const day = new Day(terminal);
+      const { type, expectShows, glass } = terminal;
+
+      await expectShows('n opens one');
+      await day.keep('start');
+
+      type('n');
+      await expectShows('worktree none');
+      type('say **Hello** from the `agent`');
+      await expectShows('from the `agent`');
+      // To the field of the directory, whose text is written anew.
+      type('\u001b[Z\t\t\t\t'.slice(3));
+      type('\u0015');
+      await expectShows('the directory of the server');
+      type(shop);
+      await expectEventually(() => glass.text()).not.toContain('the directory of the server');
+      type('\u0013');
+      await expectShows(/[○●] +say \*\*Hello/);
+      type('\r');
+      await expectShows(/Hello from the agent/);
+      await day.keep('talk');
+
+      type('i');
+      await expectShows('enter sends');
+      type('ask rm -rf build\r');
+      await expectShows('a accept');
+      type('a');
+      await expectShows('enter accept once');
+      await day.keep('approve');
+      type('\r');
+      await expectShows('you accepted');
+
+      type('i');
+      await expectShows('enter sends');
+      type('edit notes.txt => two\r');
+      await expectShows(/a accept/);
+      type('a');
+      await expectShows('+two');
+      await day.keep('diff');
+      type('\u001b[F\r');
+      await expectShows('you accepted "Edit');
+
+      await server.client.call(endpoints.createProcess, {
+        body: { command: 'echo tests run; echo all passed', cwd: shop },
+      });
+      type('q');
+      await expectShows('PROCESSES 1');
+      type('G\r');
+      await expectShows('all passed');
+      await day.keep('log');
+      type('r');
+      await expectShows('PROCESSES 2');
+      await day.keep('restart');
+
+      type('q/echo');
+      await day.keep('filter');
+      type('\r');
+      type('y');
+      await expectShows('any other key: nothing');
+      await day.keep('copy');
+      type('1');
+      await expectShows('copied');
+      expect(glass.written).toContain('\u001b]52;c;');
+      type('\u001b');
+      await expectShows('SESSIONS 1');
+
+      const { port } = new URL(server.url);
+      await server.end('SIGKILL');
+      await expectShows('reconnecting');
+      await day.keep('server killed');
+      server = await startServer(directory, { args: ['--port', port] });
+      await expectShows('live');
+      await day.keep('server back');
+      type('q');
+      expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+      await expect(day.text()).toMatchFileSnapshot(`day/${size.columns}x${size.rows}.txt`);
+    } finally {
+      await server.end('SIGKILL');
+      await untilNothingCarries(directory);
+    }
+  });
+});
+
+/** What the screen showed, with ids, times and places that are the same each day. */
+class Day {
+  readonly #terminal: InTerminal;
+  readonly #kept: string[] = [];
+
+  constructor(terminal: InTerminal) {
+    this.#terminal = terminal;
+  }
+
+  /** Keeps what is shown, once nothing more is written for a moment. */
+  async keep(name: string): Promise<void> {
+    const { glass } = this.#terminal;
+    let before = -1;
+    await expectEventually(() => {
+      const isStill = glass.written.length === before;
+      before = glass.written.length;
+      return isStill;
+    }).toBe(true);
+    this.#kept.push(`===== ${name} =====\n${stable(glass.text())}\n`);
+  }
+
+  text(): string {
+    return this.#kept.join('\n');
+  }
+}
+
+function stable(text: string): string {
+  return text;
+}
