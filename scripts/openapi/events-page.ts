@@ -52,8 +52,9 @@ An event that was written before an upgrade lacks the fields that were added sin
 
 A payload is at most 256 KiB of JSON. In a longer one texts above 64 KiB are cut, and it has two fields more:
 \`truncated\` (true) and \`total_bytes\` (of its longest text). Where it is still too long then, its texts are cut further,
-and at last fields above 1 KiB are left out; only those that are marked * can be so large. The whole is kept in the
-record or item itself.
+and at last fields above 1 KiB are left out, of those that its kind names as fields that it may lack. What an approval is
+decided by is never cut: it is whole, or left out. The whole is kept in the record or item itself, whose ids are always
+there.
 
 Deltas tell of an item, or of what a process prints, while it grows. They leave the log a minute after its end has
 come, which has the whole; what a process printed is in its logs.`;
@@ -99,16 +100,15 @@ function payloadOf({ payload, large }: Kind, records: Record<string, Schema>): s
     $defs?: Record<string, Schema>;
   };
   Object.assign(records, $defs);
-  return tableOf(schema, (field) => (large.includes(field) ? ' *' : ''));
+  const lacking = large.map((field) => `\`${field}\``).join(', ');
+  const note = lacking ? `\n\nIf it is truncated, it may lack ${lacking}.` : '';
+  return tableOf(schema) + note;
 }
 
-function tableOf(
-  { properties = {}, required = [] }: Schema,
-  mark?: (field: string) => string,
-): string {
+function tableOf({ properties = {}, required = [] }: Schema): string {
   const rows = Object.entries(properties).map(([name, schema]) => {
     const optional = required.includes(name) ? '' : ' †';
-    return `| \`${name}\`${optional}${mark?.(name) ?? ''} | ${typeOf(schema)} | ${schema.description ?? ''} |`;
+    return `| \`${name}\`${optional} | ${typeOf(schema)} | ${schema.description ?? ''} |`;
   });
   return ['| Field | Type | |', '| --- | --- | --- |', ...rows].join('\n');
 }

@@ -41,10 +41,11 @@ const whenCut = ['truncated', 'total_bytes'];
 export function payloadSchema({ payload, large }: Kind) {
   const fields = Object.entries(payload).map(([name, schema]) => [
     name,
-    large.includes(name) ? schema.optional() : schema,
+    large.includes(name) ? schema.optional() : withoutLarge(schema, fieldsIn(name, large)),
   ]);
+  const needed = neededIn(payload, large);
   const isWhole = (sent: Record<string, unknown>) =>
-    sent.truncated === true || large.every((name) => name in sent);
+    sent.truncated === true || needed.every(({ path }) => isAt(sent, path));
   return z
     .looseObject({
       ...(Object.fromEntries(fields) as Kind['payload']),
@@ -61,8 +62,66 @@ export function payloadSchema({ payload, large }: Kind) {
     .meta(
       large.length === 0
         ? {}
-        : { allOf: [{ anyOf: [{ required: large }, { required: whenCut }] }] },
+        : { allOf: [{ anyOf: [requirement(needed), { required: whenCut }] }] },
     );
+}
+
+/** The fields of a record that `record.field` names. */
+function fieldsIn(record: string, large: readonly string[]): string[] {
+  const start = `${record}.`;
+  return large.filter((one) => one.startsWith(start)).map((one) => one.slice(start.length));
+}
+
+/** Records of which a cut event may lack fields, by their own schema: one that several kinds have is one component. */
+const cutRecords = new Map<z.ZodType, z.ZodType>();
+
+function withoutLarge(schema: z.ZodType, fields: readonly string[]): z.ZodType {
+  const known = cutRecords.get(schema);
+  if (fields.length === 0 || known) return known ?? schema;
+  const record = schema as z.ZodObject;
+  const { id, description } = z.globalRegistry.get(schema) ?? {};
+  const lacking = fields.map((field) => `\`${field}\``).join(', ');
+  const lackable = Object.fromEntries(fields.map((field) => [field, true])) as Record<string, true>;
+  const cut = record.partial(lackable as never).meta({
+    id: `Sent${id}`,
+    description: `${description} If the event is \`truncated\`, it may lack ${lacking}.`,
+  });
+  cutRecords.set(schema, cut);
+  return cut;
+}
+
+interface Needed {
+  path: readonly string[];
+}
+
+/** The large fields that are in every payload that was not cut. */
+function neededIn(payload: Kind['payload'], large: readonly string[]): Needed[] {
+  return large
+    .map((one) => ({ path: one.split('.') }))
+    .filter(({ path: [name = '', field] }) => {
+      const schema = payload[name];
+      const own = field === undefined ? schema : (schema as z.ZodObject).shape[field];
+      return !(own instanceof z.ZodOptional);
+    });
+}
+
+function isAt(value: unknown, [first, ...rest]: readonly string[]): boolean {
+  if (first === undefined) return true;
+  if (typeof value !== 'object' || value === null || !(first in value)) return false;
+  return isAt((value as Record<string, unknown>)[first], rest);
+}
+
+/** The same as JSON Schema. */
+function requirement(needed: readonly Needed[]): object {
+  const names = [...new Set(needed.map(({ path: [name = ''] }) => name))];
+  const nested = names.flatMap((name) => {
+    const fields = needed.flatMap(({ path }) => (path[0] === name ? path.slice(1) : []));
+    return fields.length > 0 ? [[name, { required: fields }]] : [];
+  });
+  return {
+    required: names,
+    ...(nested.length > 0 ? { properties: Object.fromEntries(nested) as object } : {}),
+  };
 }
 
 /** The name of the component in openapi.yaml that describes the events of a kind. */

@@ -46,8 +46,16 @@ export type SentPayload<K extends EventKind> =
   | (Payload<K> & { truncated?: never; total_bytes?: never })
   | (CutPayload<Payload<K>, Kinds[K]['large'][number]> & { truncated: true; total_bytes: number });
 
-type CutPayload<Whole, Large extends string> = Omit<Whole, Large> &
-  Partial<Pick<Whole, Large & keyof Whole>>;
+type CutPayload<Whole, Large extends string> = {
+  [F in keyof Whole as F extends Large ? never : F]: Without<Whole[F], FieldsIn<Large, F & string>>;
+} & Partial<Pick<Whole, Large & keyof Whole>>;
+/** The fields of a record that `record.field` names. */
+type FieldsIn<Large, Name extends string> = Large extends `${Name}.${infer Field}` ? Field : never;
+type Without<Value, Fields extends string> = [Fields] extends [never]
+  ? Value
+  : { [F in keyof Value as F extends Fields ? never : F]: Value[F] } & {
+      [F in Fields & keyof Value]?: Value[F];
+    };
 
 interface EventFields {
   /** Strictly rising over the whole runtime, never given twice, with holes. */

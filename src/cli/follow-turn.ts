@@ -2,6 +2,7 @@ import type { TurnInEvents } from '../api/event-kinds/sessions.ts';
 import { type EventOf, isDescribed, type RuntimeEventRecord } from '../api/events.ts';
 import { endpoints } from '../api/index.ts';
 import type { Client } from '../client/client.ts';
+import { requestedApproval } from '../client/requested-approval.ts';
 import { streamEvents } from '../client/stream.ts';
 import { ApprovalAsker } from './ask-approval.ts';
 import type { GlobalOptions } from './context.ts';
@@ -120,12 +121,10 @@ function textWriter(
         break;
       }
       case 'approval.requested':
-        if (payload.approval) asker.asked(payload.approval);
-        else
-          stderr.write('\nthe agent asks for more than an event can hold: cadre approvals list\n');
+        asker.asked(requestedApproval(payload));
         break;
       case 'approval.resolved':
-        if (payload.approval) asker.resolved(payload.approval);
+        asker.resolved(payload.approval);
         break;
       default:
     }

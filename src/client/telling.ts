@@ -1,4 +1,4 @@
-import type { ApprovalInEvents } from '../api/event-kinds/items.ts';
+import type { Approval } from '../api/approvals.ts';
 import {
   type DescribedEvent,
   isDescribed,
@@ -18,16 +18,16 @@ export function telling(event: RuntimeEventRecord): string {
 
 function tellingPart(event: DescribedEvent): string {
   const { kind, payload } = event;
-  if ('tool' in payload && payload.tool) {
+  if ('tool' in payload) {
     const status = kind.endsWith(payload.status) ? '' : `${payload.status} `;
     const output = 'text' in payload && payload.text ? `: ${payload.text}` : '';
     return `${status}${payload.tool.title}${output}`;
   }
   if ('text' in payload) return payload.text ?? '';
-  if ('approval' in payload && payload.approval) return tellingOfApproval(payload.approval);
+  if ('approval' in payload) return tellingOfApproval(payload.approval);
   if ('entries' in payload && payload.entries) return tellingOfPlan(payload.entries);
   if ('usage' in payload) return tellingOfUsage(payload.usage);
-  if ('session' in payload && payload.session) {
+  if ('session' in payload) {
     const { failure, title, cwd } = payload.session;
     return failure?.message ?? title ?? cwd;
   }
@@ -39,15 +39,20 @@ function tellingPart(event: DescribedEvent): string {
 
 function tellingOfInputOrEnd(event: DescribedEvent): string {
   const { kind, payload } = event;
-  if (kind === 'turn.accepted') return tellingOfInput(payload.turn?.input ?? []);
-  if ('turn' in payload) return payload.turn?.error?.message ?? '';
-  if (kind === 'team.message_created') return tellingOfInput([payload.message?.input ?? []].flat());
+  if (kind === 'turn.accepted') return tellingOfInput(payload.turn.input ?? []);
+  if ('turn' in payload) return payload.turn.error?.message ?? '';
+  if (kind === 'team.message_created') return tellingOfInput([payload.message.input ?? []].flat());
   if (kind === 'process.queued') return payload.process.command;
   if (!('process' in payload) || payload.process.exit_code === null) return '';
   return `exit code ${payload.process.exit_code}`;
 }
 
-function tellingOfApproval({ title, status, decided_by, reason }: ApprovalInEvents): string {
+function tellingOfApproval({
+  title,
+  status,
+  decided_by,
+  reason,
+}: Pick<Approval, 'title' | 'status' | 'decided_by' | 'reason'>): string {
   if (status === 'pending') return title;
   const by = decided_by === null ? '' : ` by ${decided_by}`;
   return `${status}${by}: ${title}${reason === null ? '' : ` (${reason})`}`;

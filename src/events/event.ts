@@ -7,6 +7,9 @@ const MAX_PAYLOAD_BYTES = 256 * 1024;
 /** The size to which long texts of a payload that does not fit are cut first, in bytes. */
 const CUT_TEXT_BYTES = 64 * 1024;
 
+/** The size up to which any field stays in a payload that does not fit, in bytes. */
+const SMALL_BYTES = 1024;
+
 /** The kind of an event and the payload of that kind; for several kinds, a union. */
 export type EventBody<K extends EventKind = EventKind> = K extends EventKind
   ? { kind: K; payload: Payload<K> }
@@ -56,7 +59,7 @@ export function eventRecord(
     team_id: draft.team_id ?? null,
     created_at: assigned.now,
     v: PAYLOAD_VERSION,
-    payload: fitPayload(draft.payload),
+    payload: fitPayload(draft.payload, kinds[draft.kind]),
   };
   // The draft types kind and payload together, and fitPayload only omits what the schema of the kind lets be missing.
   return record as DescribedEvent;
@@ -64,31 +67,66 @@ export function eventRecord(
 
 /**
  * Returns a payload of at most 256 KiB as JSON. In a longer one, the ends of long texts are cut off, `truncated` is
- * true and `total_bytes` is the size of the longest text. The full texts are in the row of the record or item.
+ * true and `total_bytes` is the size of the longest text. If that is not enough, the `large` fields of its kind are left
+ * out; those that are `exact` are left out at once. The full texts are in the row of the record or item.
  */
-export function fitPayload(payload: Record<string, unknown>): Record<string, unknown> {
-  if (jsonBytes(payload) <= MAX_PAYLOAD_BYTES) return payload;
+export function fitPayload(
+  payload: Record<string, unknown>,
+  { large, exact }: { large: readonly string[]; exact: readonly string[] } = {
+    large: [],
+    exact: [],
+  },
+): Record<string, unknown> {
+  const total = jsonBytes(payload);
+  if (total <= MAX_PAYLOAD_BYTES) return payload;
+  const decidedBy = withoutFields(payload, exact);
   // JSON may write a character in six bytes, so texts are cut shorter until the payload fits.
-  for (let limit = CUT_TEXT_BYTES; limit >= 1024; limit /= 4) {
-    let longest = 0;
-    const cut = cutTexts(payload, limit, (bytes) => {
-      longest = Math.max(longest, bytes);
-    }) as Record<string, unknown>;
-    const fitted = { ...cut, truncated: true, total_bytes: longest || jsonBytes(payload) };
+  for (let limit = CUT_TEXT_BYTES; limit >= SMALL_BYTES; limit /= 4) {
+    const fitted = cutTo(limit, decidedBy, total);
     if (jsonBytes(fitted) <= MAX_PAYLOAD_BYTES) return fitted;
   }
-  return { ...smallFields(payload), truncated: true, total_bytes: jsonBytes(payload) };
+  const fitted = cutTo(SMALL_BYTES, withoutFields(decidedBy, large), total);
+  if (jsonBytes(fitted) <= MAX_PAYLOAD_BYTES) return fitted;
+  return { ...smallFields(payload), truncated: true, total_bytes: total };
 }
 
-/**
- * Returns the first small fields, for a payload that is too long although none of its texts is. They identify the
- * record.
- */
+function cutTo(
+  limit: number,
+  payload: Record<string, unknown>,
+  total: number,
+): Record<string, unknown> {
+  let longest = 0;
+  const cut = cutTexts(payload, limit, (bytes) => {
+    longest = Math.max(longest, bytes);
+  }) as Record<string, unknown>;
+  return { ...cut, truncated: true, total_bytes: longest || total };
+}
+
+/** Returns the payload without those of the named fields, of it or of its records, that are longer than 1 KiB. */
+function withoutFields(
+  payload: Record<string, unknown>,
+  paths: readonly string[],
+): Record<string, unknown> {
+  const rest = { ...payload };
+  for (const path of paths) {
+    const [name = '', field] = path.split('.');
+    const value = rest[name];
+    if (field === undefined) {
+      if (jsonBytes(value) > SMALL_BYTES) delete rest[name];
+    } else if (typeof value === 'object' && value !== null && field in value) {
+      const { [field]: inner, ...others } = value as Record<string, unknown>;
+      if (jsonBytes(inner) > SMALL_BYTES) rest[name] = others;
+    }
+  }
+  return rest;
+}
+
+/** Returns the first small fields, for a payload that is too long in fields that its kind does not name. */
 function smallFields(payload: Record<string, unknown>): Record<string, unknown> {
   let room = MAX_PAYLOAD_BYTES / 4;
   const fields = Object.entries(payload).filter(([key, value]) => {
     const bytes = jsonBytes(value) + byteLength(key) + 4;
-    if (bytes > 1024 || bytes > room) return false;
+    if (bytes > SMALL_BYTES || bytes > room) return false;
     room -= bytes;
     return true;
   });

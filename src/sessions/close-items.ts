@@ -26,7 +26,7 @@ export function closeStoredItems(
   for (const item of items) {
     let { text, tool } = item;
     for (const { kind, payload } of log.deltasOf(tx, item.item_id)) {
-      const { offset, text: piece = '' } = payload;
+      const { offset, text: piece } = payload;
       // A delta with offset 0 replaces the text before it.
       text = offset === 0 ? piece : text + piece;
       if (kind === 'tool.updated' && !payload.truncated) tool = payload.tool;

@@ -1,18 +1,13 @@
-import type { Approval, Question } from '../api/approvals.ts';
+import type { Approval, ApprovalDetail, Question } from '../api/approvals.ts';
 import { revealed } from '../lib/plain.ts';
 import { diffLines } from './diff.ts';
 import type { Palette } from './palette.ts';
 import { wrapped } from './width.ts';
 
-/** One thing that would be done: a command, a change of a file, or a part of the input of a tool. */
-export type ApprovalDetail =
-  | { type: 'command'; command: string; cwd: string | null }
-  | { type: 'diff'; path: string; diff: string }
-  | { type: 'input'; name: string; value: unknown };
-
-export type SheetApproval = Pick<Approval, 'kind' | 'title' | 'request' | 'questions'> & {
-  details?: readonly ApprovalDetail[];
-};
+export type SheetApproval = Pick<
+  Approval,
+  'kind' | 'title' | 'request' | 'questions' | 'details' | 'session_allows'
+>;
 
 interface Shape {
   columns: number;
@@ -24,19 +19,21 @@ interface Shape {
  * and characters that a terminal would obey or hide are shown as their code points.
  */
 export function approvalSheet(approval: SheetApproval, shape: Shape): string[] {
-  const { kind, title, details = [], questions, request } = approval;
+  const { kind, title, details, questions, request, session_allows } = approval;
   const parts = [
     ...(questions ?? []).map((question) => questionLines(question, shape)),
     ...details.map((detail) => detailLines(detail, shape)),
   ];
   // Without details the request is all that is known of it.
   if (parts.length === 0) parts.push(inputLines('request', request, shape));
+  if (session_allows !== null)
+    parts.push(shown(`for the session: ${session_allows}`, shape, '', shape.palette.faint));
   const heading = shown(`${kind}: ${title}`, shape, '', shape.palette.strong);
   return [heading, ...parts].flatMap((lines, at) => (at === 0 ? lines : ['', ...lines]));
 }
 
 function detailLines(detail: ApprovalDetail, shape: Shape): string[] {
-  const { faint, accent } = shape.palette;
+  const { faint, accent, warn } = shape.palette;
   switch (detail.type) {
     case 'command': {
       const where = detail.cwd === null ? [] : shown(`in ${detail.cwd}`, shape, '', faint);
@@ -46,6 +43,13 @@ function detailLines(detail: ApprovalDetail, shape: Shape): string[] {
       return [...shown(detail.path, shape, '', accent), ...diffLines(detail.diff, shape)];
     case 'input':
       return inputLines(detail.name, detail.value, shape);
+    case 'omitted':
+      return shown(
+        `not shown, it is too large: ${detail.name} (${detail.bytes} bytes)`,
+        shape,
+        '',
+        warn,
+      );
   }
 }
 

@@ -46,7 +46,10 @@ export function conversation(
 }
 
 /** The prompt of a turn. */
-export function promptOf({ turn_id, accepted_at, source, input, trimmed }: Turn): Block {
+export function promptOf(
+  turn: Pick<Turn, 'turn_id' | 'accepted_at' | 'source' | 'input' | 'trimmed'>,
+): Block {
+  const { turn_id, accepted_at, source, input, trimmed } = turn;
   const text = trimmed ? '(what was said here was deleted to save space)' : inputText(input);
   return { type: 'prompt', key: turn_id, at: accepted_at, source, text };
 }

@@ -24,7 +24,9 @@ export function withMatches(line: string, search: string, style: Style): string 
     shown += between(line, from, begin) + style(text.slice(at, at + search.length));
     from = end;
   }
-  return shown + between(line, from, widthOf(text));
+  shown += between(line, from, widthOf(text));
+  // A match may be a part of one character on the screen, which cannot be cut.
+  return withoutColors(shown) === text ? shown : line;
 }
 
 /** Where the matches begin, as indexes of UTF-16 code units; matches do not overlap. */

@@ -1,5 +1,6 @@
 import type { EventOf, KindIn } from '../api/events.ts';
 import type { Session } from '../api/sessions.ts';
+import { requestedApproval } from '../client/requested-approval.ts';
 import { sessionAfterRequest, sessionAfterTurn } from '../client/session-after.ts';
 import { oneLine, telling } from '../client/telling.ts';
 import { shorten } from '../lib/shorten.ts';
@@ -14,7 +15,7 @@ export function withSession(overview: Overview, event: EventOf<KindIn<'session'>
   const known = overview.sessions.get(session_id ?? '');
   const session =
     event.kind === 'session.created'
-      ? event.payload.session
+      ? { metadata: null, ...event.payload.session }
       : known && { ...known.session, ...event.payload.session };
   // A session is known from the list or from session.created. Any other was closed before the list was read.
   if (session_id === null || !session) return overview;
@@ -23,21 +24,20 @@ export function withSession(overview: Overview, event: EventOf<KindIn<'session'>
 
 /** The overview after an event of a turn: the status of its session follows from it. */
 export function withTurn(overview: Overview, event: EventOf<KindIn<'turn'>>): Overview {
-  const { session_id, created_at, payload } = event;
+  const { session_id, payload } = event;
   const known = overview.sessions.get(session_id ?? '');
   if (!known) return overview;
   const session = sessionAfterTurn(known.session, event);
   if (session.active_turn_id === null) return withNow(overview, idle(session));
-  const since = known.since ?? payload.turn?.accepted_at ?? created_at;
+  const since = known.since ?? payload.turn.accepted_at;
   return withNow(overview, { ...known, session, since });
 }
 
 /** The overview after an event of an approval: while one is pending, its session waits. */
 export function withApproval(overview: Overview, event: EventOf<KindIn<'approval'>>): Overview {
   const { approval } = event.payload;
-  if (!approval) return overview;
-  const asked = event.kind === 'approval.requested' ? event.payload.approval : null;
-  const approvals = changed(overview.approvals, approval.id, asked ?? null);
+  const asked = event.kind === 'approval.requested' ? requestedApproval(event.payload) : null;
+  const approvals = changed(overview.approvals, approval.id, asked);
   const resolved = asked ? overview.resolved : approval;
   const known = overview.sessions.get(approval.session_id);
   if (!known || known.session.active_turn_id === null) return { ...overview, approvals, resolved };
@@ -57,7 +57,7 @@ export function withWork(overview: Overview, event: EventOf<KindIn<'message' | '
   const known = overview.sessions.get(event.session_id ?? '');
   if (!known) return overview;
   // Of a tool that begins, only what it is.
-  const begun = event.kind === 'tool.started' ? event.payload.tool?.title : undefined;
+  const begun = event.kind === 'tool.started' ? event.payload.tool.title : undefined;
   const doing = begun === undefined ? telling(event) : oneLine(begun);
   return withNow(overview, { ...known, doing: shorten(doing, MAX_DOING) });
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { kinds } from '../../src/api/events.ts';
 import { type Answer, DescribedAnswers } from '../support/described-answers.ts';
 
 const file = readFileSync(new URL('../../src/api/openapi.yaml', import.meta.url), 'utf8');
@@ -22,11 +23,12 @@ describe('the check of all answers of a run', () => {
     v: 1,
     payload: { previous_stop: 'clean' } as object,
   };
+  const { input: _input, ...turnWithoutInput } = kinds['turn.accepted'].example.turn;
   const cut = {
     ...record,
     kind: 'turn.accepted',
     scope: 'session',
-    payload: { title: 'x', truncated: true, total_bytes: 300_000 },
+    payload: { title: 'x', turn: turnWithoutInput, truncated: true, total_bytes: 300_000 },
   };
   const token = { id: 'tok_1', name: 'ci', scope: 'read', created_at: 1, expires_at: null };
   const list: Answer = {
@@ -134,8 +136,8 @@ describe('the check of all answers of a run', () => {
     ],
     [
       'an event whose payload has lost what is large, and does not say that it was cut',
-      replay({ ...cut, payload: {} }),
-      /payload must have required property 'turn'.* in turn\.accepted/,
+      replay({ ...cut, payload: { turn: turnWithoutInput } }),
+      /payload\/turn must have required property 'input'.* in turn\.accepted/,
     ],
     [
       'an event whose payload has a field that its kind does not have',

@@ -108,6 +108,28 @@ describe('fitPayload', () => {
     expect(fitted).not.toHaveProperty('list');
   });
 
+  test('leaves out the large fields of a record that are still too long, and keeps all others.', () => {
+    const list = Array.from({ length: 100_000 }, (_, i) => i);
+    const given = { record: { id: 'x', title: 'y'.repeat(2000), list, short: [1] }, more: 1 };
+    const large = ['record.list', 'record.short', 'more'];
+    expect(fitPayload(given, { large, exact: [] })).toEqual({
+      record: { id: 'x', title: 'y'.repeat(1024), short: [1] },
+      more: 1,
+      truncated: true,
+      total_bytes: 2000,
+    });
+  });
+
+  test('leaves out what is exact before it cuts any text, and cuts no text of it.', () => {
+    const given = { record: { id: 'x', diff: 'd'.repeat(MOST), other: 'y'.repeat(70_000) } };
+    const exact = ['record.diff'];
+    expect(fitPayload(given, { large: exact, exact })).toMatchObject({
+      record: { id: 'x', other: 'y'.repeat(64 * KIB) },
+      truncated: true,
+    });
+    expect(fitPayload(given, { large: exact, exact })).not.toHaveProperty('record.diff');
+  });
+
   test('is never longer than 256 KiB, and is JSON that reads back the same.', () => {
     const texts = fc
       .tuple(

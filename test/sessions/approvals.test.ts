@@ -163,6 +163,22 @@ describe('the details of an approval', () => {
       expect((await stage.get(`${at}0`)).status).toBe(404);
     }));
 
+  it('that are too long for an event are whole in the record, and not in part in the event', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      const parts = Array.from({ length: 3000 }, (_, at) => `echo ${at} ${'x'.repeat(100)}`);
+      const details = [{ type: 'command', command: parts.join(' && '), cwd: '/w' }] as const;
+      void turn.ask({ details, request: { parts }, subject: { parts } });
+      const { details: shown, ...cut } = await stage.asked(session.id);
+      const [whole] = await stage.approvals();
+      expect(whole).toMatchObject({ details, request: { parts }, subject: { parts } });
+      const { details: _details, request: _request, subject: _subject, ...rest } = whole ?? {};
+      expect([shown, cut]).toEqual([undefined, rest]);
+      const reply = await stage.decide(cut, 'accept');
+      expect(reply.status).toBe(200);
+    }));
+
   it('that are above 1 MiB name what is left out, and cut nothing', () =>
     onStage(async (stage) => {
       const session = await stage.open();

@@ -1,16 +1,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  type ApprovalDetail,
-  approvalSheet,
-  type SheetApproval,
-} from '../../src/terminal/approval-sheet.ts';
+import type { ApprovalDetail } from '../../src/api/approvals.ts';
+import { approvalSheet, type SheetApproval } from '../../src/terminal/approval-sheet.ts';
 import { colorless } from '../../src/terminal/palette.ts';
 import { widthOf } from '../../src/terminal/width.ts';
 import { colors, columns, hasUnsafe, text, withoutColors } from '../support/terminal/texts.ts';
 
 function asked(...details: ApprovalDetail[]): SheetApproval {
-  return { kind: 'command', title: 'a title', request: { raw: true }, questions: null, details };
+  const rest = { request: { raw: true }, questions: null, session_allows: null };
+  return { kind: 'command', title: 'a title', details, ...rest };
 }
 
 describe('the sheet of an approval', () => {
@@ -75,6 +73,19 @@ describe('the sheet of an approval', () => {
       '  {',
       '    "raw": true',
       '  }',
+    ]);
+    expect(
+      approvalSheet(
+        {
+          ...asked({ type: 'omitted', name: 'the change of a.bin', bytes: 5 }),
+          session_allows: 'npm',
+        },
+        { ...shape, columns: 60 },
+      ).slice(2),
+    ).toEqual([
+      'not shown, it is too large: the change of a.bin (5 bytes)',
+      '',
+      'for the session: npm',
     ]);
     const question = {
       id: 'q',

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { markdownLines } from '../../src/terminal/markdown.ts';
+import { codeBlocks, markdownLines } from '../../src/terminal/markdown.ts';
 import { colorless } from '../../src/terminal/palette.ts';
 import { widthOf } from '../../src/terminal/width.ts';
 import { colors, columns, hasUnsafe, markdown, withoutColors } from '../support/terminal/texts.ts';
@@ -92,6 +92,11 @@ end`;
     expect(withoutColors(line ?? '')).toBe('  const a = "b"; // c');
     const [plainLine] = markdownLines('```nonsense\nconst\n```', { ...shape, palette: colors });
     expect(plainLine).toBe(`  ${colors.code('const')}`);
+  });
+
+  test('gives its code to be copied, also that of lists and quotes.', () => {
+    const text = 'here:\n```sh\nnpm test\n```\n- item\n  ```\n  in a list\n  ```\n> ```\n> quoted';
+    expect(codeBlocks(text)).toEqual(['npm test', 'in a list', 'quoted']);
   });
 
   test('is never wider than the terminal, and passes on nothing that a terminal obeys.', () => {

@@ -69,7 +69,7 @@ export const itemKinds = {
   'tool.started': kind({
     when: 'An agent tells of a tool call for the first time.',
     payload: { item_id, offset: whole, tool: toolCall, status: toolStatus },
-    large: ['tool'],
+    large: ['tool.input'],
     example: { ...tool, status: 'pending' },
   }),
   'tool.updated': kind({
@@ -77,14 +77,14 @@ export const itemKinds = {
       'A tool call changed: its status, its title, its input or its output. Output that grew comes as the new piece; ' +
       'output that was replaced begins again at offset 0.',
     payload: { ...delta, tool: toolCall, status: toolStatus },
-    large: ['text', 'tool'],
+    large: ['tool.input'],
     part: 'delta',
     example: { ...tool, text: '{"name"', status: 'running' },
   }),
   'tool.completed': kind({
     when: 'A tool call has ended. It comes no later than the end of its turn.',
     payload: { ...said, text: z.string().describe('Its whole output.'), tool: toolCall },
-    large: ['text', 'tool'],
+    large: ['tool.input'],
     part: 'end',
     example: { ...tool, status: 'completed', text: '{"name":"project"}' },
   }),
@@ -117,7 +117,14 @@ export const agentKinds = {
   'approval.requested': kind({
     when: 'An agent asks for permission, or asks a question. Its turn and session wait for approval from now on.',
     payload: { approval },
-    large: ['approval'],
+    large: [
+      'approval.request',
+      'approval.details',
+      'approval.subject',
+      'approval.questions',
+      'approval.answers',
+    ],
+    exact: ['approval.request', 'approval.details', 'approval.subject'],
     example: {
       approval: {
         ...asked,
@@ -132,7 +139,7 @@ export const agentKinds = {
       'An approval was answered, has expired or was cancelled. Its turn goes on once no other approval of it is ' +
       'pending.',
     payload: { approval: approvalInEvents },
-    large: ['approval'],
+    large: ['approval.questions', 'approval.answers'],
     example: {
       approval: {
         ...asked,

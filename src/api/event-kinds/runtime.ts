@@ -18,7 +18,19 @@ export const runtimeKinds = {
   'runtime.recovered': kind({
     when: 'What the run before left unfinished has been mended. It comes at each start, before the server listens.',
     payload: { recovery: recoverySummary },
-    large: ['recovery'],
+    large: [
+      'recovery.sessions_failed',
+      'recovery.turn_pointers_cleared',
+      'recovery.turns_failed',
+      'recovery.turns_reconciled',
+      'recovery.approvals_kept',
+      'recovery.approvals_cancelled',
+      'recovery.processes_failed',
+      'recovery.orphans_killed',
+      'recovery.claims_released',
+      'recovery.worktrees_missing',
+      'recovery.deliveries_retried',
+    ],
     example: {
       recovery: {
         status: 'running',

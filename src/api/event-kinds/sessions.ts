@@ -51,7 +51,7 @@ export const sessionKinds = {
   'session.created': kind({
     when: 'A session was opened. Its agent starts with its first turn.',
     payload: { session },
-    large: ['session'],
+    large: ['session.metadata'],
     example: {
       session: {
         ...changed,
@@ -129,7 +129,7 @@ export const turnKinds = {
   'turn.accepted': kind({
     when: 'A turn was sent and stored. Its session is running from now on.',
     payload: { turn, title: sessionTitle.describe('The title of its session from now on.') },
-    large: ['turn'],
+    large: ['turn.input'],
     example: {
       title: 'fix the tests',
       turn: {

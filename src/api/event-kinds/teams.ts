@@ -91,13 +91,18 @@ export const teamKinds = {
   'team.message_created': kind({
     when: 'A member said something to others. Its deliveries come as events of their own.',
     payload: { message },
-    large: ['message'],
+    large: [
+      'message.recipient_agent_ids',
+      'message.input',
+      'message.image_paths',
+      'message.images',
+    ],
     example: { message: { ...sent, input: [{ type: 'text', text: 'run the tests' }], images: [] } },
   }),
   'team.message_cancelled': kind({
     when: 'A message was taken back from those who had not got it.',
     payload: { message: messageInEvents },
-    large: ['message'],
+    large: ['message.recipient_agent_ids', 'message.image_paths'],
     example: { message: { ...sent, cancelled_at: 1795312012500 } },
   }),
 };

@@ -1,7 +1,7 @@
-import { isIn, type RuntimeEventRecord } from '../../api/events.ts';
+import { isDescribed, type RuntimeEventRecord, settles } from '../../api/events.ts';
 import type { Client } from '../../client/client.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { type Block, blockOfItem, promptLine } from '../../terminal/conversation.ts';
+import { promptLine } from '../../terminal/conversation.ts';
 import { codeBlocks } from '../../terminal/markdown.ts';
 import { type Connection, follow } from '../follow.ts';
 import { Source } from '../source.ts';
@@ -72,7 +72,7 @@ export class ConversationModel implements PaneModel {
   coverage(): string {
     if (this.#pages.isAtStart) return 'in all turns';
     const turns = this.prompts().length;
-    return `in the last ${turns === 1 ? 'turn' : `${turns} turns`}; older ones are not loaded`;
+    return `in the last ${turns === 1 ? 'turn' : `${turns} turns`}, older not loaded`;
   }
 
   /** Folds or unfolds tools and thoughts. The reader stays at what was at the top. */
@@ -129,20 +129,24 @@ export class ConversationModel implements PaneModel {
 
   #take(events: readonly RuntimeEventRecord[]): void {
     this.#show(withEvents(this.#state, events));
-    for (const event of events) {
-      const isItem = isIn('message', event) || isIn('reasoning', event) || isIn('tool', event);
-      if (isItem && event.payload.truncated && 'status' in event.payload && event.turn_id !== null)
-        void this.#readItem(event.turn_id, event.payload.item_id);
-    }
+    for (const event of events)
+      if (event.payload.truncated && event.turn_id !== null)
+        void this.#readWhole(event, event.turn_id);
   }
 
-  /** Replaces a block by the whole item, whose event was cut. */
-  async #readItem(turnId: string, itemId: string): Promise<void> {
-    const item = await this.#pages.item(turnId, itemId).catch(() => null);
-    if (item === null || item.status === 'open') return;
-    const whole = blockOfItem(item);
-    const replaced = (block: Block) => (block.key === whole.key ? whole : block);
-    this.#show({ ...this.#state, blocks: this.#state.blocks.map(replaced) });
+  /** Replaces the block of an event that was cut. */
+  async #readWhole(event: RuntimeEventRecord, turnId: string): Promise<void> {
+    const isEnd = isDescribed(event) && settles(event);
+    const whole =
+      event.kind === 'turn.accepted'
+        ? this.#pages.prompt(turnId)
+        : isEnd && 'item_id' in event.payload
+          ? this.#pages.item(turnId, event.payload.item_id)
+          : null;
+    const block = await whole?.catch(() => null);
+    if (!block) return;
+    const blocks = this.#state.blocks.map((one) => (one.key === block.key ? block : one));
+    this.#show({ ...this.#state, blocks });
   }
 
   async #readOlder(): Promise<void> {

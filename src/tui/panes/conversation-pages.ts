@@ -1,10 +1,15 @@
 import type { Approval } from '../../api/approvals.ts';
 import type { RuntimeEventRecord } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
-import type { Item } from '../../api/sessions.ts';
 import type { Client } from '../../client/client.ts';
 import { replayBefore } from '../../client/replay.ts';
-import { type Block, conversation, type TurnWithItems } from '../../terminal/conversation.ts';
+import {
+  type Block,
+  blockOfItem,
+  conversation,
+  promptOf,
+  type TurnWithItems,
+} from '../../terminal/conversation.ts';
 
 /** This many turns are read at once. */
 const PAGE = 10;
@@ -81,10 +86,16 @@ export class ConversationPages {
       .filter(({ payload }) => 'item_id' in payload && open.includes(String(payload.item_id)));
   }
 
+  /** The prompt of a turn, whole: an event may have been too short for it. */
+  async prompt(turn_id: string): Promise<Block> {
+    const params = { session_id: this.#session_id, turn_id };
+    return promptOf(await this.#client.call(endpoints.getTurn, { params }));
+  }
+
   /** An item, whole: an event may have been too short for it. */
-  item(turn_id: string, item_id: string): Promise<Item> {
+  async item(turn_id: string, item_id: string): Promise<Block> {
     const params = { session_id: this.#session_id, turn_id, item_id };
-    return this.#client.call(endpoints.getItem, { params });
+    return blockOfItem(await this.#client.call(endpoints.getItem, { params }));
   }
 
   /** Reads approvals until all those since a time are known. */

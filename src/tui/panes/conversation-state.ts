@@ -55,8 +55,10 @@ function take(draft: Draft, event: RuntimeEventRecord): void {
 function takeTurn(draft: Draft, event: EventOf<KindIn<'turn'>>): void {
   const { turn } = event.payload;
   if (!turn) return;
-  if (event.kind === 'turn.accepted' && event.payload.turn)
-    put(draft, promptOf(event.payload.turn));
+  if (event.kind === 'turn.accepted') {
+    const { input = [] } = event.payload.turn ?? {};
+    put(draft, promptOf({ ...turn, input }));
+  }
   for (const block of endOf(turn)) put(draft, block);
 }
 

@@ -81,8 +81,8 @@ export class LogModel implements PaneModel {
 
   coverage(): string {
     const left = this.#outputs().reduce((sum, output) => sum + this.#from[output], 0);
-    if (left === 0) return this.#isCut ? 'in what was read; G reads the rest' : 'in all output';
-    return `in the end of the output; ${Math.ceil(left / 1024)} KiB before it are not loaded`;
+    if (left === 0) return this.#isCut ? 'in what was read, G reads the rest' : 'in all output';
+    return `in the end, ${Math.ceil(left / 1024)} KiB before it not loaded`;
   }
 
   /** Shows both outputs, then stdout alone, then stderr alone, then both again. */

@@ -76,20 +76,25 @@ export function Lines({ lines }: { lines: readonly string[] }): ReactNode {
 
 function readerKeys({ model, tell }: PaneProps, height: number, ask: () => void) {
   const { reader } = model;
-  const up = (move: () => void) => () => {
-    move();
+  const up = (by: number) => () => {
+    reader.scroll(by);
     if (reader.isAtStart()) attempt(model.older(), tell);
   };
-  const scroll = (by: number) => (by < 0 ? up(() => reader.scroll(by)) : () => reader.scroll(by));
+  const toStart = async () => {
+    reader.toStart();
+    await model.older();
+    // To the top of what was read now, unless somebody has gone to the end meanwhile.
+    if (!reader.follows.get()) reader.toStart();
+  };
   return {
-    upArrow: scroll(-1),
-    k: scroll(-1),
-    downArrow: scroll(1),
-    j: scroll(1),
-    pageUp: scroll(1 - height),
-    pageDown: scroll(Math.max(1, height - 1)),
-    home: up(() => reader.toStart()),
-    g: up(() => reader.toStart()),
+    upArrow: up(-1),
+    k: up(-1),
+    downArrow: () => reader.scroll(1),
+    j: () => reader.scroll(1),
+    pageUp: up(1 - height),
+    pageDown: () => reader.scroll(Math.max(1, height - 1)),
+    home: () => attempt(toStart(), tell),
+    g: () => attempt(toStart(), tell),
     end: () => reader.toEnd(),
     G: () => reader.toEnd(),
     '/': ask,
@@ -116,8 +121,10 @@ function StatusLine(props: ReaderPaneProps): ReactNode {
   const { model, columns, palette, status } = props;
   const connection = useSource(model.connection);
   const isEnd = useSource(model.follows);
-  const left = model.reader.search === '' ? status : searchText(model);
-  const right = connection.state === 'live' ? (isEnd ? '' : 'more below: G') : describe(connection);
+  const isSearching = model.reader.search !== '';
+  const left = isSearching ? searchText(model) : status;
+  const below = isEnd || isSearching ? '' : 'more below: G';
+  const right = connection.state === 'live' ? below : describe(connection);
   const room = columns - (right === '' ? 0 : right.length + 2);
   return (
     <Box width={columns} height={1} justifyContent="space-between">

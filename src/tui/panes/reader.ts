@@ -87,22 +87,22 @@ export class Reader {
     this.#tell();
   }
 
-  /** Searches backwards from the last line that is shown; the empty text ends the search. */
+  /** Searches backwards from the last line that is shown, then from the end; the empty text ends the search. */
   find(search: string): void {
     this.#search = search;
     this.#match = null;
     if (search === '') return this.#tell();
     const last = this.#visible().at(-1)?.place ?? { at: 0, line: 0 };
-    this.#goToMatch(this.#nearest(-1, { at: last.at, line: last.line + 1 }));
+    const below = { at: last.at, line: last.line + 1 };
+    this.#goToMatch(this.#nearest(-1, below) ?? this.#nearest(-1, this.#far(-1)));
   }
 
   /** Goes to the match before (-1) or after (1); beyond the last one to the first one at the other end. */
   findNext(direction: 1 | -1): void {
     if (this.#search === '') return;
     const from = this.#match ?? this.top();
-    const far = direction < 0 ? this.#text.count() : -1;
     this.#goToMatch(
-      this.#nearest(direction, from) ?? this.#nearest(direction, { at: far, line: 0 }),
+      this.#nearest(direction, from) ?? this.#nearest(direction, this.#far(direction)),
     );
   }
 
@@ -115,6 +115,11 @@ export class Reader {
         if (this.#match && !isBefore(this.#match, { at, line })) index = count;
       }
     return { index, count };
+  }
+
+  /** The place that a search in a direction comes from when it has passed the other end. */
+  #far(direction: 1 | -1): Place {
+    return { at: direction < 0 ? this.#text.count() : -1, line: 0 };
   }
 
   #nearest(direction: 1 | -1, from: Place): Place | null {
