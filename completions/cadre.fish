@@ -144,15 +144,16 @@ cadre processes
 	logs		show the end of what a process printed
 	wait		wait for the end of a process, a port that answers, or a text in its output
 	kill		end a process and all it started
+	restart		run the command of a process again, as a new process; the old one is ended
 	help		show the help of a command
 cadre processes run
 		<command>...
 	--cwd	<directory>	where it runs (default: here, or the session\'s directory)
 	--session	<session>	whose it is: it ends with that session
-	--timeout	<time>	how long it may run: 10s, 5m, 1h30m; 0: for ever
+	--timeout	<time>	how long it may run: 10s, 5m, 1h30m (default: for ever)
 	--notify		tell the session of its end, as a turn
 	--wait		wait for its end, and end as it ended
-	--follow		show what it prints until its end, and end as it ended
+	--follow		show what it prints, pass on what is typed, and end as it ended
 cadre processes list
 	--session	<session>	only of this session
 	--status	queued|running|completed|failed|timed_out|killed
@@ -163,10 +164,10 @@ cadre processes show
 cadre processes logs
 		<process>
 	--stream	stdout|stderr|both	which
-	--tail	<lines>	how many lines of each stream
+	--tail	<lines>	how many lines of each stream (default: 200; with --follow, all)
 	--max-bytes	<bytes>	how many bytes of each stream
-	-f		show all of it, and what comes, until the process ends
-	--follow		show all of it, and what comes, until the process ends
+	-f		show what comes, too, until the process ends
+	--follow		show what comes, too, until the process ends
 cadre processes wait
 		<process>
 	--for	<what>	exit, port:N or log:TEXT
@@ -174,6 +175,8 @@ cadre processes wait
 cadre processes kill
 		<process>
 	--reason	<text>	why, for the record
+cadre processes restart
+		<process>
 cadre processes help
 		<command>...
 cadre worktrees

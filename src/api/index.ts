@@ -52,6 +52,8 @@ export const endpoints = {
   streamProcessLogs: processes.streamProcessLogs,
   waitForProcess: processes.waitForProcess,
   killProcess: processes.killProcess,
+  restartProcess: processes.restartProcess,
+  writeToProcess: processes.writeToProcess,
   getProcessDiagnostics: processes.getProcessDiagnostics,
   createWorktree: worktrees.createWorktree,
   listWorktrees: worktrees.listWorktrees,

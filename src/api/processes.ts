@@ -4,6 +4,12 @@ import { endpoint } from './endpoint.ts';
 
 const processStatus = z.enum(['queued', 'running', 'completed', 'failed', 'timed_out', 'killed']);
 
+const processStdin = z
+  .enum(['none', 'pipe'])
+  .describe(
+    'none: it reads the end of its input at once. pipe: it reads what is sent to its stdin, and waits for that.',
+  );
+
 export const processRecord = z
   .looseObject({
     process_id: z.string(),
@@ -19,6 +25,7 @@ export const processRecord = z
     pid: z.int().nullable(),
     exit_code: z.int().nullable(),
     signal: z.string().nullable(),
+    stdin: processStdin,
     timeout_ms: z.int().describe('The time limit, counted from its start; 0: none.'),
     kill_reason: z.string().nullable(),
     failure: failure
@@ -81,6 +88,7 @@ export const newProcess = z.strictObject({
       'The time limit, counted from its start; 0: none. Default: processes.default_timeout_ms.',
     ),
   session_id: z.string().nullish(),
+  stdin: processStdin.nullish().describe('Default: none.'),
   on_exit: z
     .enum(['notify'])
     .nullish()
@@ -212,6 +220,52 @@ export const killProcess = endpoint({
   body: z.strictObject({ reason: killReason }),
   response: envelope,
   errors: ['not_found'],
+});
+
+export const restartProcess = endpoint({
+  method: 'POST',
+  path: '/v1/processes/{process_id}/restart',
+  summary:
+    'Run the command of a process again, as a new process; one that still runs is ended first, with kill_reason "restarted"',
+  params: processParam,
+  query: ownerQuery,
+  body: z.strictObject({}),
+  response: z.looseObject({
+    process: processRecord.describe(
+      'The new process: with the command, directory, owner, time limit, on_exit and stdin of the old one. It is queued until the old one has ended.',
+    ),
+  }),
+  errors: ['not_found', 'session_closed', 'session_failed', 'too_many', 'storage_full'],
+});
+
+export const writeToProcess = endpoint({
+  method: 'POST',
+  path: '/v1/processes/{process_id}/stdin',
+  summary: 'Send input to a process that was created with stdin "pipe"',
+  params: processParam,
+  query: ownerQuery,
+  body: z.strictObject({
+    data: z
+      .string()
+      .max(131_072)
+      .nullish()
+      .describe(
+        'What it is to read. The response comes once that was passed on or, up to 64 KiB, is held for it; so whoever sends the next part after the response of the one before sends as fast as the process reads. It is refused if 1 MiB waits already.',
+      ),
+    encoding: z
+      .enum(['utf8', 'base64'])
+      .nullish()
+      .describe('How data is written; base64 is for bytes that are no text. Default: utf8.'),
+    eof: z
+      .boolean()
+      .nullish()
+      .describe('true: it then reads the end of its input, and nothing more can be sent.'),
+  }),
+  response: z.looseObject({
+    process_id: z.string(),
+    bytes: z.int().describe('The number of bytes that were sent.'),
+  }),
+  errors: ['not_found', 'conflict', 'too_many'],
 });
 
 export const processDiagnostics = z

@@ -55,11 +55,14 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'processes show': [['processes show 8f568c7e', 'by the end of its id']],
   'processes logs': [
     ['processes logs 8f568c7e --tail 20', 'the end of what it printed'],
-    ['processes logs 8f568c7e --follow', 'as it prints'],
+    ['processes logs 8f568c7e --follow --tail 20', 'and what comes'],
   ],
   'processes wait': [
     ['processes wait 8f568c7e --for port:3000', 'until the port answers'],
     ['processes wait "npm test" --timeout 10m', 'until it has ended'],
+  ],
+  'processes restart': [
+    ['processes restart "npm run dev"', 'as a new process, whose id it prints'],
   ],
   'processes kill': [['processes kill 8f568c7e --reason "wrong port"', '']],
   'worktrees list': [['worktrees list --repo .', 'of this repository']],

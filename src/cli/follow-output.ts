@@ -6,18 +6,23 @@ import type { CommandContext } from './world.ts';
 export const outputs = ['stdout', 'stderr'] as const;
 export type Output = (typeof outputs)[number];
 
-/** Copies what a process prints to the same outputs of this one, until it has ended or the command is interrupted. */
+/**
+ * Copies what a process prints to the same outputs of this one, until it has ended or `signal` aborts: of each output
+ * that is named, from that byte on.
+ */
 export async function followOutput(
   { world, client, global }: CommandContext,
-  id: string,
-  wanted: readonly Output[] = outputs,
+  processId: string,
+  signal: AbortSignal,
+  wanted: Partial<Record<Output, number>> = { stdout: 0, stderr: 0 },
 ): Promise<void> {
-  const signal = world.interrupted();
   const show = async (stream: Output) => {
-    const texts = streamLogs({ client, clock: world.clock, processId: id, stream, signal });
-    for await (const text of texts)
+    const from = wanted[stream];
+    if (from === undefined) return;
+    const given = { client, clock: world.clock, processId, stream, signal, from };
+    for await (const text of streamLogs(given))
       if (global.json) world.stdout.write(`${JSON.stringify({ stream, text })}\n`);
       else world[stream].write(world[stream].isTTY ? plain(text) : text);
   };
-  await Promise.all(wanted.map(show));
+  await Promise.all(outputs.map(show));
 }

@@ -9,6 +9,7 @@ import { persist } from '../store/persist.ts';
 import type { Writer } from '../store/transaction.ts';
 import { startFailure } from './command.ts';
 import { processEnvironment } from '../children/process-environment.ts';
+import { ProcessInput } from './input.ts';
 import { ProcessOutput, type StreamName } from './output.ts';
 import { type Cause, endProcess, hasEnded, type ProcessEnd, startProcess } from './process.ts';
 import { logPath } from './log-file.ts';
@@ -51,6 +52,10 @@ interface Running {
   /** Called with each chunk of output. */
   readonly listeners: Set<(stream: StreamName, chunk: Buffer) => void>;
   child: Child | undefined;
+  /** What clients send to it; null if it was created without. */
+  readonly input: ProcessInput | null;
+  /** Whether it waits in the queue for the end of the process that it replaces. */
+  isHeld: boolean;
   /** The reason to end it before it exits by itself. Only the first one counts. */
   cause: Cause | null;
   /** Set once it is being ended. Resolves with the pids of its group that the server may not signal. */
@@ -119,13 +124,16 @@ export class ProcessRunner {
     return [...this.#running].filter((one) => ownerOf(one) === owner).length;
   }
 
-  /** Stores a process as queued. Once that is on disk, it runs as soon as there is a place for it. */
-  accept(tx: Writer, process: Process): void {
+  /**
+   * Stores a process as queued. Once that is on disk, it runs as soon as there is a place for it, but not before the
+   * process with the id `after` has ended.
+   */
+  accept(tx: Writer, process: Process, after?: string): void {
     this.#given.store.create(tx, process);
-    tx.whenDurable(() => this.#enqueue(process));
+    tx.whenDurable(() => this.#enqueue(process, after));
   }
 
-  #enqueue(process: Process): void {
+  #enqueue(process: Process, after: string | undefined): void {
     // Startup recovery fails the process, which never ran.
     if (this.#stopping.signal.aborted) return;
     const { clock, settings, logger, db, store } = this.#given;
@@ -134,6 +142,8 @@ export class ProcessRunner {
       process,
       listeners: new Set(),
       child: undefined,
+      input: process.stdin === 'pipe' ? new ProcessInput() : null,
+      isHeld: after !== undefined,
       cause: null,
       ending: undefined,
       done: Promise.withResolvers<void>(),
@@ -156,7 +166,26 @@ export class ProcessRunner {
     };
     this.#all.set(process_id, running);
     this.#queue.push(running);
-    this.admit();
+    if (after === undefined) this.admit();
+    else
+      void this.done(after).then(() => {
+        running.isHeld = false;
+        this.admit();
+      });
+  }
+
+  /**
+   * Sends input to a process. Resolves once it was passed on or is held. Throws `conflict` for a process that has ended
+   * or reads no input, `too_many` if too much waits.
+   */
+  async write(processId: string, data: Buffer, eof: boolean): Promise<void> {
+    const running = this.#all.get(processId);
+    if (!running) throw new AppError('conflict', `process ${processId} has ended`);
+    if (running.input) return running.input.write(data, eof);
+    throw new AppError(
+      'conflict',
+      `process ${processId} has no input: create it with stdin "pipe" to send it any`,
+    );
   }
 
   /** Returns the process with the current size of its output, which its row holds only once it has ended. */
@@ -210,8 +239,9 @@ export class ProcessRunner {
     for (let at = 0; at < this.#queue.length && this.#running.size < max_concurrent;) {
       const next = this.#queue[at] as Running;
       const owner = ownerOf(next);
-      // An owner with `max_per_session` running processes waits; the queue behind it does not.
-      if (owner !== null && (counts.get(owner) ?? 0) >= max_per_session) {
+      // It waits for the process that it replaces, or its owner has `max_per_session` running ones; those behind it
+      // do not wait for it.
+      if (next.isHeld || (owner !== null && (counts.get(owner) ?? 0) >= max_per_session)) {
         at++;
         continue;
       }
@@ -234,9 +264,11 @@ export class ProcessRunner {
       const child = await this.#startChild(running);
       running.child = child;
       output.collect(child);
+      running.input?.connect(child.stdin);
       using _limit = this.#timeLimit(running, child);
       if (running.cause) this.#end(running, child);
       exit = await child.exited;
+      running.input?.close();
       // A kill after the exit must not change the status.
       cause = running.cause;
       const remaining = await (running.ending ?? child.end(0));
@@ -272,7 +304,7 @@ export class ProcessRunner {
         pass,
       }),
       what: `process ${processId}`,
-      stdin: 'none',
+      stdin: process.stdin,
       onRegister: (tx, pid) =>
         store.move(tx, startProcess(process, pid, clock.now()), 'process.started'),
     });
@@ -300,6 +332,7 @@ export class ProcessRunner {
     const { store, clock, notices } = this.#given;
     const { process_id } = running.process;
     running.output.flush();
+    running.input?.close();
     const tails =
       running.process.on_exit === null
         ? null

@@ -8,6 +8,7 @@ import type {
   Process,
   ProcessDiagnostics,
   waitForProcess,
+  writeToProcess,
 } from '../api/processes.ts';
 import { AppError } from '../errors.ts';
 import { type Keep, keepNothing } from '../store/kept-answers.ts';
@@ -31,6 +32,8 @@ const PORT_INTERVAL_MS = 50;
 /** The maximum size of a frame of a log stream, in bytes. */
 const PIECE_BYTES = 64 * 1024;
 
+type NewProcess = BodyOf<typeof createProcess>;
+
 interface ProcessServiceDependencies {
   db: Database;
   store: ProcessStore;
@@ -52,7 +55,18 @@ export class ProcessService {
   }
 
   /** Accepts a command. It starts as soon as there is a place for it. */
-  async run(body: BodyOf<typeof createProcess>, keep: Keep = keepNothing): Promise<Process> {
+  run(body: NewProcess, keep: Keep = keepNothing): Promise<Process> {
+    return this.#accept(body, keep);
+  }
+
+  /** Runs the command of a process again, once the process has ended; one that still runs is ended. */
+  async restart(id: string, owner: string | undefined, keep: Keep = keepNothing): Promise<Process> {
+    const { command, cwd, timeout_ms, session_id, on_exit, stdin } = await this.get(id, owner);
+    return this.#accept({ command, cwd, timeout_ms, session_id, on_exit, stdin }, keep, id);
+  }
+
+  /** Accepts a command, which starts after the end of the process `old`, if one is named. */
+  async #accept(body: NewProcess, keep: Keep, old?: string): Promise<Process> {
     this.#given.assertRoom();
     const { command, session_id, on_exit } = body;
     const settings = this.#given.settings();
@@ -76,6 +90,7 @@ export class ProcessService {
         pid: null,
         exit_code: null,
         signal: null,
+        stdin: body.stdin ?? 'none',
         timeout_ms: body.timeout_ms ?? settings.default_timeout_ms,
         kill_reason: null,
         failure: null,
@@ -90,7 +105,8 @@ export class ProcessService {
         ended_at: null,
         trimmed: false,
       };
-      this.#given.runner.accept(tx, queued);
+      if (old !== undefined) this.#kill(tx, old, undefined, 'restarted');
+      this.#given.runner.accept(tx, queued, old);
       keep(tx, { process: queued });
       return queued;
     });
@@ -126,13 +142,32 @@ export class ProcessService {
     keep: Keep = keepNothing,
   ): Promise<Process> {
     return this.#given.db.transact((tx) => {
-      const found = this.#given.store.process(tx, id, owner);
-      if (!hasEnded(found)) this.#given.store.move(tx, found, 'process.kill_requested');
-      const now = this.#given.runner.withTotals(found);
+      const now = this.#kill(tx, id, owner, reason);
       keep(tx, { process: now });
-      tx.whenDurable(() => this.#given.runner.kill(id, { status: 'killed', reason }));
       return now;
     });
+  }
+
+  #kill(tx: Writer, id: string, owner: string | undefined, reason: string | null): Process {
+    const { store, runner } = this.#given;
+    const found = store.process(tx, id, owner);
+    if (!hasEnded(found)) store.move(tx, found, 'process.kill_requested');
+    tx.whenDurable(() => runner.kill(id, { status: 'killed', reason }));
+    return runner.withTotals(found);
+  }
+
+  /** Sends input to a process; see `ProcessRunner.write`. Returns the number of bytes. */
+  async write(
+    id: string,
+    owner: string | undefined,
+    { data, encoding, eof }: BodyOf<typeof writeToProcess>,
+  ): Promise<number> {
+    await this.get(id, owner);
+    const bytes = Buffer.from(data ?? '', encoding ?? 'utf8');
+    if (encoding === 'base64' && bytes.toString('base64') !== data)
+      throw new AppError('invalid', 'body.data: is no base64');
+    await this.#given.runner.write(id, bytes, eof ?? false);
+    return bytes.length;
   }
 
   /** Ends the queued and running processes of a session, once the transaction is on disk. */

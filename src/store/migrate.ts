@@ -10,6 +10,7 @@ import { migration007 } from './migrations/007-teams.ts';
 import { migration008 } from './migrations/008-worktree-trust.ts';
 import { migration010 } from './migrations/010-spawned.ts';
 import { migration011 } from './migrations/011-news.ts';
+import { migration012 } from './migrations/012-process-input.ts';
 import { checksum } from './checksum.ts';
 
 /** Completes the records of a table, for example with a field that they lack. */
@@ -30,6 +31,7 @@ const migrations: readonly (string | Completion)[] = [
   migration008,
   migration010,
   migration011,
+  migration012,
 ];
 
 /**

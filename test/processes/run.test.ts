@@ -35,6 +35,7 @@ describe('a process', () => {
         pid: null,
         exit_code: null,
         signal: null,
+        stdin: 'none',
         timeout_ms: 600_000,
         kill_reason: null,
         failure: null,

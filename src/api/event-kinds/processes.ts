@@ -19,6 +19,7 @@ const queued = {
   pid: null,
   exit_code: null,
   signal: null,
+  stdin: 'none' as const,
   timeout_ms: 600000,
   kill_reason: null,
   failure: null,

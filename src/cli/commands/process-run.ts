@@ -8,6 +8,8 @@ import { exitCodes } from '../exit.ts';
 import { sessionId } from '../find.ts';
 import { followOutput } from '../follow-output.ts';
 import { milliseconds } from '../milliseconds.ts';
+import { durationText } from '../../terminal/time.ts';
+import { mayReadInput, sendInput } from '../send-input.ts';
 import { statusText } from '../process-text.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
@@ -19,10 +21,14 @@ export function processRun(processes: Command, world: World): void {
     .argument('<command...>', 'a line of shell in quotes, or the words of a command after --')
     .option('--cwd <directory>', "where it runs (default: here, or the session's directory)")
     .option('--session <session>', 'whose it is: it ends with that session')
-    .option('--timeout <time>', 'how long it may run: 10s, 5m, 1h30m; 0: for ever', milliseconds)
+    .option(
+      '--timeout <time>',
+      'how long it may run: 10s, 5m, 1h30m (default: for ever)',
+      milliseconds,
+    )
     .option('--notify', 'tell the session of its end, as a turn')
     .option('--wait', 'wait for its end, and end as it ended')
-    .option('--follow', 'show what it prints until its end, and end as it ended')
+    .option('--follow', 'show what it prints, pass on what is typed, and end as it ended')
     .action(clientAction(world, run));
 }
 
@@ -40,15 +46,23 @@ async function run(context: CommandContext, words: string[], options: RunOptions
   const session_id =
     options.session === undefined ? undefined : await sessionId(client, options.session);
   const here = options.cwd ?? (session_id === undefined ? '.' : undefined);
+  const follows = options.follow === true && !global.json;
+  const passesInput = follows && mayReadInput(world.stdin);
   const { process } = await client.call(endpoints.createProcess, {
     body: {
       command: words.length === 1 ? (words[0] ?? '') : words.map(quote).join(' '),
       cwd: here === undefined ? undefined : path.resolve(here),
-      timeout_ms: options.timeout,
+      // The server's default is for agents, which forget what they started; 0 is no limit.
+      timeout_ms: options.timeout ?? 0,
       session_id,
+      stdin: passesInput ? 'pipe' : 'none',
       on_exit: options.notify ? 'notify' : undefined,
     },
   });
+  if (process.timeout_ms > 0)
+    world.stderr.write(
+      `cadre: ${process.process_id} is ended after ${durationText(process.timeout_ms)}, if it still runs then\n`,
+    );
   if (!options.wait && !options.follow) return show(process, () => `${process.process_id}\n`);
   const signal = world.interrupted();
   const params = { process_id: process.process_id };
@@ -58,7 +72,15 @@ async function run(context: CommandContext, words: string[], options: RunOptions
       .call(endpoints.killProcess, { params, body: { reason: 'interrupted at the terminal' } })
       .catch(() => undefined);
   });
-  if (options.follow && !global.json) await followOutput(context, process.process_id);
+  if (follows) {
+    const over = new AbortController();
+    const sent = passesInput
+      ? sendInput(context, process.process_id, AbortSignal.any([over.signal, signal]))
+      : undefined;
+    await followOutput(context, process.process_id, signal);
+    over.abort();
+    await sent;
+  }
   const ended = await untilEnded(client, process.process_id);
   if (global.json || !options.follow) show(ended, () => `${statusText(ended)}\n`);
   else if (ended.status !== 'completed') world.stderr.write(`cadre: ${statusText(ended)}\n`);

@@ -3,6 +3,7 @@ import type { Process } from '../../api/processes.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { ago, details, listOf, shortId } from '../output.ts';
 import { limit, process, reason, sessionAs } from '../parameters.ts';
+import { durationText } from '../../terminal/time.ts';
 import { statusText } from '../process-text.ts';
 import { processLogs } from './process-logs.ts';
 import { processRun } from './process-run.ts';
@@ -40,7 +41,7 @@ export const processCommands = commandGroup('processes', 'commands that the serv
     description: 'show a process',
     endpoint: endpoints.getProcess,
     operands: [process],
-    print: details,
+    print: (process, shown) => details(withLimit(process), shown),
   }),
   processLogs,
   processWait,
@@ -56,4 +57,17 @@ export const processCommands = commandGroup('processes', 'commands that the serv
         ? `${process.process_id} is being ended\n`
         : `${process.process_id} had ended: ${statusText(process)}\n`,
   }),
+  endpointCommand({
+    name: 'restart',
+    description: 'run the command of a process again, as a new process; the old one is ended',
+    endpoint: endpoints.restartProcess,
+    operands: [process],
+    document: ({ process }) => process,
+    print: ({ process }) => `${process.process_id}\n`,
+  }),
 ]);
+
+/** A process as people see it: with its time limit in words. */
+function withLimit({ timeout_ms, ...process }: Process): object {
+  return { ...process, time_limit: timeout_ms === 0 ? 'none' : durationText(timeout_ms) };
+}

@@ -19,6 +19,13 @@ export function processRoutes(mount: Mount, processes: ProcessService): void {
   mount(endpoints.killProcess, async ({ params, query, body, keep }) => ({
     process: await processes.kill(params.process_id, query.session_id, body.reason ?? null, keep),
   }));
+  mount(endpoints.restartProcess, async ({ params, query, keep }) => ({
+    process: await processes.restart(params.process_id, query.session_id, keep),
+  }));
+  mount(endpoints.writeToProcess, async ({ params, query, body }) => ({
+    process_id: params.process_id,
+    bytes: await processes.write(params.process_id, query.session_id, body),
+  }));
   mount(endpoints.waitForProcess, async ({ params, query, bearer, isHead, disconnected }) => {
     if (bearer?.scope === 'read' && query.for.startsWith('port:')) {
       throw new AppError(
