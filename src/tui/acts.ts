@@ -107,13 +107,10 @@ export class Acts {
     await this.#client.call(endpoints.killProcess, { params: { process_id }, body: {} });
   }
 
-  /** Runs the command of a process again, after it was ended. */
-  async restart({ process_id, command, cwd, session_id, ended_at }: Process): Promise<Process> {
-    if (ended_at === null)
-      await this.#client.call(endpoints.killProcess, { params: { process_id }, body: {} });
-    const body = { command, cwd, session_id };
-    const { process } = await this.#client.call(endpoints.createProcess, { body });
-    return process;
+  /** Runs the command of a process again, as a new process; one that still runs is ended first. */
+  async restart({ process_id }: Process): Promise<Process> {
+    const call = { params: { process_id }, body: {} };
+    return (await this.#client.call(endpoints.restartProcess, call)).process;
   }
 
   async interruptTeam(team_id: string): Promise<void> {

@@ -20,7 +20,7 @@ describe('the place to work', () => {
         await expectShows(/○ +the job/);
         await send(client, id, 'say so far; tool npm test => ok; silent');
         await expectShows(/◐ +the job/);
-        await expectShows('npm test: ok');
+        await expectShows('· npm test: ok');
         await press('x');
         await expectShows('stop "the job"?  y interrupt its turn  x close it');
         await press('n');

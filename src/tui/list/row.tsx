@@ -64,7 +64,7 @@ function Single(row: Shown): ReactNode {
 function Double(row: Shown): ReactNode {
   const { columns, place, agent, age, words, search } = row;
   // What was said last is worth more than the whole path.
-  const where = [truncatedStart(place, Math.floor(columns * 0.4)), agent].filter(Boolean);
+  const where = [truncatedStart(place, Math.floor(columns * 0.3)), columns < 48 ? '' : agent];
   return (
     <Box width={columns} height={2} flexDirection="column">
       <Box height={1}>
@@ -76,7 +76,7 @@ function Double(row: Shown): ReactNode {
       </Box>
       <Box height={1} paddingLeft={4}>
         <Tint tone="faint" wrap="truncate-end">
-          <Highlight text={[...where, words].filter(Boolean).join(' · ')} search={search} />
+          <Highlight text={[...where, words].filter((part) => part !== '').join(' · ')} search={search} />
         </Tint>
       </Box>
     </Box>
