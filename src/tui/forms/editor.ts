@@ -36,6 +36,18 @@ export function shownLines(
   };
 }
 
+/** The part of a text of one line that is shown in `columns`: it ends with the cursor where not all has room. */
+export function shownPart({ text, cursor }: Editor, columns: number): ShownLine {
+  let from = cursor;
+  let width = 1;
+  for (const piece of graphemesOf(text.slice(0, cursor)).toReversed()) {
+    width += widthOf(piece);
+    if (width > columns) break;
+    from -= piece.length;
+  }
+  return { text: text.slice(from), from };
+}
+
 /** The parts of a line that fit. The last one leaves a column for the cursor behind it. */
 function broken(line: string, from: number, columns: number): ShownLine[] {
   const parts: ShownLine[] = [];

@@ -12,6 +12,7 @@ import {
   left,
   right,
   shownLines,
+  shownPart,
   vertically,
   withoutBefore,
   withoutLineAfter,
@@ -40,7 +41,10 @@ export function Field(props: FieldProps): ReactNode {
   const { editor, columns, rows, isActive, placeholder } = props;
   useKey((input, key) => take(props, input, key), isActive);
   usePasted((text) => props.onChange((before) => inserted(before, fit(text, rows))), isActive);
-  const { lines, row } = shownLines(editor, columns);
+  const { lines, row } =
+    rows === 1
+      ? { lines: [shownPart(editor, columns)], row: 0 }
+      : shownLines(editor, columns);
   const from = Math.max(0, Math.min(row - Math.floor(rows / 2), lines.length - rows));
   if (editor.text === '')
     return (
