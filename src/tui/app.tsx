@@ -10,6 +10,7 @@ import { emptyKeyboard, Listeners, useKeyboard } from './keyboard.ts';
 import { Board } from './list/board.ts';
 import type { Place } from './screen/place.ts';
 import { Screen } from './screen/screen.tsx';
+import { Source } from './source.ts';
 import { Tail } from './tail.ts';
 import { TailPage } from './tail-page.tsx';
 import type { Terminal } from './terminal.ts';
@@ -95,6 +96,6 @@ function placeFor({
     board: new Board(desk.overview, clock, wanted),
     acts: new Acts(client),
     drafts: new Map(),
-    choices: { last: firstChoices(terminal.directory) },
+    choices: new Source(firstChoices(terminal.directory)),
   };
 }

@@ -1,5 +1,6 @@
 import { Box, Text, useWindowSize } from 'ink';
 import type { ReactNode } from 'react';
+import { emptyEditor, inserted } from './forms/editor.ts';
 import { Field } from './forms/field.tsx';
 import { useEditor } from './forms/use-editor.ts';
 import { useKey } from './keyboard.ts';
@@ -19,7 +20,7 @@ export interface PromptProps {
 export function Prompt(props: PromptProps): ReactNode {
   const window = useWindowSize();
   const { question, initial = '', columns = window.columns, onChange, onAnswer, onCancel } = props;
-  const { editor, change, latest } = useEditor(initial);
+  const { editor, change, latest } = useEditor(inserted(emptyEditor, initial));
   // Half of the line is left to the answer, however long the question is.
   const width = Math.max(Math.floor(columns / 2), columns - question.length - 1);
   useKey((_input, key) => {

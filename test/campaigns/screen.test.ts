@@ -31,7 +31,8 @@ describe.skipIf(!hasPty)('the screen', () => {
       expect(glass.written.length).toBe(still);
       type('\u0003');
       expect((await ended).code).toBe(130);
-    }));
+    }),
+  );
 });
 
 /** Waits until a number has not changed for a second and a half: what was shown counts as seen by then. */

@@ -81,6 +81,7 @@ describe.skipIf(!hasPty)('a day of work', () => {
       await day.keep('restart');
 
       type('q/echo');
+      await expectShows('/ echo');
       await day.keep('filter');
       type('\r');
       type('y');

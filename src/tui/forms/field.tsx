@@ -42,9 +42,7 @@ export function Field(props: FieldProps): ReactNode {
   useKey((input, key) => take(props, input, key), isActive);
   usePasted((text) => props.onChange((before) => inserted(before, fit(text, rows))), isActive);
   const { lines, row } =
-    rows === 1
-      ? { lines: [shownPart(editor, columns)], row: 0 }
-      : shownLines(editor, columns);
+    rows === 1 ? { lines: [shownPart(editor, columns)], row: 0 } : shownLines(editor, columns);
   const from = Math.max(0, Math.min(row - Math.floor(rows / 2), lines.length - rows));
   if (editor.text === '')
     return (
@@ -93,16 +91,8 @@ function take(props: FieldProps, input: string, key: Key): void {
     const edit = editOf(input, key);
     if (edit) onChange(edit);
     else if (key.ctrl || key.meta || key.escape || key.tab || input === '') onOther?.(input, key);
-    else type(props, input);
+    else onChange((before) => inserted(before, fit(input, rows)));
   }
-}
-
-/** Text that is typed fast arrives at once, with its Enter at the end; one with others in it was pasted. */
-function type({ rows, onChange, onEnter }: FieldProps, input: string): void {
-  const isEntered = /^[^\r]*\r$/.test(input);
-  const text = isEntered ? input.slice(0, -1) : input;
-  onChange((before) => inserted(before, fit(text, rows)));
-  if (isEntered) onEnter();
 }
 
 function fit(text: string, rows: number): string {

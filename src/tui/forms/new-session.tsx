@@ -3,6 +3,7 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { providerId } from '../../api/provider-kinds.ts';
 import type { Acts, NewSession as Wanted } from '../acts.ts';
 import { useKey } from '../keyboard.ts';
+import type { Source } from '../source.ts';
 import { Tint } from '../tint.tsx';
 import { type Editor, emptyEditor, inserted } from './editor.ts';
 import { Field } from './field.tsx';
@@ -30,7 +31,7 @@ const hints: Record<FieldName, string> = {
 
 interface FormProps {
   acts: Acts;
-  choices: { last: Choices };
+  choices: Source<Choices>;
   columns: number;
   rows: number;
   onCreate: (wanted: Wanted) => void;
@@ -40,14 +41,14 @@ interface FormProps {
 /** Asks for a new session. Enter goes to the next field; the button below, or ^S anywhere, creates it. */
 export function NewSessionForm(props: FormProps): ReactNode {
   const { acts, choices, columns, rows, onCreate, onLeave } = props;
-  const [values, setValues] = useState(choices.last);
+  const [values, setValues] = useState(choices.get());
   const [at, setAt] = useState(0);
   const offered = useOffers(acts, values.provider.text);
   const provider = values.provider.text === '' ? (offered.provider[0] ?? '') : values.provider.text;
   const change = (name: FieldName, next: (editor: Editor) => Editor) =>
     setValues((before) => ({ ...before, [name]: next(before[name]) }));
   const create = () => {
-    choices.last = { ...values, prompt: emptyEditor };
+    choices.set({ ...values, prompt: emptyEditor });
     onCreate(wantedOf({ ...values, provider: inserted(emptyEditor, provider) }));
   };
   const step = (by: number) => setAt((now) => Math.max(0, Math.min(fields.length, now + by)));

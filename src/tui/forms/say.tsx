@@ -1,10 +1,11 @@
 import { Box } from 'ink';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import type { Session } from '../../api/sessions.ts';
 import { titleOf } from '../list/row-text.ts';
 import { Tint } from '../tint.tsx';
 import { type Editor, emptyEditor, shownLines } from './editor.ts';
 import { Field } from './field.tsx';
+import { useEditor } from './use-editor.ts';
 
 interface SayProps {
   session: Session;
@@ -18,13 +19,7 @@ interface SayProps {
 
 /** Writes what is said to a session. What was begun is kept for each session until it was sent. */
 export function Say({ session, drafts, columns, rows, onSend, onLeave }: SayProps): ReactNode {
-  const [editor, setEditor] = useState(drafts.get(session.id) ?? emptyEditor);
-  const change = (next: (editor: Editor) => Editor) =>
-    setEditor((before) => {
-      const after = next(before);
-      drafts.set(session.id, after);
-      return after;
-    });
+  const { editor, change, latest } = useEditor(drafts.get(session.id) ?? emptyEditor);
   const height = Math.max(1, Math.min(rows - 1, shownLines(editor, columns - 2).lines.length));
   return (
     <Box flexDirection="column" width={columns} height={height + 1} flexShrink={0}>
@@ -40,9 +35,12 @@ export function Say({ session, drafts, columns, rows, onSend, onLeave }: SayProp
           rows={Math.max(2, rows - 1)}
           isActive
           placeholder=""
-          onChange={change}
+          onChange={(next) => {
+            change(next);
+            drafts.set(session.id, latest());
+          }}
           onEnter={() => {
-            const { text } = drafts.get(session.id) ?? editor;
+            const { text } = latest();
             if (text.trim() !== '') onSend(text);
           }}
           onOther={(_input, key) => {

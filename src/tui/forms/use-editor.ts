@@ -1,5 +1,5 @@
 import { useRef, useState } from 'react';
-import { type Editor, emptyEditor, inserted } from './editor.ts';
+import type { Editor } from './editor.ts';
 
 interface UsedEditor {
   editor: Editor;
@@ -8,9 +8,9 @@ interface UsedEditor {
   latest: () => Editor;
 }
 
-/** An editor that begins with a text, with the cursor at its end. */
-export function useEditor(initial: string): UsedEditor {
-  const [editor, setEditor] = useState(() => inserted(emptyEditor, initial));
+/** An editor that begins as another one was left. */
+export function useEditor(initial: Editor): UsedEditor {
+  const [editor, setEditor] = useState(initial);
   const last = useRef(editor);
   const change = (next: (editor: Editor) => Editor) => {
     last.current = next(last.current);

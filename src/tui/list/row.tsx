@@ -76,7 +76,10 @@ function Double(row: Shown): ReactNode {
       </Box>
       <Box height={1} paddingLeft={4}>
         <Tint tone="faint" wrap="truncate-end">
-          <Highlight text={[...where, words].filter((part) => part !== '').join(' · ')} search={search} />
+          <Highlight
+            text={[...where, words].filter((part) => part !== '').join(' · ')}
+            search={search}
+          />
         </Tint>
       </Box>
     </Box>

@@ -6,19 +6,17 @@ import { List } from '../list/list.tsx';
 import { ApprovalSheet } from '../sheets/approval.tsx';
 import { ServerSheet } from '../sheets/server.tsx';
 import { Tint } from '../tint.tsx';
-import { screenKeys } from './help.ts';
-import { list } from './mode.ts';
+import { keysFor } from './help.ts';
 import { PanePart } from './pane-part.tsx';
 import type { Shown } from './shown.ts';
 
 /** Everything between the first line and the last: the list and the pane, or a sheet or a form over both. */
 export function Body({ shown }: { shown: Shown }): ReactNode {
-  const { mode, setMode, place, height, columns, attempt } = shown;
-  const back = () => setMode(list);
+  const { mode, back, place, height, columns, attempt } = shown;
   const room = { rows: height, columns };
   switch (mode.name) {
     case 'help':
-      return <Help {...room} keys={screenKeys} onLeave={back} />;
+      return <Help {...room} keys={keysFor(shown.pane)} onLeave={back} />;
     case 'server':
       return <ServerSheet {...room} desk={place.desk} url={place.client.url} onLeave={back} />;
     case 'new':

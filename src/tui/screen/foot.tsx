@@ -8,13 +8,11 @@ import { Tint } from '../tint.tsx';
 import { Confirm } from './confirm.tsx';
 import { CopyMenu } from './copy.tsx';
 import { hintOf } from './hints.ts';
-import { list } from './mode.ts';
 import type { Shown } from './shown.ts';
 
 /** The last line: the question of the mode, else a notice or the keys for what is selected. */
 export function Foot({ shown }: { shown: Shown }): ReactNode {
-  const { place, mode, setMode, attempt, view, columns } = shown;
-  const back = () => setMode(list);
+  const { place, mode, back, attempt, view, columns } = shown;
   switch (mode.name) {
     case 'filter':
       return (

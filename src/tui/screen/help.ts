@@ -1,7 +1,19 @@
 import type { Keys } from '../help.tsx';
+import { conversationKeys, logKeys, teamKeys } from '../panes/pane-help.ts';
+import type { Pane } from './use-pane.ts';
 
-/** The keys of the screen. */
-export const screenKeys: Keys = [
+const paneKeys: Record<Pane['kind'], Keys> = {
+  conversation: conversationKeys,
+  log: logKeys,
+  team: teamKeys,
+};
+
+/** The keys of the screen, and those of the pane that is open. */
+export function keysFor(pane: Pane | null): Keys {
+  return [...screenKeys, ['', ''], ['in the pane', ''], ...paneKeys[pane?.kind ?? 'conversation']];
+}
+
+const screenKeys: Keys = [
   ['up down j k', 'to another row'],
   ['pgup pgdn g G', 'a page; the first row, the last'],
   ['1 2 3 4 5', 'what needs me, runs, is idle, is done; all'],

@@ -2,7 +2,6 @@ import { nameOf } from '../list/row-text.ts';
 import { sessionIdOf, type Thing } from '../list/things.ts';
 import type { KeyTable } from '../keyboard.ts';
 import { lenses } from '../list/sections.ts';
-import { list } from './mode.ts';
 import type { Shown } from './shown.ts';
 import { stopping } from './stop.ts';
 
@@ -107,7 +106,7 @@ function say(shown: Shown, thing: Thing): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell(`${nameOf(thing)} is no session: nothing can be said to it`);
   if (session.status === 'closed') return shown.tell('this session is closed: n opens a new one');
-  shown.setMode({ name: 'say', session, from: shown.mode.name === 'pane' ? 'pane' : 'list' });
+  shown.setMode({ name: 'say', session });
 }
 
 function stop({ place, setMode, tell }: Shown, thing: Thing): void {
@@ -156,10 +155,4 @@ function snooze(shown: Shown, thing: Thing): void {
   if (until !== null && until > clock.now())
     return shown.attempt(acts.update(session.id, { snoozed_until: null }));
   shown.setMode({ name: 'snooze', session });
-}
-
-/** Keys that do nothing but go back. */
-export function backKeys({ setMode }: Shown): KeyTable {
-  const back = () => setMode(list);
-  return { escape: back, q: back };
 }

@@ -4,8 +4,7 @@ import type { Asked } from '../sheets/approval.tsx';
 /** What the keys go to: the list, the pane beside it, or something over one of them. */
 export type Mode =
   | { name: 'list' | 'pane' | 'filter' | 'help' | 'new' | 'copy' | 'server' }
-  | { name: 'say'; session: Session; from: 'list' | 'pane' }
-  | { name: 'snooze'; session: Session }
+  | { name: 'say' | 'snooze'; session: Session }
   | { name: 'sheet'; asked: Asked }
   | { name: 'confirm'; question: Question };
 
@@ -21,5 +20,8 @@ interface Answer {
   label: string;
   work: () => Promise<unknown>;
 }
+
+/** What is under everything else, and what one comes back to. */
+export type Base = 'list' | 'pane';
 
 export const list: Mode = { name: 'list' };

@@ -1,5 +1,6 @@
 import { Box, Text } from 'ink';
 import { type ReactNode, useContext } from 'react';
+import type { Session } from '../../api/sessions.ts';
 import { Say } from '../forms/say.tsx';
 import { rowTextOf } from '../list/row-text.ts';
 import type { Thing } from '../list/things.ts';
@@ -8,7 +9,6 @@ import { ConversationPane } from '../panes/conversation-pane.tsx';
 import { LogPane } from '../panes/log-pane.tsx';
 import { TeamPane } from '../panes/team-pane.tsx';
 import { Tint } from '../tint.tsx';
-import type { Mode } from './mode.ts';
 import type { Shown } from './shown.ts';
 
 interface PartProps {
@@ -19,7 +19,7 @@ interface PartProps {
 
 /** The pane of what is selected with its title, and below it what is being said. */
 export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
-  const { place, thing, mode, setMode, attempt, view } = shown;
+  const { place, thing, mode, attempt, view } = shown;
   const saying = mode.name === 'say' ? mode : null;
   // The conversation keeps at least half of the room.
   const below = saying ? Math.min(6, Math.floor(rows / 2)) : 0;
@@ -36,8 +36,8 @@ export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
             drafts={place.drafts}
             columns={columns}
             rows={below - 1}
-            onLeave={() => setMode({ name: saying.from })}
-            onSend={(text) => attempt(send(shown, saying, text))}
+            onLeave={shown.back}
+            onSend={(text) => attempt(send(shown, saying.session, text))}
           />
         </>
       )}
@@ -72,13 +72,12 @@ function Opened({ shown, rows, columns }: PartProps): ReactNode {
   }
 }
 
-type Saying = Extract<Mode, { name: 'say' }>;
-
 /** Says it, and forgets the draft; a refusal leaves the draft to be said later. */
-async function send(shown: Shown, { session, from }: Saying, text: string): Promise<void> {
-  const { place, isWide, setMode } = shown;
+async function send(shown: Shown, session: Session, text: string): Promise<void> {
+  const { place, isWide, setMode, back } = shown;
   await place.acts.say(session.id, text);
   place.drafts.delete(session.id);
   // Where there is no room for both, the answer is what one wants to see next.
-  setMode({ name: isWide ? from : 'pane' });
+  if (isWide) back();
+  else setMode({ name: 'pane' });
 }

@@ -5,6 +5,7 @@ import type { Desk } from '../desk.ts';
 import type { Editor } from '../forms/editor.ts';
 import type { Choices } from '../forms/new-session.tsx';
 import type { Board } from '../list/board.ts';
+import type { Source } from '../source.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** What the screen has for as long as it is open, whichever page is shown. */
@@ -18,5 +19,5 @@ export interface Place {
   /** What was begun to be said, by session. */
   drafts: Map<string, Editor>;
   /** What was chosen for the last new session of this run. */
-  choices: { last: Choices };
+  choices: Source<Choices>;
 }

@@ -10,7 +10,7 @@ import { Body } from './body.tsx';
 import { Foot } from './foot.tsx';
 import { Head } from './head.tsx';
 import { listKeys, thingKeys } from './keys.ts';
-import { list, type Mode } from './mode.ts';
+import { type Base, list, type Mode } from './mode.ts';
 import type { Place } from './place.ts';
 import type { Shown } from './shown.ts';
 import { usePane } from './use-pane.ts';
@@ -30,7 +30,12 @@ export interface ScreenProps {
 export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps): ReactNode {
   const view = useSource(place.board.view);
   const notices = useNotice(place.clock);
-  const [mode, setMode] = useState<Mode>(list);
+  const [mode, setAnyMode] = useState<Mode>(list);
+  const [base, setBase] = useState<Base>('list');
+  const setMode = (next: Mode) => {
+    if (next.name === 'list' || next.name === 'pane') setBase(next.name);
+    setAnyMode(next);
+  };
   const [peeks, setPeeks] = useState(false);
   const [hold, setHold] = useState<Hold>(null);
   const { desk, acts } = place;
@@ -39,7 +44,7 @@ export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps)
 
   useResolved(desk, (resolved) => {
     notices.tell(describeResolved(resolved, acts.isMine(resolved.id)));
-    setMode((at) => (at.name === 'sheet' && at.asked.approval.id === resolved.id ? list : at));
+    if (mode.name === 'sheet' && mode.asked.approval.id === resolved.id) setMode({ name: base });
   });
   useAlerts(place);
   const showsPane = isWide || peeks || mode.name === 'pane' || mode.name === 'say';
@@ -52,6 +57,7 @@ export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps)
     thing,
     mode,
     setMode,
+    back: () => setMode({ name: base }),
     hold,
     setHold,
     pane,

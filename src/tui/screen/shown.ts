@@ -16,6 +16,8 @@ export interface Shown extends Notices {
   thing: Thing | undefined;
   mode: Mode;
   setMode: (mode: Mode) => void;
+  /** Back to the list or the pane, whichever had the keys before. */
+  back: () => void;
   /** What the pane keeps from the keys of the page. */
   hold: Hold;
   setHold: (hold: Hold) => void;

@@ -65,7 +65,9 @@ export function written(state: Answering, change: (editor: Editor) => Editor): A
 export function taken(state: Answering): Answering {
   const { question, isTyping, labels } = shownOf(state);
   const isChosen = question?.multiple === true && labels.length > 0;
-  return isTyping || isChosen || labels.includes(labelOf(state)) ? state : toggled(state, state.row);
+  return isTyping || isChosen || labels.includes(labelOf(state))
+    ? state
+    : toggled(state, state.row);
 }
 
 function labelOf(state: Answering): string {

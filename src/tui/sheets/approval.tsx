@@ -1,7 +1,7 @@
 import { Box } from 'ink';
 import { type ReactNode, useContext, useEffect, useEffectEvent, useState } from 'react';
 import type { Approval } from '../../api/approvals.ts';
-import { approvalSheet, type SheetApproval } from '../../terminal/approval-sheet.ts';
+import { approvalSheet } from '../../terminal/approval-sheet.ts';
 import type { Acts, Decision } from '../acts.ts';
 import { Bar } from '../bar.tsx';
 import type { Notices } from '../hooks.ts';
@@ -61,7 +61,7 @@ function PermissionSheet(props: PermissionProps): ReactNode {
     asked.intent === 'decline' ? 'why not' : 'nothing',
   );
   const [reason, setReason] = useState<string | null>(null);
-  const lines = approvalSheet(approval as SheetApproval, { columns, palette });
+  const lines = approvalSheet(approval, { columns, palette });
   const height = rows - 1;
   const { top, unread, keys } = useScroll(lines.length, height);
   const accept = (scope: 'once' | 'session') => () => {

@@ -1,4 +1,4 @@
-import { type Approval } from '../../../src/api/approvals.ts';
+import type { Approval } from '../../../src/api/approvals.ts';
 import type { Process } from '../../../src/api/processes.ts';
 import type { Session } from '../../../src/api/sessions.ts';
 import type { Team } from '../../../src/api/teams.ts';
