@@ -104,8 +104,12 @@ export function NewSessionForm(props: FormProps): ReactNode {
         </Box>
       ))}
       <Box marginTop={rows > 9 ? 1 : 0} flexShrink={0}>
-        <Text inverse={isReady}>{' create '}</Text>
-        <Tint tone="faint">{'  enter next field  ^S create  esc back'}</Tint>
+        <Box flexShrink={0}>
+          <Text inverse={isReady}>{' create '}</Text>
+        </Box>
+        <Tint tone="faint" wrap="truncate-end">
+          {'  ^S create  enter next field  esc back'}
+        </Tint>
       </Box>
     </Box>
   );

@@ -115,7 +115,8 @@ function stop({ place, setMode, tell }: Shown, thing: Thing): void {
   else setMode({ name: 'confirm', question });
 }
 
-function restart({ place, setMode, tell, attempt }: Shown, thing: Thing): void {
+function restart(shown: Shown, thing: Thing): void {
+  const { place, setMode, tell, attempt } = shown;
   const { acts } = place;
   if (thing.kind === 'session' && thing.now.session.status === 'failed')
     return attempt(acts.resume(thing.now.session));
@@ -123,6 +124,7 @@ function restart({ place, setMode, tell, attempt }: Shown, thing: Thing): void {
   const work = async () => {
     const { process_id } = await acts.restart(thing.process);
     place.board.selectOnceThere(process_id);
+    tell(`restarted: ${nameOf(thing)}`);
   };
   if (thing.process.ended_at !== null) return attempt(work());
   const answers = [{ keys: 'yr', label: 'y yes', work }];

@@ -14,7 +14,7 @@ export type Pane =
 /** A selection that moves on within this time is not read. */
 const REST_MS = 100;
 
-/** The pane of a thing, once the selection rests on it; null before the first. */
+/** The pane of a thing; null until the selection rests on it. */
 export function usePane(place: Place, thing: Thing | undefined): Pane | null {
   const [pane, setPane] = useState<Pane | null>(null);
   const kind = thing && kindOf(thing);
@@ -32,7 +32,7 @@ export function usePane(place: Place, thing: Thing | undefined): Pane | null {
       open?.model.stop();
     };
   }, [place, kind, id]);
-  return pane;
+  return pane && pane.kind === kind && pane.id === id ? pane : null;
 }
 
 function kindOf(thing: Thing): Pane['kind'] {
