@@ -13,15 +13,22 @@ if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
 const require = Module.createRequire(import.meta.url);
 const [major, minor] = process.versions.node.split('.').map(Number);
 
-if (major > 22 || (major === 22 && minor >= 12)) start();
+// Shells ask for completions at each key, so these do not wait for all commands to load, nor for another Node.
+const completes =
+  process.argv[process.argv.indexOf('__complete', 2) + 1] === '--' &&
+  process.argv.indexOf('__complete', 2) > 1;
+
+if (completes && (major > 20 || (major === 20 && minor >= 12))) start('complete.cjs');
+else if (major > 22 || (major === 22 && minor >= 12)) start('cadre.cjs');
 else startAgain(pinnedNode());
 
-function start() {
-  const bundle = fileURLToPath(new URL('../dist/cadre.cjs', import.meta.url));
-  if (!existsSync(bundle)) fail('dist/cadre.cjs is missing; run `npm run build` first');
+function start(name) {
+  const bundle = fileURLToPath(new URL(`../dist/${name}`, import.meta.url));
+  if (!existsSync(bundle)) fail(`dist/${name} is missing; run \`npm run build\` first`);
   // In the user's own directory: the default is shared, and compiled code is run without being checked.
   const { HOME, XDG_CACHE_HOME = HOME && join(HOME, '.cache') } = process.env;
-  if (XDG_CACHE_HOME) Module.enableCompileCache(join(XDG_CACHE_HOME, 'cadre'));
+  if (XDG_CACHE_HOME && Module.enableCompileCache)
+    Module.enableCompileCache(join(XDG_CACHE_HOME, 'cadre'));
   require(bundle); // not import(), which would scan the whole file for exports before it runs it
 }
 

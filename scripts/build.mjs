@@ -1,4 +1,4 @@
-// Bundles src/main.ts into dist/cadre.cjs and puts the files it reads at run time into dist/assets.
+// Bundles src/main.ts into dist/cadre.cjs, what completes it in a shell into dist/complete.cjs, and puts the files it reads at run time into dist/assets.
 //
 //   npm run build
 //   npm run build -- --out DIR
@@ -11,11 +11,12 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
+import { lazySegmenter } from './lazy-segmenter.mjs';
 import { noTopLevelAwait } from './no-top-level-await.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-// Each asset, and the command that creates it. src/lib/self.ts names the same files for runs from source.
+// Each asset, and the command that creates it; commands.json is made of the bundle itself. src/lib/self.ts names the same files for runs from source.
 const assets = {
   'node_modules/sql.js/dist/sql-wasm.wasm': 'npm install',
   'src/api/openapi.yaml': 'make openapi',
@@ -38,8 +39,10 @@ async function main(out) {
   fs.mkdirSync(out, { recursive: true });
   const fresh = fs.mkdtempSync(join(out, '.build-'));
   try {
-    await bundle(join(fresh, 'cadre.cjs'));
+    await bundle('src/main.ts', join(fresh, 'cadre.cjs'));
+    await bundle('src/cli/complete/main.ts', join(fresh, 'complete.cjs'));
     copyAssets(join(fresh, 'assets'));
+    writeCommands(fresh);
     publish(fresh, out);
   } finally {
     fs.rmSync(fresh, { recursive: true, force: true });
@@ -53,10 +56,10 @@ function refuseMissingAssets() {
   }
 }
 
-async function bundle(outfile) {
+async function bundle(entry, outfile) {
   await build({
     absWorkingDir: root,
-    entryPoints: ['src/main.ts'],
+    entryPoints: [entry],
     outfile,
     bundle: true,
     platform: 'node',
@@ -81,7 +84,7 @@ async function bundle(outfile) {
       __CADRE_VERSION__: JSON.stringify(packageVersion()),
       __CADRE_COMMIT__: JSON.stringify(commit()),
     },
-    plugins: [noTopLevelAwait],
+    plugins: [noTopLevelAwait, lazySegmenter],
   });
 }
 
@@ -107,6 +110,13 @@ function copyAssets(to) {
   }
 }
 
+// What shell completion knows of the commands: the program describes itself.
+function writeCommands(fresh) {
+  const run = { encoding: 'utf8', maxBuffer: 1e7 };
+  const text = execFileSync(process.execPath, [join(fresh, 'cadre.cjs'), '__commands'], run);
+  fs.writeFileSync(join(fresh, 'assets', 'commands.json'), text);
+}
+
 // A rename is atomic, so a running bundle never reads half a file. The bundle is renamed last, so that
 // the new bundle always finds the assets that it was built with.
 function publish(fresh, out) {
@@ -115,7 +125,8 @@ function publish(fresh, out) {
   for (const name of names) {
     fs.renameSync(join(fresh, 'assets', name), join(out, 'assets', name));
   }
-  fs.renameSync(join(fresh, 'cadre.cjs'), join(out, 'cadre.cjs'));
+  for (const name of ['complete.cjs', 'cadre.cjs'])
+    fs.renameSync(join(fresh, name), join(out, name));
   removeOthers(join(out, 'assets'), names);
 }
 
@@ -128,7 +139,7 @@ function removeOthers(directory, names) {
 
 function report(file, milliseconds) {
   const kib = Math.round(fs.statSync(file).size / 1024);
-  const count = Object.keys(assets).length;
+  const count = Object.keys(assets).length + 1;
   const name = relative(process.cwd(), file);
   console.log(`${name} ${kib} KiB, ${count} assets, ${Math.round(milliseconds)} ms`);
 }

@@ -146,7 +146,12 @@ export const listDeliveries = endpoint({
   summary: 'List the deliveries of a team, newest first',
   params: teamParam,
   query: {
-    status: deliveryStatus.optional().describe('Only deliveries with this status.'),
+    status: z
+      .enum([...deliveryStatus.options, 'consumed'])
+      .optional()
+      .describe(
+        'Only deliveries with this status; consumed: only those injected ones whose turn has completed.',
+      ),
     message_id: z.string().optional().describe('Only of this message.'),
     recipient_agent_id: z.string().optional().describe('Only to this session.'),
     ...pageQuery,

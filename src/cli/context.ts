@@ -7,9 +7,9 @@ import { AppError } from '../errors.ts';
 
 /** The options that every client command takes. */
 export interface GlobalOptions {
-  url?: string;
-  tokenFile?: string;
-  dataDir?: string;
+  url?: string | undefined;
+  tokenFile?: string | undefined;
+  dataDir?: string | undefined;
   /** The configuration file. Only some commands take this option. */
   config?: string;
   json?: boolean;

@@ -70,7 +70,7 @@ function textOf(field: string, value: unknown, { now, layout = whole }: Shown): 
 
 function numberText(field: string, value: number, now: number | undefined): string {
   if (field.endsWith('_at') && value > 0) return timeText(value, now);
-  if (/_ms$/.test(field)) return durationText(value);
+  if (field.endsWith('_ms')) return durationText(value);
   return /(^|_)bytes$/.test(field) ? sizeText(value) : String(value);
 }
 

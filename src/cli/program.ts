@@ -26,11 +26,12 @@ const commands: Record<string, () => Promise<Register>> = {
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
   top: async () => (await import('./commands/top.ts')).topCommand,
   status: async () => (await import('./commands/status.ts')).statusCommand,
-  completion: async () =>
-    (await import('./commands/completion.ts')).completionCommand(createProgram),
+  completion: async () => (await import('./commands/completion.ts')).completionCommand,
   diagnostics: async () => (await import('./commands/diagnostics.ts')).diagnosticsCommands,
   metrics: async () => (await import('./commands/diagnostics.ts')).metricsCommand,
   version: async () => (await import('./commands/version.ts')).versionCommand,
+  __commands: async () =>
+    (await import('./commands/completion.ts')).commandTableCommand(createProgram),
   'demo-agent': async () => (await import('./commands/demo-agent.ts')).demoAgentCommand,
 };
 
@@ -135,7 +136,11 @@ export async function runCli(argv: readonly string[]): Promise<number> {
   // The reader of a pipe has closed it, which is no error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(exitCodes.ok);
-    throw error;
+    const failure = new AppError(
+      'internal',
+      `what this command prints cannot be written: ${error.message}`,
+    );
+    process.exit(reportFailure(failure, argv.includes('--json'), process.stderr));
   });
   const program = await createProgram(world, argv);
   try {

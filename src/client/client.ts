@@ -49,6 +49,17 @@ export class Client {
     return (await this.ask(endpoint, input, signal)).value;
   }
 
+  /**
+   * The answer to a GET, by its path alone and unchecked: for callers that cannot wait until the descriptions of the
+   * endpoints are loaded.
+   */
+  async get(path: string, signal: AbortSignal): Promise<unknown> {
+    const response = await this.#send('GET', path, undefined, { signal });
+    const text = await readAll(response);
+    if (response.statusCode !== 200) throw this.#foreign(`it said ${response.statusCode}`);
+    return JSON.parse(text) as unknown;
+  }
+
   /** Like `call`, with the headers of the answer. */
   async ask<E extends Endpoint>(
     endpoint: E,

@@ -1,20 +1,18 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { z } from 'zod';
 import { bootId, identify, isAlive, signal } from '../children/identity.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 
 /** The file by which clients on this machine find the running server. It holds the path of the token, not the token. */
-const registration = z.looseObject({
-  url: z.string(),
-  pid: z.int().min(1),
-  // Identifies the process, because another process may have got its pid. Files of older versions lack it.
-  started_ticks: z.int().nullable().default(null),
-  boot_id: z.string().nullable().default(null),
-  version: z.string(),
-  token_file: z.string().nullable(),
-});
-type Registration = z.output<typeof registration>;
+interface Registration {
+  url: string;
+  pid: number;
+  // These two identify the process, because another process may have got its pid. Files of older versions lack them.
+  started_ticks: number | null;
+  boot_id: string | null;
+  version: string;
+  token_file: string | null;
+}
 
 /** What a server registers: its address, its version and the path of its token. */
 export type Registered = Pick<Registration, 'url' | 'version' | 'token_file'>;
@@ -43,11 +41,26 @@ export function findRegistration(
 ): { server: Registration; runs: boolean } | null {
   try {
     const { text } = readSmallFile(path.join(directory, NAME), { maxBytes: MAX_BYTES });
-    const server = registration.parse(JSON.parse(text));
-    return { server, runs: runs(server) };
+    const server = registrationOf(JSON.parse(text) as Partial<Registration>);
+    return server && { server, runs: runs(server) };
   } catch {
     return null;
   }
+}
+
+/** Null for what is none. Checked by hand, because a shell waits for completions, and zod takes longer to load. */
+function registrationOf(found: Partial<Registration>): Registration | null {
+  const { url, pid, started_ticks = null, boot_id = null, version, token_file } = found;
+  const isWhole =
+    typeof url === 'string' &&
+    typeof pid === 'number' &&
+    Number.isSafeInteger(pid) &&
+    pid >= 1 &&
+    (started_ticks === null || Number.isSafeInteger(started_ticks)) &&
+    (boot_id === null || typeof boot_id === 'string') &&
+    typeof version === 'string' &&
+    (token_file === null || typeof token_file === 'string');
+  return isWhole ? { url, pid, started_ticks, boot_id, version, token_file } : null;
 }
 
 function runs({ pid, started_ticks: startedTicks, boot_id }: Registration): boolean {

@@ -86,6 +86,8 @@ function bundlePath(): string {
 // scripts/build.mjs copies the same files into the bundle.
 function sourceAsset(name: string): string {
   if (name === 'sql-wasm.wasm') return fromSourceRoot('node_modules/sql.js/dist/sql-wasm.wasm');
+  // The build makes this one, of all commands.
+  if (name === 'commands.json') return fromSourceRoot('dist/assets/commands.json');
   if (name === 'openapi.yaml') return fromSourceRoot('src/api/openapi.yaml');
   throw new Error(`no asset "${name}"; add it here and to scripts/build.mjs`);
 }

@@ -139,7 +139,7 @@ export class ApprovalDesk {
       turn_id: turnId,
       provider: session.provider,
       kind: request.kind,
-      title: request.title,
+      title: request.title.replaceAll(/\s+/g, ' ').trim(),
       request: request.request,
       details: boundedDetails(request.details),
       scopes: [...(request.scopes ?? ['once' as const])],

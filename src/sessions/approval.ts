@@ -52,17 +52,6 @@ export function assertOffered({ scopes }: Approval, scope: ApprovalScope): void 
   );
 }
 
-/** Returns an approval of an older version with the fields that it lacks. */
-export function withDefaults(stored: Approval): Approval {
-  const older: Pick<Approval, 'details' | 'scopes' | 'session_allows' | 'scope'> = {
-    details: [],
-    scopes: ['once'],
-    session_allows: null,
-    scope: stored.status === 'accepted' ? 'once' : null,
-  };
-  return { ...older, ...stored };
-}
-
 /** Returns the approval for events after `approval.requested`, without the fields that may be large. */
 export function approvalInEvents(approval: Approval): ApprovalInEvents {
   const { request: _request, subject: _subject, details: _details, ...rest } = approval;

@@ -7,7 +7,7 @@ import type { EventLog } from '../events/log.ts';
 import type { Database } from '../store/database.ts';
 import { RecordTable } from '../store/records.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
-import { approvalInEvents, withDefaults } from './approval.ts';
+import { approvalInEvents } from './approval.ts';
 import { sessionInEvents } from './session.ts';
 import { type TurnEnd, turnInEvents } from './turn.ts';
 
@@ -24,7 +24,7 @@ export class SessionStore {
     this.sessions = new RecordTable(db, 'sessions', (session) => session.id);
     this.turns = new RecordTable(db, 'turns', (turn) => turn.turn_id);
     this.items = new RecordTable(db, 'items', (item) => item.item_id);
-    this.approvals = new RecordTable(db, 'approvals', (approval) => approval.id, withDefaults);
+    this.approvals = new RecordTable(db, 'approvals', (approval) => approval.id);
   }
 
   /** Returns a session. Throws `not_found`. */

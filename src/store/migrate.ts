@@ -11,6 +11,7 @@ import { migration008 } from './migrations/008-worktree-trust.ts';
 import { migration010 } from './migrations/010-spawned.ts';
 import { migration011 } from './migrations/011-news.ts';
 import { migration012 } from './migrations/012-process-input.ts';
+import { migration013 } from './migrations/013-approval-details.ts';
 import { checksum } from './checksum.ts';
 
 /** Completes the records of a table, for example with a field that they lack. */
@@ -32,6 +33,7 @@ const migrations: readonly (string | Completion)[] = [
   migration010,
   migration011,
   migration012,
+  migration013,
 ];
 
 /**

@@ -23,24 +23,16 @@ export class RecordTable<T extends object> {
   readonly #db: Database;
   readonly #table: string;
   readonly #idOf: (record: T) => string;
-  readonly #withDefaults: (stored: T) => T;
   readonly #insert: Statement;
   readonly #update: Statement;
   readonly #get: Statement<Row>;
   readonly #queries = new Map<string, Statement<Row>>();
   readonly #deletes = new Map<string, Statement>();
 
-  /** `withDefaults` adds the fields that a record of an older version lacks; rows themselves are not rewritten. */
-  constructor(
-    db: Database,
-    table: string,
-    idOf: (record: T) => string,
-    withDefaults: (stored: T) => T = (stored) => stored,
-  ) {
+  constructor(db: Database, table: string, idOf: (record: T) => string) {
     this.#db = db;
     this.#table = table;
     this.#idOf = idOf;
-    this.#withDefaults = withDefaults;
     this.#insert = db.prepare(`INSERT INTO ${table} (id, record, sum) VALUES (?, ?, ?)`);
     this.#update = db.prepare(`UPDATE ${table} SET record = ?, sum = ? WHERE id = ?`);
     this.#get = db.prepare(`SELECT n, id, record, sum FROM ${table} WHERE id = ?`);
@@ -142,6 +134,6 @@ export class RecordTable<T extends object> {
 
   #parse([n, id, text, sum]: Row): T {
     this.#db.damage.verify(text, sum, { table: this.#table, row: n }, checksum(id));
-    return this.#withDefaults(JSON.parse(text) as T);
+    return JSON.parse(text) as T;
   }
 }

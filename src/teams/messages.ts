@@ -67,6 +67,9 @@ interface MessageServiceDependencies {
   assertRoom: () => void;
 }
 
+/** The state of a delivery in SQL, of which `consumed` is no status: an injected one whose turn has completed. */
+const CONSUMED = "iif(json_extract(record, '$.consumed_at') IS NULL, status, 'consumed')";
+
 /** The messages between members. Each method resolves once its result is on disk, and waits for no provider. */
 export class MessageService {
   readonly #given: MessageServiceDependencies;
@@ -108,11 +111,12 @@ export class MessageService {
 
   deliveries(
     teamId: string,
-    { limit, cursor, ...filters }: QueryOf<typeof listDeliveries>,
+    { limit, cursor, status, ...filters }: QueryOf<typeof listDeliveries>,
   ): Promise<RecordPage<Delivery>> {
     return this.#given.db.read((rx) => {
       this.#given.store.team(rx, teamId);
-      return this.#given.store.deliveries.page(rx, { team_id: teamId, ...filters }, limit, cursor);
+      const wanted = { team_id: teamId, [status === 'consumed' ? CONSUMED : 'status']: status };
+      return this.#given.store.deliveries.page(rx, { ...wanted, ...filters }, limit, cursor);
     });
   }
 

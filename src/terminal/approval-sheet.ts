@@ -19,21 +19,20 @@ interface Shape {
  * and characters that a terminal would obey or hide are shown as their code points.
  */
 export function approvalSheet(approval: SheetApproval, shape: Shape): string[] {
-  const { kind, title, details, questions, request, session_allows } = approval;
+  const { kind, title, details, questions, request, session_allows: allows } = approval;
   const parts = [
     ...(questions ?? []).map((question) => questionLines(question, shape)),
     ...details.map((detail) => detailLines(detail, shape)),
   ];
   // Without details the request is all that is known of it.
   if (parts.length === 0) parts.push(inputLines('request', request, shape));
-  if (session_allows !== null)
-    parts.push(shown(`for the session: ${session_allows}`, shape, '', shape.palette.faint));
+  if (allows !== null) parts.push(shown(`For this session it would allow: ${allows}`, shape, ''));
   const heading = shown(`${kind}: ${title}`, shape, '', shape.palette.strong);
   return [heading, ...parts].flatMap((lines, at) => (at === 0 ? lines : ['', ...lines]));
 }
 
 function detailLines(detail: ApprovalDetail, shape: Shape): string[] {
-  const { faint, accent, warn } = shape.palette;
+  const { faint, accent } = shape.palette;
   switch (detail.type) {
     case 'command': {
       const where = detail.cwd === null ? [] : shown(`in ${detail.cwd}`, shape, '', faint);
@@ -45,10 +44,10 @@ function detailLines(detail: ApprovalDetail, shape: Shape): string[] {
       return inputLines(detail.name, detail.value, shape);
     case 'omitted':
       return shown(
-        `not shown, it is too large: ${detail.name} (${detail.bytes} bytes)`,
+        `NOT SHOWN, because it is too large: ${detail.name} (${detail.bytes} bytes)`,
         shape,
         '',
-        warn,
+        shape.palette.warn,
       );
   }
 }

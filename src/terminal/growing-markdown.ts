@@ -4,7 +4,7 @@ import { blockLines, type MarkdownShape, tokensOf } from './markdown.ts';
 import { withoutColors } from './palette.ts';
 
 /** A block that grows beyond this is rendered in parts. In UTF-16 code units. */
-const LONG = 2000;
+const LONG = 600;
 
 /** What is rendered for good: a part of the text, its lines, and how the rest continues it. */
 interface Finished {
@@ -97,11 +97,18 @@ function cutOfList({ raw, items, loose }: Tokens.List): Cut | null {
   return { head: raw.slice(0, at), rest: raw.slice(at), again: '', goesOn: !loose };
 }
 
-/** Before the last line that the paragraph is wrapped to, if that is plain text that can begin a paragraph. */
+/** Before the last line that the paragraph is wrapped to, if no mark is open there and it can begin a paragraph. */
 function cutOfParagraph({ raw }: Tokens.Paragraph, shape: MarkdownShape): Cut | null {
   const end = withoutColors(blockLines(tokensOf(raw), shape).at(-1) ?? '');
   const text = raw.trimEnd();
   if (!/^\p{L}/u.test(end) || !text.endsWith(end) || end === text) return null;
   const at = text.length - end.length;
-  return { head: raw.slice(0, at), rest: raw.slice(at), again: '', goesOn: true };
+  const head = raw.slice(0, at);
+  return isClosed(head) ? { head, rest: raw.slice(at), again: '', goesOn: true } : null;
+}
+
+/** Whether every mark that opens something is followed by one that closes it, as far as counting tells. */
+function isClosed(text: string): boolean {
+  const count = (mark: string) => text.split(mark).length - 1;
+  return ['*', '_', '`', '~'].every((mark) => count(mark) % 2 === 0) && count('[') === count(']');
 }

@@ -21,7 +21,8 @@ export function tableLines(
   );
   if (!widths) return asLists(head, rows, columns);
   const rule = palette.faint(widths.map((width) => '─'.repeat(width)).join(GAP));
-  return [...rowLines(head, widths), rule, ...rows.flatMap((row) => rowLines(row, widths))];
+  const lines = (cells: readonly string[]) => rowLines(cells, widths, table.align);
+  return [...lines(head), rule, ...rows.flatMap(lines)];
 }
 
 /** The widths, the widest made narrower until they fit into `columns`; null where they cannot. */
@@ -40,15 +41,25 @@ function nextTo(most: number, widths: readonly number[]): number {
   return Math.max(...widths.map((width) => (width === most ? 0 : width)), 0) || most - 1;
 }
 
-function rowLines(cells: readonly string[], widths: readonly number[]): string[] {
+function rowLines(
+  cells: readonly string[],
+  widths: readonly number[],
+  align: Tokens.Table['align'],
+): string[] {
   const wrappedCells = widths.map((width, at) => wrapped(cells[at] ?? '', width, { trims: true }));
   const height = Math.max(...wrappedCells.map(({ length }) => length));
   return Array.from({ length: height }, (_, line) =>
     widths
-      .map((width, at) => padded(wrappedCells[at]?.[line] ?? '', width))
+      .map((width, at) => aligned(wrappedCells[at]?.[line] ?? '', width, align[at] ?? 'left'))
       .join(GAP)
       .trimEnd(),
   );
+}
+
+function aligned(text: string, width: number, align: 'left' | 'right' | 'center'): string {
+  const room = width - widthOf(text);
+  const before = align === 'right' ? room : align === 'center' ? Math.floor(room / 2) : 0;
+  return padded(' '.repeat(Math.max(0, before)) + text, width);
 }
 
 /** The rows one below the other, for a terminal that is too narrow for the columns. */

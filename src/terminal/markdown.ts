@@ -1,10 +1,10 @@
-import { lexer, type MarkedToken, type Token, type Tokens } from 'marked';
+import { Lexer, type MarkedToken, type Token, type Tokens } from 'marked';
 import { plain } from '../lib/plain.ts';
 import { highlighted } from './highlight.ts';
 import { inlineText } from './markdown-inline.ts';
 import { tableLines } from './markdown-table.ts';
 import type { Palette } from './palette.ts';
-import { widthOf, wrapped } from './width.ts';
+import { truncated, widthOf, wrapped } from './width.ts';
 
 export interface MarkdownShape {
   /** No line is wider. */
@@ -17,15 +17,37 @@ export function markdownLines(text: string, shape: MarkdownShape): string[] {
   return blockLines(tokensOf(text), shape);
 }
 
-/** The blocks of a Markdown text. One that cannot be read as Markdown is one block of text. */
+/** The blocks of a Markdown text. One that cannot be read as Markdown, or not in time, is text. */
 export function tokensOf(text: string): Token[] {
   const readable = plain(text);
+  if (readable.length > LONGEST) return [asText(readable)];
   try {
-    return lexer(readable);
+    const lexer = new Lexer();
+    lexer.blockTokens(readable, lexer.tokens);
+    for (const { src, tokens } of lexer.inlineQueue)
+      if (isSimple(src)) lexer.inlineTokens(src, tokens);
+      else tokens.push(asText(src));
+    return lexer.tokens;
   } catch {
     // For instance, ten thousand quotes within each other are more than the stack holds.
-    return [{ type: 'text', raw: readable, text: readable, escaped: true }];
+    return [asText(readable)];
   }
+}
+
+/** A longer text is not read as Markdown, because that would take seconds. In UTF-16 code units. */
+const LONGEST = 200_000;
+
+function asText(text: string): Tokens.Text {
+  return { type: 'text', raw: text, text, escaped: true };
+}
+
+/** The work for one paragraph grows with the square of these marks: 10,000 of them would take ten seconds. */
+const MOST_MARKS = 200;
+
+function isSimple(text: string): boolean {
+  let marks = 0;
+  for (const _mark of text.matchAll(/[*_`~[]/g)) if (++marks > MOST_MARKS) return false;
+  return true;
 }
 
 /** The code blocks of a Markdown text, as they are to be copied. */
@@ -101,7 +123,9 @@ function itemLines(item: Tokens.ListItem, mark: string, shape: MarkdownShape): s
     item.loose ? blockLines(tokens, inner) : tokens.flatMap((token) => blockLines([token], inner)),
   );
   const [first = '', ...rest] = lines;
-  if (!first.startsWith(blank)) return [shape.palette.faint(mark.trimEnd()), ...lines];
+  if (!first.startsWith(blank)) {
+    return [shape.palette.faint(truncated(mark.trimEnd(), shape.columns)), ...lines];
+  }
   return [shape.palette.faint(mark) + first.slice(mark.length), ...rest];
 }
 

@@ -65,11 +65,12 @@ export function TailFoot(props: TailFootProps): ReactNode {
   }
 }
 
-/** How much of the log was read, what was found in it, and from which server. */
+/** How much of the log was read or searched, what was found in it, and from which server. */
 function describeView(view: View, url: string): string {
-  const { search, gap, seq, rows, hasStart } = view;
-  const found = search === '' ? [] : [`"${search}" in ${matchCount(view)} of ${rows.length}`];
+  const { search, gap, seq, rows, hasStart, isCut } = view;
   const hole = gap ? [`gap: ${describeGap(gap)}`] : [];
-  const read = `${hasStart ? 'all ' : ''}${rows.length} rows`;
-  return [...hole, ...found, `seq ${seq}`, read, url].join('  ');
+  const read = hasStart && !isCut ? `all ${rows.length} rows` : `${rows.length} rows`;
+  const searched = hasStart && !isCut ? read : `the ${read} that are loaded`;
+  const found = search === '' ? [] : [`"${search}" in ${matchCount(view)} of ${searched}`];
+  return [...hole, ...found, `seq ${seq}`, ...(search === '' ? [read] : []), url].join('  ');
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { loginProviderIds, providerId } from '../../src/api/provider-kinds.ts';
 import { choicesOf } from '../../src/cli/choices.ts';
-import { shells } from '../../src/cli/completions.ts';
+import { shells } from '../../src/cli/complete/scripts.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { World } from '../../src/cli/world.ts';
 import { keys } from '../../src/config/keys.ts';
@@ -13,6 +13,7 @@ const bodyOf = (endpoint: { body: unknown }, field: string) =>
 
 /** The schema behind each option and argument that has choices. */
 const schemas: Record<string, unknown> = {
+  'approvals accept --scope': bodyOf(endpoints.decideApproval, 'scope'),
   'approvals list --status': endpoints.listApprovals.query.status,
   'processes list --status': endpoints.listProcesses.query.status,
   'processes logs --stream': endpoints.getProcessLogs.query.stream,

@@ -3,12 +3,19 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { Command, Option } from 'commander';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { describeTree } from '../../src/cli/commands/completion.ts';
-import { type CommandTree, completionScript, shells } from '../../src/cli/completions.ts';
-import { table } from '../../src/cli/output.ts';
+import { endpoints } from '../../src/api/index.ts';
+import { describeProgram, describeTree } from '../../src/cli/complete/describe.ts';
+import { placeOf } from '../../src/cli/complete/place.ts';
+import { completionScript, shells } from '../../src/cli/complete/scripts.ts';
+import type { CompletionTable } from '../../src/cli/complete/table.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { World } from '../../src/cli/world.ts';
+import { readAsset } from '../../src/lib/self.ts';
+import { kindOfMode } from '../../src/sessions/permission-mode.ts';
+import { cadreOn, runCadre } from '../support/cli/cadre.ts';
+import { sharedServer } from '../support/shared-server.ts';
 import { tempDirectory } from '../support/temp.ts';
+import { openSession, runTurn } from '../support/turns.ts';
 
 const committed = { bash: 'cadre.bash', zsh: '_cadre', fish: 'cadre.fish' };
 const fileOf = (shell: keyof typeof committed) => path.resolve('completions', committed[shell]);
@@ -19,6 +26,7 @@ describe('describeTree', () => {
     program.command('inner', { hidden: true });
     program
       .command('watch')
+      .alias('look')
       .description('look')
       .argument('<session>')
       .argument('[path...]')
@@ -28,6 +36,7 @@ describe('describeTree', () => {
     expect(tree.commands.map(({ name }) => name)).toEqual(['watch', 'help']);
     expect(tree.commands[0]).toEqual({
       name: 'watch',
+      aliases: ['look'],
       description: 'look',
       commands: [],
       options: [
@@ -46,19 +55,8 @@ describe('describeTree', () => {
 });
 
 describe('the committed scripts', () => {
-  let tree: CommandTree;
-  beforeAll(async () => {
-    tree = describeTree(await createProgram({} as World));
-  });
-
-  it.each(shells)('%s: is what the command tree gives; else run make completions', (shell) => {
-    expect(fs.readFileSync(fileOf(shell), 'utf8')).toBe(completionScript(shell, tree));
-  });
-
-  it.each(shells)('%s: names no path of a machine', (shell) => {
-    const script = fs.readFileSync(fileOf(shell), 'utf8');
-    expect(script).not.toContain(process.cwd());
-    expect(script).not.toMatch(/\/(home|root|work|tmp|usr|opt|Users)\b/);
+  it.each(shells)('%s: is what the program prints; else run make completions', (shell) => {
+    expect(fs.readFileSync(fileOf(shell), 'utf8')).toBe(completionScript(shell));
   });
 
   it.for(shells)('%s: is read by the shell without complaint', (shell, { skip }) => {
@@ -68,78 +66,114 @@ describe('the committed scripts', () => {
   });
 });
 
-/** What bash offers for the last word, with this program as `cadre`. */
-function offers(words: readonly string[], { cwd = '.', cadre = 'exit 6' } = {}): string[] {
-  using bin = tempDirectory('completions');
-  fs.writeFileSync(path.join(bin.path, 'cadre'), `#!/bin/sh\n${cadre}\n`, { mode: 0o755 });
-  const drive = `
-    source "$1" && complete -p cadre >/dev/null || exit
-    shift
-    COMP_WORDS=(cadre "$@") COMP_CWORD=$#
-    _cadre
-    printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const { status, stdout, stderr } = spawnSync(
-    'bash',
-    ['--norc', '--noprofile', '-c', drive, 'bash', fileOf('bash'), ...words],
-    { cwd, encoding: 'utf8', env: { ...process.env, PATH: `${bin.path}:${process.env.PATH}` } },
-  );
-  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-  return stdout.split('\n').filter((line) => line !== '');
-}
-
-describe('in bash', () => {
-  it('offers the commands, but none that is hidden', () => {
-    const nouns = offers(['']);
-    expect(nouns).toEqual(expect.arrayContaining(['serve', 'run', 'sessions', 'completion']));
-    expect(nouns).not.toContain('demo-agent');
-    expect(offers(['sess'])).toEqual(['sessions']);
-    expect(offers(['sessions', ''])).toEqual(expect.arrayContaining(['list', 'get', 'send']));
+describe('the table of the build', () => {
+  let table: CompletionTable;
+  beforeAll(async () => {
+    table = describeProgram(await createProgram({} as World));
   });
 
-  it('offers the options of the command and of the program', () => {
-    expect(offers(['sessions', 'list', '--st'])).toEqual(['--status']);
-    const flags = offers(['sessions', 'list', '-']);
-    expect(flags).toEqual(expect.arrayContaining(['--limit', '--url', '--json', '-h', '--help']));
-    expect(flags).toHaveLength(new Set(flags).size);
-    expect(flags).not.toContain('--metadata');
+  it('has the commands of the program, and only permission modes that are known', () => {
+    const built = JSON.parse(Buffer.from(readAsset('commands.json')).toString()) as unknown;
+    expect(built).toEqual(JSON.parse(JSON.stringify(table)));
+    const asked = table.values.mode?.filter((mode) => kindOfMode(mode) === 'asks');
+    expect(asked).toEqual(['default', 'require_approval']);
   });
 
-  it('offers the choices of an option and of an argument', () => {
-    const statuses = ['ready', 'running', 'waiting_for_approval', 'closed', 'failed'];
-    expect(offers(['sessions', 'list', '--status', ''])).toEqual(statuses);
-    // bash cuts at the =.
-    expect(offers(['sessions', 'list', '--status', '='])).toEqual(statuses);
-    expect(offers(['sessions', 'list', '--status', '=', 'ru'])).toEqual(['running']);
-    expect(offers(['completion', ''])).toEqual([...shells]);
-  });
-
-  it('offers directories where one is wanted, and files where one is', () => {
-    using place = tempDirectory('completions');
-    fs.mkdirSync(path.join(place.path, 'a directory'));
-    fs.writeFileSync(path.join(place.path, 'a file'), '');
-    const { path: cwd } = place;
-    expect(offers(['--data-dir', ''], { cwd })).toEqual(['a directory']);
-    expect(offers(['--token-file', 'a f'], { cwd })).toEqual(['a file']);
-    expect(offers(['run', ''], { cwd })).toEqual([]);
-  });
+  const at = (...words: string[]) => {
+    const { path: commands, value, flag, takesCommand } = placeOf(table.tree, words);
+    return {
+      at: commands.map(({ name }) => name).join(' '),
+      value: value?.name,
+      flag,
+      takesCommand,
+    };
+  };
 
   it('takes the value of an option for a value, not for a command', () => {
-    expect(offers(['--url', 'sessions', 'ser'])).toEqual(['serve']);
-    expect(offers(['sessions', '--json', 'li'])).toEqual(['list']);
+    expect(at('--url', 'sessions', 'ser')).toMatchObject({ at: 'cadre', takesCommand: true });
+    expect(at('sessions', '--json', 'li')).toMatchObject({ at: 'cadre sessions' });
+    expect(at('--url', '')).toMatchObject({ at: 'cadre', flag: '--url', value: 'url' });
   });
 
-  it('offers the ids of sessions, as the running server lists them', () => {
-    const rows = ['12345678', '12ab34cd', '$(exit)'].map((id) => [id, 'acp', 'a title']);
-    const text = table(['ID', 'PROVIDER', 'TITLE'], rows);
-    const cadre = `[ "$*" = "sessions list --limit 50" ] && cat <<'END'\n${text}END`;
-    expect(offers(['sessions', 'get', ''], { cadre })).toEqual(['12345678', '12ab34cd']);
-    expect(offers(['sessions', 'send', '12a'], { cadre })).toEqual(['12ab34cd']);
-    expect(offers(['events', 'tail', '--session', '123'], { cadre })).toEqual(['12345678']);
-    expect(offers(['sessions', 'get', '12345678', ''], { cadre })).toEqual([]);
+  it('finds the value that a word is part of, in each of the ways to write an option', () => {
+    const status = { at: 'cadre sessions list', flag: '--status', value: 'status' };
+    expect(at('sessions', 'list', '--status', '')).toMatchObject(status);
+    // bash cuts at the =.
+    expect(at('sessions', 'list', '--status', '=', 'ru')).toMatchObject(status);
+    expect(at('sessions', 'list', '--status=ready', '')).toMatchObject({ flag: null });
+    expect(at('worktrees', 'get', '')).toMatchObject({ value: 'worktree', takesCommand: false });
+    expect(at('teams', 'message', 'a', 'b', '--reply-to', '')).toMatchObject({ value: 'message' });
+    expect(at('sessions', 'get', 'a', '')).toMatchObject({ value: undefined });
+    expect(at('processes', 'run', 'a', 'b', '')).toMatchObject({ value: 'command' });
+  });
+});
+
+describe('cadre __complete', () => {
+  const server = sharedServer();
+  let session = '';
+
+  /** The lines that it prints for the words of a command line. */
+  async function offers(...words: string[]): Promise<string[]> {
+    const ended = await cadreOn(server())(['__complete', '--', ...words]);
+    expect([ended.code, ended.stderr]).toEqual([0, '']);
+    return ended.stdout.split('\n').filter(Boolean);
+  }
+  const wordsOf = async (...words: string[]) =>
+    (await offers(...words)).map((line) => line.split('\t')[0]);
+
+  beforeAll(async () => {
+    const { client, directory } = server();
+    ({ id: session } = await openSession(client, directory, { title: 'long job' }));
+    await runTurn(client, session, 'say hello');
+    const body = { command: 'sleep 1000', session_id: session };
+    await client.call(endpoints.createProcess, { body });
+    await client.call(endpoints.createTeam, { body: { name: 'shop', lead_agent_id: session } });
   });
 
-  it('offers no ids, and says nothing, where no server runs', () => {
-    const cadre = 'echo "cadre: no server is running" >&2; exit 6';
-    expect(offers(['sessions', 'get', ''], { cadre })).toEqual([]);
+  it('offers commands, but none that is hidden, and flags of the command and of the program', async () => {
+    const nouns = await wordsOf('');
+    expect(nouns).toEqual(expect.arrayContaining(['serve', 'run', 'sessions', 'completion']));
+    expect(nouns).not.toContain('demo-agent');
+    expect(nouns.join(' ')).not.toContain('__');
+    const flags = await wordsOf('sessions', 'list', '-');
+    expect(flags).toEqual(expect.arrayContaining(['-L', '--limit', '--url', '--json', '--help']));
+    expect(flags).toHaveLength(new Set(flags).size);
+  });
+
+  it('offers choices, event kinds, permission modes and tools', async () => {
+    expect(await wordsOf('completion', '')).toEqual([...shells]);
+    expect(await wordsOf('events', 'tail', '--kind', '')).toEqual(
+      expect.arrayContaining(['turn.*', 'turn.completed']),
+    );
+    expect(await wordsOf('run', '--permission-mode', '')).toContain('require_approval');
+    expect(await wordsOf('mcp', 'call', '')).toContain('cadre_process_run');
+    expect(await offers('--data-dir', '')).toEqual(['<directory>']);
+    expect(await offers('--token-file', '')).toEqual(['<file>']);
+    expect(await offers('run', '')).toEqual([]);
+  });
+
+  it('offers the ids of every kind, with titles and states, and names where they are typed', async () => {
+    const end = session.slice(-8);
+    expect(await offers('sessions', 'get', '')).toEqual([`${end}\tready  long job`]);
+    expect(await wordsOf('sessions', 'get', 'sess_')).toEqual([session]);
+    expect(await offers('processes', 'logs', '')).toEqual([
+      expect.stringMatching(/^[0-9a-f]{8}\trunning {2}sleep 1000$/),
+    ]);
+    expect(await offers('sessions', 'items', end, '')).toEqual([
+      expect.stringMatching(/^turn_[0-9a-f]{32}\tcompleted {2}hello$/),
+    ]);
+    expect(await offers('teams', 'show', 'sh')).toEqual([
+      expect.stringMatching(/^[0-9a-f]{8}\tshop$/),
+      expect.stringMatching(/^shop\t[0-9a-f]{8} {2}shop$/),
+    ]);
+    expect(await offers('teams', 'remove', 'shop', '')).toEqual([`${end}\tidle`]);
+  });
+
+  it('says nothing where no server runs, and where it knows no more', async () => {
+    using home = tempDirectory('completions');
+    const none = await runCadre(home.path, ['__complete', '--', 'sessions', 'get', '']);
+    expect(none).toMatchObject({ code: 0, stdout: '', stderr: '' });
+    expect(await offers('sessions', 'get', session, '')).toEqual([]);
+    expect(await offers('sessions', 'items', 'nobody', '')).toEqual([]);
   });
 });

@@ -100,7 +100,7 @@ describe('a table', () => {
       '89abcdef  waiting_for_ap…  xxxxxxxxxxxxxx…  /home/you/proje…',
     );
     const least = table(['ID', 'STATUS', 'TITLE', 'CWD'], rows, { ...whole, columns: 30 });
-    expect(least.split('\n')[1]).toBe('89abcdef  waitin…  xxxxxxxxxx…');
+    expect(least.split('\n')[1]).toBe('89abcdef  waiting_…  xxxxxxxx…');
   });
 
   test('counts the columns of wide characters, of any text and at any width.', () => {

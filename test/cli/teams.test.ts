@@ -61,11 +61,13 @@ describe('cadre teams', () => {
     const row = new RegExp(`${end(message)} +${end(lead)} +consumed`);
     expect(await ok('deliveries', team)).toMatch(row);
     expect(await ok('deliveries', team, '--to', end(lead))).toMatch(row);
+    expect(await ok('deliveries', team, '--status', 'consumed')).toMatch(row);
+    expect(await ok('deliveries', team, '--status', 'pending')).not.toMatch(row);
     expect(await ok('deliveries', team, '--to', end(member))).not.toMatch(row);
     expect(await ok('messages', team)).toMatch(
       new RegExp(`^${end(message)} .* high +- +say "hello"$`, 'm'),
     );
-    expect(await ok('view', team)).toMatch(/1 consumed +say "hello"$/m);
+    expect(await ok('show', team)).toMatch(/1 consumed +say "hello"$/m);
   });
 
   test('message answers another one, and keeps what it is correlated by.', async () => {

@@ -42,7 +42,7 @@ describe('cadre worktrees', () => {
       'BRANCH',
       'PATH',
     ]);
-    const [end, status, , name, branch] = row.split(/\s+/);
+    const [end, status, , , name, branch] = row.split(/\s+/);
     expect([end, status, name, branch]).toEqual([id, 'active', 'tree', 'cadre/tree']);
     const none = await cadre([
       'worktrees',

@@ -172,7 +172,7 @@ describe('tools', () => {
     const sessionId = await client.newSession(place.path);
     await client.prompt(sessionId, 'ask run: make\\nmake it; edit a => one\\ntwo; edit b =>');
     expect(calls).toMatchObject([
-      { title: 'run: make\\nmake it', kind: 'execute', rawInput: { command: 'make\nmake it' } },
+      { title: 'run: make\nmake it', kind: 'execute', rawInput: { command: 'make\nmake it' } },
       {
         title: 'Edit a',
         kind: 'edit',

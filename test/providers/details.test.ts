@@ -110,6 +110,9 @@ describe('an ACP agent', () => {
       { type: 'input', name: 'title', value: title },
       { type: 'input', name: 'locations', value: [{ path: '/a' }] },
     ]);
+    expect(shown({ rawInput: { command: title } }, `run: ${title}`)).toEqual([
+      { type: 'command', command: title, cwd: '/w' },
+    ]);
     expect(shown({ rawInput: 'an input that is no record' }, title)).toEqual([
       { type: 'input', name: 'title', value: title },
       { type: 'input', name: 'input', value: 'an input that is no record' },

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import type { RecordTable } from '../../src/store/records.ts';
+import { RecordTable } from '../../src/store/records.ts';
 import { type Note, note, openStore, query, DATABASE_FILE } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
 
@@ -37,4 +37,22 @@ test('sessions of an earlier format get the fields that people keep with them, a
     });
   expect(() => read('damaged')).toThrow(expect.objectContaining({ code: 'storage_damaged' }));
   expect(fs.existsSync(path.join(directory.path, `${DATABASE_FILE}.before-v10`))).toBe(true);
+});
+
+test('approvals of an earlier format get no details, and could be accepted once.', async () => {
+  await using directory = tempDirectory();
+  const asked = { id: 'apr_1', status: 'pending', request: { command: 'make' } };
+  const done = { ...asked, id: 'apr_2', status: 'accepted' };
+  {
+    await using store = await openStore(directory.path);
+    const table = new RecordTable<typeof asked>(store.db, 'approvals', ({ id }) => id);
+    await store.db.transact((tx) => [asked, done].forEach((one) => table.insert(tx, one)));
+    query(store.db, 'PRAGMA user_version = 11');
+  }
+  await using store = await openStore(directory.path);
+  const table = new RecordTable<typeof asked>(store.db, 'approvals', ({ id }) => id);
+  const more = { details: [], scopes: ['once'], session_allows: null };
+  const read = (id: string) => store.db.peek((rx) => table.get(rx, id));
+  expect(read('apr_1')).toEqual({ ...asked, ...more, scope: null });
+  expect(read('apr_2')).toEqual({ ...done, ...more, scope: 'once' });
 });

@@ -4,6 +4,7 @@ import { Database } from '../../src/store/database.ts';
 import { Statement } from '../../src/store/statement.ts';
 import { apiOf, table } from '../support/http/request.ts';
 import { leaveBehind } from '../support/recovery/records.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
 import { openStore, query } from '../support/store.ts';
@@ -129,7 +130,8 @@ async function onLeftovers(test: (directory: string) => Promise<void>): Promise<
 
 function runOn(directory: string, test: Parameters<typeof withRuntime>[0]): Promise<unknown> {
   const providers = [scriptedProvider((turn) => turn.end(completed))];
-  return withRuntime(test, { directory, providers });
+  // Its time stands still: compaction, which runs every few seconds, would be counted too.
+  return withRuntime(test, { directory, providers, clock: new ManualClock(Date.now()) });
 }
 
 /** Each list and replay there is, with every choice of its filters. */

@@ -83,9 +83,10 @@ describe('the sheet of an approval', () => {
         { ...shape, columns: 60 },
       ).slice(2),
     ).toEqual([
-      'not shown, it is too large: the change of a.bin (5 bytes)',
+      'NOT SHOWN, because it is too large: the change of a.bin (5 ',
+      'bytes)',
       '',
-      'for the session: npm',
+      'For this session it would allow: npm',
     ]);
     const question = {
       id: 'q',

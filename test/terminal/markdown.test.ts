@@ -67,6 +67,11 @@ end`;
       '漢字  two wide letters',
       'b     c',
     ]);
+    expect(markdownLines('| n | mid | x |\n|--:|:-:|---|\n| 100 | a | b |', shape)).toEqual([
+      '  n  mid  x',
+      '───  ───  ─',
+      '100   a   b',
+    ]);
     expect(markdownLines(table, { ...shape, columns: 17 })).toEqual([
       'name  what',
       '────  ───────────',
@@ -107,6 +112,13 @@ end`;
         expect(hasUnsafe(lines.map(withoutColors).join('\n'))).toBe(false);
       }),
     );
+  });
+
+  test('that would take very long to be read is shown as it is.', () => {
+    const marks = '*a_'.repeat(7000);
+    expect(markdownLines(`# Title\n\n${marks}`, shape).slice(2).join('')).toBe(marks);
+    const long = `# ${'word '.repeat(50_000)}`;
+    expect(markdownLines(long, shape)[0]).toBe('# word word word word word word word');
   });
 
   test('that is nested deeper than the stack holds is shown as it is.', () => {

@@ -1,11 +1,19 @@
 import { type Approval, approvalStatus } from '../../api/approvals.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
-import { commandGroup, endpointCommand, type Register } from '../endpoint-command.ts';
+import {
+  commandGroup,
+  endpointCommand,
+  type OptionParameter,
+  type Register,
+} from '../endpoint-command.ts';
 import { idArgument, matches, onlyOne } from '../find.ts';
+import type { Layout } from '../layout.ts';
+import { filledFields } from '../../lib/filled-fields.ts';
 import { approvals } from '../nouns.ts';
 import { ago, details, listOf, shortId } from '../output.ts';
 import { sessionAs } from '../parameters.ts';
+import { approvalSheet } from '../../terminal/approval-sheet.ts';
 import { clientAction, type CommandContext } from '../world.ts';
 
 const approvalArgument = idArgument('approval');
@@ -33,14 +41,25 @@ export const approvalCommands = commandGroup('approvals', 'what agents ask you f
   (parent, world) =>
     parent
       .command('show')
-      .description('show an approval with all that was asked')
+      .description('show an approval with all that it would allow')
       .argument(...approvalArgument)
       .action(clientAction(world, show)),
-  decisionCommand('accept', 'allow it, for this once'),
+  decisionCommand('accept', 'allow it, for this once or for the session', [
+    {
+      flags: '--scope <scope>',
+      description: 'what it is allowed for; session: until its agent ends',
+      field: 'scope',
+      default: 'once',
+    },
+  ]),
   decisionCommand('decline', 'refuse it'),
 ]);
 
-function decisionCommand(decision: 'accept' | 'decline', description: string): Register {
+function decisionCommand(
+  decision: 'accept' | 'decline',
+  description: string,
+  options: readonly OptionParameter<typeof endpoints.decideApproval>[] = [],
+): Register {
   const [flags, idDescription] = approvalArgument;
   return endpointCommand({
     name: decision,
@@ -62,15 +81,24 @@ function decisionCommand(decision: 'accept' | 'decline', description: string): R
         description: 'why, for the agent and the record',
         field: 'reason',
       },
+      ...options,
     ],
     fields: () => ({ decision }),
-    print: ({ status, title }) => `${status}: ${title}\n`,
+    print: ({ status, title, scope }) =>
+      `${status}${scope === 'session' ? ' for the session' : ''}: ${title}\n`,
   });
 }
 
-async function show({ client, show }: CommandContext, end: string): Promise<void> {
+async function show({ client, show, layout }: CommandContext, end: string): Promise<void> {
   const approval = await findApproval(client, end);
-  show(approval, () => details(approval));
+  show(approval, () => textOf(approval, layout));
+}
+
+/** All that an approval would allow, and what became of it. */
+function textOf(approval: Approval, layout: Layout): string {
+  const inSheet = ['title', 'kind', 'request', 'details', 'subject', 'questions', 'session_allows'];
+  const record = details(Object.fromEntries(filledFields(approval, inSheet)), { layout });
+  return `${approvalSheet(approval, layout).join('\n')}\n\n${record}`;
 }
 
 /** An approval by its id, or the end of it. Looks through the pending ones first, then through each other status. */

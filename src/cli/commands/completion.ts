@@ -1,67 +1,51 @@
-import { Argument, type Command, type Option } from 'commander';
-import { type CommandTree, type CommandValue, completionScript, shells } from '../completions.ts';
+import { Argument, type Command, InvalidArgumentError } from 'commander';
+import { completionScript, type Shell, shells } from '../complete/scripts.ts';
 import type { GlobalOptions } from '../context.ts';
 import { showDocument, type World } from '../world.ts';
 
-type Shell = (typeof shells)[number];
-
-/**
- * `cadre completion`. It is the only command that needs all others, and a command line loads only its own; so it takes
- * the function that creates the whole tree.
- */
-export function completionCommand(createProgram: (world: World) => Promise<Command>) {
-  return (program: Command, world: World): void => {
-    program
-      .command('completion')
-      .description('print the script that completes cadre in a shell')
-      .addArgument(new Argument('<shell>', 'the shell it is for').choices(shells))
-      .addHelpText(
-        'after',
-        `
+/** `cadre completion`. */
+export function completionCommand(program: Command, world: World): void {
+  program
+    .command('completion')
+    .description('print the script that completes cadre in a shell')
+    .addArgument(new Argument('<shell>', 'the shell it is for').choices(shells))
+    .option('--name <command>', 'another name that the command has here', commandName, 'cadre')
+    .addHelpText(
+      'after',
+      `
 Install it, then start a new shell:
   bash  cadre completion bash > ~/.local/share/bash-completion/completions/cadre
-        or in ~/.bashrc: source <(cadre completion bash)
+        or in ~/.bashrc, after an alias for cadre: source <(cadre completion bash)
   zsh   cadre completion zsh > "\${fpath[1]}/_cadre"
-        or in ~/.zshrc, after compinit: source <(cadre completion zsh)
+        or in ~/.zshrc, after compinit and an alias for cadre: source <(cadre completion zsh)
   fish  cadre completion fish > ~/.config/fish/completions/cadre.fish`,
-      )
-      .action(async (shell: Shell, _options: object, command: Command) => {
-        const script = completionScript(shell, describeTree(await createProgram(world)));
-        showDocument(
-          world,
-          command.optsWithGlobals<GlobalOptions>(),
-          { shell, script },
-          () => script,
-        );
-      });
-  };
+    )
+    .action((shell: Shell, { name }: { name: string }, command: Command) => {
+      const script = completionScript(shell, name);
+      showDocument(
+        world,
+        command.optsWithGlobals<GlobalOptions>(),
+        { shell, script },
+        () => script,
+      );
+    });
 }
 
-/** The command tree for the completion scripts, without hidden commands and options. */
-export function describeTree(program: Command, above: readonly Option[] = []): CommandTree {
-  const help = program.createHelp();
-  // Every command has --help. It is listed once, at the root.
-  const known = new Set(above.map(({ long }) => long));
-  const options = help.visibleOptions(program).filter(({ long }) => !known.has(long));
-  return {
-    name: program.name(),
-    description: program.description(),
-    commands: help.visibleCommands(program).map((one) => describeTree(one, [...above, ...options])),
-    options: options.map((option) => ({
-      flags: [option.short, option.long].filter((flag) => flag !== undefined),
-      description: option.description,
-      value: optionValue(option),
-    })),
-    operands: program.registeredArguments.map((operand) => ({
-      name: operand.name(),
-      choices: operand.argChoices ?? [],
-      variadic: operand.variadic,
-    })),
-  };
+/** A name that can stand in a script of each shell as it is. */
+function commandName(text: string): string {
+  if (/^[A-Za-z0-9_][\w.-]*$/.test(text)) return text;
+  throw new InvalidArgumentError('Give a name without spaces, quotes and slashes.');
 }
 
-function optionValue({ flags, argChoices, variadic }: Option): CommandValue | null {
-  // commander keeps the placeholder only in the flags: --since <when>, --kind <kind...>.
-  const name = /[<[]([^>\].]+)/.exec(flags)?.[1];
-  return name === undefined ? null : { name, choices: argChoices ?? [], variadic };
+/**
+ * `cadre __commands`: prints what `cadre __complete` knows without a server. The build makes an asset of it. It is the
+ * only command that needs all others, so it takes the function that creates the whole tree.
+ */
+export function commandTableCommand(createProgram: (world: World) => Promise<Command>) {
+  return (program: Command, world: World): void => {
+    program.command('__commands', { hidden: true }).action(async () => {
+      const { describeProgram } = await import('../complete/describe.ts');
+      world.stdout.write(`${JSON.stringify(describeProgram(await createProgram(world)))}\n`);
+    });
+  };
 }

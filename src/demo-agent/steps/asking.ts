@@ -36,7 +36,7 @@ async function askFor(
   title: string,
   more: Partial<ToolCall> = commandIn(title),
 ): Promise<StopReason | void> {
-  const call = await announceToolCall(turn, title, more);
+  const call = await announceToolCall(turn, withLineBreaks(title), more);
   const { mode } = turn.session.history;
   const choice = mode === 'full_access' ? mode : await askPermission(turn, call);
   if (choice === 'cancelled') {

@@ -37,7 +37,13 @@ export function detailsOf(
   ];
   if (details.length === 0)
     return [...inputDetails({ title }), ...inputDetails({ locations: places(locations) })];
-  return title === cutTitle(title) ? details : [...inputDetails({ title }), ...details];
+  return isShown(title, details) ? details : [...inputDetails({ title }), ...details];
+}
+
+/** Whether a person sees the whole title anyway: it is short enough, or repeats the command. */
+function isShown(title: string, details: readonly ApprovalDetail[]): boolean {
+  if (title === cutTitle(title)) return true;
+  return details.some((one) => one.type === 'command' && title.includes(one.command));
 }
 
 /** The input of a call, without the texts that its diffs show. */

@@ -1,4 +1,4 @@
-import { isDescribed, type RuntimeEventRecord, settles } from '../../api/events.ts';
+import { isDelta, isDescribed, type RuntimeEventRecord, settles } from '../../api/events.ts';
 import type { Client } from '../../client/client.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { promptLine } from '../../terminal/conversation.ts';
@@ -14,6 +14,7 @@ import {
 } from './conversation-state.ts';
 import { ConversationText } from './conversation-text.ts';
 import type { Copyable, PaneModel } from './pane-model.ts';
+import { Pace } from './pace.ts';
 import { Reader } from './reader.ts';
 
 export interface ConversationOptions {
@@ -33,6 +34,7 @@ export class ConversationModel implements PaneModel {
   readonly #options: ConversationOptions;
   readonly #text = new ConversationText();
   readonly #stopped = new AbortController();
+  readonly #pace: Pace;
   #state: ConversationState = emptyConversation;
   #pages: ConversationPages;
   #older: Promise<void> | undefined;
@@ -40,6 +42,7 @@ export class ConversationModel implements PaneModel {
   constructor(options: ConversationOptions) {
     this.#options = options;
     this.#pages = new ConversationPages(options.client, options.sessionId);
+    this.#pace = new Pace(options.clock, () => this.#show());
     this.reader = new Reader(this.#text);
     this.follows = this.reader.follows;
   }
@@ -61,6 +64,7 @@ export class ConversationModel implements PaneModel {
 
   stop(): void {
     this.#stopped.abort();
+    this.#pace.stop();
   }
 
   older(): Promise<void> {
@@ -77,6 +81,7 @@ export class ConversationModel implements PaneModel {
 
   /** Folds or unfolds tools and thoughts. The reader stays at what was at the top. */
   fold(): void {
+    this.#pace.now();
     this.folded.change((folded) => !folded);
     const { at } = this.reader.top();
     const below = new Set(this.#text.blocks.slice(at).map(({ key }) => key));
@@ -123,12 +128,15 @@ export class ConversationModel implements PaneModel {
     const pieces = open.length === 0 ? [] : await pages.pieces(open, seq);
     if (this.#stopped.signal.aborted) return seq;
     this.#pages = pages;
-    this.#show({ ...withEvents({ ...emptyConversation, blocks }, pieces), seq });
+    this.#state = { ...withEvents({ ...emptyConversation, blocks }, pieces), seq };
+    this.#pace.now();
     return seq;
   }
 
   #take(events: readonly RuntimeEventRecord[]): void {
-    this.#show(withEvents(this.#state, events));
+    this.#state = withEvents(this.#state, events);
+    if (events.every(isDelta)) this.#pace.grew(lengthOf(events));
+    else this.#pace.now();
     for (const event of events)
       if (event.payload.truncated && event.turn_id !== null)
         void this.#readWhole(event, event.turn_id);
@@ -146,23 +154,32 @@ export class ConversationModel implements PaneModel {
     const block = await whole?.catch(() => null);
     if (!block) return;
     const blocks = this.#state.blocks.map((one) => (one.key === block.key ? block : one));
-    this.#show({ ...this.#state, blocks });
+    this.#state = { ...this.#state, blocks };
+    this.#pace.now();
   }
 
   async #readOlder(): Promise<void> {
     const pages = this.#pages;
     const { blocks } = await pages.next();
     if (pages !== this.#pages || this.#stopped.signal.aborted) return;
+    this.#pace.now();
     const before = this.#text.blocks.length;
     this.#state = { ...this.#state, blocks: [...blocks, ...this.#state.blocks] };
     this.#text.show(this.#state.blocks, this.folded.get());
     this.reader.changed(this.#text.blocks.length - before);
   }
 
-  #show(state: ConversationState): void {
-    this.#state = state;
-    this.#text.show(state.blocks, this.folded.get());
-    this.seq.set(state.seq);
+  #show(): void {
+    this.#text.show(this.#state.blocks, this.folded.get());
+    this.seq.set(this.#state.seq);
     this.reader.changed();
   }
+}
+
+/** How many characters of text some events bring. */
+function lengthOf(events: readonly RuntimeEventRecord[]): number {
+  return events.reduce(
+    (sum, { payload }) => sum + ('text' in payload ? String(payload.text).length : 0),
+    0,
+  );
 }

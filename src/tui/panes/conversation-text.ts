@@ -1,7 +1,7 @@
 import type { Block } from '../../terminal/conversation.ts';
 import { blockLines, isApart, shownBlocks } from '../../terminal/conversation-lines.ts';
 import { GrowingMarkdown } from '../../terminal/growing-markdown.ts';
-import type { Shape } from './pane-model.ts';
+import type { Shape } from './shape.ts';
 import type { Text } from './reader.ts';
 
 /** The blocks of a conversation as text. What was rendered once is kept until the block or the shape changes. */

@@ -15,6 +15,7 @@ import {
 } from './log-state.ts';
 import { LogText, type Shown } from './log-text.ts';
 import type { Copyable, PaneModel } from './pane-model.ts';
+import { Pace } from './pace.ts';
 import { Reader } from './reader.ts';
 
 /** So much of each output is read at first, and each time the reader comes to the top. */
@@ -44,6 +45,7 @@ export class LogModel implements PaneModel {
   readonly follows: Source<boolean>;
   readonly #options: LogOptions;
   readonly #text = new LogText();
+  readonly #pace: Pace;
   #state: LogState = emptyLog;
   /** Where in each output the known part begins, in bytes. */
   #from: Record<Output, number> = { stdout: 0, stderr: 0 };
@@ -56,6 +58,7 @@ export class LogModel implements PaneModel {
 
   constructor(options: LogOptions) {
     this.#options = options;
+    this.#pace = new Pace(options.clock, () => this.#show());
     this.reader = new Reader(this.#text);
     this.follows = this.reader.follows;
     this.follows.subscribe(() => {
@@ -70,6 +73,7 @@ export class LogModel implements PaneModel {
   stop(): void {
     this.#stopped = true;
     this.#reading.abort();
+    this.#pace.stop();
   }
 
   older(): Promise<void> {
@@ -90,7 +94,7 @@ export class LogModel implements PaneModel {
     this.shown.change((shown) =>
       shown === 'both' ? 'stdout' : shown === 'stdout' ? 'stderr' : 'both',
     );
-    this.#show(this.#state);
+    this.#pace.now();
     this.reader.toEnd();
   }
 
@@ -130,6 +134,7 @@ export class LogModel implements PaneModel {
       await Promise.all(outputs.map((output) => this.#follow(output, ends[output], reading)));
       if (signal.aborted) return;
       this.#flush();
+      this.#pace.now();
       this.ended.set(true);
     } catch (error) {
       if (signal.aborted) return;
@@ -160,7 +165,8 @@ export class LogModel implements PaneModel {
     }
     this.#pieces = [];
     this.#isCut = false;
-    this.#show(withPieces(state, begun));
+    this.#state = withPieces(state, begun);
+    this.#pace.now();
     return ends;
   }
 
@@ -197,10 +203,10 @@ export class LogModel implements PaneModel {
     const pieces = this.#pieces;
     this.#pieces = [];
     if (pieces.length === 0 || this.#stopped || this.#isCut) return;
-    const state = withPieces(this.#state, pieces);
-    const { before, live } = state;
-    if (before.stdout.length + before.stderr.length + live.length <= MAX_LINES)
-      return this.#show(state);
+    this.#state = withPieces(this.#state, pieces);
+    this.#pace.grew(pieces.reduce((sum, { text }) => sum + text.length, 0));
+    const { before, live } = this.#state;
+    if (before.stdout.length + before.stderr.length + live.length <= MAX_LINES) return;
     if (this.follows.get()) void this.#read();
     else {
       this.#isCut = true;
@@ -222,15 +228,15 @@ export class LogModel implements PaneModel {
     if (text === '') this.#from[output] = Math.floor(range.from / 2);
     else if (range.from === 0) this.#from[output] = 0;
     else this.#from[output] = page.from + Buffer.byteLength(page.text.slice(0, begin));
+    this.#pace.now();
     const before = this.#text.count();
     this.#state = withOlder(this.#state, output, text === '' ? MISSING : text);
     this.#text.show(this.#state, this.shown.get());
     this.reader.changed(this.#text.count() - before);
   }
 
-  #show(state: LogState): void {
-    this.#state = state;
-    this.#text.show(state, this.shown.get());
+  #show(): void {
+    this.#text.show(this.#state, this.shown.get());
     this.reader.changed();
   }
 }

@@ -1,15 +1,6 @@
-import type { Palette } from '../../terminal/palette.ts';
 import type { Connection } from '../follow.ts';
 import type { Source } from '../source.ts';
 import type { Reader } from './reader.ts';
-
-/** The size and the colours in which a pane is drawn. */
-export interface Shape {
-  /** How many lines of text are shown. */
-  rows: number;
-  columns: number;
-  palette: Palette;
-}
 
 /** A text that can be copied. */
 export interface Copyable {

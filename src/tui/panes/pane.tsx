@@ -28,6 +28,7 @@ export function ReaderPane(props: ReaderPaneProps): ReactNode {
   const { overlay = null, header = [] } = props;
   const { reader } = model;
   useSource(reader.changes);
+  const { state } = useSource(model.connection);
   const [isAsking, setAsking] = useState(false);
   const hasPrompt = isAsking && isFocused;
   const height = Math.max(1, rows - header.length - 1);
@@ -44,7 +45,11 @@ export function ReaderPane(props: ReaderPaneProps): ReactNode {
     <Box flexDirection="column" width={columns} height={rows} overflow="hidden">
       <Lines lines={header} />
       <Box flexDirection="column" height={height} overflow="hidden">
-        {overlay ?? <Lines lines={lines.length > 0 ? lines : [palette.faint(emptyText(props))]} />}
+        {overlay ?? (
+          <Lines
+            lines={lines.length > 0 ? lines : [palette.faint(state === 'live' ? props.empty : '')]}
+          />
+        )}
       </Box>
       {hasPrompt ? (
         <Prompt
@@ -109,11 +114,6 @@ function attempt(work: Promise<void>, tell: (text: string) => void): void {
     if (!(error instanceof AppError)) throw error;
     tell(oneLine(error.message));
   });
-}
-
-function emptyText({ model, empty }: ReaderPaneProps): string {
-  const connection = model.connection.get();
-  return connection.state === 'live' ? empty : '';
 }
 
 /** The last line: what was searched and found, else the state of the connection or of the reader. */

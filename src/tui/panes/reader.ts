@@ -1,7 +1,7 @@
 import { colorless, withoutColors } from '../../terminal/palette.ts';
 import { matchingLines, withMatches } from '../../terminal/search.ts';
 import { Source } from '../source.ts';
-import type { Shape } from './pane-model.ts';
+import type { Shape } from './shape.ts';
 import { type Blocks, endOf, isBefore, linesFrom, moved, type Place } from './window.ts';
 
 /** The text that somebody reads, in blocks that may grow, be replaced and be joined by older ones. */

@@ -61,8 +61,17 @@ export function inTerminal(
   size: { rows: number; columns: number } = { rows: 20, columns: 100 },
 ): InTerminal {
   const { file, args: self } = selfCommand();
+  return programInTerminal(directory, [file, ...self, '--data-dir', directory, ...args], env, size);
+}
+
+/** Starts any program in a terminal; its first word is the path of it. */
+export function programInTerminal(
+  directory: string,
+  command: readonly string[],
+  env: Record<string, string> = {},
+  size: { rows: number; columns: number } = { rows: 20, columns: 100 },
+): InTerminal {
   const { rows, columns } = size;
-  const command = [file, ...self, '--data-dir', directory, ...args];
   const child = spawn('python3', ['-c', relay, String(rows), String(columns), ...command], {
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
     cwd: directory,

@@ -1,0 +1,28 @@
+/** A command as completion knows it. */
+export interface CommandTree {
+  name: string;
+  /** Old names, which are understood and not offered. */
+  aliases: string[];
+  description: string;
+  commands: CommandTree[];
+  /** Its own options. The command takes those of its parents as well. */
+  options: { flags: string[]; description: string; value: CommandValue | null }[];
+  operands: CommandValue[];
+}
+
+/** The value of an option or an argument; `name` is its placeholder. */
+export interface CommandValue {
+  name: string;
+  choices: readonly string[];
+  variadic: boolean;
+}
+
+/** All that completion knows without a server. It is made when the program is built, and is an asset of it. */
+export interface CompletionTable {
+  tree: CommandTree;
+  /** Values that are not the only ones possible, by the placeholder they are offered for. */
+  values: Readonly<Record<string, readonly string[]>>;
+}
+
+/** The name of the asset. */
+export const tableAsset = 'commands.json';

@@ -1,0 +1,89 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { endpoints } from '../../src/api/index.ts';
+import { widthOf } from '../../src/terminal/width.ts';
+import { cadreOn } from '../support/cli/cadre.ts';
+import { sharedServer } from '../support/shared-server.ts';
+import { openSession } from '../support/turns.ts';
+import { hasPty, inTerminal } from '../support/tui/pty.ts';
+
+const wide = '漢字'.repeat(60);
+
+describe.skipIf(!hasPty)('on a terminal', () => {
+  const server = sharedServer();
+  let processId = '';
+
+  /** What a command shows on a terminal of these columns, without colours, and with them. */
+  async function shown(args: readonly string[], columns: number, env: Record<string, string> = {}) {
+    const size = { rows: 40, columns };
+    await using terminal = inTerminal(server().directory, args, env, size);
+    await terminal.ended;
+    const { written } = terminal.glass;
+    return {
+      written,
+      lines: written
+        .replaceAll(/\u001b\[\d*m|\r/g, '')
+        .trimEnd()
+        .split('\n'),
+    };
+  }
+
+  beforeAll(async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory);
+    const body = { command: `sleep 1000 # ${wide}`, session_id: id };
+    const { process } = await client.call(endpoints.createProcess, { body });
+    processId = process.process_id;
+  });
+
+  test.for([40, 80, 200])(
+    'tables are cut to %i columns instead of wrapping, by the width of wide characters.',
+    async (columns) => {
+      const lists = ['processes list', 'providers list', 'mcp tools', 'sessions list'];
+      await Promise.all(
+        lists.map(async (list) => {
+          const { lines } = await shown(list.split(' '), columns);
+          for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(columns);
+        }),
+      );
+      const { lines } = await shown(['processes', 'list'], columns);
+      expect(lines).toHaveLength(2);
+      expect(lines[1]).toContain(processId.slice(-8));
+      expect(lines[1]).toMatch(/…$/);
+    },
+  );
+
+  test('a table in a pipe is whole.', async () => {
+    const { stdout } = await cadreOn(server())(['processes', 'list']);
+    expect(stdout).toContain(wide);
+  });
+
+  test('a record has no raw numbers and no JSON: times with their age, lengths of time with units.', async () => {
+    const { lines } = await shown(['processes', 'show', processId.slice(-8)], 200);
+    const text = lines.join('\n');
+    expect(text).toMatch(/^queued_at +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \(\d+s ago\)$/m);
+    expect(text).toMatch(/^time_limit +10m$/m);
+    expect(text).not.toMatch(/\d{13}|[{}]/);
+    expect((await shown(['status'], 200)).lines.join('\n')).toMatch(/^uptime +\d+(s|ms|m \d+s)$/m);
+  });
+
+  test('AGE is the time since a process was asked for, and RAN how long it ran.', async () => {
+    const [heading = ''] = (await shown(['processes', 'list'], 120)).lines;
+    expect(heading).toMatch(/^ID +STATUS +EXIT +AGE +RAN +SESSION +COMMAND$/);
+  });
+
+  test('states have colours, which NO_COLOR and TERM=dumb switch off.', async () => {
+    expect((await shown(['processes', 'list'], 80)).written).toContain('\u001b[36mrunning');
+    expect((await shown(['doctor'], 80)).written).toContain('\u001b[32mok');
+    for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }]) {
+      expect((await shown(['processes', 'list'], 80, env)).written).not.toContain('\u001b[');
+      expect((await shown(['doctor'], 80, env)).written).not.toContain('\u001b[');
+    }
+  });
+
+  test('an empty list says what would fill it.', async () => {
+    const { lines } = await shown(['worktrees', 'list'], 80);
+    expect(lines.at(-1)).toMatch(/^cadre: no worktrees: make one with cadre worktrees create/);
+    const { stderr } = await cadreOn(server())(['worktrees', 'list']);
+    expect(stderr).toBe('');
+  });
+});
