@@ -1,6 +1,7 @@
 import { Box } from 'ink';
 import type { ReactNode } from 'react';
 import type { Session } from '../../api/sessions.ts';
+import { Bar } from '../bar.tsx';
 import { titleOf } from '../list/row-text.ts';
 import { Tint } from '../tint.tsx';
 import { type Editor, emptyEditor, shownLines } from './editor.ts';
@@ -23,10 +24,14 @@ export function Say({ session, drafts, columns, rows, onSend, onLeave }: SayProp
   const height = Math.max(1, Math.min(rows - 1, shownLines(editor, columns - 2).lines.length));
   return (
     <Box flexDirection="column" width={columns} height={height + 1} flexShrink={0}>
-      <Tint tone="name" wrap="truncate-end">
-        {`to ${titleOf(session)}`}
-        <Tint tone="faint">{'  enter sends  ^J new line  esc keeps it'}</Tint>
-      </Tint>
+      <Bar
+        left={<Tint tone="name" wrap="truncate-end">{`to ${titleOf(session)}`}</Tint>}
+        right={
+          <Tint tone="faint">
+            {columns < 60 ? 'enter sends' : 'enter sends  ^J new line  esc keeps it'}
+          </Tint>
+        }
+      />
       <Box height={height}>
         <Tint tone="name">{'> '}</Tint>
         <Field
