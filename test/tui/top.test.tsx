@@ -240,7 +240,7 @@ describe('the place to work', () => {
           await press('?');
           await expectShows(/down: \d+ more/);
           await press(keys.end);
-          await expectShows('back; leave');
+          await expectShows('the prompts as a list');
           await press(keys.home);
           await expectShows('to another row');
           resize({ rows: 11, columns: 40 });
