@@ -96,7 +96,7 @@ function take(props: FieldProps, input: string, key: Key): void {
 }
 
 function fit(text: string, rows: number): string {
-  return rows > 1 ? text : text.trim().replaceAll(/[\r\n]+/g, ' ');
+  return rows > 1 ? text : text.replaceAll(/[\r\n]+/g, ' ');
 }
 
 function isNewline(input: string, key: Key): boolean {
