@@ -105,6 +105,10 @@ worktrees: deps ## Test worktrees with 1,000 random programs of eight sessions, 
 hostile: deps ## Attack a server of another user with hostile files, children, requests and connections (ROUNDS=20)
 	HOSTILE_ROUNDS=$(or $(ROUNDS),20) TEST_LIMIT_MS=7200000 vitest run test/campaigns/hostile
 
+.PHONY: screen
+screen: install ## Send the screen 10,000 deltas, and let it be idle for 10 s: count the bytes that it writes
+	SCREEN_DELTAS=10000 SCREEN_IDLE_SECONDS=10 vitest run test/campaigns/screen
+
 .PHONY: million
 million: deps ## Compare start-up and first pages with 1,000,000 events to those with 10,000
 	MILLION=1 TEST_LIMIT_MS=3600000 vitest run test/campaigns/million

@@ -134,6 +134,7 @@ export const places = {
       'store',
       'mcp',
       'demo-agent',
+      'children/detached',
       'tui',
     ],
     because:

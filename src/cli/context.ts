@@ -23,12 +23,8 @@ export interface GlobalOptions {
  * and `unauthorized` as `tokenFor`.
  */
 export async function connect(options: GlobalOptions, env: NodeJS.ProcessEnv): Promise<Client> {
-  const config = await configuration(options, env);
-  const configured = config && {
-    directory: (await import('../config/load.ts')).dataDirectory(config, env),
-    token: config.auth.token,
-  };
-  const directory = options.dataDir ?? configured?.directory ?? defaultDataDirectory(env);
+  const configured = await configuredServer(options, env);
+  const directory = directoryOf(options, configured, env);
   const registered = findRegistration(directory);
   const running = registered?.runs ? registered.server : null;
   const url = options.url ?? env.CADRE_URL ?? running?.url;
@@ -42,6 +38,33 @@ export async function connect(options: GlobalOptions, env: NodeJS.ProcessEnv): P
     );
   }
   return new Client({ url, token: tokenFor(url, options, env, running, configured) });
+}
+
+/** The data directory of the server on this machine that the options and the configuration name. */
+export async function serverDirectory(
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<string> {
+  return directoryOf(options, await configuredServer(options, env), env);
+}
+
+function directoryOf(
+  options: GlobalOptions,
+  configured: { directory: string } | null,
+  env: NodeJS.ProcessEnv,
+): string {
+  return options.dataDir ?? configured?.directory ?? defaultDataDirectory(env);
+}
+
+/** The data directory and the token in the configuration file; null where there is no file. */
+async function configuredServer(
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<{ directory: string; token: string | null } | null> {
+  const config = await configuration(options, env);
+  if (config === null) return null;
+  const { dataDirectory } = await import('../config/load.ts');
+  return { directory: dataDirectory(config, env), token: config.auth.token };
 }
 
 /** The configuration, with the environment; null where there is no file. Throws `invalid` where it has problems. */

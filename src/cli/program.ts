@@ -4,7 +4,7 @@ import { systemClock } from '../lib/clock.ts';
 import { AppError } from '../errors.ts';
 import { exitCodes, reportFailure } from './exit.ts';
 import { completeHelp, helpStyle } from './help.ts';
-import type { World } from './world.ts';
+import { terminalOf, type World } from './world.ts';
 
 type Register = (program: Command, world: World) => void;
 
@@ -43,6 +43,10 @@ export async function createProgram(world: World, argv?: readonly string[]): Pro
     .option('--url <url>', "the server's address (CADRE_URL)")
     .option('--token-file <file>', 'a file with the API token (CADRE_TOKEN: the token itself)')
     .option('--data-dir <directory>', 'the data directory (CADRE_DATA_ROOT_DIR)')
+    .option(
+      '--select <id>',
+      'without a command, on a terminal: the thing that the screen begins at',
+    )
     .option('--json', 'write JSON: one document, or one record a line for streams')
     .showSuggestionAfterError()
     .configureHelp(helpStyle)
@@ -57,6 +61,7 @@ export async function createProgram(world: World, argv?: readonly string[]): Pro
 Examples:
   cadre serve --demo                    a server with a demo agent, nothing to set up
   cadre run "say hello"                 one session, one turn, streamed
+  cadre                                 the screen, on a terminal: everything that goes on
   cadre events tail                     everything that happens, as it happens
 
 Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 auth, 5 refused, 6 no server, 7 conflict, 8 timeout`,
@@ -68,7 +73,9 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 auth, 5 refused, 6 no server
     ? [wanted]
     : named === undefined && asksVersionOnly(argv)
       ? []
-      : Object.values(commands);
+      : first === undefined && opensScreen(world, argv)
+        ? [home]
+        : Object.values(commands);
   for (const load of loads) (await load())(program, world);
   completeHelp(program, (text, path) => {
     const isJson = argv?.includes('--json') === true;
@@ -97,6 +104,14 @@ function operandsOf(program: Command, argv: readonly string[]): string[] {
     program.options.filter(({ required }) => required).map(({ long }) => long),
   );
   return argv.filter((argument, i) => !argument.startsWith('-') && !takesValue.has(argv[i - 1]));
+}
+
+const home = async () => (await import('./commands/home.ts')).homeCommand;
+
+/** Whether a command line without a command opens the screen: on a terminal, unless it asks for something else. */
+function opensScreen(world: World, argv: readonly string[] = ['--help']): boolean {
+  const asks = argv.some((argument) => ['-h', '--help', '--json'].includes(argument));
+  return !asks && terminalOf(world) !== null;
 }
 
 function asksVersionOnly(argv: readonly string[] = []): boolean {

@@ -22,6 +22,18 @@ export interface World {
   exit(code: number): void;
 }
 
+/** The streams of a terminal that a screen can be drawn on. */
+interface ScreenStreams {
+  stdin: NodeJS.ReadStream;
+  stdout: NodeJS.WriteStream;
+}
+
+/** The terminal that a screen can be drawn on; null where stdin or stdout is none, or it is dumb. */
+export function terminalOf({ stdin, stdout, env }: World): ScreenStreams | null {
+  if (!stdin.isTTY || !stdout.isTTY || env.TERM === 'dumb') return null;
+  return { stdin: stdin as NodeJS.ReadStream, stdout: stdout as NodeJS.WriteStream };
+}
+
 /** The arguments that every client command gets. */
 export interface CommandContext {
   world: World;

@@ -1,17 +1,23 @@
 import { useApp, useWindowSize } from 'ink';
-import { type ReactNode, useEffect, useMemo, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import type { Client } from '../client/client.ts';
 import type { EventScope } from '../client/replay.ts';
 import type { Clock } from '../lib/clock.ts';
+import { Acts } from './acts.ts';
 import { Desk } from './desk.ts';
-import { type Handler, Listeners, useKeyboard } from './keyboard.ts';
+import { firstChoices } from './forms/new-session.tsx';
+import { emptyKeyboard, Listeners, useKeyboard } from './keyboard.ts';
+import { Board } from './list/board.ts';
+import type { Place } from './screen/place.ts';
+import { Screen } from './screen/screen.tsx';
+import { Source } from './source.ts';
 import { Tail } from './tail.ts';
 import { TailPage } from './tail-page.tsx';
-import { TopPage } from './top-page.tsx';
+import type { Terminal } from './terminal.ts';
 
 /** The page that is shown first. */
 export type Start =
-  | { page: 'top' }
+  | { page: 'top'; select?: string | undefined }
   | {
       page: 'tail';
       scope: EventScope;
@@ -23,42 +29,73 @@ export interface AppProps {
   client: Client;
   clock: Clock;
   start: Start;
+  terminal: Terminal;
   onInterrupt: () => void;
 }
 
-/** The screen, with its two pages: the overview, and the events of a scope. */
-export function App({ client, clock, start, onInterrupt }: AppProps): ReactNode {
-  const { exit } = useApp();
+/** The screen, with its two pages: the place to work, and the events of a scope. */
+export function App({ client, clock, start, terminal, onInterrupt }: AppProps): ReactNode {
+  const { exit, suspendTerminal } = useApp();
   const { rows, columns } = useWindowSize();
   const [tail, setTail] = useState(() =>
     start.page === 'tail' ? new Tail({ client, clock, ...start }) : null,
   );
-  const watches = start.page === 'tail' ? 'approvals' : 'everything';
-  const desk = useMemo(() => new Desk({ client, clock, watches }), [client, clock, watches]);
+  const [place] = useState(() => placeFor({ client, clock, start, terminal }));
+  const { desk, board } = place;
   useEffect(() => {
+    board.start();
     desk.start();
-    return () => desk.stop();
-  }, [desk]);
+    return () => {
+      desk.stop();
+      board.stop();
+    };
+  }, [desk, board]);
   useEffect(() => {
     tail?.start();
     return () => tail?.stop();
   }, [tail]);
-  const [listeners] = useState(() => new Set<Handler>());
-  useKeyboard(listeners, (input, key) => {
+  const [keyboard] = useState(emptyKeyboard);
+  useKeyboard(keyboard, (input, key) => {
+    if (key.ctrl && input === 'z') void suspendTerminal(() => terminal.suspend());
     if (!key.ctrl || input !== 'c') return;
     onInterrupt();
     exit();
   });
-  const place = { desk, clock, url: client.url, rows, columns };
+  const size = { rows, columns };
   const leaveTail = () => (start.page === 'tail' ? exit() : setTail(null));
-  const open = (scope: EventScope) => setTail(new Tail({ client, clock, scope }));
   return (
-    <Listeners value={listeners}>
+    <Listeners value={keyboard}>
       {tail ? (
-        <TailPage {...place} tail={tail} onLeave={leaveTail} />
+        <TailPage {...size} place={place} tail={tail} onLeave={leaveTail} />
       ) : (
-        <TopPage {...place} onOpen={open} onLeave={() => exit()} />
+        <Screen
+          {...size}
+          place={place}
+          onEvents={(scope) => setTail(new Tail({ client, clock, scope }))}
+          onLeave={() => exit()}
+        />
       )}
     </Listeners>
   );
+}
+
+function placeFor({
+  client,
+  clock,
+  start,
+  terminal,
+}: Pick<AppProps, 'client' | 'clock' | 'start' | 'terminal'>): Place {
+  const watches = start.page === 'tail' ? 'approvals' : 'everything';
+  const desk = new Desk({ client, clock, watches });
+  const wanted = start.page === 'top' ? start.select : undefined;
+  return {
+    client,
+    clock,
+    desk,
+    terminal,
+    board: new Board(desk.overview, clock, wanted),
+    acts: new Acts(client),
+    drafts: new Map(),
+    choices: new Source(firstChoices(terminal.directory)),
+  };
 }

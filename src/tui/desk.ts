@@ -1,26 +1,23 @@
 import type { Approval } from '../api/approvals.ts';
 import { endpoints } from '../api/index.ts';
-import type { Process } from '../api/processes.ts';
+import type { Diagnostics } from '../api/runtime.ts';
 import type { Session } from '../api/sessions.ts';
 import type { Client } from '../client/client.ts';
 import { listAll } from '../client/listing.ts';
 import { replayBefore } from '../client/replay.ts';
-import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Connection, follow } from './follow.ts';
-import {
-  emptyOverview,
-  type Overview,
-  overviewKinds,
-  type SessionNow,
-  withEvent,
-} from './overview.ts';
+import { emptyOverview, type Overview, type SessionNow } from './overview.ts';
+import { overviewKinds, withEvent } from './overview-events.ts';
+import { idle } from './session-now.ts';
 import { Source } from './source.ts';
 
 /** This many of its latest events are read to show what a running session does. */
 const LAST_EVENTS = 20;
 /** The server's diagnostics are polled at this interval, because no event reports them. */
 const SERVER_MS = 10_000;
+/** This many of what has ended is listed: the newest of each kind. */
+const ENDED = 100;
 
 interface DeskDependencies {
   client: Client;
@@ -28,10 +25,12 @@ interface DeskDependencies {
   watches: 'everything' | 'approvals';
 }
 
-/** Keeps the overview from one listing and the events after it, and carries out the user's decisions. */
+/** Keeps the overview from one listing and the events after it. */
 export class Desk {
   readonly overview = new Source<Overview>(emptyOverview);
   readonly connection = new Source<Connection>({ state: 'reading' });
+  /** As of the last poll; null before the first. */
+  readonly server = new Source<Diagnostics | null>(null);
   readonly #given: DeskDependencies;
   readonly #stopped = new AbortController();
   #looks: Disposable | undefined;
@@ -51,6 +50,8 @@ export class Desk {
       begin: () => (all ? this.#listAll() : this.#listApprovals()),
       take: (events) => this.overview.change((overview) => events.reduce(withEvent, overview)),
       onConnection: (connection) => this.connection.set(connection),
+      // What retention took is missing in the events, and is in the lists.
+      onGap: () => void (all ? this.#listAll() : this.#listApprovals()).catch(() => undefined),
     });
     if (all) this.#looks = this.#given.clock.every(SERVER_MS, () => void this.#lookAtServer());
   }
@@ -58,34 +59,6 @@ export class Desk {
   stop(): void {
     this.#stopped.abort();
     this.#looks?.[Symbol.dispose]();
-  }
-
-  /** Answers an approval. An event tells how it was resolved, also where another client answered first. */
-  async decide(
-    { id: approval_id, session_id }: Approval,
-    body: { decision: 'accept' | 'decline'; reason: string | null },
-  ): Promise<void> {
-    try {
-      await this.#given.client.call(endpoints.decideApproval, {
-        params: { session_id, approval_id },
-        body,
-      });
-    } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'approval_resolved') throw error;
-    }
-  }
-
-  /** Interrupts the active turn of a session. */
-  async interrupt({ id: session_id, active_turn_id: turn_id }: Session): Promise<void> {
-    if (turn_id === null) return;
-    await this.#given.client.call(endpoints.interruptTurn, {
-      params: { session_id, turn_id },
-      body: {},
-    });
-  }
-
-  async kill({ process_id }: Process): Promise<void> {
-    await this.#given.client.call(endpoints.killProcess, { params: { process_id }, body: {} });
   }
 
   async #listApprovals(): Promise<number> {
@@ -97,15 +70,27 @@ export class Desk {
   }
 
   async #listAll(): Promise<number> {
-    const { seq, server, sessions, approvals, processes } = await listAll(this.#given.client);
-    const listed: Overview = {
+    const { client } = this.#given;
+    const { seq, server, sessions, approvals, processes } = await listAll(client);
+    const query = { limit: ENDED };
+    const closed = await client.call(endpoints.listSessions, {
+      query: { ...query, status: 'closed' },
+    });
+    const ended = await client.call(endpoints.listProcesses, { query });
+    const teams = await client.call(endpoints.listTeams, { query: { limit: 500 } });
+    const worktrees = await client.call(endpoints.listWorktrees, { query: { limit: 500 } });
+    this.server.set(server);
+    this.overview.set({
       ...emptyOverview,
-      server,
-      sessions: new Map(sessions.map((one) => [one.id, idle(one)])),
+      sessions: keyed([...closed, ...sessions].map(idle), ({ session }) => session.id),
       approvals: oldestFirst(approvals),
-      processes: new Map(processes.toReversed().map((one) => [one.process_id, one])),
-    };
-    this.overview.set(listed);
+      processes: keyed([...ended, ...processes], ({ process_id }) => process_id),
+      teams: keyed(
+        teams.filter(({ deleted_at }) => deleted_at === null),
+        ({ id }) => id,
+      ),
+      worktrees: keyed(worktrees, ({ id }) => id),
+    });
     for (const session of sessions) {
       if (session.active_turn_id === null) continue;
       const now = await this.#whatItIsAt(session, session.active_turn_id, seq);
@@ -120,7 +105,7 @@ export class Desk {
   async #whatItIsAt(session: Session, turn_id: string, seq: number): Promise<SessionNow> {
     const params = { session_id: session.id, turn_id };
     const { accepted_at } = await this.#given.client.call(endpoints.getTurn, { params });
-    const kinds = ['message.*', 'tool.*'];
+    const kinds = ['message.completed', 'tool.started', 'tool.completed'];
     const scope = { sessionId: session.id, kinds };
     const last = await replayBefore(this.#given.client, scope, seq + 1, LAST_EVENTS);
     const now = { ...emptyOverview, sessions: new Map([[session.id, idle(session)]]) };
@@ -130,18 +115,17 @@ export class Desk {
 
   async #lookAtServer(): Promise<void> {
     try {
-      const server = await this.#given.client.call(endpoints.getDiagnostics, {});
-      this.overview.change((overview) => ({ ...overview, server }));
+      this.server.set(await this.#given.client.call(endpoints.getDiagnostics, {}));
     } catch {
       // The stream reports that the server is away.
     }
   }
 }
 
-function idle(session: Session): SessionNow {
-  return { session, since: null, doing: null };
+function keyed<T>(list: readonly T[], keyOf: (one: T) => string): Map<string, T> {
+  return new Map(list.map((one) => [keyOf(one), one]));
 }
 
 function oldestFirst(approvals: readonly Approval[]): Map<string, Approval> {
-  return new Map(approvals.toReversed().map((one) => [one.id, one]));
+  return keyed(approvals.toReversed(), ({ id }) => id);
 }

@@ -1,4 +1,4 @@
-import type { RuntimeEventRecord, StreamGap } from '../api/events.ts';
+import { isDelta, type RuntimeEventRecord, type StreamGap } from '../api/events.ts';
 import type { Client } from '../client/client.ts';
 import type { EventScope } from '../client/replay.ts';
 import { streamEvents } from '../client/stream.ts';
@@ -14,6 +14,12 @@ export type Connection =
 
 /** Events that arrive within this time are taken as one batch. The screen draws at most one frame in the same time. */
 export const BATCH_MS = 50;
+/**
+ * After a batch with more text than anybody reads, the next one is taken after a longer time: a flood costs the terminal
+ * a few frames, and not one for each batch.
+ */
+const FLOOD_CHARACTERS_PER_MS = 20;
+const FLOOD_MS = 600;
 /** A server that does not answer is asked again after this time. */
 const RETRY_MS = 500;
 
@@ -69,9 +75,11 @@ async function followFrom(
   after: number | 'latest',
 ): Promise<void> {
   let waiting: RuntimeEventRecord[] = [];
+  let wait = BATCH_MS;
   const flush = () => {
     const events = waiting;
     waiting = [];
+    wait = charactersOf(events) > FLOOD_CHARACTERS_PER_MS * wait ? FLOOD_MS : BATCH_MS;
     if (!signal.aborted) take(events);
   };
   onConnection({ state: 'live' });
@@ -86,7 +94,12 @@ async function followFrom(
       onConnection(lost ? { state: 'lost', since: clock.now() } : { state: 'live' }),
   });
   for await (const event of events) {
-    if (waiting.length === 0) clock.after(BATCH_MS, flush);
+    if (waiting.length === 0) clock.after(wait, flush);
     waiting.push(event);
   }
+}
+
+/** How much text events bring that something grows by. */
+function charactersOf(events: readonly RuntimeEventRecord[]): number {
+  return events.reduce((sum, event) => sum + (isDelta(event) ? event.payload.text.length : 0), 0);
 }

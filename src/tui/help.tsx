@@ -1,22 +1,47 @@
 import { Box, Text } from 'ink';
 import type { ReactNode } from 'react';
+import { wrapped } from '../terminal/width.ts';
+import { useKeys } from './keyboard.ts';
+import { useScroll } from './sheets/scroll.ts';
 import { Tint } from './tint.tsx';
 
 export type Keys = readonly (readonly [keys: string, meaning: string])[];
 
-/** The keys and their meanings. */
-export function Help({ keys, rows }: { keys: Keys; rows: number }): ReactNode {
+/** The keys and their meanings, whole, with a scroll where there are more lines than rows. */
+export function Help({
+  keys,
+  rows,
+  columns,
+  onLeave,
+}: {
+  keys: Keys;
+  rows: number;
+  columns: number;
+  onLeave: () => void;
+}): ReactNode {
   const width = Math.max(...keys.map(([key]) => key.length)) + 2;
+  const lines = keys.flatMap(([key, meaning]) =>
+    wrapped(meaning, columns - width, { trims: true }).map((text, i) => ({
+      id: `${key} ${i}`,
+      key: i === 0 ? key : '',
+      text,
+    })),
+  );
+  const isLong = lines.length > rows;
+  const height = isLong ? rows - 1 : rows;
+  const { top, unread, keys: moves } = useScroll(lines.length, height);
+  useKeys({ ...moves, escape: onLeave, return: onLeave, q: onLeave, '?': onLeave });
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
-      {keys.map(([key, meaning]) => (
-        <Box key={key} height={1} flexShrink={0}>
+      {lines.slice(top, top + height).map(({ id, key, text }) => (
+        <Box key={id} height={1} flexShrink={0}>
           <Box width={width} flexShrink={0}>
             <Tint tone="name">{key}</Tint>
           </Box>
-          <Text wrap="truncate-end">{meaning}</Text>
+          <Text wrap="truncate-end">{text}</Text>
         </Box>
       ))}
+      {isLong && <Tint tone="faint">{unread > 0 ? `down: ${unread} more` : 'up: the others'}</Tint>}
     </Box>
   );
 }

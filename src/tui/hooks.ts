@@ -1,4 +1,4 @@
-import { useEffect, useEffectEvent, useState, useSyncExternalStore } from 'react';
+import { useEffect, useEffectEvent, useRef, useState, useSyncExternalStore } from 'react';
 import { oneLine } from '../client/telling.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -11,13 +11,14 @@ export function useSource<T>(source: Source<T>): T {
   return useSyncExternalStore(source.subscribe, source.get);
 }
 
-/** The time in Unix milliseconds, updated every second. */
-export function useNow(clock: Clock): number {
+/** The time in Unix milliseconds, updated every second while `isActive`. */
+export function useNow(clock: Clock, isActive = true): number {
   const [now, setNow] = useState(() => clock.now());
   useEffect(() => {
+    if (!isActive) return undefined;
     const ticks = clock.every(1000, () => setNow(clock.now()));
     return () => ticks[Symbol.dispose]();
-  }, [clock]);
+  }, [clock, isActive]);
   return now;
 }
 
@@ -34,13 +35,27 @@ export function useResolved(desk: Desk, tell: (resolved: Resolved) => void): voi
   }, [desk]);
 }
 
-/** A notice to the user, set by `tell`. `attempt` shows why the server refused a request. */
-export function useNotice(): {
+/** A notice is shown for this time. */
+const NOTICE_MS = 6000;
+
+export interface Notices {
+  /** What the user is told; empty where there is nothing to tell. */
   notice: string;
   tell: (text: string) => void;
+  /** Waits for a piece of work, and tells why the server refused it. */
   attempt: (work: Promise<unknown>) => void;
-} {
-  const [notice, tell] = useState('');
+}
+
+/** What the user is told for a few seconds. */
+export function useNotice(clock: Clock): Notices {
+  const [notice, setNotice] = useState('');
+  const ends = useRef<Disposable>(undefined);
+  const tell = (text: string) => {
+    ends.current?.[Symbol.dispose]();
+    setNotice(text);
+    if (text !== '') ends.current = clock.after(NOTICE_MS, () => setNotice(''));
+  };
+  useEffect(() => () => ends.current?.[Symbol.dispose](), []);
   const attempt = (work: Promise<unknown>) => {
     work.catch((error: unknown) => {
       if (!(error instanceof AppError)) throw error;

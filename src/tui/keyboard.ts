@@ -1,40 +1,84 @@
-import { type Key, useInput } from 'ink';
-import { createContext, useContext, useLayoutEffect } from 'react';
+import { type Key, useInput, usePaste } from 'ink';
+import { createContext, useContext, useLayoutEffect, useState } from 'react';
+import { graphemesOf } from './forms/editor.ts';
 
 export type Handler = (input: string, key: Key) => void;
+type PasteHandler = (text: string) => void;
 
-/** The handlers that get every key. */
-export const Listeners = createContext<Set<Handler>>(new Set());
+/** The handlers that get every key, and those that get every text that is pasted. */
+export interface Keyboard {
+  keys: Set<Handler>;
+  pastes: Set<PasteHandler>;
+}
+
+export const emptyKeyboard = (): Keyboard => ({ keys: new Set(), pastes: new Set() });
+
+export const Listeners = createContext<Keyboard>(emptyKeyboard());
+
+/** More characters at once were not typed, though the terminal did not say that they were pasted. */
+const MOST_TYPED = 32;
 
 /**
- * Passes every key to the listeners. Used once, at the root: ink's own hook subscribes in a passive effect, so a
- * component that has just been shown would miss a key.
+ * Passes every key and every paste to the listeners. Used once, at the root: ink's own hooks subscribe in a passive
+ * effect, so a component that has just been shown would miss a key. What is pasted is no key, whatever it contains.
+ * Keys that arrive together are passed on one after the other, each to what is shown after the one before.
  */
-export function useKeyboard(listeners: ReadonlySet<Handler>, handler: Handler): void {
+export function useKeyboard({ keys, pastes }: Keyboard, handler: Handler): void {
+  const [waiting] = useState<[input: string, key: Key][]>([]);
+  const next = () => {
+    const [first] = waiting;
+    if (!first) return;
+    handler(...first);
+    for (const listener of keys) listener(...first);
+    waiting.shift();
+    // React draws in between: it is told in the first turn, and has drawn before the second.
+    if (waiting.length > 0) setImmediate(() => setImmediate(next));
+  };
   useInput((input, key) => {
-    handler(input, key);
-    for (const listener of listeners) listener(input, key);
+    const isBusy = waiting.length > 0;
+    waiting.push(...apart(input, key));
+    if (!isBusy) next();
   });
+  usePaste((text) => {
+    for (const listener of pastes) listener(text);
+  });
+}
+
+/** The keys of one input. */
+function apart(input: string, key: Key): [string, Key][] {
+  if (input.length < 2 || input.length > MOST_TYPED) return [[input, key]];
+  return graphemesOf(input).map((one) => [
+    one === '\r' || one === '\t' ? '' : one,
+    { ...key, return: one === '\r', tab: one === '\t' },
+  ]);
 }
 
 /** Handles every key from the commit on in which the component is shown. */
 export function useKey(handler: Handler, isActive = true): void {
-  const listeners = useContext(Listeners);
+  const { keys } = useContext(Listeners);
   useLayoutEffect(() => {
     if (!isActive) return undefined;
-    listeners.add(handler);
-    return () => void listeners.delete(handler);
+    keys.add(handler);
+    return () => void keys.delete(handler);
   });
 }
 
-/** Handles keys by a table from the name of a key, or the character it types, to an action. */
-export function useKeys(table: Record<string, (() => void) | undefined>, isActive: boolean): void {
-  useKey((input, key) => {
-    const name = nameOf(input, key);
-    // A key that is held down may arrive several times in one input.
-    const times = name === input && isRepeated(input) ? input.length : 1;
-    for (let i = 0; i < times; i++) table[times === 1 ? name : input.charAt(0)]?.();
-  }, isActive);
+/** Handles every text that is pasted, whole, from the commit on in which the component is shown. */
+export function usePasted(handler: PasteHandler, isActive = true): void {
+  const { pastes } = useContext(Listeners);
+  useLayoutEffect(() => {
+    if (!isActive) return undefined;
+    pastes.add(handler);
+    return () => void pastes.delete(handler);
+  });
+}
+
+/** The actions of keys, by the name of a key or the character it types. */
+export type KeyTable = Record<string, (() => void) | undefined>;
+
+/** Handles keys by a table. */
+export function useKeys(table: KeyTable, isActive = true): void {
+  useKey((input, key) => table[nameOf(input, key)]?.(), isActive);
 }
 
 const named = [
@@ -52,9 +96,7 @@ const named = [
 ] as const satisfies (keyof Key)[];
 
 function nameOf(input: string, key: Key): string {
-  return named.find((name) => key[name]) ?? (key.ctrl || key.meta ? '' : input);
-}
-
-function isRepeated(input: string): boolean {
-  return input !== '' && input === input.charAt(0).repeat(input.length);
+  const name = named.find((name) => key[name]);
+  if (name === 'tab' && key.shift) return 'shift tab';
+  return name ?? (key.ctrl ? `ctrl ${input}` : key.meta ? '' : input);
 }

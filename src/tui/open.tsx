@@ -1,9 +1,11 @@
 import { render } from 'ink';
 import type { Client } from '../client/client.ts';
 import type { Clock } from '../lib/clock.ts';
+import { paletteFor } from '../terminal/palette.ts';
 import { App, type Start } from './app.tsx';
 import { BATCH_MS } from './follow.ts';
-import { HasColor } from './tint.tsx';
+import { Colors } from './palette.ts';
+import { takeTerminal } from './terminal.ts';
 
 export interface OpenOptions {
   client: Client;
@@ -20,11 +22,12 @@ export interface OpenOptions {
 export async function openScreen(options: OpenOptions): Promise<{ interrupted: boolean }> {
   const { client, clock, stdin, stdout, env, signal, start } = options;
   let interrupted = false;
-  using _wrap = withoutWrap(stdout);
+  using terminal = takeTerminal(options);
+  const onInterrupt = () => (interrupted = true);
   const app = render(
-    <HasColor value={!env.NO_COLOR}>
-      <App client={client} clock={clock} start={start} onInterrupt={() => (interrupted = true)} />
-    </HasColor>,
+    <Colors value={paletteFor(stdout, env)}>
+      <App {...{ client, clock, start, terminal, onInterrupt }} />
+    </Colors>,
     {
       stdin,
       stdout,
@@ -36,6 +39,7 @@ export async function openScreen(options: OpenOptions): Promise<{ interrupted: b
       exitOnCtrlC: false,
     },
   );
+  terminal.listen();
   signal.addEventListener('abort', () => app.unmount(), { once: true });
   // ink ends the process on a signal that nothing else listens to, and the listener behind `signal` runs only once.
   // With these the process lives until the terminal is restored.
@@ -50,19 +54,3 @@ export async function openScreen(options: OpenOptions): Promise<{ interrupted: b
 
 const signals = ['SIGINT', 'SIGTERM'] as const;
 const ignore = () => undefined;
-
-/**
- * Turns automatic line wrap off until it is disposed or the process exits. ink moves the cursor relative to the line it
- * wrote last: a line that the terminal shows wider than ink measured it would wrap and shift every line below it.
- */
-function withoutWrap(terminal: NodeJS.WriteStream): Disposable {
-  const restore = () => void terminal.write('\u001B[?7h');
-  terminal.write('\u001B[?7l');
-  process.once('exit', restore);
-  return {
-    [Symbol.dispose]() {
-      process.off('exit', restore);
-      restore();
-    },
-  };
-}

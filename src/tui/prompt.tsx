@@ -1,47 +1,53 @@
-import { Text } from 'ink';
-import { type ReactNode, useState } from 'react';
+import { Box, Text, useWindowSize } from 'ink';
+import type { ReactNode } from 'react';
+import { emptyEditor, inserted } from './forms/editor.ts';
+import { Field } from './forms/field.tsx';
+import { useEditor } from './forms/use-editor.ts';
 import { useKey } from './keyboard.ts';
 import { Tint } from './tint.tsx';
 
 export interface PromptProps {
   question: string;
   initial?: string;
+  /** The width of the line; by default that of the terminal. */
+  columns?: number;
+  onChange?: (text: string) => void;
   onAnswer: (text: string) => void;
   onCancel: () => void;
 }
 
 /** Asks for a line of text. Enter submits it, Escape cancels. */
-export function Prompt({ question, initial = '', onAnswer, onCancel }: PromptProps): ReactNode {
-  const [text, setText] = useState(initial);
-  // Text that is pasted or typed fast arrives as one input, together with its Enter.
-  const type = (input: string) => {
-    const [line = '', ...more] = input.split(/[\r\n]/);
-    const next = text + printable(line);
-    if (more.length > 0) onAnswer(next.trim());
-    else setText(next);
-  };
-  useKey((input, key) => {
-    if (key.return) onAnswer(text.trim());
-    else if (key.escape) onCancel();
-    else if (key.backspace || key.delete) setText(withoutLast);
-    else if (key.ctrl && input === 'u') setText('');
-    else if (!key.ctrl && !key.meta) type(input);
+export function Prompt(props: PromptProps): ReactNode {
+  const window = useWindowSize();
+  const { question, initial = '', columns = window.columns, onChange, onAnswer, onCancel } = props;
+  const { editor, change, latest } = useEditor(inserted(emptyEditor, initial));
+  // Half of the line is left to the answer, however long the question is.
+  const width = Math.max(Math.floor(columns / 2), columns - question.length - 1);
+  useKey((_input, key) => {
+    if (key.escape) onCancel();
   });
   return (
-    <Text wrap="truncate-start">
-      <Tint tone="asks">{question}</Tint> {text}
-      <Text inverse> </Text>
-    </Text>
+    <Box height={1}>
+      <Box flexShrink={1} minWidth={0}>
+        <Tint tone="asks" wrap="truncate-end">
+          {question}
+        </Tint>
+      </Box>
+      <Text> </Text>
+      <Box width={width} flexShrink={0}>
+        <Field
+          editor={editor}
+          columns={width}
+          rows={1}
+          isActive
+          placeholder=""
+          onChange={(next) => {
+            change(next);
+            onChange?.(latest().text);
+          }}
+          onEnter={() => onAnswer(latest().text.trim())}
+        />
+      </Box>
+    </Box>
   );
-}
-
-/** An input as one line, with a space for each run of control characters. */
-function printable(input: string): string {
-  return input.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
-}
-
-/** The text without its last grapheme. */
-function withoutLast(text: string): string {
-  const last = [...new Intl.Segmenter().segment(text)].at(-1);
-  return text.slice(0, last?.index ?? 0);
 }

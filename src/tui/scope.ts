@@ -17,11 +17,6 @@ export function describeScope(scope: EventScope): string {
   return [...(narrowed.length > 0 ? narrowed : ['everything']), ...(scope.kinds ?? [])].join(' · ');
 }
 
-/** The scope without its session, process or team; its kinds stay. */
-export function widened({ kinds }: EventScope): EventScope {
-  return { kinds };
-}
-
 /** The scope narrowed to the session, process or team of a row; null where the row has none. */
 export function narrowed(
   { kinds }: EventScope,

@@ -2,12 +2,11 @@ import type { ReactNode } from 'react';
 import type { RuntimeEventRecord } from '../api/events.ts';
 import type { EventScope } from '../client/replay.ts';
 import { describeGap } from '../client/telling.ts';
-import { AnswerPrompt, type ApprovalAnswer } from './approval-answer.tsx';
 import { Bar } from './bar.tsx';
-import type { Desk } from './desk.ts';
 import type { Connection } from './follow.ts';
 import { Notice } from './notice.tsx';
 import { Prompt } from './prompt.tsx';
+import type { Asked } from './sheets/approval.tsx';
 import { matchCount, type View } from './state.ts';
 import { Tint } from './tint.tsx';
 
@@ -15,17 +14,16 @@ import { Tint } from './tint.tsx';
 export type Layer =
   | { name: 'list' | 'help' | 'search' | 'filter' }
   | { name: 'detail'; event: RuntimeEventRecord | null }
-  | { name: 'answer'; answer: ApprovalAnswer };
+  | { name: 'sheet'; asked: Asked };
 
 export interface TailFootProps {
   layer: Layer;
   view: View;
   scope: EventScope;
   connection: Connection;
-  desk: Desk;
   url: string;
   notice: string;
-  attempt: (work: Promise<unknown>) => void;
+  columns: number;
   onSearch: (text: string) => void;
   onFilter: (text: string) => void;
   onBack: () => void;
@@ -33,23 +31,30 @@ export interface TailFootProps {
 
 /** The last line: the prompt of the layer, else a notice or the position in the log. */
 export function TailFoot(props: TailFootProps): ReactNode {
-  const { layer, view, scope, connection, desk, url, notice, attempt, onBack } = props;
+  const { layer, view, scope, connection, url, notice, columns, onBack } = props;
   switch (layer.name) {
     case 'search':
       return (
-        <Prompt question="/" initial={view.search} onCancel={onBack} onAnswer={props.onSearch} />
+        <Prompt
+          columns={columns}
+          question="/"
+          initial={view.search}
+          onCancel={onBack}
+          onAnswer={props.onSearch}
+        />
       );
     case 'filter':
       return (
         <Prompt
+          columns={columns}
           question="kinds (turn, tool.completed …; none: all):"
           initial={scope.kinds?.join(' ') ?? ''}
           onCancel={onBack}
           onAnswer={props.onFilter}
         />
       );
-    case 'answer':
-      return <AnswerPrompt answer={layer.answer} desk={desk} attempt={attempt} onDone={onBack} />;
+    case 'sheet':
+      return null;
     default:
       return (
         <Bar

@@ -1,15 +1,14 @@
 import type { Approval } from '../api/approvals.ts';
 import type { EventScope } from '../client/replay.ts';
-import { type ApprovalAnswer, obstacle } from './approval-answer.tsx';
-import type { useNotice } from './hooks.ts';
+import type { Notices } from './hooks.ts';
 import { useKeys } from './keyboard.ts';
 import { readKinds } from './kinds.ts';
-import { narrowed, scopes, widened } from './scope.ts';
+import { narrowed, scopes } from './scope.ts';
 import { foundNext, moved, paused, searching, selectedRow, type View, visible } from './state.ts';
 import type { Tail } from './tail.ts';
 import type { Layer } from './tail-foot.tsx';
 
-interface TailKeys extends Pick<ReturnType<typeof useNotice>, 'tell' | 'attempt'> {
+interface TailKeys extends Pick<Notices, 'tell' | 'attempt'> {
   tail: Tail;
   view: View;
   scope: EventScope;
@@ -36,7 +35,6 @@ export function useTailKeys(page: TailKeys) {
     { escape: back, return: back, q: back, leftArrow: stepDetail(-1), rightArrow: stepDetail(1) },
     layer.name === 'detail',
   );
-  useKeys({ escape: back, return: back, q: back, '?': back }, layer.name === 'help');
   return {
     back,
     search: (text: string) => {
@@ -53,7 +51,7 @@ export function useTailKeys(page: TailKeys) {
 }
 
 function listKeys(page: TailKeys): Parameters<typeof useKeys>[0] {
-  const { tail, view, scope, height, setLayer, tell, onNextApproval, onLeave } = page;
+  const { tail, view, height, setLayer, tell, onNextApproval, onLeave } = page;
   const { go, step, showDetail } = movesOf(page);
   const toEnd = () => tail.toEnd();
   return {
@@ -73,7 +71,7 @@ function listKeys(page: TailKeys): Parameters<typeof useKeys>[0] {
     n: () => go((at) => foundNext(at, -1, height)),
     N: () => go((at) => foundNext(at, 1, height)),
     f: () => setLayer({ name: 'filter' }),
-    e: () => tail.open(widened(scope)),
+    e: () => tail.open({}),
     ...Object.fromEntries(scopes.map((one) => [one.key, () => narrow(page, one)])),
     a: () => ask(page, 'accept'),
     d: () => ask(page, 'decline'),
@@ -109,10 +107,7 @@ function narrow({ tail, view, scope, tell }: TailKeys, wanted: (typeof scopes)[n
   else tell(`this event has no ${wanted.noun}`);
 }
 
-function ask({ approval, setLayer, tell }: TailKeys, decision: ApprovalAnswer['decision']): void {
-  if (!approval) return tell('nothing waits for an answer');
-  const answer = { approval, decision };
-  const why = obstacle(answer);
-  if (why === null) setLayer({ name: 'answer', answer });
-  else tell(why);
+function ask({ approval, setLayer, tell }: TailKeys, intent: 'accept' | 'decline'): void {
+  if (approval) setLayer({ name: 'sheet', asked: { approval, intent } });
+  else tell('nothing waits for an answer');
 }

@@ -2,9 +2,8 @@ import { Box, Text } from 'ink';
 import { type ReactNode, useState } from 'react';
 import type { EventScope } from '../client/replay.ts';
 import type { Clock } from '../lib/clock.ts';
-import { describeResolved } from './approval-answer.tsx';
+import { describeResolved } from './approval-answer.ts';
 import { Bar } from './bar.tsx';
-import type { Desk } from './desk.ts';
 import { Detail } from './detail.tsx';
 import { EventList } from './event-list.tsx';
 import type { Connection } from './follow.ts';
@@ -12,6 +11,8 @@ import { Help } from './help.tsx';
 import { useNotice, useNow, useResolved, useSource } from './hooks.ts';
 import { Link } from './link.tsx';
 import { describeScope } from './scope.ts';
+import type { Place } from './screen/place.ts';
+import { ApprovalSheet } from './sheets/approval.tsx';
 import type { View } from './state.ts';
 import type { Tail } from './tail.ts';
 import { type Layer, TailFoot } from './tail-foot.tsx';
@@ -22,9 +23,7 @@ import { Waiting } from './waiting.tsx';
 
 export interface TailPageProps {
   tail: Tail;
-  desk: Desk;
-  clock: Clock;
-  url: string;
+  place: Place;
   rows: number;
   columns: number;
   /** Leaves the page; on the first page, the program. */
@@ -35,12 +34,14 @@ const list: Layer = { name: 'list' };
 
 /** The events of a scope, with the approvals that wait. */
 export function TailPage(props: TailPageProps): ReactNode {
-  const { tail, desk, clock, url, rows, columns, onLeave } = props;
+  const { tail, place, rows, columns, onLeave } = props;
+  const { desk, acts, clock, client } = place;
   const view = useSource(tail.view);
   const scope = useSource(tail.scope);
   const connection = useSource(tail.connection);
   const { approvals } = useSource(desk.overview);
-  const { notice, tell, attempt } = useNotice();
+  const told = useNotice(clock);
+  const { notice, tell, attempt } = told;
   const [layer, setLayer] = useState<Layer>(list);
   const [turn, setTurn] = useState(0);
   const waiting = [...approvals.values()];
@@ -49,19 +50,29 @@ export function TailPage(props: TailPageProps): ReactNode {
   const height = Math.max(1, rows - (approval ? 3 : 2));
 
   useResolved(desk, (resolved) => {
-    tell(describeResolved(resolved));
-    setLayer((at) => (at.name === 'answer' && at.answer.approval.id === resolved.id ? list : at));
+    tell(describeResolved(resolved, acts.isMine(resolved.id)));
+    setLayer((at) => (at.name === 'sheet' && at.asked.approval.id === resolved.id ? list : at));
   });
   const onNextApproval = () => setTurn(index + 1);
-  const notices = { tell, attempt };
   const shown = { tail, view, scope, height, layer, setLayer, approval };
-  const { back, search, filter } = useTailKeys({ ...shown, ...notices, onNextApproval, onLeave });
+  const keys = { ...shown, tell, attempt, onNextApproval, onLeave };
+  const { back, search, filter } = useTailKeys(keys);
 
   return (
     <Box flexDirection="column" width={columns} height={rows}>
       <TailHead scope={scope} view={view} connection={connection} clock={clock} />
       {layer.name === 'help' ? (
-        <Help keys={tailKeys} rows={height} />
+        <Help keys={tailKeys} rows={height} columns={columns} onLeave={back} />
+      ) : layer.name === 'sheet' ? (
+        <ApprovalSheet
+          key={layer.asked.approval.id}
+          asked={layer.asked}
+          acts={acts}
+          rows={rows - 1}
+          columns={columns}
+          notices={told}
+          onDone={back}
+        />
       ) : layer.name === 'detail' ? (
         <Detail key={layer.event?.seq} event={layer.event} rows={height} columns={columns} />
       ) : (
@@ -72,11 +83,12 @@ export function TailPage(props: TailPageProps): ReactNode {
           columns={columns}
         />
       )}
-      {approval && (
+      {approval && layer.name !== 'sheet' && (
         <Waiting approval={approval} index={index} count={waiting.length} columns={columns} />
       )}
       <TailFoot
-        {...{ layer, view, scope, connection, desk, url, notice, attempt }}
+        {...{ layer, view, scope, connection, notice, columns }}
+        url={client.url}
         onSearch={search}
         onFilter={filter}
         onBack={back}

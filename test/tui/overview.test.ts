@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
-import { byAttention, emptyOverview, type Overview, withEvent } from '../../src/tui/overview.ts';
-import { choicesOf, linesAround, linesOf } from '../../src/tui/top-lines.ts';
-import { delta, event } from '../support/tui/events.ts';
+import { emptyOverview, type Overview } from '../../src/tui/overview.ts';
+import { withEvent } from '../../src/tui/overview-events.ts';
+import { event } from '../support/tui/events.ts';
 
 const session = (id: string, more = {}) => ({
   id,
@@ -11,6 +11,8 @@ const session = (id: string, more = {}) => ({
   cwd: '/',
   status: 'ready',
   active_turn_id: null,
+  news_seq: 0,
+  seen_seq: 0,
   updated_at: 1,
   ...more,
 });
@@ -40,25 +42,30 @@ describe('the overview', () => {
     expect(none).toMatchObject({ resolved: { id: 'b', decided_by: 'api' } });
     expect(none.approvals.size).toBe(0);
     expect(first(withEvent(none, turn('completed')))).toMatchObject({
-      session: { status: 'ready', active_turn_id: null },
+      session: { status: 'ready', active_turn_id: null, news_seq: 5 },
       since: null,
     });
   });
 
-  test('says what a session does: its words as they grow, each once, or its tool.', () => {
-    const said = after(created('sess_1'), delta(2, 'm', 0, 'one '), delta(3, 'm', 4, 'two'));
-    expect(first(withEvent(said, delta(3, 'm', 4, 'two')))?.doing?.text).toBe('one two');
-    const tool = event(4, 'tool.completed', {
-      item_id: 't',
-      status: 'completed',
-      tool: { title: 'npm test' },
-    });
-    expect(first(withEvent(said, tool))?.doing).toMatchObject({ isTool: true, text: 'npm test' });
+  test('says what a session does: its last message that is whole, or its tool.', () => {
+    const said = after(
+      created('sess_1'),
+      turn('accepted'),
+      event(3, 'message.completed', { item_id: 'm', status: 'completed', text: 'one\ntwo' }),
+    );
+    expect(first(said)?.doing).toBe('one two');
+    const tool = (kind: string, status: string) =>
+      event(4, kind, { item_id: 't', status, tool: { title: 'npm test' }, text: 'ok' });
+    const begun = withEvent(said, tool('tool.started', 'pending'));
+    expect(first(begun)?.doing).toBe('npm test');
+    expect(first(withEvent(begun, tool('tool.completed', 'completed')))?.doing).toBe(
+      'npm test: ok',
+    );
   });
 
-  test('forgets what is closed, has ended, or was never listed.', () => {
+  test('keeps what is closed or has ended, and knows nothing of what was never listed.', () => {
     const closed = event(9, 'session.closed', { session: { status: 'closed' } });
-    expect(after(created('sess_1'), closed).sessions.size).toBe(0);
+    expect(first(after(created('sess_1'), closed))?.session.status).toBe('closed');
     expect(after(closed, turn('completed')).sessions.size).toBe(0);
     const process = (status: string, more = {}) =>
       event(9, `process.${status}`, { process: { status, ...more } }, { process_id: 'proc_1' });
@@ -67,25 +74,19 @@ describe('the overview', () => {
       process('started', { status: 'running' }),
     );
     expect(runs.processes.get('proc_1')).toMatchObject({ command: 'ls', status: 'running' });
-    expect(withEvent(runs, process('completed')).processes.size).toBe(0);
+    const ended = withEvent(runs, process('completed', { status: 'completed' }));
+    expect(ended.processes.get('proc_1')).toMatchObject({ command: 'ls', status: 'completed' });
     expect(after(process('completed')).processes.size).toBe(0);
   });
 
-  test('lists who needs somebody first.', () => {
-    const overview = after(
-      ...['ready', 'works', 'asks'].map(created),
-      turn('accepted', 'works'),
-      turn('accepted', 'asks'),
-      asked('apr', 'asks'),
-    );
-    expect(byAttention(overview).map(({ session }) => session.id)).toEqual([
-      'asks',
-      'works',
-      'ready',
-    ]);
-    const lines = linesOf(overview);
-    expect(choicesOf(lines).map(({ key }) => key)).toEqual(['apr', 'asks', 'works', 'ready']);
-    expect(linesAround(lines, 'ready', 2)).toEqual(lines.slice(-2));
-    expect(linesAround(lines, undefined, 3)).toEqual(lines.slice(0, 3));
+  test('knows the teams that were not deleted, and the branch of a worktree.', () => {
+    const team = (kind: string, deleted_at: number | null) =>
+      event(2, kind, { team: { id: 'team_1', name: 'shop', deleted_at } });
+    const made = after(team('team.created', null));
+    expect(made.teams.get('team_1')?.name).toBe('shop');
+    expect(withEvent(made, team('team.deleted', 9)).teams.size).toBe(0);
+    const worktree = { id: 'wt_1', repo_root: '/home/ada/shop', branch: 'cadre/fix' };
+    const known = after(event(3, 'worktree.created', { worktree }));
+    expect(known.worktrees.get('wt_1')?.branch).toBe('cadre/fix');
   });
 });

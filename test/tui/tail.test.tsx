@@ -68,6 +68,9 @@ describe('the screen of cadre events tail', () => {
         await expectHides('message.completed');
         await press('p');
         await expectShows('this event has no process');
+        await press('e');
+        await expectShows('message.completed');
+        await expectHides('turn.*');
       });
     }));
 
@@ -103,9 +106,9 @@ describe('the screen of cadre events tail', () => {
         await send(client, id, 'ask rm -rf build');
         await expectShows(/waits .*rm -rf build/);
         await press('d');
-        await expectShows('decline "rm -rf build"? Enter, or why:');
+        await expectShows('decline it? Enter, or why:');
         await press('not mine', keys.enter);
-        await expectShows('"rm -rf build" was declined by api: not mine');
+        await expectShows('you declined "rm -rf build": not mine');
         const [approval] = await client.call(endpoints.listApprovals, {
           query: { status: 'declined' },
         });
@@ -120,12 +123,12 @@ describe('the screen of cadre events tail', () => {
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
         await expectShows(/waits .*push it/);
         await press('a');
-        await expectShows('accept "push it"?');
+        await expectShows('enter accept once');
         const [{ id: approval_id } = { id: '' }] = await client.call(endpoints.listApprovals, {});
         const params = { session_id: id, approval_id };
         await client.call(endpoints.decideApproval, { params, body: { decision: 'decline' } });
-        await expectShows('"push it" was declined by api');
-        await expectHides('accept "push it');
+        await expectShows('"push it" was declined by another client');
+        await expectHides('enter accept once');
         await press(keys.enter);
         await expectHides('waits');
         const [approval] = await client.call(endpoints.listApprovals, {

@@ -71,7 +71,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
       await using terminal = inTerminal(directory, ['top'], { CI: 'true', NO_COLOR: '1' });
       const { expectShows, type, ended } = terminal;
       await expectShows('the job');
-      type('\r');
+      type('e');
       await expectShows(`session ${id.slice(-8)}`);
       await expectShows('session.created');
       type('q');

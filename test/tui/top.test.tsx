@@ -1,29 +1,40 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
+import type { Client } from '../../src/client/client.ts';
 import { withServer } from '../support/server.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
 import { keys, withScreen } from '../support/tui/stage.tsx';
 
 const start = { page: 'top' } as const;
+const asking = { permission_mode: 'require_approval' };
 
-describe('cadre top', () => {
-  test('shows the server, and what each session is at.', () =>
+const run = (client: Client, command: string) =>
+  client.call(endpoints.createProcess, { body: { command } });
+
+describe('the place to work', () => {
+  test('shows what each session is at, and keeps what was closed in a section that is folded.', () =>
     withServer(async ({ client, directory }) => {
-      await withScreen(client, start, async ({ expectShows, expectHides }) => {
-        await expectShows(/ok .* MiB/);
-        await expectShows('no session is open');
+      await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+        await expectShows('no session is open: n opens one');
         const { id } = await openSession(client, directory, { title: 'the job' });
-        await expectShows(/ready +\w{8} .*acp the job/);
+        await expectShows(/○ +the job/);
         await send(client, id, 'say so far; tool npm test => ok; silent');
-        await expectShows(/running .*the job +npm test: ok/);
-        const { active_turn_id } = await client.call(endpoints.getSession, {
-          params: { session_id: id },
-        });
-        const params = { session_id: id, turn_id: active_turn_id ?? '' };
-        await client.call(endpoints.interruptTurn, { params, body: {} });
-        await expectShows(/ready .*the job/);
-        await client.call(endpoints.closeSession, { params: { session_id: id }, body: {} });
-        await expectHides('the job');
+        await expectShows(/◐ +the job/);
+        await expectShows('· npm test: ok');
+        await press('x');
+        await expectShows('stop "the job"?  y interrupt its turn  x close it');
+        await press('n');
+        await press('x', 'y');
+        await expectShows(/[●○] +the job/);
+        await press('x', 'x');
+        await expectShows('▸ DONE 1');
+        await press('v');
+        await expectShows(/status +ok/);
+        await expectShows(/memory +\d+ MiB/);
+        await press(keys.escape);
+        await expectHides('memory');
+        await press(keys.right);
+        await expectShows(/· +the job/);
       });
     }));
 
@@ -33,57 +44,209 @@ describe('cadre top', () => {
       await runTurn(client, id, 'say hello');
       await send(client, id, 'tool look around => found; silent');
       await withScreen(client, start, async ({ expectShows }) => {
-        await expectShows(/running .*old job +look around/);
+        await expectShows(/◐ +old job/);
+        await expectShows('look around');
       });
     }));
 
-  test('interrupts a turn and ends a process, each when it is told yes.', () =>
+  test('says something to a session, keeps what was begun, and shows the answer as it grows.', () =>
+    withServer(async ({ client, directory }) => {
+      await openSession(client, directory, { title: 'one' });
+      await openSession(client, directory, { title: 'two' });
+      await withScreen(client, start, async ({ expectShows, expectHides, press, paste, lines }) => {
+        await expectShows('▌○  two');
+        await press('i');
+        await expectShows('to two');
+        await press('say 漢字 and');
+        await press(keys.escape);
+        await expectHides('enter sends');
+        await press('j', 'i');
+        await expectShows('to one');
+        expect(lines().join('\n')).not.toContain('漢字');
+        await press(keys.escape);
+        await expectHides('enter sends');
+        await press('k', 'i');
+        await expectShows('say 漢字 and');
+        await paste(' more\nsay the second line');
+        await expectShows('say the second line');
+        await press(keys.enter);
+        await expectHides('enter sends');
+        await expectShows('> say 漢字 and more');
+        await expectShows(/^.*│ 漢字 and more/m);
+        const [session] = await client.call(endpoints.listSessions, { query: {} });
+        expect(session).toMatchObject({ title: 'two', status: 'ready' });
+      });
+    }));
+
+  test('opens a new session: enter goes on, and only the button or ^S creates it.', () =>
+    withServer(async ({ client, directory }) => {
+      await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+        await expectShows('n opens one');
+        await press('n');
+        await expectShows('new session');
+        await expectShows('provider acp');
+        await press('say first', keys.enter, keys.enter, keys.enter, '\u0015', directory);
+        await press(keys.enter, keys.enter);
+        await expectShows('new session');
+        expect(await client.call(endpoints.listSessions, { query: {} })).toEqual([]);
+        await press(keys.enter);
+        await expectHides('new session');
+        await expectShows(/▌. +say first/);
+        await press('n');
+        // The last choices are there again; only the prompt is new.
+        await expectShows(new RegExp(`cwd +${directory.slice(0, 20)}`));
+        await press('say again', '\u0013');
+        await expectShows(/▌. +say again/);
+      });
+    }));
+
+  test('shows all that is to be approved before it accepts it.', () =>
+    withServer(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory, { title: 'asks', ...asking });
+      await send(client, id, `ask ${Array.from({ length: 60 }, (_, i) => `part${i}`).join(' ')}`);
+      await withScreen(
+        client,
+        start,
+        async ({ expectShows, expectHides, press }) => {
+          await expectShows('WAITS FOR YOU 1');
+          await press('a');
+          await expectShows(/space on: \d+ lines below/);
+          await press(keys.enter);
+          await expectShows(/not yet: \d+ lines are below/);
+          await press('y');
+          expect(await client.call(endpoints.listApprovals, {})).toHaveLength(1);
+          await press(keys.end);
+          await expectShows('part59');
+          await press(keys.enter);
+          await expectShows('you accepted "part0');
+          await expectHides('WAITS');
+        },
+        { rows: 14, columns: 60 },
+      );
+    }));
+
+  test('restarts a process that has ended, and ends one that runs.', () =>
+    withServer(async ({ client }) => {
+      await run(client, 'sleep 60');
+      await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+        await expectShows('▌◐  sleep 60');
+        await press('i');
+        await expectShows('sleep 60 is no session');
+        await press('x');
+        await expectShows('end "sleep 60"?  y yes');
+        await press('x');
+        await expectShows('killed, SIGTERM');
+        await press('r');
+        await expectShows(/▌◐ +sleep 60/);
+        await press('r');
+        await expectShows('restart "sleep 60"?');
+        await press('y');
+        await expectHides('restart "');
+        await expectShows('▌◐');
+      });
+    }));
+
+  test('pins a session, snoozes it for a time, and wakes it.', () =>
+    withServer(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory, { title: 'old' });
+      await openSession(client, directory, { title: 'young' });
+      await withScreen(client, start, async ({ expectShows, expectHides, press, lines }) => {
+        await expectShows('▌○  young');
+        await press('j', 'p');
+        await expectShows('▌○★ old');
+        expect(lines().findIndex((line) => line.includes('old'))).toBeLessThan(
+          lines().findIndex((line) => line.includes('young')),
+        );
+        await press('z');
+        await expectShows('snooze for');
+        await press('soon', keys.enter);
+        await expectShows('"soon" is no time');
+        await press('z', '2h', keys.enter);
+        await expectShows('▸ SNOOZED 1');
+        await expectHides('★ old');
+        const params = { session_id: id };
+        const { snoozed_until } = await client.call(endpoints.getSession, { params });
+        expect(snoozed_until).toBeGreaterThan(Date.now() + 3_600_000);
+        await press(keys.end, keys.enter, 'z');
+        await expectHides('SNOOZED');
+        await expectShows('★ old');
+      });
+    }));
+
+  test('marks as seen what was shown, while the terminal has the focus, and rings otherwise.', () =>
     withServer(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'the job' });
-      await send(client, id, 'silent');
-      const { process } = await client.call(endpoints.createProcess, {
-        body: { command: 'sleep 60' },
-      });
-      await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
-        await expectShows('sleep 60');
-        await press('x');
-        await expectShows('choose a process');
-        await press('i');
-        await expectShows('interrupt the job? [y/N]');
-        await press('n');
-        await expectHides('[y/N]');
-        await expectShows(/running .*the job/);
-        await press('i');
-        await expectShows('[y/N]');
-        await press('y');
-        await expectShows(/ready .*the job/);
-        await press(keys.down, 'x');
-        await expectShows('end sleep 60? [y/N]');
-        await press('y');
-        await expectHides('sleep 60');
-        const params = { process_id: process.process_id };
-        expect(await client.call(endpoints.getProcess, { params, query: {} })).toMatchObject({
-          status: 'killed',
+      const seen = async () => {
+        const { seen_seq, news_seq } = await client.call(endpoints.getSession, {
+          params: { session_id: id },
         });
+        return seen_seq >= news_seq;
+      };
+      await withScreen(client, start, async ({ expectShows, hasFocus, written }) => {
+        await expectShows('▌○  the job');
+        hasFocus.set(false);
+        await runTurn(client, id, 'say done');
+        await expectShows('▌●  the job');
+        await expect.poll(written).toContain('\u0007\u001B]9;cadre: the job\u0007');
+        expect(written().match(/\]9;/g)).toHaveLength(1);
+        expect(await seen()).toBe(false);
+        hasFocus.set(true);
+        await expectShows('▌○  the job');
+        expect(await seen()).toBe(true);
       });
     }));
 
-  test('answers what waits, opens the events of a line, and comes back.', () =>
+  test('filters as one types, and keeps its place after the events of a row.', () =>
     withServer(async ({ client, directory }) => {
-      const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
-      await send(client, id, 'ask push it');
-      await withScreen(client, start, async ({ expectShows, press, expectHides }) => {
-        await expectShows('WAITS FOR AN ANSWER 1');
+      for (const title of ['first', 'second', 'third'])
+        await openSession(client, directory, { title });
+      await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+        await expectShows('SESSIONS 3');
+        await press('/', 'sec');
+        await expectHides('third');
         await press(keys.enter);
-        await expectShows(`session ${id.slice(-8)}`);
-        await expectShows('approval.requested');
+        await expectShows('▌○  second');
+        await press(keys.escape);
+        await expectShows('third');
+        await expectShows('▌○  second');
+        await press('e');
+        await expectShows('session.created');
         await press('q');
-        await expectShows('WAITS FOR AN ANSWER 1');
-        await press('a');
-        await expectShows('accept "push it"?');
-        await press(keys.enter);
-        await expectShows('"push it" was accepted by api');
-        await expectHides('WAITS');
+        await expectShows('▌○  second');
+        await press(keys.tab);
+        await expectShows('nothing needs you');
+        await press('y', '1');
+        await expectShows('copied');
       });
+    }));
+
+  test('begins at the id that it was given.', () =>
+    withServer(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory, { title: 'first' });
+      await openSession(client, directory, { title: 'second' });
+      const selecting = { page: 'top', select: id.slice(-6) } as const;
+      await withScreen(client, selecting, async ({ expectShows }) => {
+        await expectShows('▌○  first');
+      });
+    }));
+
+  test('has help that is complete at 40x12, and says where there is no room.', () =>
+    withServer(async ({ client }) => {
+      await withScreen(
+        client,
+        start,
+        async ({ expectShows, press, resize }) => {
+          await expectShows('n opens one');
+          await press('?');
+          await expectShows(/down: \d+ more/);
+          await press(keys.end);
+          await expectShows('the prompts as a list');
+          await press(keys.home);
+          await expectShows('to another row');
+          resize({ rows: 11, columns: 40 });
+          await expectShows('cadre needs 40x12 or more; this is 40x11');
+        },
+        { rows: 12, columns: 40 },
+      );
     }));
 });

@@ -2,7 +2,7 @@ import type { Keys } from '../help.tsx';
 
 const readerKeys: Keys = [
   ['up down j k', 'a line up, down'],
-  ['page up, page down', 'a page up, down; at the top, read what is before'],
+  ['pgup pgdn', 'a page up, down; at the top, read what is before'],
   ['g G', 'to the top; to the end, and follow it'],
   ['/ n N', 'search; to the match before, after; esc ends it'],
 ];

@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { render } from 'ink';
 import { type ReactNode, useState } from 'react';
 import { colorless } from '../../../src/terminal/palette.ts';
-import { type Handler, Listeners, useKeyboard } from '../../../src/tui/keyboard.ts';
+import { emptyKeyboard, Listeners, useKeyboard } from '../../../src/tui/keyboard.ts';
 import type { PaneModel } from '../../../src/tui/panes/pane-model.ts';
 import type { Hold, PaneProps } from '../../../src/tui/panes/pane-props.ts';
 import { expectEventually } from '../expect-eventually.ts';
@@ -36,7 +36,7 @@ export async function withPane<Model extends PaneModel>(
   const onHold = (next: Hold) => (hold = next);
   const tell = (text: string) => void told.push(text);
   function Frame() {
-    const [listeners] = useState(() => new Set<Handler>());
+    const [listeners] = useState(() => emptyKeyboard());
     useKeyboard(listeners, () => undefined);
     const place = { ...size, isFocused: true, palette: colorless, tell, onHold };
     return (

@@ -6,6 +6,7 @@ import { render } from 'ink';
 import type { Client } from '../../../src/client/client.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { App, type Start } from '../../../src/tui/app.tsx';
+import { Source } from '../../../src/tui/source.ts';
 import { expectEventually } from '../expect-eventually.ts';
 
 interface Size {
@@ -22,7 +23,13 @@ export interface Stage {
   expectHides: (text: string) => Promise<void>;
   /** Types, key after key. */
   press: (...keys: string[]) => Promise<void>;
+  /** Pastes a text, as a terminal with bracketed paste does. */
+  paste: (text: string) => Promise<void>;
   interrupted: () => boolean;
+  /** Whether the terminal has the focus. */
+  hasFocus: Source<boolean>;
+  /** What was written to the terminal beside the frames, and what was copied. */
+  written: () => string;
 }
 
 export const keys = {
@@ -48,11 +55,24 @@ export async function withScreen(
   const terminal = Object.assign(new Terminal(), first);
   const keyboard = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
   let interrupted = false;
+  const hasFocus = new Source(true);
+  let written = '';
+  const outside = {
+    hasFocus,
+    directory: '/home/ada/project',
+    write: (sequence: string) => void (written += sequence),
+    copy: (text: string) => {
+      written += text;
+      return true;
+    },
+    suspend: () => Promise.resolve(),
+  };
   const app = render(
     <App
       client={client}
       clock={systemClock}
       start={start}
+      terminal={outside}
       onInterrupt={() => (interrupted = true)}
     />,
     {
@@ -81,7 +101,13 @@ export async function withScreen(
           for (let turn = 0; turn < 3; turn++) await nextTurn();
         }
       },
+      async paste(text) {
+        keyboard.write(`\u001B[200~${text}\u001B[201~`);
+        for (let turn = 0; turn < 3; turn++) await nextTurn();
+      },
       interrupted: () => interrupted,
+      hasFocus,
+      written: () => written,
     });
   } finally {
     app.unmount();

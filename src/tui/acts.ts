@@ -1,0 +1,119 @@
+import type { Approval } from '../api/approvals.ts';
+import type { BodyInputOf } from '../api/endpoint.ts';
+import { endpoints } from '../api/index.ts';
+import type { Process } from '../api/processes.ts';
+import type { Session } from '../api/sessions.ts';
+import type { Client } from '../client/client.ts';
+import { AppError } from '../errors.ts';
+
+export type Decision = BodyInputOf<typeof endpoints.decideApproval>;
+
+type SessionBody = BodyInputOf<typeof endpoints.createSession>;
+
+/** A session to open, and what to say to it; a blank prompt says nothing. */
+export interface NewSession {
+  /** Without a provider: of the first that is ready. */
+  session: Omit<SessionBody, 'provider'> & { provider: SessionBody['provider'] | null };
+  prompt: string;
+}
+
+/** Carries out what a person decides. Each throws an AppError where the server refuses it. */
+export class Acts {
+  readonly #client: Client;
+  /** The approvals that this screen has answered. */
+  readonly #mine = new Set<string>();
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  /** Whether this screen has answered an approval. */
+  isMine(approval: string): boolean {
+    return this.#mine.has(approval);
+  }
+
+  /** Answers an approval. An event tells how it was resolved, also where another client answered first. */
+  async decide({ id: approval_id, session_id }: Approval, body: Decision): Promise<void> {
+    this.#mine.add(approval_id);
+    try {
+      await this.#client.call(endpoints.decideApproval, {
+        params: { session_id, approval_id },
+        body,
+      });
+    } catch (error) {
+      this.#mine.delete(approval_id);
+      if (!(error instanceof AppError) || error.code !== 'approval_resolved') throw error;
+    }
+  }
+
+  /** An approval with all its details: an event may carry it cut. */
+  approval({ id: approval_id, session_id }: Approval): Promise<Approval> {
+    return this.#client.call(endpoints.getApproval, { params: { session_id, approval_id } });
+  }
+
+  async say(session_id: string, text: string): Promise<void> {
+    const body = { input: [{ type: 'text' as const, text }] };
+    await this.#client.call(endpoints.sendTurn, { params: { session_id }, body });
+  }
+
+  /** Opens a session and says something to it. Where only the latter is refused, the session stays open. */
+  async open({ session, prompt }: NewSession): Promise<Session> {
+    const provider = session.provider ?? (await this.providers())[0];
+    if (provider === undefined)
+      throw new AppError('provider_unavailable', 'no provider is enabled: see cadre doctor');
+    const body = { ...session, provider };
+    const opened = await this.#client.call(endpoints.createSession, { body });
+    if (prompt.trim() !== '') await this.say(opened.id, prompt);
+    return opened;
+  }
+
+  /** The providers that are enabled, those that are ready first. */
+  async providers(): Promise<SessionBody['provider'][]> {
+    const all = await this.#client.call(endpoints.listProviders, {});
+    const enabled = all.filter((one) => one.enabled);
+    const ready = enabled.toSorted((a, b) => Number(b.healthy) - Number(a.healthy));
+    return ready.map(({ id }) => id);
+  }
+
+  /** The models of a provider. */
+  async models(provider: SessionBody['provider']): Promise<string[]> {
+    const all = await this.#client.call(endpoints.listModels, { params: { provider } });
+    return all.map(({ id }) => id);
+  }
+
+  /** Interrupts the active turn of a session. */
+  async interrupt({ id: session_id, active_turn_id: turn_id }: Session): Promise<void> {
+    if (turn_id === null) return;
+    await this.#client.call(endpoints.interruptTurn, { params: { session_id, turn_id }, body: {} });
+  }
+
+  async close({ id: session_id }: Session): Promise<void> {
+    await this.#client.call(endpoints.closeSession, { params: { session_id }, body: {} });
+  }
+
+  async resume({ id: session_id }: Session): Promise<void> {
+    await this.#client.call(endpoints.resumeSession, { params: { session_id }, body: {} });
+  }
+
+  /** Changes what people keep with a session. */
+  async update(
+    session_id: string,
+    body: BodyInputOf<typeof endpoints.updateSession>,
+  ): Promise<void> {
+    await this.#client.call(endpoints.updateSession, { params: { session_id }, body });
+  }
+
+  async kill({ process_id }: Process): Promise<void> {
+    await this.#client.call(endpoints.killProcess, { params: { process_id }, body: {} });
+  }
+
+  /** Runs the command of a process again, as a new process; one that still runs is ended first. */
+  async restart({ process_id }: Process): Promise<Process> {
+    const call = { params: { process_id }, body: {} };
+    return (await this.#client.call(endpoints.restartProcess, call)).process;
+  }
+
+  async interruptTeam(team_id: string): Promise<void> {
+    await this.#client.call(endpoints.interruptTeam, { params: { team_id }, body: {} });
+  }
+}

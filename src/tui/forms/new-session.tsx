@@ -1,0 +1,146 @@
+import { Box, type Key, Text } from 'ink';
+import { type ReactNode, useEffect, useState } from 'react';
+import { providerId } from '../../api/provider-kinds.ts';
+import type { Acts, NewSession as Wanted } from '../acts.ts';
+import { useKey } from '../keyboard.ts';
+import type { Source } from '../source.ts';
+import { Tint } from '../tint.tsx';
+import { type Editor, emptyEditor, inserted } from './editor.ts';
+import { Field } from './field.tsx';
+
+/** The fields of the form, from top to bottom. */
+const fields = ['prompt', 'provider', 'model', 'cwd', 'worktree'] as const;
+type FieldName = (typeof fields)[number];
+
+/** What is written in the fields. */
+export type Choices = Record<FieldName, Editor>;
+
+/** The choices before any were made: to work in a directory. */
+export function firstChoices(cwd: string): Choices {
+  const empty = { prompt: emptyEditor, provider: emptyEditor, model: emptyEditor };
+  return { ...empty, cwd: inserted(emptyEditor, cwd), worktree: emptyEditor };
+}
+
+const hints: Record<FieldName, string> = {
+  prompt: 'what it is to do; ^J: a new line',
+  provider: 'left and right choose',
+  model: "the provider's own; left and right choose",
+  cwd: 'the directory of the server',
+  worktree: 'none; + makes one, a name makes or finds that one',
+};
+
+interface FormProps {
+  acts: Acts;
+  choices: Source<Choices>;
+  columns: number;
+  rows: number;
+  onCreate: (wanted: Wanted) => void;
+  onLeave: () => void;
+}
+
+/** Asks for a new session. Enter goes to the next field; the button below, or ^S anywhere, creates it. */
+export function NewSessionForm(props: FormProps): ReactNode {
+  const { acts, choices, columns, rows, onCreate, onLeave } = props;
+  const [values, setValues] = useState(choices.get());
+  const [at, setAt] = useState(0);
+  const offered = useOffers(acts, values.provider.text);
+  const provider = values.provider.text === '' ? (offered.provider[0] ?? '') : values.provider.text;
+  const change = (name: FieldName, next: (editor: Editor) => Editor) =>
+    setValues((before) => ({ ...before, [name]: next(before[name]) }));
+  const create = () => {
+    choices.set({ ...values, prompt: emptyEditor });
+    onCreate(wantedOf({ ...values, provider: inserted(emptyEditor, provider) }));
+  };
+  const step = (by: number) => setAt((now) => Math.max(0, Math.min(fields.length, now + by)));
+  const choose = (name: FieldName, by: number) => {
+    const options = name === 'model' ? ['', ...offered.model] : offered.provider;
+    const now = name === 'provider' ? provider : values[name].text;
+    const next = options[(options.indexOf(now) + by + options.length) % options.length];
+    change(name, () => inserted(emptyEditor, next ?? ''));
+  };
+  const other = (input: string, key: Key) => {
+    if (key.escape) onLeave();
+    else if (key.ctrl && input === 's') create();
+    else if (key.upArrow || (key.tab && key.shift)) step(-1);
+    else if (key.downArrow || key.tab) step(1);
+  };
+  useKey((input, key) => {
+    const name = fields[at];
+    if (name === 'provider' || (name === 'model' && (key.leftArrow || key.rightArrow))) {
+      if (key.leftArrow || key.rightArrow) choose(name, key.leftArrow ? -1 : 1);
+      else if (key.return) step(1);
+      else other(input, key);
+    } else if (name === undefined && key.return) create();
+    else if (name === undefined) other(input, key);
+  });
+  const isReady = at === fields.length;
+  return (
+    <Box flexDirection="column" height={rows} overflow="hidden">
+      <Text bold>new session</Text>
+      {fields.map((name, i) => (
+        <Box key={name} flexShrink={0}>
+          <Box width={10} flexShrink={0}>
+            <Tint tone={i === at ? 'name' : 'faint'} bold={i === at}>
+              {`${i === at ? '▌' : ' '}${name}`}
+            </Tint>
+          </Box>
+          {name === 'provider' ? (
+            <Text wrap="truncate-end">
+              {provider}
+              <Tint tone="faint">{i === at ? `  ${offered.provider.join(' ')}` : ''}</Tint>
+            </Text>
+          ) : (
+            <Field
+              editor={values[name]}
+              columns={columns - 11}
+              rows={name === 'prompt' ? Math.max(1, Math.min(8, rows - 8)) : 1}
+              isActive={i === at}
+              placeholder={hints[name]}
+              onChange={(next) => change(name, next)}
+              onEnter={() => step(1)}
+              onOther={other}
+            />
+          )}
+        </Box>
+      ))}
+      <Box marginTop={rows > 9 ? 1 : 0} flexShrink={0}>
+        <Box flexShrink={0}>
+          <Text inverse={isReady}>{' create '}</Text>
+        </Box>
+        <Tint tone="faint" wrap="truncate-end">
+          {'  ^S create  enter next field  esc back'}
+        </Tint>
+      </Box>
+    </Box>
+  );
+}
+
+/** The providers that are ready, and the models of one. */
+function useOffers(acts: Acts, provider: string): { provider: string[]; model: string[] } {
+  const [providers, setProviders] = useState<string[]>([]);
+  const [models, setModels] = useState<string[]>([]);
+  const known = providerId.safeParse(provider === '' ? providers[0] : provider).data;
+  // A server that is away, or a provider that does not answer, offers nothing: the fields can still be written.
+  useEffect(() => {
+    acts.providers().then(setProviders, () => undefined);
+  }, [acts]);
+  useEffect(() => {
+    if (known !== undefined) acts.models(known).then(setModels, () => setModels([]));
+  }, [acts, known]);
+  return { provider: providers, model: models };
+}
+
+function wantedOf({ prompt, provider, model, cwd, worktree }: Choices): Wanted {
+  const textOf = ({ text }: Editor) => (text.trim() === '' ? null : text.trim());
+  const name = textOf(worktree);
+  return {
+    prompt: prompt.text,
+    session: {
+      provider: providerId.safeParse(provider.text).data ?? null,
+      model: textOf(model),
+      cwd: textOf(cwd),
+      permission_mode: 'require_approval',
+      ...(name === null ? {} : { worktree: name === '+' ? true : { worktree_name: name } }),
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import type { Section, SectionName } from './sections.ts';
+import type { Thing } from './things.ts';
+
+/** A line of the list, or the several lines of a row. */
+export type Line =
+  | { heading: Section; from: number; to: number; isChosen: boolean }
+  | { thing: Thing; isChosen: boolean };
+
+/** What can be selected: a thing, or the heading of a section that is folded. */
+export type Choice = { id: string; thing: Thing } | { id: string; section: SectionName };
+
+/** Everything that can be selected, from top to bottom. */
+export function choicesOf(sections: readonly Section[]): Choice[] {
+  return sections.flatMap((section): Choice[] =>
+    section.isFolded
+      ? [{ id: idOfSection(section.name), section: section.name }]
+      : section.things.map((thing) => ({ id: thing.id, thing })),
+  );
+}
+
+/** The id by which the heading of a section is selected. */
+export function idOfSection(name: SectionName): string {
+  return `section ${name}`;
+}
+
+/**
+ * The lines that are shown in `height` lines. Every section keeps its heading and a fair share of the rows, each of
+ * `rowHeight` lines; what one does not need is left to the others. The section with the chosen row shows that row.
+ */
+export function layout(
+  sections: readonly Section[],
+  chosen: string | undefined,
+  height: number,
+  rowHeight: number,
+): Line[] {
+  const needs = sections.map(({ isFolded, things }) => (isFolded ? 0 : things.length));
+  const room = Math.floor((height - sections.length) / rowHeight);
+  const open = needs.filter((need) => need > 0).length;
+  if (room < open) return around(whole(sections, chosen, needs), height, rowHeight);
+  return whole(sections, chosen, shares(needs, room));
+}
+
+/** The heading and the rows of every section, of each as many as it has a share for. */
+function whole(
+  sections: readonly Section[],
+  chosen: string | undefined,
+  shares: readonly number[],
+): Line[] {
+  return sections.flatMap((section, i): Line[] => {
+    const share = shares[i] ?? 0;
+    const { name, things, isFolded } = section;
+    const at = things.findIndex(({ id }) => id === chosen);
+    const last = Math.max(0, things.length - share);
+    const from = Math.max(0, Math.min(last, at - Math.floor(share / 2)));
+    const rows = isFolded ? [] : things.slice(from, from + share);
+    return [
+      { heading: section, from, to: from + rows.length, isChosen: chosen === idOfSection(name) },
+      ...rows.map((thing) => ({ thing, isChosen: thing.id === chosen })),
+    ];
+  });
+}
+
+/** Divides the room: each gets the same, and what one does not need goes to those that need more. */
+export function shares(needs: readonly number[], room: number): number[] {
+  const given = needs.map(() => 0);
+  for (let left = room; left > 0;) {
+    const hungry = needs.flatMap((need, i) => (need > (given[i] ?? 0) ? [i] : []));
+    if (hungry.length === 0) break;
+    const each = Math.max(1, Math.floor(left / hungry.length));
+    for (const i of hungry) {
+      const more = Math.min(each, left, (needs[i] ?? 0) - (given[i] ?? 0));
+      given[i] = (given[i] ?? 0) + more;
+      left -= more;
+    }
+  }
+  return given;
+}
+
+/** The lines around the chosen one, where not even the headings have room. */
+function around(lines: readonly Line[], height: number, rowHeight: number): Line[] {
+  const count = Math.max(1, Math.floor(height / rowHeight));
+  const at = lines.findIndex(({ isChosen }) => isChosen);
+  const last = Math.max(0, lines.length - count);
+  const from = Math.max(0, Math.min(last, at - Math.floor(count / 2)));
+  return lines.slice(from, from + count);
+}

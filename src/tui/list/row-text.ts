@@ -1,0 +1,136 @@
+import path from 'node:path';
+import type { Process } from '../../api/processes.ts';
+import { oneLine } from '../../client/telling.ts';
+import { duration } from '../duration.ts';
+import type { Tone } from '../tint.tsx';
+import { sinceOf, type Standing, standingOf, type Thing } from './things.ts';
+
+/** The texts of a row, each one line of plain text; empty where a thing has no such text. */
+export interface RowText {
+  symbol: string;
+  tone: Tone;
+  title: string;
+  isBold: boolean;
+  isPinned: boolean;
+  /** Repository and branch, or the directory. */
+  place: string;
+  agent: string;
+  age: string;
+  /** What it said last, or is at. */
+  words: string;
+}
+
+/** The symbol of each standing, one column wide, and its colour. */
+export const symbols: Record<Standing, readonly [symbol: string, tone: Tone]> = {
+  waiting: ['◆', 'asks'],
+  failed: ['✗', 'bad'],
+  unseen: ['●', 'name'],
+  running: ['◐', 'good'],
+  idle: ['○', 'faint'],
+  snoozed: ['z', 'faint'],
+  done: ['·', 'faint'],
+};
+
+/** The texts of a thing's row at a time in Unix milliseconds. */
+export function rowTextOf(thing: Thing, now: number): RowText {
+  const standing = standingOf(thing, now);
+  const [symbol, tone] = symbols[standing];
+  return {
+    symbol,
+    tone,
+    age: ageOf(now - sinceOf(thing)),
+    isBold: standing === 'unseen' || standing === 'waiting',
+    isPinned: thing.kind === 'session' && thing.now.session.pinned,
+    ...wordsOf(thing),
+  };
+}
+
+function wordsOf(thing: Thing): Pick<RowText, 'title' | 'place' | 'agent' | 'words'> {
+  switch (thing.kind) {
+    case 'approval': {
+      const { title, kind } = thing.approval;
+      const whose = thing.session;
+      return {
+        title: oneLine(title),
+        place: whose ? titleOf(whose) : thing.approval.session_id.slice(-8),
+        agent: kind.replace('_', ' '),
+        words: '',
+      };
+    }
+    case 'session': {
+      const { session, doing } = thing.now;
+      const last = session.failure?.message ?? doing ?? session.last_words ?? '';
+      const worktree = thing.worktree;
+      return {
+        title: titleOf(session),
+        place: worktree
+          ? `${path.basename(worktree.repo_root)}/${oneLine(worktree.branch)}`
+          : shortPath(session.cwd),
+        agent: session.provider,
+        words: oneLine(last),
+      };
+    }
+    case 'process': {
+      const { process } = thing;
+      return {
+        title: oneLine(process.command),
+        place: shortPath(process.cwd),
+        agent: '',
+        words: endOf(process),
+      };
+    }
+    case 'team':
+      return {
+        title: oneLine(thing.team.name),
+        place: '',
+        agent: '',
+        words: '',
+      };
+  }
+}
+
+/** The title of a session; its id where it has none. */
+export function titleOf({ id, title }: { id: string; title: string | null }): string {
+  const text = oneLine(title ?? '');
+  return text === '' ? id.slice(-8) : text;
+}
+
+/** What a thing is called, in a question or a notice. */
+export function nameOf(thing: Thing): string {
+  return wordsOf(thing).title;
+}
+
+/** How a process ended; empty while it runs. */
+function endOf({ status, exit_code, signal, failure }: Process): string {
+  if (status === 'running') return '';
+  if (status === 'queued') return 'queued';
+  const how = exit_code === null ? (signal ?? failure?.message ?? '') : `exit ${exit_code}`;
+  return `${status.replace('_', ' ')}${how === '' ? '' : `, ${oneLine(how)}`}`;
+}
+
+/** The last two names of a path, which tell apart what one works on. */
+function shortPath(directory: string): string {
+  const names = oneLine(directory).split('/').filter(Boolean);
+  return names.length > 2 ? names.slice(-2).join('/') : oneLine(directory);
+}
+
+/** An age that changes once a minute at most. */
+function ageOf(ms: number): string {
+  return ms < 60_000 ? 'now' : duration(ms);
+}
+
+/** Whether a title, id, directory or the last words of a thing contain a text. */
+export function containsText(thing: Thing, text: string): boolean {
+  if (text === '') return true;
+  const wanted = text.toLowerCase();
+  const { title, place, agent, words } = wordsOf(thing);
+  const cwd =
+    thing.kind === 'session'
+      ? thing.now.session.cwd
+      : thing.kind === 'process'
+        ? thing.process.cwd
+        : '';
+  return [title, place, agent, words, thing.id, cwd].some((part) =>
+    part.toLowerCase().includes(wanted),
+  );
+}

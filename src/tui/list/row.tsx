@@ -1,0 +1,114 @@
+import { Box, Text } from 'ink';
+import { memo, type ReactNode } from 'react';
+import { graphemesOf } from '../forms/editor.ts';
+import { Highlight } from '../highlight.tsx';
+import { Tint } from '../tint.tsx';
+import { type RowText, rowTextOf } from './row-text.ts';
+import type { Thing } from './things.ts';
+
+interface RowProps {
+  thing: Thing;
+  isChosen: boolean;
+  /** Whether the keys go to the list, not to the pane. */
+  isActive: boolean;
+  columns: number;
+  rowHeight: number;
+  search: string;
+  now: number;
+}
+
+/** A thing in one line, or in two. Of the columns those are shown that have room. */
+export const Row = memo(function Row({ thing, now, ...rest }: RowProps): ReactNode {
+  const text = rowTextOf(thing, now);
+  return rest.rowHeight === 1 ? <Single {...rest} {...text} /> : <Double {...rest} {...text} />;
+});
+
+type Shown = RowText & Omit<RowProps, 'thing' | 'now'>;
+
+function Single(row: Shown): ReactNode {
+  const { columns, place, agent, age, words } = row;
+  const isWide = columns >= 72;
+  const left = columns - 9;
+  return (
+    <Box width={columns} height={1}>
+      <Begin {...row} />
+      <Box width={isWide ? Math.floor(left * 0.36) : left} flexShrink={0}>
+        <Title {...row} />
+      </Box>
+      {isWide && (
+        <Box width={left - Math.floor(left * 0.36)} flexShrink={0} columnGap={1} paddingLeft={1}>
+          <Box width={Math.floor(left * 0.22)} flexShrink={0}>
+            <Tint tone="faint" wrap="truncate-start">
+              {place}
+            </Tint>
+          </Box>
+          {columns >= 100 && (
+            <Box width={8} flexShrink={0}>
+              <Tint tone="faint" wrap="truncate-end">
+                {agent}
+              </Tint>
+            </Box>
+          )}
+          <Box flexGrow={1} flexShrink={1} minWidth={0}>
+            <Tint tone="faint" wrap="truncate-end">
+              {words}
+            </Tint>
+          </Box>
+        </Box>
+      )}
+      <Text>{age.padStart(5)}</Text>
+    </Box>
+  );
+}
+
+function Double(row: Shown): ReactNode {
+  const { columns, place, agent, age, words, search } = row;
+  // What was said last is worth more than the whole path.
+  const where = [truncatedStart(place, Math.floor(columns * 0.3)), columns < 48 ? '' : agent];
+  return (
+    <Box width={columns} height={2} flexDirection="column">
+      <Box height={1}>
+        <Begin {...row} />
+        <Box width={columns - 9} flexShrink={0}>
+          <Title {...row} />
+        </Box>
+        <Text>{age.padStart(5)}</Text>
+      </Box>
+      <Box height={1} paddingLeft={4}>
+        <Tint tone="faint" wrap="truncate-end">
+          <Highlight
+            text={[...where, words].filter((part) => part !== '').join(' · ')}
+            search={search}
+          />
+        </Tint>
+      </Box>
+    </Box>
+  );
+}
+
+/** The end of a path, which tells more than its beginning. */
+function truncatedStart(text: string, columns: number): string {
+  const pieces = graphemesOf(text);
+  return pieces.length <= columns ? text : `…${pieces.slice(1 - columns).join('')}`;
+}
+
+/** The mark of the chosen row and the symbol of its state: 4 columns. */
+function Begin({ isChosen, isActive, symbol, tone, isPinned }: Shown): ReactNode {
+  return (
+    <Box width={4} flexShrink={0}>
+      <Tint tone={isActive ? 'name' : 'faint'} bold={isActive}>
+        {isChosen ? '▌' : ' '}
+      </Tint>
+      <Tint tone={tone}>{symbol}</Tint>
+      <Tint tone="faint">{isPinned ? '★ ' : '  '}</Tint>
+    </Box>
+  );
+}
+
+function Title({ title, isBold, isChosen, isActive, search }: Shown): ReactNode {
+  return (
+    <Text wrap="truncate-end" bold={isBold || (isChosen && isActive)}>
+      <Highlight text={title} search={search} />
+    </Text>
+  );
+}

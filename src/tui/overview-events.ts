@@ -1,0 +1,62 @@
+import { type EventOf, isIn, type KindIn, type RuntimeEventRecord } from '../api/events.ts';
+import { changed, type Overview } from './overview.ts';
+import { withApproval, withSession, withTurn, withWork } from './session-now.ts';
+
+/** The kinds that `withEvent` reads. Of what grows, only the beginning and the end: a list that flickers is not read. */
+export const overviewKinds = [
+  'session.*',
+  'turn.*',
+  'approval.*',
+  'message.completed',
+  'tool.started',
+  'tool.completed',
+  'process.queued',
+  'process.started',
+  'process.completed',
+  'process.failed',
+  'process.timed_out',
+  'process.killed',
+  'team.created',
+  'team.deleted',
+  'team.lead_changed',
+  'worktree.*',
+] as const;
+
+/** The overview after an event. */
+export function withEvent(overview: Overview, event: RuntimeEventRecord): Overview {
+  if (isIn('session', event)) return withSession(overview, event);
+  if (isIn('turn', event)) return withTurn(overview, event);
+  if (isIn('approval', event)) return withApproval(overview, event);
+  if (isIn('process', event)) return withProcess(overview, event);
+  if (isIn('message', event) || isIn('tool', event)) return withWork(overview, event);
+  if (isIn('team', event)) return withTeam(overview, event);
+  if (isIn('worktree', event)) return withWorktree(overview, event);
+  return overview;
+}
+
+function withProcess(overview: Overview, event: EventOf<KindIn<'process'>>): Overview {
+  const { kind, process_id } = event;
+  if (kind === 'process.output') return overview;
+  const known = overview.processes.get(process_id ?? '');
+  const process =
+    kind === 'process.queued'
+      ? event.payload.process
+      : known && { ...known, ...event.payload.process };
+  if (process_id === null || !process) return overview;
+  return { ...overview, processes: changed(overview.processes, process_id, process) };
+}
+
+function withTeam(overview: Overview, { payload }: EventOf<KindIn<'team'>>): Overview {
+  if (!('team' in payload)) return overview;
+  const { team } = payload;
+  return {
+    ...overview,
+    teams: changed(overview.teams, team.id, team.deleted_at === null ? team : null),
+  };
+}
+
+function withWorktree(overview: Overview, { payload }: EventOf<KindIn<'worktree'>>): Overview {
+  if (!('worktree' in payload)) return overview;
+  const { worktree } = payload;
+  return { ...overview, worktrees: changed(overview.worktrees, worktree.id, worktree) };
+}

@@ -1,0 +1,109 @@
+import { Box } from 'ink';
+import type { ReactNode } from 'react';
+import { NewSessionForm } from '../forms/new-session.tsx';
+import { Help } from '../help.tsx';
+import { List } from '../list/list.tsx';
+import { ApprovalSheet } from '../sheets/approval.tsx';
+import { ServerSheet } from '../sheets/server.tsx';
+import { Tint } from '../tint.tsx';
+import { keysFor } from './help.ts';
+import { PanePart } from './pane-part.tsx';
+import type { Shown } from './shown.ts';
+
+/** Everything between the first line and the last: the list and the pane, or a sheet or a form over both. */
+export function Body({ shown }: { shown: Shown }): ReactNode {
+  const { mode, back, place, height, columns, attempt } = shown;
+  const room = { rows: height, columns };
+  switch (mode.name) {
+    case 'help':
+      return <Help {...room} keys={keysFor(shown.pane)} onLeave={back} />;
+    case 'server':
+      return <ServerSheet {...room} desk={place.desk} url={place.client.url} onLeave={back} />;
+    case 'new':
+      return (
+        <NewSessionForm
+          {...room}
+          acts={place.acts}
+          choices={place.choices}
+          onLeave={back}
+          onCreate={(wanted) => {
+            back();
+            attempt(place.acts.open(wanted).then(({ id }) => place.board.selectOnceThere(id)));
+          }}
+        />
+      );
+    case 'sheet':
+      // The sheet has its own last line, so it takes the one of the page, too.
+      return (
+        <ApprovalSheet
+          key={mode.asked.approval.id}
+          {...room}
+          rows={height + 1}
+          asked={mode.asked}
+          acts={place.acts}
+          notices={shown}
+          onDone={back}
+        />
+      );
+    default:
+      return <ListAndPane shown={shown} />;
+  }
+}
+
+function ListAndPane({ shown }: { shown: Shown }): ReactNode {
+  const { view, mode, height, columns, peeks, isWide } = shown;
+  const isActive = mode.name === 'list' || mode.name === 'filter';
+  const hasThing = view.choices.length > 0;
+  const listed = { view, isActive };
+  const isInPane = mode.name === 'pane' || mode.name === 'say';
+  if (!hasThing && !isInPane) return <Nothing shown={shown} />;
+  if (isWide) {
+    if (peeks) return <PanePart shown={shown} rows={height} columns={columns} />;
+    const width = Math.max(40, Math.min(64, Math.floor(columns * 0.36)));
+    return (
+      <Box height={height}>
+        <List {...listed} columns={width} height={height} />
+        <Divider height={height} />
+        <PanePart shown={shown} rows={height} columns={columns - width - 2} />
+      </Box>
+    );
+  }
+  if (isInPane) return <PanePart shown={shown} rows={height} columns={columns} />;
+  const below = peeks ? Math.floor(height / 2) : 0;
+  return (
+    <Box flexDirection="column" height={height}>
+      <List {...listed} columns={columns} height={height - below} />
+      {below > 0 && (
+        <>
+          <Tint tone="faint">{'─'.repeat(columns)}</Tint>
+          <PanePart shown={shown} rows={below - 1} columns={columns} />
+        </>
+      )}
+    </Box>
+  );
+}
+
+function Divider({ height }: { height: number }): ReactNode {
+  return (
+    <Box width={2} height={height} flexShrink={0}>
+      <Tint tone="faint">{Array.from({ length: height }, () => '│').join('\n')}</Tint>
+    </Box>
+  );
+}
+
+/** What to do where there is nothing to show. */
+function Nothing({ shown }: { shown: Shown }): ReactNode {
+  const { view, height, place } = shown;
+  const isLive = place.desk.connection.get().state === 'live';
+  const text =
+    view.things.length > 0
+      ? view.filter === ''
+        ? `nothing here: 5 shows all ${view.things.length}`
+        : `no row contains "${view.filter}": esc shows all`
+      : 'no session is open: n opens one';
+  return (
+    <Box height={height} flexDirection="column" paddingLeft={2} paddingTop={1}>
+      {isLive && <Tint tone="faint">{text}</Tint>}
+    </Box>
+  );
+}

@@ -1,0 +1,27 @@
+import { Text } from 'ink';
+import type { ReactNode } from 'react';
+import { useKey } from '../keyboard.ts';
+import { Tint } from '../tint.tsx';
+import type { Shown } from './shown.ts';
+
+/** Asks what is to be copied to the clipboard of the terminal. */
+export function CopyMenu({ shown, onDone }: { shown: Shown; onDone: () => void }): ReactNode {
+  const { place, tell } = shown;
+  const offers = shown.copyable();
+  useKey((input) => {
+    const offer = offers[Number(input) - 1];
+    onDone();
+    if (!offer) return;
+    const isSent = place.terminal.copy(offer.text);
+    tell(
+      isSent ? `copied: ${offer.name}` : `${offer.name} is too long for the terminal's clipboard`,
+    );
+  });
+  return (
+    <Text wrap="truncate-end">
+      <Tint tone="asks">copy </Tint>
+      {offers.map(({ name }, i) => `${i + 1} ${name}`).join('  ')}
+      <Tint tone="faint">{'  any other key: nothing'}</Tint>
+    </Text>
+  );
+}

@@ -1,0 +1,160 @@
+import { nameOf } from '../list/row-text.ts';
+import { sessionIdOf, type Thing } from '../list/things.ts';
+import type { KeyTable } from '../keyboard.ts';
+import { lenses } from '../list/sections.ts';
+import type { Shown } from './shown.ts';
+import { stopping } from './stop.ts';
+
+/** The keys of the list. */
+export function listKeys(shown: Shown): KeyTable {
+  const { place, view, height, setMode, setPeeks, tell, onLeave } = shown;
+  const { board } = place;
+  const step = (by: number) => () => {
+    tell('');
+    board.step(by);
+  };
+  const lens = (index: number) => () => board.wish({ lens: lenses[index] ?? 'all' });
+  return {
+    ...thingKeys(shown),
+    upArrow: step(-1),
+    k: step(-1),
+    downArrow: step(1),
+    j: step(1),
+    pageUp: step(1 - height),
+    pageDown: step(height - 1),
+    home: step(-view.choices.length),
+    g: step(-view.choices.length),
+    end: step(view.choices.length),
+    G: step(view.choices.length),
+    1: lens(0),
+    2: lens(1),
+    3: lens(2),
+    4: lens(3),
+    5: lens(4),
+    s: () => board.wish({ order: view.order === 'stable' ? 'attention' : 'stable' }),
+    '/': () => setMode({ name: 'filter' }),
+    leftArrow: () => fold(shown, true),
+    rightArrow: () => fold(shown, false),
+    return: () => enter(shown),
+    ' ': () => setPeeks((peeks) => !peeks),
+    q: onLeave,
+    escape: () => {
+      tell('');
+      setPeeks(() => false);
+      board.wish({ filter: '' });
+    },
+  };
+}
+
+/** The keys that the list and the pane have in common: what is done with the thing that is selected. */
+export function thingKeys(shown: Shown): KeyTable {
+  const { setMode, onEvents } = shown;
+  const withThing = (act: (thing: Thing) => void) => () => {
+    if (shown.thing) act(shown.thing);
+    else shown.tell('select a row first');
+  };
+  return {
+    tab: () => {
+      if (!shown.place.board.nextThatNeedsMe()) shown.tell('nothing needs you');
+    },
+    i: withThing((thing) => say(shown, thing)),
+    n: () => setMode({ name: 'new' }),
+    x: withThing((thing) => stop(shown, thing)),
+    r: withThing((thing) => restart(shown, thing)),
+    a: withThing((thing) => answer(shown, thing, 'accept')),
+    d: withThing((thing) => answer(shown, thing, 'decline')),
+    p: withThing((thing) => pin(shown, thing)),
+    z: withThing((thing) => snooze(shown, thing)),
+    y: withThing(() => setMode({ name: 'copy' })),
+    e: withThing((thing) => onEvents(scopeOf(thing))),
+    E: () => onEvents({}),
+    v: () => setMode({ name: 'server' }),
+    '?': () => setMode({ name: 'help' }),
+  };
+}
+
+function enter({ view, place, setMode }: Shown): void {
+  const { chosen } = view;
+  if (!chosen) return;
+  if ('section' in chosen) place.board.fold(chosen.section, false);
+  else setMode({ name: 'pane' });
+}
+
+function fold({ view, place }: Shown, isFolded: boolean): void {
+  const { chosen, sections } = view;
+  if (!chosen) return;
+  const name =
+    'section' in chosen
+      ? chosen.section
+      : sections.find(({ things }) => things.some(({ id }) => id === chosen.id))?.name;
+  if (name !== undefined) place.board.fold(name, isFolded);
+}
+
+function scopeOf(thing: Thing) {
+  if (thing.kind === 'process') return { processId: thing.id };
+  if (thing.kind === 'team') return { teamId: thing.id };
+  return { sessionId: sessionIdOf(thing) ?? thing.id };
+}
+
+/** The session of a thing, if it is in the list. */
+function sessionOf({ place }: Shown, thing: Thing) {
+  const { sessions } = place.desk.overview.get();
+  return sessions.get(sessionIdOf(thing) ?? '')?.session ?? null;
+}
+
+function say(shown: Shown, thing: Thing): void {
+  const session = sessionOf(shown, thing);
+  if (!session) return shown.tell(`${nameOf(thing)} is no session: nothing can be said to it`);
+  if (session.status === 'closed') return shown.tell('this session is closed: n opens a new one');
+  shown.setMode({ name: 'say', session });
+}
+
+function stop({ place, setMode, tell }: Shown, thing: Thing): void {
+  const question = stopping(thing, place.desk.overview.get(), place.acts);
+  if (typeof question === 'string') tell(question);
+  else setMode({ name: 'confirm', question });
+}
+
+function restart(shown: Shown, thing: Thing): void {
+  const { place, setMode, tell, attempt } = shown;
+  const { acts } = place;
+  if (thing.kind === 'session' && thing.now.session.status === 'failed')
+    return attempt(acts.resume(thing.now.session));
+  if (thing.kind !== 'process') return tell('select a process, or a session that failed');
+  const work = async () => {
+    const { process_id } = await acts.restart(thing.process);
+    place.board.selectOnceThere(process_id);
+    tell(`restarted: ${nameOf(thing)}`);
+  };
+  if (thing.process.ended_at !== null) return attempt(work());
+  const answers = [{ keys: 'yr', label: 'y yes', work }];
+  setMode({ name: 'confirm', question: { text: `restart "${nameOf(thing)}"?`, answers } });
+}
+
+function answer(shown: Shown, thing: Thing, intent: 'accept' | 'decline'): void {
+  const { approvals } = shown.place.desk.overview.get();
+  const session = sessionIdOf(thing);
+  const approval =
+    thing.kind === 'approval'
+      ? thing.approval
+      : [...approvals.values()].find(({ session_id }) => session_id === session);
+  if (approval) shown.setMode({ name: 'sheet', asked: { approval, intent } });
+  else shown.tell('nothing waits for an answer here; tab goes to what does');
+}
+
+function pin(shown: Shown, thing: Thing): void {
+  const session = sessionOf(shown, thing);
+  if (!session) return shown.tell('only sessions can be pinned');
+  shown.attempt(shown.place.acts.update(session.id, { pinned: !session.pinned }));
+}
+
+function snooze(shown: Shown, thing: Thing): void {
+  const session = sessionOf(shown, thing);
+  if (!session) return shown.tell('only sessions can be snoozed');
+  const { acts, clock } = shown.place;
+  const { snoozed_until: until } = session;
+  // One that sleeps is woken by the same key.
+  if (until !== null && until > clock.now())
+    return shown.attempt(acts.update(session.id, { snoozed_until: null }));
+  shown.setMode({ name: 'snooze', session });
+}

@@ -1,0 +1,146 @@
+import { Box } from 'ink';
+import { type ReactNode, useContext, useEffect, useEffectEvent, useState } from 'react';
+import type { Approval } from '../../api/approvals.ts';
+import { approvalSheet } from '../../terminal/approval-sheet.ts';
+import type { Acts, Decision } from '../acts.ts';
+import { Bar } from '../bar.tsx';
+import type { Notices } from '../hooks.ts';
+import { useKeys } from '../keyboard.ts';
+import { Colors } from '../palette.ts';
+import { Prompt } from '../prompt.tsx';
+import { Tint } from '../tint.tsx';
+import { Lines } from './lines.tsx';
+import { QuestionSheet } from './question.tsx';
+import { useScroll } from './scroll.ts';
+
+/** An approval that is to be answered. A sheet that was opened to decline begins with the question for the reason. */
+export interface Asked {
+  approval: Approval;
+  intent: 'accept' | 'decline';
+}
+
+export interface ApprovalSheetProps {
+  asked: Asked;
+  acts: Acts;
+  rows: number;
+  columns: number;
+  notices: Notices;
+  onDone: () => void;
+}
+
+/** All that an approval would allow, and the answer to it. Nothing is accepted before its end was shown. */
+export function ApprovalSheet(props: ApprovalSheetProps): ReactNode {
+  const { asked, acts, notices, onDone } = props;
+  const [whole, setWhole] = useState<Approval | null>(null);
+  const read = useEffectEvent(() => notices.attempt(acts.approval(asked.approval).then(setWhole)));
+  useEffect(() => read(), []);
+  const decide = (body: Decision) => {
+    notices.attempt(acts.decide(asked.approval, body));
+    onDone();
+  };
+  const approval = whole ?? asked.approval;
+  const shown = { ...props, approval, decide };
+  return approval.kind === 'question' && approval.questions && asked.intent === 'accept' ? (
+    <QuestionSheet {...shown} questions={approval.questions} />
+  ) : (
+    <PermissionSheet {...shown} isWhole={whole !== null} />
+  );
+}
+
+interface PermissionProps extends ApprovalSheetProps {
+  approval: Approval;
+  /** Whether all of it was read from the server: until then nothing can be accepted. */
+  isWhole: boolean;
+  decide: (body: Decision) => void;
+}
+
+function PermissionSheet(props: PermissionProps): ReactNode {
+  const { approval, asked, rows, columns, isWhole, notices, decide, onDone } = props;
+  const palette = useContext(Colors);
+  const [asks, setAsks] = useState<'nothing' | 'reason' | 'why not'>(
+    asked.intent === 'decline' ? 'why not' : 'nothing',
+  );
+  const [reason, setReason] = useState<string | null>(null);
+  const lines = approvalSheet(approval, { columns, palette });
+  const height = rows - 1;
+  const { top, unread, keys } = useScroll(lines.length, height);
+  const accept = (scope: 'once' | 'session') => () => {
+    const why = obstacle(approval, scope, isWhole ? unread : lines.length);
+    if (why === null) decide({ decision: 'accept', scope, reason });
+    else notices.tell(why);
+  };
+  useKeys(
+    {
+      ...keys,
+      return: accept('once'),
+      y: accept('once'),
+      a: accept('once'),
+      s: accept('session'),
+      r: () => setAsks('reason'),
+      d: () => setAsks('why not'),
+      escape: onDone,
+      q: onDone,
+    },
+    asks === 'nothing',
+  );
+  return (
+    <Box flexDirection="column" height={rows}>
+      <Lines lines={lines} top={top} height={height} />
+      {asks === 'nothing' ? (
+        <Foot approval={approval} unread={unread} notice={notices.notice} columns={columns} />
+      ) : (
+        <Prompt
+          columns={columns}
+          question={asks === 'reason' ? 'reason:' : 'decline it? Enter, or why:'}
+          onCancel={asked.intent === 'decline' ? onDone : () => setAsks('nothing')}
+          onAnswer={(text) => {
+            const given = text === '' ? null : text;
+            if (asks === 'why not') return decide({ decision: 'decline', reason: given });
+            setReason(given);
+            setAsks('nothing');
+          }}
+        />
+      )}
+    </Box>
+  );
+}
+
+/** Why the screen cannot accept an approval; null where it can. */
+function obstacle(
+  { kind, scopes }: Approval,
+  scope: 'once' | 'session',
+  unread: number,
+): string | null {
+  if (kind === 'question') return 'this agent does not list its questions: it can be declined only';
+  if (!scopes.includes(scope))
+    return scope === 'session'
+      ? 'the agent does not offer to allow this for the session'
+      : 'the agent offers only to decline this';
+  if (unread > 0) return `not yet: ${unread} lines are below`;
+  return null;
+}
+
+function Foot({
+  approval,
+  unread,
+  notice,
+  columns,
+}: {
+  approval: Approval;
+  unread: number;
+  notice: string;
+  columns: number;
+}): ReactNode {
+  const session = approval.scopes.includes('session') ? '  s for this session' : '';
+  const offers = unread > 0 ? `space on: ${unread} lines below` : `enter accept once${session}`;
+  return (
+    <Bar
+      left={
+        <Tint tone="asks" wrap="truncate-end">
+          {notice === '' ? `${offers}  d decline` : notice}
+        </Tint>
+      }
+      right={<Tint tone="faint">{columns < 60 ? 'esc' : 'r reason  esc back'}</Tint>}
+    />
+  );
+}

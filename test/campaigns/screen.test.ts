@@ -1,0 +1,45 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { withServer } from '../support/server.ts';
+import { openSession, runTurn } from '../support/turns.ts';
+import { hasPty, inTerminal } from '../support/tui/pty.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
+
+const deltas = Number(process.env.SCREEN_DELTAS ?? 3000);
+const idleSeconds = Number(process.env.SCREEN_IDLE_SECONDS ?? 2);
+
+// What the screen costs a terminal, which may be at the other end of a slow line. `make screen` takes longer.
+describe.skipIf(!hasPty)('the screen', () => {
+  test.each([
+    { rows: 24, columns: 80 },
+    { rows: 24, columns: 110 },
+  ])('writes little in a flood at $columns x $rows, and nothing when idle.', (size) =>
+    withServer(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory, { title: 'the flood' });
+      await using terminal = inTerminal(directory, ['top'], {}, size);
+      const { glass, expectShows, type, ended } = terminal;
+      await expectShows('the flood');
+      type('\r');
+      await expectShows('nothing was said yet');
+      const before = glass.written.length;
+      await runTurn(client, id, `flood ${deltas} 20`);
+      await expectShows(String(deltas - 1));
+      expect(glass.written.length - before).toBeLessThanOrEqual(20_000);
+      await untilStill(() => glass.written.length);
+      const still = glass.written.length;
+      await pause(idleSeconds * 1000);
+      expect(glass.written.length).toBe(still);
+      type('\u0003');
+      expect((await ended).code).toBe(130);
+    }),
+  );
+});
+
+/** Waits until a number has not changed for a second and a half: what was shown counts as seen by then. */
+async function untilStill(look: () => number): Promise<void> {
+  let [before, since] = [look(), performance.now()];
+  await expectEventually(() => {
+    if (look() !== before) [before, since] = [look(), performance.now()];
+    return performance.now() - since > 1500;
+  }).toBe(true);
+}
