@@ -24,9 +24,10 @@ async function askSecretly(
   question: string,
   { stdin, stderr }: Pick<World, 'stdin' | 'stderr'>,
 ): Promise<string> {
-  stderr.write(`${question}: `);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: stdin, output: nowhere, terminal: true });
+  // Only now the terminal echoes nothing: whoever sees the question may answer it at once.
+  stderr.write(`${question}: `);
   // The terminal is in raw mode, so it sends no signal itself.
   lines.on('SIGINT', () => {
     lines.close();

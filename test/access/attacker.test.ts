@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import path from 'node:path';
+import type { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { onStage, sharedStage, type Stage, type StageOptions } from '../support/sessions/stage.ts';
@@ -407,9 +408,12 @@ function goodBodyOf({ body }: (typeof table)[number]['endpoint'], place: () => s
     recipient_agent_id: '0123',
     sha256: '0'.repeat(64),
   };
-  const fields = Object.keys((body as { shape?: object } | null)?.shape ?? {});
-  const known = Object.fromEntries(Object.entries(good).filter(([name]) => fields.includes(name)));
-  return fields.includes('repo_root') ? { ...known, repo_root: makeRepository(place()) } : known;
+  const shape = (body as { shape?: Record<string, z.ZodType> } | null)?.shape ?? {};
+  // The scope of a token is not the scope of an approval.
+  const known = Object.fromEntries(
+    Object.entries(good).filter(([name, value]) => shape[name]?.safeParse(value).success),
+  );
+  return 'repo_root' in shape ? { ...known, repo_root: makeRepository(place()) } : known;
 }
 
 /** Sends a request that no client library has put right; resolves with its answer, of a stream with its head. */

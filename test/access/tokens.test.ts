@@ -12,6 +12,7 @@ import { openSession, runTurn } from '../support/turns.ts';
 import { makeRepository } from '../support/worktrees/work.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
+import { writeFile } from '../support/sessions/played-provider.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { apiOf, expectAsDescribed, send, table, unauthorized } from '../support/http/request.ts';
 import { openStream } from '../support/http/stream.ts';
@@ -445,8 +446,13 @@ function speaking() {
   return {
     providers: [
       scriptedProvider((turn) => {
-        void turn.sink.update({ type: 'message', text: 'hello' });
-        turn.end(completed);
+        const [said] = turn.input;
+        if (said?.type === 'text' && said.text === 'ask')
+          void turn.sink.ask(writeFile, new AbortController().signal);
+        else {
+          void turn.sink.update({ type: 'message', text: 'hello' });
+          turn.end(completed);
+        }
       }),
       { ...scriptedProvider(), id: 'claude' as const },
       { ...scriptedProvider(), id: 'codex' as const },
@@ -455,15 +461,23 @@ function speaking() {
 }
 
 /** What stands for each parameter of a path, so that there is something to read. */
-async function thingsToRead({ client, directory }: TestRuntime): Promise<Record<string, string>> {
+async function thingsToRead(given: TestRuntime): Promise<Record<string, string>> {
+  const { client, directory } = given;
   const { id } = await openSession(client, directory);
   const { turn } = await runTurn(client, id, 'hi');
   const params = { session_id: id, turn_id: turn.turn_id };
   const [item] = await client.call(endpoints.listItems, { params });
+  const body = { input: [{ type: 'text' as const, text: 'ask' }] };
+  await client.call(endpoints.sendTurn, { params: { session_id: id }, body });
+  const stream = await openStream(given);
+  await stream.until(() => stream.events().some(({ kind }) => kind === 'approval.requested'));
+  stream.close();
+  const [approval] = await client.call(endpoints.listApprovals, { query: {} });
   const { process } = await client.call(endpoints.createProcess, { body: { command: 'true' } });
   const { process_id } = process;
-  const body = { name: 'team', lead_agent_id: id };
-  const { team } = await client.call(endpoints.createTeam, { body });
+  const { team } = await client.call(endpoints.createTeam, {
+    body: { name: 'team', lead_agent_id: id },
+  });
   const repo_root = makeRepository(path.join(directory, 'repository'));
   const wish = { source_session_id: id, repo_root, worktree_name: 'tree' };
   const worktree = await client.call(endpoints.createWorktree, { body: wish });
@@ -472,6 +486,7 @@ async function thingsToRead({ client, directory }: TestRuntime): Promise<Record<
     team_id: team.id,
     worktree_id: worktree.id,
     item_id: item?.item_id ?? '',
+    approval_id: approval?.id ?? '',
     process_id,
     provider: 'acp',
   };

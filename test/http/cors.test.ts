@@ -83,7 +83,7 @@ describe('a page of an allowed origin', () => {
         expect([reply.status, reply.text]).toEqual([204, '']);
         expectOpen(reply);
         expect(reply.headers).toMatchObject({
-          'access-control-allow-methods': 'GET, HEAD, POST, DELETE',
+          'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE',
           'access-control-allow-headers':
             'Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id',
           'access-control-max-age': '600',

@@ -77,6 +77,8 @@ describe('a graceful stop', () => {
     first?.end(completed);
     await stopping;
     client.close();
+    // Its last bytes may still be on their way when the server has stopped.
+    expect(await stream.ended).toBe('ended');
     const ends = stream.events().filter(({ kind }) => /^turn\.(completed|interrupted)$/.test(kind));
     expect(ends.map(({ kind, session_id }) => [kind, session_id])).toEqual([
       ['turn.completed', first?.session.id],
