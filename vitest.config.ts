@@ -20,7 +20,7 @@ export default defineConfig({
     pool: smallForks,
     execArgv: ['--max-semi-space-size=16'],
     // Most tests wait more than they compute; by itself vitest leaves one of two cores alone.
-    maxWorkers: 2,
+    maxWorkers: 3,
     sequence: { sequencer: SlowestFirst },
     // What a file changes of its process it takes back; so loading the sources anew for each buys nothing.
     isolate: false,
