@@ -1,6 +1,7 @@
 import { endpoints } from '../api/index.ts';
 import type { Start } from '../tui/app.tsx';
 import { exitCodes } from './exit.ts';
+import { defaultsOf } from './talk/defaults.ts';
 import { type CommandContext, terminalOf } from './world.ts';
 
 /**
@@ -17,6 +18,7 @@ export async function openScreen(
   await client.call(endpoints.getVersion, {});
   const { clock, env } = world;
   const signal = world.interrupted();
+  const defaults = await defaultsOf({ world, global });
   const screen = await import('../tui/open.tsx');
   const { interrupted } = await screen.openScreen({
     ...terminal,
@@ -24,6 +26,7 @@ export async function openScreen(
     clock,
     env,
     signal,
+    defaults,
     start,
   });
   if (signal.aborted) world.exit(Number(signal.reason));

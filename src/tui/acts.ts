@@ -4,6 +4,7 @@ import { endpoints } from '../api/index.ts';
 import type { Process } from '../api/processes.ts';
 import type { Session } from '../api/sessions.ts';
 import type { Client } from '../client/client.ts';
+import { type Defaults, preferredProvider, settingsFor } from '../client/defaults.ts';
 import { AppError } from '../errors.ts';
 
 export type Decision = BodyInputOf<typeof endpoints.decideApproval>;
@@ -12,7 +13,7 @@ type SessionBody = BodyInputOf<typeof endpoints.createSession>;
 
 /** A session to open, and what to say to it; a blank prompt says nothing. */
 export interface NewSession {
-  /** Without a provider: of the first that is ready. */
+  /** Without a provider: of the first that is offered. What is null is as the defaults say. */
   session: Omit<SessionBody, 'provider'> & { provider: SessionBody['provider'] | null };
   prompt: string;
 }
@@ -20,11 +21,13 @@ export interface NewSession {
 /** Carries out what a person decides. Each throws an AppError where the server refuses it. */
 export class Acts {
   readonly #client: Client;
+  readonly #defaults: Defaults;
   /** The approvals that this screen has answered. */
   readonly #mine = new Set<string>();
 
-  constructor(client: Client) {
+  constructor(client: Client, defaults: Defaults) {
     this.#client = client;
+    this.#defaults = defaults;
   }
 
   /** Whether this screen has answered an approval. */
@@ -61,18 +64,28 @@ export class Acts {
     const provider = session.provider ?? (await this.providers())[0];
     if (provider === undefined)
       throw new AppError('provider_unavailable', 'no provider is enabled: see cadre doctor');
-    const body = { ...session, provider };
+    const { model, permission_mode, ...settings } = settingsFor(provider, this.#defaults);
+    const body = {
+      ...settings,
+      ...session,
+      provider,
+      model: session.model ?? model,
+      // On the screen somebody is there to be asked.
+      permission_mode: permission_mode ?? 'require_approval',
+    };
     const opened = await this.#client.call(endpoints.createSession, { body });
     if (prompt.trim() !== '') await this.say(opened.id, prompt);
     return opened;
   }
 
-  /** The providers that are enabled, those that are ready first. */
+  /** The providers that are enabled: the preferred one first, then those that are ready. */
   async providers(): Promise<SessionBody['provider'][]> {
     const all = await this.#client.call(endpoints.listProviders, {});
     const enabled = all.filter((one) => one.enabled);
-    const ready = enabled.toSorted((a, b) => Number(b.healthy) - Number(a.healthy));
-    return ready.map(({ id }) => id);
+    const preferred = preferredProvider(all, this.#defaults);
+    const rank = ({ id, healthy }: (typeof all)[number]) =>
+      id === preferred ? 0 : healthy ? 1 : 2;
+    return enabled.toSorted((a, b) => rank(a) - rank(b)).map(({ id }) => id);
   }
 
   /** The models of a provider. */

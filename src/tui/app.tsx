@@ -1,6 +1,7 @@
 import { useApp, useWindowSize } from 'ink';
 import { type ReactNode, useEffect, useState } from 'react';
 import type { Client } from '../client/client.ts';
+import type { Defaults } from '../client/defaults.ts';
 import type { EventScope } from '../client/replay.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Acts } from './acts.ts';
@@ -28,19 +29,21 @@ export type Start =
 export interface AppProps {
   client: Client;
   clock: Clock;
+  defaults: Defaults;
   start: Start;
   terminal: Terminal;
   onInterrupt: () => void;
 }
 
 /** The screen, with its two pages: the place to work, and the events of a scope. */
-export function App({ client, clock, start, terminal, onInterrupt }: AppProps): ReactNode {
+export function App(props: AppProps): ReactNode {
+  const { client, clock, start, terminal, onInterrupt } = props;
   const { exit, suspendTerminal } = useApp();
   const { rows, columns } = useWindowSize();
   const [tail, setTail] = useState(() =>
     start.page === 'tail' ? new Tail({ client, clock, ...start }) : null,
   );
-  const [place] = useState(() => placeFor({ client, clock, start, terminal }));
+  const [place] = useState(() => placeFor(props));
   const { desk, board } = place;
   useEffect(() => {
     board.start();
@@ -79,12 +82,7 @@ export function App({ client, clock, start, terminal, onInterrupt }: AppProps): 
   );
 }
 
-function placeFor({
-  client,
-  clock,
-  start,
-  terminal,
-}: Pick<AppProps, 'client' | 'clock' | 'start' | 'terminal'>): Place {
+function placeFor({ client, clock, defaults, start, terminal }: AppProps): Place {
   const watches = start.page === 'tail' ? 'approvals' : 'everything';
   const desk = new Desk({ client, clock, watches });
   const wanted = start.page === 'top' ? start.select : undefined;
@@ -94,7 +92,7 @@ function placeFor({
     desk,
     terminal,
     board: new Board(desk.overview, clock, wanted),
-    acts: new Acts(client),
+    acts: new Acts(client, defaults),
     drafts: new Map(),
     choices: new Source(firstChoices(terminal.directory)),
   };

@@ -1,4 +1,5 @@
 import { render } from 'ink';
+import type { Defaults } from '../client/defaults.ts';
 import type { Client } from '../client/client.ts';
 import type { Clock } from '../lib/clock.ts';
 import { paletteFor } from '../terminal/palette.ts';
@@ -15,18 +16,20 @@ export interface OpenOptions {
   env: NodeJS.ProcessEnv;
   /** Closes the screen when it aborts. */
   signal: AbortSignal;
+  /** Of new sessions. */
+  defaults: Defaults;
   start: Start;
 }
 
 /** Draws on the terminal's alternate screen until the user leaves it. Resolves with whether the user pressed Ctrl-C. */
 export async function openScreen(options: OpenOptions): Promise<{ interrupted: boolean }> {
-  const { client, clock, stdin, stdout, env, signal, start } = options;
+  const { client, clock, stdin, stdout, env, signal, defaults, start } = options;
   let interrupted = false;
   using terminal = takeTerminal(options);
   const onInterrupt = () => (interrupted = true);
   const app = render(
     <Colors value={paletteFor(stdout, env)}>
-      <App {...{ client, clock, start, terminal, onInterrupt }} />
+      <App {...{ client, clock, defaults, start, terminal, onInterrupt }} />
     </Colors>,
     {
       stdin,

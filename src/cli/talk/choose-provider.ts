@@ -1,32 +1,31 @@
 import { endpoints } from '../../api/index.ts';
 import type { ProviderId } from '../../api/provider-kinds.ts';
 import type { ProviderRecord } from '../../api/providers.ts';
+import { type Defaults, preferredProvider, readyOnes } from '../../client/defaults.ts';
 import { defaultConfigFile } from '../../config/paths.ts';
 import { AppError } from '../../errors.ts';
 import { plain } from '../output.ts';
 import type { CommandContext } from '../world.ts';
 import { adviceFor } from './agents-on-path.ts';
-import type { Defaults } from './defaults.ts';
 import { readLine } from './read-line.ts';
 import { terminalOf } from './terminal.ts';
 
 /**
- * The provider for a new session, where no flag names one: that of the variable, else the one that the server prefers,
- * else that of the configuration file, else the only one that is ready, else the one that somebody at the terminal
+ * The provider for a new session, where no flag names one: the preferred one, else the one that somebody at the terminal
  * chooses. Throws `usage` where several are ready and nobody can be asked, `provider_unavailable` where none is.
  */
 export async function chooseProvider(
   context: CommandContext,
-  { provider: { byVariable, byFile } }: Defaults,
+  defaults: Defaults,
 ): Promise<ProviderId> {
+  const { byVariable } = defaults.provider;
   if (byVariable) return byVariable;
   const providers = await context.client.call(endpoints.listProviders, {});
-  const preferred = providers.find((one) => one.default)?.id ?? byFile;
+  const preferred = preferredProvider(providers, defaults);
   if (preferred) return preferred;
-  const ready = providers.filter(({ enabled, healthy }) => enabled && healthy);
-  const [only, ...others] = ready;
-  if (!only) throw noneReady(context, providers);
-  return others.length === 0 ? only.id : askWhich(context, ready);
+  const ready = readyOnes(providers);
+  if (ready.length === 0) throw noneReady(context, providers);
+  return askWhich(context, ready);
 }
 
 function noneReady({ world }: CommandContext, providers: readonly ProviderRecord[]): AppError {

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import type { BodyInputOf } from '../../api/endpoint.ts';
 import type { endpoints } from '../../api/index.ts';
 import { type ProviderId, providerId } from '../../api/provider-kinds.ts';
+import { settingsFor } from '../../client/defaults.ts';
 import type { CommandContext } from '../world.ts';
 import { chooseProvider } from './choose-provider.ts';
 import { defaultsOf } from './defaults.ts';
@@ -44,20 +45,15 @@ type OpenBody = BodyInputOf<typeof endpoints.createSession>;
 export async function openBody(context: CommandContext, options: OpenOptions): Promise<OpenBody> {
   const defaults = await defaultsOf(context);
   const provider = options.provider ?? (await chooseProvider(context, defaults));
-  const { byVariable, byFile } = defaults.provider;
-  const theirs = byVariable ?? byFile;
-  // The names of models differ between providers.
-  const { model, effort } = theirs === null || theirs === provider ? defaults : noSettings;
+  const settings = settingsFor(provider, defaults);
   const { worktree } = options;
   return {
     provider,
-    model: options.model ?? model,
-    thinking_effort: options.effort ?? effort,
+    model: options.model ?? settings.model,
+    thinking_effort: options.effort ?? settings.thinking_effort,
     cwd: options.cwd ?? process.cwd(),
-    permission_mode: options.permissionMode ?? defaults.permission_mode,
+    permission_mode: options.permissionMode ?? settings.permission_mode,
     title: options.title,
     worktree: typeof worktree === 'string' ? { worktree_name: worktree } : worktree,
   };
 }
-
-const noSettings = { model: null, effort: null };

@@ -139,7 +139,6 @@ function wantedOf({ prompt, provider, model, cwd, worktree }: Choices): Wanted {
       provider: providerId.safeParse(provider.text).data ?? null,
       model: textOf(model),
       cwd: textOf(cwd),
-      permission_mode: 'require_approval',
       ...(name === null ? {} : { worktree: name === '+' ? true : { worktree_name: name } }),
     },
   };

@@ -69,6 +69,7 @@ export async function withScreen(
   };
   const app = render(
     <App
+      defaults={noDefaults}
       client={client}
       clock={systemClock}
       start={start}
@@ -128,3 +129,10 @@ class Terminal extends EventEmitter {
     return true;
   }
 }
+
+const noDefaults = {
+  provider: { byVariable: null, byFile: null },
+  model: null,
+  effort: null,
+  permission_mode: null,
+};

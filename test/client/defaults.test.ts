@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest';
+import type { ProviderRecord } from '../../src/api/providers.ts';
+import { preferredProvider, settingsFor } from '../../src/client/defaults.ts';
+
+const none = {
+  provider: { byVariable: null, byFile: null },
+  model: null,
+  effort: null,
+  permission_mode: null,
+};
+
+function provider(id: ProviderRecord['id'], more: Partial<ProviderRecord> = {}): ProviderRecord {
+  const about = { display_name: id, detail: '', capabilities: {}, default: false };
+  return { id, enabled: true, healthy: true, ...about, ...more } as ProviderRecord;
+}
+
+describe('the provider of a new session', () => {
+  const both = [provider('acp'), provider('codex')];
+
+  test('is the only one that is ready.', () => {
+    const others = [provider('codex', { healthy: false }), provider('claude', { enabled: false })];
+    expect(preferredProvider([provider('acp'), ...others], none)).toBe('acp');
+  });
+
+  test('is left open where several are ready, or none.', () => {
+    expect(preferredProvider(both, none)).toBeNull();
+    expect(preferredProvider([], none)).toBeNull();
+  });
+
+  test('is the one that the file names, the one that the server prefers, or the one of the variable.', () => {
+    const file = { ...none, provider: { byVariable: null, byFile: 'codex' as const } };
+    expect(preferredProvider(both, file)).toBe('codex');
+    const preferring = [provider('acp', { default: true }), provider('codex')];
+    expect(preferredProvider(preferring, file)).toBe('acp');
+    const variable = { ...none, provider: { byVariable: 'claude' as const, byFile: null } };
+    expect(preferredProvider(preferring, variable)).toBe('claude');
+  });
+});
+
+test('A model and an effort are for the provider that the defaults name; the mode is for each.', () => {
+  const defaults = {
+    provider: { byVariable: null, byFile: 'claude' as const },
+    model: 'opus',
+    effort: 'high',
+    permission_mode: 'read_only',
+  };
+  expect(settingsFor('claude', defaults)).toEqual({
+    model: 'opus',
+    thinking_effort: 'high',
+    permission_mode: 'read_only',
+  });
+  expect(settingsFor('codex', defaults)).toEqual({
+    model: null,
+    thinking_effort: null,
+    permission_mode: 'read_only',
+  });
+});
