@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { prepareDirectory } from '../config/data-directory.ts';
 import { findRegistration } from '../config/registration.ts';
 import { AppError } from '../errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
@@ -32,7 +33,8 @@ export class ServerStart {
     const { startDetached } = await import('../children/detached.ts');
     const { file, args } = selfCommand();
     const place = this.#options.dataDir === undefined ? [] : ['--data-dir', this.#options.dataDir];
-    fs.mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
+    // Before the log is there: with a file that is not its own, the directory would be refused by the server.
+    prepareDirectory(this.#directory);
     const before = sizeOf(this.log);
     const last = findRegistration(this.#directory)?.server.pid;
     const words = [...args, ...place, 'serve', ...(isDemo ? ['--demo'] : [])];

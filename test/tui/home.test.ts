@@ -1,20 +1,22 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { selfCommand } from '../../src/lib/self.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { untilNothingCarries } from '../support/server.ts';
-import { asDataDirectory, tempDirectory } from '../support/temp.ts';
-import { hasPty, inTerminal } from '../support/tui/pty.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { hasPty, inTerminal, programInTerminal } from '../support/tui/pty.ts';
 
 describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
   test('offers to start a server, which goes on with its log in the data directory.', async () => {
     await using place = tempDirectory('server');
-    const directory = place.path;
-    asDataDirectory(directory);
+    // As for a new user, the data directory does not exist.
+    const directory = path.join(place.path, '.local', 'share', 'cadre');
+    const { file, args } = selfCommand();
     const registration = path.join(directory, 'server.json');
     try {
       const env = { CADRE_SERVER_BIND_ADDRESS: '127.0.0.1:0' };
-      await using terminal = inTerminal(directory, [], env);
+      await using terminal = programInTerminal(place.path, [file, ...args], env);
       await terminal.expectShows('no server is running on');
       await terminal.expectShows(`its log: ${directory}`);
       terminal.type('d');
@@ -26,7 +28,7 @@ describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
       process.kill(pid, 'SIGTERM');
       await expectEventually(() => runs(pid)).toBe(false);
     } finally {
-      await untilNothingCarries(directory);
+      await untilNothingCarries(place.path);
     }
   });
 
