@@ -2,6 +2,7 @@ import { Box } from 'ink';
 import type { ReactNode } from 'react';
 import { NewSessionForm } from '../forms/new-session.tsx';
 import { Help } from '../help.tsx';
+import { useSource } from '../hooks.ts';
 import { List } from '../list/list.tsx';
 import { ApprovalSheet } from '../sheets/approval.tsx';
 import { ServerSheet } from '../sheets/server.tsx';
@@ -94,7 +95,7 @@ function Divider({ height }: { height: number }): ReactNode {
 /** What to do where there is nothing to show. */
 function Nothing({ shown }: { shown: Shown }): ReactNode {
   const { view, height, place } = shown;
-  const isLive = place.desk.connection.get().state === 'live';
+  const isLive = useSource(place.desk.connection).state === 'live';
   const text =
     view.things.length > 0
       ? view.filter === ''
