@@ -106,7 +106,7 @@ hostile: deps ## Attack a server of another user with hostile files, children, r
 	HOSTILE_ROUNDS=$(or $(ROUNDS),20) TEST_LIMIT_MS=7200000 vitest run test/campaigns/hostile
 
 .PHONY: screen
-screen: install ## Send the screen 10,000 deltas, and let it be idle for 10 s: count the bytes that it writes
+screen: deps ## Send the screen 10,000 deltas, and let it be idle for 10 s: count the bytes that it writes
 	SCREEN_DELTAS=10000 SCREEN_IDLE_SECONDS=10 vitest run test/campaigns/screen
 
 .PHONY: million
