@@ -64,8 +64,10 @@ function PermissionSheet(props: PermissionProps): ReactNode {
   const lines = approvalSheet(approval, { columns, palette });
   const height = rows - 1;
   const { top, unread, keys } = useScroll(lines.length, height);
+  // What an event told may be cut, so its end is not the end.
+  const left = isWhole ? unread : 'unknown';
   const accept = (scope: 'once' | 'session') => () => {
-    const why = obstacle(approval, scope, isWhole ? unread : lines.length);
+    const why = obstacle(approval, scope, left);
     if (why === null) decide({ decision: 'accept', scope, reason });
     else notices.tell(why);
   };
@@ -87,7 +89,7 @@ function PermissionSheet(props: PermissionProps): ReactNode {
     <Box flexDirection="column" height={rows}>
       <Lines lines={lines} top={top} height={height} />
       {asks === 'nothing' ? (
-        <Foot approval={approval} unread={unread} notice={notices.notice} columns={columns} />
+        <Foot approval={approval} left={left} notice={notices.notice} columns={columns} />
       ) : (
         <Prompt
           columns={columns}
@@ -105,34 +107,43 @@ function PermissionSheet(props: PermissionProps): ReactNode {
   );
 }
 
+/** How many lines were never shown; unknown until all of them were read from the server. */
+type Left = number | 'unknown';
+
 /** Why the screen cannot accept an approval; null where it can. */
 function obstacle(
   { kind, scopes }: Approval,
   scope: 'once' | 'session',
-  unread: number,
+  left: Left,
 ): string | null {
   if (kind === 'question') return 'this agent does not list its questions: it can be declined only';
   if (!scopes.includes(scope))
     return scope === 'session'
       ? 'the agent does not offer to allow this for the session'
       : 'the agent offers only to decline this';
-  if (unread > 0) return `not yet: ${unread} lines are below`;
+  if (left === 'unknown') return 'not yet: it is still being read';
+  if (left > 0) return `not yet: ${left} lines are below`;
   return null;
 }
 
 function Foot({
   approval,
-  unread,
+  left,
   notice,
   columns,
 }: {
   approval: Approval;
-  unread: number;
+  left: Left;
   notice: string;
   columns: number;
 }): ReactNode {
   const session = approval.scopes.includes('session') ? '  s for this session' : '';
-  const offers = unread > 0 ? `space on: ${unread} lines below` : `enter accept once${session}`;
+  const offers =
+    left === 'unknown'
+      ? 'reading all of it'
+      : left > 0
+        ? `space on: ${left} lines below`
+        : `enter accept once${session}`;
   return (
     <Bar
       left={
