@@ -261,6 +261,8 @@ export const writeToProcess = endpoint({
       .nullish()
       .describe('true: it then reads the end of its input, and nothing more can be sent.'),
   }),
+  // JSON may need six bytes for a character.
+  bodyLimit: 1024 * 1024,
   response: z.looseObject({
     process_id: z.string(),
     bytes: z.int().describe('The number of bytes that were sent.'),
