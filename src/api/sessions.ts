@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { failure, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { providerId } from './provider-kinds.ts';
-import { deletionPolicy, gitReference, worktreeName } from './worktrees.ts';
+import { worktreeName, worktreeSettings } from './worktrees.ts';
 
 export const sessionStatus = z.enum([
   'ready',
@@ -252,21 +252,7 @@ const sessionWorktree = z
       .min(1)
       .nullish()
       .describe('A directory of the repository, relative to cwd; absent: cwd.'),
-    branch_prefix: gitReference
-      .nullish()
-      .describe('The prefix of its branch, which is PREFIX/NAME. Default: cadre.'),
-    base_ref: gitReference
-      .nullish()
-      .describe('The commit or branch to start from; absent: what is checked out.'),
-    deletion_policy: deletionPolicy
-      .nullish()
-      .describe('Default: worktrees.deletion_policy_default.'),
-    run_init_script: z
-      .boolean()
-      .nullish()
-      .describe(
-        'true: run it even if its content is not allowed. Absent: run it if its content is allowed.',
-      ),
+    ...worktreeSettings,
   })
   .meta({ id: 'SessionWorktree', description: 'The worktree of a new session.' });
 

@@ -96,6 +96,23 @@ export const worktreeName = z
     'is 1 to 64 letters, digits, ".", "_" and "-", of which the first is a letter or digit',
   );
 
+/** How a worktree is made, and what becomes of it: fields of every request that may make one. */
+export const worktreeSettings = {
+  branch_prefix: gitReference
+    .nullish()
+    .describe('The prefix of its branch, which is PREFIX/NAME. Default: cadre.'),
+  base_ref: gitReference
+    .nullish()
+    .describe('The commit or branch to start from; absent: what is checked out.'),
+  deletion_policy: deletionPolicy.nullish().describe('Default: worktrees.deletion_policy_default.'),
+  run_init_script: z
+    .boolean()
+    .nullish()
+    .describe(
+      'true: run it even if its content is not allowed. Absent: run it if its content is allowed.',
+    ),
+};
+
 export const createWorktree = endpoint({
   method: 'POST',
   path: '/v1/worktrees',
@@ -110,21 +127,7 @@ export const createWorktree = endpoint({
       .nullish()
       .describe("A directory of the repository; absent: the session's."),
     worktree_name: worktreeName,
-    branch_prefix: gitReference
-      .nullish()
-      .describe('The prefix of its branch, which is PREFIX/NAME. Default: cadre.'),
-    base_ref: gitReference
-      .nullish()
-      .describe('The commit or branch to start from; absent: what is checked out.'),
-    deletion_policy: deletionPolicy
-      .nullish()
-      .describe('Default: worktrees.deletion_policy_default.'),
-    run_init_script: z
-      .boolean()
-      .nullish()
-      .describe(
-        'true: run it even if its content is not allowed. Absent: run it if its content is allowed.',
-      ),
+    ...worktreeSettings,
     team_id: z.string().min(1).max(200).nullish(),
     operation_id: z.string().min(1).max(200).nullish(),
   }),
