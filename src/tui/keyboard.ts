@@ -76,6 +76,32 @@ export function usePasted(handler: PasteHandler, isActive = true): void {
 /** The actions of keys, by the name of a key or the character it types. */
 export type KeyTable = Record<string, (() => void) | undefined>;
 
+/** The keys that move in lines or rows of which `height` are shown at a time. `by` makes a move down, or up below 0. */
+export function moveKeys({
+  height,
+  by,
+  toStart,
+  toEnd,
+}: {
+  height: number;
+  by: (count: number) => () => void;
+  toStart: () => void;
+  toEnd: () => void;
+}): KeyTable {
+  return {
+    upArrow: by(-1),
+    k: by(-1),
+    downArrow: by(1),
+    j: by(1),
+    pageUp: by(1 - height),
+    pageDown: by(height - 1),
+    home: toStart,
+    g: toStart,
+    end: toEnd,
+    G: toEnd,
+  };
+}
+
 /** Handles keys by a table. */
 export function useKeys(table: KeyTable, isActive = true): void {
   useKey((input, key) => table[nameOf(input, key)]?.(), isActive);

@@ -1,7 +1,7 @@
 import type { Approval } from '../api/approvals.ts';
 import type { EventScope } from '../client/replay.ts';
 import type { Notices } from './hooks.ts';
-import { useKeys } from './keyboard.ts';
+import { moveKeys, useKeys } from './keyboard.ts';
 import { readKinds } from './kinds.ts';
 import { narrowed, scopes } from './scope.ts';
 import { foundNext, moved, paused, searching, selectedRow, type View, visible } from './state.ts';
@@ -55,16 +55,7 @@ function listKeys(page: TailKeys): Parameters<typeof useKeys>[0] {
   const { go, step, showDetail } = movesOf(page);
   const toEnd = () => tail.toEnd();
   return {
-    upArrow: step(-1),
-    k: step(-1),
-    downArrow: step(1),
-    j: step(1),
-    pageUp: step(1 - height),
-    pageDown: step(height - 1),
-    home: step(-view.rows.length),
-    g: step(-view.rows.length),
-    end: toEnd,
-    G: toEnd,
+    ...moveKeys({ height, by: step, toStart: step(-view.rows.length), toEnd }),
     ' ': () => (view.follows ? go((at) => paused(at, height)) : toEnd()),
     return: showDetail,
     '/': () => setLayer({ name: 'search' }),

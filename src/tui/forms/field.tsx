@@ -1,7 +1,6 @@
 import { Box, type Key, Text } from 'ink';
 import type { ReactNode } from 'react';
-import { useKey } from '../keyboard.ts';
-import { usePasted } from '../keyboard.ts';
+import { useKey, usePasted } from '../keyboard.ts';
 import { Tint } from '../tint.tsx';
 import {
   type Editor,

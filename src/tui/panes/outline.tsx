@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from 'react';
 import type { Palette } from '../../terminal/palette.ts';
 import { padded, truncated } from '../../terminal/width.ts';
-import { useKeys } from '../keyboard.ts';
+import { moveKeys, useKeys } from '../keyboard.ts';
 import { Lines } from './pane.tsx';
 
 interface OutlineProps {
@@ -35,16 +35,12 @@ export function Outline({
   const close = () => onChoose(null);
   useKeys(
     {
-      upArrow: step(-1),
-      k: step(-1),
-      downArrow: step(1),
-      j: step(1),
-      pageUp: step(1 - rows),
-      pageDown: step(rows - 1),
-      home: step(-prompts.length),
-      g: step(-prompts.length),
-      end: step(prompts.length),
-      G: step(prompts.length),
+      ...moveKeys({
+        height: rows,
+        by: step,
+        toStart: step(-prompts.length),
+        toEnd: step(prompts.length),
+      }),
       return: () => onChoose(prompts[chosen]?.at ?? null),
       escape: close,
       q: close,

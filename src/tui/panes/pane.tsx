@@ -4,7 +4,7 @@ import { oneLine } from '../../lib/plain.ts';
 import { truncated } from '../../terminal/width.ts';
 import { AppError } from '../../errors.ts';
 import { useSource } from '../hooks.ts';
-import { useKeys } from '../keyboard.ts';
+import { moveKeys, useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
 import type { PaneModel } from './pane-model.ts';
 import type { PaneProps } from './pane-props.ts';
@@ -92,16 +92,13 @@ function readerKeys({ model, tell }: PaneProps, height: number, ask: () => void)
     if (!reader.follows.get()) reader.toStart();
   };
   return {
-    upArrow: up(-1),
-    k: up(-1),
-    downArrow: () => reader.scroll(1),
-    j: () => reader.scroll(1),
-    pageUp: up(1 - height),
+    ...moveKeys({
+      height,
+      by: (lines) => (lines > 0 ? () => reader.scroll(lines) : up(lines)),
+      toStart: () => attempt(toStart(), tell),
+      toEnd: () => reader.toEnd(),
+    }),
     pageDown: () => reader.scroll(Math.max(1, height - 1)),
-    home: () => attempt(toStart(), tell),
-    g: () => attempt(toStart(), tell),
-    end: () => reader.toEnd(),
-    G: () => reader.toEnd(),
     '/': ask,
     n: () => reader.findNext(-1),
     N: () => reader.findNext(1),

@@ -1,6 +1,6 @@
 import { nameOf } from '../list/row-text.ts';
 import { sessionIdOf, type Thing } from '../list/things.ts';
-import type { KeyTable } from '../keyboard.ts';
+import { moveKeys, type KeyTable } from '../keyboard.ts';
 import { lenses } from '../list/sections.ts';
 import type { Shown } from './shown.ts';
 import { stopping } from './stop.ts';
@@ -16,16 +16,12 @@ export function listKeys(shown: Shown): KeyTable {
   const lens = (index: number) => () => board.wish({ lens: lenses[index] ?? 'all' });
   return {
     ...thingKeys(shown),
-    upArrow: step(-1),
-    k: step(-1),
-    downArrow: step(1),
-    j: step(1),
-    pageUp: step(1 - height),
-    pageDown: step(height - 1),
-    home: step(-view.choices.length),
-    g: step(-view.choices.length),
-    end: step(view.choices.length),
-    G: step(view.choices.length),
+    ...moveKeys({
+      height,
+      by: step,
+      toStart: step(-view.choices.length),
+      toEnd: step(view.choices.length),
+    }),
     1: lens(0),
     2: lens(1),
     3: lens(2),

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { KeyTable } from '../keyboard.ts';
+import { moveKeys, type KeyTable } from '../keyboard.ts';
 
 interface Scroll {
   /** The first line that is shown. */
@@ -25,18 +25,9 @@ export function useScroll(count: number, height: number): Scroll {
     top,
     unread: Math.max(0, count - Math.max(read, top + height)),
     keys: {
-      upArrow: by(-1),
-      k: by(-1),
-      downArrow: by(1),
-      j: by(1),
-      pageUp: by(1 - height),
+      ...moveKeys({ height, by, toStart: to(() => 0), toEnd: to(() => last) }),
       b: by(1 - height),
-      pageDown: by(height - 1),
       ' ': by(height - 1),
-      home: to(() => 0),
-      g: to(() => 0),
-      end: to(() => last),
-      G: to(() => last),
     },
   };
 }
