@@ -58,7 +58,7 @@ async function earlierSession(
   if (session === undefined && !options.continue) return null;
   if (session !== undefined && options.continue)
     throw new AppError('usage', 'give --continue or --session, not both');
-  const onlyForNew = ['provider', 'title', 'worktree'] as const;
+  const onlyForNew = ['provider', 'agent', 'title', 'worktree'] as const;
   const given = onlyForNew.find((name) => options[name] !== undefined);
   if (given !== undefined)
     throw new AppError('usage', `--${given} is for a new session: leave it out, or start one`);

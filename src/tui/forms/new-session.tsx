@@ -1,6 +1,6 @@
 import { Box, type Key, Text } from 'ink';
 import { type ReactNode, useEffect, useState } from 'react';
-import { providerId } from '../../api/provider-kinds.ts';
+import type { AgentChoice } from '../../client/agent-choices.ts';
 import type { Acts, NewSession as Wanted } from '../acts.ts';
 import { useKey } from '../keyboard.ts';
 import type { Source } from '../source.ts';
@@ -9,7 +9,7 @@ import { type Editor, emptyEditor, inserted } from './editor.ts';
 import { Field } from './field.tsx';
 
 /** The fields of the form, from top to bottom. */
-const fields = ['prompt', 'provider', 'model', 'cwd', 'worktree'] as const;
+const fields = ['prompt', 'agent', 'model', 'cwd', 'worktree'] as const;
 type FieldName = (typeof fields)[number];
 
 /** What is written in the fields. */
@@ -17,13 +17,13 @@ export type Choices = Record<FieldName, Editor>;
 
 /** The choices before any were made: to work in a directory. */
 export function firstChoices(cwd: string): Choices {
-  const empty = { prompt: emptyEditor, provider: emptyEditor, model: emptyEditor };
+  const empty = { prompt: emptyEditor, agent: emptyEditor, model: emptyEditor };
   return { ...empty, cwd: inserted(emptyEditor, cwd), worktree: emptyEditor };
 }
 
 const hints: Record<FieldName, string> = {
   prompt: 'what it is to do; ^J: a new line',
-  provider: 'left and right choose',
+  agent: 'left and right choose',
   model: "the provider's own; left and right choose",
   cwd: 'the directory of the server',
   worktree: 'none; + makes one, a name makes or finds that one',
@@ -43,18 +43,18 @@ export function NewSessionForm(props: FormProps): ReactNode {
   const { acts, choices, columns, rows, onCreate, onLeave } = props;
   const [values, setValues] = useState(choices.get());
   const [at, setAt] = useState(0);
-  const offered = useOffers(acts, values.provider.text);
-  const provider = values.provider.text === '' ? (offered.provider[0] ?? '') : values.provider.text;
+  const offered = useOffers(acts, values.agent.text);
+  const { chosen } = offered;
   const change = (name: FieldName, next: (editor: Editor) => Editor) =>
     setValues((before) => ({ ...before, [name]: next(before[name]) }));
   const create = () => {
     choices.set({ ...values, prompt: emptyEditor });
-    onCreate(wantedOf({ ...values, provider: inserted(emptyEditor, provider) }));
+    onCreate(wantedOf(values, chosen));
   };
   const step = (by: number) => setAt((now) => Math.max(0, Math.min(fields.length, now + by)));
   const choose = (name: FieldName, by: number) => {
-    const options = name === 'model' ? ['', ...offered.model] : offered.provider;
-    const now = name === 'provider' ? provider : values[name].text;
+    const options = name === 'model' ? ['', ...offered.models] : offered.labels;
+    const now = name === 'agent' ? (chosen?.label ?? '') : values[name].text;
     const next = options[(options.indexOf(now) + by + options.length) % options.length];
     change(name, () => inserted(emptyEditor, next ?? ''));
   };
@@ -66,7 +66,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
   };
   useKey((input, key) => {
     const name = fields[at];
-    if (name === 'provider' || (name === 'model' && (key.leftArrow || key.rightArrow))) {
+    if (name === 'agent' || (name === 'model' && (key.leftArrow || key.rightArrow))) {
       if (key.leftArrow || key.rightArrow) choose(name, key.leftArrow ? -1 : 1);
       else if (key.return) step(1);
       else other(input, key);
@@ -84,10 +84,10 @@ export function NewSessionForm(props: FormProps): ReactNode {
               {`${i === at ? '▌' : ' '}${name}`}
             </Tint>
           </Box>
-          {name === 'provider' ? (
+          {name === 'agent' ? (
             <Text wrap="truncate-end">
-              {provider}
-              <Tint tone="faint">{i === at ? `  ${offered.provider.join(' ')}` : ''}</Tint>
+              {chosen?.label ?? ''}
+              <Tint tone="faint">{i === at ? `  ${offered.labels.join(' ')}` : ''}</Tint>
             </Text>
           ) : (
             <Field
@@ -115,28 +115,35 @@ export function NewSessionForm(props: FormProps): ReactNode {
   );
 }
 
-/** The providers that are ready, and the models of one. */
-function useOffers(acts: Acts, provider: string): { provider: string[]; model: string[] } {
-  const [providers, setProviders] = useState<string[]>([]);
+/** The agents that are offered, the chosen one of them, which is the first one at first, and its models. */
+function useOffers(
+  acts: Acts,
+  label: string,
+): { labels: string[]; chosen: AgentChoice | undefined; models: string[] } {
+  const [agents, setAgents] = useState<AgentChoice[]>([]);
   const [models, setModels] = useState<string[]>([]);
-  const known = providerId.safeParse(provider === '' ? providers[0] : provider).data;
-  // A server that is away, or a provider that does not answer, offers nothing: the fields can still be written.
+  const chosen = agents.find((one) => one.label === label) ?? agents[0];
+  // A server that is away, or an agent that does not answer, offers nothing: the fields can still be written.
   useEffect(() => {
-    acts.providers().then(setProviders, () => undefined);
+    acts.agents().then(setAgents, () => undefined);
   }, [acts]);
   useEffect(() => {
-    if (known !== undefined) acts.models(known).then(setModels, () => setModels([]));
-  }, [acts, known]);
-  return { provider: providers, model: models };
+    if (chosen) acts.models(chosen).then(setModels, () => setModels([]));
+  }, [acts, chosen]);
+  return { labels: agents.map((one) => one.label), chosen, models };
 }
 
-function wantedOf({ prompt, provider, model, cwd, worktree }: Choices): Wanted {
+function wantedOf(
+  { prompt, model, cwd, worktree }: Choices,
+  chosen: AgentChoice | undefined,
+): Wanted {
   const textOf = ({ text }: Editor) => (text.trim() === '' ? null : text.trim());
   const name = textOf(worktree);
   return {
     prompt: prompt.text,
     session: {
-      provider: providerId.safeParse(provider.text).data ?? null,
+      provider: chosen?.provider ?? null,
+      agent: chosen?.agent ?? null,
       model: textOf(model),
       cwd: textOf(cwd),
       ...(name === null ? {} : { worktree: name === '+' ? true : { worktree_name: name } }),
