@@ -32,6 +32,8 @@ const hints: Record<FieldName, string> = {
 interface FormProps {
   acts: Acts;
   choices: Source<Choices>;
+  /** The directories that ^R puts into cwd, one after the other. */
+  recent: readonly string[];
   columns: number;
   rows: number;
   onCreate: (wanted: Wanted) => void;
@@ -40,10 +42,10 @@ interface FormProps {
 
 /** Asks for a new session. Enter goes to the next field; the button below, or ^S anywhere, creates it. */
 export function NewSessionForm(props: FormProps): ReactNode {
-  const { acts, choices, columns, rows, onCreate, onLeave } = props;
+  const { acts, choices, recent, columns, rows, onCreate, onLeave } = props;
   const [values, setValues] = useState(choices.get());
   const [at, setAt] = useState(0);
-  const offered = useOffers(acts, values.provider.text);
+  const offered = { ...useOffers(acts, values.provider.text), cwd: recent };
   const provider = values.provider.text === '' ? (offered.provider[0] ?? '') : values.provider.text;
   const change = (name: FieldName, next: (editor: Editor) => Editor) =>
     setValues((before) => ({ ...before, [name]: next(before[name]) }));
@@ -52,8 +54,9 @@ export function NewSessionForm(props: FormProps): ReactNode {
     onCreate(wantedOf({ ...values, provider: inserted(emptyEditor, provider) }));
   };
   const step = (by: number) => setAt((now) => Math.max(0, Math.min(fields.length, now + by)));
-  const choose = (name: FieldName, by: number) => {
-    const options = name === 'model' ? ['', ...offered.model] : offered.provider;
+  const choose = (name: keyof typeof offered, by: number) => {
+    const options = offered[name];
+    if (options.length === 0) return;
     const now = name === 'provider' ? provider : values[name].text;
     const next = options[(options.indexOf(now) + by + options.length) % options.length];
     change(name, () => inserted(emptyEditor, next ?? ''));
@@ -61,6 +64,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
   const other = (input: string, key: Key) => {
     if (key.escape) onLeave();
     else if (key.ctrl && input === 's') create();
+    else if (key.ctrl && input === 'r' && fields[at] === 'cwd') choose('cwd', 1);
     else if (key.upArrow || (key.tab && key.shift)) step(-1);
     else if (key.downArrow || key.tab) step(1);
   };
@@ -73,6 +77,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
     } else if (name === undefined && key.return) create();
     else if (name === undefined) other(input, key);
   });
+  const hasRecent = fields[at] === 'cwd' && recent.length > 0;
   const isReady = at === fields.length;
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
@@ -108,7 +113,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
           <Text inverse={isReady}>{' create '}</Text>
         </Box>
         <Tint tone="faint" wrap="truncate-end">
-          {'  ^S create  enter next field  esc back'}
+          {`  ${hasRecent ? '^R recent  ' : ''}^S create  enter next field  esc back`}
         </Tint>
       </Box>
     </Box>
@@ -127,7 +132,8 @@ function useOffers(acts: Acts, provider: string): { provider: string[]; model: s
   useEffect(() => {
     if (known !== undefined) acts.models(known).then(setModels, () => setModels([]));
   }, [acts, known]);
-  return { provider: providers, model: models };
+  // Without a model the session gets the provider's own.
+  return { provider: providers, model: ['', ...models] };
 }
 
 function wantedOf({ prompt, provider, model, cwd, worktree }: Choices): Wanted {
