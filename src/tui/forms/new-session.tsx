@@ -32,6 +32,8 @@ const hints: Record<FieldName, string> = {
 interface FormProps {
   acts: Acts;
   choices: Source<Choices>;
+  /** The directories that ^R puts into cwd, one after the other. */
+  recent: readonly string[];
   columns: number;
   rows: number;
   onCreate: (wanted: Wanted) => void;
@@ -40,11 +42,11 @@ interface FormProps {
 
 /** Asks for a new session. Enter goes to the next field; the button below, or ^S anywhere, creates it. */
 export function NewSessionForm(props: FormProps): ReactNode {
-  const { acts, choices, columns, rows, onCreate, onLeave } = props;
+  const { acts, choices, recent, columns, rows, onCreate, onLeave } = props;
   const [values, setValues] = useState(choices.get());
   const [at, setAt] = useState(0);
-  const offered = useOffers(acts, values.agent.text);
-  const { chosen } = offered;
+  const { chosen, ...offers } = useOffers(acts, values.agent.text);
+  const offered = { ...offers, cwd: recent };
   const change = (name: FieldName, next: (editor: Editor) => Editor) =>
     setValues((before) => ({ ...before, [name]: next(before[name]) }));
   const create = () => {
@@ -52,8 +54,9 @@ export function NewSessionForm(props: FormProps): ReactNode {
     onCreate(wantedOf(values, chosen));
   };
   const step = (by: number) => setAt((now) => Math.max(0, Math.min(fields.length, now + by)));
-  const choose = (name: FieldName, by: number) => {
-    const options = name === 'model' ? ['', ...offered.models] : offered.labels;
+  const choose = (name: keyof typeof offered, by: number) => {
+    const options = offered[name];
+    if (options.length === 0) return;
     const now = name === 'agent' ? (chosen?.label ?? '') : values[name].text;
     const next = options[(options.indexOf(now) + by + options.length) % options.length];
     change(name, () => inserted(emptyEditor, next ?? ''));
@@ -61,6 +64,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
   const other = (input: string, key: Key) => {
     if (key.escape) onLeave();
     else if (key.ctrl && input === 's') create();
+    else if (key.ctrl && input === 'r' && fields[at] === 'cwd') choose('cwd', 1);
     else if (key.upArrow || (key.tab && key.shift)) step(-1);
     else if (key.downArrow || key.tab) step(1);
   };
@@ -73,6 +77,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
     } else if (name === undefined && key.return) create();
     else if (name === undefined) other(input, key);
   });
+  const hasRecent = fields[at] === 'cwd' && recent.length > 0;
   const isReady = at === fields.length;
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
@@ -87,7 +92,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
           {name === 'agent' ? (
             <Text wrap="truncate-end">
               {chosen?.label ?? ''}
-              <Tint tone="faint">{i === at ? `  ${offered.labels.join(' ')}` : ''}</Tint>
+              <Tint tone="faint">{i === at ? `  ${offered.agent.join(' ')}` : ''}</Tint>
             </Text>
           ) : (
             <Field
@@ -108,7 +113,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
           <Text inverse={isReady}>{' create '}</Text>
         </Box>
         <Tint tone="faint" wrap="truncate-end">
-          {'  ^S create  enter next field  esc back'}
+          {`  ${hasRecent ? '^R recent  ' : ''}^S create  enter next field  esc back`}
         </Tint>
       </Box>
     </Box>
@@ -119,7 +124,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
 function useOffers(
   acts: Acts,
   label: string,
-): { labels: string[]; chosen: AgentChoice | undefined; models: string[] } {
+): { agent: string[]; model: string[]; chosen: AgentChoice | undefined } {
   const [agents, setAgents] = useState<AgentChoice[]>([]);
   const [models, setModels] = useState<string[]>([]);
   const chosen = agents.find((one) => one.label === label) ?? agents[0];
@@ -130,7 +135,8 @@ function useOffers(
   useEffect(() => {
     if (chosen) acts.models(chosen).then(setModels, () => setModels([]));
   }, [acts, chosen]);
-  return { labels: agents.map((one) => one.label), chosen, models };
+  // Without a model the session gets the agent's own.
+  return { agent: agents.map((one) => one.label), model: ['', ...models], chosen };
 }
 
 function wantedOf(

@@ -13,6 +13,7 @@ export interface RowText {
   title: string;
   isBold: boolean;
   isPinned: boolean;
+  isMuted: boolean;
   /** Repository and branch, or the directory. */
   place: string;
   agent: string;
@@ -42,8 +43,15 @@ export function rowTextOf(thing: Thing, now: number): RowText {
     age: ageOf(now - sinceOf(thing)),
     isBold: standing === 'unseen' || standing === 'waiting',
     isPinned: thing.kind === 'session' && thing.now.session.pinned,
+    isMuted: isMuted(thing),
     ...wordsOf(thing),
   };
+}
+
+/** Whether nobody wants to be told of a thing by a bell: an approval is as silent as its session. */
+export function isMuted(thing: Thing): boolean {
+  if (thing.kind === 'approval') return thing.session?.muted ?? false;
+  return thing.kind === 'session' && thing.now.session.muted;
 }
 
 function wordsOf(thing: Thing): Pick<RowText, 'title' | 'place' | 'agent' | 'words'> {
@@ -68,7 +76,7 @@ function wordsOf(thing: Thing): Pick<RowText, 'title' | 'place' | 'agent' | 'wor
           ? `${path.basename(worktree.repo_root)}/${oneLine(worktree.branch)}`
           : shortPath(session.cwd),
         agent: agentOf(session),
-        words: oneLine(last),
+        words: [session.muted ? 'muted' : '', oneLine(last)].filter(Boolean).join(' · '),
       };
     }
     case 'process': {
