@@ -12,7 +12,7 @@ import type {
 } from '../provider.ts';
 import { environmentOf, makeHome } from './agent-environment.ts';
 import { type LastSeen, nothingSeen } from './last-seen.ts';
-import { hasSession, listSessions, openAcpAgent } from './open.ts';
+import { hasSession, listSessions, openAcpAgent, tryAgent } from './open.ts';
 import type { StartOptions } from './process.ts';
 import type { ResolvedAgent } from './resolve.ts';
 
@@ -106,6 +106,10 @@ export class AcpAgentKind implements NamedAgentKind {
     return this.#ask(cwd, 'agent that is asked for a session', signal, (start) =>
       hasSession(ref, start),
     );
+  }
+
+  try(cwd: string, signal: AbortSignal): Promise<void> {
+    return this.#ask(cwd, 'agent that is tried', signal, tryAgent);
   }
 
   #ask<T>(
