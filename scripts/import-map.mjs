@@ -59,7 +59,13 @@ export const places = {
     because: 'the catalogue of agents is data: the command line reads it without the adapter',
   },
   providers: {
-    may: ['children', 'api/provider-kinds', ...base],
+    may: [
+      'providers/acp/catalogue',
+      'providers/acp/catalogue-entry',
+      'children',
+      'api/provider-kinds',
+      ...base,
+    ],
     types: ['api'],
     because:
       'a provider translates an agent to our interface and back: it decides nothing and writes no row; what is known of it before it runs stands in api/provider-kinds',
