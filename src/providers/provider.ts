@@ -47,10 +47,14 @@ export async function lostTurn(gone: Promise<string>): Promise<TurnOutcome> {
 /** Why a provider has no agent for a turn; the turn fails with the code. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
-  /** `resume_failed`: the provider does not have the session any more, so the session fails with its turn. */
+  /**
+   * `resume_failed`: the provider does not have the session any more, so the session fails with its turn.
+   * `auth_required`: nobody is logged in to the agent.
+   */
   readonly code:
     | 'provider_unavailable'
     | 'resume_failed'
+    | 'auth_required'
     | 'invalid_permission_mode'
     | 'invalid_model'
     | 'invalid_thinking_effort'

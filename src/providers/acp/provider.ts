@@ -3,6 +3,7 @@ import type { AuthStatus, Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
 import { agentEnvironment } from '../../children/environment.ts';
 import { newSecret } from '../../lib/ids.ts';
+import { AuthRecord } from './auth-record.ts';
 import { HealthRecord } from '../health-record.ts';
 import type { Agent, AgentSink, KnownSession, Provider, ProviderContext } from '../provider.ts';
 import { hasSession, listSessions, openAcpAgent } from './open.ts';
@@ -19,6 +20,7 @@ export class AcpProvider implements Provider {
   readonly #context: ProviderContext;
   readonly #environment: Record<string, string>;
   readonly #health = new HealthRecord();
+  readonly #auth = new AuthRecord();
 
   /** `settings`: null where the configuration has no section. */
   constructor(settings: AcpSettings | null, context: ProviderContext) {
@@ -44,9 +46,8 @@ export class AcpProvider implements Provider {
   }
 
   async authStatus(): Promise<AuthStatus> {
-    const detail = 'the agent keeps its own login: log in with its own command';
     return this.enabled
-      ? { authenticated: null, mode: 'agent_managed', detail }
+      ? this.#auth.status()
       : { authenticated: null, mode: 'not_configured', detail: this.problem() ?? '' };
   }
 
@@ -82,6 +83,7 @@ export class AcpProvider implements Provider {
       signal,
       supervisor,
       clock,
+      login: { agent: 'default', authMethod: null, env: this.#environment, record: this.#auth },
       onUnknown: () => {
         this.#health.unknownMessages++;
       },
