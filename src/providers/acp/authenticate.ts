@@ -1,7 +1,9 @@
 import { ProviderError } from '../provider.ts';
 import { type AuthMethod, methodInWords, needsPerson, readAuthMethods } from './auth-methods.ts';
-import type { AuthRecord, AuthStage } from './auth-record.ts';
+import type { AuthStage } from './auth-record.ts';
 import { agentError } from './connection.ts';
+import type { LastSeen } from './last-seen.ts';
+import type { ResolvedAgent } from './resolve.ts';
 
 /** The protocol's error of an agent that nobody is logged in to. */
 const AUTH_REQUIRED = -32_000;
@@ -11,15 +13,12 @@ const AUTH_WORDS =
 const LOGGED_OUT_WORDS =
   /authentication (?:is )?required|\bunauthenticated|not (?:logged|signed) in|please (?:log|sign) in/i;
 
-/** How cadre logs in to an agent. */
+/** What cadre knows of an agent's login before any of its processes runs. */
 export interface LoginSettings {
-  /** The agent's name. */
-  agent: string;
-  /** The method that cadre may call by itself; null: the only one that needs no person. */
-  authMethod: string | null;
+  agent: Pick<ResolvedAgent, 'name' | 'authMethod'>;
   /** The agent's environment. */
   env: Readonly<Record<string, string>>;
-  record: AuthRecord;
+  lastSeen: Pick<LastSeen, 'auth'>;
 }
 
 /** Sends a request to the agent, within the time that the configuration gives it. Throws {@link ProviderError}. */
@@ -56,7 +55,7 @@ export class Login {
     request: () => Promise<T>,
     isWanted: () => boolean = () => true,
   ): Promise<T> {
-    const { record } = this.#settings;
+    const { auth: record } = this.#settings.lastSeen;
     const attempt = async () => {
       const answer = await request();
       record.worked(stage);
@@ -84,7 +83,7 @@ export class Login {
   /** Calls a method; a person may take part in it. Throws {@link ProviderError}. */
   async authenticate(method: AuthMethod, ask: Ask = this.#ask): Promise<void> {
     await ask('authenticate', { methodId: method.id });
-    this.#settings.record.loggedIn(method.id);
+    this.#settings.lastSeen.auth.loggedIn(method.id);
   }
 
   /** The method that needs no person, if there is exactly one. */
@@ -95,7 +94,8 @@ export class Login {
 
   /** Logs in without a person; null where that succeeded, else why not, if there is more to say than the methods. */
   async #authenticateAlone(): Promise<string | null> {
-    const { authMethod } = this.#settings;
+    const { authMethod } = this.#settings.agent;
+    if (authMethod === '') return '';
     const method =
       authMethod === null
         ? this.methodWithoutPerson
@@ -127,7 +127,7 @@ export class Login {
   }
 
   #required(refusal: string, obstacle: string | null, cause: unknown): ProviderError {
-    const { agent } = this.#settings;
+    const { name: agent } = this.#settings.agent;
     const offers = this.#methods.map(methodInWords).join(', ');
     const next =
       offers === ''

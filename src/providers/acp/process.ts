@@ -3,8 +3,10 @@ import type { Child, Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { answered, endOf, exitsWithin, startAgent, tailOf } from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
-import { Login, type LoginSettings } from './authenticate.ts';
+import { Login } from './authenticate.ts';
 import { type AcpConnection, type AcpHandlers, agentError, connectAcp } from './connection.ts';
+import type { LastSeen } from './last-seen.ts';
+import type { ResolvedAgent } from './resolve.ts';
 
 const PROTOCOL_VERSION = 1;
 /** An agent whose connection is of no use any more has this long to go by itself. */
@@ -12,6 +14,9 @@ const LOST_GRACE_MS = 1000;
 
 /** How an agent is started. */
 export interface StartOptions {
+  agent: ResolvedAgent;
+  /** What is kept of the agent beyond this process. */
+  lastSeen: LastSeen;
   command: string;
   args: readonly string[];
   env: Record<string, string>;
@@ -24,7 +29,6 @@ export interface StartOptions {
   signal: AbortSignal;
   supervisor: Supervisor;
   clock: Clock;
-  login: LoginSettings;
   onUnknown: () => void;
   onVersion: (version: string) => void;
   /** Starts an agent by `start`, and records whether it came up. */
@@ -79,7 +83,7 @@ export class AcpProcess {
     this.#child = child;
     this.#options = options;
     this.pid = child.pid;
-    this.login = new Login(options.login, (method, params) => this.ask(method, params));
+    this.login = new Login(options, (method, params) => this.ask(method, params));
     this.#connection = connectAcp(child, handlers);
     const { heard, strays } = this.#connection;
     const stderr = tailOf(child.stderr);
