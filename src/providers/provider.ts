@@ -1,4 +1,5 @@
 import type { Capabilities, ProviderId } from '../api/provider-kinds.ts';
+import type { AgentLoginRecord } from '../api/agent-logins.ts';
 import type { AuthStatus, Model } from '../api/providers.ts';
 import type { Approval, ApprovalDetail, ApprovalScope, Question } from '../api/approvals.ts';
 import type { Session, StoredInputItem, Usage } from '../api/sessions.ts';
@@ -248,6 +249,21 @@ export interface NamedAgentKind extends AgentKind {
   isInstalled(): boolean;
   /** Whether somebody is logged in, as it was last seen; nothing is started. */
   lastAuth(): AuthStatus;
+  readonly login: AgentLogin;
+}
+
+/**
+ * The login of a named agent. Each call starts the agent for that alone; aborting `signal` ends it. Throws
+ * {@link ProviderError}, `invalid` for a method that cannot be called, and `provider_managed` where the agent has none.
+ */
+export interface AgentLogin {
+  /** The ways to log in that it offers. */
+  look(signal: AbortSignal): Promise<AgentLoginRecord>;
+  /** Logs in with a method; null: the configured one, else the only one. */
+  authenticate(methodId: string | null, signal: AbortSignal): Promise<AuthStatus>;
+  /** Opens a session, to see whether somebody is logged in. */
+  check(signal: AbortSignal): Promise<AuthStatus>;
+  end(signal: AbortSignal): Promise<AuthStatus>;
 }
 
 /** The kinds of a provider that has several. */

@@ -9,6 +9,7 @@ import type { ProviderId } from '../api/provider-kinds.ts';
 import { AppError } from '../errors.ts';
 import {
   type AgentKind,
+  type AgentLogin,
   kindOf,
   type Login,
   type NamedAgentKind,
@@ -93,6 +94,24 @@ export class ProviderRegistry {
     const provider = this.get(id);
     const kind = kindOf(provider, this.agentFor(id, agent)) ?? provider;
     return refusing(id, kind.authStatus());
+  }
+
+  /**
+   * The login of a named agent. Throws `not_found` for an unknown agent, and `provider_unavailable` for one that could not
+   * start.
+   */
+  agentLogin(id: ProviderId, agent: string): AgentLogin {
+    const kind = this.get(id).kinds?.find(agent);
+    if (!kind) throw new AppError('not_found', `no agent "${agent}" of ${id}`);
+    const problem = kind.problem();
+    if (problem !== null) throw new AppError('provider_unavailable', `${id}: ${problem}`);
+    const { login } = kind;
+    return {
+      look: (signal) => refusing(id, login.look(signal)),
+      authenticate: (method, signal) => refusing(id, login.authenticate(method, signal)),
+      check: (signal) => refusing(id, login.check(signal)),
+      end: (signal) => refusing(id, login.end(signal)),
+    };
   }
 
   /** Changes the login of a provider. Throws `provider_managed` where the agent keeps its own login. */

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { authStatusEndpoints } from '../../../src/api/provider-logins.ts';
 import { interrupt, until } from '../../support/providers/calls.ts';
 import {
+  capabilities,
   endTurn,
   initialized,
   type RawAgent,
@@ -15,7 +18,7 @@ const terminal = { id: 'tui', name: 'In a terminal', type: 'terminal', args: ['-
 
 /** An agent that refuses `refused` until one of its processes was logged in to. */
 function lockedRole(
-  authMethods: readonly object[],
+  authMethods: readonly unknown[],
   refused: 'session/new' | 'session/resume' | 'session/prompt' = 'session/new',
 ): Role {
   let isLoggedIn = refused === 'session/resume';
@@ -143,4 +146,108 @@ describe('an agent that nobody is logged in to', () => {
       withKey,
     );
   });
+});
+
+describe('the login of an agent', () => {
+  const params = { agent: 'default' };
+
+  test('tells the methods that the agent offers, with the program of a terminal method and what is set', () => {
+    const variables = { id: 'env', type: 'env_var', vars: [{ name: 'RAW_TOKEN' }] };
+    const old = {
+      id: 'old',
+      _meta: { 'terminal-auth': { command: '/bin/old', args: ['auth'], env: { MORE: '1' } } },
+    };
+    const offered = [apiKey, terminal, old, variables, { name: 'no id' }, 7, null];
+    return withRawAgent(
+      lockedRole(offered),
+      async ({ client, agents, noAgents }) => {
+        const login = await client.call(endpoints.getAgentLogin, { params });
+        expect(login).toMatchObject({
+          agent: 'default',
+          auth: { authenticated: null },
+          can_log_out: false,
+          methods: [
+            { id: 'api-key', type: 'agent', needs_person: false, program: null },
+            {
+              id: 'tui',
+              needs_person: true,
+              program: {
+                command: process.execPath,
+                args: [expect.stringContaining('puppet.mjs'), '--login'],
+                env: { RAW_API_KEY: 'dummy' },
+              },
+            },
+            {
+              id: 'old',
+              type: 'terminal',
+              program: { command: '/bin/old', args: ['auth'], env: { MORE: '1' } },
+            },
+            {
+              id: 'env',
+              needs_person: true,
+              variables: [{ name: 'RAW_TOKEN', optional: false, set: false }],
+            },
+          ],
+        });
+        const said = agents[0]?.last('initialize')?.params?.clientCapabilities;
+        expect(said).toMatchObject({ auth: { terminal: true }, _meta: { 'terminal-auth': true } });
+        await noAgents();
+      },
+      withKey,
+    );
+  });
+
+  test('is made by authenticate, and holds for the sessions after it', () =>
+    withRawAgent(lockedRole([browser]), async ({ client, open }) => {
+      const session = await open();
+      expect(await session.run('hello')).toMatchObject({ error: { code: 'auth_required' } });
+      const status = () => client.call(authStatusEndpoints.acp, {});
+      expect(await status()).toMatchObject({ authenticated: false });
+      const body = { method_id: 'browser' };
+      const made = await client.call(endpoints.authenticateAgent, { params, body });
+      expect(made).toMatchObject({ authenticated: true, mode: 'agent_managed' });
+      expect(await status()).toEqual(made);
+      expect(await session.run('hello')).toMatchObject({ status: 'completed' });
+    }));
+
+  test('refuses a method that is not offered or that runs in a terminal, and names all', () =>
+    withRawAgent(lockedRole([browser, terminal]), async ({ client, agents }) => {
+      for (const method_id of ['nonsense', 'tui']) {
+        const made = client.call(endpoints.authenticateAgent, { params, body: { method_id } });
+        await expect(made).rejects.toMatchObject({ code: 'invalid' });
+        await expect(made).rejects.toThrow(method_id === 'tui' ? /terminal/ : /browser.*tui/);
+      }
+      const unknown = { params: { agent: 'nobody' }, body: {} };
+      await expect(client.call(endpoints.authenticateAgent, unknown)).rejects.toMatchObject({
+        code: 'not_found',
+      });
+      expect(agents.some((agent) => agent.last('authenticate'))).toBe(false);
+    }));
+
+  test('is ended where the agent can do that, and only there', () => {
+    const role = lockedRole([browser]);
+    const able = { ...capabilities, auth: { logout: {} } };
+    let canLogOut = true;
+    const initialize = () => initialized(canLogOut ? { agentCapabilities: able } : {});
+    return withRawAgent(
+      { ...role, methods: { ...role.methods, initialize, logout: () => ({}) } },
+      async ({ client, agents }) => {
+        const ended = await client.call(endpoints.logOutAgent, { params });
+        expect(ended).toMatchObject({ authenticated: false, detail: 'logged out' });
+        expect(agents[0]?.last('logout')?.params).toEqual({});
+        canLogOut = false;
+        await expect(client.call(endpoints.logOutAgent, { params })).rejects.toMatchObject({
+          code: 'provider_managed',
+        });
+      },
+    );
+  });
+
+  test('is checked by a session that is opened for that', () =>
+    withRawAgent(lockedRole([browser]), async ({ client }) => {
+      const check = () => client.call(endpoints.checkAgentLogin, { params });
+      await expect(check()).rejects.toThrow(/nobody is logged in to default/);
+      await client.call(endpoints.authenticateAgent, { params, body: {} });
+      expect(await check()).toMatchObject({ authenticated: true });
+    }));
 });
