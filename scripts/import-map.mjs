@@ -283,9 +283,9 @@ export const doors = {
   },
 
   'node:child_process': {
-    in: ['children', 'store/lock', 'cli/talk/pager'],
+    in: ['children', 'store/lock', 'cli/talk/pager', 'cli/run-program'],
     because:
-      'every child process needs the gate, keeper, ledger and marker of children, or nothing would end it after a crash (flock is the exception, and the pager of a command, which ends with its terminal)',
+      'every child process needs the gate, keeper, ledger and marker of children, or nothing would end it after a crash (flock is the exception, and the pager of a command and the programs that it runs for its user, which end with its terminal)',
   },
   'node:http': {
     in: ['client', 'http', 'access/admit'],

@@ -13,6 +13,11 @@ import { migration011 } from './migrations/011-news.ts';
 import { migration012 } from './migrations/012-process-input.ts';
 import { migration013 } from './migrations/013-approval-details.ts';
 import { migration014 } from './migrations/014-agents.ts';
+import {
+  migration017,
+  migration017Index,
+  migration017Tokens,
+} from './migrations/017-external-callers.ts';
 import { migration018 } from './migrations/018-muted.ts';
 import { checksum } from './checksum.ts';
 
@@ -37,6 +42,9 @@ const migrations: readonly (string | Completion)[] = [
   migration012,
   migration013,
   migration014,
+  migration017,
+  migration017Index,
+  migration017Tokens,
   migration018,
 ];
 

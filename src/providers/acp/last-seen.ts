@@ -1,4 +1,5 @@
-import type { AuthStatus, Model } from '../../api/providers.ts';
+import type { Model } from '../../api/providers.ts';
+import { AuthRecord } from './auth-record.ts';
 
 /**
  * What was last seen of an agent by any of its processes, so that it can be told without starting one. It is empty when
@@ -6,10 +7,9 @@ import type { AuthStatus, Model } from '../../api/providers.ts';
  */
 export interface LastSeen {
   models: readonly Model[];
-  /** Null: none of its processes has said anything of its login. */
-  auth: AuthStatus | null;
+  readonly auth: AuthRecord;
 }
 
 export function nothingSeen(): LastSeen {
-  return { models: [], auth: null };
+  return { models: [], auth: new AuthRecord() };
 }

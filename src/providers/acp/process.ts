@@ -3,6 +3,7 @@ import type { Child, Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { answered, endOf, exitsWithin, startAgent, tailOf } from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
+import { Login } from './authenticate.ts';
 import { type AcpConnection, type AcpHandlers, agentError, connectAcp } from './connection.ts';
 import type { LastSeen } from './last-seen.ts';
 import type { ResolvedAgent } from './resolve.ts';
@@ -40,6 +41,7 @@ export interface AgentAbilities {
   resume: boolean;
   list: boolean;
   image: boolean;
+  logOut: boolean;
 }
 
 const initialized = z.looseObject({
@@ -53,6 +55,7 @@ const initialized = z.looseObject({
         .looseObject({ resume: z.unknown().optional(), list: z.unknown().optional() })
         .nullish()
         .catch(null),
+      auth: z.looseObject({ logout: z.unknown().optional() }).nullish().catch(null),
     })
     .nullish()
     .catch(null),
@@ -70,7 +73,8 @@ export class AcpProcess {
   /** Resolves when it is gone and all its output was read, with why it ended. */
   readonly gone: Promise<string>;
   /** Nothing until it is initialized. */
-  can: AgentAbilities = { load: false, resume: false, list: false, image: false };
+  can: AgentAbilities = { load: false, resume: false, list: false, image: false, logOut: false };
+  readonly login: Login;
   readonly #child: Child;
   readonly #connection: AcpConnection;
   readonly #options: StartOptions;
@@ -79,6 +83,7 @@ export class AcpProcess {
     this.#child = child;
     this.#options = options;
     this.pid = child.pid;
+    this.login = new Login(options, (method, params) => this.ask(method, params));
     this.#connection = connectAcp(child, handlers);
     const { heard, strays } = this.#connection;
     const stderr = tailOf(child.stderr);
@@ -94,7 +99,13 @@ export class AcpProcess {
     const answer = await this.ask('initialize', {
       protocolVersion: PROTOCOL_VERSION,
       clientInfo: { name: 'cadre', version: '1' },
-      clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+      clientCapabilities: {
+        fs: { readTextFile: false, writeTextFile: false },
+        terminal: false,
+        // The command line runs the login programs of agents. Agents of before the standard look for the other one.
+        auth: { terminal: true },
+        _meta: { 'terminal-auth': true },
+      },
     });
     const { data } = initialized.safeParse(answer);
     if (data?.protocolVersion !== PROTOCOL_VERSION) {
@@ -106,12 +117,14 @@ export class AcpProcess {
     }
     const { agentInfo: agent, agentCapabilities: abilities } = data;
     if (agent) this.#options.onVersion(`${agent.name} ${agent.version}`);
-    const { loadSession, promptCapabilities, sessionCapabilities } = abilities ?? {};
+    this.login.initialized(answer);
+    const { loadSession, promptCapabilities, sessionCapabilities, auth } = abilities ?? {};
     this.can = {
       load: loadSession === true,
       resume: Boolean(sessionCapabilities?.resume),
       list: Boolean(sessionCapabilities?.list),
       image: promptCapabilities?.image === true,
+      logOut: Boolean(auth?.logout),
     };
   }
 
