@@ -15,7 +15,12 @@ export type AgentUpdate =
     }
   | { type: 'tool'; ref: string; change: ToolChange }
   | { type: 'plan'; entries: { content: string; status: string; priority: string | null }[] }
-  | { type: 'usage'; usage: Partial<Usage> };
+  | { type: 'usage'; usage: Partial<Usage> }
+  | {
+      type: 'notice';
+      /** What it is about, in snake_case. */ code: string;
+      /** What it says, for people. */ message: string;
+    };
 
 /** The fields of a tool call that have changed. */
 export interface ToolChange {
