@@ -74,6 +74,13 @@ export const catalogue: readonly CatalogueEntry[] = [
     display_name: 'opencode',
     command: 'opencode',
     args: ['acp'],
+    quirks: [
+      {
+        id: 'title-is-tool',
+        seen_in: '1.18.33',
+        what: 'the title of a permission request without input is the name of the tool',
+      },
+    ],
     install: 'npm install -g opencode-ai',
   },
   {
