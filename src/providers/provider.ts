@@ -267,6 +267,8 @@ export interface NamedAgentKind extends AgentKind {
   isInstalled(): boolean;
   /** Whether somebody is logged in, as it was last seen; nothing is started. */
   lastAuth(): AuthStatus;
+  /** The modes of its own that it last offered. */
+  lastModes(): readonly string[];
 }
 
 /** The kinds of a provider that has several. */

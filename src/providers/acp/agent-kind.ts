@@ -88,6 +88,10 @@ export class AcpAgentKind implements NamedAgentKind {
     );
   }
 
+  lastModes(): readonly string[] {
+    return this.lastSeen.modes;
+  }
+
   async authStatus(): Promise<AuthStatus> {
     return this.lastAuth();
   }
