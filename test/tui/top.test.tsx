@@ -86,7 +86,7 @@ describe('the place to work', () => {
         await expectShows('n opens one');
         await press('n');
         await expectShows('new session');
-        await expectShows(/agent +acp/);
+        await expectShows('provider acp');
         await press('say first', ...Array<string>(4).fill(keys.enter), '\u0015', directory);
         await press(keys.enter, keys.enter);
         await expectShows('new session');

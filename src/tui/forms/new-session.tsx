@@ -9,7 +9,7 @@ import { type Editor, emptyEditor, inserted } from './editor.ts';
 import { Field } from './field.tsx';
 
 /** The fields of the form, from top to bottom. */
-const fields = ['prompt', 'agent', 'model', 'mode', 'cwd', 'worktree'] as const;
+const fields = ['prompt', 'provider', 'model', 'mode', 'cwd', 'worktree'] as const;
 type FieldName = (typeof fields)[number];
 
 /** What is written in the fields. */
@@ -19,7 +19,7 @@ export type Choices = Record<FieldName, Editor>;
 export function firstChoices(cwd: string): Choices {
   const empty = {
     prompt: emptyEditor,
-    agent: emptyEditor,
+    provider: emptyEditor,
     model: emptyEditor,
     mode: emptyEditor,
   };
@@ -28,7 +28,7 @@ export function firstChoices(cwd: string): Choices {
 
 const hints: Record<FieldName, string> = {
   prompt: 'what it is to do; ^J: a new line',
-  agent: 'left and right choose',
+  provider: 'left and right choose',
   model: "the provider's own; left and right choose",
   mode: "the agent's own; left and right choose those it has shown",
   cwd: 'the directory of the server',
@@ -51,7 +51,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
   const { acts, choices, recent, columns, rows, onCreate, onLeave } = props;
   const [values, setValues] = useState(choices.get());
   const [at, setAt] = useState(0);
-  const { chosen, ...offers } = useOffers(acts, values.agent.text, fields[at] === 'model');
+  const { chosen, ...offers } = useOffers(acts, values.provider.text, fields[at] === 'model');
   const offered = { ...offers, cwd: recent };
   const change = (name: FieldName, next: (editor: Editor) => Editor) =>
     setValues((before) => ({ ...before, [name]: next(before[name]) }));
@@ -63,7 +63,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
   const choose = (name: keyof typeof offered, by: number) => {
     const options = offered[name];
     if (options.length === 0) return;
-    const now = name === 'agent' ? (chosen?.label ?? '') : values[name].text;
+    const now = name === 'provider' ? (chosen?.label ?? '') : values[name].text;
     const next = options[(options.indexOf(now) + by + options.length) % options.length];
     change(name, () => inserted(emptyEditor, next ?? ''));
   };
@@ -76,7 +76,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
   };
   useKey((input, key) => {
     const name = fields[at];
-    if (name === 'agent' || (isOffered(name) && (key.leftArrow || key.rightArrow))) {
+    if (name === 'provider' || (isOffered(name) && (key.leftArrow || key.rightArrow))) {
       if (key.leftArrow || key.rightArrow) choose(name, key.leftArrow ? -1 : 1);
       else if (key.return) step(1);
       else other(input, key);
@@ -95,10 +95,10 @@ export function NewSessionForm(props: FormProps): ReactNode {
               {`${i === at ? '▌' : ' '}${name}`}
             </Tint>
           </Box>
-          {name === 'agent' ? (
+          {name === 'provider' ? (
             <Text wrap="truncate-end">
               {chosen?.label ?? ''}
-              <Tint tone="faint">{i === at ? `  ${offered.agent.join(' ')}` : ''}</Tint>
+              <Tint tone="faint">{i === at ? `  ${offered.provider.join(' ')}` : ''}</Tint>
             </Text>
           ) : (
             <Field
@@ -139,7 +139,7 @@ function useOffers(
   acts: Acts,
   label: string,
   wantsModels: boolean,
-): { agent: string[]; model: string[]; mode: string[]; chosen: AgentChoice | undefined } {
+): { provider: string[]; model: string[]; mode: string[]; chosen: AgentChoice | undefined } {
   const [agents, setAgents] = useState<AgentChoice[]>([]);
   const [models, setModels] = useState<string[]>([]);
   const chosen = agents.find((one) => one.label === label) ?? agents[0];
@@ -153,7 +153,7 @@ function useOffers(
   }, [acts, chosen, wantsModels]);
   // Without a model the session gets the agent's own.
   return {
-    agent: agents.map((one) => one.label),
+    provider: agents.map((one) => one.label),
     model: ['', ...models],
     mode: ['', ...(chosen?.modes ?? [])],
     chosen,
