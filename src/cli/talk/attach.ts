@@ -24,6 +24,11 @@ const TURNS = 3;
 /** The exit codes for the signals that end it. */
 const LEAVING = { SIGTERM: 143, SIGHUP: 129 } as const;
 
+export interface AttachOptions {
+  verbose?: boolean;
+  agentMode?: string;
+}
+
 /**
  * Shows the end of a conversation, follows it, and sends each line that is typed, until somebody leaves with Ctrl-D or the
  * session is closed. Throws `usage` without a terminal, and where `said` names no session, as `find`.
@@ -31,7 +36,7 @@ const LEAVING = { SIGTERM: 143, SIGHUP: 129 } as const;
 export async function attach(
   context: CommandContext,
   said: string | undefined,
-  { verbose = false }: { verbose?: boolean },
+  { verbose = false, agentMode }: AttachOptions,
 ): Promise<void> {
   const { world, client, layout, global } = context;
   const { stdin, stdout } = world;
@@ -58,7 +63,13 @@ export async function attach(
   });
   const { session, after } = await showTail(context, found.id);
   const running = session.active_turn_id;
-  const attached = new Attached(context, { id: session.id, outlet: line, text, running });
+  const attached = new Attached(context, {
+    id: session.id,
+    outlet: line,
+    text,
+    running,
+    agentMode,
+  });
   using _signals = signals(() => void attached.interrupt(), leave);
   line.open();
   asker.askedIn(session.id);
@@ -89,11 +100,11 @@ async function showTail(
   });
   const seq = Number(headers['x-seq'] ?? 0);
   const running = session.active_turn_id;
-  const { turns, approvals } = await readConversation(client, session_id, TURNS + 1);
+  const { turns, approvals, notices } = await readConversation(client, session_id, TURNS + 1);
   const ended = turns.filter(({ turn }) => turn.turn_id !== running && turn.ended_at !== null);
   const columns = Number.isFinite(layout.columns) ? layout.columns : 80;
   const shape = { columns, palette: layout.palette, folded: true };
-  const lines = conversationLines(conversation(ended.slice(-TURNS), approvals), shape);
+  const lines = conversationLines(conversation(ended.slice(-TURNS), approvals, notices), shape);
   for (const line of lines) world.stdout.write(`${line}\n`);
   const title = shorten(plain(session.title ?? shortId(session_id)), 40);
   note(`${title}: ^C interrupts a turn, ^D leaves`);

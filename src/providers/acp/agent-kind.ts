@@ -29,6 +29,7 @@ export class AcpAgentKind implements NamedAgentKind {
   readonly login = agentLogin((signal, ask) =>
     this.#ask(process.cwd(), 'agent for its login', signal, ask),
   );
+  #looking: Promise<void> | null = null;
   /** Why the whole provider has no agents; null where it has. */
   readonly #refusal: string | null;
 
@@ -41,6 +42,10 @@ export class AcpAgentKind implements NamedAgentKind {
 
   get name(): string {
     return this.agent.name;
+  }
+
+  get asks(): boolean | null {
+    return this.agent.asks;
   }
 
   get displayName(): string {
@@ -81,12 +86,23 @@ export class AcpAgentKind implements NamedAgentKind {
     return this.lastSeen.auth.status();
   }
 
+  lastModes(): readonly string[] {
+    return this.lastSeen.modes;
+  }
+
   async authStatus(): Promise<AuthStatus> {
     return this.lastAuth();
   }
 
+  /** The models that the agent offered last. One is started for them where none has opened a session yet. */
   async models(): Promise<Model[]> {
-    return [...this.lastSeen.models];
+    if (this.lastSeen.models === null) await this.#look();
+    return [...(this.lastSeen.models ?? [])];
+  }
+
+  #look(): Promise<void> {
+    this.#looking ??= this.try(process.cwd(), new AbortController().signal);
+    return this.#looking.finally(() => (this.#looking = null));
   }
 
   async open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {

@@ -42,6 +42,7 @@ export interface AgentAbilities {
   list: boolean;
   image: boolean;
   logOut: boolean;
+  delete: boolean;
 }
 
 const initialized = z.looseObject({
@@ -52,7 +53,11 @@ const initialized = z.looseObject({
       loadSession: z.boolean().nullish().catch(null),
       promptCapabilities: z.looseObject({ image: z.unknown().optional() }).nullish().catch(null),
       sessionCapabilities: z
-        .looseObject({ resume: z.unknown().optional(), list: z.unknown().optional() })
+        .looseObject({
+          resume: z.unknown().optional(),
+          list: z.unknown().optional(),
+          delete: z.unknown().optional(),
+        })
         .nullish()
         .catch(null),
       auth: z.looseObject({ logout: z.unknown().optional() }).nullish().catch(null),
@@ -73,7 +78,14 @@ export class AcpProcess {
   /** Resolves when it is gone and all its output was read, with why it ended. */
   readonly gone: Promise<string>;
   /** Nothing until it is initialized. */
-  can: AgentAbilities = { load: false, resume: false, list: false, image: false, logOut: false };
+  can: AgentAbilities = {
+    load: false,
+    resume: false,
+    list: false,
+    image: false,
+    delete: false,
+    logOut: false,
+  };
   readonly login: Login;
   readonly #child: Child;
   readonly #connection: AcpConnection;
@@ -105,6 +117,7 @@ export class AcpProcess {
         // The command line runs the login programs of agents. Agents of before the standard look for the other one.
         auth: { terminal: true },
         _meta: { 'terminal-auth': true },
+        session: { configOptions: { boolean: {} } },
       },
     });
     const { data } = initialized.safeParse(answer);
@@ -125,6 +138,7 @@ export class AcpProcess {
       list: Boolean(sessionCapabilities?.list),
       image: promptCapabilities?.image === true,
       logOut: Boolean(auth?.logout),
+      delete: Boolean(sessionCapabilities?.delete),
     };
   }
 
