@@ -50,8 +50,22 @@ export const places = {
     because:
       'the list of adapters gives each its section of the configuration; no adapter knows another section',
   },
+  'providers/acp/catalogue-entry': {
+    may: [],
+    because: 'an entry of the catalogue is data: the command line reads it without the adapter',
+  },
+  'providers/acp/catalogue': {
+    may: ['providers/acp/catalogue-entry'],
+    because: 'the catalogue of agents is data: the command line reads it without the adapter',
+  },
   providers: {
-    may: ['children', 'api/provider-kinds', ...base],
+    may: [
+      'providers/acp/catalogue',
+      'providers/acp/catalogue-entry',
+      'children',
+      'api/provider-kinds',
+      ...base,
+    ],
     types: ['api'],
     because:
       'a provider translates an agent to our interface and back: it decides nothing and writes no row; what is known of it before it runs stands in api/provider-kinds',
@@ -126,7 +140,7 @@ export const places = {
       'terminal turns values into lines of text, for the command line and the screen alike: it reads nothing and writes nothing',
   },
   cli: {
-    may: ['client', 'terminal', 'api', 'config', ...base],
+    may: ['client', 'terminal', 'api', 'config', 'providers/acp/catalogue', ...base],
     lazily: [
       'runtime',
       'providers/configured',

@@ -148,7 +148,7 @@ export class ProviderRegistry {
       ...provider.stats(),
       agents: kindsOf(provider).map((kind) => ({
         ...agentRecord(kind, provider.kinds?.preferred),
-        ...kind.stats(),
+        ...countsOf(kind),
         sessions: live(provider.id, kind.name),
       })),
       sessions: live(provider.id),
@@ -158,6 +158,12 @@ export class ProviderRegistry {
 
 function kindsOf(provider: Provider): readonly NamedAgentKind[] {
   return provider.kinds?.list() ?? [];
+}
+
+/** What diagnostics tell of a named agent: it has a process a session, so there is no one pid. */
+function countsOf(kind: NamedAgentKind) {
+  const { pid: _pid, ...counts } = kind.stats();
+  return counts;
 }
 
 function agentRecord(kind: NamedAgentKind, preferred: string | null | undefined): AgentRecord {

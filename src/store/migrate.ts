@@ -18,6 +18,7 @@ import {
   migration017Index,
   migration017Tokens,
 } from './migrations/017-external-callers.ts';
+import { migration018 } from './migrations/018-muted.ts';
 import { checksum } from './checksum.ts';
 
 /** Completes the records of a table, for example with a field that they lack. */
@@ -44,6 +45,7 @@ const migrations: readonly (string | Completion)[] = [
   migration017,
   migration017Index,
   migration017Tokens,
+  migration018,
 ];
 
 /**

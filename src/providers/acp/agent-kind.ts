@@ -13,7 +13,7 @@ import type {
 import { agentLogin } from './agent-login.ts';
 import { environmentOf, makeHome } from './agent-environment.ts';
 import { type LastSeen, nothingSeen } from './last-seen.ts';
-import { hasSession, listSessions, openAcpAgent } from './open.ts';
+import { hasSession, listSessions, openAcpAgent, tryAgent } from './open.ts';
 import type { StartOptions } from './process.ts';
 import type { ResolvedAgent } from './resolve.ts';
 
@@ -104,6 +104,10 @@ export class AcpAgentKind implements NamedAgentKind {
     return this.#ask(cwd, 'agent that is asked for a session', signal, (start) =>
       hasSession(ref, start),
     );
+  }
+
+  try(cwd: string, signal: AbortSignal): Promise<void> {
+    return this.#ask(cwd, 'agent that is tried', signal, tryAgent);
   }
 
   #ask<T>(
