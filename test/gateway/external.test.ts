@@ -14,12 +14,12 @@ interface Envelope {
 describe('an external caller, with a token of the scope tools and no session', () => {
   const given = sharedStage();
   const make = (permission_mode: CreatedToken['permission_mode'] = 'full_access') =>
-    given().client.call(endpoints.createToken, {
+    given().given.client.call(endpoints.createToken, {
       body: { name: 'a caller', scope: 'tools', permission_mode },
     });
   /** Calls with a token, as itself unless another id is given. */
   async function call({ secret, id }: CreatedToken, tool: string, args: object = {}, as = id) {
-    const client = new Client({ url: given().url, token: secret });
+    const client = new Client({ url: given().given.url, token: secret });
     try {
       const body = { tool_name: `cadre_process_${tool}`, caller_agent_id: as, args: { ...args } };
       return (await client.call(endpoints.invokeTool, { body })) as unknown as Envelope;
@@ -82,7 +82,7 @@ describe('an external caller, with a token of the scope tools and no session', (
 
   it('has a mode only with the scope tools', async () => {
     const body = { name: 'x', scope: 'read' as const, permission_mode: 'default' as const };
-    await expect(given().client.call(endpoints.createToken, { body })).rejects.toMatchObject({
+    await expect(given().given.client.call(endpoints.createToken, { body })).rejects.toMatchObject({
       code: 'invalid',
     });
   });
