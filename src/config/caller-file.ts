@@ -31,7 +31,8 @@ export function readCaller(directory: string, name: string): CallerFile | null {
       `${file} may be read by others, or is not yours: install the caller again`,
     );
   try {
-    const { token_id, token, session_id = null, url = null } = JSON.parse(text) as CallerFile;
+    const { token_id, token, ...more } = JSON.parse(text) as Partial<CallerFile>;
+    const { session_id = null, url = null } = more;
     if (typeof token_id === 'string' && typeof token === 'string')
       return { name, token_id, token, session_id, url };
   } catch {

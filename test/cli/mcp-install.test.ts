@@ -105,7 +105,7 @@ describe('cadre mcp install', () => {
     expect(tokens).toMatchObject([
       { name: 'claude on this machine', scope: 'tools', permission_mode: 'full_access' },
     ]);
-    const [{ id = '' } = {}] = tokens;
+    const id = tokens[0]?.id ?? '';
     expect(made.json()).toMatchObject({ agent: 'claude', token_id: id });
     expect(made.stdout + own.told() + server.log()).not.toMatch(/cadre_[\w-]{43}/);
     const file = path.join(own.data, 'callers', 'claude.json');

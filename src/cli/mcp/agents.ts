@@ -33,10 +33,7 @@ export const mcpAgents: readonly McpAgent[] = [
     name: 'claude',
     command: 'claude',
     own: {
-      add: ({ command, args }) => [
-        ...['mcp', 'add', '--scope', 'user', SERVER, '--', command],
-        ...args,
-      ],
+      add: ({ command, args }) => ['mcp', 'add', '--scope', 'user', SERVER, '--', command, ...args],
       remove: ['mcp', 'remove', '--scope', 'user', SERVER],
     },
     files: (env) => [path.join(env.CLAUDE_CONFIG_DIR ?? homeOf(env), '.claude.json')],
