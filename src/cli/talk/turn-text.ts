@@ -1,4 +1,5 @@
 import { type DescribedEvent, isDescribed, type RuntimeEventRecord } from '../../api/events.ts';
+import { toolText } from '../../terminal/conversation.ts';
 import type { Palette } from '../../terminal/palette.ts';
 import { plain } from '../output.ts';
 import type { ApprovalAsker } from './ask-approval.ts';
@@ -86,8 +87,8 @@ export class TurnText {
     return rest.toString('utf8');
   }
 
-  #noteTool(how: string, tool: { title: string } | undefined): void {
-    this.#outlet.note(`[${how}] ${plain(tool?.title ?? 'a tool')}\n`);
+  #noteTool(how: string, tool: Parameters<typeof toolText>[0] | undefined): void {
+    this.#outlet.note(`[${how}] ${tool ? toolText(tool) : 'a tool'}\n`);
   }
 
   #writeBeside(text: string): void {

@@ -1,11 +1,19 @@
 import { z } from 'zod';
 import type { Child, Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { version } from '../../lib/self.ts';
 import { answered, endOf, exitsWithin, startAgent, tailOf } from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
 import { type AcpConnection, type AcpHandlers, agentError, connectAcp } from './connection.ts';
 
 const PROTOCOL_VERSION = 1;
+/** What cadre can do for an agent. Files and commands are the agent's own. */
+const clientCapabilities = {
+  fs: { readTextFile: false, writeTextFile: false },
+  terminal: false,
+  elicitation: { form: {}, url: {} },
+  session: { notices: {}, compaction: {} },
+};
 /** An agent whose connection is of no use any more has this long to go by itself. */
 const LOST_GRACE_MS = 1000;
 
@@ -53,6 +61,9 @@ const initialized = z.looseObject({
     .catch(null),
 });
 
+/** Agents whose usage is that of the whole session, by the names that they give themselves. */
+const COUNTS_FOR_SESSION = /\bvibe\b/i;
+
 /** Starts the process of an agent. Throws {@link ProviderError}. */
 export function startChild(options: StartOptions): Promise<Child> {
   const { supervisor, command, args, cwd, env, what } = options;
@@ -66,6 +77,8 @@ export class AcpProcess {
   readonly gone: Promise<string>;
   /** Nothing until it is initialized. */
   can: AgentAbilities = { load: false, resume: false, list: false, image: false };
+  /** Whether the usage that it tells is that of the whole session, not of a turn. */
+  countsForSession = false;
   readonly #child: Child;
   readonly #connection: AcpConnection;
   readonly #options: StartOptions;
@@ -79,7 +92,7 @@ export class AcpProcess {
     const stderr = tailOf(child.stderr);
     this.gone = endOf(child, {
       heard,
-      stderr: () => stderr() || strays.last,
+      stderr: () => [stderr(), strays.text].filter(Boolean).join(' | '),
       clock: options.clock,
     });
   }
@@ -88,8 +101,8 @@ export class AcpProcess {
   async initialize(): Promise<void> {
     const answer = await this.ask('initialize', {
       protocolVersion: PROTOCOL_VERSION,
-      clientInfo: { name: 'cadre', version: '1' },
-      clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+      clientInfo: { name: 'cadre', version },
+      clientCapabilities,
     });
     const { data } = initialized.safeParse(answer);
     if (data?.protocolVersion !== PROTOCOL_VERSION) {
@@ -101,6 +114,7 @@ export class AcpProcess {
     }
     const { agentInfo: agent, agentCapabilities: abilities } = data;
     if (agent) this.#options.onVersion(`${agent.name} ${agent.version}`);
+    this.countsForSession = COUNTS_FOR_SESSION.test(agent?.name ?? '');
     const { loadSession, promptCapabilities, sessionCapabilities } = abilities ?? {};
     this.can = {
       load: loadSession === true,
@@ -119,7 +133,7 @@ export class AcpProcess {
     try {
       return await answered(answer, { ms, clock, gone: this.gone });
     } catch (error) {
-      const why = agentError(error)?.message ?? (error as Error).message;
+      const why = this.withStrays(agentError(error)?.message ?? (error as Error).message);
       throw new ProviderError(
         'provider_unavailable',
         `acp: the agent failed at ${method}: ${why}`,
@@ -133,6 +147,17 @@ export class AcpProcess {
   /** Sends a request without a time limit. Rejects as `AcpConnection.request` does. */
   request(method: string, params: object): Promise<unknown> {
     return this.#connection.request(method, params);
+  }
+
+  /** What went wrong, with what the agent has written since that is no message: some complain there alone. */
+  withStrays(what: string): string {
+    const { text } = this.#connection.strays;
+    return text === '' || what.includes(text) ? what : `${what}; it wrote: ${text}`;
+  }
+
+  /** Leaves out of later errors what the agent has written so far. */
+  forgetStrays(): void {
+    this.#connection.strays.forget();
   }
 
   get canResume(): boolean {
