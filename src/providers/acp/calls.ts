@@ -28,16 +28,27 @@ export class Calls {
     return this.#open.get(ref);
   }
 
-  /** Notes what an update says of a call. Returns what has changed of it, with the output of its terminal. */
-  reported(ref: string, news: ReportedCall, change: ToolChange): ToolChange {
+  /** Notes what an update says of a call. Returns all that is known of it, and what has changed as it is shown. */
+  reported(
+    ref: string,
+    news: ReportedCall,
+    change: ToolChange,
+  ): { call: ReportedCall; change: ToolChange } {
+    const call = mergeCalls(this.#open.get(ref) ?? {}, news);
     // A call that has ended is forgotten: a later call may have the same id.
     if (change.status === 'completed' || change.status === 'failed') this.#open.delete(ref);
-    else this.#open.set(ref, mergeCalls(this.#open.get(ref) ?? {}, news));
+    else this.#open.set(ref, call);
+    return { call, change: this.#withOutput(ref, news, change) };
+  }
+
+  /** The change with the whole output: the texts of the content, and what the terminal of the call has written. */
+  #withOutput(ref: string, news: ReportedCall, change: ToolChange): ToolChange {
     const shown = this.#shown.get(ref) ?? { content: '', terminal: '' };
     this.#shown.set(ref, shown);
     const content = contentText(list.parse(news.content));
     const terminal = withTerminal(shown.terminal, news._meta);
     if (content === null && terminal === '') return change;
+    // What the terminal has written is often repeated as the raw output.
     if (content === null && terminal === shown.terminal) return without(change, 'output');
     shown.content = content ?? shown.content;
     shown.terminal = terminal;

@@ -5,6 +5,8 @@ import { version } from '../../lib/self.ts';
 import { answered, endOf, exitsWithin, startAgent, tailOf } from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
 import { type AcpConnection, type AcpHandlers, agentError, connectAcp } from './connection.ts';
+import type { LastSeen } from './last-seen.ts';
+import type { ResolvedAgent } from './resolve.ts';
 
 const PROTOCOL_VERSION = 1;
 /** What cadre can do for an agent. Files and commands are the agent's own. */
@@ -12,13 +14,16 @@ const clientCapabilities = {
   fs: { readTextFile: false, writeTextFile: false },
   terminal: false,
   elicitation: { form: {}, url: {} },
-  session: { notices: {}, compaction: {} },
+  session: { notices: {}, compaction: {}, configOptions: { boolean: {} } },
 };
 /** An agent whose connection is of no use any more has this long to go by itself. */
 const LOST_GRACE_MS = 1000;
 
 /** How an agent is started. */
 export interface StartOptions {
+  agent: ResolvedAgent;
+  /** What is kept of the agent beyond this process. */
+  lastSeen: LastSeen;
   command: string;
   args: readonly string[];
   env: Record<string, string>;
@@ -43,6 +48,7 @@ export interface AgentAbilities {
   resume: boolean;
   list: boolean;
   image: boolean;
+  delete: boolean;
 }
 
 const initialized = z.looseObject({
@@ -53,16 +59,17 @@ const initialized = z.looseObject({
       loadSession: z.boolean().nullish().catch(null),
       promptCapabilities: z.looseObject({ image: z.unknown().optional() }).nullish().catch(null),
       sessionCapabilities: z
-        .looseObject({ resume: z.unknown().optional(), list: z.unknown().optional() })
+        .looseObject({
+          resume: z.unknown().optional(),
+          list: z.unknown().optional(),
+          delete: z.unknown().optional(),
+        })
         .nullish()
         .catch(null),
     })
     .nullish()
     .catch(null),
 });
-
-/** Agents whose usage is that of the whole session, by the names that they give themselves. */
-const COUNTS_FOR_SESSION = /\bvibe\b/i;
 
 /** Starts the process of an agent. Throws {@link ProviderError}. */
 export function startChild(options: StartOptions): Promise<Child> {
@@ -76,9 +83,7 @@ export class AcpProcess {
   /** Resolves when it is gone and all its output was read, with why it ended. */
   readonly gone: Promise<string>;
   /** Nothing until it is initialized. */
-  can: AgentAbilities = { load: false, resume: false, list: false, image: false };
-  /** Whether the usage that it tells is that of the whole session, not of a turn. */
-  countsForSession = false;
+  can: AgentAbilities = { load: false, resume: false, list: false, image: false, delete: false };
   readonly #child: Child;
   readonly #connection: AcpConnection;
   readonly #options: StartOptions;
@@ -114,13 +119,13 @@ export class AcpProcess {
     }
     const { agentInfo: agent, agentCapabilities: abilities } = data;
     if (agent) this.#options.onVersion(`${agent.name} ${agent.version}`);
-    this.countsForSession = COUNTS_FOR_SESSION.test(agent?.name ?? '');
     const { loadSession, promptCapabilities, sessionCapabilities } = abilities ?? {};
     this.can = {
       load: loadSession === true,
       resume: Boolean(sessionCapabilities?.resume),
       list: Boolean(sessionCapabilities?.list),
       image: promptCapabilities?.image === true,
+      delete: Boolean(sessionCapabilities?.delete),
     };
   }
 
