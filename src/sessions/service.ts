@@ -108,6 +108,7 @@ export class SessionService extends SessionQueries {
       title_source: body.title === null || body.title === undefined ? null : 'person',
       pinned: false,
       snoozed_until: null,
+      muted: false,
       seen_seq: 0,
       news_seq: 0,
       last_activity_at: now,

@@ -1,6 +1,7 @@
 import { endpoints } from '../../api/index.ts';
 import type { AgentCommand } from '../../api/commands.ts';
 import type { Item, Session, Turn } from '../../api/sessions.ts';
+import { agentOf } from '../../client/agent-of.ts';
 import { slashText } from '../../client/slash.ts';
 import { shorten } from '../../lib/shorten.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
@@ -29,7 +30,7 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
       ['ID', 'PROVIDER', 'STATUS', 'ACTIVE', 'TITLE', 'LAST WORDS', 'CWD'],
       (one, now) => [
         shortId(one.id),
-        one.provider,
+        agentOf(one),
         one.status,
         ago(one.last_activity_at, now),
         one.title ?? '-',
