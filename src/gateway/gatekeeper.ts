@@ -3,6 +3,7 @@ import type { ToolName } from '../api/tool-names.ts';
 import { AppError } from '../errors.ts';
 import { cutTitle } from '../lib/cut-title.ts';
 import { filledFields } from '../lib/filled-fields.ts';
+import type { Modes } from '../sessions/permission-mode.ts';
 import type { SessionService } from '../sessions/service.ts';
 import { ToolError } from './envelope.ts';
 import {
@@ -45,6 +46,12 @@ export class Gatekeeper {
     const { mode, canAsk } = await this.#given.sessions.permission(session.id);
     const asked = isOperator ? 'operator' : canAsk ? 'person' : 'nobody';
     return { mode, asked, freed: this.#given.freed() };
+  }
+
+  /** Returns the modes of the caller's turn, which a member that it spawns inherits. */
+  async modes({ session }: Caller): Promise<Modes> {
+    const { mode, agentMode } = await this.#given.sessions.permission(session.id);
+    return { mode, agentMode };
   }
 
   /**

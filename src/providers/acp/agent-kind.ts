@@ -12,7 +12,7 @@ import type {
 } from '../provider.ts';
 import { environmentOf, makeHome } from './agent-environment.ts';
 import { type LastSeen, nothingSeen } from './last-seen.ts';
-import { hasSession, listSessions, openAcpAgent, openOnce } from './open.ts';
+import { hasSession, listSessions, openAcpAgent, tryAgent } from './open.ts';
 import type { StartOptions } from './process.ts';
 import type { ResolvedAgent } from './resolve.ts';
 
@@ -88,6 +88,10 @@ export class AcpAgentKind implements NamedAgentKind {
     );
   }
 
+  lastModes(): readonly string[] {
+    return this.lastSeen.modes;
+  }
+
   async authStatus(): Promise<AuthStatus> {
     return this.lastAuth();
   }
@@ -99,8 +103,7 @@ export class AcpAgentKind implements NamedAgentKind {
   }
 
   #look(): Promise<void> {
-    const { signal } = new AbortController();
-    this.#looking ??= this.#ask(process.cwd(), 'agent that lists its models', signal, openOnce);
+    this.#looking ??= this.try(process.cwd(), new AbortController().signal);
     return this.#looking.finally(() => (this.#looking = null));
   }
 
@@ -119,6 +122,10 @@ export class AcpAgentKind implements NamedAgentKind {
     return this.#ask(cwd, 'agent that is asked for a session', signal, (start) =>
       hasSession(ref, start),
     );
+  }
+
+  try(cwd: string, signal: AbortSignal): Promise<void> {
+    return this.#ask(cwd, 'agent that is tried', signal, tryAgent);
   }
 
   #ask<T>(
