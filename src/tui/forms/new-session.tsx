@@ -148,8 +148,7 @@ function useOffers(
     acts.agents().then(setAgents, () => undefined);
   }, [acts]);
   useEffect(() => {
-    setModels([]);
-    if (chosen && wantsModels) acts.models(chosen).then(setModels, () => undefined);
+    if (chosen && wantsModels) acts.models(chosen).then(setModels, () => setModels([]));
   }, [acts, chosen, wantsModels]);
   // Without a model the session gets the agent's own.
   return {
