@@ -113,9 +113,14 @@ describe('the answer to a choice, which is the whole list of options,', () => {
       await session.run('two', { model: 'large', thinking_effort: 'medium' });
       await session.run('three');
       expect(wanted(agents[0])).toEqual([
-        ...['model=small', 'reasoning_effort=low', 'prompt'],
-        ...['model=large', 'prompt'],
-        ...['model=small', 'reasoning_effort=low', 'prompt'],
+        'model=small',
+        'reasoning_effort=low',
+        'prompt',
+        'model=large',
+        'prompt',
+        'model=small',
+        'reasoning_effort=low',
+        'prompt',
       ]);
     }));
 });
@@ -198,8 +203,10 @@ describe('a custom model, which the agent does not list,', () => {
       expect((await session.run('two')).status).toBe('completed');
       expect((await session.run('three')).status).toBe('completed');
       expect(wanted(agents[0])).toEqual([
-        ...['model=large', 'prompt'],
-        ...['model=custom', 'prompt'],
+        'model=large',
+        'prompt',
+        'model=custom',
+        'prompt',
         'prompt',
       ]);
       const notices = session.watch.events.filter(({ kind }) => kind === 'session.notice');
@@ -238,8 +245,10 @@ describe('models in the form that the protocol had before', () => {
       await session.run('one', { model: 'pro' });
       await session.run('two');
       expect(wanted(agents[0])).toEqual([
-        ...['set_model pro', 'prompt'],
-        ...['set_model unlisted', 'prompt'],
+        'set_model pro',
+        'prompt',
+        'set_model unlisted',
+        'prompt',
       ]);
     }));
 
