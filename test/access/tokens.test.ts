@@ -47,10 +47,14 @@ describe('a token', () => {
         scope: 'read',
         created_at: expect.any(Number),
         expires_at: null,
+        permission_mode: null,
+        last_used_at: null,
         secret: expect.stringMatching(/^cadre_[\w-]{43}$/),
       });
       const { secret: _, ...token } = created;
-      expect((await api('GET', '/v1/tokens')).json()).toEqual([token]);
+      expect((await api('GET', '/v1/tokens')).json()).toEqual([
+        { ...token, last_used_at: expect.any(Number) },
+      ]);
       expect((await api('DELETE', `/v1/tokens/${token.id}`)).json()).toEqual(token);
       expect((await api('GET', '/v1/tokens')).json()).toEqual([]);
     }, options()));
@@ -127,7 +131,9 @@ describe('a token', () => {
         expect(await statusOf(url, secret)).toBe(200);
         expect(await statusOf(url, secret, '/v1/tokens')).toBe(403);
         expect(await statusOf(url, revoked.secret)).toBe(401);
-        expect(await client.call(endpoints.listTokens, {})).toEqual([token]);
+        expect(await client.call(endpoints.listTokens, {})).toEqual([
+          { ...token, last_used_at: expect.any(Number) },
+        ]);
       },
       { ...options(), directory: directory.path },
     );

@@ -10,6 +10,7 @@ import type {
   NamedAgentKind,
   ProviderContext,
 } from '../provider.ts';
+import { agentLogin } from './agent-login.ts';
 import { environmentOf, makeHome } from './agent-environment.ts';
 import { type LastSeen, nothingSeen } from './last-seen.ts';
 import { hasSession, listSessions, openAcpAgent, tryAgent } from './open.ts';
@@ -26,6 +27,9 @@ export class AcpAgentKind implements NamedAgentKind {
   readonly #environment: Record<string, string>;
   readonly #health = new HealthRecord();
   #looking: Promise<void> | null = null;
+  readonly login = agentLogin((signal, ask) =>
+    this.#ask(process.cwd(), 'agent for its login', signal, ask),
+  );
   /** Why the whole provider has no agents; null where it has. */
   readonly #refusal: string | null;
 
@@ -79,13 +83,7 @@ export class AcpAgentKind implements NamedAgentKind {
   lastAuth(): AuthStatus {
     const detail = this.problem();
     if (detail !== null) return { authenticated: null, mode: 'not_configured', detail };
-    return (
-      this.lastSeen.auth ?? {
-        authenticated: null,
-        mode: 'agent_managed',
-        detail: 'the agent keeps its own login: log in with its own command',
-      }
-    );
+    return this.lastSeen.auth.status();
   }
 
   lastModes(): readonly string[] {

@@ -58,7 +58,11 @@ export function hasSession(ref: string, start: StartOptions): Promise<boolean> {
   });
 }
 
-function askAgent<T>(start: StartOptions, question: (agent: AcpAgent) => Promise<T>): Promise<T> {
+/** Starts an agent for a question alone, and ends it. */
+export function askAgent<T>(
+  start: StartOptions,
+  question: (agent: AcpAgent) => Promise<T>,
+): Promise<T> {
   return withAgent({ ...start, sink: silentSink, tools: null }, async (agent) => {
     try {
       return await question(agent);

@@ -3,6 +3,7 @@ import type { Child, Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { answered, endOf, exitsWithin, startAgent, tailOf } from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
+import { Login } from './authenticate.ts';
 import { type AcpConnection, type AcpHandlers, agentError, connectAcp } from './connection.ts';
 import type { LastSeen } from './last-seen.ts';
 import type { ResolvedAgent } from './resolve.ts';
@@ -41,7 +42,17 @@ export interface AgentAbilities {
   list: boolean;
   image: boolean;
   delete: boolean;
+  logOut: boolean;
 }
+
+const nothingYet: AgentAbilities = {
+  load: false,
+  resume: false,
+  list: false,
+  image: false,
+  delete: false,
+  logOut: false,
+};
 
 const initialized = z.looseObject({
   protocolVersion: z.number(),
@@ -58,6 +69,7 @@ const initialized = z.looseObject({
         })
         .nullish()
         .catch(null),
+      auth: z.looseObject({ logout: z.unknown().optional() }).nullish().catch(null),
     })
     .nullish()
     .catch(null),
@@ -75,7 +87,8 @@ export class AcpProcess {
   /** Resolves when it is gone and all its output was read, with why it ended. */
   readonly gone: Promise<string>;
   /** Nothing until it is initialized. */
-  can: AgentAbilities = { load: false, resume: false, list: false, image: false, delete: false };
+  can: AgentAbilities = nothingYet;
+  readonly login: Login;
   readonly #child: Child;
   readonly #connection: AcpConnection;
   readonly #options: StartOptions;
@@ -84,6 +97,7 @@ export class AcpProcess {
     this.#child = child;
     this.#options = options;
     this.pid = child.pid;
+    this.login = new Login(options, (method, params) => this.ask(method, params));
     this.#connection = connectAcp(child, handlers);
     const { heard, strays } = this.#connection;
     const stderr = tailOf(child.stderr);
@@ -103,6 +117,9 @@ export class AcpProcess {
         fs: { readTextFile: false, writeTextFile: false },
         terminal: false,
         session: { configOptions: { boolean: {} } },
+        // The command line runs the login programs of agents. Agents of before the standard look for the other one.
+        auth: { terminal: true },
+        _meta: { 'terminal-auth': true },
       },
     });
     const { data } = initialized.safeParse(answer);
@@ -115,13 +132,15 @@ export class AcpProcess {
     }
     const { agentInfo: agent, agentCapabilities: abilities } = data;
     if (agent) this.#options.onVersion(`${agent.name} ${agent.version}`);
-    const { loadSession, promptCapabilities, sessionCapabilities } = abilities ?? {};
+    this.login.initialized(answer);
+    const { loadSession, promptCapabilities, sessionCapabilities, auth } = abilities ?? {};
     this.can = {
       load: loadSession === true,
       resume: Boolean(sessionCapabilities?.resume),
       list: Boolean(sessionCapabilities?.list),
       image: promptCapabilities?.image === true,
       delete: Boolean(sessionCapabilities?.delete),
+      logOut: Boolean(auth?.logout),
     };
   }
 

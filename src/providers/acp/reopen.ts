@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { ProviderError } from '../provider.ts';
+import { isAuthRequired } from './authenticate.ts';
 import { agentError } from './connection.ts';
 import { type OpenedSession, openedSession } from './options.ts';
 import type { AcpProcess } from './process.ts';
 
-/** The protocol's error of an agent that nobody is logged in to. */
-const AUTH_REQUIRED = -32_000;
 /** An agent says by these codes, or in these words, that it does not have a session. Another failure may pass. */
 const GONE_CODES = new Set([-32_601, -32_602, -32_002, 404]);
 const GONE_WORDS = /not found|unknown session|no such|does not exist|gone/i;
@@ -38,7 +37,7 @@ export async function reopen(
     } catch (error) {
       // Some agents can do one of the two only, whatever they say.
       const said = agentError((error as Error).cause);
-      if (!can.load || !said || said.code === AUTH_REQUIRED) throw error;
+      if (!can.load || !said || isAuthRequired(said)) throw error;
       return await load();
     }
   } catch (error) {
@@ -49,7 +48,12 @@ export async function reopen(
 /** The error for an agent that says that it does not have a session; null for any other failure. */
 function goneError(error: unknown): ProviderError | null {
   const said = agentError((error as Error).cause);
-  if (!said || !(GONE_CODES.has(said.code) || GONE_WORDS.test(said.message))) return null;
+  if (
+    !said ||
+    isAuthRequired(said) ||
+    !(GONE_CODES.has(said.code) || GONE_WORDS.test(said.message))
+  )
+    return null;
   const message = `acp: the agent cannot resume the session: ${said.message}`;
   return new ProviderError('resume_failed', message, { cause: error });
 }

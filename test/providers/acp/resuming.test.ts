@@ -27,6 +27,7 @@ const methods = ['session/resume', 'session/load'];
 const starting = ['initialize', 'session/new'];
 const onlyLoad = { loadSession: true };
 const unavailable = { status: 'failed', text: null, error: { code: 'provider_unavailable' } };
+const loggedOut = { ...unavailable, error: { code: 'auth_required' } };
 const lastingFailure = { status: 'failed', error: { code: 'resume_failed' } };
 const ready = { status: 'ready', failure: null, active_turn_id: null };
 
@@ -243,7 +244,10 @@ describe('an agent that is to resume a session', () => {
     const details = { details: 'run: raw login' };
     const locked = sick(() => refuse(-32_000, 'Authentication required', details));
     return withLost(reopened(method, locked), (stage, session) =>
-      expectAnotherAgent(stage, session, /Authentication required.*run: raw login/, method),
+      expectAnotherAgent(stage, session, /Authentication required.*run: raw login/, {
+        method,
+        failure: loggedOut,
+      }),
     );
   });
 
@@ -253,7 +257,7 @@ describe('an agent that is to resume a session', () => {
       async ({ open, agents, noAgents }) => {
         const session = await open();
         const turn = await session.run('one');
-        expect(turn).toMatchObject(unavailable);
+        expect(turn).toMatchObject(loggedOut);
         expect(turn.error?.message).toContain('Please log in');
         expect(await session.record()).toMatchObject(ready);
         await noAgents();
@@ -876,10 +880,10 @@ async function expectAnotherAgent(
   { agents, noAgents }: RawStage,
   session: RawSession,
   says: RegExp,
-  method = 'session/resume',
+  { method = 'session/resume', failure = unavailable } = {},
 ): Promise<void> {
   const turn = await session.run('during');
-  expect(turn).toMatchObject(unavailable);
+  expect(turn).toMatchObject(failure);
   expect(turn.error?.message).toMatch(says);
   expect(await session.record()).toMatchObject(ready);
   await noAgents();
