@@ -51,7 +51,7 @@ export class Gatekeeper {
   }
 
   /** Returns the modes of the caller's turn, which a member that it spawns inherits. */
-  async modes({ session }: Caller): Promise<Modes> {
+  async modes({ session }: SessionCaller): Promise<Modes> {
     const { mode, agentMode } = await this.#given.sessions.permission(session.id);
     return { mode, agentMode };
   }
