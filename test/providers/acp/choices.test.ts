@@ -226,6 +226,44 @@ describe('a custom model, which the agent does not list,', () => {
     }));
 });
 
+describe('a mode', () => {
+  const modes = {
+    currentModeId: 'default',
+    availableModes: ['default', 'yolo', 'plan'].map((id) => ({ id, name: id })),
+  };
+  const oneWay: Role = {
+    methods: {
+      'session/new': (_params, { pid }) => ({ sessionId: `raw-${pid}`, modes }),
+      'session/set_mode': ({ modeId }) => (modeId === 'default' ? refuse(-32_602, 'not back') : {}),
+    },
+    turns: {
+      leave(agent) {
+        agent.update({ sessionUpdate: 'current_mode_update', currentModeId: 'plan' });
+        return endTurn;
+      },
+    },
+  };
+
+  test('that one turn wanted fails the next one, which did not, where the agent stays in it', () =>
+    withRawAgent(oneWay, async ({ open }) => {
+      const session = await open();
+      await session.run('one', { agent_mode: 'yolo' });
+      const turn = await session.run('two');
+      expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_permission_mode' } });
+      expect(turn.error?.message).toMatch(/not back.*default, yolo, plan/);
+      expect((await session.run('three', { agent_mode: 'plan' })).status).toBe('completed');
+    }));
+
+  test('that the agent chose itself, and does not leave, holds up no turn', () =>
+    withRawAgent(oneWay, async ({ open }) => {
+      const session = await open();
+      await session.run('leave');
+      expect((await session.run('two')).status).toBe('completed');
+      const notices = session.watch.events.filter(({ kind }) => kind === 'session.notice');
+      expect(notices).toMatchObject([{ payload: { code: 'choice_kept' } }]);
+    }));
+});
+
 describe('models in the form that the protocol had before', () => {
   const older = {
     currentModelId: 'unlisted',
