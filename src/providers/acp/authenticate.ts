@@ -96,16 +96,12 @@ export class Login {
   async #authenticateAlone(): Promise<string | null> {
     const { authMethod } = this.#settings.agent;
     if (authMethod === '') return '';
-    const method =
-      authMethod === null
-        ? this.methodWithoutPerson
-        : this.#methods.find(({ id }) => id === authMethod);
+    const named = this.#methods.find(({ id }) => id === authMethod);
+    // Another release of the agent may call its methods otherwise.
+    const method = named ?? this.methodWithoutPerson;
     if (!method)
-      return authMethod === null
-        ? ''
-        : `it does not offer the configured auth_method "${authMethod}"`;
-    if (method.type === 'terminal')
-      return `the configured auth_method "${method.id}" runs in a terminal`;
+      return authMethod === null ? '' : `it does not offer the auth_method "${authMethod}"`;
+    if (method.type === 'terminal') return `the auth_method "${method.id}" runs in a terminal`;
     try {
       await this.authenticate(method);
       return null;
