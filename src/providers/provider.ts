@@ -2,6 +2,8 @@ import type { Capabilities, ProviderId } from '../api/provider-kinds.ts';
 import type { AgentLoginRecord } from '../api/agent-logins.ts';
 import type { AuthStatus, Model } from '../api/providers.ts';
 import type { Approval, ApprovalDetail, ApprovalScope, Question } from '../api/approvals.ts';
+import type { AgentCommand } from '../api/commands.ts';
+import type { ToolCall } from '../api/tool-call.ts';
 import type { Session, StoredInputItem, Usage } from '../api/sessions.ts';
 import type { Supervisor } from '../children/supervisor.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -16,7 +18,16 @@ export type AgentUpdate =
     }
   | { type: 'tool'; ref: string; change: ToolChange }
   | { type: 'plan'; entries: { content: string; status: string; priority: string | null }[] }
-  | { type: 'usage'; usage: Partial<Usage> };
+  | { type: 'usage'; usage: Partial<Usage> }
+  /** The agent's own title of the session. */
+  | { type: 'title'; title: string }
+  /** All slash commands that the agent has now. */
+  | { type: 'commands'; commands: readonly AgentCommand[] }
+  | {
+      type: 'notice';
+      /** What it is about, in snake_case. */ code: string;
+      /** What it says, for people. */ message: string;
+    };
 
 /** The fields of a tool call that have changed. */
 export interface ToolChange {
@@ -26,6 +37,16 @@ export interface ToolChange {
   /** The whole output so far, as text. */
   output?: string;
   status?: 'pending' | 'running' | 'completed' | 'failed';
+  /** The places that it is about, all of them. */
+  locations?: NonNullable<ToolCall['locations']>;
+  /** The changes of files that it makes or would make, all of them. */
+  diffs?: NonNullable<ToolCall['diffs']>;
+}
+
+/** A file of the agent's, kept by cadre. */
+export interface KeptFile {
+  path: string;
+  bytes: number;
 }
 
 /** How a turn ended, as the agent says. */
@@ -57,6 +78,7 @@ export class ProviderError extends Error {
     | 'resume_failed'
     | 'auth_required'
     | 'invalid_permission_mode'
+    | 'invalid_agent_mode'
     | 'invalid_model'
     | 'invalid_thinking_effort'
     | 'unsupported_images';
@@ -121,6 +143,8 @@ export interface AgentSink {
   update(update: AgentUpdate): Promise<void> | undefined;
   /** Asks for an approval; resolves when it is decided. `withdrawn` aborts when the agent withdraws the request. */
   ask(request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer>;
+  /** Keeps the data of an image or file that the agent shows; null where it is too large or could not be written. */
+  keep(data: Buffer): Promise<KeptFile | null>;
 }
 
 /** Reports updates in their order, each after the sink has taken the one before. */
@@ -132,13 +156,25 @@ export async function report(sink: AgentSink, updates: readonly AgentUpdate[]): 
 export interface TurnSettings {
   /** Null or `default`: as the agent is configured. `require_approval`: its requests go to `AgentSink.ask`. */
   permissionMode: string | null;
+  /** The agent's own mode, by its own name; null: what `permissionMode` says, else as the session began. */
+  agentMode: string | null;
   model: string | null;
   thinkingEffort: string | null;
 }
 
 /** Settings that wish for nothing. */
 export function noWishes(): TurnSettings {
-  return { permissionMode: null, model: null, thinkingEffort: null };
+  return { permissionMode: null, agentMode: null, model: null, thinkingEffort: null };
+}
+
+/** The error for a mode of the agent's own, in a provider whose agents take theirs as `permission_mode`; else null. */
+export function objectionToAgentMode(
+  provider: ProviderId,
+  { agentMode }: TurnSettings,
+): ProviderError | null {
+  if (agentMode === null) return null;
+  const message = `${provider}: agent_mode is for agents of acp: give a mode of ${provider} as permission_mode`;
+  return new ProviderError('invalid_agent_mode', message);
 }
 
 /** The settings that a session began with; null where it has had no agent yet. */
@@ -146,6 +182,7 @@ export function earlierDefaults({ provider_defaults: began }: Session): TurnSett
   return (
     began && {
       permissionMode: began.permission_mode,
+      agentMode: began.agent_mode,
       model: began.model,
       thinkingEffort: began.thinking_effort,
     }
@@ -158,6 +195,8 @@ export interface Agent {
   readonly ref: string;
   /** The settings that the session began with: they hold where a turn wishes for nothing. */
   readonly defaults: TurnSettings;
+  /** False: it never asks for a permission, in no mode; absent or null: it does, or nobody knows. */
+  readonly asks?: boolean | null;
   readonly pid: number | null;
   /** Whether another agent could resume the session. An agent whose session cannot be resumed is not ended when idle. */
   readonly canResume: boolean;
@@ -208,6 +247,8 @@ export interface AgentKind {
   readonly capabilities: Capabilities;
   /** Whether only a live agent knows if it takes images: then messages to its session have none. */
   readonly imagesByAgent?: boolean;
+  /** False: its agents never ask for a permission, in no mode; absent or null: they do, or nobody knows. */
+  readonly asks?: boolean | null;
   /** Why no agent could start, and what to do about it; null where one could. It is cheap: nothing is started. */
   problem(): string | null;
   /** Why the last start of an agent failed, or null. The next turn tries again all the same. */

@@ -13,6 +13,8 @@ import { migration011 } from './migrations/011-news.ts';
 import { migration012 } from './migrations/012-process-input.ts';
 import { migration013 } from './migrations/013-approval-details.ts';
 import { migration014 } from './migrations/014-agents.ts';
+import { migration015 } from './migrations/015-agent-modes.ts';
+import { migration016 } from './migrations/016-session-commands.ts';
 import {
   migration017,
   migration017Index,
@@ -42,6 +44,9 @@ const migrations: readonly (string | Completion)[] = [
   migration012,
   migration013,
   migration014,
+  migration015.sessions,
+  migration015.turns,
+  migration016,
   migration017,
   migration017Index,
   migration017Tokens,

@@ -39,6 +39,9 @@ const schemas: Record<string, unknown> = {
 /** Choices that no schema has. */
 const unlisted = {
   'completion shell': [...shells],
+  'mcp install --permission-mode': permissionModes,
+  'mcp install agent': mcpAgentNames,
+  'mcp uninstall agent': mcpAgentNames,
   // Those whose login is kept in a home of their own.
   'providers login provider': [...loginProviderIds, 'acp'],
   'providers logout provider': [...loginProviderIds, 'acp'],

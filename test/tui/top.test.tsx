@@ -127,6 +127,22 @@ describe('the place to work', () => {
       );
     }));
 
+  test('completes the slash commands of an agent in what is said to it, and shows its notices and title.', () =>
+    withServer(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory);
+      await runTurn(client, id, 'commands planning | testing; notice mind the gap; title My work');
+      await withScreen(client, start, async ({ expectShows, press }) => {
+        await expectShows('My work');
+        await expectShows('! notice: mind the gap');
+        await press('i', '/');
+        await expectShows('tab: /planning anything  /testing anything');
+        await press('t', keys.tab);
+        await expectShows('> /testing');
+        await press('me', keys.enter);
+        await expectShows(/> \/testing me/);
+      });
+    }));
+
   test('restarts a process that has ended, and ends one that runs.', () =>
     withServer(async ({ client }) => {
       await run(client, 'sleep 60');

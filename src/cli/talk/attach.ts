@@ -1,6 +1,8 @@
 import { endpoints } from '../../api/index.ts';
+import type { AgentCommand } from '../../api/commands.ts';
 import type { Session } from '../../api/sessions.ts';
 import { replayBefore } from '../../client/replay.ts';
+import { slashMatches } from '../../client/slash.ts';
 import { AppError } from '../../errors.ts';
 import { conversation } from '../../terminal/conversation.ts';
 import { conversationLines } from '../../terminal/conversation-lines.ts';
@@ -48,6 +50,10 @@ export async function attach(
     said: (text) => attached.say(text),
     interrupt: () => void attached.interrupt(),
     leave: () => leave(0),
+    complete: async (typed) =>
+      typed.startsWith('/')
+        ? slashMatches(typed, await commandsOf(context, found.id)).map(({ name }) => `/${name} `)
+        : [],
   });
   const asker = askerOf(context, line, leaving.signal);
   const text = new TurnText({
@@ -78,6 +84,10 @@ export async function attach(
   world.exit(Number(leaving.signal.reason));
 }
 
+function commandsOf({ client }: CommandContext, session_id: string): Promise<AgentCommand[]> {
+  return client.call(endpoints.listCommands, { params: { session_id } });
+}
+
 /** Shows the last turns that have ended. Returns the seq after which the events contain everything else. */
 async function showTail(
   context: CommandContext,
@@ -89,11 +99,11 @@ async function showTail(
   });
   const seq = Number(headers['x-seq'] ?? 0);
   const running = session.active_turn_id;
-  const { turns, approvals } = await readConversation(client, session_id, TURNS + 1);
+  const { turns, approvals, notices } = await readConversation(client, session_id, TURNS + 1);
   const ended = turns.filter(({ turn }) => turn.turn_id !== running && turn.ended_at !== null);
   const columns = Number.isFinite(layout.columns) ? layout.columns : 80;
   const shape = { columns, palette: layout.palette, folded: true };
-  const lines = conversationLines(conversation(ended.slice(-TURNS), approvals), shape);
+  const lines = conversationLines(conversation(ended.slice(-TURNS), approvals, notices), shape);
   for (const line of lines) world.stdout.write(`${line}\n`);
   const title = shorten(plain(session.title ?? shortId(session_id)), 40);
   note(`${title}: ^C interrupts a turn, ^D leaves`);

@@ -13,7 +13,7 @@ import type {
 import { agentLogin } from './agent-login.ts';
 import { environmentOf, makeHome } from './agent-environment.ts';
 import { type LastSeen, nothingSeen } from './last-seen.ts';
-import { hasSession, listSessions, openAcpAgent, tryAgent } from './open.ts';
+import { hasSession, listSessions, openAcpAgent, openOnce, tryAgent } from './open.ts';
 import type { StartOptions } from './process.ts';
 import type { ResolvedAgent } from './resolve.ts';
 
@@ -29,6 +29,7 @@ export class AcpAgentKind implements NamedAgentKind {
   readonly login = agentLogin((signal, ask) =>
     this.#ask(process.cwd(), 'agent for its login', signal, ask),
   );
+  #looking: Promise<void> | null = null;
   /** Why the whole provider has no agents; null where it has. */
   readonly #refusal: string | null;
 
@@ -41,6 +42,10 @@ export class AcpAgentKind implements NamedAgentKind {
 
   get name(): string {
     return this.agent.name;
+  }
+
+  get asks(): boolean | null {
+    return this.agent.asks;
   }
 
   get displayName(): string {
@@ -85,8 +90,16 @@ export class AcpAgentKind implements NamedAgentKind {
     return this.lastAuth();
   }
 
+  /** The models that the agent offered last. One is started for them where none has opened a session yet. */
   async models(): Promise<Model[]> {
-    return [...this.lastSeen.models];
+    if (this.lastSeen.models === null) await this.#look();
+    return [...(this.lastSeen.models ?? [])];
+  }
+
+  #look(): Promise<void> {
+    const { signal } = new AbortController();
+    this.#looking ??= this.#ask(process.cwd(), 'agent that lists its models', signal, openOnce);
+    return this.#looking.finally(() => (this.#looking = null));
   }
 
   async open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {

@@ -14,6 +14,7 @@ import { listRefs } from './reopen.ts';
 const silentSink: AgentSink = {
   update: () => undefined,
   ask: () => Promise.resolve({ decision: 'cancelled' }),
+  keep: () => Promise.resolve(null),
 };
 
 /** Starts an agent for one session, or resumes the session in a new one. Errors as in `Provider.open`. */
@@ -23,7 +24,7 @@ export function openAcpAgent(
   tools: AgentTools,
   start: StartOptions,
 ): Promise<Agent> {
-  return withAgent({ ...start, sink, tools }, async (agent) => {
+  return withAgent({ ...start, sink, tools, usedBefore: session.usage }, async (agent) => {
     const { provider_session_ref: ref } = session;
     await (ref === null ? agent.create() : agent.resume(ref, earlierDefaults(session)));
     return agent;
@@ -53,12 +54,22 @@ export function hasSession(ref: string, start: StartOptions): Promise<boolean> {
   });
 }
 
+/** Opens a session, for what an agent then says of itself, and deletes it where the agent can do that. */
+export function openOnce(start: StartOptions): Promise<void> {
+  return askAgent(start, async (agent) => {
+    await agent.create();
+    if (!agent.process.can.delete) return;
+    // It is a session that nobody has seen: a refusal to delete it harms nobody.
+    await agent.process.ask('session/delete', { sessionId: agent.ref }).catch(() => undefined);
+  });
+}
+
 /** Starts an agent for a question alone, and ends it. */
 export function askAgent<T>(
   start: StartOptions,
   question: (agent: AcpAgent) => Promise<T>,
 ): Promise<T> {
-  return withAgent({ ...start, sink: silentSink, tools: null }, async (agent) => {
+  return withAgent({ ...start, sink: silentSink, tools: null, usedBefore: null }, async (agent) => {
     try {
       return await question(agent);
     } finally {
