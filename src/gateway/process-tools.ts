@@ -49,7 +49,8 @@ export function processToolkit({
         await gatekeeper.passOne(caller, { tool, action: 'read' }, { process_id });
         const bytes = max_bytes ?? ANSWER_BYTES;
         if (process_id) return bounded({ process: await processes.get(process_id, id) }, {}, bytes);
-        const from = { session_id: id, cursor: cursor ?? undefined };
+        const owner = caller.session ? { session_id: id } : { caller_id: id };
+        const from = { ...owner, cursor: cursor ?? undefined };
         const read = (count: number) => processes.list({ ...from, limit: count });
         return boundedPage('processes', read, limit ?? SHOWN, bytes);
       },

@@ -64,7 +64,7 @@ export class Login {
     try {
       return await attempt();
     } catch (error) {
-      const refusal = this.#refusalIn(error);
+      const refusal = this.refusalIn(error);
       if (refusal === null) throw error;
       record.refused(stage, refusal);
       const obstacle = await this.#authenticateAlone();
@@ -73,7 +73,7 @@ export class Login {
     try {
       return await attempt();
     } catch (error) {
-      const refusal = this.#refusalIn(error);
+      const refusal = this.refusalIn(error);
       if (refusal === null) throw error;
       record.refused(stage, refusal);
       throw this.#required(refusal, 'cadre logged in, and the agent refused again', error);
@@ -96,16 +96,12 @@ export class Login {
   async #authenticateAlone(): Promise<string | null> {
     const { authMethod } = this.#settings.agent;
     if (authMethod === '') return '';
-    const method =
-      authMethod === null
-        ? this.methodWithoutPerson
-        : this.#methods.find(({ id }) => id === authMethod);
+    const named = this.#methods.find(({ id }) => id === authMethod);
+    // Another release of the agent may call its methods otherwise.
+    const method = named ?? this.methodWithoutPerson;
     if (!method)
-      return authMethod === null
-        ? ''
-        : `it does not offer the configured auth_method "${authMethod}"`;
-    if (method.type === 'terminal')
-      return `the configured auth_method "${method.id}" runs in a terminal`;
+      return authMethod === null ? '' : `it does not offer the auth_method "${authMethod}"`;
+    if (method.type === 'terminal') return `the auth_method "${method.id}" runs in a terminal`;
     try {
       await this.authenticate(method);
       return null;
@@ -115,7 +111,7 @@ export class Login {
   }
 
   /** What the agent said, where it refused because nobody is logged in; null for any other failure. */
-  #refusalIn(error: unknown): string | null {
+  refusalIn(error: unknown): string | null {
     const said = agentError(error) ?? agentError((error as Error | null)?.cause);
     if (!said) return null;
     const { code, message } = said;
@@ -142,11 +138,6 @@ export class Login {
       },
     );
   }
-}
-
-/** Whether an agent's error says that nobody is logged in, by its code alone. */
-export function isAuthRequired({ code }: { code: number }): boolean {
-  return code === AUTH_REQUIRED;
 }
 
 function reasonOf(error: unknown): string {
