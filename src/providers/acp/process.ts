@@ -16,7 +16,7 @@ const clientCapabilities = {
   terminal: false,
   elicitation: { form: {}, url: {} },
   session: { notices: {}, compaction: {}, configOptions: { boolean: {} } },
-  // The command line runs the login programs of agents. Agents of before the standard look for the other one.
+  // The command line runs the login programs of agents. Agents of before the standard look for the second.
   auth: { terminal: true },
   _meta: { 'terminal-auth': true },
 };
@@ -52,8 +52,8 @@ export interface AgentAbilities {
   resume: boolean;
   list: boolean;
   image: boolean;
-  delete: boolean;
   logOut: boolean;
+  delete: boolean;
 }
 
 const nothingYet: AgentAbilities = {
@@ -104,12 +104,15 @@ export class AcpProcess {
   readonly #connection: AcpConnection;
   readonly #options: StartOptions;
 
-  constructor(child: Child, options: StartOptions, handlers: AcpHandlers) {
+  constructor(child: Child, options: StartOptions, handlers: Omit<AcpHandlers, 'onAuthStatus'>) {
     this.#child = child;
     this.#options = options;
     this.pid = child.pid;
     this.login = new Login(options, (method, params) => this.ask(method, params));
-    this.#connection = connectAcp(child, handlers);
+    this.#connection = connectAcp(child, {
+      ...handlers,
+      onAuthStatus: (params) => options.lastSeen.auth.told(params),
+    });
     const { heard, strays } = this.#connection;
     const stderr = tailOf(child.stderr);
     this.gone = endOf(child, {
@@ -143,8 +146,8 @@ export class AcpProcess {
       resume: Boolean(sessionCapabilities?.resume),
       list: Boolean(sessionCapabilities?.list),
       image: promptCapabilities?.image === true,
-      delete: Boolean(sessionCapabilities?.delete),
       logOut: Boolean(auth?.logout),
+      delete: Boolean(sessionCapabilities?.delete),
     };
   }
 
