@@ -51,10 +51,10 @@ export const places = {
       'the list of adapters gives each its section of the configuration; no adapter knows another section',
   },
   providers: {
-    may: ['children', 'api/provider-kinds', ...base],
+    may: ['children', 'api/permission-modes', 'api/provider-kinds', ...base],
     types: ['api'],
     because:
-      'a provider translates an agent to our interface and back: it decides nothing and writes no row; what is known of it before it runs stands in api/provider-kinds',
+      'a provider translates an agent to our interface and back: it decides nothing and writes no row; what is known of it before it runs stands in api/provider-kinds and api/permission-modes',
   },
   access: {
     may: ['store', 'api', ...base],

@@ -3,7 +3,6 @@ import { version } from '../lib/self.ts';
 import { systemClock } from '../lib/clock.ts';
 import { AppError } from '../errors.ts';
 import { exitCodes, reportFailure } from './exit.ts';
-import { completeHelp, helpStyle } from './help.ts';
 import { terminalOf, type World } from './world.ts';
 
 type Register = (program: Command, world: World) => void;
@@ -49,15 +48,18 @@ export async function createProgram(world: World, argv?: readonly string[]): Pro
     )
     .option('--json', 'write JSON: one document, or one record a line for streams')
     .showSuggestionAfterError()
-    .configureHelp(helpStyle)
     .configureOutput({
       writeErr: (text) => world.stderr.write(text),
       writeOut: (text) => world.stdout.write(text),
     })
-    .exitOverride()
-    .addHelpText(
-      'after',
-      `
+    .exitOverride();
+  const [first, second] = argv ? operandsOf(program, argv) : [];
+  const named = first === 'help' ? second : first;
+  if (named === undefined && asksVersionOnly(argv)) return program;
+  const { completeHelp, helpStyle } = await import('./help.ts');
+  program.configureHelp(helpStyle).addHelpText(
+    'after',
+    `
 Examples:
   cadre serve --demo                    a server with a demo agent, nothing to set up
   cadre run "say hello"                 one session, one turn, streamed
@@ -65,17 +67,13 @@ Examples:
   cadre events tail                     everything that happens, as it happens
 
 Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 auth, 5 refused, 6 no server, 7 conflict, 8 timeout`,
-    );
-  const [first, second] = argv ? operandsOf(program, argv) : [];
-  const named = first === 'help' ? second : first;
+  );
   const wanted = named === undefined ? undefined : commands[named];
   const loads = wanted
     ? [wanted]
-    : named === undefined && asksVersionOnly(argv)
-      ? []
-      : first === undefined && opensScreen(world, argv)
-        ? [home]
-        : Object.values(commands);
+    : first === undefined && opensScreen(world, argv)
+      ? [home]
+      : Object.values(commands);
   for (const load of loads) (await load())(program, world);
   completeHelp(program, (text, path) => {
     const isJson = argv?.includes('--json') === true;

@@ -27,6 +27,11 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
       `[started] look\n[done] look\nhi\ncadre: go on with cadre run --session ${short} TEXT, or sessions attach ${short}`,
     );
     expect(session?.seen_seq).toBeGreaterThanOrEqual(session?.news_seq ?? 0);
+    await using again = inTerminal(directory, ['run', '-c', 'say more']);
+    expect((await again.ended).code).toBe(0);
+    expect(again.glass.text()).toContain(
+      `cadre: this goes to ${short} "tool look => x; say hi"\nmore`,
+    );
   });
 
   test('attach shows the end of a conversation, sends lines, and shows what others send.', async () => {
@@ -51,6 +56,30 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
     const { status } = await client.call(endpoints.getSession, { params: { session_id: id } });
     expect(status).toBe('ready');
+  });
+
+  test('attach sends a block that was pasted as one message, with what was typed around it.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory);
+    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    const { expectShows, type, ended, glass } = terminal;
+    await expectShows(/^>$/m);
+    expect(glass.written).toContain('\u001b[?2004h');
+    type('say one; ');
+    type('\u001b[200~say two;\r\nsay \u001b[31mthree\n\n\u001b[20');
+    type('1~say');
+    await expectShows('> say one; say two;↵say threesay');
+    type(' four\r');
+    await expectShows(/^threesay four$/m);
+    const turns = await client.call(endpoints.listTurns, { params: { session_id: id }, query: {} });
+    expect(turns.map(({ input }) => input)).toEqual([
+      [{ type: 'text', text: 'say one; say two;\nsay threesay four' }],
+    ]);
+    type(CTRL_D);
+    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    expect(glass.written.lastIndexOf('\u001b[?2004l')).toBeGreaterThan(
+      glass.written.lastIndexOf('\u001b[?2004h'),
+    );
   });
 
   test('attach follows a turn that runs from its beginning; Ctrl-C interrupts it, and a line waits for its end.', async () => {
