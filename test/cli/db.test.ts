@@ -7,7 +7,7 @@ import { startServer, type TestServer, withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn } from '../support/turns.ts';
 import { makeRepository } from '../support/worktrees/work.ts';
-import { cadreOn, type Ended, runCadre } from '../support/cli/cadre.ts';
+import { cadreOn, type Ended, runHere } from '../support/cli/cadre.ts';
 
 interface Copied {
   path: string;
@@ -132,7 +132,7 @@ describe('cadre db backup', () => {
   test('says so where there is nothing to copy.', async () => {
     await using place = tempDirectory();
     const args = ['--data-dir', place.path, 'db', 'backup', path.join(place.path, 'copy')];
-    expectFailure(await runCadre(place.path, args), 3, /there is no events\.cadre in .*--data-dir/);
+    expectFailure(await runHere(place.path, args), 3, /there is no events\.cadre in .*--data-dir/);
     expect(fs.readdirSync(place.path)).toEqual([]);
   });
 });
@@ -209,7 +209,7 @@ test('cadre db says in a line what it cannot use, and does not blame the copy.',
   // Refused to whoever runs the tests, root too.
   fs.mkdirSync(path.join(place.path, 'lock'));
   const cadre = (...args: string[]) =>
-    runCadre(place.path, ['--data-dir', place.path, 'db', ...args]);
+    runHere(place.path, ['--data-dir', place.path, 'db', ...args]);
   const says = new RegExp(`^cadre: ${place.path} cannot be used .*EISDIR.*: do this as the user`);
   expectFailure(await cadre('check'), 2, says);
   expectFailure(await cadre('check', 'events.cadre'), 2, says);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { sharedDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { cadreOn } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
@@ -6,7 +7,6 @@ import { withRuntime } from '../support/runtime.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { withServer } from '../support/server.ts';
 import { playedProvider } from '../support/sessions/played-provider.ts';
-import { sharedServer } from '../support/shared-server.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
 import { hasPty, inTerminal } from '../support/tui/pty.ts';
 
@@ -15,7 +15,7 @@ const CTRL_D = '\u0004';
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
 describe.skipIf(!hasPty)('talking at the terminal', () => {
-  const server = sharedServer();
+  const server = sharedDemo();
 
   test('run ends with a line that says how to go on, and the session counts as seen.', async () => {
     const { client, directory } = server();

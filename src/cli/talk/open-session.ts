@@ -51,7 +51,7 @@ export async function openBody(context: CommandContext, options: OpenOptions): P
     provider,
     model: options.model ?? settings.model,
     thinking_effort: options.effort ?? settings.thinking_effort,
-    cwd: options.cwd ?? process.cwd(),
+    cwd: options.cwd ?? context.world.cwd(),
     permission_mode: options.permissionMode ?? settings.permission_mode,
     title: options.title,
     worktree: typeof worktree === 'string' ? { worktree_name: worktree } : worktree,
