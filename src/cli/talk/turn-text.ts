@@ -1,5 +1,6 @@
 import { type DescribedEvent, isDescribed, type RuntimeEventRecord } from '../../api/events.ts';
 import { EMOJI_UNITS, plainAfter } from '../../lib/plain.ts';
+import { toolText } from '../../terminal/conversation.ts';
 import type { Palette } from '../../terminal/palette.ts';
 import { plain } from '../output.ts';
 import type { ApprovalAsker } from './ask-approval.ts';
@@ -40,7 +41,9 @@ export class TurnText {
       this.#asker.requested(payload.approval);
     } else if (kind === 'approval.resolved') {
       this.#asker.resolved(payload.approval);
-    } else if (kind === 'plan.updated') this.#writePlan(payload.entries ?? []);
+    } else if (kind === 'session.notice')
+      this.#outlet.note(`[${plain(payload.code)}] ${plain(payload.message)}\n`);
+    else if (kind === 'plan.updated') this.#writePlan(payload.entries ?? []);
     else this.#writeItem(event);
   }
 
@@ -95,8 +98,8 @@ export class TurnText {
     return plainAfter(before, text);
   }
 
-  #noteTool(how: string, tool: { title: string } | undefined): void {
-    this.#outlet.note(`[${how}] ${plain(tool?.title ?? 'a tool')}\n`);
+  #noteTool(how: string, tool: Parameters<typeof toolText>[0] | undefined): void {
+    this.#outlet.note(`[${how}] ${tool ? toolText(tool) : 'a tool'}\n`);
   }
 
   #writeBeside(text: string): void {

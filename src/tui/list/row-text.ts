@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { Process } from '../../api/processes.ts';
+import { agentOf } from '../../client/agent-of.ts';
 import { oneLine } from '../../client/telling.ts';
 import { duration } from '../duration.ts';
 import type { Tone } from '../tint.tsx';
@@ -74,7 +75,7 @@ function wordsOf(thing: Thing): Pick<RowText, 'title' | 'place' | 'agent' | 'wor
         place: worktree
           ? `${path.basename(worktree.repo_root)}/${oneLine(worktree.branch)}`
           : shortPath(session.cwd),
-        agent: session.provider,
+        agent: agentOf(session),
         words: [session.muted ? 'muted' : '', oneLine(last)].filter(Boolean).join(' · '),
       };
     }
