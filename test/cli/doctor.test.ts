@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { cadreOn, type Ended, runHere } from '../support/cli/cadre.ts';
+import { cadreOn, type Ended, runCadre } from '../support/cli/cadre.ts';
 import { pathWith, putProgram } from '../support/providers/demo-agents.ts';
 
 type Found = { ok: boolean; checks: { check: string; status: string; detail: string }[] };
@@ -43,7 +43,7 @@ describe('cadre doctor --agents', () => {
       '[providers.acp.agents.opencode]\n[providers.acp.agents.mine]\ncommand = "no-such"\n',
     );
     const env = { PATH, TMPDIR: tmp, CADRE_CONFIG: config };
-    const ended = await runHere(home.path, ['doctor', '--agents', '--json'], { env });
+    const ended = await runCadre(home.path, ['doctor', '--agents', '--json'], { env });
     const found = findingsOf(ended);
     expect(ended.code).toBe(1);
     expect(Object.keys(found)).toEqual(
@@ -65,7 +65,7 @@ describe('cadre doctor --agents', () => {
 
   test('says how to find agents where there is none.', async () => {
     await using home = tempDirectory();
-    const ended = await runHere(home.path, ['doctor', '--agents', '--json']);
+    const ended = await runCadre(home.path, ['doctor', '--agents', '--json']);
     expect([ended.code, findingsOf(ended).agents]).toEqual([
       0,
       ['warn', 'none is installed or configured: see cadre providers discover'],
@@ -76,7 +76,7 @@ describe('cadre doctor --agents', () => {
 describe('cadre doctor', () => {
   test('works where there is nothing yet, makes nothing, and says how to begin.', async () => {
     using home = tempDirectory();
-    const { code, stdout, stderr } = await runHere(home.path, ['doctor']);
+    const { code, stdout, stderr } = await runCadre(home.path, ['doctor']);
     expect([code, stderr]).toEqual([0, '']);
     const lines = stdout.trimEnd().split('\n');
     expect(lines).toHaveLength(names.length);
@@ -92,7 +92,7 @@ describe('cadre doctor', () => {
     await using home = tempDirectory();
     fs.symlinkSync('/bin/true', path.join(home.path, 'gemini'));
     const env = { PATH: `${home.path}:${process.env.PATH}` };
-    const { stdout } = await runHere(home.path, ['doctor'], { env });
+    const { stdout } = await runCadre(home.path, ['doctor'], { env });
     expect(stdout).toContain(
       'or name an agent that is installed: gemini, with --agent: see cadre providers discover',
     );
@@ -130,7 +130,7 @@ describe('cadre doctor', () => {
   test('says the same of the providers that a server would have.', async () => {
     using home = tempDirectory();
     const env = { CADRE_PROVIDERS_ACP_COMMAND: 'no-such-agent' };
-    const ended = await runHere(home.path, ['doctor', '--json'], { env });
+    const ended = await runCadre(home.path, ['doctor', '--json'], { env });
     expect(ended.code).toBe(1);
     expect(findingsOf(ended).providers).toEqual([
       'fail',
@@ -141,7 +141,7 @@ describe('cadre doctor', () => {
   test('goes on where the configuration is wrong, and says what of it.', async () => {
     using home = tempDirectory();
     const env = { CADRE_LOG_LEVEL: 'loud' };
-    const ended = await runHere(home.path, ['doctor', '--json'], { env });
+    const ended = await runCadre(home.path, ['doctor', '--json'], { env });
     expect(ended.code).toBe(1);
     const found = findingsOf(ended);
     expect(found.configuration).toEqual(['fail', expect.stringMatching(/^log\.level: /)]);
@@ -155,7 +155,7 @@ describe('cadre doctor', () => {
     const data = path.join(home.path, 'data');
     fs.mkdirSync(data, { mode: 0o755 });
     const args = ['--data-dir', data, 'doctor', '--json', '--config', config];
-    const found = findingsOf(await runHere(home.path, args));
+    const found = findingsOf(await runCadre(home.path, args));
     expect(found.configuration).toEqual(['warn', expect.stringContaining('chmod 600')]);
     expect(found['data directory']).toEqual(['warn', expect.stringContaining('chmod 700')]);
     expect(found.token).toEqual(['ok', 'set by auth.token']);
@@ -170,7 +170,7 @@ describe('cadre doctor', () => {
       CADRE_DATA_ROOT_DIR: path.join(token, 'data'),
       CADRE_RETENTION_MIN_FREE_BYTES: String(2 ** 52),
     };
-    const ended = await runHere(home.path, ['doctor', '--json'], { env });
+    const ended = await runCadre(home.path, ['doctor', '--json'], { env });
     expect(ended.code).toBe(1);
     const found = findingsOf(ended);
     expect(found.token).toEqual(['fail', expect.stringContaining('chmod 600')]);
@@ -205,7 +205,7 @@ describe('cadre doctor', () => {
     await new Promise((resolve) => silent.listen(0, '127.0.0.1', () => resolve(undefined)));
     const { port } = silent.address() as AddressInfo;
     const env = { CADRE_URL: `http://127.0.0.1:${port}`, CADRE_TOKEN: 'some-token-some-token' };
-    const ended = await runHere(home.path, ['doctor', '--json'], { env });
+    const ended = await runCadre(home.path, ['doctor', '--json'], { env });
     silent.closeAllConnections();
     silent.close();
     expect(ended.code).toBe(1);
