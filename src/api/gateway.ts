@@ -80,6 +80,7 @@ const modelPreset = z
     agent: z.string().nullable(),
     model: z.string().nullable(),
     thinking_effort: z.string().nullable(),
+    agent_mode: z.string().nullable(),
   })
   .meta({ id: 'ModelPreset', description: 'A configured model that can be chosen by its name.' });
 

@@ -3,6 +3,7 @@ import type { ToolName } from '../api/tool-names.ts';
 import { AppError } from '../errors.ts';
 import { cutTitle } from '../lib/cut-title.ts';
 import { filledFields } from '../lib/filled-fields.ts';
+import type { Modes } from '../sessions/permission-mode.ts';
 import type { SessionService } from '../sessions/service.ts';
 import { ToolError } from './envelope.ts';
 import {
@@ -47,6 +48,13 @@ export class Gatekeeper {
     const { mode, canAsk } = await this.#given.sessions.permission(caller.id);
     const asked = caller.isOperator ? 'operator' : canAsk ? 'person' : 'nobody';
     return { mode, asked, freed };
+  }
+
+  /** Returns the modes of the caller's turn, which a member that it spawns inherits. */
+  async modes(caller: Caller): Promise<Modes> {
+    if (!caller.session) return { mode: caller.mode, agentMode: null };
+    const { mode, agentMode } = await this.#given.sessions.permission(caller.id);
+    return { mode, agentMode };
   }
 
   /**

@@ -164,7 +164,7 @@ class TeamTools {
         'unauthorized',
         `only ${team.lead_agent_id}, the lead, adds members: ask it to`,
       );
-    const { mode } = await this.#given.gatekeeper.circumstances(caller);
+    const modes = await this.#given.gatekeeper.modes(caller);
     const member = {
       ...rest,
       source_session_id: session.id,
@@ -172,7 +172,7 @@ class TeamTools {
       worktree: name ? { mode: 'reuse' as const, name } : null,
     };
     const { operation_id, done } = await this.#given.spawns.beginAsAgent(team.id, member, {
-      mode,
+      modes,
       isLimited: !caller.isOperator,
       admit: () => this.#given.gate.member(caller, { ...args, team_id: team.id }),
     });

@@ -290,6 +290,8 @@ export interface NamedAgentKind extends AgentKind {
   isInstalled(): boolean;
   /** Whether somebody is logged in, as it was last seen; nothing is started. */
   lastAuth(): AuthStatus;
+  /** The modes of its own that it last offered. */
+  lastModes(): readonly string[];
   /** Starts an agent, opens a session in a directory and ends the agent. Throws {@link ProviderError} if that fails. */
   try(cwd: string, signal: AbortSignal): Promise<void>;
   readonly login: AgentLogin;

@@ -177,6 +177,8 @@ function agentRecord(kind: NamedAgentKind, preferred: string | null | undefined)
     detail: problem ?? 'ready',
     version: kind.stats().version,
     default: kind.name === preferred,
+    modes: [...kind.lastModes()],
+    asks: kind.asks ?? null,
     auth: kind.lastAuth(),
   };
 }

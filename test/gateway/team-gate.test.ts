@@ -26,7 +26,7 @@ async function wantMember({ mode, canAsk = true, isOperator = false, ...scene }:
   const allowed: string[][] = [];
   const gatekeeper = new Gatekeeper({
     sessions: {
-      permission: async () => ({ mode, canAsk }),
+      permission: async () => ({ mode, agentMode: null, canAsk }),
       async ask(_session, request) {
         expect(allowed).toEqual([]);
         asked.push(request);

@@ -87,7 +87,7 @@ describe('the place to work', () => {
         await press('n');
         await expectShows('new session');
         await expectShows('provider acp');
-        await press('say first', keys.enter, keys.enter, keys.enter, '\u0015', directory);
+        await press('say first', ...Array<string>(4).fill(keys.enter), '\u0015', directory);
         await press(keys.enter, keys.enter);
         await expectShows('new session');
         expect(await client.call(endpoints.listSessions, { query: {} })).toEqual([]);
@@ -250,7 +250,7 @@ describe('the place to work', () => {
         await expectShows('SESSIONS 2');
         await press('n', '\u0012');
         await expectShows('cwd      /home/ada/project');
-        for (let step = 0; step < 3; step++) await press(keys.tab);
+        for (let step = 0; step < 4; step++) await press(keys.tab);
         await expectShows('^R recent');
         const cwd = () => lines().find((line) => line.includes('▌cwd')) ?? '';
         await press('\u0012');

@@ -13,7 +13,7 @@ import type {
 import { agentLogin } from './agent-login.ts';
 import { environmentOf, makeHome } from './agent-environment.ts';
 import { type LastSeen, nothingSeen } from './last-seen.ts';
-import { hasSession, listSessions, openAcpAgent, openOnce, tryAgent } from './open.ts';
+import { hasSession, listSessions, openAcpAgent, tryAgent } from './open.ts';
 import type { StartOptions } from './process.ts';
 import type { ResolvedAgent } from './resolve.ts';
 
@@ -26,10 +26,10 @@ export class AcpAgentKind implements NamedAgentKind {
   readonly #context: ProviderContext;
   readonly #environment: Record<string, string>;
   readonly #health = new HealthRecord();
+  #looking: Promise<void> | null = null;
   readonly login = agentLogin((signal, ask) =>
     this.#ask(process.cwd(), 'agent for its login', signal, ask),
   );
-  #looking: Promise<void> | null = null;
   /** Why the whole provider has no agents; null where it has. */
   readonly #refusal: string | null;
 
@@ -86,6 +86,10 @@ export class AcpAgentKind implements NamedAgentKind {
     return this.lastSeen.auth.status();
   }
 
+  lastModes(): readonly string[] {
+    return this.lastSeen.modes;
+  }
+
   async authStatus(): Promise<AuthStatus> {
     return this.lastAuth();
   }
@@ -97,8 +101,7 @@ export class AcpAgentKind implements NamedAgentKind {
   }
 
   #look(): Promise<void> {
-    const { signal } = new AbortController();
-    this.#looking ??= this.#ask(process.cwd(), 'agent that lists its models', signal, openOnce);
+    this.#looking ??= this.try(process.cwd(), new AbortController().signal);
     return this.#looking.finally(() => (this.#looking = null));
   }
 

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import type { StoredInputItem, Usage } from '../../api/sessions.ts';
 import type { Child } from '../../children/supervisor.ts';
 import { imageData } from '../image-data.ts';

@@ -16,7 +16,7 @@ const clientCapabilities = {
   terminal: false,
   elicitation: { form: {}, url: {} },
   session: { notices: {}, compaction: {}, configOptions: { boolean: {} } },
-  // The command line runs the login programs of agents. Agents of before the standard look for the second.
+  // The command line runs the login programs of agents. Agents of before the standard look for the other one.
   auth: { terminal: true },
   _meta: { 'terminal-auth': true },
 };
@@ -52,8 +52,8 @@ export interface AgentAbilities {
   resume: boolean;
   list: boolean;
   image: boolean;
-  logOut: boolean;
   delete: boolean;
+  logOut: boolean;
 }
 
 const initialized = z.looseObject({
@@ -144,8 +144,8 @@ export class AcpProcess {
       resume: Boolean(sessionCapabilities?.resume),
       list: Boolean(sessionCapabilities?.list),
       image: promptCapabilities?.image === true,
-      logOut: Boolean(auth?.logout),
       delete: Boolean(sessionCapabilities?.delete),
+      logOut: Boolean(auth?.logout),
     };
   }
 

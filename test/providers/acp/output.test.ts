@@ -5,8 +5,8 @@ import { asked, decide, itemsOf, turnOf } from '../../support/providers/calls.ts
 import { endTurn, type RawAgent, withRawAgent } from '../../support/providers/raw-agent.ts';
 import { asking, done, goes, textContent, touch } from '../../support/providers/rows.ts';
 
-/** Runs a turn in which the agent reports a call so, and gives the item of the call. */
-function reported(updates: readonly object[], expected: object): Promise<void> {
+/** Runs a turn in which the agent reports a call so, and expects the item of the call. */
+function expectReported(updates: readonly object[], expected: object): Promise<void> {
   return withRawAgent(
     goes((agent) => {
       agent.update({ sessionUpdate: 'tool_call', ...touch }, ...updates);
@@ -79,7 +79,9 @@ describe('the output of a tool of an ACP agent', () => {
       ],
       'out',
     ],
-  ])('is shown %s', (_what, updates, text) => reported(updates, { text, status: 'completed' }));
+  ])('is shown %s', (_what, updates, text) =>
+    expectReported(updates, { text, status: 'completed' }),
+  );
 
   test('is not the text of its permission, also where it ends with no content, as gemini does', () =>
     withRawAgent(
@@ -108,7 +110,7 @@ describe('the output of a tool of an ACP agent', () => {
 
   test('has its diffs with the old text, and the places that it is about', () => {
     const diff = '--- /a.txt\n+++ /a.txt\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n';
-    return reported(
+    return expectReported(
       [
         {
           ...done,
