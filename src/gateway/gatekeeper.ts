@@ -51,9 +51,8 @@ export class Gatekeeper {
   }
 
   /** Returns the modes of the caller's turn, which a member that it spawns inherits. */
-  async modes(caller: Caller): Promise<Modes> {
-    if (!caller.session) return { mode: caller.mode, agentMode: null };
-    const { mode, agentMode } = await this.#given.sessions.permission(caller.id);
+  async modes({ session }: SessionCaller): Promise<Modes> {
+    const { mode, agentMode } = await this.#given.sessions.permission(session.id);
     return { mode, agentMode };
   }
 
