@@ -37,7 +37,10 @@ export function geminiEnvironment({
 function settings(allow: string[]): object {
   return {
     security: { auth: { selectedType: 'gemini-api-key' } },
-    tools: { allowed: allow },
+    // It tells its client nothing of what a command says on a terminal.
+    tools: { allowed: allow, shell: { enableInteractiveShell: false } },
+    // A long line that says the same all along would be a loop.
+    model: { disableLoopDetection: true },
     // What else would go out to the network.
     privacy: { usageStatisticsEnabled: false },
     telemetry: { enabled: false },

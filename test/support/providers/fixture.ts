@@ -29,6 +29,8 @@ export interface ProviderFixture {
   };
   /** What becomes of a request for permission where nobody is to be asked: it fails the turn, or is declined. */
   unasked: 'fails' | 'declined';
+  /** Left out where its requests do not say all of what they would do, so that no answer holds for a later one. */
+  approvedAway?: LeftOut;
   /** Looks at the images of its turn. */
   showImages: string;
   /** What is asked to have the memory of the agent shown. */
