@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { failure, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { providerId } from './provider-kinds.ts';
+import { agentName, providerId } from './provider-kinds.ts';
 import { worktreeName, worktreeSettings } from './worktrees.ts';
 
 export const sessionStatus = z.enum([
@@ -53,6 +53,10 @@ export const session = z
   .looseObject({
     id: z.string(),
     provider: providerId,
+    agent: z
+      .string()
+      .nullable()
+      .describe('The name of its agent, where those of the provider have names; else null.'),
     model: z.string().nullable(),
     cwd: z.string(),
     permission_mode: z.string().nullable(),
@@ -264,6 +268,11 @@ export const createSession = endpoint({
   summary: 'Open a session; its agent starts with the first turn',
   body: z.strictObject({
     provider: providerId,
+    agent: agentName
+      .nullish()
+      .describe(
+        'An agent of the provider acp, as `GET /v1/providers` names them; absent: its default agent.',
+      ),
     model: z.string().min(1).nullish(),
     cwd: z.string().min(1).nullish().describe("Working directory; absent: the server's."),
     permission_mode: z.string().min(1).nullish(),

@@ -198,11 +198,8 @@ export interface ProviderContext {
   toolsFor: (sessionId: string) => AgentTools;
 }
 
-/** A kind of agent. A new one is a folder with a class that implements this. */
-export interface Provider {
-  readonly id: ProviderId;
-  readonly displayName: string;
-  readonly enabled: boolean;
+/** What one kind of agent can do. A provider has one kind, or several, each with a name. */
+export interface AgentKind {
   readonly capabilities: Capabilities;
   /** Whether only a live agent knows if it takes images: then messages to its session have none. */
   readonly imagesByAgent?: boolean;
@@ -222,13 +219,11 @@ export interface Provider {
     last_error: string | null;
   };
   authStatus(): Promise<AuthStatus>;
-  /** Absent where the agent manages its own. */
-  readonly login?: Login;
   models(): Promise<Model[]>;
-  /** The refs of the sessions that the provider says it has; null where it has no list. Throws {@link ProviderError}. */
+  /** The refs of the sessions that the agent says it has; null where it has no list. Throws {@link ProviderError}. */
   listed(signal: AbortSignal): Promise<ReadonlySet<string> | null>;
   /**
-   * Whether the provider still has a session, or can begin it again. It is not called while the session has an agent.
+   * Whether the agent still has a session, or can begin it again. It is not called while the session has an agent.
    * Throws {@link ProviderError} where that cannot be found out.
    */
   has(session: KnownSession, signal: AbortSignal): Promise<boolean>;
@@ -237,4 +232,47 @@ export interface Provider {
    * Aborting `signal` ends what was started.
    */
   open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent>;
+}
+
+/** A kind of agent with a name, of a provider that has several. */
+export interface NamedAgentKind extends AgentKind {
+  readonly name: string;
+  readonly displayName: string;
+  /** Whether the configuration has a section for it. */
+  readonly isConfigured: boolean;
+  /** Whether its command was found. */
+  isInstalled(): boolean;
+  /** Whether somebody is logged in, as it was last seen; nothing is started. */
+  lastAuth(): AuthStatus;
+}
+
+/** The kinds of a provider that has several. */
+export interface AgentKinds {
+  /** The name of the kind that a new session gets which names none; null: none is preferred. */
+  readonly preferred: string | null;
+  /** The kinds that are configured or installed, in the order in which they are listed. */
+  list(): readonly NamedAgentKind[];
+  /** The names of all that are configured or known, installed or not. */
+  readonly names: readonly string[];
+  /** A kind that is configured or known, installed or not. */
+  find(name: string): NamedAgentKind | undefined;
+}
+
+/**
+ * A provider; a new one is a folder with a class that implements this. Of one with several kinds of agents, the methods
+ * of {@link AgentKind} mean the preferred kind.
+ */
+export interface Provider extends AgentKind {
+  readonly id: ProviderId;
+  readonly displayName: string;
+  readonly enabled: boolean;
+  /** Absent where the agent manages its own. */
+  readonly login?: Login;
+  /** Absent where there is one kind of agent. */
+  readonly kinds?: AgentKinds;
+}
+
+/** The kind of agent that serves a session; undefined where the provider does not have it any more. */
+export function kindOf(provider: Provider, agent: string | null): AgentKind | undefined {
+  return provider.kinds && agent !== null ? provider.kinds.find(agent) : provider;
 }

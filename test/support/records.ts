@@ -7,6 +7,7 @@ export function aSession(more: Partial<Session> = {}): Session {
   return {
     id: 'sess_1',
     provider: 'acp',
+    agent: 'default',
     model: null,
     cwd: '/work',
     permission_mode: null,
@@ -67,6 +68,7 @@ export function anApproval(more: Partial<Approval> = {}): Approval {
     session_id: 'sess_1',
     turn_id: 'turn_1',
     provider: 'acp',
+    agent: 'default',
     kind: 'tool',
     title: 'use a tool',
     request: { tool: 'x' },

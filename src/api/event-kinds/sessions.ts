@@ -20,6 +20,7 @@ export type TurnInEvents = z.output<typeof turnInEvents>;
 const changed = {
   id: 'sess_019aa8d25b1c7c079a542f6d0c1b7e11',
   provider: 'acp' as const,
+  agent: 'gemini',
   model: null,
   cwd: '/home/ada/project',
   permission_mode: null,

@@ -4,6 +4,8 @@ import type { Clock } from '../../lib/clock.ts';
 import { answered, endOf, exitsWithin, startAgent, tailOf } from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
 import { type AcpConnection, type AcpHandlers, agentError, connectAcp } from './connection.ts';
+import type { LastSeen } from './last-seen.ts';
+import type { ResolvedAgent } from './resolve.ts';
 
 const PROTOCOL_VERSION = 1;
 /** An agent whose connection is of no use any more has this long to go by itself. */
@@ -11,6 +13,9 @@ const LOST_GRACE_MS = 1000;
 
 /** How an agent is started. */
 export interface StartOptions {
+  agent: ResolvedAgent;
+  /** What is kept of the agent beyond this process. */
+  lastSeen: LastSeen;
   command: string;
   args: readonly string[];
   env: Record<string, string>;
