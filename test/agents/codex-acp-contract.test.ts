@@ -16,13 +16,16 @@ describeProvider('codex-acp', {
       imageOf: ({ image_url: image }) => imageInUrl(typeof image === 'string' ? image : ''),
     }),
   unasked: 'fails',
+  // The only way to decline that it offers is to have it stop.
+  declinedEnd: 'turn.interrupted',
+  think: { leftOut: 'it puts an empty line before what its model thinks' },
 });
 
 function configuration({ asks, modelUrl, home }: AgentPlace): string {
   const { command, args } = agentStart('codex-acp');
   const env = {
     ...codexEnvironment({ modelUrl, asks }, home),
-    INITIAL_AGENT_MODE: asks ? 'agent' : 'agent-full-access',
+    INITIAL_AGENT_MODE: asks ? 'workspace-write' : 'agent-full-access',
   };
-  return stringify({ providers: { acp: { command, args, env } } });
+  return stringify({ providers: { acp: { agents: { 'codex-acp': { command, args, env } } } } });
 }

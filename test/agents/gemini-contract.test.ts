@@ -63,5 +63,5 @@ function configuration({ asks, ...place }: AgentPlace): string {
     ...geminiEnvironment({ ...place, allow: asks ? [] : ['run_shell_command'] }),
     NODE_OPTIONS: `--import=${import.meta.resolve('./gemini-clock.ts')}`,
   };
-  return stringify({ providers: { acp: { command, args, env } } });
+  return stringify({ providers: { acp: { agents: { gemini: { command, args, env } } } } });
 }

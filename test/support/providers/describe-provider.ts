@@ -25,7 +25,7 @@ const asking: StageOptions = { asks: true, permissionMode: 'require_approval' };
 
 /** What every provider has to do, whatever its agent speaks: over HTTP, with real servers and real processes. */
 export function describeProvider(name: string, fixture: ProviderFixture): void {
-  const { patienceMs = usualPatienceMs } = fixture;
+  const { patienceMs = usualPatienceMs, declinedEnd = 'turn.completed' } = fixture;
   // Over its patience, so that a case which waits in vain can still say for what.
   const options = { concurrent: fixture.severalAtOnce, timeout: scaled(patienceMs) + 2000 };
   const onShared = sharedStages(fixture);
@@ -181,7 +181,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
         const answered = await decide(client, await asked(session.watch, turnId), 'decline');
         expect(answered).toMatchObject({ status: 'declined', decision: 'decline' });
 
-        expect((await session.watch.end(turnId)).kind).toBe('turn.completed');
+        expect((await session.watch.end(turnId)).kind).toBe(declinedEnd);
         const [tool] = ofKind(session.watch.of(turnId), 'tool.completed');
         expect(tool?.payload.status).toBe('failed');
         if (wasDone) expect(wasDone()).toBe(false);
@@ -208,7 +208,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
         const { prompt, names } = fixture.askPermission(cwd);
         const turnId = await session.send(prompt, { permission_mode: 'require_approval' });
         await decide(client, await asked(session.watch, turnId), 'decline');
-        expect((await session.watch.end(turnId)).kind).toBe('turn.completed');
+        expect((await session.watch.end(turnId)).kind).toBe(declinedEnd);
 
         expectUnasked(session, await session.run(prompt), names);
         expect(ofKind(session.watch.events, 'approval.requested')).toHaveLength(1);

@@ -29,6 +29,8 @@ export interface ProviderFixture {
   };
   /** What becomes of a request for permission where nobody is to be asked: it fails the turn, or is declined. */
   unasked: 'fails' | 'declined';
+  /** How a turn ends in which that was declined: it completes, unless a refusal also stops the agent. */
+  declinedEnd?: 'turn.interrupted';
   /** Left out where its requests do not say all of what they would do, so that no answer holds for a later one. */
   approvedAway?: LeftOut;
   /** Looks at the images of its turn. */
