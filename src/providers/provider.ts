@@ -15,7 +15,12 @@ export type AgentUpdate =
     }
   | { type: 'tool'; ref: string; change: ToolChange }
   | { type: 'plan'; entries: { content: string; status: string; priority: string | null }[] }
-  | { type: 'usage'; usage: Partial<Usage> };
+  | { type: 'usage'; usage: Partial<Usage> }
+  | {
+      type: 'notice';
+      /** What it is about, in snake_case. */ code: string;
+      /** What it says, for people. */ message: string;
+    };
 
 /** The fields of a tool call that have changed. */
 export interface ToolChange {
@@ -52,6 +57,7 @@ export class ProviderError extends Error {
     | 'provider_unavailable'
     | 'resume_failed'
     | 'invalid_permission_mode'
+    | 'invalid_agent_mode'
     | 'invalid_model'
     | 'invalid_thinking_effort'
     | 'unsupported_images';
@@ -127,13 +133,25 @@ export async function report(sink: AgentSink, updates: readonly AgentUpdate[]): 
 export interface TurnSettings {
   /** Null or `default`: as the agent is configured. `require_approval`: its requests go to `AgentSink.ask`. */
   permissionMode: string | null;
+  /** The agent's own mode, by its own name; null: what `permissionMode` says, else as the session began. */
+  agentMode: string | null;
   model: string | null;
   thinkingEffort: string | null;
 }
 
 /** Settings that wish for nothing. */
 export function noWishes(): TurnSettings {
-  return { permissionMode: null, model: null, thinkingEffort: null };
+  return { permissionMode: null, agentMode: null, model: null, thinkingEffort: null };
+}
+
+/** The error for a mode of the agent's own, in a provider whose agents take theirs as `permission_mode`; else null. */
+export function objectionToAgentMode(
+  provider: ProviderId,
+  { agentMode }: TurnSettings,
+): ProviderError | null {
+  if (agentMode === null) return null;
+  const message = `${provider}: agent_mode is for agents of acp: give a mode of ${provider} as permission_mode`;
+  return new ProviderError('invalid_agent_mode', message);
 }
 
 /** The settings that a session began with; null where it has had no agent yet. */
@@ -141,6 +159,7 @@ export function earlierDefaults({ provider_defaults: began }: Session): TurnSett
   return (
     began && {
       permissionMode: began.permission_mode,
+      agentMode: began.agent_mode,
       model: began.model,
       thinkingEffort: began.thinking_effort,
     }
@@ -153,6 +172,8 @@ export interface Agent {
   readonly ref: string;
   /** The settings that the session began with: they hold where a turn wishes for nothing. */
   readonly defaults: TurnSettings;
+  /** False: it never asks for a permission, in no mode; absent or null: it does, or nobody knows. */
+  readonly asks?: boolean | null;
   readonly pid: number | null;
   /** Whether another agent could resume the session. An agent whose session cannot be resumed is not ended when idle. */
   readonly canResume: boolean;
@@ -203,6 +224,8 @@ export interface AgentKind {
   readonly capabilities: Capabilities;
   /** Whether only a live agent knows if it takes images: then messages to its session have none. */
   readonly imagesByAgent?: boolean;
+  /** False: its agents never ask for a permission, in no mode; absent or null: they do, or nobody knows. */
+  readonly asks?: boolean | null;
   /** Why no agent could start, and what to do about it; null where one could. It is cheap: nothing is started. */
   problem(): string | null;
   /** Why the last start of an agent failed, or null. The next turn tries again all the same. */

@@ -109,6 +109,13 @@ export class TurnOutput {
       case 'usage':
         this.#mergeUsage(update.usage);
         break;
+      case 'notice': {
+        const { code, message } = update;
+        this.#write((tx) =>
+          this.#event(tx, { kind: 'session.notice', payload: { code, message } }),
+        );
+        break;
+      }
     }
     if (this.#pending < MAX_PENDING_WRITES) return undefined;
     this.#room ??= Promise.withResolvers<void>();

@@ -88,7 +88,7 @@ export class SessionService extends SessionQueries {
     const cwd = workingDirectory(body.cwd);
     const { provider } = body;
     const agent = this.#given.agentFor(provider, body.agent ?? null);
-    this.#given.availableKind({ provider, agent });
+    const { asks } = this.#given.availableKind({ provider, agent });
     this.#given.assertRoom();
     const requested = requestedSettings(body);
     this.#assertPossible({ provider, agent }, settingsOf(requested, requested));
@@ -100,6 +100,8 @@ export class SessionService extends SessionQueries {
       model: requested.model,
       cwd,
       permission_mode: requested.permission_mode,
+      agent_mode: requested.agent_mode,
+      agent_asks: asks ?? null,
       thinking_effort: requested.thinking_effort,
       metadata: body.metadata ?? null,
       title: body.title ?? null,

@@ -65,7 +65,7 @@ export class SessionStore {
   updateSession(
     tx: Writer,
     session: Session,
-    kind: Exclude<KindIn<'session'>, 'session.created'>,
+    kind: Exclude<KindIn<'session'>, 'session.created' | 'session.notice'>,
   ): void {
     const seq = tx.nextSeq();
     const written = kind === 'session.failed' ? { ...session, news_seq: seq } : session;

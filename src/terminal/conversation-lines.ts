@@ -1,5 +1,5 @@
 import { oneLine, plain } from '../lib/plain.ts';
-import { approvalText, type Block, endText, speakers } from './conversation.ts';
+import { approvalText, type Block, endText, noticeText, speakers } from './conversation.ts';
 import { diffLines, isDiff } from './diff.ts';
 import { markdownLines } from './markdown.ts';
 import type { Palette } from './palette.ts';
@@ -41,7 +41,7 @@ export function isApart(
 
 /** Whether a block is one line where it is folded, so that a run of them needs no empty lines. */
 function isLine({ type }: Block): boolean {
-  return type === 'tool' || type === 'approval';
+  return type === 'tool' || type === 'approval' || type === 'notice';
 }
 
 /** The lines of a block. */
@@ -67,6 +67,8 @@ export function blockLines(block: Block, shape: ConversationShape): string[] {
         const mark = status === 'completed' ? '[x]' : status === 'in_progress' ? '[>]' : '[ ]';
         return wrapped(`${mark} ${oneLine(content)}`, columns).map(palette.faint);
       });
+    case 'notice':
+      return wrapped(`! ${noticeText(block)}`, columns).map(palette.warn);
     case 'end':
       return wrapped(endText(block), columns).map(
         block.status === 'failed' ? palette.bad : palette.warn,

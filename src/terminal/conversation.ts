@@ -1,4 +1,5 @@
 import type { Approval } from '../api/approvals.ts';
+import type { EventOf } from '../api/events.ts';
 import type { Item, StoredInputItem, Turn } from '../api/sessions.ts';
 import { oneLine, plain } from '../lib/plain.ts';
 
@@ -16,6 +17,7 @@ export type Block =
     }
   | { type: 'approval'; key: string; approval: ShownApproval }
   | { type: 'plan'; key: string; entries: readonly { content: string; status: string }[] }
+  | { type: 'notice'; key: string; code: string; message: string }
   | { type: 'end'; key: string; status: Turn['status']; message: string | null };
 
 /** Of an approval, what a conversation shows. */
@@ -30,16 +32,25 @@ export interface TurnWithItems {
   items: readonly Item[];
 }
 
-/** The conversation of some turns, oldest first. `approvals` are those of the turns, in any order. */
+/** Of events, those that a conversation shows and that no item holds. */
+export type Notice = EventOf<'session.notice'>;
+
+/** The conversation of some turns, oldest first. `approvals` and `notices` are those of the turns, in any order. */
 export function conversation(
   turns: readonly TurnWithItems[],
   approvals: readonly Approval[] = [],
+  notices: readonly Notice[] = [],
 ): Block[] {
   return turns.flatMap(({ turn, items }) => {
-    const asked = approvals.filter(({ turn_id }) => turn_id === turn.turn_id);
+    const isOfTurn = ({ turn_id }: { turn_id: string | null }) => turn_id === turn.turn_id;
     const done = [
       ...items.map((item) => ({ at: item.created_at, block: blockOfItem(item) })),
-      ...asked.map((approval) => ({ at: approval.created_at, block: blockOfApproval(approval) })),
+      ...approvals
+        .filter(isOfTurn)
+        .map((approval) => ({ at: approval.created_at, block: blockOfApproval(approval) })),
+      ...notices
+        .filter(isOfTurn)
+        .map((notice) => ({ at: notice.created_at, block: blockOfNotice(notice) })),
     ].toSorted((a, b) => a.at - b.at);
     return [promptOf(turn), ...done.map(({ block }) => block), ...endOf(turn)];
   });
@@ -62,6 +73,10 @@ export function blockOfItem({ item_id: key, kind, status, text, tool }: Item): B
 
 export function blockOfApproval(approval: ShownApproval): Block {
   return { type: 'approval', key: approval.id, approval };
+}
+
+export function blockOfNotice({ id, payload: { code, message } }: Notice): Block {
+  return { type: 'notice', key: id, code, message };
 }
 
 /** How a turn ended; nothing where it completed, or has not ended. */
@@ -123,6 +138,8 @@ function markdownOf(block: Block): string {
       return block.entries
         .map((one) => `- [${one.status === 'completed' ? 'x' : ' '}] ${oneLine(one.content)}`)
         .join('\n');
+    case 'notice':
+      return `- ${noticeText(block)}`;
     case 'end':
       return `*${endText(block)}*`;
   }
@@ -134,6 +151,11 @@ export function approvalText({ kind, title, status, decided_by, reason }: ShownA
   const why = reason === null ? '' : ` (${oneLine(reason)})`;
   const state = status === 'pending' ? 'waits for an answer' : `${status}${by}${why}`;
   return `${kind}: ${oneLine(title)}: ${state}`;
+}
+
+/** A notice in a line. */
+export function noticeText({ code, message }: { code: string; message: string }): string {
+  return `${oneLine(code)}: ${oneLine(message)}`;
 }
 
 /** How a turn ended, in a line. */

@@ -24,6 +24,8 @@ const changed = {
   model: null,
   cwd: '/home/ada/project',
   permission_mode: null,
+  agent_mode: null,
+  agent_asks: null,
   thinking_effort: null,
   title: 'fix the tests',
   status: 'ready' as const,
@@ -103,6 +105,20 @@ export const sessionKinds = {
       },
     },
   }),
+  'session.notice': kind({
+    when:
+      'Something that a person should know of a session and that nobody said: a notice or warning of its agent, a ' +
+      'compaction of its context, or a limit that cadre sees. It has the turn in which it came, if it came in one.',
+    payload: {
+      code: z
+        .string()
+        .describe(
+          'What it is about, in snake_case, such as notice, warning, compaction or agent_never_asks; others may be added.',
+        ),
+      message: z.string().describe('What it says, for people.'),
+    },
+    example: { code: 'compaction', message: 'the agent has summarised what was said so far' },
+  }),
 };
 
 const started = {
@@ -111,6 +127,7 @@ const started = {
   status: 'running' as const,
   source: 'user' as const,
   permission_mode: null,
+  agent_mode: null,
   model: null,
   thinking_effort: null,
   usage: null,

@@ -89,11 +89,11 @@ async function showTail(
   });
   const seq = Number(headers['x-seq'] ?? 0);
   const running = session.active_turn_id;
-  const { turns, approvals } = await readConversation(client, session_id, TURNS + 1);
+  const { turns, approvals, notices } = await readConversation(client, session_id, TURNS + 1);
   const ended = turns.filter(({ turn }) => turn.turn_id !== running && turn.ended_at !== null);
   const columns = Number.isFinite(layout.columns) ? layout.columns : 80;
   const shape = { columns, palette: layout.palette, folded: true };
-  const lines = conversationLines(conversation(ended.slice(-TURNS), approvals), shape);
+  const lines = conversationLines(conversation(ended.slice(-TURNS), approvals, notices), shape);
   for (const line of lines) world.stdout.write(`${line}\n`);
   const title = shorten(plain(session.title ?? shortId(session_id)), 40);
   note(`${title}: ^C interrupts a turn, ^D leaves`);

@@ -37,7 +37,9 @@ export class TurnText {
       this.#asker.requested(payload.approval);
     } else if (kind === 'approval.resolved') {
       this.#asker.resolved(payload.approval);
-    } else if (kind === 'plan.updated') this.#writePlan(payload.entries ?? []);
+    } else if (kind === 'session.notice')
+      this.#outlet.note(`[${plain(payload.code)}] ${plain(payload.message)}\n`);
+    else if (kind === 'plan.updated') this.#writePlan(payload.entries ?? []);
     else this.#writeItem(event);
   }
 

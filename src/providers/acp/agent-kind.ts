@@ -12,7 +12,7 @@ import type {
 } from '../provider.ts';
 import { environmentOf, makeHome } from './agent-environment.ts';
 import { type LastSeen, nothingSeen } from './last-seen.ts';
-import { hasSession, listSessions, openAcpAgent } from './open.ts';
+import { hasSession, listSessions, openAcpAgent, openOnce } from './open.ts';
 import type { StartOptions } from './process.ts';
 import type { ResolvedAgent } from './resolve.ts';
 
@@ -25,6 +25,7 @@ export class AcpAgentKind implements NamedAgentKind {
   readonly #context: ProviderContext;
   readonly #environment: Record<string, string>;
   readonly #health = new HealthRecord();
+  #looking: Promise<void> | null = null;
   /** Why the whole provider has no agents; null where it has. */
   readonly #refusal: string | null;
 
@@ -37,6 +38,10 @@ export class AcpAgentKind implements NamedAgentKind {
 
   get name(): string {
     return this.agent.name;
+  }
+
+  get asks(): boolean | null {
+    return this.agent.asks;
   }
 
   get displayName(): string {
@@ -87,8 +92,16 @@ export class AcpAgentKind implements NamedAgentKind {
     return this.lastAuth();
   }
 
+  /** The models that the agent offered last. One is started for them where none has opened a session yet. */
   async models(): Promise<Model[]> {
-    return [...this.lastSeen.models];
+    if (this.lastSeen.models === null) await this.#look();
+    return [...(this.lastSeen.models ?? [])];
+  }
+
+  #look(): Promise<void> {
+    const { signal } = new AbortController();
+    this.#looking ??= this.#ask(process.cwd(), 'agent that lists its models', signal, openOnce);
+    return this.#looking.finally(() => (this.#looking = null));
   }
 
   async open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {

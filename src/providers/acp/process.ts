@@ -40,6 +40,7 @@ export interface AgentAbilities {
   resume: boolean;
   list: boolean;
   image: boolean;
+  delete: boolean;
 }
 
 const initialized = z.looseObject({
@@ -50,7 +51,11 @@ const initialized = z.looseObject({
       loadSession: z.boolean().nullish().catch(null),
       promptCapabilities: z.looseObject({ image: z.unknown().optional() }).nullish().catch(null),
       sessionCapabilities: z
-        .looseObject({ resume: z.unknown().optional(), list: z.unknown().optional() })
+        .looseObject({
+          resume: z.unknown().optional(),
+          list: z.unknown().optional(),
+          delete: z.unknown().optional(),
+        })
         .nullish()
         .catch(null),
     })
@@ -70,7 +75,7 @@ export class AcpProcess {
   /** Resolves when it is gone and all its output was read, with why it ended. */
   readonly gone: Promise<string>;
   /** Nothing until it is initialized. */
-  can: AgentAbilities = { load: false, resume: false, list: false, image: false };
+  can: AgentAbilities = { load: false, resume: false, list: false, image: false, delete: false };
   readonly #child: Child;
   readonly #connection: AcpConnection;
   readonly #options: StartOptions;
@@ -94,7 +99,11 @@ export class AcpProcess {
     const answer = await this.ask('initialize', {
       protocolVersion: PROTOCOL_VERSION,
       clientInfo: { name: 'cadre', version: '1' },
-      clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+      clientCapabilities: {
+        fs: { readTextFile: false, writeTextFile: false },
+        terminal: false,
+        session: { configOptions: { boolean: {} } },
+      },
     });
     const { data } = initialized.safeParse(answer);
     if (data?.protocolVersion !== PROTOCOL_VERSION) {
@@ -112,6 +121,7 @@ export class AcpProcess {
       resume: Boolean(sessionCapabilities?.resume),
       list: Boolean(sessionCapabilities?.list),
       image: promptCapabilities?.image === true,
+      delete: Boolean(sessionCapabilities?.delete),
     };
   }
 

@@ -1,4 +1,4 @@
-import type { Block } from '../../terminal/conversation.ts';
+import { type Block, noticeText } from '../../terminal/conversation.ts';
 import { blockLines, isApart, shownBlocks } from '../../terminal/conversation-lines.ts';
 import { GrowingMarkdown } from '../../terminal/growing-markdown.ts';
 import type { Shape } from './shape.ts';
@@ -33,6 +33,8 @@ export class ConversationText implements Text {
         return `${block.approval.kind} ${block.approval.title} ${block.approval.status}`;
       case 'plan':
         return block.entries.map(({ content }) => content).join('\n');
+      case 'notice':
+        return noticeText(block);
       case 'end':
         return `${block.status} ${block.message}`;
       default:
