@@ -1,5 +1,5 @@
 import { noWishes, ProviderError, type TurnSettings } from '../provider.ts';
-import type { AgentModes } from './catalogue.ts';
+import type { AgentModes } from './catalogue-entry.ts';
 import { modeFor } from './modes.ts';
 import {
   type Choice,

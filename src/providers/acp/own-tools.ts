@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { toolNames } from '../../api/tool-names.ts';
-import type { Quirk } from './catalogue.ts';
+import type { Quirk } from './catalogue-entry.ts';
 import type { PermissionRequest } from './permission.ts';
 import { mergeCalls, type ReportedCall } from './reported-call.ts';
 
