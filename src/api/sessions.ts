@@ -85,6 +85,11 @@ export const session = z
       .describe(
         'Until when a person does not want to be told of it. It is not cleared afterwards.',
       ),
+    muted: z
+      .boolean()
+      .describe(
+        'Whether a person wants no bell and no desktop notification for it. It is listed as ever.',
+      ),
     seen_seq: z
       .int()
       .nonnegative()
@@ -350,7 +355,7 @@ export const updateSession = endpoint({
   method: 'PATCH',
   path: '/v1/sessions/{session_id}',
   summary:
-    'Change what people keep with a session: its title, and what they pinned, snoozed or saw',
+    'Change what people keep with a session: its title, and what they pinned, snoozed, muted or saw',
   params: sessionParam,
   body: z
     .strictObject({
@@ -359,6 +364,7 @@ export const updateSession = endpoint({
         .describe('null: it has none, until the next prompt of a person gives it one.'),
       pinned: z.boolean().optional(),
       snoozed_until: timestamp.nullable().optional(),
+      muted: z.boolean().optional(),
       seen_seq: z
         .int()
         .nonnegative()
