@@ -45,7 +45,8 @@ kind() {
 
 # Whether a message has not arrived yet, or its recipient still works at it.
 at_work() {
-  cadre teams deliveries "$team" --limit 1000 |
+  deliveries=$(cadre teams deliveries "$team" --limit 500) || exit
+  echo "$deliveries" |
     awk 'NR > 1 && $4 != "consumed" && $NF == "-" { found = 1 } END { exit !found }'
 }
 
