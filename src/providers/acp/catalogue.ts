@@ -38,9 +38,9 @@ export const catalogue: readonly CatalogueEntry[] = [
         what: 'It also opens an HTTP server that can run commands, on loopback and without a password.',
       },
       {
-        id: 'title-is-tool',
+        id: 'title_is_tool',
         seen_in: '1.18.33',
-        what: 'The title of a permission request without input is the name of the tool.',
+        what: 'The title of a permission request without any input is the name of the tool.',
       },
     ],
     install: 'npm install -g opencode-ai',
