@@ -11,6 +11,8 @@ export interface ProviderFixture {
   severalAtOnce: boolean;
   /** How long a case waits for an event: `usualPatienceMs`, unless the agent is slow. */
   patienceMs?: number;
+  /** Whether it has models to choose from; that is usual. */
+  offersModels?: boolean;
   /** Makes the world of one test, all of it in a directory of its own. */
   open(directory: string): Promise<ProviderWorld>;
 
