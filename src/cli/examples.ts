@@ -71,6 +71,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'providers login': [
     ['providers login claude', 'asks for an API key'],
     ['providers login codex --auth-json auth.json', 'with a login that was made elsewhere'],
+    ['providers login acp --agent gemini', 'asks which of its methods'],
   ],
   'providers logout': [['providers logout claude', '']],
   'processes run': [

@@ -40,8 +40,8 @@ const schemas: Record<string, unknown> = {
 const unlisted = {
   'completion shell': [...shells],
   // Those whose login is kept in a home of their own.
-  'providers login provider': loginProviderIds,
-  'providers logout provider': loginProviderIds,
+  'providers login provider': [...loginProviderIds, 'acp'],
+  'providers logout provider': [...loginProviderIds, 'acp'],
 };
 
 describe('the choices of options and arguments', () => {

@@ -38,6 +38,26 @@ describe('what is said', () => {
     expect(sent.stdout).toMatch(/^images: 1 /);
   });
 
+  test('shows the title, the notices and the slash commands of the agent, to people and to programs.', async () => {
+    const cadre = cadreOn(server());
+    const ran = await cadre(['run', 'notice mind the gap; title My work; commands plan; say hi']);
+    expect(ran).toMatchObject({ stdout: 'hi\n', stderr: '[notice] mind the gap\n' });
+    const id = await newest();
+    expect((await cadre(['sessions', 'show', id])).stdout).toContain('! notice: mind the gap');
+    const markdown = await cadre(['sessions', 'show', id, '--markdown']);
+    expect(markdown.stdout).toContain('- notice: mind the gap');
+    const shown = await cadre(['sessions', 'show', id, '--json']);
+    expect(JSON.parse(shown.stdout)).toMatchObject({
+      session: { title: 'My work', title_source: 'agent' },
+      notices: [{ kind: 'session.notice', payload: { code: 'notice', message: 'mind the gap' } }],
+    });
+    const commands = await cadre(['sessions', 'commands', id]);
+    expect(commands.stdout).toMatch(/^COMMAND +DESCRIPTION\n\/plan anything +does nothing/);
+    expect(JSON.parse((await cadre(['sessions', 'commands', id, '--json'])).stdout)).toEqual([
+      { name: 'plan', description: 'does nothing: this is a demo', hint: 'anything' },
+    ]);
+  });
+
   test('goes to the latest session of this directory with -c, and to any with --session.', async () => {
     const here = path.join(server().directory, 'here');
     fs.mkdirSync(here);

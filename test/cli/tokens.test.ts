@@ -41,6 +41,8 @@ describe('cadre tokens', () => {
         scope: 'read',
         created_at: expect.any(Number),
         expires_at: null,
+        permission_mode: null,
+        last_used_at: null,
         secret: expect.stringMatching(/^cadre_[\w-]{43}$/),
       });
     }));

@@ -87,7 +87,7 @@ describe('the place to work', () => {
         await press('n');
         await expectShows('new session');
         await expectShows('provider acp');
-        await press('say first', keys.enter, keys.enter, keys.enter, '\u0015', directory);
+        await press('say first', ...Array<string>(4).fill(keys.enter), '\u0015', directory);
         await press(keys.enter, keys.enter);
         await expectShows('new session');
         expect(await client.call(endpoints.listSessions, { query: {} })).toEqual([]);
@@ -125,6 +125,22 @@ describe('the place to work', () => {
         },
         { rows: 14, columns: 60 },
       );
+    }));
+
+  test('completes the slash commands of an agent in what is said to it, and shows its notices and title.', () =>
+    withServer(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory);
+      await runTurn(client, id, 'commands planning | testing; notice mind the gap; title My work');
+      await withScreen(client, start, async ({ expectShows, press }) => {
+        await expectShows('My work');
+        await expectShows('! notice: mind the gap');
+        await press('i', '/');
+        await expectShows('tab: /planning anything  /testing anything');
+        await press('t', keys.tab);
+        await expectShows('> /testing');
+        await press('me', keys.enter);
+        await expectShows(/> \/testing me/);
+      });
     }));
 
   test('restarts a process that has ended, and ends one that runs.', () =>
@@ -234,7 +250,7 @@ describe('the place to work', () => {
         await expectShows('SESSIONS 2');
         await press('n', '\u0012');
         await expectShows('cwd      /home/ada/project');
-        for (let step = 0; step < 3; step++) await press(keys.tab);
+        for (let step = 0; step < 4; step++) await press(keys.tab);
         await expectShows('^R recent');
         const cwd = () => lines().find((line) => line.includes('▌cwd')) ?? '';
         await press('\u0012');

@@ -56,12 +56,15 @@ async function run(
 ): Promise<void> {
   const earlier = await earlierSession(context, options);
   const session_id = earlier ?? (await open(context, options));
-  const { permissionMode: permission_mode, model, effort: thinking_effort } = options;
-  const turnOnly = earlier === null ? {} : { permission_mode, model, thinking_effort };
+  const turnOnly = earlier === null ? {} : turnSettings(options);
   const accepted = await sendTurn(context, session_id, { input, ...turnOnly });
   await followTurn(context, accepted, options);
   const short = shortId(session_id);
   context.note(`go on with cadre run --session ${short} TEXT, or sessions attach ${short}`);
+}
+
+function turnSettings({ permissionMode, agentMode, model, effort }: RunOptions) {
+  return { permission_mode: permissionMode, agent_mode: agentMode, model, thinking_effort: effort };
 }
 
 /** The session to go on with; null for a new one. Throws `usage` for options that only a new one takes. */

@@ -26,6 +26,11 @@ const TURNS = 3;
 /** The exit codes for the signals that end it. */
 const LEAVING = { SIGTERM: 143, SIGHUP: 129 } as const;
 
+export interface AttachOptions {
+  verbose?: boolean;
+  agentMode?: string;
+}
+
 /**
  * Shows the end of a conversation, follows it, and sends each line that is typed, until somebody leaves with Ctrl-D or the
  * session is closed. Throws `usage` without a terminal, and where `said` names no session, as `find`.
@@ -33,7 +38,7 @@ const LEAVING = { SIGTERM: 143, SIGHUP: 129 } as const;
 export async function attach(
   context: CommandContext,
   said: string | undefined,
-  { verbose = false }: { verbose?: boolean },
+  { verbose = false, agentMode }: AttachOptions,
 ): Promise<void> {
   const { world, client, layout, global } = context;
   const { stdin, stdout } = world;
@@ -64,7 +69,13 @@ export async function attach(
   });
   const { session, after } = await showTail(context, found.id);
   const running = session.active_turn_id;
-  const attached = new Attached(context, { id: session.id, outlet: line, text, running });
+  const attached = new Attached(context, {
+    id: session.id,
+    outlet: line,
+    text,
+    running,
+    agentMode,
+  });
   using _signals = signals(() => void attached.interrupt(), leave);
   line.open();
   asker.askedIn(session.id);

@@ -4,6 +4,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { version } from '../../lib/self.ts';
 import { answered, endOf, exitsWithin, startAgent, tailOf } from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
+import { Login } from './authenticate.ts';
 import { type AcpConnection, type AcpHandlers, agentError, connectAcp } from './connection.ts';
 import type { LastSeen } from './last-seen.ts';
 import type { ResolvedAgent } from './resolve.ts';
@@ -15,6 +16,9 @@ const clientCapabilities = {
   terminal: false,
   elicitation: { form: {}, url: {} },
   session: { notices: {}, compaction: {}, configOptions: { boolean: {} } },
+  // The command line runs the login programs of agents. Agents of before the standard look for the other one.
+  auth: { terminal: true },
+  _meta: { 'terminal-auth': true },
 };
 /** An agent whose connection is of no use any more has this long to go by itself. */
 const LOST_GRACE_MS = 1000;
@@ -49,6 +53,7 @@ export interface AgentAbilities {
   list: boolean;
   image: boolean;
   delete: boolean;
+  logOut: boolean;
 }
 
 const initialized = z.looseObject({
@@ -66,6 +71,7 @@ const initialized = z.looseObject({
         })
         .nullish()
         .catch(null),
+      auth: z.looseObject({ logout: z.unknown().optional() }).nullish().catch(null),
     })
     .nullish()
     .catch(null),
@@ -83,7 +89,15 @@ export class AcpProcess {
   /** Resolves when it is gone and all its output was read, with why it ended. */
   readonly gone: Promise<string>;
   /** Nothing until it is initialized. */
-  can: AgentAbilities = { load: false, resume: false, list: false, image: false, delete: false };
+  can: AgentAbilities = {
+    load: false,
+    resume: false,
+    list: false,
+    image: false,
+    delete: false,
+    logOut: false,
+  };
+  readonly login: Login;
   readonly #child: Child;
   readonly #connection: AcpConnection;
   readonly #options: StartOptions;
@@ -92,6 +106,7 @@ export class AcpProcess {
     this.#child = child;
     this.#options = options;
     this.pid = child.pid;
+    this.login = new Login(options, (method, params) => this.ask(method, params));
     this.#connection = connectAcp(child, handlers);
     const { heard, strays } = this.#connection;
     const stderr = tailOf(child.stderr);
@@ -119,13 +134,15 @@ export class AcpProcess {
     }
     const { agentInfo: agent, agentCapabilities: abilities } = data;
     if (agent) this.#options.onVersion(`${agent.name} ${agent.version}`);
-    const { loadSession, promptCapabilities, sessionCapabilities } = abilities ?? {};
+    this.login.initialized(answer);
+    const { loadSession, promptCapabilities, sessionCapabilities, auth } = abilities ?? {};
     this.can = {
       load: loadSession === true,
       resume: Boolean(sessionCapabilities?.resume),
       list: Boolean(sessionCapabilities?.list),
       image: promptCapabilities?.image === true,
       delete: Boolean(sessionCapabilities?.delete),
+      logOut: Boolean(auth?.logout),
     };
   }
 
