@@ -13,6 +13,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   run: [
     ['run "explain this repository"', 'one session, one turn, streamed'],
     ['run --permission-mode require_approval "tidy up"', 'the agent asks before it acts'],
+    [
+      'run --agent gemini --agent-mode plan "how does it work?"',
+      'an agent of acp, in a mode of its own',
+    ],
     ['run -c "and now the tests"', 'goes on with the latest session of this directory'],
     ['run --worktree fix-login "fix the login"', 'in a git worktree of its own'],
   ],

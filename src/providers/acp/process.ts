@@ -56,6 +56,15 @@ export interface AgentAbilities {
   delete: boolean;
 }
 
+const nothingYet: AgentAbilities = {
+  load: false,
+  resume: false,
+  list: false,
+  image: false,
+  delete: false,
+  logOut: false,
+};
+
 const initialized = z.looseObject({
   protocolVersion: z.number(),
   agentInfo: z.looseObject({ name: z.string(), version: z.string() }).nullish().catch(null),
@@ -89,14 +98,7 @@ export class AcpProcess {
   /** Resolves when it is gone and all its output was read, with why it ended. */
   readonly gone: Promise<string>;
   /** Nothing until it is initialized. */
-  can: AgentAbilities = {
-    load: false,
-    resume: false,
-    list: false,
-    image: false,
-    delete: false,
-    logOut: false,
-  };
+  can: AgentAbilities = nothingYet;
   readonly login: Login;
   readonly #child: Child;
   readonly #connection: AcpConnection;
