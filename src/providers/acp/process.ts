@@ -7,7 +7,7 @@ import { ProviderError } from '../provider.ts';
 import { Login } from './authenticate.ts';
 import { type AcpConnection, type AcpHandlers, agentError, connectAcp } from './connection.ts';
 import type { LastSeen } from './last-seen.ts';
-import type { ResolvedAgent } from './resolve.ts';
+import { recognise, type ResolvedAgent } from './resolve.ts';
 
 const PROTOCOL_VERSION = 1;
 /** What cadre can do for an agent. Files and commands are the agent's own. */
@@ -138,7 +138,10 @@ export class AcpProcess {
       );
     }
     const { agentInfo: agent, agentCapabilities: abilities } = data;
-    if (agent) this.#options.onVersion(`${agent.name} ${agent.version}`);
+    if (agent) {
+      this.#options.onVersion(`${agent.name} ${agent.version}`);
+      recognise(this.#options.agent, agent.name);
+    }
     this.login.initialized(answer);
     const { loadSession, promptCapabilities, sessionCapabilities, auth } = abilities ?? {};
     this.can = {

@@ -84,7 +84,6 @@ export function NewSessionForm(props: FormProps): ReactNode {
     else if (name === undefined) other(input, key);
   });
   const hasRecent = fields[at] === 'cwd' && recent.length > 0;
-  const isReady = at === fields.length;
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
       <Text bold>new session</Text>
@@ -114,14 +113,30 @@ export function NewSessionForm(props: FormProps): ReactNode {
           )}
         </Box>
       ))}
-      <Box marginTop={rows > 9 ? 1 : 0} flexShrink={0}>
-        <Box flexShrink={0}>
-          <Text inverse={isReady}>{' create '}</Text>
-        </Box>
-        <Tint tone="faint" wrap="truncate-end">
-          {`  ${hasRecent ? '^R recent  ' : ''}^S create  enter next field  esc back`}
-        </Tint>
+      <Button
+        isReady={at === fields.length}
+        keys={`${hasRecent ? '^R recent  ' : ''}^S create  enter next field  esc back`}
+        hasRoom={rows > 9}
+      />
+    </Box>
+  );
+}
+
+function Button({
+  isReady,
+  keys,
+  hasRoom,
+}: {
+  isReady: boolean;
+  keys: string;
+  hasRoom: boolean;
+}): ReactNode {
+  return (
+    <Box marginTop={hasRoom ? 1 : 0} flexShrink={0}>
+      <Box flexShrink={0}>
+        <Text inverse={isReady}>{' create '}</Text>
       </Box>
+      <Tint tone="faint" wrap="truncate-end">{`  ${keys}`}</Tint>
     </Box>
   );
 }
