@@ -205,7 +205,8 @@ export class AcpAgent implements Agent {
         () => !running.isCancelled,
       );
       const usage = this.#meter.turn(answer);
-      return running.refused ?? outcomeOf(answer, usage);
+      if (usage) await this.#options.sink.update({ type: 'usage', usage });
+      return running.refused ?? outcomeOf(answer);
     } catch (error) {
       if (running.refused) return running.refused;
       if (error instanceof ProviderError)

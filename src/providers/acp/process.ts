@@ -16,7 +16,7 @@ const clientCapabilities = {
   terminal: false,
   elicitation: { form: {}, url: {} },
   session: { notices: {}, compaction: {}, configOptions: { boolean: {} } },
-  // The command line runs the login programs of agents. Agents of before the standard look for the second.
+  // The command line runs the login programs of agents. Agents of before the standard look for the other one.
   auth: { terminal: true },
   _meta: { 'terminal-auth': true },
 };
