@@ -63,13 +63,14 @@ export const places = {
       'providers/acp/catalogue',
       'providers/acp/catalogue-entry',
       'children',
+      'api/permission-modes',
       'api/provider-kinds',
       'api/tool-names',
       ...base,
     ],
     types: ['api'],
     because:
-      'a provider translates an agent to our interface and back: it decides nothing and writes no row; what is known of it before it runs stands in api/provider-kinds, and the tools that are our own in api/tool-names',
+      'a provider translates an agent to our interface and back: it decides nothing and writes no row; what is known of it before it runs stands in api/provider-kinds and api/permission-modes, and the tools that are our own in api/tool-names',
   },
   access: {
     may: ['store', 'api', ...base],

@@ -1,3 +1,5 @@
+import type { PermissionMode } from '../api/permission-modes.ts';
+
 /**
  * The kind of a permission mode, which decides what cadre's own tools may do for an agent of any provider: it is the
  * column in the table of the gate. `asks` are the modes in which a person decides. Modes that only an agent knows count
@@ -6,15 +8,16 @@
 export type ModeKind = 'read_only' | 'asks' | 'writes' | 'full';
 
 /** The kinds of the modes that cadre knows. */
-const kinds: ReadonlyMap<string, ModeKind> = new Map([
-  ['read_only', 'read_only'],
-  ['default', 'asks'],
-  ['require_approval', 'asks'],
-  ['workspace_write', 'writes'],
-  ['accept_edits', 'writes'],
-  ['full_access', 'full'],
-  ['bypass', 'full'],
-]);
+const kindOf: Record<PermissionMode, ModeKind> = {
+  read_only: 'read_only',
+  default: 'asks',
+  require_approval: 'asks',
+  workspace_write: 'writes',
+  accept_edits: 'writes',
+  full_access: 'full',
+  bypass: 'full',
+};
+const kinds: ReadonlyMap<string, ModeKind> = new Map(Object.entries(kindOf));
 
 /** Returns the kind of a permission mode; null is the mode `default`. */
 export function kindOfMode(mode: string | null): ModeKind {

@@ -1,19 +1,19 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { sharedDemo, withDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { Session } from '../../src/api/sessions.ts';
 import { cadreOn, startCadre } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { png as picture } from '../support/providers/png.ts';
 import { startServer, withServer } from '../support/server.ts';
-import { sharedServer } from '../support/shared-server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
 import { makeRepository } from '../support/worktrees/work.ts';
 
 describe('what is said', () => {
-  const server = sharedServer();
+  const server = sharedDemo();
 
   test('is all words of the command line, and below them what is piped in.', async () => {
     const cadre = cadreOn(server());
@@ -137,7 +137,7 @@ describe('what is said', () => {
 });
 
 describe('a conversation', () => {
-  const server = sharedServer();
+  const server = sharedDemo();
 
   test('can be told apart in the list: by its title, its last words and when it was last active.', async () => {
     const cadre = cadreOn(server());

@@ -69,10 +69,10 @@ function turnSettings({ permissionMode, agentMode, model, effort }: RunOptions) 
 
 /** The session to go on with; null for a new one. Throws `usage` for options that only a new one takes. */
 async function earlierSession(
-  { client, note }: CommandContext,
+  { client, note, world }: CommandContext,
   options: RunOptions,
 ): Promise<string | null> {
-  const { session, cwd = process.cwd() } = options;
+  const { session, cwd = '.' } = options;
   if (session === undefined && !options.continue) return null;
   if (session !== undefined && options.continue)
     throw new AppError('usage', 'give --continue or --session, not both');
@@ -81,8 +81,9 @@ async function earlierSession(
   if (given !== undefined)
     throw new AppError('usage', `--${given} is for a new session: leave it out, or start one`);
   if (session !== undefined) return sessionId(client, session);
-  const { id, title, cwd: there } = await latestHere(client, cwd);
-  const elsewhere = there === path.resolve(cwd) ? '' : `, which works in ${there}`;
+  const here = path.resolve(world.cwd(), cwd);
+  const { id, title, cwd: there } = await latestHere(client, here);
+  const elsewhere = there === here ? '' : `, which works in ${there}`;
   note(plain(`this goes to ${shortId(id)} "${shorten(title ?? '', 40)}"${elsewhere}`));
   return id;
 }

@@ -48,7 +48,9 @@ export async function attach(
       'attach needs a terminal: use cadre sessions send, show or wait, or cadre events tail',
     );
   const found =
-    said === undefined ? await latestHere(client, '.') : await find(sessionNoun, client, said);
+    said === undefined
+      ? await latestHere(client, world.cwd())
+      : await find(sessionNoun, client, said);
   const leaving = new AbortController();
   const leave = (code: number) => leaving.abort(code);
   const line: InputLine = new InputLine(stdin as NodeJS.ReadStream, stdout as NodeJS.WriteStream, {

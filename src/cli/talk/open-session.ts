@@ -58,7 +58,7 @@ export async function openBody(context: CommandContext, options: OpenOptions): P
     agent: settings.agent,
     model: options.model ?? settings.model,
     thinking_effort: options.effort ?? settings.thinking_effort,
-    cwd: options.cwd ?? process.cwd(),
+    cwd: options.cwd ?? context.world.cwd(),
     permission_mode: options.permissionMode ?? settings.permission_mode,
     agent_mode: options.agentMode,
     title: options.title,

@@ -81,7 +81,7 @@ export class AcpAgent implements Agent {
   constructor(child: Child, options: AgentOptions) {
     this.#options = options;
     this.#meter = new UsageMeter({
-      isCumulative: options.agent.quirks.some(({ id }) => id === 'cumulative_usage'),
+      isCumulative: () => options.agent.quirks.some(({ id }) => id === 'cumulative_usage'),
       before: options.usedBefore,
     });
     const elicitations = new Elicitations({
@@ -90,7 +90,7 @@ export class AcpAgent implements Agent {
         this.#state.is === 'running' && this.#settings.permissionMode === 'require_approval',
       callOf: (ref) => this.#calls.of(ref),
     });
-    this.#frankness = new Frankness(options.agent.asks);
+    this.#frankness = new Frankness(() => options.agent.asks);
     this.process = new AcpProcess(child, options, {
       onUpdate: (params) => this.#update(params),
       onPermission: (params, withdrawn) => this.#permission(params, withdrawn),

@@ -84,7 +84,6 @@ export function NewSessionForm(props: FormProps): ReactNode {
     else if (name === undefined) other(input, key);
   });
   const hasRecent = fields[at] === 'cwd' && recent.length > 0;
-  const isReady = at === fields.length;
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
       <Text bold>new session</Text>
@@ -114,14 +113,30 @@ export function NewSessionForm(props: FormProps): ReactNode {
           )}
         </Box>
       ))}
-      <Box marginTop={rows > 9 ? 1 : 0} flexShrink={0}>
-        <Box flexShrink={0}>
-          <Text inverse={isReady}>{' create '}</Text>
-        </Box>
-        <Tint tone="faint" wrap="truncate-end">
-          {`  ${hasRecent ? '^R recent  ' : ''}^S create  enter next field  esc back`}
-        </Tint>
+      <Button
+        isReady={at === fields.length}
+        keys={`${hasRecent ? '^R recent  ' : ''}^S create  enter next field  esc back`}
+        hasRoom={rows > 9}
+      />
+    </Box>
+  );
+}
+
+function Button({
+  isReady,
+  keys,
+  hasRoom,
+}: {
+  isReady: boolean;
+  keys: string;
+  hasRoom: boolean;
+}): ReactNode {
+  return (
+    <Box marginTop={hasRoom ? 1 : 0} flexShrink={0}>
+      <Box flexShrink={0}>
+        <Text inverse={isReady}>{' create '}</Text>
       </Box>
+      <Tint tone="faint" wrap="truncate-end">{`  ${keys}`}</Tint>
     </Box>
   );
 }
@@ -141,20 +156,20 @@ function useOffers(
   wantsModels: boolean,
 ): { provider: string[]; model: string[]; mode: string[]; chosen: AgentChoice | undefined } {
   const [agents, setAgents] = useState<AgentChoice[]>([]);
-  const [models, setModels] = useState<string[]>([]);
+  const [found, setFound] = useState<{ of: AgentChoice; models: string[] }>();
   const chosen = agents.find((one) => one.label === label) ?? agents[0];
   // A server that is away, or an agent that does not answer, offers nothing: the fields can still be written.
   useEffect(() => {
     acts.agents().then(setAgents, () => undefined);
   }, [acts]);
   useEffect(() => {
-    setModels([]);
-    if (chosen && wantsModels) acts.models(chosen).then(setModels, () => undefined);
+    const keep = (of: AgentChoice) => (models: string[]) => setFound({ of, models });
+    if (chosen && wantsModels) acts.models(chosen).then(keep(chosen), () => undefined);
   }, [acts, chosen, wantsModels]);
   // Without a model the session gets the agent's own.
   return {
     provider: agents.map((one) => one.label),
-    model: ['', ...models],
+    model: ['', ...(found && found.of === chosen ? found.models : [])],
     mode: ['', ...(chosen?.modes ?? [])],
     chosen,
   };
