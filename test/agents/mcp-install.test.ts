@@ -24,7 +24,14 @@ const agents = {
   codex: {
     config: (home: string, { url }: ModelServer) => codexConfig({ home, modelUrl: url }),
     env: {},
-    ask: (prompt: string) => ['exec', '--skip-git-repo-check', prompt],
+    // It would not wait for a server that starts slowly.
+    ask: (prompt: string) => [
+      'exec',
+      '--skip-git-repo-check',
+      '-c',
+      'mcp_servers.cadre.required=true',
+      prompt,
+    ],
   },
 } as const;
 
