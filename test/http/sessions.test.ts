@@ -76,6 +76,7 @@ describe('POST /v1/sessions', () => {
         thinking_effort: null,
         metadata: null,
         title: null,
+        title_source: null,
         pinned: false,
         snoozed_until: null,
         muted: false,
