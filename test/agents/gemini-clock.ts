@@ -1,18 +1,22 @@
-// Node loads this before gemini: its clock begins a minute after that of the gemini before it. A session that gemini
-// opens again in the minute in which it was made is empty: what it then writes replaces what it had written.
+// Node loads this before gemini. A session that gemini opens again in the minute in which it was made is lost: what it
+// then writes replaces what it had written. So the clock of each gemini begins GEMINI_CLOCK_STEP minutes after that of
+// the gemini before it, at the beginning of a minute.
 import { appendFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
+const MINUTE_MS = 60_000;
 const starts = join(process.env.HOME ?? '', 'starts');
 appendFileSync(starts, '.');
-const ahead = statSync(starts).size * 60_000;
+const step = Number(process.env.GEMINI_CLOCK_STEP) * MINUTE_MS;
 const real = Date.now;
-const late = () => real() + ahead;
+const begun = real();
+const first = Date.parse('2030-01-01T00:00:00Z') + statSync(starts).size * step;
+const now = () => first + (real() - begun);
 
 globalThis.Date = new Proxy(Date, {
   construct: (target, args: unknown[], as) =>
-    Reflect.construct(target, args.length > 0 ? args : [late()], as) as Date,
+    Reflect.construct(target, args.length > 0 ? args : [now()], as) as Date,
   apply: () => new Date().toString(),
   get: (target, key, receiver) =>
-    key === 'now' ? late : (Reflect.get(target, key, receiver) as unknown),
+    key === 'now' ? now : (Reflect.get(target, key, receiver) as unknown),
 });

@@ -59,9 +59,7 @@ function shell(command: string, description: string): string {
 
 function configuration({ asks, ...place }: AgentPlace): string {
   const { command, args } = agentStart('gemini');
-  const env = {
-    ...geminiEnvironment({ ...place, allow: asks ? [] : ['run_shell_command'] }),
-    NODE_OPTIONS: `--import=${import.meta.resolve('./gemini-clock.ts')}`,
-  };
+  const allow = asks ? [] : ['run_shell_command'];
+  const env = geminiEnvironment({ ...place, allow, clockStep: 1 });
   return stringify({ providers: { acp: { agents: { gemini: { command, args, env } } } } });
 }

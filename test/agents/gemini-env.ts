@@ -7,6 +7,8 @@ export interface GeminiOptions {
   home: string;
   /** The `url` of the model server. */
   modelUrl: string;
+  /** The minutes between the clock of one gemini and that of the next: see gemini-clock.ts. Default: the true time. */
+  clockStep?: number;
   /** Tools that need no permission, by the names that its models know them by. */
   allow?: string[];
 }
@@ -19,6 +21,7 @@ export function geminiEnvironment({
   home,
   modelUrl,
   allow = [],
+  clockStep,
 }: GeminiOptions): Record<string, string> {
   const own = join(home, '.gemini');
   const temporary = join(home, 'tmp');
@@ -31,6 +34,10 @@ export function geminiEnvironment({
     GOOGLE_GEMINI_BASE_URL: modelUrl,
     // One that it does not choose for itself: that takes a call of another model.
     GEMINI_MODEL: 'gemini-2.5-flash',
+    ...(clockStep !== undefined && {
+      GEMINI_CLOCK_STEP: String(clockStep),
+      NODE_OPTIONS: `--import=${import.meta.resolve('./gemini-clock.ts')}`,
+    }),
   };
 }
 
@@ -44,6 +51,11 @@ function settings(allow: string[]): object {
     // What else would go out to the network.
     privacy: { usageStatisticsEnabled: false },
     telemetry: { enabled: false },
-    general: { enableAutoUpdate: false, enableAutoUpdateNotification: false },
+    general: {
+      enableAutoUpdate: false,
+      enableAutoUpdateNotification: false,
+      // Otherwise it deletes a session that was loaded once when it starts again.
+      sessionRetention: { enabled: false },
+    },
   };
 }

@@ -135,6 +135,17 @@ describe('people see what would be done', () => {
     expect((await read.claude(shown)).title).toBe(title);
   });
 
+  test('once, what an ACP agent says in its input and again in its content', async () => {
+    const rawInput = { command: 'touch it', description: 'makes a file' };
+    const content = [textContent('makes a file'), textContent('in this directory')];
+    const { details } = await read.acp({ toolCallId: 't', title: 'Bash', rawInput, content });
+    expect(details).toMatchObject([
+      { type: 'command', command: 'touch it' },
+      { type: 'input', name: 'description', value: 'makes a file' },
+      { type: 'input', name: 'content', value: 'in this directory' },
+    ]);
+  });
+
   test('of a long command also the end', () => {
     const title = cutTitle(`echo ${'x'.repeat(500)} && rm -rf /`);
     expect(title.length).toBeLessThan(220);

@@ -86,7 +86,7 @@ export const catalogue: readonly CatalogueEntry[] = [
       {
         id: 'loses_sessions',
         seen_in: '0.61.0',
-        what: 'It says that it loads sessions, and often does not find them.',
+        what: 'It loads a session once, and then deletes it, unless general.sessionRetention.enabled in its settings is false. One that it loads in the minute in which it was made is lost.',
       },
     ],
     install: 'npm install -g @google/gemini-cli',
@@ -106,7 +106,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     modes: {
       require_approval: 'read-only',
       read_only: 'read-only',
-      workspace_write: 'agent',
+      workspace_write: 'workspace-write',
       full_access: 'agent-full-access',
     },
     asks: true,
@@ -114,7 +114,12 @@ export const catalogue: readonly CatalogueEntry[] = [
       {
         id: 'starts_in_auto_mode',
         seen_in: '2.6.0',
-        what: 'It starts in the mode agent, which does not ask.',
+        what: 'It starts in the mode agent, in which a model answers its requests instead of a person.',
+      },
+      {
+        id: 'decline_ends_turn',
+        seen_in: '2.6.0',
+        what: 'The only way to decline a command that it offers also ends the turn.',
       },
       {
         id: 'output_in_meta',
@@ -198,6 +203,11 @@ export const catalogue: readonly CatalogueEntry[] = [
         what: 'It starts in the mode auto, which does not ask.',
       },
       { id: 'usage_in_meta', seen_in: '0.24.0', what: 'Its usage is in _meta.usage.' },
+      {
+        id: 'hides_tools',
+        seen_in: '0.24.4',
+        what: 'Its model has to search for the tools of MCP servers, unless its setting tools.toolSearch.enabled is false.',
+      },
     ],
     install: 'npm install -g @qwen-code/qwen-code',
   },

@@ -35,7 +35,7 @@ export function detailsOf(
     ...diffs.map(({ path, oldText, newText }) =>
       diffDetail(path, oldText ?? null, newText, diffs.length),
     ),
-    ...parts.flatMap(contentOf),
+    ...parts.flatMap((part) => contentOf(part, rawInput)),
   ];
   if (details.length === 0)
     return [...inputDetails({ title }), ...inputDetails({ locations: places(locations) })];
@@ -58,11 +58,12 @@ function inputOf(rawInput: unknown, diffs: readonly Diff[], cwd: string): Approv
   return command ? [commandDetail(command.command, command.cwd ?? cwd), ...others] : others;
 }
 
-/** A part of the content that is no diff. */
-function contentOf(part: unknown): ApprovalDetail[] {
+/** A part of the content that is no diff, and no text that the input has, too. */
+function contentOf(part: unknown, rawInput: unknown): ApprovalDetail[] {
   if (diff.safeParse(part).success) return [];
   const value = text.safeParse(part).data?.content.text ?? part;
-  return inputDetails({ content: value });
+  const said = typeof rawInput === 'object' ? Object.values(rawInput ?? {}) : [rawInput];
+  return said.includes(value) ? [] : inputDetails({ content: value });
 }
 
 function places(locations: unknown): unknown {

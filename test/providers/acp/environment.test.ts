@@ -37,6 +37,11 @@ describe("an agent's environment", () => {
       expect(found.has(name)).toBe(false);
   });
 
+  test('has the certificates that Node is told to trust, so that an agent reaches what the server reaches', async () => {
+    vi.stubEnv('NODE_EXTRA_CA_CERTS', '/etc/ssl/company.pem');
+    expect((await environmentOf()).get('NODE_EXTRA_CA_CERTS')).toBe('/etc/ssl/company.pem');
+  });
+
   test('has what the configuration names', async () => {
     expect((await environmentOf({ SOMETHING_ELSE: 'y' })).get('SOMETHING_ELSE')).toBe('y');
   });

@@ -1,0 +1,84 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'smol-toml';
+import { expect, test } from 'vitest';
+import { asked, decide } from '../support/providers/calls.ts';
+import { WatchedSession } from '../support/providers/contract-stage.ts';
+import { startServer, untilNothingCarries } from '../support/server.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { openSession } from '../support/turns.ts';
+import { geminiEnvironment } from './gemini-env.ts';
+import { agentStart } from './install.ts';
+import { startModelServer } from './model-server.ts';
+
+const PATIENCE_MS = 60_000;
+
+test('what gemini asks for without saying all of it is asked for again where it was accepted after a restart', () =>
+  overRestart(1, async ({ session, restart, directory }) => {
+    const turnId = await session.send('@@shell:touch asked');
+    const approval = await asked(session.watch, turnId);
+    expect(approval.subject).toBeNull();
+    const after = await restart();
+    await decide(after.client, approval, 'accept');
+    const { payload } = await after.watch.until(
+      'another request',
+      ({ kind, payload: { approval: next } }) =>
+        kind === 'approval.requested' && (next as typeof approval).id !== approval.id,
+    );
+    await decide(after.client, payload.approval as typeof approval, 'decline');
+    expect((await after.watch.end(turnId)).kind).toBe('turn.completed');
+    expect(existsSync(join(directory, 'asked'))).toBe(false);
+  }));
+
+test('a session that gemini has lost fails with the next turn, and is not tried again', () =>
+  overRestart(0, async ({ session, restart }) => {
+    await session.run('@@say:first');
+    const after = await restart();
+    const turn = await after.run('@@say:second');
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'resume_failed' } });
+    expect((await after.record()).status).toBe('failed');
+  }));
+
+interface Restarted {
+  directory: string;
+  session: WatchedSession;
+  /** Ends the server by SIGKILL and starts it again; gives the same session. */
+  restart(): Promise<WatchedSession>;
+}
+
+/** Runs a test with a gemini whose clock goes on by so many minutes with each start. */
+async function overRestart(
+  clockStep: number,
+  use: (place: Restarted) => Promise<void>,
+): Promise<void> {
+  await using model = await startModelServer();
+  await using directory = tempDirectory('gemini');
+  const { path } = directory;
+  const env = geminiEnvironment({ home: path, modelUrl: model.url, clockStep });
+  const gemini = { ...agentStart('gemini'), env };
+  const config = stringify({ providers: { acp: { agents: { gemini } } } });
+  let server = await startServer(path, { config });
+  await using stack = new AsyncDisposableStack();
+  const watched = (id: string) => {
+    const session = new WatchedSession(server.client, id, PATIENCE_MS);
+    stack.use(session.watch);
+    return session;
+  };
+  try {
+    const more = { agent: 'gemini', permission_mode: 'require_approval' };
+    const { id } = await openSession(server.client, path, more);
+    await use({
+      directory: path,
+      session: watched(id),
+      async restart() {
+        await server.end('SIGKILL');
+        await untilNothingCarries(path);
+        server = await startServer(path, { config });
+        return watched(id);
+      },
+    });
+  } finally {
+    await server.end('SIGTERM');
+    await untilNothingCarries(path);
+  }
+}
