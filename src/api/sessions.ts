@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { failure, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
+import { mcpServers } from './mcp-servers.ts';
 import { providerId } from './provider-kinds.ts';
 import { worktreeName, worktreeSettings } from './worktrees.ts';
 
@@ -275,6 +276,11 @@ export const createSession = endpoint({
       .nullish()
       .describe(
         'A git worktree for the session, which claims it: it works in the directory of the worktree that corresponds to cwd. If any step fails, nothing is left of it. true: a new one with a name of its own.',
+      ),
+    mcp_servers: mcpServers
+      .nullish()
+      .describe(
+        'MCP servers that the agent of the session is given beside that of cadre, whenever it starts. They are kept until the session is closed, and never shown.',
       ),
   }),
   response: session,

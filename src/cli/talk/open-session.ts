@@ -42,7 +42,10 @@ type OpenBody = BodyInputOf<typeof endpoints.createSession>;
  * The request for these options, with the defaults of the configuration. Without `--cwd` the agent works in the
  * directory of the command, not the server's. Throws as `chooseProvider` and `defaultsOf`.
  */
-export async function openBody(context: CommandContext, options: OpenOptions): Promise<OpenBody> {
+export async function openBody(
+  context: Pick<CommandContext, 'world' | 'client' | 'global'>,
+  options: OpenOptions,
+): Promise<OpenBody> {
   const defaults = await defaultsOf(context);
   const provider = options.provider ?? (await chooseProvider(context, defaults));
   const settings = settingsFor(provider, defaults);
