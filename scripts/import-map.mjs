@@ -51,10 +51,10 @@ export const places = {
       'the list of adapters gives each its section of the configuration; no adapter knows another section',
   },
   providers: {
-    may: ['children', 'api/provider-kinds', ...base],
+    may: ['children', 'api/provider-kinds', 'api/tool-names', ...base],
     types: ['api'],
     because:
-      'a provider translates an agent to our interface and back: it decides nothing and writes no row; what is known of it before it runs stands in api/provider-kinds',
+      'a provider translates an agent to our interface and back: it decides nothing and writes no row; what is known of it before it runs stands in api/provider-kinds, and the tools that are our own in api/tool-names',
   },
   access: {
     may: ['store', 'api', ...base],

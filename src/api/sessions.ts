@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { failure, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
+import { agentName, providerId } from './provider-kinds.ts';
 import { mcpServers } from './mcp-servers.ts';
 import { providerId } from './provider-kinds.ts';
 import { worktreeName, worktreeSettings } from './worktrees.ts';
@@ -54,9 +55,28 @@ export const session = z
   .looseObject({
     id: z.string(),
     provider: providerId,
+    agent: z
+      .string()
+      .nullable()
+      .describe('The name of its agent, where those of the provider have names; else null.'),
     model: z.string().nullable(),
     cwd: z.string(),
-    permission_mode: z.string().nullable(),
+    permission_mode: z
+      .string()
+      .nullable()
+      .describe('Who is asked, and what the agent may do; null: as the agent is configured.'),
+    agent_mode: z
+      .string()
+      .nullable()
+      .describe(
+        "The agent's own mode, by its own name, for agents of acp; null: the one that permission_mode names, else the one in which the agent began.",
+      ),
+    agent_asks: z
+      .boolean()
+      .nullable()
+      .describe(
+        'False: its agent never asks for a permission, in no mode; true: it does, in some mode; null: not known.',
+      ),
     thinking_effort: z.string().nullable(),
     metadata: z.unknown(),
     title: sessionTitle,
@@ -86,7 +106,11 @@ export const session = z
     provider_session_ref: z.string().nullable(),
     provider_defaults: z
       .looseObject({
-        permission_mode: z.string().nullable(),
+        permission_mode: z
+          .string()
+          .nullable()
+          .describe('Of agents of acp: their mode, as in agent_mode.'),
+        agent_mode: z.string().nullable(),
         model: z.string().nullable(),
         thinking_effort: z.string().nullable(),
       })
@@ -192,6 +216,12 @@ export const turn = z
     source: z.enum(['user', 'team_message', 'process_exit', 'onboarding']),
     input: z.array(storedInputItem),
     permission_mode: z.string().nullable().describe("Of this turn only; null: the session's."),
+    agent_mode: z
+      .string()
+      .nullable()
+      .describe(
+        "Of this turn only; null: the session's, or that of the turn's permission_mode where it has one.",
+      ),
     model: z.string().nullable().describe("Of this turn only; null: the session's."),
     thinking_effort: z.string().nullable().describe("Of this turn only; null: the session's."),
     text: z.string().nullable().describe('The last message of the agent in this turn.'),
@@ -257,6 +287,13 @@ const sessionWorktree = z
   })
   .meta({ id: 'SessionWorktree', description: 'The worktree of a new session.' });
 
+/** The agent's own mode in a request. */
+export const agentMode = z
+  .string()
+  .min(1)
+  .nullish()
+  .describe("The agent's own mode, by its own name; for agents of acp.");
+
 const titleGiven = z.string().max(200).nullable();
 
 export const createSession = endpoint({
@@ -265,9 +302,15 @@ export const createSession = endpoint({
   summary: 'Open a session; its agent starts with the first turn',
   body: z.strictObject({
     provider: providerId,
+    agent: agentName
+      .nullish()
+      .describe(
+        'An agent of the provider acp, as `GET /v1/providers` names them; absent: its default agent.',
+      ),
     model: z.string().min(1).nullish(),
     cwd: z.string().min(1).nullish().describe("Working directory; absent: the server's."),
     permission_mode: z.string().min(1).nullish(),
+    agent_mode: agentMode,
     metadata: z.unknown().optional(),
     title: titleGiven.optional(),
     thinking_effort: z.string().min(1).nullish(),

@@ -3,7 +3,7 @@ import { pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { gitReference, worktree, worktreeName } from './worktrees.ts';
 import { providerId } from './provider-kinds.ts';
-import { session } from './sessions.ts';
+import { agentMode, session } from './sessions.ts';
 
 export const team = z
   .looseObject({
@@ -168,6 +168,7 @@ export const spawnMember = endpoint({
     model: z.string().min(1).nullish(),
     model_preset: z.string().nullish().describe('A name of teams.model_presets.'),
     permission_mode: z.string().min(1).nullish(),
+    agent_mode: agentMode,
     metadata: z.unknown().optional(),
     title: memberTitle,
     prompt: z

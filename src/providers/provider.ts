@@ -57,6 +57,7 @@ export class ProviderError extends Error {
     | 'provider_unavailable'
     | 'resume_failed'
     | 'invalid_permission_mode'
+    | 'invalid_agent_mode'
     | 'invalid_model'
     | 'invalid_thinking_effort'
     | 'unsupported_images';
@@ -132,13 +133,25 @@ export async function report(sink: AgentSink, updates: readonly AgentUpdate[]): 
 export interface TurnSettings {
   /** Null or `default`: as the agent is configured. `require_approval`: its requests go to `AgentSink.ask`. */
   permissionMode: string | null;
+  /** The agent's own mode, by its own name; null: what `permissionMode` says, else as the session began. */
+  agentMode: string | null;
   model: string | null;
   thinkingEffort: string | null;
 }
 
 /** Settings that wish for nothing. */
 export function noWishes(): TurnSettings {
-  return { permissionMode: null, model: null, thinkingEffort: null };
+  return { permissionMode: null, agentMode: null, model: null, thinkingEffort: null };
+}
+
+/** The error for a mode of the agent's own, in a provider whose agents take theirs as `permission_mode`; else null. */
+export function objectionToAgentMode(
+  provider: ProviderId,
+  { agentMode }: TurnSettings,
+): ProviderError | null {
+  if (agentMode === null) return null;
+  const message = `${provider}: agent_mode is for agents of acp: give a mode of ${provider} as permission_mode`;
+  return new ProviderError('invalid_agent_mode', message);
 }
 
 /** The settings that a session began with; null where it has had no agent yet. */
@@ -146,6 +159,7 @@ export function earlierDefaults({ provider_defaults: began }: Session): TurnSett
   return (
     began && {
       permissionMode: began.permission_mode,
+      agentMode: began.agent_mode,
       model: began.model,
       thinkingEffort: began.thinking_effort,
     }
@@ -158,6 +172,8 @@ export interface Agent {
   readonly ref: string;
   /** The settings that the session began with: they hold where a turn wishes for nothing. */
   readonly defaults: TurnSettings;
+  /** False: it never asks for a permission, in no mode; absent or null: it does, or nobody knows. */
+  readonly asks?: boolean | null;
   readonly pid: number | null;
   /** Whether another agent could resume the session. An agent whose session cannot be resumed is not ended when idle. */
   readonly canResume: boolean;
@@ -203,14 +219,13 @@ export interface ProviderContext {
   toolsFor: (sessionId: string) => AgentTools;
 }
 
-/** A kind of agent. A new one is a folder with a class that implements this. */
-export interface Provider {
-  readonly id: ProviderId;
-  readonly displayName: string;
-  readonly enabled: boolean;
+/** What one kind of agent can do. A provider has one kind, or several, each with a name. */
+export interface AgentKind {
   readonly capabilities: Capabilities;
   /** Whether only a live agent knows if it takes images: then messages to its session have none. */
   readonly imagesByAgent?: boolean;
+  /** False: its agents never ask for a permission, in no mode; absent or null: they do, or nobody knows. */
+  readonly asks?: boolean | null;
   /** Why no agent could start, and what to do about it; null where one could. It is cheap: nothing is started. */
   problem(): string | null;
   /** Why the last start of an agent failed, or null. The next turn tries again all the same. */
@@ -227,13 +242,11 @@ export interface Provider {
     last_error: string | null;
   };
   authStatus(): Promise<AuthStatus>;
-  /** Absent where the agent manages its own. */
-  readonly login?: Login;
   models(): Promise<Model[]>;
-  /** The refs of the sessions that the provider says it has; null where it has no list. Throws {@link ProviderError}. */
+  /** The refs of the sessions that the agent says it has; null where it has no list. Throws {@link ProviderError}. */
   listed(signal: AbortSignal): Promise<ReadonlySet<string> | null>;
   /**
-   * Whether the provider still has a session, or can begin it again. It is not called while the session has an agent.
+   * Whether the agent still has a session, or can begin it again. It is not called while the session has an agent.
    * Throws {@link ProviderError} where that cannot be found out.
    */
   has(session: KnownSession, signal: AbortSignal): Promise<boolean>;
@@ -242,4 +255,47 @@ export interface Provider {
    * Aborting `signal` ends what was started.
    */
   open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent>;
+}
+
+/** A kind of agent with a name, of a provider that has several. */
+export interface NamedAgentKind extends AgentKind {
+  readonly name: string;
+  readonly displayName: string;
+  /** Whether the configuration has a section for it. */
+  readonly isConfigured: boolean;
+  /** Whether its command was found. */
+  isInstalled(): boolean;
+  /** Whether somebody is logged in, as it was last seen; nothing is started. */
+  lastAuth(): AuthStatus;
+}
+
+/** The kinds of a provider that has several. */
+export interface AgentKinds {
+  /** The name of the kind that a new session gets which names none; null: none is preferred. */
+  readonly preferred: string | null;
+  /** The kinds that are configured or installed, in the order in which they are listed. */
+  list(): readonly NamedAgentKind[];
+  /** The names of all that are configured or known, installed or not. */
+  readonly names: readonly string[];
+  /** A kind that is configured or known, installed or not. */
+  find(name: string): NamedAgentKind | undefined;
+}
+
+/**
+ * A provider; a new one is a folder with a class that implements this. Of one with several kinds of agents, the methods
+ * of {@link AgentKind} mean the preferred kind.
+ */
+export interface Provider extends AgentKind {
+  readonly id: ProviderId;
+  readonly displayName: string;
+  readonly enabled: boolean;
+  /** Absent where the agent manages its own. */
+  readonly login?: Login;
+  /** Absent where there is one kind of agent. */
+  readonly kinds?: AgentKinds;
+}
+
+/** The kind of agent that serves a session; undefined where the provider does not have it any more. */
+export function kindOf(provider: Provider, agent: string | null): AgentKind | undefined {
+  return provider.kinds && agent !== null ? provider.kinds.find(agent) : provider;
 }

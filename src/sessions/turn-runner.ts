@@ -312,8 +312,10 @@ export class TurnRunner {
         ...store.session(tx, turn.session_id),
         last_activity_at: started_at,
         provider_session_ref: agent.ref,
+        agent_asks: agent.asks ?? null,
         provider_defaults: {
           permission_mode: agent.defaults.permissionMode,
+          agent_mode: agent.defaults.agentMode,
           model: agent.defaults.model,
           thinking_effort: agent.defaults.thinkingEffort,
         },

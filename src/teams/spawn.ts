@@ -47,6 +47,8 @@ export interface Admission {
 export interface ModelPreset {
   name: string;
   provider: ProviderId;
+  /** Null: the default agent of the provider. */
+  agent: string | null;
   model: string | null;
   thinking_effort: string | null;
 }

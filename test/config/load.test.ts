@@ -47,7 +47,7 @@ describe('the defaults', () => {
         max_streams_per_token: null,
       },
       log: { level: 'info' },
-      defaults: { provider: null, model: null, effort: null, permission_mode: null },
+      defaults: { provider: null, agent: null, model: null, effort: null, permission_mode: null },
       auth: { token: null, token_file: null },
       data: { root_dir: null, durability: 'full' },
       retention: { max_bytes: 2_147_483_648, max_age_days: null, min_free_bytes: 268_435_456 },
@@ -98,6 +98,8 @@ describe('the defaults', () => {
       env: {},
       transport: 'stdio',
       request_timeout_ms: 120_000,
+      default_agent: null,
+      agents: {},
     });
   });
 });
@@ -183,8 +185,8 @@ describe('precedence', () => {
     " [ {name='fast',provider='acp',model='m'},{name='deep',provider='codex'} ] ",
   ])('a list of tables is set in the environment as an array of JSON or TOML: %j', (text) => {
     expect(load(null, { CADRE_TEAMS_MODEL_PRESETS: text }).teams.model_presets).toEqual([
-      { name: 'fast', provider: 'acp', model: 'm', thinking_effort: null },
-      { name: 'deep', provider: 'codex', model: null, thinking_effort: null },
+      { name: 'fast', provider: 'acp', agent: null, model: 'm', thinking_effort: null },
+      { name: 'deep', provider: 'codex', agent: null, model: null, thinking_effort: null },
     ]);
   });
 

@@ -67,6 +67,7 @@ describe('POST /v1/sessions', () => {
       expect(session).toEqual({
         id: expect.stringMatching(/^sess_[0-9a-f]{32}$/),
         provider: 'acp',
+        agent: null,
         model: null,
         cwd: fs.realpathSync(process.cwd()),
         permission_mode: null,

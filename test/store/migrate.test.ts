@@ -34,9 +34,29 @@ test('sessions of an earlier format get the fields that people keep with them, a
       news_seq: 0,
       last_activity_at: 7,
       last_words: null,
+      agent: 'default',
     });
   expect(() => read('damaged')).toThrow(expect.objectContaining({ code: 'storage_damaged' }));
   expect(fs.existsSync(path.join(directory.path, `${DATABASE_FILE}.before-v10`))).toBe(true);
+});
+
+test('sessions of an earlier format get the agent that they had: the only one of acp, and none of other providers.', async () => {
+  await using directory = tempDirectory();
+  const old = [
+    { id: 'one', provider: 'acp' },
+    { id: 'two', provider: 'claude' },
+  ];
+  {
+    await using store = await openStore(directory.path);
+    const table = new RecordTable<(typeof old)[0]>(store.db, 'sessions', ({ id }) => id);
+    await store.db.transact((tx) => old.forEach((one) => table.insert(tx, one)));
+    query(store.db, 'PRAGMA user_version = 12');
+  }
+  await using store = await openStore(directory.path);
+  const table = new RecordTable<(typeof old)[0]>(store.db, 'sessions', ({ id }) => id);
+  const read = (id: string) => store.db.peek((rx) => table.get(rx, id));
+  expect(read('one')).toEqual({ ...old[0], agent: 'default' });
+  expect(read('two')).toEqual({ ...old[1], agent: null });
 });
 
 test('approvals of an earlier format get no details, and could be accepted once.', async () => {

@@ -13,8 +13,8 @@ import type { Mount } from '../mount.ts';
 export interface ProviderKnowledge {
   list: () => ProviderRecord[];
   diagnostics: () => ProviderDiagnostics[];
-  models: (id: ProviderId) => Promise<Model[]>;
-  authStatus: (id: ProviderId) => Promise<AuthStatus>;
+  models: (id: ProviderId, agent: string | null) => Promise<Model[]>;
+  authStatus: (id: ProviderId, agent: string | null) => Promise<AuthStatus>;
   /** Returns the login operations. Throws `provider_managed` if the provider's login cannot be changed here. */
   login: (id: ProviderId) => {
     setKey(key: string): Promise<AuthStatus>;
@@ -27,8 +27,11 @@ export interface ProviderKnowledge {
 export function providerRoutes(mount: Mount, providers: ProviderKnowledge): void {
   mount(endpoints.listProviders, () => providers.list());
   mount(endpoints.getProviderDiagnostics, () => providers.diagnostics());
-  mount(endpoints.listModels, ({ params }) => providers.models(params.provider));
-  for (const id of providerIds) mount(authStatusEndpoints[id], () => providers.authStatus(id));
+  mount(endpoints.listModels, ({ params, query }) =>
+    providers.models(params.provider, query.agent ?? null),
+  );
+  for (const id of providerIds)
+    mount(authStatusEndpoints[id], ({ query }) => providers.authStatus(id, query.agent ?? null));
   for (const id of loginProviderIds) {
     const { setKey, importLogin, end } = loginEndpoints[id];
     mount(setKey, ({ body }) => providers.login(id).setKey(body.api_key));

@@ -9,14 +9,20 @@ import {
   failed,
   noWishes,
   ProviderError,
+  report,
   type ToolChange,
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
+import { applySettings } from './apply.ts';
 import { Choices } from './choices.ts';
 import { agentError } from './connection.ts';
+import { Frankness, type Notice } from './frankness.ts';
+import { noteChoices } from './last-seen.ts';
+import { nothingOffered, type Offer, readChoiceUpdate } from './options.ts';
 import { outcomeOf } from './outcome.ts';
-import { approvalRequest, outcomeFor, readPermission } from './permission.ts';
+import { isOwnTool, TOOL_SERVER } from './own-tools.ts';
+import { allowOnce, approvalRequest, outcomeFor, readPermission } from './permission.ts';
 import { AcpProcess, type StartOptions } from './process.ts';
 import { openedIn, reopen } from './reopen.ts';
 import { mergeCalls, type ReportedCall } from './reported-call.ts';
@@ -59,7 +65,8 @@ export class AcpAgent implements Agent {
   readonly process: AcpProcess;
   readonly #options: AgentOptions;
   #state: State = { is: 'idle' };
-  #choices = new Choices({}, null);
+  #choices = new Choices(nothingOffered, null, {}, () => undefined);
+  readonly #frankness: Frankness;
   /** What the agent has reported of the tool calls of this turn that have not ended. */
   readonly #calls = new Map<string, ReportedCall>();
   /** What the newest turn was prompted with. */
@@ -67,6 +74,7 @@ export class AcpAgent implements Agent {
 
   constructor(child: Child, options: AgentOptions) {
     this.#options = options;
+    this.#frankness = new Frankness(options.agent.asks);
     this.process = new AcpProcess(child, options, {
       onUpdate: (params) => this.#update(params),
       onPermission: (params, withdrawn) => this.#permission(params, withdrawn),
@@ -86,6 +94,10 @@ export class AcpAgent implements Agent {
     return this.process.canResume;
   }
 
+  get asks(): boolean | null {
+    return this.#options.agent.asks;
+  }
+
   get defaults(): TurnSettings {
     return this.#choices.defaults;
   }
@@ -100,7 +112,7 @@ export class AcpAgent implements Agent {
       );
     }
     this.ref = opened.sessionId;
-    this.#choices = new Choices(opened, null);
+    this.#choices = this.#choicesOf(opened, null);
   }
 
   /** Takes up a session, which `earlier` says how began. Throws {@link ProviderError}. */
@@ -110,11 +122,19 @@ export class AcpAgent implements Agent {
     this.#state = opening;
     try {
       const opened = await reopen(this.process, params, () => this.#untilSilent(opening));
-      this.#choices = new Choices(opened, earlier);
+      this.#choices = this.#choicesOf(opened, earlier);
       this.ref = ref;
     } finally {
       this.#state = { is: 'idle' };
     }
+  }
+
+  /** What the agent has said of its choices before its answer holds where the answer leaves it out. */
+  #choicesOf(opened: Offer, earlier: TurnSettings | null): Choices {
+    const named = Object.entries(opened).filter(([, one]) => one !== undefined && one !== null);
+    const offer = { ...this.#choices.offer, ...Object.fromEntries(named) };
+    const { agent, lastSeen } = this.#options;
+    return new Choices(offer, earlier, agent.modes, (choices) => noteChoices(lastSeen, choices));
   }
 
   objection(settings: TurnSettings): ProviderError | null {
@@ -127,7 +147,11 @@ export class AcpAgent implements Agent {
     this.#calls.clear();
     this.#settings = settings;
     try {
-      await this.#apply(settings, preparing);
+      const left = await applySettings(this.#choices, settings, (method, asked) =>
+        this.#setChoice(preparing, method, asked),
+      );
+      for (const message of left) await this.#tell({ code: 'choice_kept', message });
+      await this.#tell(this.#frankness.beforeTurn(settings));
       const prompt = await Promise.all(input.map((item) => this.#contentOf(item)));
       // Agents forget a cancel that comes before the prompt that it is about.
       if (preparing.isCancelled) return { status: 'interrupted', error: null };
@@ -163,20 +187,22 @@ export class AcpAgent implements Agent {
     }
   }
 
-  /** Gives the agent what a turn wants, or what the session began with where the turn wants nothing. */
-  async #apply(settings: TurnSettings, preparing: { isDeaf: boolean }): Promise<void> {
-    for (const { choice, value } of this.#choices.wantedBy(settings)) {
-      const { method, params } = choice.request(value);
-      preparing.isDeaf = true;
-      try {
-        await this.process.ask(method, { sessionId: this.ref, ...params });
-      } catch (error) {
-        if (!agentError((error as Error).cause)) throw error;
-        throw new ProviderError(choice.code, (error as Error).message, { cause: error });
-      } finally {
-        preparing.isDeaf = false;
-      }
-      this.#choices.note(choice, value);
+  /** Reports what people should know and the agent does not say. */
+  async #tell(notice: Notice | null): Promise<void> {
+    if (notice) await this.#options.sink.update({ type: 'notice', ...notice });
+  }
+
+  /** Sends a request that sets a choice: what the agent says meanwhile is of no turn. */
+  async #setChoice(
+    preparing: { isDeaf: boolean },
+    method: string,
+    params: object,
+  ): Promise<unknown> {
+    preparing.isDeaf = true;
+    try {
+      return await this.process.ask(method, { sessionId: this.ref, ...params });
+    } finally {
+      preparing.isDeaf = false;
     }
   }
 
@@ -206,7 +232,7 @@ export class AcpAgent implements Agent {
     if (!tools) return { cwd, mcpServers: [] };
     const { env, ...start } = tools.sidecar;
     const variables = Object.entries(env).map(([name, value]) => ({ name, value }));
-    return { cwd, mcpServers: [{ name: 'cadre', ...start, env: variables }] };
+    return { cwd, mcpServers: [{ name: TOOL_SERVER, ...start, env: variables }] };
   }
 
   /** Whether nothing that the agent says is of a turn. */
@@ -218,33 +244,42 @@ export class AcpAgent implements Agent {
   #update(params: unknown): Promise<void> | undefined {
     const { clock, sink, onUnknown } = this.#options;
     if (this.#state.is === 'opening') this.#state.lastHeardAt = clock.monotonic();
+    const choice = readChoiceUpdate(params, this.ref);
+    if (choice) this.#choices.hear(choice, !this.#isDeaf);
     if (this.#isDeaf) return undefined;
     const raw = (params as { update?: unknown } | undefined)?.update;
-    const mode = modeUpdate.safeParse(raw).data?.currentModeId;
-    if (mode !== undefined) this.#choices.noteMode(mode);
     const update = readUpdate(raw);
     if (update === 'unknown') onUnknown();
     if (typeof update === 'string') return undefined;
-    if (update.type === 'tool')
-      this.#noteCall(update.ref, raw as ReportedCall, update.change.status);
-    return sink.update(update);
+    if (update.type !== 'tool') return sink.update(update);
+    const call = this.#noteCall(update.ref, raw as ReportedCall, update.change.status);
+    const unasked = this.#frankness.afterCall(call, this.#settings);
+    if (!unasked) return sink.update(update);
+    return report(sink, [update, { type: 'notice', ...unasked }]);
   }
 
   /** A call that has ended is forgotten: a later call may have the same id. */
-  #noteCall(ref: string, news: ReportedCall, status: ToolChange['status']): void {
+  #noteCall(ref: string, news: ReportedCall, status: ToolChange['status']): ReportedCall {
+    const call = mergeCalls(this.#calls.get(ref) ?? {}, news);
     if (status === 'completed' || status === 'failed') this.#calls.delete(ref);
-    else this.#calls.set(ref, mergeCalls(this.#calls.get(ref) ?? {}, news));
+    else this.#calls.set(ref, call);
+    return call;
   }
 
   /** A permission request becomes an approval where approvals are on; else, by the interface, it fails the turn. */
   async #permission(params: unknown, withdrawn: AbortSignal): Promise<unknown> {
     if (this.#isDeaf) return { outcome: 'cancelled' };
-    const { sink, cwd } = this.#options;
+    const { sink, cwd, agent } = this.#options;
+    this.#frankness.noteAsked();
     const permission = readPermission(params);
     const { tool, options } = permission;
     // For some agents this is the first mention of the tool.
     if (tool) await sink.update({ type: 'tool', ref: tool.ref, change: tool.change });
     const known = tool ? this.#calls.get(tool.ref) : undefined;
+    if (isOwnTool(permission, known, agent.quirks)) {
+      const allowed = allowOnce(options);
+      if (allowed) return allowed;
+    }
     const request = approvalRequest(permission, known, cwd);
     if (this.#settings.permissionMode !== 'require_approval') {
       return this.#refuse(
@@ -276,8 +311,3 @@ export class AcpAgent implements Agent {
     return { outcome: 'cancelled' };
   }
 }
-
-const modeUpdate = z.looseObject({
-  sessionUpdate: z.literal('current_mode_update'),
-  currentModeId: z.string(),
-});

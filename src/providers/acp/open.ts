@@ -48,6 +48,16 @@ export function hasSession(ref: string, start: StartOptions): Promise<boolean> {
   });
 }
 
+/** Opens a session, for what an agent then says of itself, and deletes it where the agent can do that. */
+export function openOnce(start: StartOptions): Promise<void> {
+  return askAgent(start, async (agent) => {
+    await agent.create();
+    if (!agent.process.can.delete) return;
+    // It is a session that nobody has seen: a refusal to delete it harms nobody.
+    await agent.process.ask('session/delete', { sessionId: agent.ref }).catch(() => undefined);
+  });
+}
+
 function askAgent<T>(start: StartOptions, question: (agent: AcpAgent) => Promise<T>): Promise<T> {
   return withAgent({ ...start, sink: silentSink, tools: null }, async (agent) => {
     try {

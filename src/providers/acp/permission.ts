@@ -155,3 +155,8 @@ export function outcomeFor(
   if (option) return { outcome: 'selected', optionId: option.optionId };
   return answer.decision === 'accept' ? null : cancelled;
 }
+
+/** The outcome that allows a request for once; null where the agent does not offer that. */
+export function allowOnce(options: PermissionRequest['options']): object | null {
+  return outcomeFor({ decision: 'accept', scope: 'once', answers: null }, options);
+}

@@ -4,6 +4,8 @@ import type { Clock } from '../../lib/clock.ts';
 import { answered, endOf, exitsWithin, startAgent, tailOf } from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
 import { type AcpConnection, type AcpHandlers, agentError, connectAcp } from './connection.ts';
+import type { LastSeen } from './last-seen.ts';
+import type { ResolvedAgent } from './resolve.ts';
 
 const PROTOCOL_VERSION = 1;
 /** An agent whose connection is of no use any more has this long to go by itself. */
@@ -11,6 +13,9 @@ const LOST_GRACE_MS = 1000;
 
 /** How an agent is started. */
 export interface StartOptions {
+  agent: ResolvedAgent;
+  /** What is kept of the agent beyond this process. */
+  lastSeen: LastSeen;
   command: string;
   args: readonly string[];
   env: Record<string, string>;
@@ -35,6 +40,7 @@ export interface AgentAbilities {
   resume: boolean;
   list: boolean;
   image: boolean;
+  delete: boolean;
 }
 
 const initialized = z.looseObject({
@@ -45,7 +51,11 @@ const initialized = z.looseObject({
       loadSession: z.boolean().nullish().catch(null),
       promptCapabilities: z.looseObject({ image: z.unknown().optional() }).nullish().catch(null),
       sessionCapabilities: z
-        .looseObject({ resume: z.unknown().optional(), list: z.unknown().optional() })
+        .looseObject({
+          resume: z.unknown().optional(),
+          list: z.unknown().optional(),
+          delete: z.unknown().optional(),
+        })
         .nullish()
         .catch(null),
     })
@@ -65,7 +75,7 @@ export class AcpProcess {
   /** Resolves when it is gone and all its output was read, with why it ended. */
   readonly gone: Promise<string>;
   /** Nothing until it is initialized. */
-  can: AgentAbilities = { load: false, resume: false, list: false, image: false };
+  can: AgentAbilities = { load: false, resume: false, list: false, image: false, delete: false };
   readonly #child: Child;
   readonly #connection: AcpConnection;
   readonly #options: StartOptions;
@@ -89,7 +99,11 @@ export class AcpProcess {
     const answer = await this.ask('initialize', {
       protocolVersion: PROTOCOL_VERSION,
       clientInfo: { name: 'cadre', version: '1' },
-      clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+      clientCapabilities: {
+        fs: { readTextFile: false, writeTextFile: false },
+        terminal: false,
+        session: { configOptions: { boolean: {} } },
+      },
     });
     const { data } = initialized.safeParse(answer);
     if (data?.protocolVersion !== PROTOCOL_VERSION) {
@@ -107,6 +121,7 @@ export class AcpProcess {
       resume: Boolean(sessionCapabilities?.resume),
       list: Boolean(sessionCapabilities?.list),
       image: promptCapabilities?.image === true,
+      delete: Boolean(sessionCapabilities?.delete),
     };
   }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Model } from '../../api/providers.ts';
-import { ProviderError, type TurnSettings } from '../provider.ts';
+import { objectionToAgentMode, ProviderError, type TurnSettings } from '../provider.ts';
 
 /** Claude's mode that asks for no permission. The process has to be started with it allowed. */
 export const BYPASS = 'bypassPermissions';
@@ -49,6 +49,8 @@ export function objectionTo(
   env: Readonly<Record<string, string>>,
   known: readonly string[] | null,
 ): ProviderError | null {
+  const objection = objectionToAgentMode('claude', settings);
+  if (objection) return objection;
   const mode = modeOf(settings.permissionMode);
   if (mode === BYPASS && !mayBypass(env)) return bypassRefused();
   if (known && !known.includes(mode)) {

@@ -72,9 +72,9 @@ export function buildServer(
     },
     providers: {
       list: () => registry.list(),
-      diagnostics: () => registry.diagnostics((id) => nouns.sessions.pool.count(id)),
-      models: (id) => registry.models(id),
-      authStatus: (id) => registry.authStatus(id),
+      diagnostics: () => registry.diagnostics((id, agent) => nouns.sessions.pool.count(id, agent)),
+      models: (id, agent) => registry.models(id, agent),
+      authStatus: (id, agent) => registry.authStatus(id, agent),
       login: (id) => registry.login(id),
     },
     tokens,

@@ -44,7 +44,7 @@ export function buildSessions(
     ...base,
     maxLive: () => config.now.providers.max_live,
     idleTimeoutMs: () => config.now.providers.idle_timeout_ms,
-    providerOf: ({ provider }) => registry.usable(provider),
+    kindOf: ({ provider, agent }) => registry.usable(provider, agent),
     onExit: (agent) => hooks.onExit(agent),
   });
   const notifier = new Notifier({
@@ -84,8 +84,9 @@ export function buildSessions(
     agentsOf: (rx, teamId) => hooks.agentsOf(rx, teamId),
     onTurnSent: (tx, session) => hooks.onTurnSent(tx, session),
     assertRoom: needs.storage.assertRoom,
-    availableProvider: (id) => registry.usable(id),
-    objectionOf: (id, settings) => registry.find(id)?.objection?.(settings),
+    agentFor: (id, asked) => registry.agentFor(id, asked),
+    availableKind: ({ provider, agent }) => registry.usable(provider, agent),
+    objectionOf: ({ provider, agent }, settings) => registry.objection(provider, agent, settings),
   });
   return { store, inbox, pool, notifier, desk, runner, blobs, service, hooks };
 }

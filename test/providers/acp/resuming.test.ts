@@ -509,8 +509,8 @@ describe('the settings of a session that is resumed', () => {
       async ({ agents }, session) => {
         await session.run('after');
         const [first, second] = agents.map((agent) => wanted(agent));
-        expect(first).toEqual(['mode-1=plan', 'model-1=m/two', 'effort-1=high', 'prompt']);
-        expect(second).toEqual(['mode-2=plan', 'model-2=m/two', 'effort-2=high', 'prompt']);
+        expect(first).toEqual(['model-1=m/two', 'effort-1=high', 'mode-1=plan', 'prompt']);
+        expect(second).toEqual(['model-2=m/two', 'effort-2=high', 'mode-2=plan', 'prompt']);
       },
       { open: { permission_mode: 'plan', model: 'm/two', thinking_effort: 'high' } },
     ));
