@@ -3,6 +3,8 @@ import {
   type CreateElicitationRequest,
   methods,
   type RequestPermissionRequest,
+  type SessionUpdate,
+  type ToolCallContent,
 } from '@agentclientprotocol/sdk/unstable';
 import type { Approval } from '../api/approvals.ts';
 import type { BodyInputOf } from '../api/endpoint.ts';
@@ -27,6 +29,10 @@ interface Given {
   hasForms: boolean;
   /** The tool call that a request is about, by the ids in it; null where none was told of. */
   callOf: (request: unknown) => AskedCall | null;
+  /** Keeps what the editor is shown of a call, which the agent may not tell again. */
+  noteChanges: (item_id: string, content: readonly ToolCallContent[]) => void;
+  /** Tells the editor of the session. */
+  update: (update: SessionUpdate) => Promise<void>;
   /** Tells the user something. */
   tell: (text: string) => void;
 }
@@ -39,6 +45,8 @@ export class ApprovalRelay {
   readonly #given: Given;
   /** What the editor is asked just now, and what withdraws it. */
   readonly #asked = new Map<string, AbortController>();
+  /** Approvals that stand for a tool call of which the agent has not told. */
+  readonly #standIns = new Set<string>();
 
   constructor(given: Given) {
     this.#given = given;
@@ -72,8 +80,11 @@ export class ApprovalRelay {
   }
 
   /** Withdraws the request for an approval that was resolved. */
-  resolved(id: string): void {
+  async resolved({ id, status }: Pick<Approval, 'id' | 'status'>): Promise<void> {
     this.#asked.get(id)?.abort();
+    if (!this.#standIns.delete(id)) return;
+    const end = status === 'accepted' ? 'completed' : 'failed';
+    await this.#given.update({ sessionUpdate: 'tool_call_update', toolCallId: id, status: end });
   }
 
   /** Withdraws every request. The approvals go on waiting. */
@@ -104,13 +115,20 @@ export class ApprovalRelay {
   }
 
   async #askPermission(approval: Approval, signal: AbortSignal): Promise<Decision> {
-    const { editor, sessionId, callOf } = this.#given;
-    const asked = permissionRequest(approval, callOf(approval.request));
-    const params = { sessionId, ...asked };
+    const { editor, sessionId } = this.#given;
+    const params = { sessionId, ...this.#shown(approval) };
     const { requestPermission } = methods.client.session;
     return decisionOf(
       await editor.request(requestPermission, params, { cancellationSignal: signal }),
     );
+  }
+
+  #shown(approval: Approval): ReturnType<typeof permissionRequest> {
+    const call = this.#given.callOf(approval.request);
+    const shown = permissionRequest(approval, call);
+    if (call) this.#given.noteChanges(call.item_id, shown.toolCall.content ?? []);
+    else this.#standIns.add(approval.id);
+    return shown;
   }
 
   async #askForm(approval: Approval, signal: AbortSignal): Promise<Decision> {
@@ -129,14 +147,14 @@ export class ApprovalRelay {
 
   /** For an editor that shows no forms. */
   async #askChoice(approval: Approval, signal: AbortSignal): Promise<Decision> {
-    const { editor, sessionId, callOf } = this.#given;
+    const { editor, sessionId } = this.#given;
     const questions = approval.questions ?? [];
     const options = choicesOf(questions);
     const elsewhere =
       options.length > 1
         ? ''
         : `\n\nThis editor cannot take the answer: the terminal of cadre sessions attach ${sessionId} does.`;
-    const { toolCall } = permissionRequest(approval, callOf(approval.request));
+    const { toolCall } = this.#shown(approval);
     const content = textContent(`${wordsOf(approval)}${elsewhere}`);
     const params: RequestPermissionRequest = {
       sessionId,

@@ -65,6 +65,8 @@ export class AttachedSession {
       editor,
       hasForms: Boolean(capabilities.elicitation?.form),
       callOf: (request) => this.#callIn(request),
+      noteChanges: (item, content) => this.#reader.noteChanges(item, content),
+      update: (update) => this.update(update),
       tell: (text) => void this.#notice('warning', text),
     });
   }
@@ -156,7 +158,7 @@ export class AttachedSession {
       case 'approval.requested':
         return this.#relay.requested(whole.payload.approval.id);
       case 'approval.resolved':
-        return this.#relay.resolved(whole.payload.approval.id);
+        return this.#relay.resolved(whole.payload.approval);
       case 'session.updated':
         return this.#titled(whole.payload.session.title, whole.created_at);
       case 'session.notice':

@@ -2,9 +2,13 @@ import type { McpServer as AcpMcpServer } from '@agentclientprotocol/sdk/unstabl
 import type { McpServer } from '../api/mcp-servers.ts';
 import { AppError } from '../errors.ts';
 
-/** The MCP servers of an editor, as a session takes them. Throws `invalid` for one that lives in the editor. */
+/**
+ * The MCP servers of an editor, as a session takes them. That of cadre is left out, because every agent has it. Throws
+ * `invalid` for one that lives in the editor.
+ */
 export function serversOf(servers: readonly AcpMcpServer[]): McpServer[] {
-  return servers.map((server) => {
+  const others = servers.filter(({ name }) => name !== 'cadre');
+  return others.map((server) => {
     if (!('type' in server)) {
       const { name, command, args, env } = server;
       return { type: 'stdio', name, command, args, env: byName(env) };

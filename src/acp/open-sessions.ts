@@ -123,9 +123,10 @@ export class OpenSessions {
   }
 
   /** The models of the provider of a session; none where it cannot tell. */
-  async #models({ provider }: Session): Promise<Model[]> {
+  async #models({ provider, agent }: Session): Promise<Model[]> {
+    const query = agent === null ? {} : { agent };
     try {
-      return await this.#given.link.call(endpoints.listModels, { params: { provider } });
+      return await this.#given.link.call(endpoints.listModels, { params: { provider }, query });
     } catch (error) {
       if (error instanceof AppError) return [];
       throw error;

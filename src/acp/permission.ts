@@ -27,7 +27,7 @@ export function permissionRequest(
   };
   return {
     toolCall: {
-      ...toolFields(call?.item_id ?? approval.id, tool, 'pending', ''),
+      ...toolFields(call?.item_id ?? approval.id, tool, 'pending'),
       title: approval.title,
       content: approval.details.flatMap(contentOf),
     },

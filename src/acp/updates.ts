@@ -1,4 +1,4 @@
-import type { SessionUpdate } from '@agentclientprotocol/sdk/unstable';
+import type { SessionUpdate, ToolCallContent } from '@agentclientprotocol/sdk/unstable';
 import type { DescribedEvent, Payload } from '../api/events.ts';
 import type { Item, StoredInputItem, Usage } from '../api/sessions.ts';
 import { lastBytes } from '../lib/cut.ts';
@@ -12,6 +12,8 @@ export class EventReader {
   readonly #told = new Map<string, number>();
   /** The end of the output of each open tool call, and its length in bytes. */
   readonly #outputs = new Map<string, { tail: string; bytes: number }>();
+  /** The changes of files that a person was asked for, of each open tool call. */
+  readonly #changes = new Map<string, readonly ToolCallContent[]>();
   /** The tool calls that are open, by the ids that their agent gave them. */
   readonly calls = new Map<string, { item_id: string; tool: ShownTool }>();
 
@@ -38,6 +40,12 @@ export class EventReader {
     }
   }
 
+  /** Keeps the changes that a person is asked for with their tool call. */
+  noteChanges(item_id: string, content: readonly ToolCallContent[]): void {
+    const changes = content.filter(({ type }) => type === 'diff');
+    if (changes.length > 0) this.#changes.set(item_id, changes);
+  }
+
   #grown(isMessage: boolean, { item_id, offset, text = '' }: Piece): Update[] {
     this.#told.set(item_id, offset + Buffer.byteLength(text));
     return chunk(isMessage, item_id, text);
@@ -56,13 +64,21 @@ export class EventReader {
     const tail = lastBytes(goesOn ? before.tail + text : text, LIVE_BYTES);
     this.#outputs.set(item_id, { tail, bytes: offset + Buffer.byteLength(text) });
     this.calls.set(tool.call_ref, { item_id, tool });
-    return [toolUpdate(before !== undefined, toolFields(item_id, tool, status, tail))];
+    const content = { output: tail, ...this.#changesOf(item_id) };
+    return [toolUpdate(before !== undefined, toolFields(item_id, tool, status, content))];
   }
 
   #toolEnded({ item_id, status, text = '', tool }: ToolPiece & { status: string }): Update[] {
     const isKnown = this.#outputs.delete(item_id);
     if (this.calls.get(tool.call_ref)?.item_id === item_id) this.calls.delete(tool.call_ref);
-    return [toolUpdate(isKnown, toolFields(item_id, tool, status, text))];
+    const content = { output: text, ...this.#changesOf(item_id) };
+    this.#changes.delete(item_id);
+    return [toolUpdate(isKnown, toolFields(item_id, tool, status, content))];
+  }
+
+  #changesOf(item_id: string): { changes?: readonly ToolCallContent[] } {
+    const changes = this.#changes.get(item_id);
+    return changes ? { changes } : {};
   }
 }
 
@@ -88,7 +104,7 @@ function toolUpdate(isKnown: boolean, fields: ReturnType<typeof toolFields>): Up
 export function itemUpdates({ item_id, kind, status, text, tool }: Item): Update[] {
   if (kind !== 'tool') return chunk(kind === 'message', item_id, text);
   if (!tool) return [];
-  return [toolUpdate(false, toolFields(item_id, tool, status, text))];
+  return [toolUpdate(false, toolFields(item_id, tool, status, { output: text }))];
 }
 
 /** What was said to the agent, by whoever. */

@@ -2,9 +2,12 @@ import { z } from 'zod';
 
 const name = z
   .string()
-  .regex(/^(?!cadre$)[^\p{C}]{1,64}$/u, 'has to be 1 to 64 printable characters, and not "cadre"')
+  .regex(
+    /^(?!cadre)[^\p{C}]{1,64}$/iu,
+    'has to be 1 to 64 printable characters, and not to begin with "cadre"',
+  )
   .describe(
-    'What agents call it; each server of a session has another one. `cadre` is the server of cadre itself.',
+    "What agents call it; each server of a session has another one. Names that begin with `cadre` are cadre's own.",
   );
 const secrets = z
   .record(z.string().min(1), z.string())

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { failure, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { agentName, providerId } from './provider-kinds.ts';
 import { mcpServers } from './mcp-servers.ts';
-import { providerId } from './provider-kinds.ts';
+import { agentName, providerId } from './provider-kinds.ts';
 import { worktreeName, worktreeSettings } from './worktrees.ts';
 
 export const sessionStatus = z.enum([

@@ -41,6 +41,8 @@ export interface AgentAbilities {
   list: boolean;
   image: boolean;
   delete: boolean;
+  /** Which MCP servers it takes beside those that it starts itself. */
+  mcp: { http: boolean; sse: boolean };
 }
 
 const initialized = z.looseObject({
@@ -50,6 +52,10 @@ const initialized = z.looseObject({
     .looseObject({
       loadSession: z.boolean().nullish().catch(null),
       promptCapabilities: z.looseObject({ image: z.unknown().optional() }).nullish().catch(null),
+      mcpCapabilities: z
+        .looseObject({ http: z.unknown().optional(), sse: z.unknown().optional() })
+        .nullish()
+        .catch(null),
       sessionCapabilities: z
         .looseObject({
           resume: z.unknown().optional(),
@@ -75,7 +81,14 @@ export class AcpProcess {
   /** Resolves when it is gone and all its output was read, with why it ended. */
   readonly gone: Promise<string>;
   /** Nothing until it is initialized. */
-  can: AgentAbilities = { load: false, resume: false, list: false, image: false, delete: false };
+  can: AgentAbilities = {
+    load: false,
+    resume: false,
+    list: false,
+    image: false,
+    delete: false,
+    mcp: { http: false, sse: false },
+  };
   readonly #child: Child;
   readonly #connection: AcpConnection;
   readonly #options: StartOptions;
@@ -115,13 +128,15 @@ export class AcpProcess {
     }
     const { agentInfo: agent, agentCapabilities: abilities } = data;
     if (agent) this.#options.onVersion(`${agent.name} ${agent.version}`);
-    const { loadSession, promptCapabilities, sessionCapabilities } = abilities ?? {};
+    const { loadSession, promptCapabilities, mcpCapabilities, sessionCapabilities } =
+      abilities ?? {};
     this.can = {
       load: loadSession === true,
       resume: Boolean(sessionCapabilities?.resume),
       list: Boolean(sessionCapabilities?.list),
       image: promptCapabilities?.image === true,
       delete: Boolean(sessionCapabilities?.delete),
+      mcp: { http: mcpCapabilities?.http === true, sse: mcpCapabilities?.sse === true },
     };
   }
 
