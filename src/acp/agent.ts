@@ -1,10 +1,17 @@
 import {
   type AgentApp,
+  type AgentContext,
   type AgentRequestContext,
   agent,
+  type InitializeRequest,
   type InitializeResponse,
   methods,
+  type NewSessionRequest,
+  type NewSessionResponse,
+  type PromptRequest,
+  type PromptResponse,
   PROTOCOL_VERSION,
+  type SetSessionTitleRequest,
 } from '@agentclientprotocol/sdk/unstable';
 import { endpoints } from '../api/index.ts';
 import type { Client } from '../client/client.ts';
@@ -30,120 +37,157 @@ export interface AgentOptions {
 
 /** Cadre as an ACP agent, for one connection: its sessions are those of the server, and stay when the editor leaves. */
 export function createCadreAgent(options: AgentOptions): AgentApp {
-  const { link, fixed } = options;
   const { initialize, session: of } = methods.agent;
-  let open: OpenSessions | undefined;
-  const sessions = () => {
-    if (open) return open;
-    throw new AppError('invalid', 'the connection is not initialized: call initialize first');
-  };
-
+  const mine = new Handlers(options);
   return agent({ name: 'cadre' })
-    .onConnect(({ closed }) => void closed.then(() => open?.detachAll()))
-
+    .onConnect(({ closed }) => void closed.then(() => mine.leave()))
     .onRequest(
       initialize,
-      answering(async ({ params, client }) => {
-        // An editor shows this error where it starts its agents, before anything is written.
-        await link.call(endpoints.getVersion, {});
-        open?.detachAll();
-        const capabilities = params.clientCapabilities ?? {};
-        open = new OpenSessions({ ...options, editor: client, capabilities });
-        return helloOf(options.version);
-      }),
+      answering(({ params, client }) => mine.initialize(params, client)),
     )
-
     .onRequest(
       of.new,
-      answering(async ({ params: { cwd, mcpServers } }) => {
-        const mcp_servers = serversOf(mcpServers);
-        if (fixed) {
-          const { attached, tellHistory } = await sessions().load(await link.use(fixed));
-          attached.begin(tellHistory);
-          return { sessionId: attached.id, ...attached.choosing.offer };
-        }
-        const attached = await sessions().create(cwd, { mcp_servers });
-        attached.begin();
-        return { sessionId: attached.id, ...attached.choosing.offer };
-      }),
+      answering(({ params }) => mine.open(params)),
     )
-
     .onRequest(
       of.load,
-      answering(async ({ params: { sessionId } }) => {
-        const { attached, tellHistory } = await sessions().load(sessionId);
-        await tellHistory();
-        attached.begin();
-        return attached.choosing.offer;
-      }),
+      answering(({ params }) => mine.load(params.sessionId)),
     )
-
     .onRequest(
       of.resume,
-      answering(async ({ params: { sessionId } }) => {
-        const attached = await sessions().resume(sessionId);
-        // What was asked before is not among the events that come.
-        attached.begin(() => attached.askAll());
-        return attached.choosing.offer;
-      }),
+      answering(({ params }) => mine.resume(params.sessionId)),
     )
-
     .onRequest(
       of.list,
-      answering(({ params }) => listSessions(link, params)),
+      answering(({ params }) => listSessions(options.link, params)),
     )
-
     .onRequest(
       of.close,
-      answering(async ({ params: { sessionId } }) => {
-        sessions().get(sessionId).close();
-        sessions().forget(sessionId);
-      }),
+      answering(({ params }) => mine.close(params.sessionId)),
     )
-
     .onRequest(
       of.delete,
-      answering(async ({ params: { sessionId: session_id } }) => {
-        const body = { reason: 'deleted in an editor' };
-        await link.call(endpoints.closeSession, { params: { session_id }, body });
-        sessions().forget(session_id);
-      }),
+      answering(({ params }) => mine.delete(params.sessionId)),
     )
-
     .onRequest(
       of.setTitle,
-      answering(async ({ params: { sessionId: session_id, title } }) => {
-        const body = { title };
-        await link.call(endpoints.updateSession, { params: { session_id }, body });
-        return { title };
-      }),
+      answering(({ params }) => mine.setTitle(params)),
     )
-
     .onRequest(
       of.setMode,
-      answering(async ({ params: { sessionId, modeId } }) => {
-        await choose(sessions().get(sessionId), 'mode', modeId);
-      }),
+      answering(({ params }) => mine.choose(params.sessionId, 'mode', params.modeId)),
     )
-
     .onRequest(
       of.setConfigOption,
-      answering(async ({ params: { sessionId, configId, value } }) => {
-        const session = sessions().get(sessionId);
-        await choose(session, configId, value);
-        return { configOptions: session.choosing.offer.configOptions };
-      }),
+      answering(({ params }) => mine.choose(params.sessionId, params.configId, params.value)),
     )
-
     .onRequest(
       of.prompt,
-      answering(async ({ params: { sessionId, prompt }, signal }) =>
-        sessions().get(sessionId).prompt(inputOf(prompt), signal),
-      ),
+      answering(({ params, signal }) => mine.prompt(params, signal)),
     )
-
-    .onNotification(of.cancel, ({ params }) => open?.find(params.sessionId)?.cancel());
+    .onNotification(of.cancel, ({ params }) => mine.cancel(params.sessionId));
 }
+
+/** What each request does. Throws AppErrors. */
+class Handlers {
+  readonly #options: AgentOptions;
+  #open: OpenSessions | null = null;
+
+  constructor(options: AgentOptions) {
+    this.#options = options;
+  }
+
+  async initialize(
+    { clientCapabilities: capabilities = {} }: InitializeRequest,
+    editor: AgentContext,
+  ): Promise<InitializeResponse> {
+    const { link, version } = this.#options;
+    // Whether there is a server that lets us in: an editor shows this error where it starts its agents.
+    await link.call(endpoints.getVersion, {});
+    this.leave();
+    this.#open = new OpenSessions({ ...this.#options, editor, capabilities });
+    return helloOf(version);
+  }
+
+  async open({ cwd, mcpServers }: NewSessionRequest): Promise<NewSessionResponse> {
+    const { link, fixed } = this.#options;
+    if (fixed) {
+      const { attached, tellHistory } = await this.#sessions.load(await link.use(fixed));
+      attached.begin(tellHistory);
+      return { sessionId: attached.id, ...attached.choosing.offer };
+    }
+    const attached = await this.#sessions.create(cwd, { mcp_servers: serversOf(mcpServers) });
+    attached.begin();
+    return { sessionId: attached.id, ...attached.choosing.offer };
+  }
+
+  async load(sessionId: string): Promise<Offer> {
+    const { attached, tellHistory } = await this.#sessions.load(sessionId);
+    await tellHistory();
+    attached.begin();
+    return attached.choosing.offer;
+  }
+
+  async resume(sessionId: string): Promise<Offer> {
+    const attached = await this.#sessions.resume(sessionId);
+    // What was asked before is not among the events that come.
+    attached.begin(() => attached.askAll());
+    return attached.choosing.offer;
+  }
+
+  /** Ends what the editor does in a session. The session stays. */
+  async close(sessionId: string): Promise<void> {
+    this.#sessions.get(sessionId).close();
+    this.#sessions.forget(sessionId);
+  }
+
+  /** Closes a session for good. Its record stays. */
+  async delete(session_id: string): Promise<void> {
+    const body = { reason: 'deleted in an editor' };
+    await this.#options.link.call(endpoints.closeSession, { params: { session_id }, body });
+    this.#sessions.forget(session_id);
+  }
+
+  async setTitle({ sessionId: session_id, title }: SetSessionTitleRequest) {
+    const body = { title };
+    await this.#options.link.call(endpoints.updateSession, { params: { session_id }, body });
+    return body;
+  }
+
+  /** Sets a choice for the turns of the editor, and tells it the choices after that. */
+  async choose(sessionId: string, option: string, value: unknown): Promise<ConfigOptions> {
+    const session = this.#sessions.get(sessionId);
+    session.choosing.choose(option, value);
+    const { modes, configOptions } = session.choosing.offer;
+    if (option === 'mode') {
+      const { currentModeId } = modes;
+      await session.update({ sessionUpdate: 'current_mode_update', currentModeId });
+    }
+    await session.update({ sessionUpdate: 'config_option_update', configOptions });
+    return { configOptions };
+  }
+
+  prompt({ sessionId, prompt }: PromptRequest, signal: AbortSignal): Promise<PromptResponse> {
+    return this.#sessions.get(sessionId).prompt(inputOf(prompt), signal);
+  }
+
+  cancel(sessionId: string): void {
+    this.#open?.find(sessionId)?.cancel();
+  }
+
+  /** Lets go of all sessions, which go on. */
+  leave(): void {
+    this.#open?.detachAll();
+  }
+
+  get #sessions(): OpenSessions {
+    if (this.#open) return this.#open;
+    throw new AppError('invalid', 'the connection is not initialized: call initialize first');
+  }
+}
+
+type Offer = AttachedSession['choosing']['offer'];
+type ConfigOptions = Pick<Offer, 'configOptions'>;
 
 function helloOf(version: string): InitializeResponse {
   return {
@@ -157,18 +201,6 @@ function helloOf(version: string): InitializeResponse {
       sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {}, title: {} },
     },
   };
-}
-
-/** Sets a choice, and tells the editor the choices after it. */
-async function choose(session: AttachedSession, option: string, value: unknown): Promise<void> {
-  session.choosing.choose(option, value);
-  const { modes, configOptions } = session.choosing.offer;
-  if (option === 'mode')
-    await session.update({
-      sessionUpdate: 'current_mode_update',
-      currentModeId: modes.currentModeId,
-    });
-  await session.update({ sessionUpdate: 'config_option_update', configOptions });
 }
 
 /** A handler whose refusals reach the editor in the words of cadre. */

@@ -7,16 +7,12 @@ import {
   type ToolCallContent,
 } from '@agentclientprotocol/sdk/unstable';
 import type { Approval } from '../api/approvals.ts';
-import type { BodyInputOf } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
 import { AppError } from '../errors.ts';
-import { type AskedCall, decisionOf, permissionRequest } from './permission.ts';
+import { type AskedCall, type Decision, decisionOf, permissionRequest } from './permission.ts';
 import { choicesOf, decisionOfChoice, decisionOfForm, formOf, wordsOf } from './questions.ts';
 import type { ServerLink } from './server-link.ts';
 import { textContent } from './tool-call.ts';
-
-/** A decision on an approval. */
-export type Decision = BodyInputOf<typeof endpoints.decideApproval>;
 
 /** For how long an answer is tried to be delivered to a server that is away, in ms. */
 const DELIVERY_MS = 60_000;

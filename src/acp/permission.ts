@@ -4,10 +4,13 @@ import type {
   RequestPermissionResponse,
   ToolCallContent,
 } from '@agentclientprotocol/sdk/unstable';
-import type { Approval, ApprovalDetail } from '../api/approvals.ts';
-import type { Decision } from './approval-relay.ts';
+import type { Approval, ApprovalDetail, decideApproval } from '../api/approvals.ts';
+import type { BodyInputOf } from '../api/endpoint.ts';
 import { changesIn } from './changes.ts';
 import { type ShownTool, textContent, toolFields } from './tool-call.ts';
+
+/** A decision on an approval. */
+export type Decision = BodyInputOf<typeof decideApproval>;
 
 /** The tool call that an approval is about, as the editor has been told of it. */
 export interface AskedCall {

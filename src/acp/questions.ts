@@ -5,8 +5,7 @@ import type {
   PermissionOption,
 } from '@agentclientprotocol/sdk/unstable';
 import type { Approval, Question } from '../api/approvals.ts';
-import type { Decision } from './approval-relay.ts';
-import { reject } from './permission.ts';
+import { type Decision, reject } from './permission.ts';
 
 /** The form for the questions of an approval, for an editor that shows forms. */
 export function formOf(questions: readonly Question[]): ElicitationSchema {
