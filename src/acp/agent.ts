@@ -11,6 +11,7 @@ import {
   type PromptRequest,
   type PromptResponse,
   PROTOCOL_VERSION,
+  type SetSessionModeRequest,
   type SetSessionTitleRequest,
 } from '@agentclientprotocol/sdk/unstable';
 import { endpoints } from '../api/index.ts';
@@ -75,7 +76,7 @@ export function createCadreAgent(options: AgentOptions): AgentApp {
     )
     .onRequest(
       of.setMode,
-      answering(({ params }) => mine.choose(params.sessionId, 'mode', params.modeId)),
+      answering(({ params }) => mine.setMode(params)),
     )
     .onRequest(
       of.setConfigOption,
@@ -152,6 +153,10 @@ class Handlers {
     const body = { title };
     await this.#options.link.call(endpoints.updateSession, { params: { session_id }, body });
     return body;
+  }
+
+  async setMode({ sessionId, modeId }: SetSessionModeRequest): Promise<void> {
+    await this.choose(sessionId, 'mode', modeId);
   }
 
   /** Sets a choice for the turns of the editor, and tells it the choices after that. */

@@ -77,6 +77,7 @@ const modelPreset = z
   .looseObject({
     name: z.string(),
     provider: z.string(),
+    agent: z.string().nullable(),
     model: z.string().nullable(),
     thinking_effort: z.string().nullable(),
   })

@@ -86,6 +86,11 @@ export const session = z
       .describe(
         'Until when a person does not want to be told of it. It is not cleared afterwards.',
       ),
+    muted: z
+      .boolean()
+      .describe(
+        'Whether a person wants no bell and no desktop notification for it. It is listed as ever.',
+      ),
     seen_seq: z
       .int()
       .nonnegative()
@@ -356,7 +361,7 @@ export const updateSession = endpoint({
   method: 'PATCH',
   path: '/v1/sessions/{session_id}',
   summary:
-    'Change what people keep with a session: its title, and what they pinned, snoozed or saw',
+    'Change what people keep with a session: its title, and what they pinned, snoozed, muted or saw',
   params: sessionParam,
   body: z
     .strictObject({
@@ -365,6 +370,7 @@ export const updateSession = endpoint({
         .describe('null: it has none, until the next prompt of a person gives it one.'),
       pinned: z.boolean().optional(),
       snoozed_until: timestamp.nullable().optional(),
+      muted: z.boolean().optional(),
       seen_seq: z
         .int()
         .nonnegative()

@@ -237,6 +237,7 @@ interface AddArgs {
   prompt?: string | null | undefined;
   model_preset?: string | null | undefined;
   provider?: Session['provider'] | null | undefined;
+  agent?: string | null | undefined;
   worktree_name?: string | null | undefined;
   image_paths?: string[] | null | undefined;
 }

@@ -23,9 +23,9 @@ export function kindOfMode(mode: string | null): ModeKind {
 
 /**
  * Returns the permission mode of a session that an agent in `mode` opens: the same mode. A mode that only its agent
- * knows means nothing to another provider, so a session there gets `require_approval`.
+ * knows means nothing to another one, so a session there gets `require_approval`.
  */
-export function inheritedMode(mode: string | null, isSameProvider: boolean): string | null {
+export function inheritedMode(mode: string | null, isSameAgent: boolean): string | null {
   const isKnownToAll = mode === null || kinds.has(mode);
-  return isSameProvider || isKnownToAll ? mode : 'require_approval';
+  return isSameAgent || isKnownToAll ? mode : 'require_approval';
 }

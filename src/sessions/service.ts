@@ -110,6 +110,7 @@ export class SessionService extends SessionQueries {
       title: body.title ?? null,
       pinned: false,
       snoozed_until: null,
+      muted: false,
       seen_seq: 0,
       news_seq: 0,
       last_activity_at: now,

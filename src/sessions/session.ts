@@ -43,6 +43,7 @@ export function changeSession(session: Session, wish: SessionChange, now: number
     title: wish.title === undefined ? session.title : wish.title,
     pinned: wish.pinned ?? session.pinned,
     snoozed_until: wish.snoozed_until === undefined ? session.snoozed_until : wish.snoozed_until,
+    muted: wish.muted ?? session.muted,
     seen_seq: Math.max(session.seen_seq, wish.seen_seq ?? 0),
   };
   return isDeepStrictEqual(after, session) ? session : { ...after, updated_at: now };

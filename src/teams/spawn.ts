@@ -1,5 +1,5 @@
 import type { BodyOf } from '../api/endpoint.ts';
-import type { ProviderId } from '../api/provider-kinds.ts';
+import { agentProvider, type ProviderId } from '../api/provider-kinds.ts';
 import type { InputItem, Session } from '../api/sessions.ts';
 import type { SpawnedMember, spawnMember, Team } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
@@ -67,6 +67,8 @@ interface SpawnServiceDependencies {
   failpoint: Failpoint;
   logger: Logger;
   presets: () => readonly ModelPreset[];
+  /** Returns the name of the agent of a new session, where agents have names. Throws `invalid` for an unknown one. */
+  agentFor: (provider: ProviderId, asked: string | null) => string | null;
   /** The maximum number of open sessions in one family of sessions that agents have spawned. */
   maxSpawned: () => number;
 }
@@ -114,8 +116,7 @@ export class SpawnService {
       by_agent: spawner?.isLimited ?? false,
     };
     const { team, source } = await this.#given.db.read((rx) => this.#check(rx, spawn));
-    const draft = () =>
-      this.#given.sessions.draft(sessionFor(request, source, spawner, this.#given.presets()));
+    const draft = () => this.#given.sessions.draft(this.#sessionFor(request, source, spawner));
     const image_paths = request.image_paths ?? [];
     if (image_paths.length > 0) this.#given.messages.assertAcceptImages([draft()]);
     else draft();
@@ -172,6 +173,28 @@ export class SpawnService {
   /** Resolves when no spawn is under way. */
   idle(): Promise<void> {
     return this.#underWay.idle();
+  }
+
+  /** Returns the request for the member's session. Omitted settings are those of the source session or of its turn. */
+  #sessionFor(request: SpawnRequest, source: Session, spawner: Spawner | null): NewSession {
+    const preset = presetOf(request, this.#given.presets());
+    const { provider, agent: asked } = servedBy(request, source, preset);
+    const agent = this.#given.agentFor(provider, asked);
+    const isSame = provider === source.provider && agent === source.agent;
+    // One agent's model names mean nothing to another.
+    const inherited = isSame ? source : { model: null, thinking_effort: null };
+    return {
+      provider,
+      agent,
+      model: preset ? preset.model : (request.model ?? inherited.model),
+      thinking_effort: preset ? preset.thinking_effort : inherited.thinking_effort,
+      cwd: source.cwd,
+      permission_mode: spawner
+        ? inheritedMode(spawner.mode, isSame)
+        : (request.permission_mode ?? source.permission_mode),
+      metadata: preset ? withPreset(request.metadata, preset) : request.metadata,
+      title: request.title ?? titleFrom(request.prompt),
+    };
   }
 
   /** Runs `join` with the workplace of the member. No session claims the worktree before that. */
@@ -320,40 +343,27 @@ function assertNamed({ worktree }: SpawnRequest): void {
     throw new AppError('invalid', 'body.worktree.name: is needed: name the worktree to be reused');
 }
 
-/** Returns the request for the member's session. Omitted settings are those of the source session or of its turn. */
-function sessionFor(
-  request: SpawnRequest,
+/** Returns who serves the member: an omitted provider or agent is that of the source session. */
+function servedBy(
+  { provider, agent }: SpawnRequest,
   source: Session,
-  spawner: Spawner | null,
-  presets: readonly ModelPreset[],
-): NewSession {
-  const preset = presetOf(request, presets);
-  const provider = preset?.provider ?? request.provider ?? source.provider;
-  // One provider's model names mean nothing to another.
-  const inherited = provider === source.provider ? source : { model: null, thinking_effort: null };
-  return {
-    provider,
-    model: preset ? preset.model : (request.model ?? inherited.model),
-    thinking_effort: preset ? preset.thinking_effort : inherited.thinking_effort,
-    cwd: source.cwd,
-    permission_mode: spawner
-      ? inheritedMode(spawner.mode, provider === source.provider)
-      : (request.permission_mode ?? source.permission_mode),
-    metadata: preset ? withPreset(request.metadata, preset) : request.metadata,
-    title: request.title ?? titleFrom(request.prompt),
-  };
+  preset: ModelPreset | null,
+): { provider: ProviderId; agent: string | null } {
+  if (preset) return preset;
+  const chosen = provider ?? (agent ? agentProvider : source.provider);
+  return { provider: chosen, agent: agent ?? (chosen === source.provider ? source.agent : null) };
 }
 
-/** Returns the preset. Throws `unknown_model_preset`, and `invalid` if the request also names provider or model. */
+/** Returns the preset. Throws `unknown_model_preset`, and `invalid` if the request also names what it sets. */
 function presetOf(
-  { model_preset: name, provider, model }: SpawnRequest,
+  { model_preset: name, provider, agent, model }: SpawnRequest,
   presets: readonly ModelPreset[],
 ): ModelPreset | null {
   if (name === undefined || name === null) return null;
-  if (provider || model)
+  if (provider || agent || model)
     throw new AppError(
       'invalid',
-      'body.model_preset: sets provider and model: leave those out, or the preset',
+      'body.model_preset: sets provider, agent and model: leave those out, or the preset',
     );
   const found = presets.find((preset) => preset.name === name);
   if (found) return found;

@@ -10,6 +10,7 @@ import { startServer, withServer } from '../support/server.ts';
 import { sharedServer } from '../support/shared-server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
+import { makeRepository } from '../support/worktrees/work.ts';
 
 describe('what is said', () => {
   const server = sharedServer();
@@ -43,7 +44,9 @@ describe('what is said', () => {
     const cadre = cadreOn(server());
     expect(await cadre(['run', '-c', 'history'], { cwd: here })).toMatchObject({
       code: 3,
-      stderr: expect.stringMatching(/^cadre: no session works in .*here yet: start one/),
+      stderr: expect.stringMatching(
+        /^cadre: no session works in .*here yet, nor in a worktree .*: start one/,
+      ),
     });
     await cadre(['run', 'say first'], { cwd: here });
     const id = await newest();
@@ -54,6 +57,39 @@ describe('what is said', () => {
     expect(named.stdout).toContain('earlier turns: 2');
     const wrong = await cadre(['run', '-c', '--title', 'new', 'hello'], { cwd: here });
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('--title is for a') });
+  });
+
+  test('goes with -c to the latest session in a worktree of the repository, where none works in the directory itself.', async () => {
+    const { client, directory } = server();
+    const cadre = cadreOn(server());
+    const repo = makeRepository(path.join(directory, 'shop'));
+    const below = path.join(repo, 'src');
+    fs.mkdirSync(below);
+    const other = makeRepository(path.join(directory, 'shop', 'vendor'));
+    await cadre(['run', '--worktree', 'one', 'say first'], { cwd: repo });
+    const words = await cadre(['run', '--worktree', 'say second'], { cwd: repo });
+    expect(words).toMatchObject({ code: 0, stdout: 'second\n' });
+    const {
+      id,
+      cwd: tree,
+      worktree_id,
+    } = await client.call(endpoints.getSession, {
+      params: { session_id: await newest() },
+    });
+    expect(worktree_id).not.toBe(null);
+    for (const cwd of [repo, below, tree]) {
+      const again = await cadre(['run', '-c', 'say again'], { cwd });
+      expect(again).toMatchObject({ code: 0, stdout: 'again\n' });
+      const [latest] = await client.call(endpoints.listTurns, {
+        params: { session_id: id },
+        query: { limit: 1 },
+      });
+      expect(latest?.input).toEqual([{ type: 'text', text: 'say again' }]);
+    }
+    expect((await cadre(['run', '-c', 'history'], { cwd: other })).code).toBe(3);
+    await cadre(['run', 'say here'], { cwd: repo });
+    const exact = await cadre(['run', '-c', 'history'], { cwd: repo });
+    expect(exact.stdout).toBe('earlier turns: 1; last prompt: say here\n');
   });
 
   test('shows thoughts, plans and the output of tools with -v, as they come.', async () => {

@@ -76,6 +76,7 @@ describe('POST /v1/sessions', () => {
         title: null,
         pinned: false,
         snoozed_until: null,
+        muted: false,
         seen_seq: 0,
         news_seq: 0,
         last_activity_at: session.created_at,

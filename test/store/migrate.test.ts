@@ -30,6 +30,7 @@ test('sessions of an earlier format get the fields that people keep with them, a
       updated_at: 7,
       pinned: false,
       snoozed_until: null,
+      muted: false,
       seen_seq: 0,
       news_seq: 0,
       last_activity_at: 7,

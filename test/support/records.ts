@@ -18,6 +18,7 @@ export function aSession(more: Partial<Session> = {}): Session {
     title: null,
     pinned: false,
     snoozed_until: null,
+    muted: false,
     seen_seq: 0,
     news_seq: 0,
     last_activity_at: 1,

@@ -31,6 +31,7 @@ const changed = {
   status: 'ready' as const,
   pinned: false,
   snoozed_until: null,
+  muted: false,
   seen_seq: 0,
   news_seq: 51,
   last_activity_at: 1795312004000,
@@ -70,7 +71,7 @@ export const sessionKinds = {
   }),
   'session.updated': kind({
     when:
-      'A session changed otherwise than by its turns: its title, what a person has seen, pinned or snoozed, the ' +
+      'A session changed otherwise than by its turns: its title, what a person has seen, pinned, snoozed or muted, the ' +
       'worktree that it works in, or its status after the end of a run. What turns change in their session, their ' +
       'own events say.',
     payload: { session: sessionInEvents },

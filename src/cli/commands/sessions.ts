@@ -1,5 +1,6 @@
 import { endpoints } from '../../api/index.ts';
 import type { Item, Session, Turn } from '../../api/sessions.ts';
+import { agentOf } from '../../client/agent-of.ts';
 import { shorten } from '../../lib/shorten.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { ago, details, listOf, plain, shortId } from '../output.ts';
@@ -24,10 +25,10 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
     ],
     empty: 'no sessions: cadre run "say hello" opens one',
     print: listOf<Session>(
-      ['ID', 'PROVIDER', 'STATUS', 'ACTIVE', 'TITLE', 'LAST WORDS', 'CWD'],
+      ['ID', 'AGENT', 'STATUS', 'ACTIVE', 'TITLE', 'LAST WORDS', 'CWD'],
       (one, now) => [
         shortId(one.id),
-        one.provider,
+        agentOf(one),
         one.status,
         ago(one.last_activity_at, now),
         one.title ?? '-',

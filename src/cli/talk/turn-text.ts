@@ -1,4 +1,5 @@
 import { type DescribedEvent, isDescribed, type RuntimeEventRecord } from '../../api/events.ts';
+import { EMOJI_UNITS, plainAfter } from '../../lib/plain.ts';
 import type { Palette } from '../../terminal/palette.ts';
 import { plain } from '../output.ts';
 import type { ApprovalAsker } from './ask-approval.ts';
@@ -15,6 +16,8 @@ export class TurnText {
   readonly #isVerbose: boolean;
   /** How many bytes of the text of each open item are written. */
   readonly #written = new Map<string, number>();
+  /** The end of what is written of each open item: an emoji may go on in its next piece. */
+  readonly #ends = new Map<string, string>();
   /** The steps of the plan as they were shown last. */
   #plan: readonly string[] = [];
 
@@ -46,10 +49,10 @@ export class TurnText {
   #writeItem({ kind, payload }: DescribedEvent): void {
     switch (kind) {
       case 'message.delta':
-        this.#outlet.said(plain(this.#begun(payload)));
+        this.#outlet.said(this.#begun(payload));
         break;
       case 'message.completed':
-        this.#outlet.said(`${plain(this.#rest(payload))}\n`);
+        this.#outlet.said(`${this.#rest(payload)}\n`);
         break;
       case 'reasoning.delta':
         this.#writeBeside(this.#begun(payload));
@@ -73,17 +76,25 @@ export class TurnText {
     }
   }
 
-  /** A piece of an item, which is now written. */
+  /** A piece of an item as plain text. It is now written. */
   #begun({ item_id, offset, text = '' }: Piece): string {
     if (text !== '') this.#written.set(item_id, offset + Buffer.byteLength(text));
-    return text;
+    return this.#plainPiece(item_id, text);
   }
 
   /** What is not written yet of an item that has ended: the stream may have begun late, or lost pieces. */
   #rest({ item_id, text = '' }: Piece): string {
     const rest = Buffer.from(text).subarray(this.#written.get(item_id) ?? 0);
+    const shown = this.#plainPiece(item_id, rest.toString('utf8'));
     this.#written.delete(item_id);
-    return rest.toString('utf8');
+    this.#ends.delete(item_id);
+    return shown;
+  }
+
+  #plainPiece(item_id: string, text: string): string {
+    const before = this.#ends.get(item_id) ?? '';
+    this.#ends.set(item_id, (before + text).slice(-EMOJI_UNITS));
+    return plainAfter(before, text);
   }
 
   #noteTool(how: string, tool: { title: string } | undefined): void {
@@ -93,7 +104,7 @@ export class TurnText {
   #writeBeside(text: string): void {
     if (!this.#isVerbose) return;
     const body = text.replace(/\n+$/, '');
-    this.#outlet.beside(this.#palette.faint(plain(body)) + text.slice(body.length));
+    this.#outlet.beside(this.#palette.faint(body) + text.slice(body.length));
   }
 
   /** The steps that are new or have changed. */

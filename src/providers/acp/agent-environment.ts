@@ -3,7 +3,8 @@ import { agentEnvironment } from '../../children/environment.ts';
 import { newSecret } from '../../lib/ids.ts';
 import { makeDirectory } from '../../lib/make-directory.ts';
 import { ProviderError } from '../provider.ts';
-import type { ResolvedAgent } from './resolve.ts';
+import { catalogue } from './catalogue.ts';
+import { given, type ResolvedAgent } from './resolve.ts';
 
 /**
  * The environment of an agent: the usual variables of `from`, those that it may have besides, its home, and those of the
@@ -13,16 +14,12 @@ export function environmentOf(
   { passEnv, home, homeVariables, env }: ResolvedAgent,
   from: NodeJS.ProcessEnv,
 ): Record<string, string> {
-  const passed = passEnv.flatMap((name) => {
-    const value = from[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
   const homes = Object.entries(homeVariables).map(
     ([name, below]) => [name, path.join(home ?? '', below)] as const,
   );
   return agentEnvironment(from, {
     ...lockedDoors(),
-    ...Object.fromEntries(passed),
+    ...given(passEnv, from),
     ...(home === null ? {} : Object.fromEntries(homes)),
     ...env,
   });
@@ -43,9 +40,9 @@ export function makeHome({ name, home }: ResolvedAgent): void {
 }
 
 /**
- * opencode, asked to speak ACP, also opens an HTTP server that can run commands; without a password anyone on
- * the machine may use it.
+ * The secrets that close the doors of agents. Every agent gets them, because it may be a known one under another name.
  */
 function lockedDoors(): Record<string, string> {
-  return { OPENCODE_SERVER_PASSWORD: newSecret() };
+  const names = catalogue.flatMap(({ secrets }) => secrets);
+  return Object.fromEntries(names.map((name) => [name, newSecret()]));
 }

@@ -1,101 +1,360 @@
+import { type CatalogueEntry, unknownAgent, userHome } from './catalogue-entry.ts';
+
+/** The keys of an agent that calls the models of several makers. */
+const modelKeys = [
+  'ANTHROPIC_API_KEY',
+  'DEEPSEEK_API_KEY',
+  'GEMINI_API_KEY',
+  'GROQ_API_KEY',
+  'MISTRAL_API_KEY',
+  'OPENAI_API_KEY',
+  'OPENROUTER_API_KEY',
+  'XAI_API_KEY',
+];
+
 /**
  * The agents that speak ACP and that many people have: how each is started, recognised and used. It is data alone, and
  * the only list of them: to add an agent, add an entry. `[providers.acp.agents.NAME]` overrides an entry key by key.
  */
-export interface CatalogueEntry {
-  /** What it is called in requests, commands and the configuration. */
-  readonly name: string;
-  readonly display_name: string;
-  /** Found on PATH, it says that the agent is installed. */
-  readonly command: string;
-  /** Those that make it speak ACP on stdin and stdout. */
-  readonly args: readonly string[];
-  /** Variables that it needs. */
-  readonly env: Readonly<Record<string, string>>;
-  /** The variables that name a home of it, each with the path below that home; `HOME` where it has none of its own. */
-  readonly home: Readonly<Record<string, string>>;
-  /** Variables of the server's environment that it gets besides the usual ones, such as its key. */
-  readonly pass_env: readonly string[];
-  /** The method by which it may be logged in without a person; null: its only one, if any. */
-  readonly auth_method: string | null;
-  readonly modes: AgentModes;
-  /** Whether it can ask for permission; false: never, in no mode; null: it is not known. */
-  readonly asks: boolean | null;
-  readonly quirks: readonly Quirk[];
-  /** How a person installs it. */
-  readonly install: string;
-}
-
-/** For each permission mode of ours the name of the agent's own mode; absent: it has none, or it is not known. */
-export type AgentModes = {
-  readonly [Mode in (typeof mappedModes)[number]]?: string | undefined;
-};
-
-/** The permission modes of ours for which an agent may have a mode of its own. */
-export const mappedModes = [
-  'require_approval',
-  'read_only',
-  'workspace_write',
-  'accept_edits',
-  'full_access',
-] as const;
-
-/** What an agent does differently from others. */
-export interface Quirk {
-  /** By which code asks for it. */
-  readonly id: string;
-  /** The version in which it was seen. */
-  readonly seen_in: string;
-  readonly what: string;
-}
-
-/** What most agents have in common. */
-const usual = {
-  args: [],
-  env: {},
-  home: {
-    HOME: '.',
-    XDG_CONFIG_HOME: '.config',
-    XDG_DATA_HOME: '.local/share',
-    XDG_STATE_HOME: '.local/state',
-    XDG_CACHE_HOME: '.cache',
-  },
-  pass_env: [],
-  auth_method: null,
-  modes: {},
-  asks: null,
-  quirks: [],
-} satisfies Partial<CatalogueEntry>;
-
 export const catalogue: readonly CatalogueEntry[] = [
   {
-    ...usual,
+    ...unknownAgent,
     name: 'opencode',
     display_name: 'opencode',
     command: 'opencode',
     args: ['acp'],
+    secrets: ['OPENCODE_SERVER_PASSWORD'],
+    pass_env: [...modelKeys, 'OPENCODE_API_KEY'],
+    modes: { read_only: 'plan' },
     quirks: [
       {
-        id: 'title-is-tool',
+        id: 'asks_by_configuration',
         seen_in: '1.18.33',
-        what: 'the title of a permission request without input is the name of the tool',
+        what: 'It asks only where its own configuration says so, in every mode.',
+      },
+      {
+        id: 'opens_http_server',
+        seen_in: '1.18.33',
+        what: 'It also opens an HTTP server that can run commands, on loopback and without a password.',
+      },
+      {
+        id: 'title_is_tool',
+        seen_in: '1.18.33',
+        what: 'The title of a permission request without any input is the name of the tool.',
       },
     ],
     install: 'npm install -g opencode-ai',
   },
   {
-    ...usual,
+    ...unknownAgent,
     name: 'gemini',
     display_name: 'Gemini CLI',
     command: 'gemini',
     args: ['--acp', '--skip-trust'],
-    pass_env: ['GEMINI_API_KEY'],
-    modes: { require_approval: 'default', read_only: 'plan', full_access: 'yolo' },
+    home: { GEMINI_CLI_HOME: '.' },
+    pass_env: [
+      'GEMINI_API_KEY',
+      'GEMINI_MODEL',
+      'GOOGLE_API_KEY',
+      'GOOGLE_APPLICATION_CREDENTIALS',
+      'GOOGLE_CLOUD_LOCATION',
+      'GOOGLE_CLOUD_PROJECT',
+      'GOOGLE_GEMINI_BASE_URL',
+      'GOOGLE_GENAI_USE_VERTEXAI',
+    ],
+    auth: [{ method: 'gemini-api-key', variable: 'GEMINI_API_KEY' }],
+    modes: {
+      require_approval: 'default',
+      read_only: 'plan',
+      accept_edits: 'autoEdit',
+      full_access: 'yolo',
+    },
     asks: true,
+    quirks: [
+      {
+        id: 'ignores_tools_in_untrusted_folders',
+        seen_in: '0.61.0',
+        what: 'Without --skip-trust it ignores MCP servers, and refuses the modes yolo and autoEdit.',
+      },
+      {
+        id: 'permission_is_first_mention',
+        seen_in: '0.61.0',
+        what: 'It asks for permission before it has reported the tool call, and without its input.',
+      },
+      {
+        id: 'loses_sessions',
+        seen_in: '0.61.0',
+        what: 'It says that it loads sessions, and often does not find them.',
+      },
+    ],
     install: 'npm install -g @google/gemini-cli',
   },
+  {
+    ...unknownAgent,
+    name: 'codex-acp',
+    display_name: 'OpenAI Codex (codex-acp)',
+    command: 'codex-acp',
+    home: { CODEX_HOME: '.' },
+    pass_env: ['CODEX_API_KEY', 'OPENAI_API_KEY', 'OPENAI_BASE_URL', 'CODEX_PATH'],
+    auth: [
+      { method: 'api-key', variable: 'CODEX_API_KEY' },
+      { method: 'api-key', variable: 'OPENAI_API_KEY' },
+    ],
+    modes: {
+      require_approval: 'read-only',
+      read_only: 'read-only',
+      workspace_write: 'agent',
+      full_access: 'agent-full-access',
+    },
+    asks: true,
+    quirks: [
+      {
+        id: 'starts_in_auto_mode',
+        seen_in: '2.6.0',
+        what: 'It starts in the mode agent, which does not ask.',
+      },
+      {
+        id: 'output_in_meta',
+        seen_in: '2.6.0',
+        what: 'The output of commands is in _meta.terminal_output_delta.',
+      },
+      {
+        id: 'other_mode_names',
+        seen_in: 'the package of Zed, 0.16',
+        what: 'The program of the same name by Zed calls its modes read-only, auto and full-access.',
+      },
+    ],
+    install: 'npm install -g @agentclientprotocol/codex-acp',
+  },
+  {
+    ...unknownAgent,
+    name: 'claude-agent-acp',
+    display_name: 'Claude Code (claude-agent-acp)',
+    command: 'claude-agent-acp',
+    env: { ENABLE_TOOL_SEARCH: 'false' },
+    home: { CLAUDE_CONFIG_DIR: '.' },
+    pass_env: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_BASE_URL'],
+    modes: {
+      require_approval: 'default',
+      read_only: 'plan',
+      accept_edits: 'acceptEdits',
+      full_access: 'bypassPermissions',
+    },
+    asks: true,
+    quirks: [
+      {
+        id: 'hides_tools',
+        seen_in: '0.100.0',
+        what: 'It hides the tools of MCP servers behind a search, unless ENABLE_TOOL_SEARCH is false.',
+      },
+    ],
+    install: 'npm install -g @agentclientprotocol/claude-agent-acp (needs Node 22)',
+  },
+  {
+    ...unknownAgent,
+    name: 'goose',
+    display_name: 'goose',
+    command: 'goose',
+    args: ['acp'],
+    home: { GOOSE_PATH_ROOT: '.' },
+    pass_env: [...modelKeys, 'GOOSE_MODEL', 'GOOSE_PROVIDER', 'OPENAI_BASE_URL', 'OPENAI_HOST'],
+    modes: { require_approval: 'approve', read_only: 'chat', full_access: 'auto' },
+    asks: true,
+    quirks: [
+      {
+        id: 'starts_in_auto_mode',
+        seen_in: '1.23.2',
+        what: 'It starts in the mode auto, which does not ask, unless it is configured otherwise.',
+      },
+    ],
+    install: 'see https://block.github.io/goose',
+  },
+  {
+    ...unknownAgent,
+    name: 'qwen',
+    display_name: 'Qwen Code',
+    command: 'qwen',
+    args: ['--acp'],
+    home: { QWEN_HOME: '.' },
+    pass_env: ['DASHSCOPE_API_KEY', 'OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENAI_MODEL'],
+    auth: [{ method: 'openai', variable: 'OPENAI_API_KEY' }],
+    modes: {
+      require_approval: 'default',
+      read_only: 'plan',
+      accept_edits: 'auto-edit',
+      full_access: 'yolo',
+    },
+    asks: true,
+    quirks: [
+      {
+        id: 'starts_in_auto_mode',
+        seen_in: '0.24.0',
+        what: 'It starts in the mode auto, which does not ask.',
+      },
+      { id: 'usage_in_meta', seen_in: '0.24.0', what: 'Its usage is in _meta.usage.' },
+    ],
+    install: 'npm install -g @qwen-code/qwen-code',
+  },
+  {
+    ...unknownAgent,
+    name: 'kimi',
+    display_name: 'Kimi Code',
+    command: 'kimi',
+    args: ['acp'],
+    home: { KIMI_CODE_HOME: '.', KIMI_SHARE_DIR: '.' },
+    pass_env: ['KIMI_API_KEY', 'KIMI_BASE_URL', 'KIMI_MODEL_NAME', 'MOONSHOT_API_KEY'],
+    modes: { require_approval: 'default', read_only: 'plan', full_access: 'yolo' },
+    asks: true,
+    quirks: [
+      {
+        id: 'late_usage',
+        seen_in: '2.1.0',
+        what: 'It sends the usage of a turn after the answer to its prompt.',
+      },
+      {
+        id: 'asks_without_input',
+        seen_in: '2.1.0',
+        what: 'It asks for permission without the input of the tool call.',
+      },
+    ],
+    install: 'see https://www.kimi.com/code',
+  },
+  {
+    ...unknownAgent,
+    name: 'vibe',
+    display_name: 'Mistral Vibe',
+    command: 'vibe-acp',
+    home: { VIBE_HOME: '.' },
+    pass_env: ['MISTRAL_API_KEY'],
+    modes: {
+      require_approval: 'default',
+      read_only: 'plan',
+      accept_edits: 'accept-edits',
+      full_access: 'auto-approve',
+    },
+    asks: true,
+    quirks: [
+      {
+        id: 'cumulative_usage',
+        seen_in: '3.0.0',
+        what: 'The usage that it reports is that of the whole session so far.',
+      },
+    ],
+    install: 'uv tool install mistral-vibe',
+  },
+  {
+    ...unknownAgent,
+    name: 'cline',
+    display_name: 'Cline',
+    command: 'cline',
+    args: ['--acp'],
+    home: { CLINE_DIR: '.' },
+    pass_env: modelKeys,
+    modes: { require_approval: 'act', read_only: 'plan' },
+    asks: true,
+    quirks: [
+      {
+        id: 'two_model_options',
+        seen_in: '3.0.0',
+        what: 'It has two options of the category model, and the first is the provider of models.',
+      },
+    ],
+    install: 'npm install -g cline',
+  },
+  {
+    ...unknownAgent,
+    name: 'copilot',
+    display_name: 'GitHub Copilot CLI',
+    command: 'copilot',
+    args: ['--acp', '--stdio'],
+    home: { COPILOT_HOME: '.' },
+    pass_env: ['COPILOT_GITHUB_TOKEN', 'GH_TOKEN', 'GITHUB_TOKEN'],
+    modes: {
+      require_approval: 'https://agentclientprotocol.com/protocol/session-modes#agent',
+      read_only: 'https://agentclientprotocol.com/protocol/session-modes#plan',
+      full_access: 'https://agentclientprotocol.com/protocol/session-modes#autopilot',
+    },
+    asks: true,
+    install: 'npm install -g @github/copilot',
+  },
+  {
+    ...unknownAgent,
+    name: 'cursor',
+    display_name: 'Cursor CLI',
+    command: 'cursor-agent',
+    args: ['acp'],
+    pass_env: ['CURSOR_API_KEY', 'CURSOR_AUTH_TOKEN'],
+    auth: [
+      { method: 'cursor_login', variable: 'CURSOR_API_KEY' },
+      { method: 'cursor_login', variable: 'CURSOR_AUTH_TOKEN' },
+    ],
+    modes: { require_approval: 'agent', read_only: 'ask' },
+    asks: true,
+    install: 'see https://cursor.com/cli',
+  },
+  {
+    ...unknownAgent,
+    name: 'droid',
+    display_name: 'Factory Droid',
+    command: 'droid',
+    args: ['exec', '--output-format', 'acp'],
+    env: { DROID_DISABLE_AUTO_UPDATE: 'true', FACTORY_DROID_AUTO_UPDATE_ENABLED: 'false' },
+    pass_env: ['FACTORY_API_KEY'],
+    auth: [{ method: 'factory-api-key', variable: 'FACTORY_API_KEY' }],
+    modes: { require_approval: 'normal', full_access: 'auto-high' },
+    asks: true,
+    quirks: [
+      {
+        id: 'ignores_flags',
+        seen_in: '0.164.0',
+        what: 'In this mode it ignores its flags for model and autonomy; it has options for both.',
+      },
+    ],
+    install: 'see https://docs.factory.ai/cli',
+  },
+  {
+    ...unknownAgent,
+    name: 'auggie',
+    display_name: 'Auggie CLI',
+    command: 'auggie',
+    args: ['--acp'],
+    env: { AUGMENT_DISABLE_AUTO_UPDATE: '1' },
+    pass_env: ['AUGMENT_API_TOKEN', 'AUGMENT_API_URL', 'AUGMENT_SESSION_AUTH'],
+    install: 'npm install -g @augmentcode/auggie',
+  },
+  {
+    ...unknownAgent,
+    name: 'fast-agent',
+    display_name: 'fast-agent',
+    command: 'fast-agent-acp',
+    home: { FAST_AGENT_HOME: '.' },
+    pass_env: modelKeys,
+    asks: false,
+    quirks: [
+      { id: 'never_asks', seen_in: '0.10', what: 'It asks for no permission, whatever its mode.' },
+    ],
+    install: 'uv tool install fast-agent-acp',
+  },
+  {
+    ...unknownAgent,
+    name: 'pi',
+    display_name: 'pi (pi-acp)',
+    command: 'pi-acp',
+    home: { ...userHome, PI_CODING_AGENT_DIR: '.pi/agent' },
+    pass_env: modelKeys,
+    asks: false,
+    quirks: [
+      {
+        id: 'never_asks',
+        seen_in: '0.0.34',
+        what: 'It asks for no permission, whatever its mode.',
+      },
+      {
+        id: 'modes_are_efforts',
+        seen_in: '0.0.34',
+        what: 'Its modes are levels of thinking, and it uses no MCP servers.',
+      },
+    ],
+    install: 'npm install -g pi-acp',
+  },
 ];
-
-/** What holds of an agent that is not in the catalogue. */
-export const unknownAgent: Omit<CatalogueEntry, 'name' | 'display_name' | 'command' | 'install'> =
-  usual;

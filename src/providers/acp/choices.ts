@@ -1,5 +1,5 @@
 import { noWishes, ProviderError, type TurnSettings } from '../provider.ts';
-import type { AgentModes } from './catalogue.ts';
+import type { AgentModes } from './catalogue-entry.ts';
 import { modeFor } from './modes.ts';
 import {
   type Choice,
@@ -97,7 +97,7 @@ export class Choices {
     if (objection) throw objection;
     const choice = this.choice(which);
     const value = wish ?? this.#began[which];
-    if (value === null || value === choice.current) return null;
+    if (value === null || value === choice.current || !choice.canBeSet) return null;
     // What the session began with may be gone: an effort, for example, that another model does not have.
     if (wish === null && !this.#mayReturn(which, value)) return null;
     // An agent that stays in the mode of another turn might do what this one did not allow.
@@ -162,9 +162,9 @@ export class Choices {
   }
 
   #mayKnow(which: ChoiceName, value: string): boolean {
-    const { current, isOpen } = this.choice(which);
+    const { current, isOpen, canBeSet } = this.choice(which);
     if (isOpen || value === current || this.#ids(which).includes(value)) return true;
-    return which === 'model' && this.#seen.has(seenAs(which, value));
+    return which === 'model' && canBeSet && this.#seen.has(seenAs(which, value));
   }
 
   /** Whether the agent may take what the session began with. An effort depends on the model, other choices do not. */

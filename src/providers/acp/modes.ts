@@ -1,5 +1,5 @@
 import type { TurnSettings } from '../provider.ts';
-import type { AgentModes } from './catalogue.ts';
+import type { AgentModes } from './catalogue-entry.ts';
 
 /** Modes that have two names: an agent may know either. */
 const aliases: Readonly<Record<string, string>> = {

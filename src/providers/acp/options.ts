@@ -100,6 +100,8 @@ export interface Choice {
   readonly current: string | null;
   /** Whether the agent may know values that it does not list. */
   readonly isOpen: boolean;
+  /** False: it does not offer this choice at all, so there is no request that sets it. */
+  readonly canBeSet: boolean;
   request(value: string): { method: string; params: object };
 }
 
@@ -112,6 +114,7 @@ export function choiceIn({ configOptions, modes, models }: Offer, which: ChoiceN
       offered: modes.availableModes.map(({ id, name }) => ({ id, name: name ?? id })),
       current: modes.currentModeId ?? null,
       isOpen: false,
+      canBeSet: true,
       request: (modeId) => ({ method: 'session/set_mode', params: { modeId } }),
     };
   }
@@ -123,11 +126,20 @@ export function choiceIn({ configOptions, modes, models }: Offer, which: ChoiceN
       })),
       current: models.currentModelId ?? null,
       isOpen: true,
+      canBeSet: true,
       request: (modelId) => ({ method: 'session/set_model', params: { modelId } }),
     };
   }
-  return { offered: [], current: null, isOpen: false, request: () => ({ method: '', params: {} }) };
+  return notOffered;
 }
+
+const notOffered: Choice = {
+  offered: [],
+  current: null,
+  isOpen: false,
+  canBeSet: false,
+  request: () => ({ method: '', params: {} }),
+};
 
 /** The category of a choice, and the ids that its option has in some agents, also without a category. */
 const wanted: Record<ChoiceName, { category: string; ids: readonly string[] }> = {
@@ -165,6 +177,7 @@ function byOption(found: Option): Choice {
     offered: offeredBy(found),
     current: typeof now === 'boolean' ? onOff(now) : typeof now === 'string' ? now : null,
     isOpen: false,
+    canBeSet: true,
     request: (wish) => ({
       method: 'session/set_config_option',
       params: isBoolean

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { toolNames } from '../../api/tool-names.ts';
-import type { Quirk } from './catalogue.ts';
+import type { Quirk } from './catalogue-entry.ts';
 import type { PermissionRequest } from './permission.ts';
 import { mergeCalls, type ReportedCall } from './reported-call.ts';
 
@@ -8,7 +8,7 @@ import { mergeCalls, type ReportedCall } from './reported-call.ts';
 export const TOOL_SERVER = 'cadre';
 
 /** The quirk of an agent whose request for an MCP tool has no input, and as its title the name of the tool. */
-const TITLE_IS_TOOL = 'title-is-tool';
+const TITLE_IS_TOOL = 'title_is_tool';
 
 /**
  * Whether a permission request is about one of cadre's own tools. The gateway decides about these, so nobody has to be

@@ -26,7 +26,7 @@ export class AcpProvider implements Provider {
   /** `settings`: null where the configuration has no section. */
   constructor(settings: AcpSettings | null, context: ProviderContext) {
     this.#settings = settings;
-    const agents = resolveAgents(settings).map(
+    const agents = resolveAgents(settings, process.env).map(
       (agent) => new AcpAgentKind(agent, context, refusalOf(settings)),
     );
     this.#byName = new Map(agents.map((agent) => [agent.name, agent]));

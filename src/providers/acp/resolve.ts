@@ -1,13 +1,13 @@
 import path from 'node:path';
 import { DEFAULT_AGENT } from '../../api/provider-kinds.ts';
+import { catalogue } from './catalogue.ts';
 import {
   type AgentModes,
-  catalogue,
   type CatalogueEntry,
   type Quirk,
   unknownAgent,
-} from './catalogue.ts';
-import type { AcpSettings, AgentSettings } from './settings.ts';
+} from './catalogue-entry.ts';
+import type { AcpSettings } from './settings.ts';
 
 const REQUEST_TIMEOUT_MS = 120_000;
 
@@ -41,18 +41,25 @@ export interface ResolvedAgent {
 }
 
 /** Every agent that the catalogue knows or the configuration names, and the one named `default`. */
-export function resolveAgents(settings: AcpSettings | null): ResolvedAgent[] {
+export function resolveAgents(
+  settings: AcpSettings | null,
+  from: NodeJS.ProcessEnv,
+): ResolvedAgent[] {
   const configured = Object.keys(settings?.agents ?? {});
   const known = catalogue.map(({ name }) => name);
   const names = new Set([DEFAULT_AGENT, ...configured, ...known]);
-  return [...names].map((name) => resolveAgent(name, settings));
+  return [...names].map((name) => resolveAgent(name, settings, from));
 }
 
 /**
- * The section of an agent over its entry of the catalogue, key by key. An agent with a name of its own takes the entry
- * of its command: so an agent of the catalogue can be had twice, with two homes.
+ * The section of an agent over its entry of the catalogue, key by key. `from` is the environment of the server. An agent
+ * with a name of its own takes the entry of its command: so an agent of the catalogue can be had twice, with two homes.
  */
-function resolveAgent(name: string, settings: AcpSettings | null): ResolvedAgent {
+function resolveAgent(
+  name: string,
+  settings: AcpSettings | null,
+  from: NodeJS.ProcessEnv,
+): ResolvedAgent {
   const own = settings?.agents[name];
   const base = name === DEFAULT_AGENT ? defaultAgent(settings) : null;
   const named = catalogue.find((entry) => entry.name === name);
@@ -60,6 +67,8 @@ function resolveAgent(name: string, settings: AcpSettings | null): ResolvedAgent
   const entry = named ?? entryOfCommand(command);
   const known = entry ?? unknownAgent;
   const home = own?.home ?? null;
+  const env = { ...(base ? base.env : known.env), ...own?.env };
+  const passEnv = own?.pass_env ?? (base ? [] : known.pass_env);
   return {
     name,
     displayName: named?.display_name ?? name,
@@ -67,12 +76,15 @@ function resolveAgent(name: string, settings: AcpSettings | null): ResolvedAgent
     isEnabled: own?.enabled ?? true,
     command,
     args: own?.args ?? base?.args ?? known.args,
-    env: { ...(base ? base.env : known.env), ...own?.env },
-    passEnv: own?.pass_env ?? (base ? [] : known.pass_env),
+    env,
+    passEnv,
     home: home === null ? null : path.resolve(home),
     homeVariables: known.home,
     requestTimeoutMs: own?.request_timeout_ms ?? settings?.request_timeout_ms ?? REQUEST_TIMEOUT_MS,
-    ...traits(own, known),
+    authMethod: own?.auth_method ?? methodIn(known.auth, { ...given(passEnv, from), ...env }),
+    modes: { ...known.modes, ...own?.modes },
+    asks: own?.asks ?? known.asks,
+    quirks: known.quirks,
     install: entry?.install ?? null,
   };
 }
@@ -86,15 +98,22 @@ function entryOfCommand(command: string | null): CatalogueEntry | undefined {
   return catalogue.find((entry) => command !== null && entry.command === path.basename(command));
 }
 
-/** How it behaves, as far as that is known. */
-function traits(
-  own: AgentSettings | undefined,
-  known: Pick<CatalogueEntry, 'modes' | 'asks' | 'auth_method' | 'quirks'>,
-): Pick<ResolvedAgent, 'modes' | 'asks' | 'authMethod' | 'quirks'> {
-  return {
-    authMethod: own?.auth_method ?? known.auth_method,
-    modes: { ...known.modes, ...own?.modes },
-    asks: own?.asks ?? known.asks,
-    quirks: known.quirks,
-  };
+/** The first method whose variable the agent has; null: there is none. */
+function methodIn(
+  auth: CatalogueEntry['auth'],
+  environment: Readonly<Record<string, string>>,
+): string | null {
+  return auth.find(({ variable }) => environment[variable] !== undefined)?.method ?? null;
+}
+
+/** Those of the variables that are set. */
+export function given(
+  names: readonly string[],
+  from: NodeJS.ProcessEnv,
+): Readonly<Record<string, string>> {
+  const set = names.flatMap((name) => {
+    const value = from[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(set);
 }

@@ -1,4 +1,4 @@
-import type { AgentModes } from './catalogue.ts';
+import type { AgentModes } from './catalogue-entry.ts';
 
 /** How the provider is configured: the section `[providers.acp]`, whose command is the agent named `default`. */
 export interface AcpSettings {

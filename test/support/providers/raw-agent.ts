@@ -11,7 +11,7 @@ import type { Clock } from '../../../src/lib/clock.ts';
 import { untilNothingCarries } from '../server.ts';
 import { openRuntime, type TestRuntime } from '../runtime.ts';
 import { tempDirectory } from '../temp.ts';
-import { type Input, run, send, sessionOf, until } from './calls.ts';
+import { type Input, run, send, sessionOf, until, type Wishes } from './calls.ts';
 import { Watch } from './watch.ts';
 
 /** A JSON-RPC message, as it is on the wire. */
@@ -274,11 +274,11 @@ export class RawSession {
     this.watch = new Watch(client, id);
   }
 
-  send(input: Input, more: { permission_mode?: string; model?: string } = {}): Promise<string> {
+  send(input: Input, more: Wishes = {}): Promise<string> {
     return send(this.#client, this, input, more);
   }
 
-  run(input: Input, more: { permission_mode?: string; model?: string } = {}): Promise<Turn> {
+  run(input: Input, more: Wishes = {}): Promise<Turn> {
     return run(this.#client, this.watch, this, input, more);
   }
 
