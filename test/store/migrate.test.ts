@@ -56,8 +56,8 @@ test('sessions of an earlier format get the agent that they had: the only one of
   await using store = await openStore(directory.path);
   const table = new RecordTable<(typeof old)[0]>(store.db, 'sessions', ({ id }) => id);
   const read = (id: string) => store.db.peek((rx) => table.get(rx, id));
-  expect(read('one')).toEqual({ ...old[0], agent: 'default' });
-  expect(read('two')).toEqual({ ...old[1], agent: null });
+  expect(read('one')).toMatchObject({ ...old[0], agent: 'default' });
+  expect(read('two')).toMatchObject({ ...old[1], agent: null });
 });
 
 test('approvals of an earlier format get no details, and could be accepted once.', async () => {

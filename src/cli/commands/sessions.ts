@@ -25,7 +25,7 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
     ],
     empty: 'no sessions: cadre run "say hello" opens one',
     print: listOf<Session>(
-      ['ID', 'AGENT', 'STATUS', 'ACTIVE', 'TITLE', 'LAST WORDS', 'CWD'],
+      ['ID', 'PROVIDER', 'STATUS', 'ACTIVE', 'TITLE', 'LAST WORDS', 'CWD'],
       (one, now) => [
         shortId(one.id),
         agentOf(one),

@@ -9,7 +9,7 @@ import { type Editor, emptyEditor, inserted } from './editor.ts';
 import { Field } from './field.tsx';
 
 /** The fields of the form, from top to bottom. */
-const fields = ['prompt', 'agent', 'model', 'cwd', 'worktree'] as const;
+const fields = ['prompt', 'provider', 'model', 'cwd', 'worktree'] as const;
 type FieldName = (typeof fields)[number];
 
 /** What is written in the fields. */
@@ -17,13 +17,13 @@ export type Choices = Record<FieldName, Editor>;
 
 /** The choices before any were made: to work in a directory. */
 export function firstChoices(cwd: string): Choices {
-  const empty = { prompt: emptyEditor, agent: emptyEditor, model: emptyEditor };
+  const empty = { prompt: emptyEditor, provider: emptyEditor, model: emptyEditor };
   return { ...empty, cwd: inserted(emptyEditor, cwd), worktree: emptyEditor };
 }
 
 const hints: Record<FieldName, string> = {
   prompt: 'what it is to do; ^J: a new line',
-  agent: 'left and right choose',
+  provider: 'left and right choose',
   model: "the provider's own; left and right choose",
   cwd: 'the directory of the server',
   worktree: 'none; + makes one, a name makes or finds that one',
@@ -45,7 +45,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
   const { acts, choices, recent, columns, rows, onCreate, onLeave } = props;
   const [values, setValues] = useState(choices.get());
   const [at, setAt] = useState(0);
-  const { chosen, ...offers } = useOffers(acts, values.agent.text);
+  const { chosen, ...offers } = useOffers(acts, values.provider.text);
   const offered = { ...offers, cwd: recent };
   const change = (name: FieldName, next: (editor: Editor) => Editor) =>
     setValues((before) => ({ ...before, [name]: next(before[name]) }));
@@ -57,7 +57,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
   const choose = (name: keyof typeof offered, by: number) => {
     const options = offered[name];
     if (options.length === 0) return;
-    const now = name === 'agent' ? (chosen?.label ?? '') : values[name].text;
+    const now = name === 'provider' ? (chosen?.label ?? '') : values[name].text;
     const next = options[(options.indexOf(now) + by + options.length) % options.length];
     change(name, () => inserted(emptyEditor, next ?? ''));
   };
@@ -70,7 +70,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
   };
   useKey((input, key) => {
     const name = fields[at];
-    if (name === 'agent' || (name === 'model' && (key.leftArrow || key.rightArrow))) {
+    if (name === 'provider' || (name === 'model' && (key.leftArrow || key.rightArrow))) {
       if (key.leftArrow || key.rightArrow) choose(name, key.leftArrow ? -1 : 1);
       else if (key.return) step(1);
       else other(input, key);
@@ -89,10 +89,10 @@ export function NewSessionForm(props: FormProps): ReactNode {
               {`${i === at ? '▌' : ' '}${name}`}
             </Tint>
           </Box>
-          {name === 'agent' ? (
+          {name === 'provider' ? (
             <Text wrap="truncate-end">
               {chosen?.label ?? ''}
-              <Tint tone="faint">{i === at ? `  ${offered.agent.join(' ')}` : ''}</Tint>
+              <Tint tone="faint">{i === at ? `  ${offered.provider.join(' ')}` : ''}</Tint>
             </Text>
           ) : (
             <Field
@@ -124,7 +124,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
 function useOffers(
   acts: Acts,
   label: string,
-): { agent: string[]; model: string[]; chosen: AgentChoice | undefined } {
+): { provider: string[]; model: string[]; chosen: AgentChoice | undefined } {
   const [agents, setAgents] = useState<AgentChoice[]>([]);
   const [models, setModels] = useState<string[]>([]);
   const chosen = agents.find((one) => one.label === label) ?? agents[0];
@@ -136,7 +136,7 @@ function useOffers(
     if (chosen) acts.models(chosen).then(setModels, () => setModels([]));
   }, [acts, chosen]);
   // Without a model the session gets the agent's own.
-  return { agent: agents.map((one) => one.label), model: ['', ...models], chosen };
+  return { provider: agents.map((one) => one.label), model: ['', ...models], chosen };
 }
 
 function wantedOf(
