@@ -7,9 +7,12 @@ import { sessionId } from '../find.ts';
 import { type OpenOptions, openBody } from '../talk/open-session.ts';
 import type { World } from '../world.ts';
 
-type AcpOptions = Pick<OpenOptions, 'provider' | 'model' | 'effort' | 'permissionMode'> & {
+interface AcpOptions extends Pick<
+  OpenOptions,
+  'provider' | 'agent' | 'model' | 'effort' | 'permissionMode'
+> {
   session?: string;
-};
+}
 
 /** `cadre acp`: cadre as an agent of an editor. */
 export function acpCommand(program: Command, world: World): void {
@@ -22,6 +25,7 @@ export function acpCommand(program: Command, world: World): void {
         'whose agent new sessions get (default: [defaults], else the only one that is ready)',
       ).choices(providerId.options),
     )
+    .option('--agent <agent>', 'an agent of acp by its name; see cadre providers discover')
     .option('--model <model>', 'a model of the provider, for new sessions')
     .option('--effort <effort>', 'how long the model thinks, in new sessions')
     .option(

@@ -2,8 +2,9 @@ import path from 'node:path';
 import { endpoints } from '../../api/index.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { Client } from '../../client/client.ts';
+import { pagesOf } from '../../client/pages.ts';
 import { AppError } from '../../errors.ts';
-import { pagesOf, sessions } from '../nouns.ts';
+import { sessions } from '../nouns.ts';
 import { repositoryOf } from './repository.ts';
 
 /**
