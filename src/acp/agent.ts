@@ -138,7 +138,7 @@ class Handlers {
 
   /** Ends what the editor does in a session. The session stays. */
   async close(sessionId: string): Promise<void> {
-    this.#sessions.get(sessionId).close();
+    await this.#sessions.get(sessionId).close();
     this.#sessions.forget(sessionId);
   }
 

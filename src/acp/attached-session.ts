@@ -96,7 +96,7 @@ export class AttachedSession {
 
   /** Stops the prompts of the editor; without any, the turn that somebody else began. */
   cancel(): void {
-    if (this.#prompting.isBusy) this.#prompting.stop();
+    if (this.#prompting.isBusy) void this.#prompting.stop();
     else if (this.#running !== null) void this.#prompting.interrupt(this.#running);
   }
 
@@ -109,8 +109,8 @@ export class AttachedSession {
   }
 
   /** Stops the prompts of the editor, and tells no more of the session. */
-  close(): void {
-    this.#prompting.stop();
+  async close(): Promise<void> {
+    await this.#prompting.stop();
     this.detach();
   }
 

@@ -54,12 +54,14 @@ export class Prompting {
   }
 
   /**
-   * Sends a prompt; resolves when its turn has ended. `signal` stops it. Throws why the turn failed, or could not be
-   * sent, or `unreachable`.
+   * Sends a prompt; resolves when its turn has ended. `signal` stops it where the editor withdraws its request; where the
+   * editor is gone, the turn goes on. Throws why the turn failed, or could not be sent, or `unreachable`.
    */
   async run(input: InputItem[], signal: AbortSignal): Promise<PromptResponse> {
     const prompt: Prompt = { stop: new AbortController(), turnId: null };
-    const stop = () => this.#stop(prompt);
+    const stop = () => {
+      if (isWithdrawal(signal.reason)) this.#stop(prompt);
+    };
     this.#prompts.add(prompt);
     signal.addEventListener('abort', stop);
     const response = this.#last.then(() => this.#run(prompt, input));
@@ -72,9 +74,10 @@ export class Prompting {
     }
   }
 
-  /** Stops all prompts: those that run are interrupted, those that wait are not sent. */
-  stop(): void {
+  /** Stops all prompts: those that run are interrupted, those that wait are not sent. Resolves when all have ended. */
+  async stop(): Promise<void> {
     for (const prompt of this.#prompts) this.#stop(prompt);
+    await this.#last;
   }
 
   /** Asks for a turn to end. */
@@ -131,6 +134,13 @@ export class Prompting {
     await Promise.race([ends.of(active_turn_id), stopped]);
   }
 }
+
+/** Whether a request was aborted by the editor, and not with its connection. */
+function isWithdrawal(reason: unknown): boolean {
+  return reason instanceof RequestError && reason.code === REQUEST_CANCELLED;
+}
+
+const REQUEST_CANCELLED = -32_800;
 
 /** The answer to the prompt of a turn. Throws why the turn failed. */
 function responseTo({ turn_id, status, error, usage }: TurnInEvents): PromptResponse {
