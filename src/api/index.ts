@@ -5,6 +5,7 @@ import { namedLoginEndpoints } from './provider-logins.ts';
 import * as providers from './providers.ts';
 import * as processes from './processes.ts';
 import * as runtime from './runtime.ts';
+import * as commands from './commands.ts';
 import * as sessions from './sessions.ts';
 import * as teamMessages from './team-messages.ts';
 import * as teamView from './team-view.ts';
@@ -29,6 +30,7 @@ export const endpoints = {
   listSessions: sessions.listSessions,
   getSession: sessions.getSession,
   updateSession: sessions.updateSession,
+  listCommands: commands.listCommands,
   sendTurn: turns.sendTurn,
   listTurns: turns.listTurns,
   getTurn: turns.getTurn,

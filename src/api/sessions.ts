@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { failure, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { mcpServers } from './mcp-servers.ts';
+import { toolCall } from './tool-call.ts';
 import { agentName, providerId } from './provider-kinds.ts';
 import { worktreeName, worktreeSettings } from './worktrees.ts';
 
@@ -42,7 +43,15 @@ export type Usage = z.output<typeof usage>;
 export const sessionTitle = z
   .string()
   .nullable()
-  .describe('If none was given, the first line of its first prompt, at most 80 characters.');
+  .describe(
+    'If no person gave one: the one that its agent gives, and until then the first line of its first prompt, each of at most 80 characters.',
+  );
+export const titleSource = z
+  .enum(['person', 'prompt', 'agent'])
+  .nullish()
+  .describe(
+    'Where the title is from: a person gave it, it is the first line of the first prompt, or the agent gave it; null: there is none. Absent in sessions of older versions, whose title no agent replaces.',
+  );
 export const lastWords = z
   .string()
   .nullable()
@@ -79,6 +88,7 @@ export const session = z
     thinking_effort: z.string().nullable(),
     metadata: z.unknown(),
     title: sessionTitle,
+    title_source: titleSource,
     status: sessionStatus,
     pinned: z.boolean().describe('Whether a person wants to see it before others.'),
     snoozed_until: timestamp
@@ -243,16 +253,6 @@ export const turn = z
     description: 'One turn: an input to an agent, and its outcome.',
   });
 export type Turn = z.output<typeof turn>;
-
-/** The call of a tool. */
-export const toolCall = z
-  .looseObject({
-    call_ref: z.string(),
-    title: z.string(),
-    kind: z.string(),
-    input: z.unknown(),
-  })
-  .meta({ id: 'ToolCall', description: 'The call of a tool, as the agent reports it.' });
 
 /** One message, reasoning or tool call of a turn, complete. */
 export const item = z

@@ -29,6 +29,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['sessions wait fe7289aa 1b2c3d4e --timeout 10m', 'until no turn of both runs'],
     ['sessions wait --any fe7289aa 1b2c3d4e', 'until one of them is idle'],
   ],
+  'sessions commands': [['sessions commands fe7289aa', 'what may follow / in a prompt']],
   'sessions rename': [['sessions rename fe7289aa "the login"', '']],
   'sessions list': [
     ['sessions list --status ready', 'those that wait for a turn'],

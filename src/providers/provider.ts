@@ -2,6 +2,8 @@ import type { Capabilities, ProviderId } from '../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../api/providers.ts';
 import type { McpServer } from '../api/mcp-servers.ts';
 import type { Approval, ApprovalDetail, ApprovalScope, Question } from '../api/approvals.ts';
+import type { AgentCommand } from '../api/commands.ts';
+import type { ToolCall } from '../api/tool-call.ts';
 import type { Session, StoredInputItem, Usage } from '../api/sessions.ts';
 import type { Supervisor } from '../children/supervisor.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -17,6 +19,10 @@ export type AgentUpdate =
   | { type: 'tool'; ref: string; change: ToolChange }
   | { type: 'plan'; entries: { content: string; status: string; priority: string | null }[] }
   | { type: 'usage'; usage: Partial<Usage> }
+  /** The agent's own title of the session. */
+  | { type: 'title'; title: string }
+  /** All slash commands that the agent has now. */
+  | { type: 'commands'; commands: readonly AgentCommand[] }
   | {
       type: 'notice';
       /** What it is about, in snake_case. */ code: string;
@@ -31,6 +37,16 @@ export interface ToolChange {
   /** The whole output so far, as text. */
   output?: string;
   status?: 'pending' | 'running' | 'completed' | 'failed';
+  /** The places that it is about, all of them. */
+  locations?: NonNullable<ToolCall['locations']>;
+  /** The changes of files that it makes or would make, all of them. */
+  diffs?: NonNullable<ToolCall['diffs']>;
+}
+
+/** A file of the agent's, kept by cadre. */
+export interface KeptFile {
+  path: string;
+  bytes: number;
 }
 
 /** How a turn ended, as the agent says. */
@@ -123,6 +139,8 @@ export interface AgentSink {
   update(update: AgentUpdate): Promise<void> | undefined;
   /** Asks for an approval; resolves when it is decided. `withdrawn` aborts when the agent withdraws the request. */
   ask(request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer>;
+  /** Keeps the data of an image or file that the agent shows; null where it is too large or could not be written. */
+  keep(data: Buffer): Promise<KeptFile | null>;
 }
 
 /** Reports updates in their order, each after the sink has taken the one before. */

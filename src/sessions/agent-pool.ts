@@ -16,6 +16,8 @@ export interface LiveAgent {
   output: TurnOutput | undefined;
   /** Stores the updates that the agent sends outside any turn. */
   aside: TurnOutput | undefined;
+  /** The turn that ran last, which may get its usage late. */
+  last: { turn_id: string; output: TurnOutput } | undefined;
 }
 
 /** One live agent in the pool. */
@@ -186,7 +188,12 @@ export class AgentPool {
     sinkFor: (live: LiveAgent) => AgentSink,
     signal: AbortSignal,
   ): Promise<LiveAgent> {
-    const live = { session, output: undefined, aside: undefined } as unknown as LiveAgent;
+    const live = {
+      session,
+      output: undefined,
+      aside: undefined,
+      last: undefined,
+    } as unknown as LiveAgent;
     live.agent = await kind.open(session, sinkFor(live), signal);
     const entry: Entry = { live, leases: 1, idle: undefined };
     this.#entries.set(session.id, entry);

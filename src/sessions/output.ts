@@ -16,6 +16,8 @@ const BATCH_MS = 40;
 const BATCH_BYTES = 8 * 1024;
 /** The maximum length of a delta, in UTF-16 code units. Even fully escaped as JSON, it fits into an event's payload. */
 const MAX_DELTA_CHARACTERS = 32 * 1024;
+/** Text outside a turn is whole once the agent has been silent for so many ms. */
+const SETTLE_MS = 1000;
 /** The number of pending writes from which on the agent has to wait. */
 const MAX_PENDING_WRITES = 32;
 
@@ -42,6 +44,9 @@ interface Snapshot {
   lastMessage: string | null;
   usage: Usage | null;
 }
+
+/** What a turn's output stores. */
+export type OutputUpdate = Exclude<AgentUpdate, { type: 'title' | 'commands' }>;
 
 interface TurnOutputDependencies {
   db: Database;
@@ -72,6 +77,8 @@ export class TurnOutput {
   #tools = new Map<string, OpenTool>();
   readonly #closedTools = new Set<string>();
   #timer: Disposable | undefined;
+  /** Outside a turn, closes the text that nothing follows. */
+  #settling: Disposable | undefined;
   #pending = 0;
   #room: PromiseWithResolvers<void> | undefined;
   #closed = false;
@@ -85,13 +92,17 @@ export class TurnOutput {
     this.#costBefore = given.costBefore ?? 0;
   }
 
+  get closed(): boolean {
+    return this.#closed;
+  }
+
   /** Whether a write has failed, so that the state in memory and the rows differ. */
   get broken(): boolean {
     return this.#broken;
   }
 
   /** Stores an update. If too many writes are pending, returns a promise that the agent has to wait for. */
-  accept(update: AgentUpdate): Promise<void> | undefined {
+  accept(update: OutputUpdate): Promise<void> | undefined {
     if (this.#closed) return undefined;
     switch (update.type) {
       case 'message':
@@ -135,6 +146,7 @@ export class TurnOutput {
     tx.whenLost(() => this.#restore(before));
     this.#closed = true;
     this.#timer?.[Symbol.dispose]();
+    this.#settling?.[Symbol.dispose]();
     this.#room?.resolve();
     if (!this.#broken) {
       this.#writeBatch(tx);
@@ -165,6 +177,7 @@ export class TurnOutput {
 
   #appendText(kind: 'message' | 'reasoning', text: string, ref: string | undefined): void {
     if (text === '') return;
+    this.#settleSoon();
     const speech = this.#speech;
     const continues =
       speech?.kind === kind &&
@@ -182,6 +195,15 @@ export class TurnOutput {
     speech.waiting += text;
     if (Buffer.byteLength(speech.waiting) >= BATCH_BYTES) this.#write(() => undefined);
     else this.#timer ??= this.#given.clock.after(BATCH_MS, () => this.#write(() => undefined));
+  }
+
+  /** Closes the text outside a turn once nothing has followed it for a while: no end of a turn does. */
+  #settleSoon(): void {
+    if (this.#given.scope.turn_id !== null) return;
+    this.#settling?.[Symbol.dispose]();
+    this.#settling = this.#given.clock.after(SETTLE_MS, () =>
+      this.#write((tx) => this.#closeSpeech(tx, 'completed')),
+    );
   }
 
   #changeTool(ref: string, change: ToolChange): void {
@@ -225,11 +247,15 @@ export class TurnOutput {
     }
   }
 
-  #mergeUsage(reported: Partial<Usage>): void {
+  /** The usage of the turn with what an agent reports of it, which may be after its end. */
+  usageWith(reported: Partial<Usage>): Usage {
     const { cost_usd: cost, ...rest } = reported;
     const own = typeof cost === 'number' ? { cost_usd: Math.max(0, cost - this.#costBefore) } : {};
-    this.#usage = mergeUsage(this.#usage, { ...rest, ...own });
-    const usage = this.#usage;
+    return (this.#usage = mergeUsage(this.#usage, { ...rest, ...own }));
+  }
+
+  #mergeUsage(reported: Partial<Usage>): void {
+    const usage = this.usageWith(reported);
     this.#write((tx) => this.#event(tx, { kind: 'usage.updated', payload: { usage } }));
   }
 
@@ -311,6 +337,8 @@ function changedTool(item: ToolItem, change: ToolChange): ToolItem {
   if (change.title !== undefined) tool.title = change.title;
   if (change.kind !== undefined) tool.kind = change.kind;
   if (change.input !== undefined) tool.input = change.input;
+  if (change.locations !== undefined) tool.locations = change.locations;
+  if (change.diffs !== undefined) tool.diffs = change.diffs;
   return { ...item, tool, text: change.output ?? item.text };
 }
 

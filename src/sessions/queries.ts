@@ -1,5 +1,6 @@
 import type { Approval, listApprovals } from '../api/approvals.ts';
 import type { QueryOf } from '../api/endpoint.ts';
+import type { AgentCommand } from '../api/commands.ts';
 import type { Item, listSessions, Session, Turn } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
 import type { Database } from '../store/database.ts';
@@ -41,6 +42,10 @@ export class SessionQueries {
       const id = team_id === undefined ? undefined : this.#given.agentsOf(rx, team_id);
       return this.#given.store.sessions.page(rx, { status, provider, id }, limit, cursor);
     });
+  }
+
+  commands(sessionId: string): Promise<AgentCommand[]> {
+    return this.#given.db.read((rx) => this.#given.store.commands(rx, sessionId));
   }
 
   turn(sessionId: string, turnId: string): Promise<Turn> {

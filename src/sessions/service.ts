@@ -108,6 +108,7 @@ export class SessionService extends SessionQueries {
       thinking_effort: requested.thinking_effort,
       metadata: body.metadata ?? null,
       title: body.title ?? null,
+      title_source: body.title === null || body.title === undefined ? null : 'person',
       pinned: false,
       snoozed_until: null,
       muted: false,

@@ -14,6 +14,7 @@ import { migration012 } from './migrations/012-process-input.ts';
 import { migration013 } from './migrations/013-approval-details.ts';
 import { migration014 } from './migrations/014-agents.ts';
 import { migration015 } from './migrations/015-agent-modes.ts';
+import { migration016 } from './migrations/016-session-commands.ts';
 import { migration018 } from './migrations/018-muted.ts';
 import { migration019 } from './migrations/019-mcp-servers.ts';
 import { checksum } from './checksum.ts';
@@ -41,6 +42,7 @@ const migrations: readonly (string | Completion)[] = [
   migration014,
   migration015.sessions,
   migration015.turns,
+  migration016,
   migration018,
   migration019,
 ];

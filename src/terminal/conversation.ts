@@ -1,5 +1,6 @@
 import type { Approval } from '../api/approvals.ts';
 import type { EventOf } from '../api/events.ts';
+import type { ToolCall } from '../api/tool-call.ts';
 import type { Item, StoredInputItem, Turn } from '../api/sessions.ts';
 import { oneLine, plain } from '../lib/plain.ts';
 
@@ -12,6 +13,8 @@ export type Block =
       key: string;
       status: Item['status'];
       title: string;
+      /** The places that it is about. */
+      locations?: ToolCall['locations'];
       input: unknown;
       output: string;
     }
@@ -68,7 +71,8 @@ export function promptOf(
 export function blockOfItem({ item_id: key, kind, status, text, tool }: Item): Block {
   if (kind === 'message') return { type: 'message', key, status, text };
   if (kind === 'reasoning') return { type: 'thought', key, status, text };
-  return { type: 'tool', key, status, title: tool?.title ?? '', input: tool?.input, output: text };
+  const { title = '', locations, input } = tool ?? {};
+  return { type: 'tool', key, status, title, locations, input, output: text };
 }
 
 export function blockOfApproval(approval: ShownApproval): Block {
@@ -131,7 +135,7 @@ function markdownOf(block: Block): string {
     case 'thought':
       return block.text.replaceAll(/^/gm, '> ');
     case 'tool':
-      return `- ${oneLine(block.title)} (${block.status})`;
+      return `- ${toolText(block)} (${block.status})`;
     case 'approval':
       return `- ${approvalText(block.approval)}`;
     case 'plan':
@@ -143,6 +147,18 @@ function markdownOf(block: Block): string {
     case 'end':
       return `*${endText(block)}*`;
   }
+}
+
+/** A tool call in a line: its title, and the places that it is about where the title does not name their files. */
+export function toolText({ title, locations = [] }: Pick<ToolCall, 'title' | 'locations'>): string {
+  const places = locations.filter(({ path }) => !title.includes(path.split('/').at(-1) ?? path));
+  return oneLine([title, placesText(places)].filter(Boolean).join('  '));
+}
+
+/** Places as a text: `src/a.ts:12, src/b.ts`. */
+export function placesText(locations: ToolCall['locations'] = []): string {
+  const places = locations.map(({ path, line }) => (line === null ? path : `${path}:${line}`));
+  return [...new Set(places)].join(', ');
 }
 
 /** An approval and its state in a line. */

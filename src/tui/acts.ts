@@ -2,6 +2,7 @@ import type { Approval } from '../api/approvals.ts';
 import type { BodyInputOf } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
 import type { Process } from '../api/processes.ts';
+import type { AgentCommand } from '../api/commands.ts';
 import type { Session } from '../api/sessions.ts';
 import type { Client } from '../client/client.ts';
 import { agentChoices, type AgentChoice } from '../client/agent-choices.ts';
@@ -53,6 +54,11 @@ export class Acts {
   /** An approval with all its details: an event may carry it cut. */
   approval({ id: approval_id, session_id }: Approval): Promise<Approval> {
     return this.#client.call(endpoints.getApproval, { params: { session_id, approval_id } });
+  }
+
+  /** The slash commands of the agent of a session. */
+  commands(session_id: string): Promise<AgentCommand[]> {
+    return this.#client.call(endpoints.listCommands, { params: { session_id } });
   }
 
   async say(session_id: string, text: string): Promise<void> {

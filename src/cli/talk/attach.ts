@@ -1,6 +1,8 @@
 import { endpoints } from '../../api/index.ts';
+import type { AgentCommand } from '../../api/commands.ts';
 import type { Session } from '../../api/sessions.ts';
 import { replayBefore } from '../../client/replay.ts';
+import { slashMatches } from '../../client/slash.ts';
 import { AppError } from '../../errors.ts';
 import { conversation } from '../../terminal/conversation.ts';
 import { conversationLines } from '../../terminal/conversation-lines.ts';
@@ -48,6 +50,10 @@ export async function attach(
     said: (text) => attached.say(text),
     interrupt: () => void attached.interrupt(),
     leave: () => leave(0),
+    complete: async (typed) =>
+      typed.startsWith('/')
+        ? slashMatches(typed, await commandsOf(context, found.id)).map(({ name }) => `/${name} `)
+        : [],
   });
   const asker = askerOf(context, line, leaving.signal);
   const text = new TurnText({
@@ -76,6 +82,10 @@ export async function attach(
   line.close();
   context.note(`come back with cadre sessions attach ${shortId(session.id)}`);
   world.exit(Number(leaving.signal.reason));
+}
+
+function commandsOf({ client }: CommandContext, session_id: string): Promise<AgentCommand[]> {
+  return client.call(endpoints.listCommands, { params: { session_id } });
 }
 
 /** Shows the last turns that have ended. Returns the seq after which the events contain everything else. */

@@ -1,5 +1,6 @@
 import { type DescribedEvent, isDescribed, type RuntimeEventRecord } from '../../api/events.ts';
 import { EMOJI_UNITS, plainAfter } from '../../lib/plain.ts';
+import { toolText } from '../../terminal/conversation.ts';
 import type { Palette } from '../../terminal/palette.ts';
 import { plain } from '../output.ts';
 import type { ApprovalAsker } from './ask-approval.ts';
@@ -97,8 +98,8 @@ export class TurnText {
     return plainAfter(before, text);
   }
 
-  #noteTool(how: string, tool: { title: string } | undefined): void {
-    this.#outlet.note(`[${how}] ${plain(tool?.title ?? 'a tool')}\n`);
+  #noteTool(how: string, tool: Parameters<typeof toolText>[0] | undefined): void {
+    this.#outlet.note(`[${how}] ${tool ? toolText(tool) : 'a tool'}\n`);
   }
 
   #writeBeside(text: string): void {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { StoredInputItem } from '../../api/sessions.ts';
+import type { StoredInputItem, Usage } from '../../api/sessions.ts';
 import type { Child } from '../../children/supervisor.ts';
 import { imageData } from '../image-data.ts';
 import {
@@ -10,13 +10,15 @@ import {
   noWishes,
   ProviderError,
   report,
-  type ToolChange,
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
 import { applySettings } from './apply.ts';
 import { Choices } from './choices.ts';
 import { agentError } from './connection.ts';
+import { Calls } from './calls.ts';
+import { Elicitations } from './elicitations.ts';
+import { withMediaKept } from './kept-media.ts';
 import { Frankness, type Notice } from './frankness.ts';
 import { noteChoices } from './last-seen.ts';
 import { nothingOffered, type Offer, readChoiceUpdate } from './options.ts';
@@ -26,8 +28,9 @@ import { isOwnTool } from './own-tools.ts';
 import { allowOnce, approvalRequest, outcomeFor, readPermission } from './permission.ts';
 import { AcpProcess, type StartOptions } from './process.ts';
 import { openedIn, reopen } from './reopen.ts';
-import { mergeCalls, type ReportedCall } from './reported-call.ts';
-import { readUpdate } from './updates.ts';
+import type { ReportedCall } from './reported-call.ts';
+import { isOfSession, readUpdate } from './updates.ts';
+import { UsageMeter } from './usage.ts';
 
 /** Some agents replay a history after they have said that it is loaded: a silence this long ends it. */
 const HISTORY_PAUSE_MS = 250;
@@ -39,6 +42,8 @@ export interface AgentOptions extends StartOptions {
   sink: AgentSink;
   /** The tools that it is given with its session; null: none. */
   tools: AgentTools | null;
+  /** What the earlier turns of the session have used; null where there were none. */
+  usedBefore: Usage | null;
 }
 
 interface Running {
@@ -69,16 +74,29 @@ export class AcpAgent implements Agent {
   #choices = new Choices(nothingOffered, null, {}, () => undefined);
   readonly #frankness: Frankness;
   /** What the agent has reported of the tool calls of this turn that have not ended. */
-  readonly #calls = new Map<string, ReportedCall>();
+  readonly #calls = new Calls();
+  readonly #meter: UsageMeter;
   /** What the newest turn was prompted with. */
   #settings: TurnSettings = noWishes();
 
   constructor(child: Child, options: AgentOptions) {
     this.#options = options;
+    this.#meter = new UsageMeter({
+      isCumulative: options.agent.quirks.some(({ id }) => id === 'cumulative_usage'),
+      before: options.usedBefore,
+    });
+    const elicitations = new Elicitations({
+      sink: options.sink,
+      isAsking: () =>
+        this.#state.is === 'running' && this.#settings.permissionMode === 'require_approval',
+      callOf: (ref) => this.#calls.of(ref),
+    });
     this.#frankness = new Frankness(options.agent.asks);
     this.process = new AcpProcess(child, options, {
       onUpdate: (params) => this.#update(params),
       onPermission: (params, withdrawn) => this.#permission(params, withdrawn),
+      onElicitation: (params, withdrawn) => elicitations.ask(params, withdrawn),
+      onElicitationDone: (params) => elicitations.done(params),
       onUnknown: options.onUnknown,
     });
   }
@@ -146,6 +164,8 @@ export class AcpAgent implements Agent {
     const preparing = { is: 'preparing' as const, isDeaf: false, isCancelled: false };
     this.#state = preparing;
     this.#calls.clear();
+    this.#meter.beginTurn();
+    this.process.forgetStrays();
     this.#settings = settings;
     try {
       const left = await applySettings(this.#choices, settings, (method, asked) =>
@@ -177,11 +197,16 @@ export class AcpAgent implements Agent {
     try {
       const params = { sessionId: this.ref, prompt };
       const answer = await this.process.request('session/prompt', params);
-      return running.refused ?? outcomeOf(answer);
+      const usage = this.#meter.turn(answer);
+      return running.refused ?? outcomeOf(answer, usage);
     } catch (error) {
       if (running.refused) return running.refused;
       const said = agentError(error);
-      if (said) return failed('provider_error', `the agent failed: ${said.message}`);
+      if (said)
+        return failed(
+          'provider_error',
+          this.process.withStrays(`the agent failed: ${said.message}`),
+        );
       return failed('provider_exited', await this.process.describeLoss());
     } finally {
       running.limit?.[Symbol.dispose]();
@@ -228,7 +253,7 @@ export class AcpAgent implements Agent {
   }
 
   /** What the agent is given with a session: its directory and the tools of cadre. */
-  #sessionParams(): object {
+  #sessionParams(): { cwd: string; mcpServers: object[] } {
     const { cwd, tools } = this.#options;
     return { cwd, mcpServers: tools ? mcpServersOf(tools, this.process.can.mcp) : [] };
   }
@@ -240,28 +265,37 @@ export class AcpAgent implements Agent {
   }
 
   #update(params: unknown): Promise<void> | undefined {
-    const { clock, sink, onUnknown } = this.#options;
+    const { clock, sink } = this.#options;
     if (this.#state.is === 'opening') this.#state.lastHeardAt = clock.monotonic();
+    const raw = (params as { update?: unknown } | undefined)?.update;
     const choice = readChoiceUpdate(params, this.ref);
     if (choice) this.#choices.hear(choice, !this.#isDeaf);
-    if (this.#isDeaf) return undefined;
-    const raw = (params as { update?: unknown } | undefined)?.update;
+    if (this.#isDeaf) return this.#takeOfSession(raw);
+    const kept = withMediaKept(raw, (data) => sink.keep(data));
+    return kept instanceof Promise ? kept.then((one) => this.#take(one)) : this.#take(kept);
+  }
+
+  /** Takes an update while the agent replays a history or confirms a setting: only what is of the session counts. */
+  #takeOfSession(raw: unknown): Promise<void> | undefined {
+    const update = readUpdate(raw);
+    const counts = typeof update !== 'string' && isOfSession(update);
+    return counts ? this.#options.sink.update(update) : undefined;
+  }
+
+  /** Takes an update of a turn, or of the session. */
+  #take(raw: unknown): Promise<void> | undefined {
+    const { sink, onUnknown } = this.#options;
     const update = readUpdate(raw);
     if (update === 'unknown') onUnknown();
     if (typeof update === 'string') return undefined;
+    const used = this.#meter.request(raw);
+    if (used) void sink.update({ type: 'usage', usage: used });
     if (update.type !== 'tool') return sink.update(update);
-    const call = this.#noteCall(update.ref, raw as ReportedCall, update.change.status);
+    const { call, change } = this.#calls.reported(update.ref, raw as ReportedCall, update.change);
     const unasked = this.#frankness.afterCall(call, this.#settings);
-    if (!unasked) return sink.update(update);
-    return report(sink, [update, { type: 'notice', ...unasked }]);
-  }
-
-  /** A call that has ended is forgotten: a later call may have the same id. */
-  #noteCall(ref: string, news: ReportedCall, status: ToolChange['status']): ReportedCall {
-    const call = mergeCalls(this.#calls.get(ref) ?? {}, news);
-    if (status === 'completed' || status === 'failed') this.#calls.delete(ref);
-    else this.#calls.set(ref, call);
-    return call;
+    const shown = { ...update, change };
+    if (!unasked) return sink.update(shown);
+    return report(sink, [shown, { type: 'notice', ...unasked }]);
   }
 
   /** A permission request becomes an approval where approvals are on; else, by the interface, it fails the turn. */
@@ -272,8 +306,11 @@ export class AcpAgent implements Agent {
     const permission = readPermission(params);
     const { tool, options } = permission;
     // For some agents this is the first mention of the tool.
-    if (tool) await sink.update({ type: 'tool', ref: tool.ref, change: tool.change });
-    const known = tool ? this.#calls.get(tool.ref) : undefined;
+    if (tool) {
+      const change = this.#calls.asked(tool.ref, permission.call);
+      await sink.update({ type: 'tool', ref: tool.ref, change });
+    }
+    const known = tool ? this.#calls.of(tool.ref) : undefined;
     if (isOwnTool(permission, known, agent.quirks)) {
       const allowed = allowOnce(options);
       if (allowed) return allowed;

@@ -9,6 +9,10 @@ export interface AcpHandlers {
   onUpdate(params: unknown): Promise<void> | undefined;
   /** The outcome of a `session/request_permission`. `withdrawn` aborts when the agent withdraws the request. */
   onPermission(params: unknown, withdrawn: AbortSignal): Promise<unknown>;
+  /** Answers an `elicitation/create`. `withdrawn` aborts when the agent withdraws the request. */
+  onElicitation(params: unknown, withdrawn: AbortSignal): Promise<object>;
+  /** Takes an `elicitation/complete`: what a page was opened for is done. */
+  onElicitationDone(params: unknown): void;
   /** Called for a notification or request of an unknown method. Such requests are refused. */
   onUnknown(): void;
 }
@@ -25,7 +29,15 @@ export interface AcpConnection {
 }
 
 /** The methods that an agent may use besides `session/update`; the SDK itself handles the last. */
-const KNOWN_METHODS = new Set(['session/request_permission', '$/cancel_request']);
+const KNOWN_METHODS = new Set([
+  'session/request_permission',
+  'elicitation/create',
+  'elicitation/complete',
+  '$/cancel_request',
+]);
+
+/** Parameters that cadre reads itself, because the SDK refuses or drops what it does not know. */
+const asItIs = (params: unknown) => params;
 
 /** One message; the protocol has no batches. */
 const message = z.record(z.string(), z.unknown());
@@ -71,6 +83,12 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
     .onRequest('session/request_permission', async ({ params, signal }) => ({
       outcome: (await handlers.onPermission(params, signal)) as { outcome: 'cancelled' },
     }))
+    .onRequest('elicitation/create', asItIs, ({ params, signal }) =>
+      handlers.onElicitation(params, signal),
+    )
+    .onNotification('elicitation/complete', asItIs, ({ params }) =>
+      handlers.onElicitationDone(params),
+    )
     .connect({ readable, writable: new WritableStream({ write: (one: AnyMessage) => send(one) }) });
   void heard.ended.then((wrong) => {
     try {

@@ -14,6 +14,7 @@ import { listRefs } from './reopen.ts';
 const silentSink: AgentSink = {
   update: () => undefined,
   ask: () => Promise.resolve({ decision: 'cancelled' }),
+  keep: () => Promise.resolve(null),
 };
 
 /** Starts an agent for one session, or resumes the session in a new one. Errors as in `Provider.open`. */
@@ -23,7 +24,7 @@ export function openAcpAgent(
   tools: AgentTools,
   start: StartOptions,
 ): Promise<Agent> {
-  return withAgent({ ...start, sink, tools }, async (agent) => {
+  return withAgent({ ...start, sink, tools, usedBefore: session.usage }, async (agent) => {
     const { provider_session_ref: ref } = session;
     await (ref === null ? agent.create() : agent.resume(ref, earlierDefaults(session)));
     return agent;
@@ -59,7 +60,7 @@ export function openOnce(start: StartOptions): Promise<void> {
 }
 
 function askAgent<T>(start: StartOptions, question: (agent: AcpAgent) => Promise<T>): Promise<T> {
-  return withAgent({ ...start, sink: silentSink, tools: null }, async (agent) => {
+  return withAgent({ ...start, sink: silentSink, tools: null, usedBefore: null }, async (agent) => {
     try {
       return await question(agent);
     } finally {

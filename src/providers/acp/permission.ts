@@ -3,7 +3,7 @@ import { approvalTitle } from '../approval-title.ts';
 import type { AgentAnswer, AgentRequest, ToolChange } from '../provider.ts';
 import { detailsOf } from './details.ts';
 import { mergeCalls, type ReportedCall } from './reported-call.ts';
-import { readToolCall } from './updates.ts';
+import { readToolCall } from './tool-call.ts';
 
 const request = z.looseObject({
   toolCall: z.record(z.string(), z.unknown()).catch({}),

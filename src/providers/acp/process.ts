@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Child, Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { version } from '../../lib/self.ts';
 import { answered, endOf, exitsWithin, startAgent, tailOf } from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
 import { type AcpConnection, type AcpHandlers, agentError, connectAcp } from './connection.ts';
@@ -8,6 +9,13 @@ import type { LastSeen } from './last-seen.ts';
 import type { ResolvedAgent } from './resolve.ts';
 
 const PROTOCOL_VERSION = 1;
+/** What cadre can do for an agent. Files and commands are the agent's own. */
+const clientCapabilities = {
+  fs: { readTextFile: false, writeTextFile: false },
+  terminal: false,
+  elicitation: { form: {}, url: {} },
+  session: { notices: {}, compaction: {}, configOptions: { boolean: {} } },
+};
 /** An agent whose connection is of no use any more has this long to go by itself. */
 const LOST_GRACE_MS = 1000;
 
@@ -102,7 +110,7 @@ export class AcpProcess {
     const stderr = tailOf(child.stderr);
     this.gone = endOf(child, {
       heard,
-      stderr: () => stderr() || strays.last,
+      stderr: () => [stderr(), strays.text].filter(Boolean).join(' | '),
       clock: options.clock,
     });
   }
@@ -111,12 +119,8 @@ export class AcpProcess {
   async initialize(): Promise<void> {
     const answer = await this.ask('initialize', {
       protocolVersion: PROTOCOL_VERSION,
-      clientInfo: { name: 'cadre', version: '1' },
-      clientCapabilities: {
-        fs: { readTextFile: false, writeTextFile: false },
-        terminal: false,
-        session: { configOptions: { boolean: {} } },
-      },
+      clientInfo: { name: 'cadre', version },
+      clientCapabilities,
     });
     const { data } = initialized.safeParse(answer);
     if (data?.protocolVersion !== PROTOCOL_VERSION) {
@@ -149,7 +153,7 @@ export class AcpProcess {
     try {
       return await answered(answer, { ms, clock, gone: this.gone });
     } catch (error) {
-      const why = agentError(error)?.message ?? (error as Error).message;
+      const why = this.withStrays(agentError(error)?.message ?? (error as Error).message);
       throw new ProviderError(
         'provider_unavailable',
         `acp: the agent failed at ${method}: ${why}`,
@@ -163,6 +167,17 @@ export class AcpProcess {
   /** Sends a request without a time limit. Rejects as `AcpConnection.request` does. */
   request(method: string, params: object): Promise<unknown> {
     return this.#connection.request(method, params);
+  }
+
+  /** What went wrong, with what the agent has written since that is no message: some complain there alone. */
+  withStrays(what: string): string {
+    const { text } = this.#connection.strays;
+    return text === '' || what.includes(text) ? what : `${what}; it wrote: ${text}`;
+  }
+
+  /** Leaves out of later errors what the agent has written so far. */
+  forgetStrays(): void {
+    this.#connection.strays.forget();
   }
 
   get canResume(): boolean {

@@ -62,16 +62,17 @@ export function buildSessions(
     onExpired: (approval) => hooks.onExpired(approval),
     onResolved: (tx, { session_id }) => inbox.atBoundary(tx, session_id),
   });
+  const blobs = new Blobs(path.join(directory, 'blobs'));
   const runner = new TurnRunner({
     ...base,
     store,
+    blobs,
     pool,
     desk,
     inbox,
     onSessionFailed: (tx, id) => hooks.onSessionFailed(tx, id),
     turnTimeoutMs: () => config.now.sessions.turn_timeout_ms,
   });
-  const blobs = new Blobs(path.join(directory, 'blobs'));
   const service = new SessionService({
     ...base,
     store,

@@ -113,6 +113,7 @@ function takeTool(draft: Draft, { kind, payload }: EventOf<KindIn<'tool'>>): voi
     key,
     status: isEnd && status !== 'pending' && status !== 'running' ? status : 'open',
     title: tool?.title ?? before?.title ?? '',
+    locations: tool?.locations ?? before?.locations,
     input: tool?.input ?? before?.input,
     output: output ?? before?.output ?? '',
   });

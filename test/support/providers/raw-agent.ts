@@ -236,6 +236,8 @@ export const usualOptions = [
 export interface RawOptions {
   /** More of `[providers.acp]`. */
   acp?: Record<string, unknown> & { env?: Record<string, string> };
+  /** Names of agents that are played as well, each with what the catalogue knows of it. */
+  agents?: readonly string[];
   /** More of `[providers]`. */
   providers?: Record<string, unknown>;
   /** `[gateway]`. */
@@ -291,7 +293,7 @@ export class RawSession {
 export async function withRawAgent(
   role: Role,
   test: (stage: RawStage) => Promise<void>,
-  { acp = {}, providers = {}, gateway = {}, clock }: RawOptions = {},
+  { acp = {}, agents: names = [], providers = {}, gateway = {}, clock }: RawOptions = {},
 ): Promise<void> {
   await using own = tempDirectory('raw');
   const agents: RawAgent[] = [];
@@ -302,6 +304,11 @@ export async function withRawAgent(
   await once(theatre, 'listening');
   const cwd = own.path;
   const puppet = path.join(import.meta.dirname, 'puppet.mjs');
+  const played = {
+    command: process.execPath,
+    args: [puppet],
+    env: { PUPPET_SOCKET: socket, ...acp.env },
+  };
   const start = () =>
     openRuntime(path.join(own.path, 'data'), {
       config: {
@@ -309,11 +316,13 @@ export async function withRawAgent(
         providers: {
           ...providers,
           acp: {
-            command: process.execPath,
-            args: [puppet],
             request_timeout_ms: 8000,
+            ...(names.length > 0 && {
+              agents: Object.fromEntries(names.map((name) => [name, played])),
+            }),
+            ...played,
             ...acp,
-            env: { PUPPET_SOCKET: socket, ...acp.env },
+            env: played.env,
           },
         },
       },
