@@ -42,6 +42,8 @@ export class AttachedSession {
   readonly #prompting: Prompting;
   readonly #relay: ApprovalRelay;
   readonly #detached = new AbortController();
+  /** The slash commands that the editor was told of, as JSON. */
+  #commands = '[]';
   #title: string | null;
   #running: string | null;
   /** Fails the prompts if the server stays away. */
@@ -81,6 +83,7 @@ export class AttachedSession {
       this.#ends.fail(why);
       if (!this.#detached.signal.aborted) void this.#notice('error', why.message);
     });
+    // An older server has none.
     this.#tellCommands().catch(() => undefined);
   }
 
@@ -184,6 +187,8 @@ export class AttachedSession {
     this.#running = null;
     if (!(await this.#prompting.sent(turn.turn_id)))
       for (const update of remarksOf(turn)) await this.update(update);
+    // An agent tells them at any time, and no event does.
+    await this.#tellCommands().catch(() => undefined);
     this.#ends.ended(turn);
   }
 
@@ -223,7 +228,20 @@ export class AttachedSession {
     return null;
   }
 
-  async #tellCommands(): Promise<void> {}
+  /** Tells which slash commands the agent has, where they have changed. */
+  async #tellCommands(): Promise<void> {
+    const params = { session_id: this.id };
+    const commands = await this.#given.link.call(endpoints.listCommands, { params });
+    const text = JSON.stringify(commands);
+    if (text === this.#commands) return;
+    this.#commands = text;
+    const availableCommands = commands.map(({ name, description, hint }) => ({
+      name,
+      description,
+      input: hint === null ? null : { hint },
+    }));
+    await this.update({ sessionUpdate: 'available_commands_update', availableCommands });
+  }
 
   /** Tells something beside the conversation; in it, where the editor has no other place. */
   async #notice(severity: Severity, title: string): Promise<void> {

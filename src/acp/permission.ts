@@ -6,8 +6,7 @@ import type {
 } from '@agentclientprotocol/sdk/unstable';
 import type { Approval, ApprovalDetail, decideApproval } from '../api/approvals.ts';
 import type { BodyInputOf } from '../api/endpoint.ts';
-import { changesIn } from './changes.ts';
-import { type ShownTool, textContent, toolFields } from './tool-call.ts';
+import { diffContent, type ShownTool, textContent, toolFields } from './tool-call.ts';
 
 /** A decision on an approval. */
 export type Decision = BodyInputOf<typeof decideApproval>;
@@ -83,11 +82,7 @@ function contentOf(detail: ApprovalDetail): ToolCallContent[] {
       return textContent(`${fenced(detail.command, 'sh')}${where}`);
     }
     case 'diff':
-      return changesIn(detail.diff).map((change) => ({
-        type: 'diff',
-        path: detail.path,
-        ...change,
-      }));
+      return diffContent(detail.path, detail.diff);
     case 'omitted':
       return textContent(
         `NOT SHOWN: ${detail.name} (${detail.bytes} bytes). cadre approvals show has the whole request.`,

@@ -1,48 +1,17 @@
-import type {
-  ToolCallContent,
-  ToolCallLocation,
-  ToolKind,
-} from '@agentclientprotocol/sdk/unstable';
-import { z } from 'zod';
+import type { ToolCallContent, ToolKind } from '@agentclientprotocol/sdk/unstable';
+import type { ToolCall } from '../api/tool-call.ts';
 import { lastBytes } from '../lib/cut.ts';
+import { changesIn } from './changes.ts';
 
-/** How much of the output of a tool is sent. */
+/** How much of the output of a tool is told, in bytes. */
 const MAX_BYTES = 1024 * 1024;
 
 /** A tool call, as items and events show it. */
-export interface ShownTool {
-  call_ref: string;
-  title: string;
-  kind: string;
+export interface ShownTool extends Pick<
+  ToolCall,
+  'call_ref' | 'title' | 'kind' | 'locations' | 'diffs'
+> {
   input?: unknown;
-}
-
-/** What the editor is told of a tool call, each time whole. */
-export function toolFields(
-  item_id: string,
-  tool: ShownTool,
-  status: string,
-  { output = '', changes = [] }: ToolContent = {},
-) {
-  const known = extras.parse(tool);
-  const content = [
-    ...(known.diffs.length > 0 ? known.diffs.map(changeOf) : changes),
-    ...textContent(output),
-  ];
-  const locations = known.locations.map(({ path, line }): ToolCallLocation => ({
-    path,
-    line: line ?? null,
-  }));
-  return {
-    toolCallId: item_id,
-    title: tool.title,
-    kind: kindOf(tool.kind),
-    status: statuses.get(status) ?? ('in_progress' as const),
-    // What is left out stays as it was.
-    ...(content.length > 0 ? { content } : {}),
-    ...(locations.length > 0 ? { locations } : {}),
-    ...(tool.input === undefined || tool.input === null ? {} : { rawInput: tool.input }),
-  };
 }
 
 /** What a tool call has caused. */
@@ -52,14 +21,43 @@ interface ToolContent {
   changes?: readonly ToolCallContent[];
 }
 
-function changeOf({ path, old_text, new_text }: z.output<typeof diff>): ToolCallContent {
-  return { type: 'diff', path, oldText: old_text ?? null, newText: new_text };
+/** What an editor is told of a tool call. What is left out stays as it was. */
+export function toolFields(
+  item_id: string,
+  { title, kind, input, diffs = [], locations = [] }: ShownTool,
+  status: string,
+  { output = '', changes = [] }: ToolContent = {},
+) {
+  const told = diffs.flatMap(({ path, diff }) => diffContent(path, diff));
+  const content = [...(told.length > 0 ? told : changes), ...textContent(without(output, diffs))];
+  return {
+    toolCallId: item_id,
+    title,
+    kind: kinds.find((one) => one === kind) ?? 'other',
+    status: statuses.get(status) ?? ('in_progress' as const),
+    ...(content.length > 0 ? { content } : {}),
+    ...(locations.length > 0
+      ? { locations: locations.map(({ path, line }) => ({ path, line })) }
+      : {}),
+    ...(input === undefined || input === null ? {} : { rawInput: input }),
+  };
+}
+
+/** The change of a file, in parts. */
+export function diffContent(path: string, diff: string): ToolCallContent[] {
+  return changesIn(diff).map((change) => ({ type: 'diff', path, ...change }));
 }
 
 /** A text as the content of a tool call; of a very long one the end. */
 export function textContent(text: string): ToolCallContent[] {
   if (text === '') return [];
   return [{ type: 'content', content: { type: 'text', text: lastBytes(text, MAX_BYTES) } }];
+}
+
+/** An output without the diffs in it, which are told by themselves. */
+function without(output: string, diffs: NonNullable<ShownTool['diffs']>): string {
+  const rest = diffs.reduce((text, { diff }) => text.replace(diff, () => ''), output);
+  return rest.trim() === '' ? '' : rest;
 }
 
 const statuses = new Map([
@@ -82,19 +80,3 @@ const kinds: readonly ToolKind[] = [
   'fetch',
   'switch_mode',
 ];
-
-function kindOf(kind: string): ToolKind {
-  return kinds.find((one) => one === kind) ?? 'other';
-}
-
-const diff = z.looseObject({
-  path: z.string(),
-  old_text: z.string().nullish(),
-  new_text: z.string(),
-});
-
-/** What some agents tell of a call beyond the usual. */
-const extras = z.looseObject({
-  locations: z.array(z.looseObject({ path: z.string(), line: z.int().nullish() })).catch([]),
-  diffs: z.array(diff).catch([]),
-});

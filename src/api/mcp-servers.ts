@@ -54,4 +54,7 @@ export const mcpServers = z
   .max(32)
   .refine((servers) => new Set(servers.map((one) => one.name)).size === servers.length, {
     error: 'has two servers of one name',
-  });
+  })
+  .describe(
+    'MCP servers that the agent of the session is given beside that of cadre, whenever it starts. They are kept until the session is closed, and never shown.',
+  );
