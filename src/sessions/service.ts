@@ -89,9 +89,9 @@ export class SessionService extends SessionQueries {
   draft(body: NewSession): Session {
     const cwd = workingDirectory(body.cwd);
     const { provider } = body;
+    assertTaken(provider, body.mcp_servers ?? []);
     const agent = this.#given.agentFor(provider, body.agent ?? null);
     const { asks } = this.#given.availableKind({ provider, agent });
-    assertTaken(provider, body.mcp_servers ?? []);
     this.#given.assertRoom();
     const requested = requestedSettings(body);
     this.#assertPossible({ provider, agent }, settingsOf(requested, requested));
