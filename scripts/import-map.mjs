@@ -50,6 +50,14 @@ export const places = {
     because:
       'the list of adapters gives each its section of the configuration; no adapter knows another section',
   },
+  'providers/acp/catalogue-entry': {
+    may: [],
+    because: 'an entry of the catalogue is data: the command line reads it without the adapter',
+  },
+  'providers/acp/catalogue': {
+    may: ['providers/acp/catalogue-entry'],
+    because: 'the catalogue of agents is data: the command line reads it without the adapter',
+  },
   providers: {
     may: ['children', 'api/provider-kinds', 'api/tool-names', ...base],
     types: ['api'],
@@ -126,7 +134,7 @@ export const places = {
       'terminal turns values into lines of text, for the command line and the screen alike: it reads nothing and writes nothing',
   },
   cli: {
-    may: ['client', 'terminal', 'api', 'config', ...base],
+    may: ['client', 'terminal', 'api', 'config', 'providers/acp/catalogue', ...base],
     lazily: [
       'runtime',
       'providers/configured',

@@ -72,7 +72,7 @@ export const providerKinds = {
   },
   acp: {
     displayName: 'Agent Client Protocol',
-    capabilities: { ...everything, models: false },
+    capabilities: everything,
     // Each agent says which it takes.
     mcpServers: ['stdio', 'http', 'sse'],
     hasNamedAgents: true,

@@ -56,8 +56,18 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'approvals accept': [['approvals accept 0a1b2c3d', '']],
   'approvals decline': [['approvals decline 0a1b2c3d --reason "use make clean"', '']],
   'providers list': [['providers list', '']],
-  'providers models': [['providers models claude', '']],
-  'providers auth': [['providers auth codex', '']],
+  'providers discover': [
+    ['providers discover', 'what is installed'],
+    ['providers discover --all', 'and how to install the rest'],
+  ],
+  'providers models': [
+    ['providers models claude', ''],
+    ['providers models acp --agent gemini', ''],
+  ],
+  'providers auth': [
+    ['providers auth codex', ''],
+    ['providers auth acp --agent gemini', ''],
+  ],
   'providers login': [
     ['providers login claude', 'asks for an API key'],
     ['providers login codex --auth-json auth.json', 'with a login that was made elsewhere'],
@@ -155,7 +165,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'config show': [['config show --origin', 'with where each value comes from']],
   'config check': [['config check', '']],
   'config path': [['config path', '']],
-  doctor: [['doctor', '']],
+  doctor: [
+    ['doctor', ''],
+    ['doctor --agents', 'starts each agent, too'],
+  ],
   top: [
     ['top', 'a screen on a terminal'],
     ['top --json', 'one document'],

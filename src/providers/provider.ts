@@ -288,6 +288,8 @@ export interface NamedAgentKind extends AgentKind {
   isInstalled(): boolean;
   /** Whether somebody is logged in, as it was last seen; nothing is started. */
   lastAuth(): AuthStatus;
+  /** Starts an agent, opens a session in a directory and ends the agent. Throws {@link ProviderError} if that fails. */
+  try(cwd: string, signal: AbortSignal): Promise<void>;
 }
 
 /** The kinds of a provider that has several. */

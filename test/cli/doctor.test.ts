@@ -43,13 +43,13 @@ describe('cadre doctor', () => {
     expect(fs.readdirSync(home.path)).toEqual([]);
   });
 
-  test('finds an agent on PATH that speaks ACP, and says what to write into the configuration.', async () => {
+  test('finds an agent on PATH that speaks ACP, and says how it is used.', async () => {
     await using home = tempDirectory();
     fs.symlinkSync('/bin/true', path.join(home.path, 'gemini'));
     const env = { PATH: `${home.path}:${process.env.PATH}` };
     const { stdout } = await runCadre(home.path, ['doctor'], { env });
     expect(stdout).toContain(
-      'gemini is installed: write command = "gemini" and args = ["--acp"] under [providers.acp]',
+      'or name an agent that is installed: gemini, with --agent: see cadre providers discover',
     );
   });
 

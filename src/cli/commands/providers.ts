@@ -13,7 +13,8 @@ import type { AuthStatus, Model, ProviderRecord } from '../../api/providers.ts';
 import type { Client } from '../../client/client.ts';
 import { AppError } from '../../errors.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
-import { details, listOf } from '../output.ts';
+import { providersDiscover } from './providers-discover.ts';
+import { details, listOf, table } from '../output.ts';
 import { readSecret } from '../prompt.ts';
 import { clientAction, type CommandContext } from '../world.ts';
 
@@ -25,16 +26,16 @@ export const providerCommands = commandGroup('providers', 'whose agents this ser
     name: 'list',
     description: 'list the providers, what they can do and whether they are healthy',
     endpoint: endpoints.listProviders,
-    print: listOf<ProviderRecord>(
-      ['ID', 'NAME', 'HEALTHY', 'DETAIL'],
-      ({ id, display_name, healthy, detail }) => [id, display_name, healthy ? 'yes' : 'no', detail],
-    ),
+    print: (providers, { layout }) =>
+      table(['ID', 'NAME', 'HEALTHY', 'DETAIL'], providers.flatMap(rowsOf), layout),
   }),
+  providersDiscover,
   endpointCommand({
     name: 'models',
     description: 'list the models of a provider',
     endpoint: endpoints.listModels,
     operands: [{ flags: '<provider>', field: 'provider' }],
+    options: [{ flags: '--agent <agent>', description: 'of acp', field: 'agent' }],
     empty: 'no models are known: the agent has a list of its own',
     print: listOf<Model>(['ID', 'NAME', 'REASONING'], ({ id, display_name, reasoning_levels }) => [
       id,
@@ -47,6 +48,7 @@ export const providerCommands = commandGroup('providers', 'whose agents this ser
       .command('auth')
       .description('whether the agent is logged in, as far as can be told')
       .addArgument(new Argument('[provider]').choices(providerIds).default('acp'))
+      .option('--agent <agent>', 'of acp')
       .action(clientAction(world, auth)),
   (providers, world) =>
     providers
@@ -65,8 +67,27 @@ export const providerCommands = commandGroup('providers', 'whose agents this ser
       .action(clientAction(world, logOut)),
 ]);
 
-async function auth({ client, show, layout }: CommandContext, provider: ProviderId): Promise<void> {
-  const found = await client.call(authStatusEndpoints[provider], {});
+/** A provider, and below it its agents. */
+function rowsOf({ id, display_name, healthy, detail, agents }: ProviderRecord): string[][] {
+  const row = (name: string, title: string, isHealthy: boolean, text: string) => [
+    name,
+    title,
+    isHealthy ? 'yes' : 'no',
+    text,
+  ];
+  return [
+    row(id, display_name, healthy, detail),
+    ...agents.map((one) => row(`  ${one.name}`, one.display_name, one.healthy, one.detail)),
+  ];
+}
+
+async function auth(
+  { client, show, layout }: CommandContext,
+  provider: ProviderId,
+  { agent }: { agent?: string },
+): Promise<void> {
+  const query = agent === undefined ? {} : { agent };
+  const found = await client.call(authStatusEndpoints[provider], { query });
   show(found, () => details(found, { layout }));
 }
 

@@ -12,7 +12,7 @@ import type {
 } from '../provider.ts';
 import { environmentOf, makeHome } from './agent-environment.ts';
 import { type LastSeen, nothingSeen } from './last-seen.ts';
-import { hasSession, listSessions, openAcpAgent, openOnce } from './open.ts';
+import { hasSession, listSessions, openAcpAgent, openOnce, tryAgent } from './open.ts';
 import type { StartOptions } from './process.ts';
 import type { ResolvedAgent } from './resolve.ts';
 
@@ -119,6 +119,10 @@ export class AcpAgentKind implements NamedAgentKind {
     return this.#ask(cwd, 'agent that is asked for a session', signal, (start) =>
       hasSession(ref, start),
     );
+  }
+
+  try(cwd: string, signal: AbortSignal): Promise<void> {
+    return this.#ask(cwd, 'agent that is tried', signal, tryAgent);
   }
 
   #ask<T>(

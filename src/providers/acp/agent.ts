@@ -198,7 +198,8 @@ export class AcpAgent implements Agent {
       const params = { sessionId: this.ref, prompt };
       const answer = await this.process.request('session/prompt', params);
       const usage = this.#meter.turn(answer);
-      return running.refused ?? outcomeOf(answer, usage);
+      if (usage) await this.#options.sink.update({ type: 'usage', usage });
+      return running.refused ?? outcomeOf(answer);
     } catch (error) {
       if (running.refused) return running.refused;
       const said = agentError(error);

@@ -36,6 +36,11 @@ export function listSessions(start: StartOptions): Promise<ReadonlySet<string> |
   return askAgent(start, (agent) => listRefs(agent.process));
 }
 
+/** Starts an agent and opens a session, to see that both work. Throws {@link ProviderError}. */
+export function tryAgent(start: StartOptions): Promise<void> {
+  return askAgent(start, (agent) => agent.create());
+}
+
 /** Whether an agent, started for that alone, can give a session back. */
 export function hasSession(ref: string, start: StartOptions): Promise<boolean> {
   return askAgent(start, async (agent) => {
