@@ -5,8 +5,6 @@ import type { Clock } from '../lib/clock.ts';
 import { type AgentOptions, createCadreAgent } from './agent.ts';
 import { ServerLink } from './server-link.ts';
 
-export type { NewSession } from './open-sessions.ts';
-
 /**
  * Serves one editor on `stdin` and `stdout`. Resolves after `stdin` has ended, `stdout` has closed or `signal` has
  * aborted. The sessions, and turns that run, go on.

@@ -3,7 +3,7 @@
  * answers and events show.
  */
 export const migration019 = `
-CREATE TABLE session_mcp_servers (
+CREATE TABLE IF NOT EXISTS session_mcp_servers (
   n INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
   record TEXT NOT NULL,
