@@ -4,7 +4,7 @@ import { openEditor } from '../support/acp/editor.ts';
 import { sharedRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider, type ScriptedTurn } from '../support/scripted-provider.ts';
 
-const provider = scriptedProvider(asking);
+const provider = scriptedProvider((turn) => void asking(turn));
 const withRuntime = sharedRuntime({ providers: [provider] });
 
 const colour: Question = {
