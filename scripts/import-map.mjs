@@ -59,10 +59,18 @@ export const places = {
     because: 'the catalogue of agents is data: the command line reads it without the adapter',
   },
   providers: {
-    may: ['children', 'api/provider-kinds', 'api/tool-names', ...base],
+    may: [
+      'providers/acp/catalogue',
+      'providers/acp/catalogue-entry',
+      'children',
+      'api/permission-modes',
+      'api/provider-kinds',
+      'api/tool-names',
+      ...base,
+    ],
     types: ['api'],
     because:
-      'a provider translates an agent to our interface and back: it decides nothing and writes no row; what is known of it before it runs stands in api/provider-kinds, and the tools that are our own in api/tool-names',
+      'a provider translates an agent to our interface and back: it decides nothing and writes no row; what is known of it before it runs stands in api/provider-kinds and api/permission-modes, and the tools that are our own in api/tool-names',
   },
   access: {
     may: ['store', 'api', ...base],
@@ -284,9 +292,9 @@ export const doors = {
   },
 
   'node:child_process': {
-    in: ['children', 'store/lock', 'cli/talk/pager'],
+    in: ['children', 'store/lock', 'cli/talk/pager', 'cli/run-program'],
     because:
-      'every child process needs the gate, keeper, ledger and marker of children, or nothing would end it after a crash (flock is the exception, and the pager of a command, which ends with its terminal)',
+      'every child process needs the gate, keeper, ledger and marker of children, or nothing would end it after a crash (flock is the exception, and the pager of a command and the programs that it runs for its user, which end with its terminal)',
   },
   'node:http': {
     in: ['client', 'http', 'access/admit'],

@@ -1,3 +1,4 @@
+import * as agentLogins from './agent-logins.ts';
 import * as approvals from './approvals.ts';
 import * as events from './event-routes.ts';
 import * as gateway from './gateway.ts';
@@ -46,6 +47,10 @@ export const endpoints = {
   listProviders: providers.listProviders,
   listModels: providers.listModels,
   ...namedLoginEndpoints,
+  getAgentLogin: agentLogins.getAgentLogin,
+  authenticateAgent: agentLogins.authenticateAgent,
+  checkAgentLogin: agentLogins.checkAgentLogin,
+  logOutAgent: agentLogins.logOutAgent,
   getProviderDiagnostics: providers.getProviderDiagnostics,
   createProcess: processes.createProcess,
   listProcesses: processes.listProcesses,

@@ -27,6 +27,17 @@ const agent = z
       .nullable()
       .describe('As it said when it was last started; null: it was not started yet.'),
     default: z.boolean().describe('Whether new sessions that name no agent get it.'),
+    modes: z
+      .array(z.string())
+      .describe(
+        'The modes of its own, for agent_mode, as it last offered them; empty: none, or none was seen yet.',
+      ),
+    asks: z
+      .boolean()
+      .nullable()
+      .describe(
+        'False: it never asks for a permission, in no mode; true: it does, in some mode; null: not known.',
+      ),
     auth: authStatus.describe('As it was last seen; nothing is started for this.'),
   })
   .meta({ id: 'Agent', description: 'An agent of a provider whose agents have names.' });
@@ -115,7 +126,8 @@ export const listProviders = endpoint({
 export const listModels = endpoint({
   method: 'GET',
   path: '/v1/providers/{provider}/models',
-  summary: 'The models of a provider; empty where they are chosen inside its agent',
+  summary:
+    'The models of a provider, or of one of its agents, as the agent last offered them; it may be started for this',
   params: { provider: providerId.describe('The provider.') },
   query: agentQuery,
   response: z.array(model),

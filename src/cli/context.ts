@@ -67,9 +67,25 @@ async function configuredServer(
   return { directory: dataDirectory(config, env), token: config.auth.token };
 }
 
-/** The configuration, with the environment; null where there is no file. Throws `invalid` where it has problems. */
-export async function configuration(
+/**
+ * The configuration, with the environment, which a command line reads once; null where there is no file. Throws `invalid`
+ * where it has problems.
+ */
+export function configuration(
   { config: file }: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<Config | null> {
+  const ofEnv = read.get(env) ?? new Map<string | undefined, Promise<Config | null>>();
+  const config = ofEnv.get(file) ?? readConfiguration(file, env);
+  read.set(env, ofEnv.set(file, config));
+  return config;
+}
+
+/** What was read, by environment and file. */
+const read = new WeakMap<NodeJS.ProcessEnv, Map<string | undefined, Promise<Config | null>>>();
+
+async function readConfiguration(
+  file: string | undefined,
   env: NodeJS.ProcessEnv,
 ): Promise<Config | null> {
   // The schema is loaded only where a file exists, so that other clients start sooner.

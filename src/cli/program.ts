@@ -3,7 +3,6 @@ import { version } from '../lib/self.ts';
 import { systemClock } from '../lib/clock.ts';
 import { AppError } from '../errors.ts';
 import { exitCodes, reportFailure } from './exit.ts';
-import { completeHelp, helpStyle } from './help.ts';
 import { terminalOf, type World } from './world.ts';
 
 type Register = (program: Command, world: World) => void;
@@ -50,15 +49,18 @@ export async function createProgram(world: World, argv?: readonly string[]): Pro
     )
     .option('--json', 'write JSON: one document, or one record a line for streams')
     .showSuggestionAfterError()
-    .configureHelp(helpStyle)
     .configureOutput({
       writeErr: (text) => world.stderr.write(text),
       writeOut: (text) => world.stdout.write(text),
     })
-    .exitOverride()
-    .addHelpText(
-      'after',
-      `
+    .exitOverride();
+  const [first, second] = argv ? operandsOf(program, argv) : [];
+  const named = first === 'help' ? second : first;
+  if (named === undefined && asksVersionOnly(argv)) return program;
+  const { completeHelp, helpStyle } = await import('./help.ts');
+  program.configureHelp(helpStyle).addHelpText(
+    'after',
+    `
 Examples:
   cadre serve --demo                    a server with a demo agent, nothing to set up
   cadre run "say hello"                 one session, one turn, streamed
@@ -66,17 +68,13 @@ Examples:
   cadre events tail                     everything that happens, as it happens
 
 Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 auth, 5 refused, 6 no server, 7 conflict, 8 timeout`,
-    );
-  const [first, second] = argv ? operandsOf(program, argv) : [];
-  const named = first === 'help' ? second : first;
+  );
   const wanted = named === undefined ? undefined : commands[named];
   const loads = wanted
     ? [wanted]
-    : named === undefined && asksVersionOnly(argv)
-      ? []
-      : first === undefined && opensScreen(world, argv)
-        ? [home]
-        : Object.values(commands);
+    : first === undefined && opensScreen(world, argv)
+      ? [home]
+      : Object.values(commands);
   for (const load of loads) (await load())(program, world);
   completeHelp(program, (text, path) => {
     const isJson = argv?.includes('--json') === true;
@@ -119,21 +117,8 @@ function asksVersionOnly(argv: readonly string[] = []): boolean {
   return argv.includes('--version') || argv.includes('-V');
 }
 
-/** Runs a command line; resolves with its exit code. */
+/** Runs the command line of this process; resolves with its exit code. */
 export async function runCli(argv: readonly string[]): Promise<number> {
-  let code: number = exitCodes.ok;
-  const world: World = {
-    stdin: process.stdin,
-    stdout: process.stdout,
-    stderr: process.stderr,
-    env: process.env,
-    clock: systemClock,
-    connect: async (options) => (await import('./context.ts')).connect(options, process.env),
-    interrupted: signalled,
-    exit(wanted) {
-      code = wanted;
-    },
-  };
   // The reader of a pipe has closed it, which is no error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(exitCodes.ok);
@@ -143,15 +128,34 @@ export async function runCli(argv: readonly string[]): Promise<number> {
     );
     process.exit(reportFailure(failure, argv.includes('--json'), process.stderr));
   });
+  const { stdin, stdout, stderr, env } = process;
+  const cwd = () => process.cwd();
+  const world = { stdin, stdout, stderr, env, cwd, clock: systemClock, interrupted: signalled };
+  return runIn(world, argv);
+}
+
+/** Runs a command line in a world; resolves with its exit code. */
+export async function runIn(
+  outside: Omit<World, 'connect' | 'exit'>,
+  argv: readonly string[],
+): Promise<number> {
+  let code: number = exitCodes.ok;
+  const world: World = {
+    ...outside,
+    connect: async (options) => (await import('./context.ts')).connect(options, world.env),
+    exit(wanted) {
+      code = wanted;
+    },
+  };
   const program = await createProgram(world, argv);
   try {
     await program.parseAsync([...argv], { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError)
       return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
-    const stop = interruption(error);
+    const stop = interruption(error, world);
     if (stop !== null) return stop;
-    return reportFailure(error, program.opts().json === true, process.stderr);
+    return reportFailure(error, program.opts().json === true, world.stderr);
   }
   return code;
 }
@@ -171,8 +175,8 @@ function signalled(): AbortSignal {
   return signals.signal;
 }
 
-function interruption(error: unknown): number | null {
-  if (!signals?.signal.aborted) return null;
+function interruption(error: unknown, world: World): number | null {
   if (error instanceof AppError && error.code !== 'unreachable') return null;
-  return Number(signals.signal.reason);
+  const { aborted, reason } = world.interrupted();
+  return aborted ? Number(reason) : null;
 }

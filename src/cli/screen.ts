@@ -1,4 +1,5 @@
 import { endpoints } from '../api/index.ts';
+import { noDefaults } from '../client/defaults.ts';
 import type { Start } from '../tui/app.tsx';
 import { exitCodes } from './exit.ts';
 import { defaultsOf } from './talk/defaults.ts';
@@ -6,19 +7,21 @@ import { type CommandContext, terminalOf } from './world.ts';
 
 /**
  * Opens the screen and waits until the user leaves it. Answers false, without a screen, where there is no terminal for
- * it, and with `--json`.
+ * it, and with `--json`. Unless the server is known to answer, it is asked first. Throws `unreachable`.
  */
 export async function openScreen(
   { world, client, global }: CommandContext,
   start: Start,
+  answers = false,
 ): Promise<boolean> {
   const terminal = terminalOf(world);
   if (global.json || !terminal) return false;
-  // Fails before the screen is opened where no server answers.
-  await client.call(endpoints.getVersion, {});
+  // Fails before the screen is opened.
+  if (!answers) await client.call(endpoints.getVersion, {});
   const { clock, env } = world;
   const signal = world.interrupted();
-  const defaults = await defaultsOf({ world, global });
+  // The page of events opens no session.
+  const defaults = start.page === 'top' ? await defaultsOf({ world, global }) : noDefaults;
   const screen = await import('../tui/open.tsx');
   const { interrupted } = await screen.openScreen({
     ...terminal,

@@ -7,12 +7,14 @@ import { inFlags } from './flag-words.ts';
 import { type Layout, layoutOf } from './layout.ts';
 import { isNarrow, loadWidths } from './widths.ts';
 
-/** The process around a command: its streams, environment and clock, the server, signals and the exit code. */
+/** What is around a command: its streams, environment, directory and clock, the server, signals and the exit code. */
 export interface World {
   stdin: NodeJS.ReadableStream & { isTTY?: boolean };
   stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number };
   stderr: NodeJS.WritableStream & { isTTY?: boolean };
   env: NodeJS.ProcessEnv;
+  /** The working directory. Throws where it is gone. */
+  cwd: () => string;
   clock: Clock;
   /** A client of the server that the options name. Throws as `connect` of context.ts. */
   connect(options: GlobalOptions): Promise<Client>;

@@ -9,6 +9,8 @@ export interface AgentChoice {
   provider: ProviderId;
   /** Null where the provider has one agent, without a name. */
   agent: string | null;
+  /** The modes of its own that it last offered. */
+  modes: readonly string[];
 }
 
 /** The agents that are enabled: the preferred one first, then those that are ready. */
@@ -30,7 +32,7 @@ export function agentChoices(
 function choicesOf({ id, enabled, healthy, agents }: ProviderRecord) {
   if (agents.length === 0)
     return enabled
-      ? [{ label: id, provider: id, agent: null, isReady: healthy, isDefault: true }]
+      ? [{ label: id, provider: id, agent: null, modes: [], isReady: healthy, isDefault: true }]
       : [];
   // Those that the provider has turned off, or that lack their program, can only be refused.
   return agents
@@ -39,6 +41,7 @@ function choicesOf({ id, enabled, healthy, agents }: ProviderRecord) {
       label: agent.name === DEFAULT_AGENT ? id : agent.name,
       provider: id,
       agent: agent.name,
+      modes: agent.modes,
       isReady: agent.healthy,
       isDefault: agent.default,
     }));

@@ -12,6 +12,14 @@ export interface Defaults {
   permission_mode: string | null;
 }
 
+export const noDefaults: Defaults = {
+  provider: { byVariable: null, byFile: null },
+  agent: null,
+  model: null,
+  effort: null,
+  permission_mode: null,
+};
+
 /**
  * The provider of a new session: that of the variable, else the one that the server prefers, else that of the file, else
  * that of the default agent, else the only one that is ready; null where there is no such one.

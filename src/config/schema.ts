@@ -205,6 +205,8 @@ export const configSchema = z.strictObject({
             agent: agentName.nullable().default(null),
             model: z.string().min(1).nullable().default(null),
             thinking_effort: z.string().min(1).nullable().default(null),
+            /** The agent's own mode, by its own name; null: as for any new member. */
+            agent_mode: z.string().min(1).nullable().default(null),
           }),
         )
         .default([]),

@@ -150,19 +150,8 @@ function callReader<E extends Endpoint>(
   endpoint: E,
   streams: EventStreams,
 ): (request: FastifyRequest, reply: FastifyReply) => Omit<Call<E>, 'keep'> {
-  const checkPath = pathChecker(endpoint.params);
-  const decodeQuery = queryDecoder(endpoint.query);
-  const checkQuery = validator(z.strictObject(endpoint.query), 'query');
-  const checkBody = validator(endpoint.body ?? z.strictObject({}), 'body');
   return (request, reply) => ({
-    params: checkPath(request.params) as ParamsOf<E>,
-    // Monitoring tools add arbitrary parameters to defeat caches, so public routes ignore the query.
-    query: (endpoint.access === 'public'
-      ? {}
-      : checkQuery(decodeQuery(request.query as Record<string, unknown>))) as QueryOf<E>,
-    body: (endpoint.method === 'GET'
-      ? undefined
-      : checkBody(request.body === undefined ? {} : request.body)) as BodyOf<E>,
+    ...checksOf(endpoint)<E>(request),
     bearer: request.bearer,
     header: (name) => firstOf(request.headers[name]),
     setHeader: (name, value) => void reply.header(name, value),
@@ -183,6 +172,32 @@ function callReader<E extends Endpoint>(
       return undefined;
     },
   });
+}
+
+/** What is made of an endpoint's schemas when its first request comes: a start does not wait for all of them. */
+const checks = new WeakMap<Endpoint, Check>();
+
+type Check = <E>(request: FastifyRequest) => Pick<Call<E>, 'params' | 'query' | 'body'>;
+
+function checksOf(endpoint: Endpoint): Check {
+  const known = checks.get(endpoint);
+  if (known) return known;
+  const checkPath = pathChecker(endpoint.params);
+  const decodeQuery = queryDecoder(endpoint.query);
+  const checkQuery = validator(z.strictObject(endpoint.query), 'query');
+  const checkBody = validator(endpoint.body ?? z.strictObject({}), 'body');
+  const check: Check = <E>(request: FastifyRequest) => ({
+    params: checkPath(request.params) as ParamsOf<E>,
+    // Monitoring tools add arbitrary parameters to defeat caches, so public routes ignore the query.
+    query: (endpoint.access === 'public'
+      ? {}
+      : checkQuery(decodeQuery(request.query as Record<string, unknown>))) as QueryOf<E>,
+    body: (endpoint.method === 'GET'
+      ? undefined
+      : checkBody(request.body === undefined ? {} : request.body)) as BodyOf<E>,
+  });
+  checks.set(endpoint, check);
+  return check;
 }
 
 function send(reply: FastifyReply, endpoint: Endpoint, result: unknown): FastifyReply {

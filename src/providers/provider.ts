@@ -1,4 +1,5 @@
 import type { Capabilities, ProviderId } from '../api/provider-kinds.ts';
+import type { AgentLoginRecord } from '../api/agent-logins.ts';
 import type { AuthStatus, Model } from '../api/providers.ts';
 import type { McpServer } from '../api/mcp-servers.ts';
 import type { Approval, ApprovalDetail, ApprovalScope, Question } from '../api/approvals.ts';
@@ -69,10 +70,14 @@ export async function lostTurn(gone: Promise<string>): Promise<TurnOutcome> {
 /** Why a provider has no agent for a turn; the turn fails with the code. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
-  /** `resume_failed`: the provider does not have the session any more, so the session fails with its turn. */
+  /**
+   * `resume_failed`: the provider does not have the session any more, so the session fails with its turn.
+   * `auth_required`: nobody is logged in to the agent.
+   */
   readonly code:
     | 'provider_unavailable'
     | 'resume_failed'
+    | 'auth_required'
     | 'invalid_permission_mode'
     | 'invalid_agent_mode'
     | 'invalid_model'
@@ -288,8 +293,25 @@ export interface NamedAgentKind extends AgentKind {
   isInstalled(): boolean;
   /** Whether somebody is logged in, as it was last seen; nothing is started. */
   lastAuth(): AuthStatus;
+  /** The modes of its own that it last offered. */
+  lastModes(): readonly string[];
   /** Starts an agent, opens a session in a directory and ends the agent. Throws {@link ProviderError} if that fails. */
   try(cwd: string, signal: AbortSignal): Promise<void>;
+  readonly login: AgentLogin;
+}
+
+/**
+ * The login of a named agent. Each call starts the agent for that alone; aborting `signal` ends it. Throws
+ * {@link ProviderError}, `invalid` for a method that cannot be called, and `provider_managed` where the agent has none.
+ */
+export interface AgentLogin {
+  /** The ways to log in that it offers. */
+  look(signal: AbortSignal): Promise<AgentLoginRecord>;
+  /** Logs in with a method; null: the configured one, else the only one. */
+  authenticate(methodId: string | null, signal: AbortSignal): Promise<AuthStatus>;
+  /** Opens a session, to see whether somebody is logged in. */
+  check(signal: AbortSignal): Promise<AuthStatus>;
+  end(signal: AbortSignal): Promise<AuthStatus>;
 }
 
 /** The kinds of a provider that has several. */

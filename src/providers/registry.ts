@@ -9,6 +9,7 @@ import type { ProviderId } from '../api/provider-kinds.ts';
 import { AppError } from '../errors.ts';
 import {
   type AgentKind,
+  type AgentLogin,
   kindOf,
   type Login,
   type NamedAgentKind,
@@ -95,6 +96,24 @@ export class ProviderRegistry {
     return refusing(id, kind.authStatus());
   }
 
+  /**
+   * The login of a named agent. Throws `not_found` for an unknown agent, and `provider_unavailable` for one that could not
+   * start.
+   */
+  agentLogin(id: ProviderId, agent: string): AgentLogin {
+    const kind = this.get(id).kinds?.find(agent);
+    if (!kind) throw new AppError('not_found', `no agent "${agent}" of ${id}`);
+    const problem = kind.problem();
+    if (problem !== null) throw new AppError('provider_unavailable', `${id}: ${problem}`);
+    const { login } = kind;
+    return {
+      look: (signal) => refusing(id, login.look(signal)),
+      authenticate: (method, signal) => refusing(id, login.authenticate(method, signal)),
+      check: (signal) => refusing(id, login.check(signal)),
+      end: (signal) => refusing(id, login.end(signal)),
+    };
+  }
+
   /** Changes the login of a provider. Throws `provider_managed` where the agent keeps its own login. */
   login(id: ProviderId): Required<Login> {
     const { login } = this.get(id);
@@ -129,7 +148,7 @@ export class ProviderRegistry {
       ...provider.stats(),
       agents: kindsOf(provider).map((kind) => ({
         ...agentRecord(kind, provider.kinds?.preferred),
-        ...kind.stats(),
+        ...countsOf(kind),
         sessions: live(provider.id, kind.name),
       })),
       sessions: live(provider.id),
@@ -139,6 +158,12 @@ export class ProviderRegistry {
 
 function kindsOf(provider: Provider): readonly NamedAgentKind[] {
   return provider.kinds?.list() ?? [];
+}
+
+/** What diagnostics tell of a named agent: it has a process a session, so there is no one pid. */
+function countsOf(kind: NamedAgentKind) {
+  const { pid: _pid, ...counts } = kind.stats();
+  return counts;
 }
 
 function agentRecord(kind: NamedAgentKind, preferred: string | null | undefined): AgentRecord {
@@ -152,6 +177,8 @@ function agentRecord(kind: NamedAgentKind, preferred: string | null | undefined)
     detail: problem ?? 'ready',
     version: kind.stats().version,
     default: kind.name === preferred,
+    modes: [...kind.lastModes()],
+    asks: kind.asks ?? null,
     auth: kind.lastAuth(),
   };
 }

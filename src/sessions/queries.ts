@@ -6,6 +6,8 @@ import { AppError } from '../errors.ts';
 import type { Database } from '../store/database.ts';
 import type { RecordPage } from '../store/records.ts';
 import type { Reader } from '../store/transaction.ts';
+import type { Modes } from './permission-mode.ts';
+import { settingsOf } from './settings.ts';
 import type { SessionStore } from './store.ts';
 
 type ApprovalFilter = Omit<QueryOf<typeof listApprovals>, 'status'> & {
@@ -91,15 +93,17 @@ export class SessionQueries {
   }
 
   /**
-   * Returns the permission mode of the session's active turn, else of the session, and whether a person can be asked:
-   * that needs an active turn without an interrupt.
+   * Returns the permission mode and the agent's own mode of the session's active turn, else of the session, and whether a
+   * person can be asked: that needs an active turn without an interrupt.
    */
-  permission(sessionId: string): Promise<{ mode: string | null; canAsk: boolean }> {
+  permission(sessionId: string): Promise<Modes & { canAsk: boolean }> {
     return this.#given.db.read((rx) => {
       const session = this.#given.store.session(rx, sessionId);
       const turn = this.#given.store.activeTurn(rx, sessionId);
+      const { permissionMode, agentMode } = settingsOf(session, turn ?? session);
       return {
-        mode: turn?.permission_mode ?? session.permission_mode,
+        mode: permissionMode,
+        agentMode,
         canAsk: turn?.interrupt_requested_at === null,
       };
     });

@@ -3,7 +3,7 @@ import type { SessionInEvents } from '../api/event-kinds/sessions.ts';
 import type { BodyOf } from '../api/endpoint.ts';
 import type { Session, Turn, updateSession, Usage } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
-import { firstLine, oneLine } from '../lib/one-line.ts';
+import { cutLine, firstLine } from '../lib/cut-line.ts';
 import type { KnownSession } from '../providers/provider.ts';
 import { noUsage } from './turn.ts';
 
@@ -116,7 +116,7 @@ export function endTurn(session: Session, turn: Turn, now: number): Session {
     status: session.status === 'closed' || session.status === 'failed' ? session.status : 'ready',
     active_turn_id: null,
     usage: addUsage(session.usage, turn.usage),
-    last_words: oneLine(turn.text ?? '', LAST_WORDS_CHARACTERS) ?? session.last_words,
+    last_words: cutLine(turn.text ?? '', LAST_WORDS_CHARACTERS) ?? session.last_words,
     last_activity_at: now,
     updated_at: now,
   };

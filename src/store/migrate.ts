@@ -15,6 +15,11 @@ import { migration013 } from './migrations/013-approval-details.ts';
 import { migration014 } from './migrations/014-agents.ts';
 import { migration015 } from './migrations/015-agent-modes.ts';
 import { migration016 } from './migrations/016-session-commands.ts';
+import {
+  migration017,
+  migration017Index,
+  migration017Tokens,
+} from './migrations/017-external-callers.ts';
 import { migration018 } from './migrations/018-muted.ts';
 import { migration019 } from './migrations/019-mcp-servers.ts';
 import { checksum } from './checksum.ts';
@@ -43,6 +48,9 @@ const migrations: readonly (string | Completion)[] = [
   migration015.sessions,
   migration015.turns,
   migration016,
+  migration017,
+  migration017Index,
+  migration017Tokens,
   migration018,
   migration019,
 ];

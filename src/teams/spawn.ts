@@ -11,7 +11,7 @@ import type { Worktree } from '../api/worktrees.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Logger } from '../lib/log.ts';
 import { OneAtATime } from '../lib/one-at-a-time.ts';
-import { inheritedMode } from '../sessions/permission-mode.ts';
+import { inheritedModes, type Modes } from '../sessions/permission-mode.ts';
 import { assertOpen, titleFrom } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import { workingDirectory } from '../sessions/working-directory.ts';
@@ -28,8 +28,8 @@ type SpawnRequest = BodyOf<typeof spawnMember>;
 
 /** The agent that requests a member. */
 export interface Spawner {
-  /** The permission mode of its turn, which the member inherits. */
-  mode: string | null;
+  /** The modes of its turn, which the member inherits. */
+  modes: Modes;
   /** Whether the member counts towards `teams.max_spawned_per_session`. A member spawned by the operator does not. */
   isLimited: boolean;
   /** Called once every other check has passed. Throws if the agent may not have the member. */
@@ -51,6 +51,8 @@ export interface ModelPreset {
   agent: string | null;
   model: string | null;
   thinking_effort: string | null;
+  /** The agent's own mode. */
+  agent_mode: string | null;
 }
 
 interface SpawnServiceDependencies {
@@ -183,15 +185,17 @@ export class SpawnService {
     const isSame = provider === source.provider && agent === source.agent;
     // One agent's model names mean nothing to another.
     const inherited = isSame ? source : { model: null, thinking_effort: null };
+    const modes = spawner
+      ? inheritedModes(spawner.modes, isSame, preset?.agent_mode ?? null)
+      : requestedModes(request, preset, source, isSame);
     return {
       provider,
       agent,
       model: preset ? preset.model : (request.model ?? inherited.model),
       thinking_effort: preset ? preset.thinking_effort : inherited.thinking_effort,
       cwd: source.cwd,
-      permission_mode: spawner
-        ? inheritedMode(spawner.mode, isSame)
-        : (request.permission_mode ?? source.permission_mode),
+      permission_mode: modes.mode,
+      agent_mode: modes.agentMode,
       metadata: preset ? withPreset(request.metadata, preset) : request.metadata,
       title: request.title ?? titleFrom(request.prompt),
     };
@@ -352,6 +356,21 @@ function servedBy(
   if (preset) return preset;
   const chosen = provider ?? (agent ? agentProvider : source.provider);
   return { provider: chosen, agent: agent ?? (chosen === source.provider ? source.agent : null) };
+}
+
+/** Returns the modes of a member that the operator spawns; `isSame`: with the agent of the source session. */
+function requestedModes(
+  { permission_mode, agent_mode }: SpawnRequest,
+  preset: ModelPreset | null,
+  source: Session,
+  isSame: boolean,
+): Modes {
+  // A permission mode in the request sets aside the agent's own mode of the source session.
+  const inherited = isSame && !permission_mode ? source.agent_mode : null;
+  return {
+    mode: permission_mode ?? source.permission_mode,
+    agentMode: agent_mode ?? preset?.agent_mode ?? inherited,
+  };
 }
 
 /** Returns the preset. Throws `unknown_model_preset`, and `invalid` if the request also names what it sets. */

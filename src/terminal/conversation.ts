@@ -44,15 +44,22 @@ export function conversation(
   approvals: readonly Approval[] = [],
   notices: readonly Notice[] = [],
 ): Block[] {
-  return turns.flatMap(({ turn, items }) => {
+  return turns.flatMap(({ turn, items }, at) => {
     const isOfTurn = ({ turn_id }: { turn_id: string | null }) => turn_id === turn.turn_id;
+    const next = turns[at + 1]?.turn.accepted_at ?? Number.POSITIVE_INFINITY;
+    // One of no turn stands where it came.
+    const isShownHere = (notice: Notice) =>
+      isOfTurn(notice) ||
+      (notice.turn_id === null &&
+        notice.created_at >= turn.accepted_at &&
+        notice.created_at < next);
     const done = [
       ...items.map((item) => ({ at: item.created_at, block: blockOfItem(item) })),
       ...approvals
         .filter(isOfTurn)
         .map((approval) => ({ at: approval.created_at, block: blockOfApproval(approval) })),
       ...notices
-        .filter(isOfTurn)
+        .filter(isShownHere)
         .map((notice) => ({ at: notice.created_at, block: blockOfNotice(notice) })),
     ].toSorted((a, b) => a.at - b.at);
     return [promptOf(turn), ...done.map(({ block }) => block), ...endOf(turn)];
@@ -152,7 +159,7 @@ function markdownOf(block: Block): string {
 /** A tool call in a line: its title, and the places that it is about where the title does not name their files. */
 export function toolText({ title, locations = [] }: Pick<ToolCall, 'title' | 'locations'>): string {
   const places = locations.filter(({ path }) => !title.includes(path.split('/').at(-1) ?? path));
-  return oneLine([title, placesText(places)].filter(Boolean).join('  '));
+  return oneLine([title, placesText(places)].filter(Boolean).join(': '));
 }
 
 /** Places as a text: `src/a.ts:12, src/b.ts`. */

@@ -270,24 +270,34 @@ describe('a host and an origin that the configuration allows', () => {
 });
 
 describe('who has the token and the right address', () => {
-  test.for(table)('is let in by $request: the attacks would have done something.', ({ endpoint }) =>
-    onStage(async (stage) => {
-      const { raw } = await victimOf(stage);
-      const { method, path: place } = endpoint;
-      const headers = [`Authorization: Bearer ${stage.given.token}`];
-      const body = JSON.stringify(
-        goodBodyOf(endpoint, () => path.join(stage.directory, '..', 'repo')),
-      );
-      if (endpoint.body) headers.push('Content-Type: application/json');
-      const request = { method, path: place, headers };
-      const reply = await raw({ ...request, ...(endpoint.body ? { body } : {}) });
-      // A provider that this server does not have says so, to those who are in.
-      const { code = null } = (reply.body ?? {}) as { code?: string | null };
-      const done = [200, 202, 204, 404, 409].includes(reply.status);
-      expect(done ? 'provider_unavailable' : code).toBe('provider_unavailable');
-    }),
+  const victim = attacked();
+  const title = 'is let in by $request: the attacks would have done something.';
+  const reads = table.filter(({ endpoint: { method } }) => method === 'GET');
+  const changes = table.filter(({ endpoint: { method } }) => method !== 'GET');
+
+  test.for(reads)(title, ({ endpoint }) => expectLetIn(victim(), endpoint));
+
+  // Each of these may change what the next one needs.
+  test.for(changes)(title, ({ endpoint }) =>
+    onStage(async (stage) => expectLetIn(await victimOf(stage), endpoint)),
   );
 });
+
+async function expectLetIn(
+  { stage, raw }: Victim,
+  endpoint: (typeof table)[number]['endpoint'],
+): Promise<void> {
+  const { method, path: place } = endpoint;
+  const headers = [`Authorization: Bearer ${stage.given.token}`];
+  const body = JSON.stringify(goodBodyOf(endpoint, () => path.join(stage.directory, '..', 'repo')));
+  if (endpoint.body) headers.push('Content-Type: application/json');
+  const request = { method, path: place, headers };
+  const reply = await raw({ ...request, ...(endpoint.body ? { body } : {}) });
+  // A provider that this server does not have says so, to those who are in.
+  const { code = null } = (reply.body ?? {}) as { code?: string | null };
+  const done = [200, 202, 204, 404, 409].includes(reply.status);
+  expect(done ? 'provider_unavailable' : code).toBe('provider_unavailable');
+}
 
 /** A request, to the byte. */
 interface Raw {
@@ -311,7 +321,7 @@ interface RawReply {
 interface Victim {
   stage: Stage;
   raw: (request: Raw) => Promise<RawReply>;
-  /** The events: whatever is changed adds one. */
+  /** The seq of the newest event: whatever is changed adds one. */
   unchanged: () => Promise<unknown>;
   /** All that an attack could have changed. */
   holdings: () => Promise<unknown>;
@@ -347,7 +357,7 @@ async function victimOf(stage: Stage): Promise<Victim> {
   return {
     stage,
     raw: (request) => sendRaw(stage.given.url, { ...request, path: fill(request.path) }),
-    unchanged: () => read('/v1/events'),
+    unchanged: () => read('/v1/events?limit=1'),
     holdings: () => Promise.all(lists.map(({ endpoint }) => read(fill(endpoint.path)))),
   };
 }

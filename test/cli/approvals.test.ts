@@ -1,15 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { sharedDemo } from '../support/demo-server.ts';
 import { isDescribed } from '../../src/api/events.ts';
 import { streamEvents } from '../../src/client/stream.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { cadreOn } from '../support/cli/cadre.ts';
-import { sharedServer } from '../support/shared-server.ts';
 import { openSession, send } from '../support/turns.ts';
 
 describe('approvals on the command line', () => {
-  const server = sharedServer();
+  const server = sharedDemo();
 
   /** Asks by a script of the demo agent; resolves with the id of the approval that then waits. */
   async function asked(script: string) {

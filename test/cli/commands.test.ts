@@ -2,11 +2,12 @@ import fs from 'node:fs';
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { withDemo } from '../support/demo-server.ts';
 import type { Session } from '../../src/api/sessions.ts';
 import { version } from '../../src/lib/self.ts';
-import { startServer, withServer } from '../support/server.ts';
+import { startServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { cadreOn, runCadre } from '../support/cli/cadre.ts';
+import { cadreOn, runCadre, runHere } from '../support/cli/cadre.ts';
 
 /** One line on stderr, and nothing on stdout. */
 function expectFailure(
@@ -37,7 +38,7 @@ describe('cadre without a server', () => {
   test('shows its help on stdout, with examples, and ends with 0.', async () => {
     using home = tempDirectory();
     for (const args of [['--help'], ['help'], ['sessions', '--help'], ['run', '--help']]) {
-      const { code, stdout, stderr } = await runCadre(home.path, args);
+      const { code, stdout, stderr } = await runHere(home.path, args);
       expect([code, stderr]).toEqual([0, '']);
       expect(stdout).toMatch(/^Usage: cadre/);
     }
@@ -47,13 +48,13 @@ describe('cadre without a server', () => {
     using home = tempDirectory();
     for (const args of [['status'], ['run', 'hello'], ['sessions', 'list'], ['events', 'tail']]) {
       expectFailure(
-        await runCadre(home.path, args),
+        await runHere(home.path, args),
         6,
         /no server is running on .*: start one with cadre serve/,
       );
     }
     const env = { CADRE_TOKEN: 'some-token-some-token' };
-    const named = await runCadre(home.path, ['--url', 'http://127.0.0.1:1', 'status'], { env });
+    const named = await runHere(home.path, ['--url', 'http://127.0.0.1:1', 'status'], { env });
     expectFailure(
       named,
       6,
@@ -63,7 +64,7 @@ describe('cadre without a server', () => {
 
   test('with --json an error is JSON on stderr: code, message, hint.', async () => {
     using home = tempDirectory();
-    const { code, stdout, stderr } = await runCadre(home.path, ['--json', 'status']);
+    const { code, stdout, stderr } = await runHere(home.path, ['--json', 'status']);
     expect([code, stdout]).toEqual([6, '']);
     expect(JSON.parse(stderr)).toEqual({
       error: {
@@ -80,7 +81,7 @@ describe('cadre without a server', () => {
     const registration = { url: 'http://127.0.0.1:1', pid: 2 ** 22 + 1, version, token_file: null };
     fs.writeFileSync(path.join(home.path, 'server.json'), JSON.stringify(registration));
     expectFailure(
-      await runCadre(home.path, ['--data-dir', home.path, 'status']),
+      await runHere(home.path, ['--data-dir', home.path, 'status']),
       6,
       /no server is running on/,
     );
@@ -101,13 +102,13 @@ describe('a usage error', () => {
   test('ends with 2, says what is wrong in one line on stderr, and leaves stdout alone.', async () => {
     using home = tempDirectory();
     for (const args of wrong) {
-      expectFailure(await runCadre(home.path, args), 2, /^cadre: /);
+      expectFailure(await runHere(home.path, args), 2, /^cadre: /);
     }
   });
 
   test('of a word that is nearly right suggests the right one.', async () => {
     using home = tempDirectory();
-    const { stderr } = await runCadre(home.path, ['sesions', 'list']);
+    const { stderr } = await runHere(home.path, ['sesions', 'list']);
     expect(stderr).toContain('did you mean cadre sessions list?');
   });
 
@@ -118,7 +119,7 @@ describe('a usage error', () => {
       ['--json', 'run'],
       ['status', '--json', '--nonsense'],
     ]) {
-      const { code, stderr } = await runCadre(home.path, args);
+      const { code, stderr } = await runHere(home.path, args);
       expect(code).toBe(2);
       expect(JSON.parse(stderr)).toMatchObject({
         error: { code: 'usage', message: expect.any(String) },
@@ -127,7 +128,7 @@ describe('a usage error', () => {
   });
 
   test('that only the server or the command itself can tell ends with 2 as well.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const cadre = cadreOn(server);
       expectFailure(
         await cadre(['sessions', 'get', 'abc']),
@@ -166,7 +167,7 @@ describe('a usage error', () => {
 
 describe('finding the server and the token', () => {
   test('a wrong token ends with 4, an unknown session with 3.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const cadre = cadreOn(server);
       const env = { CADRE_TOKEN: 'wrong-token-wrong-token' };
       expectFailure(await cadre(['status'], { env }), 4, /missing or invalid bearer token/);
@@ -190,7 +191,7 @@ describe('finding the server and the token', () => {
     }));
 
   test('the registration gives both; environment wins over it, and flags over the environment.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const { url, token, directory } = server;
       const file = path.join(directory, 'my-token');
       fs.writeFileSync(file, token, { mode: 0o600 });
@@ -199,7 +200,7 @@ describe('finding the server and the token', () => {
       const flags = ['--url', url, '--token-file', file];
       const elsewhere = path.join(directory, 'empty');
       const code = async (args: string[], env: Record<string, string> = {}) =>
-        (await runCadre(elsewhere, [...args, 'status'], { env, cwd: directory })).code;
+        (await runHere(elsewhere, [...args, 'status'], { env, cwd: directory })).code;
       expect(await code(['--data-dir', directory])).toBe(0);
       expect(await code([], { CADRE_DATA_ROOT_DIR: directory })).toBe(0);
       expect(await code([], right)).toBe(0);
@@ -211,7 +212,7 @@ describe('finding the server and the token', () => {
     }));
 
   test('the token of this machine’s server goes to its own address alone, whoever names another.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const { url, directory } = server;
       const heard: string[] = [];
       const other = net.createServer((socket) => {
@@ -229,14 +230,14 @@ describe('finding the server and the token', () => {
           [['--url', url.replace('127.0.0.1', '127.0.0.1.evil.example')], {}],
         ] as const;
         for (const [args, env] of named) {
-          const ended = await runCadre(directory, ['--data-dir', directory, ...args, 'status'], {
+          const ended = await runHere(directory, ['--data-dir', directory, ...args, 'status'], {
             env,
           });
           expectFailure(ended, 4, /no token is known for .*--token-file/);
         }
         expect(heard).toEqual([]);
         const same = ['--data-dir', directory, '--url', `${url}/`, 'status'];
-        expect((await runCadre(directory, same)).code).toBe(0);
+        expect((await runHere(directory, same)).code).toBe(0);
       } finally {
         other.close();
       }
@@ -265,7 +266,7 @@ describe('finding the server and the token', () => {
         try {
           const { port } = other.address() as AddressInfo;
           const env = { CADRE_URL: `http://127.0.0.1:${port}`, CADRE_TOKEN: 'some-token-some' };
-          const ended = await runCadre(home.path, ['status'], { env });
+          const ended = await runHere(home.path, ['status'], { env });
           expectFailure(ended, 6, /no cadre server.*: name the right one with --url/);
         } finally {
           other.close();
@@ -282,7 +283,7 @@ describe('finding the server and the token', () => {
     fs.writeFileSync(path.join(configured, 'config.toml'), `[data]\nroot_dir = "${data}"\n`);
     const server = await startServer(data);
     try {
-      expect(await runCadre(home.path, ['status'])).toMatchObject({ code: 0 });
+      expect(await runHere(home.path, ['status'])).toMatchObject({ code: 0 });
     } finally {
       await server.end('SIGTERM');
     }
@@ -291,7 +292,7 @@ describe('finding the server and the token', () => {
 
 describe('sessions', () => {
   test('are made, listed, read and sent to, by their whole ids and by the end of them.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const cadre = cadreOn(server);
       const created = await cadre([
         'sessions',
@@ -336,7 +337,7 @@ describe('sessions', () => {
     }));
 
   test('send does not wait with --no-wait, and refuses with 7 what the server refuses with 409.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const cadre = cadreOn(server);
       const id = (await cadre(['sessions', 'create'])).stdout.trim();
       const sent = await cadre(['--json', 'sessions', 'send', id, 'silent', '--no-wait']);
@@ -351,7 +352,7 @@ describe('sessions', () => {
     }));
 
   test('run in a directory works there, and not where the server was started.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const place = path.join(server.directory, 'project');
       fs.mkdirSync(place);
       const ran = await cadreOn(server)(['run', 'cwd'], { cwd: place });
@@ -361,7 +362,7 @@ describe('sessions', () => {
 
 describe('status', () => {
   test('is a few lines for people, and everything as JSON.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const cadre = cadreOn(server);
       const people = await cadre(['status']);
       expect(people.stdout).toMatch(new RegExp(`^server +${server.url}$`, 'm'));

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { Command, Option } from 'commander';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { sharedDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { describeProgram, describeTree } from '../../src/cli/complete/describe.ts';
 import { placeOf } from '../../src/cli/complete/place.ts';
@@ -12,8 +13,7 @@ import { createProgram } from '../../src/cli/program.ts';
 import type { World } from '../../src/cli/world.ts';
 import { readAsset } from '../../src/lib/self.ts';
 import { kindOfMode } from '../../src/sessions/permission-mode.ts';
-import { cadreOn, runCadre } from '../support/cli/cadre.ts';
-import { sharedServer } from '../support/shared-server.ts';
+import { runCadre } from '../support/cli/cadre.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn } from '../support/turns.ts';
 
@@ -109,12 +109,18 @@ describe('the table of the build', () => {
 });
 
 describe('cadre __complete', () => {
-  const server = sharedServer();
+  const server = sharedDemo();
   let session = '';
 
   /** The lines that it prints for the words of a command line. */
   async function offers(...words: string[]): Promise<string[]> {
-    const ended = await cadreOn(server())(['__complete', '--', ...words]);
+    const ended = await runCadre(server().directory, [
+      '--data-dir',
+      server().directory,
+      '__complete',
+      '--',
+      ...words,
+    ]);
     expect([ended.code, ended.stderr]).toEqual([0, '']);
     return ended.stdout.split('\n').filter(Boolean);
   }

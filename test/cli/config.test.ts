@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { tempDirectory } from '../support/temp.ts';
-import { runCadre } from '../support/cli/cadre.ts';
+import { runCadre, runHere } from '../support/cli/cadre.ts';
 
 /** Writes a configuration to the usual place of somebody at home in `home`. */
 function configure(home: string, toml: string): string {
@@ -21,13 +21,13 @@ describe('cadre config show', () => {
     const env = { CADRE_LOG_LEVEL: 'warn' };
     const data = path.join(home.path, 'data');
     const flags = ['--data-dir', data, 'config', 'show'];
-    const plain = await runCadre(home.path, flags, { env });
+    const plain = await runHere(home.path, flags, { env });
     expect([plain.code, plain.stderr]).toEqual([0, '']);
     expect(plain.stdout).toMatch(/^KEY +VALUE\n/);
     expect(plain.stdout).toMatch(/^server\.allowed_hosts +\["a\.lan"\]$/m);
     expect(plain.stdout).toMatch(/^server\.drain_ms +10000$/m);
     expect(plain.stdout).toMatch(/^approvals\.timeout_ms +-$/m);
-    const told = await runCadre(home.path, [...flags, '--origin', '--json'], { env });
+    const told = await runHere(home.path, [...flags, '--origin', '--json'], { env });
     const rows = told.json() as Row[];
     expect(rows).toEqual(
       expect.arrayContaining([
@@ -47,7 +47,7 @@ describe('cadre config show', () => {
       '[auth]\ntoken = "a-token-of-my-own"\n[providers.acp.env]\nA_KEY = "hush"\nLANG = "C"\n';
     configure(home.path, toml);
     for (const more of [[], ['--json'], ['--origin']]) {
-      const { stdout } = await runCadre(home.path, ['config', 'show', ...more]);
+      const { stdout } = await runHere(home.path, ['config', 'show', ...more]);
       expect(stdout).not.toMatch(/a-token-of-my-own|hush/);
       expect(stdout.match(/\[secret\]/g)).toHaveLength(2);
       expect(stdout).toContain('LANG');
@@ -57,7 +57,7 @@ describe('cadre config show', () => {
   test('refuses a configuration that is wrong, with 2.', async () => {
     using home = tempDirectory();
     configure(home.path, '[log]\nlevel = "loud"\n');
-    const { code, stdout, stderr } = await runCadre(home.path, ['config', 'show']);
+    const { code, stdout, stderr } = await runHere(home.path, ['config', 'show']);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toMatch(/^cadre: configuration: log\.level: [^\n]+\n$/);
   });
@@ -66,11 +66,11 @@ describe('cadre config show', () => {
 describe('cadre config check', () => {
   test('says ok, and ends with 0, where nothing is wrong or nothing is configured.', async () => {
     using home = tempDirectory();
-    const none = await runCadre(home.path, ['config', 'check']);
+    const none = await runHere(home.path, ['config', 'check']);
     expect([none.code, none.stdout, none.stderr]).toEqual([0, 'ok\n', '']);
     const file = path.join(home.path, 'mine.toml');
     fs.writeFileSync(file, '[log]\nlevel = "warn"\n');
-    const json = await runCadre(home.path, ['config', 'check', '--config', file, '--json']);
+    const json = await runHere(home.path, ['config', 'check', '--config', file, '--json']);
     expect(json.json()).toEqual({ ok: true, problems: [] });
   });
 
@@ -78,7 +78,7 @@ describe('cadre config check', () => {
     using home = tempDirectory();
     const file = configure(home.path, '[server]\nbind_adress = "x"\ndrain_ms = -1\n');
     const env = { CADRE_LOG_LEVEL: 'loud' };
-    const { code, stdout } = await runCadre(home.path, ['config', 'check'], { env });
+    const { code, stdout } = await runHere(home.path, ['config', 'check'], { env });
     expect(code).toBe(2);
     const lines = stdout.trimEnd().split('\n');
     expect(lines).toHaveLength(3);
@@ -89,19 +89,14 @@ describe('cadre config check', () => {
         expect.stringMatching(/^log\.level: .*\(environment CADRE_LOG_LEVEL\)$/),
       ]),
     );
-    const json = await runCadre(home.path, ['--json', 'config', 'check'], { env });
+    const json = await runHere(home.path, ['--json', 'config', 'check'], { env });
     expect(json.code).toBe(2);
     expect(json.json()).toEqual({ ok: false, problems: expect.arrayContaining(lines) });
   });
 
   test('of a file that is not there, and was named, ends with 2.', async () => {
     using home = tempDirectory();
-    const { code, stdout } = await runCadre(home.path, [
-      'config',
-      'check',
-      '--config',
-      'none.toml',
-    ]);
+    const { code, stdout } = await runHere(home.path, ['config', 'check', '--config', 'none.toml']);
     expect([code, stdout]).toEqual([2, expect.stringContaining('cannot read none.toml')]);
   });
 });

@@ -3,11 +3,13 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { settle } from '../../src/client/settle.ts';
+import { withDemo } from '../support/demo-server.ts';
+import type { TestRuntime } from '../support/runtime.ts';
 import { startServer, type TestServer, withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn } from '../support/turns.ts';
 import { makeRepository } from '../support/worktrees/work.ts';
-import { cadreOn, type Ended, runCadre } from '../support/cli/cadre.ts';
+import { cadreOn, type Ended, runHere } from '../support/cli/cadre.ts';
 
 interface Copied {
   path: string;
@@ -22,12 +24,16 @@ function expectFailure({ code, stdout, stderr }: Ended, exitCode: number, says: 
 }
 
 /** A server with a session that has said something. */
-async function withHistory(test: (server: TestServer) => Promise<void>): Promise<void> {
-  await withServer(async (server) => {
-    const { id } = await openSession(server.client, server.directory);
-    await runTurn(server.client, id, 'say hello');
+async function withHistory(test: (server: TestRuntime) => Promise<void>): Promise<void> {
+  await withDemo(async (server) => {
+    await speak(server);
     await test(server);
   });
+}
+
+async function speak({ client, directory }: TestRuntime | TestServer): Promise<void> {
+  const { id } = await openSession(client, directory);
+  await runTurn(client, id, 'say hello');
 }
 
 /** A data directory whose server has stopped, or was killed. */
@@ -35,13 +41,14 @@ async function withStopped(
   signal: 'SIGTERM' | 'SIGKILL',
   test: (directory: string, cadre: (args: readonly string[]) => Promise<Ended>) => Promise<void>,
 ): Promise<void> {
-  await withHistory(async (server) => {
+  await withServer(async (server) => {
+    await speak(server);
     await server.end(signal);
     await test(server.directory, cadreOn(server));
   });
 }
 
-const eventsOf = ({ client }: TestServer) =>
+const eventsOf = ({ client }: TestRuntime | TestServer) =>
   client.call(endpoints.replayEvents, { query: { limit: 10_000 } });
 
 function damage(file: string): void {
@@ -132,7 +139,7 @@ describe('cadre db backup', () => {
   test('says so where there is nothing to copy.', async () => {
     await using place = tempDirectory();
     const args = ['--data-dir', place.path, 'db', 'backup', path.join(place.path, 'copy')];
-    expectFailure(await runCadre(place.path, args), 3, /there is no events\.cadre in .*--data-dir/);
+    expectFailure(await runHere(place.path, args), 3, /there is no events\.cadre in .*--data-dir/);
     expect(fs.readdirSync(place.path)).toEqual([]);
   });
 });
@@ -209,7 +216,7 @@ test('cadre db says in a line what it cannot use, and does not blame the copy.',
   // Refused to whoever runs the tests, root too.
   fs.mkdirSync(path.join(place.path, 'lock'));
   const cadre = (...args: string[]) =>
-    runCadre(place.path, ['--data-dir', place.path, 'db', ...args]);
+    runHere(place.path, ['--data-dir', place.path, 'db', ...args]);
   const says = new RegExp(`^cadre: ${place.path} cannot be used .*EISDIR.*: do this as the user`);
   expectFailure(await cadre('check'), 2, says);
   expectFailure(await cadre('check', 'events.cadre'), 2, says);

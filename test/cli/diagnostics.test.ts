@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { withDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
-import { withServer } from '../support/server.ts';
 import { openSession } from '../support/turns.ts';
 import { cadreOn } from '../support/cli/cadre.ts';
 import { scaled } from '../support/patience.ts';
@@ -10,7 +10,7 @@ describe('cadre diagnostics', () => {
     'shows each part of how the server is, as lines and as JSON.',
     { timeout: scaled(60_000) },
     () =>
-      withServer(async (server) => {
+      withDemo(async (server) => {
         const cadre = cadreOn(server);
         const parts = {
           all: 'recovery',
@@ -37,7 +37,7 @@ describe('cadre diagnostics', () => {
 });
 
 test('One item of a turn is shown whole by cadre sessions item.', { timeout: scaled(60_000) }, () =>
-  withServer(async (server) => {
+  withDemo(async (server) => {
     const cadre = cadreOn(server);
     const { id } = await openSession(server.client, server.directory);
     const sent = await cadre(['sessions', 'send', id, 'say "hello"']);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { withDemo } from '../support/demo-server.ts';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { settle } from '../../src/client/settle.ts';
@@ -15,7 +16,7 @@ import { expectEventually } from '../support/expect-eventually.ts';
 
 describe('cadre events tail', () => {
   test('--no-follow shows what is stored, and ends with 0.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const { client, directory } = server;
       const cadre = cadreOn(server);
       const [one, two] = [
@@ -43,7 +44,7 @@ describe('cadre events tail', () => {
     }));
 
   test('is a line an event for people: seq, time, session, kind and the most telling part.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const { client, directory } = server;
       const { id } = await openSession(client, directory);
       await runTurn(client, id, 'say hello\nsay \u001b[31mtwo');
@@ -66,7 +67,7 @@ describe('cadre events tail', () => {
     }));
 
   test('follows: what happens is shown as it happens, until it is told to stop.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const { client, directory } = server;
       const tail = startCadre(directory, [
         '--data-dir',

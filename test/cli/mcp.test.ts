@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { withDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
-import { withServer } from '../support/server.ts';
 import { cadreOn } from '../support/cli/cadre.ts';
 
 describe('cadre mcp', () => {
   test('lists the tools, calls one as a session, and exits with 1 where it failed.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const cadre = cadreOn(server);
       expect((await cadre(['mcp', 'tools'])).stdout).toMatch(/^cadre_process_run {2}/m);
       const { id } = await server.client.call(endpoints.createSession, {
@@ -31,7 +31,7 @@ describe('cadre mcp', () => {
     }));
 
   test('leaves an argument that is a text as it is typed, whatever it looks like.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const cadre = cadreOn(server);
       const open = async () =>
         (
@@ -54,7 +54,7 @@ describe('cadre mcp', () => {
     }));
 
   test('says what is wrong with arguments that are none.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const cadre = cadreOn(server);
       const { id } = await server.client.call(endpoints.createSession, {
         body: { provider: 'acp', cwd: server.directory },

@@ -13,7 +13,12 @@ const world = () => {
   let said = '';
   const stderr = new PassThrough();
   stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
-  return { clock, stdin, said: () => said, world: { clock, stdin, stderr } as unknown as World };
+  return {
+    clock,
+    stdin,
+    said: () => said,
+    world: { clock, stdin, stderr, cwd: () => '/' } as unknown as World,
+  };
 };
 const noImages = { image: [] };
 

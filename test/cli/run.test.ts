@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { withDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
-import { type TestServer, withServer } from '../support/server.ts';
 import { cadreOn, shell, startCadre } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 
 describe('cadre run', () => {
   test('streams what the agent says to stdout, what it does to stderr, and ends with 0.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const script =
         'think about it; say first words; tool read README.md => 12 lines; say Zoë’s second 💥';
       const ran = await cadreOn(server)(['run', script]);
@@ -18,7 +18,7 @@ describe('cadre run', () => {
     }));
 
   test('shows each word as it comes, not at the end.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const run = startCadre(server.directory, [
         '--data-dir',
         server.directory,
@@ -31,13 +31,13 @@ describe('cadre run', () => {
     }));
 
   test('reads what to say from stdin with -.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const ran = await cadreOn(server)(['run', '-'], { stdin: 'say from stdin\nsay and more\n' });
       expect(ran).toMatchObject({ code: 0, stdout: 'from stdin\nand more\n', stderr: '' });
     }));
 
   test('ends with 1, or 5 where the agent lacked a permission, and a line on stderr when the turn fails.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const says = {
         'fail out of luck': /^cadre: the turn failed: .*out of luck/,
         'crash 3': /^cadre: the turn failed: .*exited with 3/,
@@ -54,7 +54,7 @@ describe('cadre run', () => {
     }));
 
   test('ends with 1 when no agent can be started, and says what to do.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const ran = await cadreOn(server)(['run', 'hello']);
       expect(ran.code).toBe(0);
       const codex = await cadreOn(server)(['run', '--provider', 'codex', 'hello']);
@@ -65,7 +65,7 @@ describe('cadre run', () => {
     }));
 
   test('with --json writes each event of the turn as a line, the last one its end; a failed turn is still 1.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const ran = await cadreOn(server)(['--json', 'run', 'say hi']);
       const kinds = ran.lines().map(({ kind }) => kind);
       expect(kinds[0]).toBe('turn.accepted');
@@ -79,7 +79,7 @@ describe('cadre run', () => {
     }));
 
   test('shows nothing that a terminal would obey, whatever the agent says.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       // The script has its own use for a semicolon.
       const evil = '\u001b]52\\;c\\;aGk=\u0007\u001b[2Jred\u009b31m';
       const ran = await cadreOn(server)(['run', '-'], {
@@ -90,14 +90,14 @@ describe('cadre run', () => {
     }));
 
   test('writes a long answer whole, once.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const ran = await cadreOn(server)(['run', 'flood 3000 200']);
       const said = Array.from({ length: 3000 }, (_, i) => `${i} `.padEnd(200, '.')).join('');
       expect(ran.stdout).toBe(`${said}\n`);
     }));
 
   test('ends with 130 on INT, and the turn is interrupted.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const run = startCadre(server.directory, [
         '--data-dir',
         server.directory,
@@ -113,7 +113,7 @@ describe('cadre run', () => {
 });
 
 describe('a pipe that is closed', () => {
-  const piped = async ({ directory }: TestServer, line: string) => {
+  const piped = async ({ directory }: { directory: string }, line: string) => {
     const ended = await shell(
       directory,
       `set -o pipefail; cadre --data-dir '${directory}' ${line}; echo "codes \${PIPESTATUS[*]}"`,
@@ -122,7 +122,7 @@ describe('a pipe that is closed', () => {
   };
 
   test('ends a command quietly, with 0: run, tail of what is stored, tail that follows.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const ran = await piped(server, "run 'flood 4000 200' | head -c 2");
       expect([ran.codes, ran.stderr]).toEqual(['0 0', '']);
       const tail = await piped(server, '--json events tail --no-follow | head -1');

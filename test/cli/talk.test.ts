@@ -1,19 +1,19 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { sharedDemo, withDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { Session } from '../../src/api/sessions.ts';
 import { cadreOn, startCadre } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { png as picture } from '../support/providers/png.ts';
 import { startServer, withServer } from '../support/server.ts';
-import { sharedServer } from '../support/shared-server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
 import { makeRepository } from '../support/worktrees/work.ts';
 
 describe('what is said', () => {
-  const server = sharedServer();
+  const server = sharedDemo();
 
   test('is all words of the command line, and below them what is piped in.', async () => {
     const cadre = cadreOn(server());
@@ -36,6 +36,26 @@ describe('what is said', () => {
     expect(ran.stdout).toMatch(/^images: 2 \(image\/png/);
     const sent = await cadre(['sessions', 'send', '--image', 'a.png', await newest(), 'image']);
     expect(sent.stdout).toMatch(/^images: 1 /);
+  });
+
+  test('shows the title, the notices and the slash commands of the agent, to people and to programs.', async () => {
+    const cadre = cadreOn(server());
+    const ran = await cadre(['run', 'notice mind the gap; title My work; commands plan; say hi']);
+    expect(ran).toMatchObject({ stdout: 'hi\n', stderr: '[notice] mind the gap\n' });
+    const id = await newest();
+    expect((await cadre(['sessions', 'show', id])).stdout).toContain('! notice: mind the gap');
+    const markdown = await cadre(['sessions', 'show', id, '--markdown']);
+    expect(markdown.stdout).toContain('- notice: mind the gap');
+    const shown = await cadre(['sessions', 'show', id, '--json']);
+    expect(JSON.parse(shown.stdout)).toMatchObject({
+      session: { title: 'My work', title_source: 'agent' },
+      notices: [{ kind: 'session.notice', payload: { code: 'notice', message: 'mind the gap' } }],
+    });
+    const commands = await cadre(['sessions', 'commands', id]);
+    expect(commands.stdout).toMatch(/^COMMAND +DESCRIPTION\n\/plan anything +does nothing/);
+    expect(JSON.parse((await cadre(['sessions', 'commands', id, '--json'])).stdout)).toEqual([
+      { name: 'plan', description: 'does nothing: this is a demo', hint: 'anything' },
+    ]);
   });
 
   test('goes to the latest session of this directory with -c, and to any with --session.', async () => {
@@ -117,7 +137,7 @@ describe('what is said', () => {
 });
 
 describe('a conversation', () => {
-  const server = sharedServer();
+  const server = sharedDemo();
 
   test('can be told apart in the list: by its title, its last words and when it was last active.', async () => {
     const cadre = cadreOn(server());

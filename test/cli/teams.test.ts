@@ -1,17 +1,17 @@
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { sharedDemo, withDemo } from '../support/demo-server.ts';
+import type { Client } from '../../src/client/client.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { streamEvents } from '../../src/client/stream.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { type TestServer, withServer } from '../support/server.ts';
-import { sharedServer } from '../support/shared-server.ts';
 import { openSession } from '../support/turns.ts';
 import { makeRepository } from '../support/worktrees/work.ts';
 import { cadreOn, startCadre } from '../support/cli/cadre.ts';
 import { scaled } from '../support/patience.ts';
 
 describe('cadre teams', () => {
-  const server = sharedServer();
+  const server = sharedDemo();
 
   /** Runs a command that has to succeed; answers what it wrote. */
   async function ok(...words: string[]): Promise<string> {
@@ -118,7 +118,7 @@ describe('cadre teams', () => {
     'spawns members with a worktree of their own making, and with metadata.',
     { timeout: scaled(60_000) },
     () =>
-      withServer(async (server) => {
+      withDemo(async (server) => {
         const cadre = cadreOn(server);
         const { id } = await openSession(server.client, server.directory);
         const { team } = await server.client.call(endpoints.createTeam, {
@@ -149,7 +149,7 @@ describe('cadre teams', () => {
   );
 
   test('watches a view, until it is interrupted.', { timeout: scaled(60_000) }, () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const { id } = await openSession(server.client, server.directory);
       const body = { name: 'seen', lead_agent_id: id };
       const { team } = await server.client.call(endpoints.createTeam, { body });
@@ -168,7 +168,7 @@ describe('cadre teams', () => {
   );
 
   test('says what it does not know, and where to look.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const cadre = cadreOn(server);
       const unknown = await cadre(['teams', 'get', '01234567']);
       expect([unknown.code, unknown.stderr]).toEqual([
@@ -182,8 +182,7 @@ describe('cadre teams', () => {
 });
 
 /** Resolves once a delivery of a team was consumed. */
-async function consumed(server: TestServer, teamId: string): Promise<void> {
+async function consumed({ client }: { client: Client }, teamId: string): Promise<void> {
   const kinds = ['delivery.consumed'];
-  for await (const _ of streamEvents({ client: server.client, clock: systemClock, teamId, kinds }))
-    return;
+  for await (const _ of streamEvents({ client, clock: systemClock, teamId, kinds })) return;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { withDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
-import { withServer } from '../support/server.ts';
 import { cadreOn, type Ended } from '../support/cli/cadre.ts';
 
 const hint = 'cadre: the secret is shown this once: keep it in a safe place\n';
@@ -13,7 +13,7 @@ function expectFailure({ code, stdout, stderr }: Ended, exitCode: number, says: 
 
 describe('cadre tokens', () => {
   test('create prints the secret, which lets its bearer in, and nothing else on stdout.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const cadre = cadreOn(server);
       const created = await cadre(['tokens', 'create', 'dashboard']);
       expect([created.code, created.stderr]).toEqual([0, hint]);
@@ -25,7 +25,7 @@ describe('cadre tokens', () => {
     }));
 
   test('create with --json writes the whole record.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const created = await cadreOn(server)([
         'tokens',
         'create',
@@ -41,12 +41,14 @@ describe('cadre tokens', () => {
         scope: 'read',
         created_at: expect.any(Number),
         expires_at: null,
+        permission_mode: null,
+        last_used_at: null,
         secret: expect.stringMatching(/^cadre_[\w-]{43}$/),
       });
     }));
 
   test('a token that may only read lists sessions; what it may not do ends with 5 and says what to do.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const cadre = cadreOn(server);
       const { stdout } = await cadre(['tokens', 'create', 'eyes', '--scope', 'read']);
       const env = { CADRE_TOKEN: stdout.trim() };
@@ -69,7 +71,7 @@ describe('cadre tokens', () => {
     }));
 
   test('list is a table, newest first, and JSON with --json; no secret is in it.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const cadre = cadreOn(server);
       const secrets = [
         (await cadre(['tokens', 'create', 'one of all'])).stdout.trim(),
@@ -79,7 +81,7 @@ describe('cadre tokens', () => {
       ];
       const people = await cadre(['tokens', 'list']);
       expect(people.stdout).toMatch(
-        /^ID +SCOPE +AGE +EXPIRES +NAME\n[0-9a-f]{8} +read +\d+s +in (?:29|30)d +two\n[0-9a-f]{8} +admin +\d+s +never +one of all\n$/,
+        /^ID +SCOPE +AGE +USED +EXPIRES +NAME\n[0-9a-f]{8} +read +\d+s +- +in (?:29|30)d +two\n[0-9a-f]{8} +admin +\d+s +- +never +one of all\n$/,
       );
       const json = await cadre(['tokens', 'list', '--json']);
       expect(json.json()).toMatchObject([{ name: 'two' }, { name: 'one of all' }]);
@@ -87,7 +89,7 @@ describe('cadre tokens', () => {
     }));
 
   test('revoke takes an id or its last characters, and the token opens nothing any more.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const cadre = cadreOn(server);
       for (const part of [0, -6]) {
         const created = await server.client.call(endpoints.createToken, {
@@ -102,7 +104,7 @@ describe('cadre tokens', () => {
     }));
 
   test('revoke of what there is not, or of too few characters, says so.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const cadre = cadreOn(server);
       expectFailure(
         await cadre(['tokens', 'revoke', '123456']),
@@ -113,7 +115,7 @@ describe('cadre tokens', () => {
     }));
 
   test('create refuses a scope that there is not, and a name that cannot be shown.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const cadre = cadreOn(server);
       expectFailure(await cadre(['tokens', 'create', 'x', '--scope', 'write']), 2, /read/);
       expectFailure(await cadre(['tokens', 'create', 'x', '--expires', 'soon']), 2, /30d/);

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { withDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
-import { withServer } from '../support/server.ts';
 import { openSession } from '../support/turns.ts';
 import { cadreOn } from '../support/cli/cadre.ts';
 
 describe('cadre top without a terminal', () => {
   test('is one document: the server, open sessions, what waits, and processes that run.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const { client, directory } = server;
       const { id } = await openSession(client, directory, { title: 'the job' });
       const closed = await openSession(client, directory);

@@ -1,14 +1,13 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { withServer } from '../support/server.ts';
-import { sharedServer } from '../support/shared-server.ts';
+import { sharedDemo, withDemo } from '../support/demo-server.ts';
 import { openSession } from '../support/turns.ts';
 import { branches, commit, makeRepository, read, write } from '../support/worktrees/work.ts';
 import { cadreOn } from '../support/cli/cadre.ts';
 
 describe('cadre worktrees', () => {
-  const server = sharedServer();
+  const server = sharedDemo();
 
   /** A repository of its own, a session in it, and a worktree that the command has made for it. */
   async function made(test: string) {
@@ -107,7 +106,7 @@ describe('cadre worktrees', () => {
 
 describe('cadre worktrees trust', () => {
   test('shows what would run, allows it where somebody says so, and is taken back by untrust.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       const cadre = cadreOn(server);
       const repo = makeRepository(path.join(server.directory, 'repo'));
       const { id: session } = await openSession(server.client, repo);

@@ -104,6 +104,49 @@ describe('the defaults', () => {
   });
 });
 
+describe('the agents of acp', () => {
+  test('need no key where the catalogue has them, and keep what is set.', () => {
+    const toml =
+      '[providers.acp]\ndefault_agent = "gemini"\n[providers.acp.agents.gemini]\n' +
+      '[providers.acp.agents.mine]\ncommand = "./mine"\nargs = ["acp"]\nmodes = { read_only = "look" }\n';
+    const { default_agent, agents } = load(toml).providers.acp ?? {};
+    expect(default_agent).toBe('gemini');
+    expect(agents?.gemini).toEqual({
+      enabled: true,
+      command: null,
+      args: null,
+      env: {},
+      home: null,
+      request_timeout_ms: null,
+      auth_method: null,
+      pass_env: null,
+      modes: {},
+      asks: null,
+    });
+    expect(agents?.mine).toMatchObject({
+      command: './mine',
+      args: ['acp'],
+      modes: { read_only: 'look' },
+    });
+  });
+
+  test('are set in the environment as a JSON object, which replaces those of the file.', () => {
+    const env = { CADRE_PROVIDERS_ACP_AGENTS: '{"mine":{"command":"m"}}' };
+    const toml = '[providers.acp.agents.gemini]\n';
+    expect(Object.keys(load(toml, env).providers.acp?.agents ?? {})).toEqual(['mine']);
+  });
+
+  test.for([
+    ['[providers.acp.agents.gemini]\ncomand = "x"', 'did you mean "command"?'],
+    ['[providers.acp.agents.gemini.modes]\nread_onyl = "x"', 'did you mean "read_only"?'],
+    ['[providers.acp.agents."a b"]\n', 'has to be letters, digits'],
+    ['[providers.acp]\ndefault_agent = "a/b"', 'providers.acp.default_agent: '],
+    ['[defaults]\nagent = ""', 'defaults.agent: '],
+  ] as const)('are refused where they are wrong: %j', ([toml, message]) => {
+    expect(refusal(toml)).toContain(message);
+  });
+});
+
 describe('precedence', () => {
   const file =
     '[server]\nbind_address = "127.0.0.1:1"\n[log]\nlevel = "warn"\n[data]\nroot_dir = "/file"';
@@ -184,9 +227,10 @@ describe('precedence', () => {
     '[{name = "fast", provider = "acp", model = "m"}, {name = "deep", provider = "codex"}]',
     " [ {name='fast',provider='acp',model='m'},{name='deep',provider='codex'} ] ",
   ])('a list of tables is set in the environment as an array of JSON or TOML: %j', (text) => {
+    const none = { thinking_effort: null, agent_mode: null };
     expect(load(null, { CADRE_TEAMS_MODEL_PRESETS: text }).teams.model_presets).toEqual([
-      { name: 'fast', provider: 'acp', agent: null, model: 'm', thinking_effort: null },
-      { name: 'deep', provider: 'codex', agent: null, model: null, thinking_effort: null },
+      { name: 'fast', provider: 'acp', agent: null, model: 'm', ...none },
+      { name: 'deep', provider: 'codex', agent: null, model: null, ...none },
     ]);
   });
 

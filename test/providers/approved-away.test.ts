@@ -1,16 +1,18 @@
 // An approval that is given after the server was killed: it allows what was shown, and nothing else. The agents are
-// played, one for each provider, in a server of its own process that is ended by SIGKILL.
+// played, in a server of its own process that is ended by SIGKILL, once, while all of them wait for an answer.
 import { once } from 'node:events';
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { stringify } from 'smol-toml';
 import { describe, expect, test } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
 import { endpoints } from '../../src/api/index.ts';
+import type { Client } from '../../src/client/client.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
+import { shared } from '../support/shared.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { asked, decide, turnOf } from '../support/providers/calls.ts';
+import { asked, decide, send, turnOf } from '../support/providers/calls.ts';
 import { type Played, receive } from '../support/providers/played-stage.ts';
 import { never, RawAgent } from '../support/providers/raw-agent.ts';
 import { RawClaude } from '../support/providers/raw-claude.ts';
@@ -20,83 +22,93 @@ import { type WishRow, wishRows } from '../support/providers/wishes.ts';
 
 const PATIENCE_MS = 60_000;
 
-/** What an agent shows, and what it would do: one line more in a file of its directory. */
-interface Wish {
-  shown: object;
-  effect: string;
-}
+/** A session whose agent wishes two things: the first until the server has died, the second when it is taken up again. */
+class Scene {
+  readonly row: WishRow;
+  readonly #wishes: readonly object[];
+  #at = 0;
+  #place = '';
 
-/** A provider whose agent is told a text and then wishes something. */
-interface Troupe {
-  /** An agent that wishes the first thing when it is told to go, and the second when it is taken up again. */
-  play(wishes: readonly Wish[], place: Place): (socket: net.Socket, hello: Hello) => Played;
+  constructor(row: WishRow, wishes: readonly [object, object]) {
+    this.row = row;
+    this.#wishes = wishes;
+  }
+
+  /** What the agent shows now, and what it does where it may: one line more in a file. */
+  next(): { shown: object; effect: string; done: () => void } {
+    const shown = this.#wishes[this.#at++] as object;
+    const effect = this.#at === 1 ? 'first' : 'second';
+    return { shown, effect, done: () => appendFileSync(this.#marker(), `${effect}\n`) };
+  }
+
+  effects(): string {
+    return existsSync(this.#marker()) ? readFileSync(this.#marker(), 'utf8') : '';
+  }
+
+  /** Gets the directory in which its session works, which no other session has. */
+  begin(place: string): void {
+    mkdirSync(place);
+    this.#place = place;
+  }
+
+  worksIn(directory: string): boolean {
+    return directory === this.#place;
+  }
+
+  #marker(): string {
+    return `${this.#place}.done`;
+  }
 }
 
 type Hello = { pid: number; cwd: string };
-interface Place {
-  socket: string;
-  done: (effect: string) => void;
+
+/** An agent of each provider. Those that have a process for each session know by its directory whose they are. */
+type Play = (socket: net.Socket, hello: Hello, scene: Scene) => Played;
+
+const acp: Play = (socket, hello, scene) =>
+  new RawAgent(socket, hello, {
+    methods: {
+      'session/prompt': async (_params, agent) => {
+        const { shown, done } = scene.next();
+        const { optionId } = await agent.ask(shown);
+        if (optionId === 'a1') done();
+        return { stopReason: 'end_turn' };
+      },
+    },
+  });
+
+const claude: Play = (socket, { pid }, scene) => {
+  const turn = async (agent: RawClaude) => {
+    const { shown, effect, done } = scene.next();
+    const { tool, input } = shown as { tool: string; input: object };
+    const { response } = await agent.ask(`q${effect}`, tool, input).catch(() => never);
+    if ((response as { behavior: string }).behavior === 'allow') done();
+    agent.result();
+  };
+  return new RawClaude(socket, pid, { turns: new Proxy({}, { get: () => turn }) });
+};
+
+/** One process for all sessions: the text of its first turn says whose a thread is. */
+function codexFor(sceneOf: (text: string) => Scene): Play {
+  const memory = new Map<string, number>();
+  const threads = new Map<string, Scene>();
+  const turnOf = (text: string) => async (played: RawTurn) => {
+    const scene = threads.get(played.thread) ?? sceneOf(text);
+    threads.set(played.thread, scene);
+    const { shown, effect, done } = scene.next();
+    const { item, method, params } = shown as { item?: object; method: string; params: object };
+    if (item) played.begin({ ...item, id: 'i', status: 'inProgress' });
+    const id = `q${effect}${played.thread}`;
+    const { result } = await played.ask(method, { itemId: 'i', ...params }, id).catch(() => never);
+    const { decision, action } = result as { decision?: string; action?: string };
+    if (decision === 'accept' || action === 'accept') done();
+    played.complete();
+  };
+  const turns = new Proxy({}, { get: (_none, text: string) => turnOf(text) });
+  return (socket, { pid }) => new RawCodex(socket, pid, { turns }, memory);
 }
 
-/** Says which of the wishes an agent is at: the first until the server has died. */
-function inOrder(wishes: readonly Wish[]): () => Wish {
-  let at = 0;
-  return () => wishes[at++] as Wish;
-}
-
-const acp: Troupe = {
-  play: (wishes, { done }) => {
-    const next = inOrder(wishes);
-    return (socket, hello) =>
-      new RawAgent(socket, hello, {
-        methods: {
-          'session/prompt': async (_params, agent) => {
-            const { shown, effect } = next();
-            const { optionId } = await agent.ask(shown);
-            if (optionId === 'a1') done(effect);
-            return { stopReason: 'end_turn' };
-          },
-        },
-      });
-  },
-};
-
-const claude: Troupe = {
-  play: (wishes, { done }) => {
-    const next = inOrder(wishes);
-    const turn = async (agent: RawClaude) => {
-      const { shown, effect } = next();
-      const { tool, input } = shown as { tool: string; input: object };
-      const { response } = await agent.ask(`q${effect}`, tool, input).catch(() => never);
-      if ((response as { behavior: string }).behavior === 'allow') done(effect);
-      agent.result();
-    };
-    const turns = new Proxy({}, { get: () => turn });
-    return (socket, { pid }) => new RawClaude(socket, pid, { turns });
-  },
-};
-
-const codex: Troupe = {
-  play: (wishes, { done }) => {
-    const next = inOrder(wishes);
-    const memory = new Map<string, number>();
-    const turn = async (played: RawTurn) => {
-      const { shown, effect } = next();
-      const { item, method, params } = shown as { item?: object; method: string; params: object };
-      if (item) played.begin({ ...item, id: 'i', status: 'inProgress' });
-      const asking = played.ask(method, { itemId: 'i', ...params }, `q${effect}`);
-      const { result } = await asking.catch(() => never);
-      const { decision, action } = result as { decision?: string; action?: string };
-      if (decision === 'accept' || action === 'accept') done(effect);
-      played.complete();
-    };
-    const turns = new Proxy({}, { get: () => turn });
-    return (socket, { pid }) => new RawCodex(socket, pid, { turns }, memory);
-  },
-};
-
-const troupes: Record<WishRow['provider'], Troupe> = { acp, claude, codex };
-/** A server is killed for each of these; the requests of all rows are compared in unit/providers/approvals. */
+/** A server is killed with these; the requests of all rows are compared in unit/providers/approvals. */
 const names = new Set([
   'a title alone',
   'the name of a file without its content',
@@ -106,69 +118,69 @@ const names = new Set([
   'a change of files of which nothing is told',
 ]);
 const rows = wishRows.filter(({ name }) => names.has(name));
+const titled = (scene: Scene) => ({ ...scene.row, scene });
+const changed = rows.map((row) => titled(new Scene(row, [row.good, row.evil])));
+const repeated = rows.map((row) => titled(new Scene(row, [row.good, row.good])));
 
 describe('an approval given after the server was killed', () => {
-  test.for(rows)('is not good for something else ($provider: $name)', ({ provider, good, evil }) =>
-    acrossKill(provider, [good, evil], async ({ approval, again, effects }) => {
+  const killed = shared<Killed>('server that was killed', (use) =>
+    afterKill(
+      [...changed, ...repeated].map(({ scene }) => scene),
+      use,
+    ),
+  );
+
+  test.for(changed)('is not good for something else ($provider: $name)', ({ scene }) =>
+    accepted(killed(), scene, async ({ approval, again }) => {
       const second = await again();
       expect(second.id).not.toBe(approval.id);
-      expect(effects()).toBe('');
+      expect(scene.effects()).toBe('');
       return 'decline';
     }),
   );
 
-  test.for(rows.filter(({ isWhole }) => isWhole))(
+  test.for(repeated.filter(({ isWhole }) => isWhole))(
     'lets the same run once, without another question ($provider: $name)',
-    ({ provider, good }) =>
-      acrossKill(provider, [good, good], async ({ end, effects, approvals }) => {
+    ({ scene }) =>
+      accepted(killed(), scene, async ({ end, approvals }) => {
         await end();
-        expect(effects()).toBe('second\n');
+        expect(scene.effects()).toBe('second\n');
         expect(await approvals()).toHaveLength(1);
         return null;
       }),
   );
 
-  test.for(rows.filter(({ isWhole }) => !isWhole))(
+  test.for(repeated.filter(({ isWhole }) => !isWhole))(
     'lets the same run once, when it was asked for again ($provider: $name)',
-    ({ provider, good }) =>
-      acrossKill(provider, [good, good], async ({ again, effects }) => {
+    ({ scene }) =>
+      accepted(killed(), scene, async ({ again }) => {
         await again();
-        expect(effects()).toBe('');
+        expect(scene.effects()).toBe('');
         return 'accept';
       }),
   );
 });
 
-interface Scene {
-  approval: Approval;
-  /** The second thing that is asked for, once it is. */
-  again(): Promise<Approval>;
-  /** Resolves when the turn has ended. */
-  end(): Promise<void>;
-  effects(): string;
-  approvals(): Promise<Approval[]>;
+/** The second run of a server, and what was asked in the first. */
+interface Killed {
+  client: Client;
+  asked: ReadonlyMap<Scene, { approval: Approval; turn_id: string }>;
 }
 
-/**
- * Has an agent ask for the first of two things, kills the server, accepts after the restart, and has the agent ask for
- * the second. `test` answers how to decide what was asked for again.
- */
-async function acrossKill(
-  provider: WishRow['provider'],
-  shown: readonly [object, object],
-  test: (scene: Scene) => Promise<'accept' | 'decline' | null>,
+/** Has the agents of all scenes ask for the first thing, kills the server, and starts it again. */
+async function afterKill(
+  scenes: readonly Scene[],
+  use: (killed: Killed) => Promise<void>,
 ): Promise<void> {
   await using own = tempDirectory('away');
-  const marker = path.join(own.path, 'marker');
   const socket = path.join(own.path, 'socket');
-  const done = (effect: string) => appendFileSync(marker, `${effect}\n`);
-  const effects = () => (existsSync(marker) ? readFileSync(marker, 'utf8') : '');
-  const wishes = [
-    { shown: shown[0], effect: 'first' },
-    { shown: shown[1], effect: 'second' },
-  ];
-  const play = troupes[provider].play(wishes, { socket, done });
   const agents: Played[] = [];
+  const codex = codexFor((text) => scenes[Number(text)] as Scene);
+  const play = (connection: net.Socket, hello: Hello): Played => {
+    const scene = scenes.find((one) => one.worksIn(hello.cwd));
+    if (!scene) return codex(connection, hello, scenes[0] as Scene);
+    return (scene.row.provider === 'acp' ? acp : claude)(connection, hello, scene);
+  };
   await using theatre = net.createServer((connection) =>
     receive(connection, (hello) => play(connection, hello), agents),
   );
@@ -177,58 +189,80 @@ async function acrossKill(
   const puppet = path.join(import.meta.dirname, '../support/providers/puppet.mjs');
   const env = { PUPPET_SOCKET: socket, HOME: own.path };
   const agent = { command: process.execPath, args: [puppet], env };
-  const config = stringify({ providers: { [provider]: agent } });
+  const config = stringify({ providers: { acp: agent, claude: agent, codex: agent } });
 
   const before = await startServer(own.path, { config });
-  const body = {
-    provider,
-    cwd: own.path,
-    permission_mode: 'require_approval',
-  };
-  const session = await before.client.call(endpoints.createSession, { body });
-  const params = { session_id: session.id };
-  const input = [{ type: 'text' as const, text: 'go' }];
-  const { turn_id } = await before.client.call(endpoints.sendTurn, { params, body: { input } });
-  let approval: Approval;
-  {
-    await using watch = new Watch(before.client, session.id, PATIENCE_MS);
-    approval = await asked(watch, turn_id);
-    await before.end('SIGKILL');
-  }
+  const found = await Promise.all(
+    scenes.map(async (scene, at) => {
+      const cwd = path.join(own.path, `scene-${at}`);
+      scene.begin(cwd);
+      const { provider } = scene.row;
+      const body = { provider, cwd, permission_mode: 'require_approval' };
+      const session = await before.client.call(endpoints.createSession, { body });
+      const turn_id = await send(before.client, session, String(at));
+      await using watch = new Watch(before.client, session.id, PATIENCE_MS);
+      return [scene, { approval: await asked(watch, turn_id), turn_id }] as const;
+    }),
+  );
+  await before.end('SIGKILL');
   await untilNothingCarries(own.path);
 
   const after = await startServer(own.path, { config });
   try {
-    await using watch = new Watch(after.client, session.id, PATIENCE_MS);
-    await decide(after.client, approval, 'accept');
-    const verdict = await test({
-      approval,
-      async again() {
-        const { payload } = await watch.until(
-          'another approval',
-          ({ kind, payload: { approval: one } }) =>
-            kind === 'approval.requested' && (one as Approval).id !== approval.id,
-        );
-        return payload.approval as Approval;
-      },
-      async end() {
-        await watch.end(turn_id);
-      },
-      effects,
-      approvals: () => after.client.call(endpoints.listSessionApprovals, { params, query: {} }),
-    });
-    if (verdict !== null) {
-      const [pending] = await after.client.call(endpoints.listSessionApprovals, {
-        params,
-        query: { status: 'pending' },
-      });
-      await decide(after.client, pending as Approval, verdict);
-      await watch.end(turn_id);
-      expect(effects()).toBe(verdict === 'accept' ? 'second\n' : '');
-    }
-    expect((await turnOf(after.client, session, turn_id)).status).toBe('completed');
+    await use({ client: after.client, asked: new Map(found) });
   } finally {
     await after.end('SIGKILL');
     await untilNothingCarries(own.path);
   }
+}
+
+interface Act {
+  approval: Approval;
+  /** The second thing that is asked for, once it is. */
+  again(): Promise<Approval>;
+  /** Resolves when the turn has ended. */
+  end(): Promise<void>;
+  approvals(): Promise<Approval[]>;
+}
+
+/**
+ * Accepts what was asked for before the server died, and has the agent ask for the second thing. `play` answers how to
+ * decide what was asked for again.
+ */
+async function accepted(
+  { client, asked: all }: Killed,
+  scene: Scene,
+  play: (act: Act) => Promise<'accept' | 'decline' | null>,
+): Promise<void> {
+  const { approval, turn_id } = all.get(scene) ?? {};
+  if (!approval || turn_id === undefined) throw new Error('it was not asked');
+  const { session_id } = approval;
+  const params = { session_id };
+  await using watch = new Watch(client, session_id, PATIENCE_MS);
+  await decide(client, approval, 'accept');
+  const verdict = await play({
+    approval,
+    async again() {
+      const { payload } = await watch.until(
+        'another approval',
+        ({ kind, payload: { approval: one } }) =>
+          kind === 'approval.requested' && (one as Approval).id !== approval.id,
+      );
+      return payload.approval as Approval;
+    },
+    async end() {
+      await watch.end(turn_id);
+    },
+    approvals: () => client.call(endpoints.listSessionApprovals, { params, query: {} }),
+  });
+  if (verdict !== null) {
+    const [pending] = await client.call(endpoints.listSessionApprovals, {
+      params,
+      query: { status: 'pending' },
+    });
+    await decide(client, pending as Approval, verdict);
+    await watch.end(turn_id);
+    expect(scene.effects()).toBe(verdict === 'accept' ? 'second\n' : '');
+  }
+  expect((await turnOf(client, { id: session_id }, turn_id)).status).toBe('completed');
 }

@@ -3,11 +3,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { sharedDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { selfCommand } from '../../src/lib/self.ts';
-import { runCadre } from '../support/cli/cadre.ts';
+import { runHere } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
-import { sharedServer } from '../support/shared-server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession } from '../support/turns.ts';
 import { hasPty, programInTerminal } from '../support/tui/pty.ts';
@@ -41,7 +41,7 @@ const shells = {
 } as const;
 
 describe.skipIf(!hasPty)('ids of every kind complete under the alias of the set-up', () => {
-  const server = sharedServer();
+  const server = sharedDemo();
   let processId = '';
 
   beforeAll(async () => {
@@ -94,9 +94,9 @@ describe.skipIf(!hasPty)('ids of every kind complete under the alias of the set-
 
   test('under another name, for which the script was made', async () => {
     using home = tempDirectory('completion');
-    const named = await runCadre(home.path, ['completion', 'bash', '--name', 'mate']);
+    const named = await runHere(home.path, ['completion', 'bash', '--name', 'mate']);
     expect(named.stdout).toMatch(/^complete -F _cadre mate$/m);
-    const wrong = await runCadre(home.path, ['completion', 'bash', '--name', '$(rm x)']);
+    const wrong = await runHere(home.path, ['completion', 'bash', '--name', '$(rm x)']);
     expect(wrong).toMatchObject({ code: 2, stdout: '' });
   });
 });

@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { sharedDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { widthOf } from '../../src/terminal/width.ts';
 import { cadreOn } from '../support/cli/cadre.ts';
-import { sharedServer } from '../support/shared-server.ts';
 import { openSession } from '../support/turns.ts';
 import { makeRepository } from '../support/worktrees/work.ts';
 import { hasPty, inTerminal } from '../support/tui/pty.ts';
@@ -11,7 +11,7 @@ import { hasPty, inTerminal } from '../support/tui/pty.ts';
 const wide = '漢字'.repeat(60);
 
 describe.skipIf(!hasPty)('on a terminal', () => {
-  const server = sharedServer();
+  const server = sharedDemo();
   let processId = '';
 
   /** What a command shows on a terminal of these columns, without colours, and with them. */

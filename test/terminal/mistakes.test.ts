@@ -1,20 +1,20 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { selfCommand } from '../../src/lib/self.ts';
-import { runCadre } from '../support/cli/cadre.ts';
+import { runHere } from '../support/cli/cadre.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 describe('without a server', () => {
   test('`help sessions send` is the help of `sessions send`, and old verbs have theirs.', async () => {
     using home = tempDirectory();
     const [long, short, inner] = await Promise.all([
-      runCadre(home.path, ['help', 'sessions', 'send']),
-      runCadre(home.path, ['sessions', 'send', '--help']),
-      runCadre(home.path, ['sessions', 'help', 'send']),
+      runHere(home.path, ['help', 'sessions', 'send']),
+      runHere(home.path, ['sessions', 'send', '--help']),
+      runHere(home.path, ['sessions', 'help', 'send']),
     ]);
     expect(long.stdout).toMatch(/^Usage: cadre sessions send /);
     expect([short.stdout, inner.stdout]).toEqual([long.stdout, long.stdout]);
-    const old = await runCadre(home.path, ['help', 'worktrees', 'get']);
+    const old = await runHere(home.path, ['help', 'worktrees', 'get']);
     expect(old.stdout).toMatch(/^Usage: cadre worktrees show /);
   });
 
@@ -22,7 +22,7 @@ describe('without a server', () => {
     using home = tempDirectory();
     const said = await Promise.all(
       ['help nope', 'help sessions nope', 'session list', 'list'].map(async (line) => {
-        const { code, stdout, stderr } = await runCadre(home.path, line.split(' '));
+        const { code, stdout, stderr } = await runHere(home.path, line.split(' '));
         expect([line, code, stdout]).toEqual([line, 2, '']);
         return stderr;
       }),
@@ -37,11 +37,11 @@ describe('without a server', () => {
 
   test('a wrong value names its flag, in one sentence that says where to look.', async () => {
     using home = tempDirectory();
-    const { stderr } = await runCadre(home.path, ['sessions', 'list', '--limit', 'many']);
+    const { stderr } = await runHere(home.path, ['sessions', 'list', '--limit', 'many']);
     expect(stderr).toBe(
       "cadre: option '-L, --limit <n>' argument 'many' is invalid: give a whole number; see cadre sessions list --help\n",
     );
-    const timeout = await runCadre(home.path, ['processes', 'run', 'true', '--timeout', 'soon']);
+    const timeout = await runHere(home.path, ['processes', 'run', 'true', '--timeout', 'soon']);
     expect(timeout.stderr).toContain("'--timeout <time>' argument 'soon' is invalid: give a time");
   });
 

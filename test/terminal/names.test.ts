@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { sharedDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { cadreOn } from '../support/cli/cadre.ts';
-import { sharedServer } from '../support/shared-server.ts';
 import { openSession } from '../support/turns.ts';
 
 describe('names', () => {
-  const server = sharedServer();
+  const server = sharedDemo();
 
   test('names are taken wherever ids are: sessions by title, processes by command, teams and members by name.', async () => {
     const cadre = cadreOn(server());

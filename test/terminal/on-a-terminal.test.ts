@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { sharedDemo } from '../support/demo-server.ts';
 import { openSession, runTurn } from '../support/turns.ts';
-import { sharedServer } from '../support/shared-server.ts';
 import { hasPty, inTerminal } from '../support/tui/pty.ts';
 
-const server = sharedServer();
+const server = sharedDemo();
 
 describe.skipIf(!hasPty)('on a terminal', () => {
   test('Bidi overrides and zero-width characters do not reach the terminal.', async () => {

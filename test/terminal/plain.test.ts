@@ -31,7 +31,7 @@ describe('a text for a terminal', () => {
     expect(revealed(emoji)).toBe(emoji);
     expect(plain(`${emoji}\u200d`)).toBe(emoji);
     // Also where it comes in pieces, however it is cut.
-    expect(inPieces([...`a ${emoji} b`])).toBe(`a ${emoji} b`);
+    expect(inPieces(Array.from(`a ${emoji} b`))).toBe(`a ${emoji} b`);
     for (let at = 0; at <= emoji.length; at++)
       if (emoji.slice(0, at).isWellFormed())
         expect(inPieces([emoji.slice(0, at), emoji.slice(at)])).toBe(emoji);

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { sharedDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { Process } from '../../src/api/processes.ts';
 import { cadreOn, startCadre } from '../support/cli/cadre.ts';
 import { ended, printed, run } from '../support/processes/work.ts';
-import { sharedServer } from '../support/shared-server.ts';
 import { hasPty, inTerminal } from '../support/tui/pty.ts';
 
-const server = sharedServer();
+const server = sharedDemo();
 
 const start = (...args: string[]) =>
   startCadre(server().directory, ['--data-dir', server().directory, 'processes', ...args]);

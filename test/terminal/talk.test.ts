@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { sharedDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { cadreOn } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
@@ -6,7 +7,6 @@ import { withRuntime } from '../support/runtime.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { withServer } from '../support/server.ts';
 import { playedProvider } from '../support/sessions/played-provider.ts';
-import { sharedServer } from '../support/shared-server.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
 import { hasPty, inTerminal } from '../support/tui/pty.ts';
 
@@ -15,7 +15,7 @@ const CTRL_D = '\u0004';
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
 describe.skipIf(!hasPty)('talking at the terminal', () => {
-  const server = sharedServer();
+  const server = sharedDemo();
 
   test('run ends with a line that says how to go on, and the session counts as seen.', async () => {
     const { client, directory } = server();
@@ -27,6 +27,11 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
       `[started] look\n[done] look\nhi\ncadre: go on with cadre run --session ${short} TEXT, or sessions attach ${short}`,
     );
     expect(session?.seen_seq).toBeGreaterThanOrEqual(session?.news_seq ?? 0);
+    await using again = inTerminal(directory, ['run', '-c', 'say more']);
+    expect((await again.ended).code).toBe(0);
+    expect(again.glass.text()).toContain(
+      `cadre: this goes to ${short} "tool look => x; say hi"\nmore`,
+    );
   });
 
   test('attach shows the end of a conversation, sends lines, and shows what others send.', async () => {
@@ -51,6 +56,47 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
     const { status } = await client.call(endpoints.getSession, { params: { session_id: id } });
     expect(status).toBe('ready');
+  });
+
+  test('attach sends a block that was pasted as one message, with what was typed around it.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory);
+    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    const { expectShows, type, ended, glass } = terminal;
+    await expectShows(/^>$/m);
+    expect(glass.written).toContain('\u001b[?2004h');
+    type('say one; ');
+    type('\u001b[200~say two;\r\nsay \u001b[31mthree\n\n\u001b[20');
+    type('1~say');
+    await expectShows('> say one; say two;↵say threesay');
+    type(' four\r');
+    await expectShows(/^threesay four$/m);
+    const turns = await client.call(endpoints.listTurns, { params: { session_id: id }, query: {} });
+    expect(turns.map(({ input }) => input)).toEqual([
+      [{ type: 'text', text: 'say one; say two;\nsay threesay four' }],
+    ]);
+    type(CTRL_D);
+    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    expect(glass.written.lastIndexOf('\u001b[?2004l')).toBeGreaterThan(
+      glass.written.lastIndexOf('\u001b[?2004h'),
+    );
+  });
+
+  test('attach completes the slash commands of the agent by Tab, and shows its notices.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory, { title: 'slashes' });
+    await runTurn(client, id, 'commands planning | testing; notice mind the gap');
+    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    const { expectShows, type, ended } = terminal;
+    await expectShows(/^! notice: mind the gap\n.*\^D leaves\n>$/m);
+    type('/pl\t');
+    await expectShows(/^> \/planning$/m);
+    type('\u0015say no /pl\t');
+    await expectShows(/^> say no \/pl$/m);
+    type('\r');
+    await expectShows(/^no \/pl$/m);
+    type(CTRL_D);
+    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
   });
 
   test('attach follows a turn that runs from its beginning; Ctrl-C interrupts it, and a line waits for its end.', async () => {

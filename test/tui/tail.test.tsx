@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { withDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
-import { startServer, untilNothingCarries, withServer } from '../support/server.ts';
+import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
 import { keys, withScreen } from '../support/tui/stage.tsx';
@@ -9,7 +10,7 @@ const start = { page: 'tail', scope: {} } as const;
 
 describe('the screen of cadre events tail', () => {
   test('shows what is stored and what comes, a message as one line, and leaves with q.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory);
       await runTurn(client, id, 'say before');
       await withScreen(client, start, async ({ expectShows, lines, press }) => {
@@ -27,7 +28,7 @@ describe('the screen of cadre events tail', () => {
     }));
 
   test('pauses, counts what is new, and goes back to the end.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory);
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
         await expectShows(/session\.created/);
@@ -42,7 +43,7 @@ describe('the screen of cadre events tail', () => {
     }));
 
   test('narrows to the session of an event, to kinds, and widens again.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       const [one, two] = [
         await openSession(client, directory, { title: 'first one' }),
         await openSession(client, directory, { title: 'second one' }),
@@ -75,7 +76,7 @@ describe('the screen of cadre events tail', () => {
     }));
 
   test('finds a text, and shows an event whole.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory);
       await runTurn(client, id, 'say a needle');
       await runTurn(client, id, 'say hay');
@@ -99,7 +100,7 @@ describe('the screen of cadre events tail', () => {
     }));
 
   test('answers what waits, with a reason.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
       await withScreen(client, start, async ({ expectShows, press }) => {
         await expectShows('live');
@@ -117,7 +118,7 @@ describe('the screen of cadre events tail', () => {
     }));
 
   test('says what was decided where somebody else was faster.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
       await send(client, id, 'ask push it');
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
@@ -139,7 +140,7 @@ describe('the screen of cadre events tail', () => {
     }));
 
   test('fits into 40 columns and any other size, with wide characters.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory);
       await runTurn(client, id, `say ${'漢字 🎉 '.repeat(20)}`);
       const size = { rows: 8, columns: 40 };
@@ -161,7 +162,7 @@ describe('the screen of cadre events tail', () => {
     }));
 
   test('says why where it is refused.', () =>
-    withServer(async ({ client }) => {
+    withDemo(async ({ client }) => {
       const scope = { sessionId: 'sess_unknown' };
       await withScreen(client, { page: 'tail', scope }, async ({ expectShows }) => {
         await expectShows(/refused/);
@@ -170,7 +171,7 @@ describe('the screen of cadre events tail', () => {
     }));
 
   test('says what is gone where retention took it.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       await openSession(client, directory);
       const beyond = { page: 'tail', scope: {}, after: 1_000_000 } as const;
       await withScreen(client, beyond, async ({ expectShows }) => {
@@ -179,7 +180,7 @@ describe('the screen of cadre events tail', () => {
     }));
 
   test('reads older events when somebody comes to the top.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       for (let i = 0; i < 510; i++) await openSession(client, directory, { title: `number ${i}` });
       await withScreen(client, start, async ({ expectShows, press }) => {
         await expectShows('number 509');

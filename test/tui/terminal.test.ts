@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { withServer } from '../support/server.ts';
+import { withDemo } from '../support/demo-server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
@@ -9,7 +9,7 @@ import { hasPty, inTerminal } from '../support/tui/pty.ts';
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
 describe.skipIf(!hasPty)('on a terminal', () => {
   test('events tail is a screen, which goes with q and leaves the terminal as it was.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory);
       await using terminal = inTerminal(directory, ['events', 'tail']);
       const { glass, expectShows, type, resize, ended } = terminal;
@@ -33,7 +33,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
     }));
 
   test('Ctrl-C ends it with 130, and TERM with 143, as it was.', () =>
-    withServer(async ({ directory }) => {
+    withDemo(async ({ directory }) => {
       await using tail = inTerminal(directory, ['events', 'tail']);
       await tail.expectShows('live');
       tail.type('\u0003');
@@ -46,7 +46,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
     }));
 
   test('events tail begins where it is told to, and goes on where a cursor file says.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       await openSession(client, directory, { title: 'the first' });
       const seen = async (...args: string[]) => {
         await using terminal = inTerminal(directory, ['events', 'tail', ...args]);
@@ -66,7 +66,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
     }));
 
   test('top shows what goes on, and the events of a session.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'the job' });
       await using terminal = inTerminal(directory, ['top'], { CI: 'true', NO_COLOR: '1' });
       const { expectShows, type, ended } = terminal;
@@ -81,7 +81,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
     }));
 
   test('has no colours where NO_COLOR is set.', () =>
-    withServer(async ({ directory }) => {
+    withDemo(async ({ directory }) => {
       const colored = /\u001b\[(?:3|4|9|10)\d[;\d]*m/;
       for (const env of [{}, { NO_COLOR: '1' }]) {
         await using terminal = inTerminal(directory, ['events', 'tail'], env);
@@ -94,7 +94,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
     }));
 
   test('is drawn at most 20 times a second, however much comes, and still listens.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       await using terminal = inTerminal(directory, ['events', 'tail']);
       const { glass, expectShows, type, ended } = terminal;
       await expectShows('live');
@@ -115,7 +115,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
     }));
 
   test('is as without one where there is no server, where no one follows, and for programs.', async () => {
-    await withServer(async ({ directory }) => {
+    await withDemo(async ({ directory }) => {
       for (const args of [
         ['events', 'tail', '--no-follow'],
         ['--json', 'top'],

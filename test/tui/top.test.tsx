@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { withDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { Client } from '../../src/client/client.ts';
-import { withServer } from '../support/server.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
 import { keys, withScreen } from '../support/tui/stage.tsx';
 
@@ -15,7 +15,7 @@ const run = (client: Client, command: string) =>
 
 describe('the place to work', () => {
   test('shows what each session is at, and keeps what was closed in a section that is folded.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
         await expectShows('no session is open: n opens one');
         const { id } = await openSession(client, directory, { title: 'the job' });
@@ -41,7 +41,7 @@ describe('the place to work', () => {
     }));
 
   test('knows what a session is at that worked before anybody looked.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'old job' });
       await runTurn(client, id, 'say hello');
       await send(client, id, 'tool look around => found; silent');
@@ -52,7 +52,7 @@ describe('the place to work', () => {
     }));
 
   test('says something to a session, keeps what was begun, and shows the answer as it grows.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       await openSession(client, directory, { title: 'one' });
       await openSession(client, directory, { title: 'two' });
       await withScreen(client, start, async ({ expectShows, expectHides, press, paste, lines }) => {
@@ -81,13 +81,13 @@ describe('the place to work', () => {
     }));
 
   test('opens a new session: enter goes on, and only the button or ^S creates it.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
         await expectShows('n opens one');
         await press('n');
         await expectShows('new session');
         await expectShows('provider acp');
-        await press('say first', keys.enter, keys.enter, keys.enter, '\u0015', directory);
+        await press('say first', ...Array<string>(4).fill(keys.enter), '\u0015', directory);
         await press(keys.enter, keys.enter);
         await expectShows('new session');
         expect(await client.call(endpoints.listSessions, { query: {} })).toEqual([]);
@@ -103,7 +103,7 @@ describe('the place to work', () => {
     }));
 
   test('shows all that is to be approved before it accepts it.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'asks', ...asking });
       await send(client, id, `ask ${Array.from({ length: 60 }, (_, i) => `part${i}`).join(' ')}`);
       await withScreen(
@@ -127,8 +127,24 @@ describe('the place to work', () => {
       );
     }));
 
+  test('completes the slash commands of an agent in what is said to it, and shows its notices and title.', () =>
+    withDemo(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory);
+      await runTurn(client, id, 'commands planning | testing; notice mind the gap; title My work');
+      await withScreen(client, start, async ({ expectShows, press }) => {
+        await expectShows('My work');
+        await expectShows('! notice: mind the gap');
+        await press('i', '/');
+        await expectShows('tab: /planning anything  /testing anything');
+        await press('t', keys.tab);
+        await expectShows('> /testing');
+        await press('me', keys.enter);
+        await expectShows(/> \/testing me/);
+      });
+    }));
+
   test('restarts a process that has ended, and ends one that runs.', () =>
-    withServer(async ({ client }) => {
+    withDemo(async ({ client }) => {
       await run(client, 'sleep 60');
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
         await expectShows('▌◐  sleep 60');
@@ -149,7 +165,7 @@ describe('the place to work', () => {
     }));
 
   test('pins a session, snoozes it for a time, and wakes it.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'old' });
       await openSession(client, directory, { title: 'young' });
       await withScreen(client, start, async ({ expectShows, expectHides, press, lines }) => {
@@ -176,7 +192,7 @@ describe('the place to work', () => {
     }));
 
   test('marks as seen what was shown, while the terminal has the focus, and rings otherwise.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'the job' });
       const seen = async () => {
         const { seen_seq, news_seq } = await client.call(endpoints.getSession, {
@@ -199,7 +215,7 @@ describe('the place to work', () => {
     }));
 
   test('renames a session, and mutes it: the list says so, and no bell rings for it.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'old name' });
       const session = () => client.call(endpoints.getSession, { params: { session_id: id } });
       await withScreen(client, start, async ({ expectShows, press, hasFocus, written }) => {
@@ -224,7 +240,7 @@ describe('the place to work', () => {
     }));
 
   test('offers the directories of recent sessions for a new one.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       const [one, two] = ['one', 'two'].map((name) => path.join(directory, name));
       for (const cwd of [one, two]) {
         mkdirSync(String(cwd));
@@ -234,7 +250,7 @@ describe('the place to work', () => {
         await expectShows('SESSIONS 2');
         await press('n', '\u0012');
         await expectShows('cwd      /home/ada/project');
-        for (let step = 0; step < 3; step++) await press(keys.tab);
+        for (let step = 0; step < 4; step++) await press(keys.tab);
         await expectShows('^R recent');
         const cwd = () => lines().find((line) => line.includes('▌cwd')) ?? '';
         await press('\u0012');
@@ -252,7 +268,7 @@ describe('the place to work', () => {
     }));
 
   test('filters as one types, and keeps its place after the events of a row.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       for (const title of ['first', 'second', 'third'])
         await openSession(client, directory, { title });
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
@@ -276,7 +292,7 @@ describe('the place to work', () => {
     }));
 
   test('begins at the id that it was given.', () =>
-    withServer(async ({ client, directory }) => {
+    withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'first' });
       await openSession(client, directory, { title: 'second' });
       const selecting = { page: 'top', select: id.slice(-6) } as const;
@@ -286,7 +302,7 @@ describe('the place to work', () => {
     }));
 
   test('has help that is complete at 40x12, and says where there is no room.', () =>
-    withServer(async ({ client }) => {
+    withDemo(async ({ client }) => {
       await withScreen(
         client,
         start,

@@ -22,7 +22,7 @@ export function dbCommands(program: Command, world: World): void {
     .option('--config <file>', 'the configuration (CADRE_CONFIG)')
     .action(async (file: string, _options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
-      const copied = await backUp(world, options, path.resolve(file));
+      const copied = await backUp(world, options, path.resolve(world.cwd(), file));
       showDocument(
         world,
         options,

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
+import type { Client } from '../../client/client.ts';
 import { AppError } from '../../errors.ts';
 import { serverDirectory, type GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
@@ -13,25 +14,28 @@ interface HomeOptions extends GlobalOptions {
 /** `cadre` alone, on a terminal: opens the screen. Where no server runs it offers to start one. */
 export function homeCommand(program: Command, world: World): void {
   program.action(async (options: HomeOptions) => {
-    if ((await isServed(world, options)) || (await offerServer(world, options))) {
-      const open = clientAction(world, async (context) => {
-        await openScreen(context, { page: 'top', select: options.select });
-      });
-      await open(program);
-    }
+    const known = await answeringServer(world, options);
+    if (!known && !(await offerServer(world, options))) return;
+    const connect = async () => known ?? world.connect(options);
+    const open = clientAction({ ...world, connect }, async (context) => {
+      await openScreen(context, { page: 'top', select: options.select }, known !== null);
+    });
+    await open(program);
   });
 }
 
-/** Whether a server answers. Throws what `connect` throws, unless it can be helped by starting one. */
-async function isServed(world: World, options: HomeOptions): Promise<boolean> {
+/** A server that answers; null where none does. Throws what `connect` throws, unless it can be helped by starting one. */
+async function answeringServer(world: World, options: HomeOptions): Promise<Client | null> {
+  let client: Client | undefined;
   try {
-    const client = await world.connect(options);
-    await client.call(endpoints.getVersion, {}).finally(() => client.close());
-    return true;
+    client = await world.connect(options);
+    await client.call(endpoints.getVersion, {});
+    return client;
   } catch (error) {
+    client?.close();
     const isElsewhere = options.url !== undefined || world.env.CADRE_URL !== undefined;
     if (isElsewhere || !(error instanceof AppError) || error.code !== 'unreachable') throw error;
-    return false;
+    return null;
   }
 }
 

@@ -51,7 +51,7 @@ async function run(context: CommandContext, words: string[], options: RunOptions
   const { process } = await client.call(endpoints.createProcess, {
     body: {
       command: words.length === 1 ? (words[0] ?? '') : words.map(quote).join(' '),
-      cwd: here === undefined ? undefined : path.resolve(here),
+      cwd: here === undefined ? undefined : path.resolve(world.cwd(), here),
       // The server's default is for agents, which forget what they started; 0 is no limit.
       timeout_ms: options.timeout ?? 0,
       session_id,

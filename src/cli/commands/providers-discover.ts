@@ -63,7 +63,7 @@ function discover(
   env: NodeJS.ProcessEnv,
   server: readonly ProviderRecord[] | null,
 ): Discovered[] {
-  const known = new Map(knownAgents.map((agent) => [agent.name, agent]));
+  const known = new Map(knownAgents().map((agent) => [agent.name, agent]));
   const acp = config?.providers.acp ?? null;
   const names = [
     ...(acp?.command ? [DEFAULT_AGENT] : []),

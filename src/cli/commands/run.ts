@@ -56,20 +56,23 @@ async function run(
 ): Promise<void> {
   const earlier = await earlierSession(context, options);
   const session_id = earlier ?? (await open(context, options));
-  const { permissionMode: permission_mode, model, effort: thinking_effort } = options;
-  const turnOnly = earlier === null ? {} : { permission_mode, model, thinking_effort };
+  const turnOnly = earlier === null ? {} : turnSettings(options);
   const accepted = await sendTurn(context, session_id, { input, ...turnOnly });
   await followTurn(context, accepted, options);
   const short = shortId(session_id);
   context.note(`go on with cadre run --session ${short} TEXT, or sessions attach ${short}`);
 }
 
+function turnSettings({ permissionMode, agentMode, model, effort }: RunOptions) {
+  return { permission_mode: permissionMode, agent_mode: agentMode, model, thinking_effort: effort };
+}
+
 /** The session to go on with; null for a new one. Throws `usage` for options that only a new one takes. */
 async function earlierSession(
-  { client, note }: CommandContext,
+  { client, note, world }: CommandContext,
   options: RunOptions,
 ): Promise<string | null> {
-  const { session, cwd = process.cwd() } = options;
+  const { session, cwd = '.' } = options;
   if (session === undefined && !options.continue) return null;
   if (session !== undefined && options.continue)
     throw new AppError('usage', 'give --continue or --session, not both');
@@ -78,8 +81,9 @@ async function earlierSession(
   if (given !== undefined)
     throw new AppError('usage', `--${given} is for a new session: leave it out, or start one`);
   if (session !== undefined) return sessionId(client, session);
-  const { id, title, cwd: there } = await latestHere(client, cwd);
-  const elsewhere = there === path.resolve(cwd) ? '' : `, which works in ${there}`;
+  const here = path.resolve(world.cwd(), cwd);
+  const { id, title, cwd: there } = await latestHere(client, here);
+  const elsewhere = there === here ? '' : `, which works in ${there}`;
   note(plain(`this goes to ${shortId(id)} "${shorten(title ?? '', 40)}"${elsewhere}`));
   return id;
 }

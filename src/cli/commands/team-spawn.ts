@@ -41,6 +41,11 @@ export const teamSpawn = endpointCommand({
       field: 'permission_mode',
     },
     {
+      flags: '--agent-mode <mode>',
+      description: "the agent's own mode, by its own name; for agents of acp",
+      field: 'agent_mode',
+    },
+    {
       flags: '--worktree <name>',
       description: 'let it work in a git worktree, made where there is none',
     },

@@ -58,7 +58,7 @@ interface TrustOptions {
 
 async function trust(context: CommandContext, options: TrustOptions): Promise<void> {
   const { client, show } = context;
-  const repo_root = path.resolve(options.repo);
+  const repo_root = path.resolve(context.world.cwd(), options.repo);
   const wanted =
     options.sha256 === undefined
       ? await chosen(context, repo_root, options)

@@ -1,5 +1,6 @@
 import type { Command, Option } from 'commander';
 import { eventGroups, eventKinds } from '../../api/events.ts';
+import { permissionModes } from '../../api/permission-modes.ts';
 import { toolNames } from '../../api/tool-names.ts';
 import type { CommandTree, CommandValue, CompletionTable } from './table.ts';
 
@@ -10,14 +11,7 @@ export function describeProgram(program: Command): CompletionTable {
     values: {
       kind: [...eventGroups.map((group) => `${group}.*`), ...eventKinds],
       tool: toolNames,
-      mode: [
-        'default',
-        'require_approval',
-        'read_only',
-        'workspace_write',
-        'accept_edits',
-        'full_access',
-      ],
+      mode: permissionModes,
     },
   };
 }

@@ -17,7 +17,7 @@ export async function check(
   options: GlobalOptions,
   file: string | undefined,
 ): Promise<CheckReport> {
-  if (file !== undefined) return checkCopy(world, path.resolve(file));
+  if (file !== undefined) return checkCopy(world, path.resolve(world.cwd(), file));
   const client = await runningServer(world, options);
   if (client) {
     client.close();

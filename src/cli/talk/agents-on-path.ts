@@ -13,26 +13,27 @@ export interface KnownAgent {
 }
 
 /** Every agent that cadre knows: those with providers of their own first, then those of the catalogue. */
-export const knownAgents: readonly KnownAgent[] = [
-  ...loginProviderIds.map((id) => ({
+export function knownAgents(): KnownAgent[] {
+  const own = loginProviderIds.map((id) => ({
     name: id,
     display_name: providerKinds[id].displayName,
     flag: '--provider' as const,
     command: id,
     install: `install ${providerKinds[id].login.product}`,
-  })),
-  ...catalogue.map(({ name, display_name, command, install }) => ({
+  }));
+  const others = catalogue.map(({ name, display_name, command, install }) => ({
     name,
     display_name,
     flag: '--agent' as const,
     command,
     install,
-  })),
-];
+  }));
+  return [...own, ...others];
+}
 
 /** The known agents that PATH has. */
 export function agentsOnPath(env: NodeJS.ProcessEnv): (KnownAgent & { file: string })[] {
-  return knownAgents.flatMap((agent) => {
+  return knownAgents().flatMap((agent) => {
     const file = findProgram(agent.command, env.PATH);
     return file === null ? [] : [{ ...agent, file }];
   });
@@ -43,7 +44,9 @@ export function adviceFor(env: NodeJS.ProcessEnv, configFile: string): string[] 
   const found = agentsOnPath(env);
   if (found.length === 0)
     return [
-      `no agent was found on PATH: install one (${knownAgents.map(({ name }) => name).join(', ')}), or try cadre serve --demo`,
+      `no agent was found on PATH: install one (${knownAgents()
+        .map(({ name }) => name)
+        .join(', ')}), or try cadre serve --demo`,
     ];
   const speaker = found.find(({ flag }) => flag === '--agent');
   return [

@@ -26,6 +26,11 @@ const TURNS = 3;
 /** The exit codes for the signals that end it. */
 const LEAVING = { SIGTERM: 143, SIGHUP: 129 } as const;
 
+export interface AttachOptions {
+  verbose?: boolean;
+  agentMode?: string;
+}
+
 /**
  * Shows the end of a conversation, follows it, and sends each line that is typed, until somebody leaves with Ctrl-D or the
  * session is closed. Throws `usage` without a terminal, and where `said` names no session, as `find`.
@@ -33,7 +38,7 @@ const LEAVING = { SIGTERM: 143, SIGHUP: 129 } as const;
 export async function attach(
   context: CommandContext,
   said: string | undefined,
-  { verbose = false }: { verbose?: boolean },
+  { verbose = false, agentMode }: AttachOptions,
 ): Promise<void> {
   const { world, client, layout, global } = context;
   const { stdin, stdout } = world;
@@ -43,7 +48,9 @@ export async function attach(
       'attach needs a terminal: use cadre sessions send, show or wait, or cadre events tail',
     );
   const found =
-    said === undefined ? await latestHere(client, '.') : await find(sessionNoun, client, said);
+    said === undefined
+      ? await latestHere(client, world.cwd())
+      : await find(sessionNoun, client, said);
   const leaving = new AbortController();
   const leave = (code: number) => leaving.abort(code);
   const line: InputLine = new InputLine(stdin as NodeJS.ReadStream, stdout as NodeJS.WriteStream, {
@@ -64,7 +71,13 @@ export async function attach(
   });
   const { session, after } = await showTail(context, found.id);
   const running = session.active_turn_id;
-  const attached = new Attached(context, { id: session.id, outlet: line, text, running });
+  const attached = new Attached(context, {
+    id: session.id,
+    outlet: line,
+    text,
+    running,
+    agentMode,
+  });
   using _signals = signals(() => void attached.interrupt(), leave);
   line.open();
   asker.askedIn(session.id);

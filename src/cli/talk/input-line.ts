@@ -1,6 +1,7 @@
 import { createInterface, type Interface } from 'node:readline';
 import { widthOf, wrapped } from '../../terminal/width.ts';
 import type { Outlet } from './outlet.ts';
+import { Pastes, withBreaks } from './pastes.ts';
 
 /** What somebody does at the line. */
 export interface LineActions {
@@ -16,13 +17,14 @@ export interface LineActions {
 
 /**
  * A line of input at the bottom of a terminal, and the text that comes meanwhile above it. While a question is on the
- * terminal, the line is away; what was typed on it comes back.
+ * terminal, the line is away; what was typed on it comes back. What is pasted is one message, also of many lines.
  */
 export class InputLine implements Outlet {
   readonly #input: NodeJS.ReadStream;
   readonly #output: NodeJS.WriteStream;
   readonly #actions: LineActions;
   #line: Interface | null = null;
+  #keys: Pastes | null = null;
   #history: string[] = [];
   /** The last row of the text above, which may grow, what it is part of, and whether it is shown above the line. */
   #rest = '';
@@ -38,8 +40,10 @@ export class InputLine implements Outlet {
 
   /** Shows the line, with a text to go on with. */
   open(text = ''): void {
+    const keys = new Pastes(this.#input, this.#output);
+    this.#keys = keys;
     const line = createInterface({
-      input: this.#input,
+      input: keys,
       output: this.#output,
       terminal: true,
       prompt: '> ',
@@ -53,7 +57,8 @@ export class InputLine implements Outlet {
     this.#line = line;
     line.on('history', (history) => (this.#history = history));
     line.on('line', (said) => {
-      if (said.trim() !== '') this.#actions.said(said);
+      const text = withBreaks(said);
+      if (text.trim() !== '') this.#actions.said(text);
       this.#line?.prompt();
     });
     line.on('SIGINT', () => {
@@ -76,6 +81,7 @@ export class InputLine implements Outlet {
     this.#erase(line);
     this.#line = null;
     line.close();
+    this.#keys?.close();
     return text;
   }
 

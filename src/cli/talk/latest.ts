@@ -1,4 +1,3 @@
-import path from 'node:path';
 import { endpoints } from '../../api/index.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { Client } from '../../client/client.ts';
@@ -8,11 +7,10 @@ import { sessions } from '../nouns.ts';
 import { repositoryOf } from './repository.ts';
 
 /**
- * The session in which something happened last, of those that take a turn and work in a directory; where none does, of
- * those that work in a worktree of its repository. Throws `not_found`.
+ * The session in which something happened last, of those that take a turn and work in the directory `here`, an absolute
+ * path; where none does, of those that work in a worktree of its repository. Throws `not_found`.
  */
-export async function latestHere(client: Client, directory: string): Promise<Session> {
-  const here = path.resolve(directory);
+export async function latestHere(client: Client, here: string): Promise<Session> {
   const open: Session[] = [];
   for await (const page of sessions.all(client))
     open.push(...page.filter(({ status }) => status !== 'closed' && status !== 'failed'));

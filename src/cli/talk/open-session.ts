@@ -16,6 +16,7 @@ export interface OpenOptions {
   effort?: string;
   cwd?: string;
   permissionMode?: string;
+  agentMode?: string;
   title?: string;
   /** true: a worktree without a name of its own. */
   worktree?: string | true;
@@ -35,6 +36,7 @@ export function withOpenOptions(command: Command): Command {
     .option('--effort <effort>', 'how long the model thinks; see cadre providers models')
     .option('--cwd <directory>', 'where the agent works (default: here)')
     .option('--permission-mode <mode>', 'what the agent may do; require_approval: it asks you')
+    .option('--agent-mode <mode>', "the agent's own mode, by its own name; for agents of acp")
     .option('--title <title>', 'a name for people (default: the first line of the prompt)')
     .option('--worktree [name]', 'work in a git worktree of its own');
 }
@@ -59,8 +61,9 @@ export async function openBody(
     agent: settings.agent,
     model: options.model ?? settings.model,
     thinking_effort: options.effort ?? settings.thinking_effort,
-    cwd: options.cwd ?? process.cwd(),
+    cwd: options.cwd ?? context.world.cwd(),
     permission_mode: options.permissionMode ?? settings.permission_mode,
+    agent_mode: options.agentMode,
     title: options.title,
     worktree: typeof worktree === 'string' ? { worktree_name: worktree } : worktree,
   };

@@ -42,7 +42,7 @@ export async function readInput(
   return [
     { type: 'text', text: prompt },
     // By its absolute path, because the server reads the file and works in another directory.
-    ...image.map((file) => ({ type: 'image' as const, path: path.resolve(file) })),
+    ...image.map((file) => ({ type: 'image' as const, path: path.resolve(world.cwd(), file) })),
   ];
 }
 

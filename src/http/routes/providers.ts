@@ -1,3 +1,4 @@
+import type { AgentLoginRecord } from '../../api/agent-logins.ts';
 import { endpoints } from '../../api/index.ts';
 import type {
   AuthStatus,
@@ -15,6 +16,13 @@ export interface ProviderKnowledge {
   diagnostics: () => ProviderDiagnostics[];
   models: (id: ProviderId, agent: string | null) => Promise<Model[]>;
   authStatus: (id: ProviderId, agent: string | null) => Promise<AuthStatus>;
+  /** Returns the login of an agent of acp. Throws `not_found` and `provider_unavailable`. */
+  agentLogin: (agent: string) => {
+    look(signal: AbortSignal): Promise<AgentLoginRecord>;
+    authenticate(methodId: string | null, signal: AbortSignal): Promise<AuthStatus>;
+    check(signal: AbortSignal): Promise<AuthStatus>;
+    end(signal: AbortSignal): Promise<AuthStatus>;
+  };
   /** Returns the login operations. Throws `provider_managed` if the provider's login cannot be changed here. */
   login: (id: ProviderId) => {
     setKey(key: string): Promise<AuthStatus>;
@@ -38,4 +46,16 @@ export function providerRoutes(mount: Mount, providers: ProviderKnowledge): void
     if (importLogin) mount(importLogin, ({ body }) => providers.login(id).import(body.auth_json));
     mount(end, () => providers.login(id).end());
   }
+  mount(endpoints.getAgentLogin, ({ params, disconnected }) =>
+    providers.agentLogin(params.agent).look(disconnected),
+  );
+  mount(endpoints.authenticateAgent, ({ params, body, disconnected }) =>
+    providers.agentLogin(params.agent).authenticate(body.method_id ?? null, disconnected),
+  );
+  mount(endpoints.checkAgentLogin, ({ params, disconnected }) =>
+    providers.agentLogin(params.agent).check(disconnected),
+  );
+  mount(endpoints.logOutAgent, ({ params, disconnected }) =>
+    providers.agentLogin(params.agent).end(disconnected),
+  );
 }

@@ -10,9 +10,10 @@ import type {
   NamedAgentKind,
   ProviderContext,
 } from '../provider.ts';
+import { agentLogin } from './agent-login.ts';
 import { environmentOf, makeHome } from './agent-environment.ts';
 import { type LastSeen, nothingSeen } from './last-seen.ts';
-import { hasSession, listSessions, openAcpAgent, openOnce, tryAgent } from './open.ts';
+import { hasSession, listSessions, openAcpAgent, tryAgent } from './open.ts';
 import type { StartOptions } from './process.ts';
 import type { ResolvedAgent } from './resolve.ts';
 
@@ -25,6 +26,9 @@ export class AcpAgentKind implements NamedAgentKind {
   readonly #context: ProviderContext;
   readonly #environment: Record<string, string>;
   readonly #health = new HealthRecord();
+  readonly login = agentLogin((signal, ask) =>
+    this.#ask(process.cwd(), 'agent for its login', signal, ask),
+  );
   #looking: Promise<void> | null = null;
   /** Why the whole provider has no agents; null where it has. */
   readonly #refusal: string | null;
@@ -79,13 +83,11 @@ export class AcpAgentKind implements NamedAgentKind {
   lastAuth(): AuthStatus {
     const detail = this.problem();
     if (detail !== null) return { authenticated: null, mode: 'not_configured', detail };
-    return (
-      this.lastSeen.auth ?? {
-        authenticated: null,
-        mode: 'agent_managed',
-        detail: 'the agent keeps its own login: log in with its own command',
-      }
-    );
+    return this.lastSeen.auth.status();
+  }
+
+  lastModes(): readonly string[] {
+    return this.lastSeen.modes;
   }
 
   async authStatus(): Promise<AuthStatus> {
@@ -99,8 +101,7 @@ export class AcpAgentKind implements NamedAgentKind {
   }
 
   #look(): Promise<void> {
-    const { signal } = new AbortController();
-    this.#looking ??= this.#ask(process.cwd(), 'agent that lists its models', signal, openOnce);
+    this.#looking ??= this.try(process.cwd(), new AbortController().signal);
     return this.#looking.finally(() => (this.#looking = null));
   }
 

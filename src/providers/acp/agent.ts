@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import type { StoredInputItem, Usage } from '../../api/sessions.ts';
 import type { Child } from '../../children/supervisor.ts';
 import { imageData } from '../image-data.ts';
@@ -48,6 +47,7 @@ export interface AgentOptions extends StartOptions {
 
 interface Running {
   is: 'running';
+  isCancelled: boolean;
   /** Why the turn has to fail, whatever the agent says of it. */
   refused: TurnOutcome | null;
   /** Ends an agent that goes on after that. */
@@ -82,7 +82,7 @@ export class AcpAgent implements Agent {
   constructor(child: Child, options: AgentOptions) {
     this.#options = options;
     this.#meter = new UsageMeter({
-      isCumulative: options.agent.quirks.some(({ id }) => id === 'cumulative_usage'),
+      isCumulative: () => options.agent.quirks.some(({ id }) => id === 'cumulative_usage'),
       before: options.usedBefore,
     });
     const elicitations = new Elicitations({
@@ -91,7 +91,7 @@ export class AcpAgent implements Agent {
         this.#state.is === 'running' && this.#settings.permissionMode === 'require_approval',
       callOf: (ref) => this.#calls.of(ref),
     });
-    this.#frankness = new Frankness(options.agent.asks);
+    this.#frankness = new Frankness(() => options.agent.asks);
     this.process = new AcpProcess(child, options, {
       onUpdate: (params) => this.#update(params),
       onPermission: (params, withdrawn) => this.#permission(params, withdrawn),
@@ -123,7 +123,8 @@ export class AcpAgent implements Agent {
 
   /** Begins a session. Throws {@link ProviderError}. */
   async create(): Promise<void> {
-    const opened = openedIn(await this.process.ask('session/new', this.#sessionParams()));
+    const create = () => this.process.ask('session/new', this.#sessionParams());
+    const opened = openedIn(await this.process.login.around('opening', create));
     if (!opened?.sessionId) {
       throw new ProviderError(
         'provider_unavailable',
@@ -140,7 +141,9 @@ export class AcpAgent implements Agent {
     const params = { sessionId: ref, ...this.#sessionParams() };
     this.#state = opening;
     try {
-      const opened = await reopen(this.process, params, () => this.#untilSilent(opening));
+      const opened = await this.process.login.around('opening', () =>
+        reopen(this.process, params, () => this.#untilSilent(opening)),
+      );
       this.#choices = this.#choicesOf(opened, earlier);
       this.ref = ref;
     } finally {
@@ -183,7 +186,8 @@ export class AcpAgent implements Agent {
   }
 
   cancel(): void {
-    if (this.#state.is === 'preparing') this.#state.isCancelled = true;
+    const state = this.#state;
+    if (state.is === 'preparing' || state.is === 'running') state.isCancelled = true;
     this.process.notify('session/cancel', { sessionId: this.ref });
   }
 
@@ -192,16 +196,24 @@ export class AcpAgent implements Agent {
   }
 
   async #run(prompt: object[]): Promise<TurnOutcome> {
-    const running: Running = { is: 'running', refused: null, limit: null };
+    const running: Running = { is: 'running', isCancelled: false, refused: null, limit: null };
     this.#state = running;
     try {
       const params = { sessionId: this.ref, prompt };
-      const answer = await this.process.request('session/prompt', params);
+      const answer = await this.process.login.around(
+        'prompt',
+        () => this.process.request('session/prompt', params),
+        () => !running.isCancelled,
+      );
       const usage = this.#meter.turn(answer);
       if (usage) await this.#options.sink.update({ type: 'usage', usage });
       return running.refused ?? outcomeOf(answer);
     } catch (error) {
       if (running.refused) return running.refused;
+      if (error instanceof ProviderError)
+        return running.isCancelled
+          ? { status: 'interrupted', error: null }
+          : failed(error.code, error.message);
       const said = agentError(error);
       if (said)
         return failed(

@@ -1,4 +1,5 @@
-import type { AuthStatus, Model } from '../../api/providers.ts';
+import type { Model } from '../../api/providers.ts';
+import { AuthRecord } from './auth-record.ts';
 import type { Choices } from './choices.ts';
 
 /**
@@ -12,12 +13,11 @@ export interface LastSeen {
   modes: readonly string[];
   /** The thinking efforts that it has offered with each of its models. */
   readonly levels: Map<string, readonly string[]>;
-  /** Null: none of its processes has said anything of its login. */
-  auth: AuthStatus | null;
+  readonly auth: AuthRecord;
 }
 
 export function nothingSeen(): LastSeen {
-  return { models: null, modes: [], levels: new Map(), auth: null };
+  return { models: null, modes: [], levels: new Map(), auth: new AuthRecord() };
 }
 
 /**

@@ -36,9 +36,14 @@ export function listSessions(start: StartOptions): Promise<ReadonlySet<string> |
   return askAgent(start, (agent) => listRefs(agent.process));
 }
 
-/** Starts an agent and opens a session, to see that both work. Throws {@link ProviderError}. */
+/** Has an agent open a session, for what it then says of itself, and delete it where it can do that. */
 export function tryAgent(start: StartOptions): Promise<void> {
-  return askAgent(start, (agent) => agent.create());
+  return askAgent(start, async (agent) => {
+    await agent.create();
+    if (!agent.process.can.delete) return;
+    // Nobody has seen this session: a refusal to delete it harms nobody.
+    await agent.process.ask('session/delete', { sessionId: agent.ref }).catch(() => undefined);
+  });
 }
 
 /** Whether an agent, started for that alone, can give a session back. */
@@ -54,17 +59,11 @@ export function hasSession(ref: string, start: StartOptions): Promise<boolean> {
   });
 }
 
-/** Opens a session, for what an agent then says of itself, and deletes it where the agent can do that. */
-export function openOnce(start: StartOptions): Promise<void> {
-  return askAgent(start, async (agent) => {
-    await agent.create();
-    if (!agent.process.can.delete) return;
-    // It is a session that nobody has seen: a refusal to delete it harms nobody.
-    await agent.process.ask('session/delete', { sessionId: agent.ref }).catch(() => undefined);
-  });
-}
-
-function askAgent<T>(start: StartOptions, question: (agent: AcpAgent) => Promise<T>): Promise<T> {
+/** Starts an agent for a question alone, and ends it. */
+export function askAgent<T>(
+  start: StartOptions,
+  question: (agent: AcpAgent) => Promise<T>,
+): Promise<T> {
   return withAgent({ ...start, sink: silentSink, tools: null, usedBefore: null }, async (agent) => {
     try {
       return await question(agent);

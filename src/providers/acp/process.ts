@@ -4,9 +4,10 @@ import type { Clock } from '../../lib/clock.ts';
 import { version } from '../../lib/self.ts';
 import { answered, endOf, exitsWithin, startAgent, tailOf } from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
+import { Login } from './authenticate.ts';
 import { type AcpConnection, type AcpHandlers, agentError, connectAcp } from './connection.ts';
 import type { LastSeen } from './last-seen.ts';
-import type { ResolvedAgent } from './resolve.ts';
+import { recognise, type ResolvedAgent } from './resolve.ts';
 
 const PROTOCOL_VERSION = 1;
 /** What cadre can do for an agent. Files and commands are the agent's own. */
@@ -15,6 +16,9 @@ const clientCapabilities = {
   terminal: false,
   elicitation: { form: {}, url: {} },
   session: { notices: {}, compaction: {}, configOptions: { boolean: {} } },
+  // The command line runs the login programs of agents. Agents of before the standard look for the other one.
+  auth: { terminal: true },
+  _meta: { 'terminal-auth': true },
 };
 /** An agent whose connection is of no use any more has this long to go by itself. */
 const LOST_GRACE_MS = 1000;
@@ -48,10 +52,21 @@ export interface AgentAbilities {
   resume: boolean;
   list: boolean;
   image: boolean;
+  logOut: boolean;
   delete: boolean;
   /** Which MCP servers it takes beside those that it starts itself. */
   mcp: { http: boolean; sse: boolean };
 }
+
+const nothingYet: AgentAbilities = {
+  load: false,
+  resume: false,
+  list: false,
+  image: false,
+  delete: false,
+  logOut: false,
+  mcp: { http: false, sse: false },
+};
 
 const initialized = z.looseObject({
   protocolVersion: z.number(),
@@ -72,6 +87,7 @@ const initialized = z.looseObject({
         })
         .nullish()
         .catch(null),
+      auth: z.looseObject({ logout: z.unknown().optional() }).nullish().catch(null),
     })
     .nullish()
     .catch(null),
@@ -89,23 +105,21 @@ export class AcpProcess {
   /** Resolves when it is gone and all its output was read, with why it ended. */
   readonly gone: Promise<string>;
   /** Nothing until it is initialized. */
-  can: AgentAbilities = {
-    load: false,
-    resume: false,
-    list: false,
-    image: false,
-    delete: false,
-    mcp: { http: false, sse: false },
-  };
+  can: AgentAbilities = nothingYet;
+  readonly login: Login;
   readonly #child: Child;
   readonly #connection: AcpConnection;
   readonly #options: StartOptions;
 
-  constructor(child: Child, options: StartOptions, handlers: AcpHandlers) {
+  constructor(child: Child, options: StartOptions, handlers: Omit<AcpHandlers, 'onAuthStatus'>) {
     this.#child = child;
     this.#options = options;
     this.pid = child.pid;
-    this.#connection = connectAcp(child, handlers);
+    this.login = new Login(options, (method, params) => this.ask(method, params));
+    this.#connection = connectAcp(child, {
+      ...handlers,
+      onAuthStatus: (params) => options.lastSeen.auth.told(params),
+    });
     const { heard, strays } = this.#connection;
     const stderr = tailOf(child.stderr);
     this.gone = endOf(child, {
@@ -131,14 +145,19 @@ export class AcpProcess {
       );
     }
     const { agentInfo: agent, agentCapabilities: abilities } = data;
-    if (agent) this.#options.onVersion(`${agent.name} ${agent.version}`);
-    const { loadSession, promptCapabilities, mcpCapabilities, sessionCapabilities } =
+    if (agent) {
+      this.#options.onVersion(`${agent.name} ${agent.version}`);
+      recognise(this.#options.agent, agent.name);
+    }
+    this.login.initialized(answer);
+    const { loadSession, promptCapabilities, mcpCapabilities, sessionCapabilities, auth } =
       abilities ?? {};
     this.can = {
       load: loadSession === true,
       resume: Boolean(sessionCapabilities?.resume),
       list: Boolean(sessionCapabilities?.list),
       image: promptCapabilities?.image === true,
+      logOut: Boolean(auth?.logout),
       delete: Boolean(sessionCapabilities?.delete),
       mcp: { http: mcpCapabilities?.http === true, sse: mcpCapabilities?.sse === true },
     };

@@ -5,8 +5,6 @@ import { agentError } from './connection.ts';
 import { type OpenedSession, openedSession } from './options.ts';
 import type { AcpProcess } from './process.ts';
 
-/** The protocol's error of an agent that nobody is logged in to. */
-const AUTH_REQUIRED = -32_000;
 /** The error of an agent that does not have the method at all, whatever it claims to be able to. */
 const NO_METHOD = -32_601;
 /** An agent without a list says by these codes, or in these words, that it does not have a session. */
@@ -43,12 +41,13 @@ export async function reopen(
     } catch (error) {
       // Some agents can do one of the two only, whatever they say.
       const said = agentError((error as Error).cause);
-      if (!can.load || !said || said.code === AUTH_REQUIRED) throw error;
+      if (!can.load || !said || process.login.refusalIn(error)) throw error;
       return await load();
     }
   } catch (error) {
     const said = agentError((error as Error).cause);
-    if (!said || said.code === AUTH_REQUIRED || !(await isGone(process, params, said))) throw error;
+    if (!said || process.login.refusalIn(error) || !(await isGone(process, params, said)))
+      throw error;
     const message = `acp: the agent cannot resume the session: ${said.message}`;
     throw new ProviderError('resume_failed', message, { cause: error });
   }

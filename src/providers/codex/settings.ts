@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { McpServer } from '../../api/mcp-servers.ts';
+import { permissionModes } from '../../api/permission-modes.ts';
 import type { StoredInputItem } from '../../api/sessions.ts';
 import { Refusal } from '../json-connection.ts';
 import {
@@ -19,15 +20,7 @@ export interface Permissions {
 }
 
 const policies = ['untrusted', 'on-request', 'never'];
-const modes = [
-  'default',
-  'require_approval',
-  'read_only',
-  'workspace_write',
-  'accept_edits',
-  'full_access',
-  'bypass',
-];
+const modes: readonly string[] = permissionModes;
 
 /** The permissions of a turn; `own` are those that the session began with, from codex's configuration. */
 export function permissionsFor(mode: string | null, own: Permissions): Permissions {

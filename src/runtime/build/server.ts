@@ -76,6 +76,7 @@ export function buildServer(
       models: (id, agent) => registry.models(id, agent),
       authStatus: (id, agent) => registry.authStatus(id, agent),
       login: (id) => registry.login(id),
+      agentLogin: (agent) => registry.agentLogin('acp', agent),
     },
     tokens,
     gateway: gateway.service,

@@ -3,7 +3,7 @@ export const migration015 = {
   sessions: {
     table: 'sessions',
     complete: (session: Record<string, unknown>) => {
-      const began = session.provider_defaults as Record<string, unknown> | null;
+      const began = (session.provider_defaults ?? null) as Record<string, unknown> | null;
       const mode = session.provider === 'acp' ? (began?.permission_mode ?? null) : null;
       return {
         ...session,

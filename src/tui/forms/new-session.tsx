@@ -9,7 +9,7 @@ import { type Editor, emptyEditor, inserted } from './editor.ts';
 import { Field } from './field.tsx';
 
 /** The fields of the form, from top to bottom. */
-const fields = ['prompt', 'provider', 'model', 'cwd', 'worktree'] as const;
+const fields = ['prompt', 'provider', 'model', 'mode', 'cwd', 'worktree'] as const;
 type FieldName = (typeof fields)[number];
 
 /** What is written in the fields. */
@@ -17,7 +17,12 @@ export type Choices = Record<FieldName, Editor>;
 
 /** The choices before any were made: to work in a directory. */
 export function firstChoices(cwd: string): Choices {
-  const empty = { prompt: emptyEditor, provider: emptyEditor, model: emptyEditor };
+  const empty = {
+    prompt: emptyEditor,
+    provider: emptyEditor,
+    model: emptyEditor,
+    mode: emptyEditor,
+  };
   return { ...empty, cwd: inserted(emptyEditor, cwd), worktree: emptyEditor };
 }
 
@@ -25,6 +30,7 @@ const hints: Record<FieldName, string> = {
   prompt: 'what it is to do; ^J: a new line',
   provider: 'left and right choose',
   model: "the provider's own; left and right choose",
+  mode: "the agent's own; left and right choose those it has shown",
   cwd: 'the directory of the server',
   worktree: 'none; + makes one, a name makes or finds that one',
 };
@@ -45,7 +51,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
   const { acts, choices, recent, columns, rows, onCreate, onLeave } = props;
   const [values, setValues] = useState(choices.get());
   const [at, setAt] = useState(0);
-  const { chosen, ...offers } = useOffers(acts, values.provider.text);
+  const { chosen, ...offers } = useOffers(acts, values.provider.text, fields[at] === 'model');
   const offered = { ...offers, cwd: recent };
   const change = (name: FieldName, next: (editor: Editor) => Editor) =>
     setValues((before) => ({ ...before, [name]: next(before[name]) }));
@@ -70,7 +76,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
   };
   useKey((input, key) => {
     const name = fields[at];
-    if (name === 'provider' || (name === 'model' && (key.leftArrow || key.rightArrow))) {
+    if (name === 'provider' || (isOffered(name) && (key.leftArrow || key.rightArrow))) {
       if (key.leftArrow || key.rightArrow) choose(name, key.leftArrow ? -1 : 1);
       else if (key.return) step(1);
       else other(input, key);
@@ -78,7 +84,6 @@ export function NewSessionForm(props: FormProps): ReactNode {
     else if (name === undefined) other(input, key);
   });
   const hasRecent = fields[at] === 'cwd' && recent.length > 0;
-  const isReady = at === fields.length;
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
       <Text bold>new session</Text>
@@ -108,39 +113,70 @@ export function NewSessionForm(props: FormProps): ReactNode {
           )}
         </Box>
       ))}
-      <Box marginTop={rows > 9 ? 1 : 0} flexShrink={0}>
-        <Box flexShrink={0}>
-          <Text inverse={isReady}>{' create '}</Text>
-        </Box>
-        <Tint tone="faint" wrap="truncate-end">
-          {`  ${hasRecent ? '^R recent  ' : ''}^S create  enter next field  esc back`}
-        </Tint>
-      </Box>
+      <Button
+        isReady={at === fields.length}
+        keys={`${hasRecent ? '^R recent  ' : ''}^S create  enter next field  esc back`}
+        hasRoom={rows > 9}
+      />
     </Box>
   );
 }
 
-/** The agents that are offered, the chosen one of them, which is the first one at first, and its models. */
+function Button({
+  isReady,
+  keys,
+  hasRoom,
+}: {
+  isReady: boolean;
+  keys: string;
+  hasRoom: boolean;
+}): ReactNode {
+  return (
+    <Box marginTop={hasRoom ? 1 : 0} flexShrink={0}>
+      <Box flexShrink={0}>
+        <Text inverse={isReady}>{' create '}</Text>
+      </Box>
+      <Tint tone="faint" wrap="truncate-end">{`  ${keys}`}</Tint>
+    </Box>
+  );
+}
+
+/** Whether left and right choose what a field has, which can be written all the same. */
+function isOffered(name: FieldName | undefined): name is 'model' | 'mode' {
+  return name === 'model' || name === 'mode';
+}
+
+/**
+ * The agents that are offered, the chosen one of them, which is the first one at first, and its models and modes. The
+ * models are asked for once `wantsModels`: an agent may have to be started for them.
+ */
 function useOffers(
   acts: Acts,
   label: string,
-): { provider: string[]; model: string[]; chosen: AgentChoice | undefined } {
+  wantsModels: boolean,
+): { provider: string[]; model: string[]; mode: string[]; chosen: AgentChoice | undefined } {
   const [agents, setAgents] = useState<AgentChoice[]>([]);
-  const [models, setModels] = useState<string[]>([]);
+  const [found, setFound] = useState<{ of: AgentChoice; models: string[] }>();
   const chosen = agents.find((one) => one.label === label) ?? agents[0];
   // A server that is away, or an agent that does not answer, offers nothing: the fields can still be written.
   useEffect(() => {
     acts.agents().then(setAgents, () => undefined);
   }, [acts]);
   useEffect(() => {
-    if (chosen) acts.models(chosen).then(setModels, () => setModels([]));
-  }, [acts, chosen]);
+    const keep = (of: AgentChoice) => (models: string[]) => setFound({ of, models });
+    if (chosen && wantsModels) acts.models(chosen).then(keep(chosen), () => undefined);
+  }, [acts, chosen, wantsModels]);
   // Without a model the session gets the agent's own.
-  return { provider: agents.map((one) => one.label), model: ['', ...models], chosen };
+  return {
+    provider: agents.map((one) => one.label),
+    model: ['', ...(found && found.of === chosen ? found.models : [])],
+    mode: ['', ...(chosen?.modes ?? [])],
+    chosen,
+  };
 }
 
 function wantedOf(
-  { prompt, model, cwd, worktree }: Choices,
+  { prompt, model, mode, cwd, worktree }: Choices,
   chosen: AgentChoice | undefined,
 ): Wanted {
   const textOf = ({ text }: Editor) => (text.trim() === '' ? null : text.trim());
@@ -151,6 +187,8 @@ function wantedOf(
       provider: chosen?.provider ?? null,
       agent: chosen?.agent ?? null,
       model: textOf(model),
+      // Other providers take a mode of their own as permission_mode.
+      agent_mode: chosen?.agent ? textOf(mode) : null,
       cwd: textOf(cwd),
       ...(name === null ? {} : { worktree: name === '+' ? true : { worktree_name: name } }),
     },

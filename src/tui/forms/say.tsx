@@ -37,7 +37,7 @@ export function Say(props: SayProps): ReactNode {
         right={
           <Tint tone="faint">
             {matches.length > 0
-              ? truncated(`tab: ${matches.map(slashText).join('  ')}`, Math.floor(columns / 2))
+              ? truncated(`tab: ${matches.map(slashText).join('  ')}`, Math.max(20, columns - 16))
               : columns < 60
                 ? 'enter sends'
                 : 'enter sends  ^J new line  esc keeps it'}

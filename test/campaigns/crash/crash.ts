@@ -6,12 +6,12 @@ import { endpoints } from '../../../src/api/index.ts';
 import { carriersOf, signal } from '../../../src/children/identity.ts';
 import { AppError } from '../../../src/errors.ts';
 import type { TestServer } from '../../support/server.ts';
-import { Book } from './book.ts';
+import { Acknowledgements } from './acknowledgements.ts';
 import { untilNothingRemains } from './census.ts';
-import { checkHanded } from './handed.ts';
+import { checkPromptsGiven } from './prompts-given.ts';
 import { integrityOf } from './integrity.ts';
 import { judge } from './judge.ts';
-import { keepForInspection } from './keep.ts';
+import { keepForInspection } from './keep-for-inspection.ts';
 import { Life } from './life.ts';
 import { load, Pulse } from './load.ts';
 import { observe, replay } from './observe.ts';
@@ -99,7 +99,7 @@ export async function crashCampaign({
 class Campaign {
   readonly #directory: string;
   readonly #random: Random;
-  readonly #book = new Book();
+  readonly #acknowledged = new Acknowledgements();
   readonly #stories = new Stories();
   readonly #seen = new Seen();
   readonly #pulse = new Pulse();
@@ -153,7 +153,7 @@ class Campaign {
     await this.#check(life, { wholeLog: false });
     await untilAtRest(life.server);
     await this.#check(life, { wholeLog: true, atRest: true });
-    assertNone(checkHanded(this.#directory, this.#stories.completedPrompts));
+    assertNone(checkPromptsGiven(this.#directory, this.#stories.completedPrompts));
     const complaints = await life.stop();
     this.#life = null;
     assertNone([...complaints, ...(await this.#readers.lastWords(this.#upTo))]);
@@ -175,7 +175,7 @@ class Campaign {
   get summary(): Summary {
     const { completed, failed } = this.#stories.counts();
     const { events, losses } = this.#readers.counts;
-    const { sessions, turns } = this.#book;
+    const { sessions, turns } = this.#acknowledged;
     return {
       cycles: this.#cycles,
       sessions: sessions.size,
@@ -210,7 +210,7 @@ class Campaign {
   ): Promise<void> {
     const { server } = life;
     await life.meetKeeper();
-    const { open, turns, sessions } = this.#book;
+    const { open, turns, sessions } = this.#acknowledged;
     const turnsOf = atRest ? sessions : new Set([...open].flatMap((turn) => turns.get(turn) ?? []));
     const found = await observe(server.client, {
       after: this.#upTo,
@@ -229,7 +229,7 @@ class Campaign {
       ...this.#readers.compareWith(found),
       ...(whole ? [...checkOrder('the whole log', whole), ...this.#seen.missingFrom(whole)] : []),
       ...judge(found, {
-        book: this.#book,
+        acknowledged: this.#acknowledged,
         stories: this.#stories,
         previousStop: this.#previousStop,
         atRest,
@@ -251,7 +251,7 @@ class Campaign {
       heavy: plan.heavy,
       sessions: sessions.slice(-random.between(2, 4)),
       creations: sessions.length < 3 ? 3 : random.between(0, 2),
-      book: this.#book,
+      acknowledged: this.#acknowledged,
       pulse: this.#pulse,
       onSession: (id) => this.#readers.follow(id),
     });

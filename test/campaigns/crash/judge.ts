@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Turn } from '../../../src/api/sessions.ts';
-import type { Book } from './book.ts';
+import type { Acknowledgements } from './acknowledgements.ts';
 import type { Observation } from './observe.ts';
 import type { Complaints } from './oracle.ts';
 import type { Stories } from './stories.ts';
@@ -11,9 +11,14 @@ import type { Stories } from './stories.ts';
  */
 export function judge(
   { recovery, log, sessions, turns }: Observation,
-  given: { book: Book; stories: Stories; previousStop: string; atRest: boolean },
+  given: {
+    acknowledged: Acknowledgements;
+    stories: Stories;
+    previousStop: string;
+    atRest: boolean;
+  },
 ): Complaints {
-  const { book, stories, previousStop, atRest } = given;
+  const { acknowledged, stories, previousStop, atRest } = given;
   const complaints: Complaints = [];
   if (recovery.previous_stop !== previousStop) {
     complaints.push(
@@ -38,7 +43,7 @@ export function judge(
 
   function judgeSessions(): Complaints {
     const wrong: Complaints = [];
-    for (const id of book.sessions) {
+    for (const id of acknowledged.sessions) {
       const session = sessions.get(id);
       if (!session) wrong.push(`session ${id} was acknowledged and is lost`);
       else if (!stories.hasSession(id)) wrong.push(`session ${id} is not in the log`);
@@ -60,16 +65,18 @@ export function judge(
 
   function judgeTurns(): Complaints {
     const wrong: Complaints = [];
-    for (const id of atRest ? book.turns.keys() : book.open) {
+    for (const id of atRest ? acknowledged.turns.keys() : acknowledged.open) {
       const turn = turns.get(id);
       if (!turn) {
-        wrong.push(`turn ${id} of ${book.turns.get(id) ?? '?'} was acknowledged and is lost`);
+        wrong.push(
+          `turn ${id} of ${acknowledged.turns.get(id) ?? '?'} was acknowledged and is lost`,
+        );
         continue;
       }
       const ended = stories.endOf(id);
       if (ended === undefined) wrong.push(`turn ${id} is not in the log`);
       else if (ended !== null) {
-        book.open.delete(id);
+        acknowledged.open.delete(id);
         if (turn.status !== ended)
           wrong.push(`turn ${id} is ${turn.status}, the log says ${ended}`);
         if (!hasAllowedEnd(turn))
@@ -87,15 +94,15 @@ export function judge(
   /** A request without an answer may have worked once, not twice, and nothing came from nowhere. */
   function judgeUnanswered(): Complaints {
     const wrong: Complaints = [];
-    const extra = [...stories.sessions].filter((id) => !book.sessions.has(id));
-    if (extra.length > book.unansweredCreations) {
+    const extra = [...stories.sessions].filter((id) => !acknowledged.sessions.has(id));
+    if (extra.length > acknowledged.unansweredCreations) {
       wrong.push(
-        `${extra.length} sessions that nobody was told of, for ${book.unansweredCreations} cut off requests`,
+        `${extra.length} sessions that nobody was told of, for ${acknowledged.unansweredCreations} cut off requests`,
       );
     }
-    for (const id of book.sessions) {
-      const more = stories.turnsOf(id).filter((turn) => !book.turns.has(turn));
-      const cutOff = book.unansweredTurns.get(id) ?? 0;
+    for (const id of acknowledged.sessions) {
+      const more = stories.turnsOf(id).filter((turn) => !acknowledged.turns.has(turn));
+      const cutOff = acknowledged.unansweredTurns.get(id) ?? 0;
       if (more.length > cutOff) {
         wrong.push(
           `session ${id} has ${more.length} turns that nobody was told of, for ${cutOff} cut off requests`,

@@ -2,7 +2,7 @@ import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { AppError } from '../../../src/errors.ts';
 import type { TestServer } from '../../support/server.ts';
-import type { Book } from './book.ts';
+import type { Acknowledgements } from './acknowledgements.ts';
 import type { Complaints } from './oracle.ts';
 import { randomPrompt } from './prompts.ts';
 import type { Random } from './random.ts';
@@ -57,7 +57,7 @@ export interface LoadOptions {
   /** The sessions that turns are sent to; the first one has two senders, of which one wins each time. */
   sessions: readonly string[];
   creations: number;
-  book: Book;
+  acknowledged: Acknowledgements;
   pulse: Pulse;
   /** A session was acknowledged. */
   onSession: (id: string) => void;
@@ -65,7 +65,7 @@ export interface LoadOptions {
 
 /** Sends turns and makes sessions until the server is gone; answers what it should not have done. */
 export async function load(options: LoadOptions): Promise<Complaints> {
-  const { server, random, sessions, creations, book, onSession } = options;
+  const { server, random, sessions, creations, acknowledged, onSession } = options;
   const complaints: Complaints = [];
   const dead = server.exited.then((): true => true);
   const [shared] = sessions;
@@ -77,11 +77,11 @@ export async function load(options: LoadOptions): Promise<Complaints> {
   return complaints;
 
   async function create(random: Random): Promise<void> {
-    book.askForSession();
+    acknowledged.askForSession();
     const { id } = await server.client.call(endpoints.createSession, {
       body: { provider: 'acp', cwd: server.directory, title: `session ${random.between(1, 1e9)}` },
     });
-    book.answerSession(id);
+    acknowledged.answerSession(id);
     onSession(id);
     await send(options, id, random, dead);
   }
@@ -102,7 +102,7 @@ export async function load(options: LoadOptions): Promise<Complaints> {
 
 /** One turn after the other, until the server is gone. */
 async function send(
-  { server, heavy, book, pulse }: LoadOptions,
+  { server, heavy, acknowledged, pulse }: LoadOptions,
   sessionId: string,
   random: Random,
   dead: Promise<true>,
@@ -111,18 +111,18 @@ async function send(
     const free = pulse.turnEnded(sessionId);
     const input = {
       type: 'text' as const,
-      text: `${book.newLabel()}; ${randomPrompt(random, heavy)}`,
+      text: `${acknowledged.newLabel()}; ${randomPrompt(random, heavy)}`,
     };
     try {
-      book.askForTurn(sessionId);
+      acknowledged.askForTurn(sessionId);
       const { turn_id } = await server.client.call(endpoints.sendTurn, {
         params: { session_id: sessionId },
         body: { input },
       });
-      book.answerTurn(sessionId, turn_id);
+      acknowledged.answerTurn(sessionId, turn_id);
     } catch (error) {
       if (!(error instanceof AppError) || error.code === 'unreachable') throw error;
-      book.answerTurn(sessionId, null);
+      acknowledged.answerTurn(sessionId, null);
       if (error.code !== 'turn_in_progress') throw error;
     }
     if (await Promise.race([dead, free])) return;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
-import { Book } from './book.ts';
+import { Acknowledgements } from './acknowledgements.ts';
 import { judge } from './judge.ts';
 import { checkEqual, checkOrder, Seen } from './oracle.ts';
 import { Stories } from './stories.ts';
@@ -231,19 +231,19 @@ describe('the records after a restart', () => {
       session,
       turn,
       end = 'completed',
-      acknowledged = [TURN],
+      acknowledged: ids = [TURN],
       previousStop = 'unclean',
     } = doctored;
     const events = log().slice(0, -1);
     if (end) events.push(event(8, `turn.${end}`));
     const stories = new Stories();
     for (const one of events) stories.follow(one);
-    const book = new Book();
-    book.askForSession();
-    book.answerSession(SESSION);
-    for (const id of acknowledged) {
-      book.askForTurn(SESSION);
-      book.answerTurn(SESSION, id);
+    const acknowledged = new Acknowledgements();
+    acknowledged.askForSession();
+    acknowledged.answerSession(SESSION);
+    for (const id of ids) {
+      acknowledged.askForTurn(SESSION);
+      acknowledged.answerTurn(SESSION, id);
     }
     const sessions = new Map<string, Session>();
     if (session !== null)
@@ -271,6 +271,6 @@ describe('the records after a restart', () => {
       sessions,
       turns,
     };
-    return judge(found, { book, stories, previousStop, atRest: false });
+    return judge(found, { acknowledged, stories, previousStop, atRest: false });
   }
 });

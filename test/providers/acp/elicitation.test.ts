@@ -2,9 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Approval } from '../../../src/api/approvals.ts';
 import { readElicitation } from '../../../src/providers/acp/elicitation.ts';
-import { asked, turnOf } from '../../support/providers/calls.ts';
+import { asked, turnOf, until } from '../../support/providers/calls.ts';
 import {
   endTurn,
+  type Message,
   never,
   RawSession,
   type RawAgent,
@@ -154,10 +155,9 @@ describe('elicitation of an ACP agent', () => {
         const params = { session_id: session.id, turn_id: turnId };
         await client.call(endpoints.interruptTurn, { params, body: {} });
         await agents[0]?.hears('session/cancel');
-        const answered = () => agents[0]?.heard.find(({ id, method }) => id === 'ask-1' && !method);
-        await expect.poll(answered, { timeout: 10_000 }).toMatchObject({
-          result: { action: 'cancel' },
-        });
+        const isAnswer = ({ id, method }: Message) => id === 'ask-1' && !method;
+        await until('it is answered', () => agents[0]?.heard.some(isAnswer) === true);
+        expect(agents[0]?.heard.find(isAnswer)).toMatchObject({ result: { action: 'cancel' } });
         agents[0]?.send({
           id: agents[0].last('session/prompt')?.id,
           result: { stopReason: 'cancelled' },

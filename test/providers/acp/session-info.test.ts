@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
+import { version } from '../../../src/lib/self.ts';
 import { sessionOf, until } from '../../support/providers/calls.ts';
 import {
   endTurn,
@@ -134,18 +135,15 @@ describe('notices of an ACP agent', () => {
         expect((await diagnostics()).unknown_messages).toBe(0);
       },
     ));
+});
 
-  test('of its login, which the protocol does not have yet, are counted', () =>
-    withRawAgent(
-      goes((agent) => {
-        agent.send({ method: '_auth/status_update', params: {} });
-        return endTurn;
-      }),
-      async ({ open, diagnostics }) => {
-        await (await open()).run('go');
-        expect((await diagnostics()).unknown_messages).toBe(1);
-      },
-    ));
+describe('cadre', () => {
+  test('tells an ACP agent its own version', () =>
+    withRawAgent({}, async ({ open, agents }) => {
+      await (await open()).run('hello');
+      const clientInfo = agents[0]?.last('initialize')?.params?.clientInfo;
+      expect(clientInfo).toEqual({ name: 'cadre', version });
+    }));
 });
 
 describe('text outside a turn', () => {

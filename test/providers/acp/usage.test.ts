@@ -145,7 +145,7 @@ describe('the usage of a turn of an ACP agent', () => {
       cached_input_tokens: null,
       total_tokens: 110,
     };
-    const meter = () => new UsageMeter({ isCumulative: true, before });
+    const meter = () => new UsageMeter({ isCumulative: () => true, before });
     expect(meter().turn({ usage: tokens(130, 12) })).toMatchObject({
       input_tokens: 30,
       output_tokens: 2,

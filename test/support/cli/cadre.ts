@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { Readable, Writable } from 'node:stream';
+import { runIn } from '../../../src/cli/program.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
 import { selfCommand } from '../../../src/lib/self.ts';
 import { checkedServer, sharedCode, type TestServer } from '../server.ts';
 
@@ -28,6 +31,20 @@ export interface Running {
   ended: Promise<Ended>;
   /** Resolves once its stdout has that text, or it has ended. */
   until: (text: string) => Promise<void>;
+}
+
+function ended(code: number | null, stdout: string, stderr: string): Ended {
+  return {
+    code,
+    stdout,
+    stderr,
+    json: () => JSON.parse(stdout) as unknown,
+    lines: () =>
+      stdout
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as Record<string, unknown>),
+  };
 }
 
 /** An environment that knows of nothing, and of no server. */
@@ -59,26 +76,18 @@ export function startCadre(
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  const ended = once(child, 'close').then(([code]) => ({
-    code: code as number | null,
-    stdout,
-    stderr,
-    json: () => JSON.parse(stdout) as unknown,
-    lines: () =>
-      stdout
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => JSON.parse(line) as Record<string, unknown>),
-  }));
+  const closed = once(child, 'close').then(([code]) =>
+    ended(code as number | null, stdout, stderr),
+  );
   const until = async (text: string) => {
     const shown = new Promise<void>((resolve) => {
       const look = () => void (stdout.includes(text) && resolve());
       child.stdout.on('data', look);
       look();
     });
-    await Promise.race([shown, ended]);
+    await Promise.race([shown, closed]);
   };
-  return { child, stdout: () => stdout, stderr: () => stderr, ended, until };
+  return { child, stdout: () => stdout, stderr: () => stderr, ended: closed, until };
 }
 
 /** Runs the built command to its end. */
@@ -90,10 +99,47 @@ export function runCadre(
   return startCadre(directory, args, options).ended;
 }
 
-/** Runs commands against a server, which they find by its registration. */
-export function cadreOn(server: TestServer) {
+/**
+ * Runs a command line to its end in this process, as somebody at home in `directory` would: for what is said and done,
+ * where the process itself is not what is tested.
+ */
+export async function runHere(
+  directory: string,
+  args: readonly string[],
+  { env = {}, stdin = '', cwd = directory }: RunOptions = {},
+): Promise<Ended> {
+  const [stdout, stderr] = [new Written(), new Written()];
+  const code = await runIn(
+    {
+      stdin: Readable.from(stdin === '' ? [] : [Buffer.from(stdin)]),
+      stdout,
+      stderr,
+      env: environment(directory, env),
+      cwd: () => cwd,
+      clock: systemClock,
+      interrupted: () => never,
+    },
+    args,
+  );
+  return ended(code, stdout.text, stderr.text);
+}
+
+const never = new AbortController().signal;
+
+/** Keeps what is written to it. */
+class Written extends Writable {
+  text = '';
+
+  override _write(part: unknown, _encoding: string, done: () => void): void {
+    this.text += String(part);
+    done();
+  }
+}
+
+/** Runs commands in this process against a server, which they find by its registration. */
+export function cadreOn({ directory }: Pick<TestServer, 'directory'>) {
   return (args: readonly string[], options: RunOptions = {}) =>
-    runCadre(server.directory, ['--data-dir', server.directory, ...args], options);
+    runHere(directory, ['--data-dir', directory, ...args], options);
 }
 
 /** Runs a line of shell in which `cadre` is the built command. Answers what it wrote. */
@@ -110,5 +156,5 @@ export async function shell(directory: string, script: string): Promise<Ended> {
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
   const [code] = (await once(child, 'close')) as [number | null];
-  return { code, stdout, stderr, json: () => JSON.parse(stdout) as unknown, lines: () => [] };
+  return ended(code, stdout, stderr);
 }

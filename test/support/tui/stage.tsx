@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
 import { render } from 'ink';
 import type { Client } from '../../../src/client/client.ts';
+import { noDefaults } from '../../../src/client/defaults.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { App, type Start } from '../../../src/tui/app.tsx';
 import { Source } from '../../../src/tui/source.ts';
@@ -129,11 +130,3 @@ class Terminal extends EventEmitter {
     return true;
   }
 }
-
-const noDefaults = {
-  provider: { byVariable: null, byFile: null },
-  agent: null,
-  model: null,
-  effort: null,
-  permission_mode: null,
-};

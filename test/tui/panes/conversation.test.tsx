@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
+import { sharedDemo } from '../../support/demo-server.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { ConversationModel } from '../../../src/tui/panes/conversation-model.ts';
 import { ConversationPane } from '../../../src/tui/panes/conversation-pane.tsx';
-import { sharedServer } from '../../support/shared-server.ts';
 import { keys } from '../../support/tui/stage.tsx';
 import { withPane } from '../../support/tui/pane-stage.tsx';
 import { openSession, runTurn, send } from '../../support/turns.ts';
 
-const server = sharedServer();
+const server = sharedDemo();
 
 async function opened(more: object = {}) {
   const { client, directory } = server();

@@ -2,17 +2,17 @@ import { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { render } from 'ink';
 import { expect, test } from 'vitest';
+import { withDemo } from '../../support/demo-server.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { paletteFor } from '../../../src/terminal/palette.ts';
 import { BATCH_MS } from '../../../src/tui/follow.ts';
 import { ConversationModel } from '../../../src/tui/panes/conversation-model.ts';
 import { ConversationPane } from '../../../src/tui/panes/conversation-pane.tsx';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { withServer } from '../../support/server.ts';
 import { openSession, runTurn } from '../../support/turns.ts';
 
 test('Ten thousand deltas cost the terminal at most 20 kB, and a pane in which nothing happens costs nothing.', () =>
-  withServer(async ({ client, directory }) => {
+  withDemo(async ({ client, directory }) => {
     const { id } = await openSession(client, directory);
     const terminal = new Terminal();
     const model = new ConversationModel({ client, clock: systemClock, sessionId: id });

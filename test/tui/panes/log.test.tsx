@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
+import { sharedDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { LogModel } from '../../../src/tui/panes/log-model.ts';
 import { LogPane } from '../../../src/tui/panes/log-pane.tsx';
-import { sharedServer } from '../../support/shared-server.ts';
 import { withPane } from '../../support/tui/pane-stage.tsx';
 import { keys } from '../../support/tui/stage.tsx';
 
-const server = sharedServer();
+const server = sharedDemo();
 
 async function running(command: string) {
   const { client, directory } = server();

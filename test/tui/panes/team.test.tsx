@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
+import { sharedDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { TeamModel } from '../../../src/tui/panes/team-model.ts';
 import { TeamPane } from '../../../src/tui/panes/team-pane.tsx';
-import { sharedServer } from '../../support/shared-server.ts';
 import { withPane } from '../../support/tui/pane-stage.tsx';
 import { keys } from '../../support/tui/stage.tsx';
 import { openSession } from '../../support/turns.ts';
 
-const server = sharedServer();
+const server = sharedDemo();
 
 test('A team is shown with what its members do, its messages, and where they are; older ones when they are wanted.', async () => {
   const { client, directory } = server();

@@ -1,5 +1,5 @@
 /** What the server has said yes to, and what it was asked for without an answer. */
-export class Book {
+export class Acknowledgements {
   /** Every acknowledged session. */
   readonly sessions = new Set<string>();
   /** Every acknowledged turn, and its session. */

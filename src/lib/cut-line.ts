@@ -4,7 +4,7 @@ import { shorten } from './shorten.ts';
 const LOOKED_AT = 4000;
 
 /** A text as one line of at most `characters` UTF-16 code units; null if it has none but white space. */
-export function oneLine(text: string, characters: number): string | null {
+export function cutLine(text: string, characters: number): string | null {
   const line = text
     .trimStart()
     .slice(0, LOOKED_AT)
@@ -19,5 +19,5 @@ export function firstLine(text: string, characters: number): string | null {
     .trimStart()
     .slice(0, LOOKED_AT)
     .split(/[\r\n]/, 1);
-  return oneLine(line, characters);
+  return cutLine(line, characters);
 }

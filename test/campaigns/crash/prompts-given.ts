@@ -6,7 +6,7 @@ import type { Complaints } from './oracle.ts';
  * Asks the agents' own notes which prompts they were given: each at most once, though the server died at any
  * moment, and each that was completed. The prompts differ.
  */
-export function checkHanded(directory: string, completed: readonly string[]): Complaints {
+export function checkPromptsGiven(directory: string, completed: readonly string[]): Complaints {
   const notes = path.join(directory, 'demo-agent');
   const prompts = fs
     .readdirSync(notes)
