@@ -149,6 +149,7 @@ export const places = {
       'worktrees/git',
       'store',
       'mcp',
+      'acp',
       'demo-agent',
       'children/detached',
       'tui',
@@ -164,6 +165,11 @@ export const places = {
     may: ['client', 'api', ...base],
     because:
       'every provider session starts a sidecar, which has to start fast: it loads neither fastify, ink nor sql.js',
+  },
+  acp: {
+    may: ['client', 'api', ...base],
+    because:
+      'cadre as an ACP agent is one more client of the server: an editor gets what HTTP gives, and nothing else',
   },
   'demo-agent': {
     may: ['lib'],
@@ -259,8 +265,9 @@ export const doors = {
     because: 'only worktrees runs git',
   },
   '@agentclientprotocol/sdk': {
-    in: ['providers/acp', 'demo-agent'],
-    because: 'ACP is the protocol of one provider: its types must not spread to other folders',
+    in: ['providers/acp', 'acp', 'demo-agent'],
+    because:
+      'ACP is the protocol of one provider, and of editors that use cadre as an agent: its types must not spread to other folders',
   },
   '@modelcontextprotocol/sdk': {
     in: ['mcp'],

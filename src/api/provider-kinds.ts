@@ -5,6 +5,8 @@ interface ProviderKind {
   /** Its name for people. */
   displayName: string;
   capabilities: Capabilities;
+  /** How its agents reach the MCP servers that a client gives to a session. */
+  mcpServers: readonly ('stdio' | 'http' | 'sse')[];
   /** Whether it has several agents, each with a name: its sessions then have an `agent`. */
   hasNamedAgents: boolean;
   /** How its login is changed; null: its agent keeps its own login, and no route changes that one. */
@@ -49,6 +51,7 @@ export const providerKinds = {
   codex: {
     displayName: 'OpenAI Codex',
     capabilities: everything,
+    mcpServers: ['stdio', 'http'],
     hasNamedAgents: false,
     login: {
       product: 'codex',
@@ -59,6 +62,7 @@ export const providerKinds = {
   claude: {
     displayName: 'Claude Code',
     capabilities: everything,
+    mcpServers: ['stdio', 'http', 'sse'],
     hasNamedAgents: false,
     login: {
       product: 'Claude Code',
@@ -69,6 +73,8 @@ export const providerKinds = {
   acp: {
     displayName: 'Agent Client Protocol',
     capabilities: everything,
+    // Each agent says which it takes.
+    mcpServers: ['stdio', 'http', 'sse'],
     hasNamedAgents: true,
     login: null,
   },

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { failure, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
+import { mcpServers } from './mcp-servers.ts';
 import { toolCall } from './tool-call.ts';
 import { agentName, providerId } from './provider-kinds.ts';
-import { worktreeName, worktreeSettings } from './worktrees.ts';
+import { sessionWorktree } from './worktrees.ts';
 
 export const sessionStatus = z.enum([
   'ready',
@@ -274,22 +275,6 @@ export type Item = z.output<typeof item>;
 
 export const sessionParam = { session_id: z.string().describe('The session.') };
 
-const sessionWorktree = z
-  .strictObject({
-    worktree_name: worktreeName
-      .nullish()
-      .describe(
-        'Its name; a worktree of that name is used again. Absent: a new one is named after the id of the session.',
-      ),
-    repo_root: z
-      .string()
-      .min(1)
-      .nullish()
-      .describe('A directory of the repository, relative to cwd; absent: cwd.'),
-    ...worktreeSettings,
-  })
-  .meta({ id: 'SessionWorktree', description: 'The worktree of a new session.' });
-
 /** The agent's own mode in a request. */
 export const agentMode = z
   .string()
@@ -323,6 +308,7 @@ export const createSession = endpoint({
       .describe(
         'A git worktree for the session, which claims it: it works in the directory of the worktree that corresponds to cwd. If any step fails, nothing is left of it. true: a new one with a name of its own.',
       ),
+    mcp_servers: mcpServers.nullish(),
   }),
   response: session,
   errors: ['provider_unavailable', 'conflict'],

@@ -113,6 +113,23 @@ export const worktreeSettings = {
     ),
 };
 
+/** The worktree of a new session. */
+export const sessionWorktree = z
+  .strictObject({
+    worktree_name: worktreeName
+      .nullish()
+      .describe(
+        'Its name; a worktree of that name is used again. Absent: a new one is named after the id of the session.',
+      ),
+    repo_root: z
+      .string()
+      .min(1)
+      .nullish()
+      .describe('A directory of the repository, relative to cwd; absent: cwd.'),
+    ...worktreeSettings,
+  })
+  .meta({ id: 'SessionWorktree', description: 'The worktree of a new session.' });
+
 export const createWorktree = endpoint({
   method: 'POST',
   path: '/v1/worktrees',

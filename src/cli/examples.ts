@@ -160,6 +160,11 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['mcp call cadre_process_run --as fe7289aa --arg command="npm test"', ''],
     ['mcp call cadre_process_list --as fe7289aa --args "{}"', 'with the arguments as JSON'],
   ],
+  acp: [
+    ['acp', 'what an editor starts; not for people'],
+    ['acp --provider codex', 'with the agents of Codex'],
+    ['acp --session "long job"', 'with a session that is there already'],
+  ],
   'tokens list': [['tokens list', '']],
   'tokens create': [
     ['tokens create prometheus --scope read --expires 30d', 'prints the secret, this once'],

@@ -6,7 +6,8 @@ import type { Delivery, Message } from '../api/team-messages.ts';
 import type { Member, Team } from '../api/teams.ts';
 import type { Token } from '../api/tokens.ts';
 import type { Worktree } from '../api/worktrees.ts';
-import type { Answer, Client } from '../client/client.ts';
+import type { Client } from '../client/client.ts';
+import { pagesOf } from '../client/pages.ts';
 
 /** A kind of record that people name on the command line. `Within` is what its list is of, such as a team. */
 export interface Noun<T, Within extends unknown[]> {
@@ -109,15 +110,3 @@ export const messages: Noun<Message, [team: string]> = {
   idOf: ({ id }) => id,
   see: 'cadre teams messages',
 };
-
-/** The pages of a list, from the first to the last, 500 records each. */
-export async function* pagesOf<T>(
-  ask: (query: { limit: number; cursor?: string | undefined }) => Promise<Answer<T[]>>,
-): AsyncGenerator<T[], void> {
-  let cursor: string | undefined;
-  do {
-    const { value, headers } = await ask({ limit: 500, cursor });
-    yield value;
-    cursor = headers['x-next-cursor'] as string | undefined;
-  } while (cursor !== undefined);
-}

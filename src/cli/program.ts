@@ -19,6 +19,7 @@ const commands: Record<string, () => Promise<Register>> = {
   teams: async () => (await import('./commands/teams.ts')).teamCommands,
   events: async () => (await import('./commands/events.ts')).eventCommands,
   mcp: async () => (await import('./commands/mcp.ts')).mcpCommands,
+  acp: async () => (await import('./commands/acp.ts')).acpCommand,
   tokens: async () => (await import('./commands/tokens.ts')).tokenCommands,
   db: async () => (await import('./commands/db.ts')).dbCommands,
   config: async () => (await import('./commands/config.ts')).configCommands,

@@ -41,12 +41,14 @@ export class Client {
     return this.#options.url;
   }
 
+  /** `key`: an Idempotency-Key, with which a request that is repeated within a day is done once. */
   async call<E extends Endpoint>(
     endpoint: E,
     input: CallInput<E>,
     signal?: AbortSignal,
+    key?: string,
   ): Promise<ResponseOf<E>> {
-    return (await this.ask(endpoint, input, signal)).value;
+    return (await this.ask(endpoint, input, signal, key)).value;
   }
 
   /**
@@ -65,13 +67,17 @@ export class Client {
     endpoint: E,
     input: CallInput<E>,
     signal?: AbortSignal,
+    key?: string,
   ): Promise<Answer<ResponseOf<E>>> {
     const { body } = input as { body?: unknown };
     const response = await this.open(
       endpoint,
       input,
       body === undefined ? undefined : JSON.stringify(body),
-      signal && { signal },
+      {
+        ...(signal && { signal }),
+        ...(key === undefined ? {} : { headers: { 'idempotency-key': key } }),
+      },
     );
     const text = await readAll(response);
     const isText = endpoint.answers === 'text' || endpoint.status === 204;

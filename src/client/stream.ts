@@ -29,6 +29,8 @@ export interface StreamOptions {
   onConnection?: (
     state: { lost: true; error: AppError } | { lost: false; after: number | 'latest' },
   ) => void;
+  /** Called each time that a connection is open. */
+  onOpen?: () => void;
   /** For how long a lost connection is opened again, in ms; then the stream throws `unreachable`. Absent: for ever. */
   reconnectMs?: number | undefined;
 }
@@ -52,6 +54,7 @@ export async function* streamEvents(
         if (!('seq' in part)) {
           // Fixes the meaning of `latest`, in case the connection breaks before the first event.
           if (after === 'latest') after = part.latestSeq;
+          options.onOpen?.();
           if (lost) onConnection?.({ lost: false, after });
           lost = false;
           retry = RETRY_MS;

@@ -1,4 +1,5 @@
 import type { ToolEnvelope } from '../api/gateway.ts';
+import type { McpServer } from '../api/mcp-servers.ts';
 import type { Clock } from '../lib/clock.ts';
 import { selfCommand } from '../lib/self.ts';
 import type { AgentTools, ToolChannel } from '../providers/provider.ts';
@@ -14,12 +15,15 @@ import type { SessionTokens } from '../access/session-tokens.ts';
 export function agentTools(dependencies: {
   gateway: ToolGateway;
   tokens: SessionTokens;
+  /** The MCP servers that a client gave to the agent of a session. */
+  othersOf: (sessionId: string) => readonly McpServer[];
   url: () => string;
   clock: Clock;
 }): (sessionId: string) => AgentTools {
   return (sessionId) => {
     const { file: command, args } = selfCommand();
     return {
+      others: dependencies.othersOf(sessionId),
       sidecar: {
         command,
         args: [...args, 'mcp', 'serve'],

@@ -1,6 +1,7 @@
 import type { Capabilities, ProviderId } from '../api/provider-kinds.ts';
 import type { AgentLoginRecord } from '../api/agent-logins.ts';
 import type { AuthStatus, Model } from '../api/providers.ts';
+import type { McpServer } from '../api/mcp-servers.ts';
 import type { Approval, ApprovalDetail, ApprovalScope, Question } from '../api/approvals.ts';
 import type { AgentCommand } from '../api/commands.ts';
 import type { ToolCall } from '../api/tool-call.ts';
@@ -212,8 +213,10 @@ export interface Agent {
   end(graceMs: number): Promise<void>;
 }
 
-/** The tools that the agent of a session is given, as an MCP server named `cadre`. */
+/** The tools that the agent of a session is given: an MCP server named `cadre`, and those of the client. */
 export interface AgentTools {
+  /** The servers of the client that opened the session, by names of their own. They hold secrets, as `sidecar` does. */
+  readonly others: readonly McpServer[];
   /** How an agent starts the server by itself. `env` holds a secret, so the agent is given it by stdin and by no argument. */
   readonly sidecar: { command: string; args: string[]; env: Record<string, string> };
   /** The same server without a process of its own: its messages go to `send`. */

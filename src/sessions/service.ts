@@ -1,5 +1,7 @@
 import type { Approval, decideApproval } from '../api/approvals.ts';
 import type { BodyOf } from '../api/endpoint.ts';
+import type { McpServer } from '../api/mcp-servers.ts';
+import { providerKinds } from '../api/provider-kinds.ts';
 import type { createSession, InputItem, Session, StoredInputItem, Turn } from '../api/sessions.ts';
 import type { sendTurn } from '../api/turns.ts';
 import { AppError } from '../errors.ts';
@@ -77,7 +79,7 @@ export class SessionService extends SessionQueries {
   async create(body: NewSession, keep: Keep = keepNothing): Promise<Session> {
     const session = this.draft(body);
     await this.#given.db.transact((tx) => {
-      this.#given.store.createSession(tx, session);
+      this.#given.store.createSession(tx, session, body.mcp_servers);
       keep(tx, session);
     });
     return session;
@@ -87,6 +89,7 @@ export class SessionService extends SessionQueries {
   draft(body: NewSession): Session {
     const cwd = workingDirectory(body.cwd);
     const { provider } = body;
+    assertTaken(provider, body.mcp_servers ?? []);
     const agent = this.#given.agentFor(provider, body.agent ?? null);
     const { asks } = this.#given.availableKind({ provider, agent });
     this.#given.assertRoom();
@@ -362,6 +365,18 @@ export class SessionService extends SessionQueries {
       accepted_at: this.#given.clock.now(),
     });
   }
+}
+
+/** Throws `invalid` for MCP servers that no agent of the provider could use. */
+function assertTaken(provider: Session['provider'], servers: readonly McpServer[]): void {
+  const taken: readonly McpServer['type'][] = providerKinds[provider].mcpServers;
+  const refused = servers.find(({ type }) => !taken.includes(type));
+  if (!refused) return;
+  const { type, name } = refused;
+  throw new AppError(
+    'invalid',
+    `body.mcp_servers: ${provider} takes no MCP servers over ${type}: leave "${name}" out`,
+  );
 }
 
 /** Returns the response to the sender of a turn. */

@@ -1,6 +1,7 @@
 import type { DescribedEvent, KindIn } from '../api/events.ts';
 import type { Approval } from '../api/approvals.ts';
 import type { AgentCommand } from '../api/commands.ts';
+import type { McpServer } from '../api/mcp-servers.ts';
 import type { Item, Session, Turn, Usage } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
 import type { EventBody } from '../events/event.ts';
@@ -19,6 +20,7 @@ export class SessionStore {
   readonly turns: RecordTable<Turn>;
   readonly items: RecordTable<Item>;
   readonly approvals: RecordTable<Approval>;
+  readonly #mcpServers: RecordTable<{ session_id: string; servers: readonly McpServer[] }>;
   readonly #log: EventLog;
   readonly #commands: Statement<[commands: string]>;
   readonly #setCommands: Statement;
@@ -35,6 +37,7 @@ export class SessionStore {
     this.turns = new RecordTable(db, 'turns', (turn) => turn.turn_id);
     this.items = new RecordTable(db, 'items', (item) => item.item_id);
     this.approvals = new RecordTable(db, 'approvals', (approval) => approval.id);
+    this.#mcpServers = new RecordTable(db, 'session_mcp_servers', ({ session_id }) => session_id);
   }
 
   /** Returns a session. Throws `not_found`. */
@@ -66,9 +69,17 @@ export class SessionStore {
     throw new AppError('not_found', `session "${sessionId}" has no approval "${approvalId}"`);
   }
 
-  createSession(tx: Writer, session: Session): void {
+  /** `servers`: the MCP servers that its agent is given, which no record shows. */
+  createSession(tx: Writer, session: Session, servers?: readonly McpServer[] | null): void {
     this.sessions.insert(tx, session);
+    if (servers && servers.length > 0)
+      this.#mcpServers.insert(tx, { session_id: session.id, servers });
     this.#log.append(tx, { kind: 'session.created', session_id: session.id, payload: { session } });
+  }
+
+  /** Returns the MCP servers that a client gave to the agent of a session. */
+  mcpServers(rx: Reader, sessionId: string): readonly McpServer[] {
+    return this.#mcpServers.get(rx, sessionId)?.servers ?? [];
   }
 
   /** Writes a session, for a change that no event of its turns carries. */
@@ -80,6 +91,7 @@ export class SessionStore {
     const seq = tx.nextSeq();
     const written = kind === 'session.failed' ? { ...session, news_seq: seq } : session;
     this.sessions.update(tx, written);
+    if (kind === 'session.closed') this.#mcpServers.deleteWhere(tx, 'id = ?', session.id);
     const payload = { session: sessionInEvents(written) };
     this.#log.append(tx, { kind, session_id: session.id, payload }, seq);
   }

@@ -21,6 +21,7 @@ import {
   migration017Tokens,
 } from './migrations/017-external-callers.ts';
 import { migration018 } from './migrations/018-muted.ts';
+import { migration019 } from './migrations/019-mcp-servers.ts';
 import { checksum } from './checksum.ts';
 
 /** Completes the records of a table, for example with a field that they lack. */
@@ -51,6 +52,7 @@ const migrations: readonly (string | Completion)[] = [
   migration017Index,
   migration017Tokens,
   migration018,
+  migration019,
 ];
 
 /**

@@ -44,7 +44,7 @@ export class SessionOpening {
         session.cwd,
       );
       return db.transact((tx) => {
-        sessionStore.createSession(tx, { ...session, cwd });
+        sessionStore.createSession(tx, { ...session, cwd }, body.mcp_servers);
         claims.make(tx, worktree.id, session.id, created ? 'owner' : 'consumer');
         const opened = sessionStore.session(tx, session.id);
         keep(tx, opened);

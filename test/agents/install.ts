@@ -6,11 +6,12 @@ import { promisify } from 'node:util';
 import { z } from 'zod';
 import { xdgDirectories } from './opencode-env.ts';
 
-/** The agents that can be installed: each is a directory in `install/` with a package.json and its lock file. */
+/** The agents that can be installed, and acpx, which drives agents: each is a directory in `install/` with a package.json and its lock file. */
 export type AgentName =
   | 'opencode'
   | 'gemini'
   | 'codex-acp'
+  | 'acpx'
   | 'claude'
   | 'claude-old'
   | 'codex'
@@ -28,6 +29,8 @@ interface Agent {
   /** The program, from the agent's directory. */
   program: string;
   args: string[];
+  /** Whether the Node of this project has to run it, because it needs a newer one than the machine may have. */
+  needsOurNode?: boolean;
 }
 
 const claude: Agent = {
@@ -62,6 +65,12 @@ const agents: Record<AgentName, Agent> = {
     program: 'node_modules/.bin/codex-acp',
     args: [],
   },
+  acpx: {
+    packageName: 'acpx',
+    program: 'node_modules/acpx/dist/cli.js',
+    args: [],
+    needsOurNode: true,
+  },
   claude,
   'claude-old': claude,
   codex,
@@ -72,8 +81,8 @@ const execute = promisify(execFile);
 
 /** How to start an agent that `installAgent` has installed. */
 export function agentStart(name: AgentName): AgentStart {
-  const { program, args } = agents[name];
-  return { command: join(directoryOf(name), program), args };
+  const { command, args } = programOf(name);
+  return { command, args: [...args, ...agents[name].args] };
 }
 
 /**
@@ -83,18 +92,24 @@ export function agentStart(name: AgentName): AgentStart {
 export async function installAgent(name: AgentName): Promise<void> {
   const { packageName } = agents[name];
   const directory = directoryOf(name);
-  const { command } = agentStart(name);
+  const program = programOf(name);
   const wanted = await pinnedVersion(directory, packageName);
 
-  if ((await versionOf(command)) === wanted) {
+  if ((await versionOf(program)) === wanted) {
     say(`${name} ${wanted} is installed`);
   } else {
     say(`installing ${name} ${wanted} from npm; this happens once`);
     await install(directory);
-    const found = await versionOf(command);
+    const found = await versionOf(program);
     if (found !== wanted)
-      throw new Error(`${command} is ${found ?? 'not runnable'} after npm install, not ${wanted}`);
+      throw new Error(`${name} is ${found ?? 'not runnable'} after npm install, not ${wanted}`);
   }
+}
+
+function programOf(name: AgentName): AgentStart {
+  const { program, needsOurNode = false } = agents[name];
+  const file = join(directoryOf(name), program);
+  return needsOurNode ? { command: process.execPath, args: [file] } : { command: file, args: [] };
 }
 
 /** The architecture, as compilers call it. */
@@ -118,9 +133,9 @@ async function pinnedVersion(directory: string, packageName: string): Promise<st
 }
 
 /** What the program itself says; nothing if it is missing, or is the stub of an unfinished installation. */
-async function versionOf(command: string): Promise<string | undefined> {
+async function versionOf({ command, args }: AgentStart): Promise<string | undefined> {
   try {
-    const { stdout } = await runAside(command, ['--version'], 30_000);
+    const { stdout } = await runAside(command, [...args, '--version'], 30_000);
     // Some say their name before it, some after.
     return /\d+\.\d+\.\d+\S*/.exec(stdout)?.[0];
   } catch {

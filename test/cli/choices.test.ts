@@ -14,6 +14,7 @@ const bodyOf = (endpoint: { body: unknown }, field: string) =>
 
 /** The schema behind each option and argument that has choices. */
 const schemas: Record<string, unknown> = {
+  'acp --provider': bodyOf(endpoints.createSession, 'provider'),
   'approvals accept --scope': bodyOf(endpoints.decideApproval, 'scope'),
   'approvals list --status': endpoints.listApprovals.query.status,
   'mcp install --permission-mode': bodyOf(endpoints.createToken, 'permission_mode'),

@@ -14,10 +14,7 @@ import { terminalOf } from './terminal.ts';
  * The provider for a new session, where no flag names one: the preferred one, else the one that somebody at the terminal
  * chooses. Throws `usage` where several are ready and nobody can be asked, `provider_unavailable` where none is.
  */
-export async function chooseProvider(
-  context: CommandContext,
-  defaults: Defaults,
-): Promise<ProviderId> {
+export async function chooseProvider(context: Asked, defaults: Defaults): Promise<ProviderId> {
   const { byVariable } = defaults.provider;
   if (byVariable) return byVariable;
   const providers = await context.client.call(endpoints.listProviders, {});
@@ -28,7 +25,9 @@ export async function chooseProvider(
   return askWhich(context, ready);
 }
 
-function noneReady({ world }: CommandContext, providers: readonly ProviderRecord[]): AppError {
+type Asked = Pick<CommandContext, 'world' | 'client' | 'global'>;
+
+function noneReady({ world }: Asked, providers: readonly ProviderRecord[]): AppError {
   const why = providers.map(({ id, detail }) => `  ${id}: ${plain(detail)}`);
   const file = defaultConfigFile(world.env);
   return new AppError(
@@ -38,7 +37,7 @@ function noneReady({ world }: CommandContext, providers: readonly ProviderRecord
 }
 
 async function askWhich(
-  { world, global }: CommandContext,
+  { world, global }: Asked,
   ready: readonly ProviderRecord[],
 ): Promise<ProviderId> {
   const names = ready.map(({ id }) => id).join(', ');

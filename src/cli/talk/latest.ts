@@ -1,8 +1,9 @@
 import { endpoints } from '../../api/index.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { Client } from '../../client/client.ts';
+import { pagesOf } from '../../client/pages.ts';
 import { AppError } from '../../errors.ts';
-import { pagesOf, sessions } from '../nouns.ts';
+import { sessions } from '../nouns.ts';
 import { repositoryOf } from './repository.ts';
 
 /**

@@ -47,7 +47,10 @@ type OpenBody = BodyInputOf<typeof endpoints.createSession>;
  * The request for these options, with the defaults of the configuration. Without `--cwd` the agent works in the
  * directory of the command, not the server's. Throws as `chooseProvider` and `defaultsOf`.
  */
-export async function openBody(context: CommandContext, options: OpenOptions): Promise<OpenBody> {
+export async function openBody(
+  context: Pick<CommandContext, 'world' | 'client' | 'global'>,
+  options: OpenOptions,
+): Promise<OpenBody> {
   const defaults = await defaultsOf(context);
   const named = options.agent === undefined ? undefined : agentProvider;
   const provider = options.provider ?? named ?? (await chooseProvider(context, defaults));

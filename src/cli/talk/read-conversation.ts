@@ -2,9 +2,9 @@ import type { Approval } from '../../api/approvals.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Turn } from '../../api/sessions.ts';
 import type { Client } from '../../client/client.ts';
+import { pagesOf } from '../../client/pages.ts';
 import { readNotices } from '../../client/read-notices.ts';
 import type { Notice, TurnWithItems } from '../../terminal/conversation.ts';
-import { pagesOf } from '../nouns.ts';
 
 /** What was said and done in a session, oldest first. */
 export interface ReadConversation {

@@ -22,7 +22,8 @@ import { Frankness, type Notice } from './frankness.ts';
 import { noteChoices } from './last-seen.ts';
 import { nothingOffered, type Offer, readChoiceUpdate } from './options.ts';
 import { outcomeOf } from './outcome.ts';
-import { isOwnTool, TOOL_SERVER } from './own-tools.ts';
+import { mcpServersOf } from './mcp-servers.ts';
+import { isOwnTool } from './own-tools.ts';
 import { allowOnce, approvalRequest, outcomeFor, readPermission } from './permission.ts';
 import { AcpProcess, type StartOptions } from './process.ts';
 import { openedIn, reopen } from './reopen.ts';
@@ -267,10 +268,7 @@ export class AcpAgent implements Agent {
   /** What the agent is given with a session: its directory and the tools of cadre. */
   #sessionParams(): { cwd: string; mcpServers: object[] } {
     const { cwd, tools } = this.#options;
-    if (!tools) return { cwd, mcpServers: [] };
-    const { env, ...start } = tools.sidecar;
-    const variables = Object.entries(env).map(([name, value]) => ({ name, value }));
-    return { cwd, mcpServers: [{ name: TOOL_SERVER, ...start, env: variables }] };
+    return { cwd, mcpServers: tools ? mcpServersOf(tools, this.process.can.mcp) : [] };
   }
 
   /** Whether nothing that the agent says is of a turn. */

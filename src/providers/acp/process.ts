@@ -54,6 +54,8 @@ export interface AgentAbilities {
   image: boolean;
   logOut: boolean;
   delete: boolean;
+  /** Which MCP servers it takes beside those that it starts itself. */
+  mcp: { http: boolean; sse: boolean };
 }
 
 const nothingYet: AgentAbilities = {
@@ -63,6 +65,7 @@ const nothingYet: AgentAbilities = {
   image: false,
   delete: false,
   logOut: false,
+  mcp: { http: false, sse: false },
 };
 
 const initialized = z.looseObject({
@@ -72,6 +75,10 @@ const initialized = z.looseObject({
     .looseObject({
       loadSession: z.boolean().nullish().catch(null),
       promptCapabilities: z.looseObject({ image: z.unknown().optional() }).nullish().catch(null),
+      mcpCapabilities: z
+        .looseObject({ http: z.unknown().optional(), sse: z.unknown().optional() })
+        .nullish()
+        .catch(null),
       sessionCapabilities: z
         .looseObject({
           resume: z.unknown().optional(),
@@ -143,7 +150,8 @@ export class AcpProcess {
       recognise(this.#options.agent, agent.name);
     }
     this.login.initialized(answer);
-    const { loadSession, promptCapabilities, sessionCapabilities, auth } = abilities ?? {};
+    const { loadSession, promptCapabilities, mcpCapabilities, sessionCapabilities, auth } =
+      abilities ?? {};
     this.can = {
       load: loadSession === true,
       resume: Boolean(sessionCapabilities?.resume),
@@ -151,6 +159,7 @@ export class AcpProcess {
       image: promptCapabilities?.image === true,
       logOut: Boolean(auth?.logout),
       delete: Boolean(sessionCapabilities?.delete),
+      mcp: { http: mcpCapabilities?.http === true, sse: mcpCapabilities?.sse === true },
     };
   }
 

@@ -28,7 +28,7 @@ import {
 import type { ClaudeProcess } from './process.ts';
 import { BYPASS, mayBypass, modeOf, objectionTo, readModel, readModes } from './settings.ts';
 import { kindOf, titleOf } from './tools.ts';
-import { TOOL_SERVER, ToolsChannel } from './tools-channel.ts';
+import { serversFor, TOOL_SERVER, ToolsChannel } from './tools-channel.ts';
 import { Reader } from './updates.ts';
 import { readResultUsage } from './usage.ts';
 
@@ -231,7 +231,8 @@ class ClaudeAgent implements Agent {
   async #launch(isForBypass: boolean, options: ClaudeOptions): Promise<void> {
     const which = this.#hasTranscript ? `--resume=${this.ref}` : `--session-id=${this.ref}`;
     const mode = isForBypass ? ['--allow-dangerously-skip-permissions'] : [];
-    const tools = new ToolsChannel(options.toolsFor(this.#session.id));
+    const given = options.toolsFor(this.#session.id);
+    const tools = new ToolsChannel(given);
     const claude: ClaudeProcess = await startInitialized(
       {
         cwd: this.#session.cwd,
@@ -239,6 +240,7 @@ class ClaudeAgent implements Agent {
         // The tools of cadre decide themselves what they may do.
         args: [which, '--permission-mode=default', `--allowedTools=mcp__${TOOL_SERVER}`, ...mode],
         hello: { sdkMcpServers: [TOOL_SERVER] },
+        servers: serversFor(given),
       },
       {
         onMessage: (message) => this.#take(message),

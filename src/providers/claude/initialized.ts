@@ -66,7 +66,18 @@ export async function askModels(cwd: string, options: ClaudeOptions): Promise<Mo
  * {@link ProviderError}: `resume_failed` where claude does not have the session that its arguments name.
  */
 export async function startInitialized(
-  { hello, ...about }: { cwd: string; what: string; args: readonly string[]; hello: object },
+  {
+    hello,
+    servers = null,
+    ...about
+  }: {
+    cwd: string;
+    what: string;
+    args: readonly string[];
+    hello: object;
+    /** The MCP servers that it uses from its first turn on; null: none but its own. */
+    servers?: object | null;
+  },
   handlers: Handlers,
   options: ClaudeOptions,
 ): Promise<ClaudeProcess> {
@@ -78,7 +89,7 @@ export async function startInitialized(
   signal.addEventListener('abort', abort);
   if (signal.aborted) abort();
   try {
-    await starting(() => initialize(claude, hello, options));
+    await starting(() => initialize(claude, { hello, servers }, options));
     return claude;
   } finally {
     signal.removeEventListener('abort', abort);
@@ -87,11 +98,12 @@ export async function startInitialized(
 
 async function initialize(
   claude: ClaudeProcess,
-  hello: object,
+  { hello, servers }: { hello: object; servers: object | null },
   { signal, onInitialized }: ClaudeOptions,
 ): Promise<void> {
   try {
     onInitialized(readInitialized(await claude.ask('initialize', hello)));
+    if (servers) await claude.ask('mcp_set_servers', { servers });
     signal.throwIfAborted();
   } catch (error) {
     await claude.end(0, true);

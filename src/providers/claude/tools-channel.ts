@@ -4,6 +4,16 @@ import type { AgentTools, ToolChannel } from '../provider.ts';
 /** The name of cadre's MCP server for claude. */
 export const TOOL_SERVER = 'cadre';
 
+/**
+ * The MCP servers of a session, as claude takes them over its input, so that no secret is in a file or argument; null
+ * where the client gave none. They replace those that claude was started with, so that of cadre is among them.
+ */
+export function serversFor({ others }: AgentTools): Record<string, object> | null {
+  if (others.length === 0) return null;
+  const entries = others.map(({ name, ...server }): [string, object] => [name, server]);
+  return { ...Object.fromEntries(entries), [TOOL_SERVER]: { type: 'sdk', name: TOOL_SERVER } };
+}
+
 const carried = z.looseObject({
   server_name: z.literal(TOOL_SERVER),
   message: z.looseObject({ id: z.union([z.string(), z.number()]).optional() }),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { McpServer } from '../../api/mcp-servers.ts';
 import { permissionModes } from '../../api/permission-modes.ts';
 import type { StoredInputItem } from '../../api/sessions.ts';
 import { Refusal } from '../json-connection.ts';
@@ -178,11 +179,23 @@ function readOwn(kept: string | null): Permissions {
 const TOOL_SECONDS = 7 * 24 * 3600;
 
 /** The configuration of a thread, which codex does not store. The tools of cadre decide themselves what they may do. */
-export function configOf({ sidecar }: AgentTools): { config: object } {
+export function configOf({ sidecar, others }: AgentTools): { config: object } {
   const cadre = {
     ...sidecar,
     default_tools_approval_mode: 'approve',
     tool_timeout_sec: TOOL_SECONDS,
   };
-  return { config: { mcp_servers: { cadre } } };
+  const mcp_servers = { ...Object.fromEntries(others.map(serverEntry)), cadre };
+  return { config: { mcp_servers } };
+}
+
+/** A server of the client. Of its name codex takes letters, digits, hyphens and underscores. */
+function serverEntry(server: McpServer): [name: string, entry: object] {
+  const name = server.name.replaceAll(/[^\w-]/g, '_');
+  if (server.type === 'stdio') {
+    const { command, args = [], env = {} } = server;
+    return [name, { command, args, env }];
+  }
+  const { url, headers = {} } = server;
+  return [name, { url, http_headers: headers }];
 }

@@ -69,6 +69,7 @@ export function buildGateway(
   const toolsFor = agentTools({
     gateway: service,
     tokens: sessionTokens,
+    othersOf: (id) => base.db.peek((rx) => sessions.store.mcpServers(rx, id)),
     url: () => config.now.public_base_url ?? hooks.serverUrl(),
     clock,
   });

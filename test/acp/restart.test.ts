@@ -1,0 +1,111 @@
+import { methods } from '@agentclientprotocol/sdk/unstable';
+import { expect, test } from 'vitest';
+import { endpoints } from '../../src/api/index.ts';
+import { Client } from '../../src/client/client.ts';
+import { openEditor, type Place } from '../support/acp/editor.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
+import { startServer, untilNothingCarries } from '../support/server.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { openSession, runTurn, send } from '../support/turns.ts';
+
+/** Runs a test with a server that it may kill and start again, at another address each time. */
+async function withMortalServer(
+  use: (given: { place: Place; directory: string; restart: () => Promise<void> }) => Promise<void>,
+): Promise<void> {
+  await using directory = tempDirectory('mortal');
+  let server = await startServer(directory.path);
+  const place = { url: server.url, token: server.token };
+  const restart = async () => {
+    await server.end('SIGKILL');
+    server = await startServer(directory.path);
+    Object.assign(place, { url: server.url });
+  };
+  try {
+    await use({ place, directory: directory.path, restart });
+  } finally {
+    await server.end('SIGKILL');
+    await untilNothingCarries(directory.path);
+  }
+}
+
+test('SIGKILL of the server under a prompt: it fails with what happened, and the next one works.', () =>
+  withMortalServer(async ({ place, directory, restart }) => {
+    const connect = () => Promise.resolve(new Client({ ...place }));
+    const editor = await openEditor(place, { connect });
+    const idle = await openEditor(place, { connect });
+    const { sessionId } = await editor.open(directory);
+    const prompt = editor.prompt(sessionId, 'say begun; silent');
+    await editor.told((one) => one.sessionUpdate === 'agent_message_chunk');
+    const [failure] = await Promise.all([prompt.catch((error: unknown) => error), restart()]);
+    expect(failure).toMatchObject({ message: 'the server died while an agent was at this turn' });
+    expect(await editor.prompt(sessionId, 'history')).toMatchObject({ stopReason: 'end_turn' });
+    expect(editor.text()).toContain('last prompt: say begun; silent');
+    // Nothing is told twice.
+    expect(editor.text().match(/begun/g)).toHaveLength(2);
+    // One that followed nothing looks for the server again.
+    const { sessions } = await idle.agent.request(methods.agent.session.list, {});
+    expect(sessions).toMatchObject([{ sessionId }]);
+  }));
+
+test('a permission that is asked for when the server dies can be answered to the next one.', () =>
+  withMortalServer(async ({ place, directory, restart }) => {
+    const answer = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    const editor = await openEditor(place, {
+      connect: () => Promise.resolve(new Client({ ...place })),
+      async askUser() {
+        asked.resolve();
+        await answer.promise;
+        return { outcome: 'selected', optionId: 'once' };
+      },
+    });
+    const { sessionId } = await editor.open(directory);
+    const prompt = editor.prompt(sessionId, 'ask run: touch it; say over');
+    await asked.promise;
+    await restart();
+    answer.resolve();
+    expect(await prompt).toMatchObject({ stopReason: 'end_turn' });
+    const params = { session_id: sessionId };
+    const client = new Client(place);
+    const approvals = await client.call(endpoints.listSessionApprovals, { params });
+    client.close();
+    expect(approvals).toMatchObject([
+      { status: 'accepted', title: expect.stringContaining('touch it') as string },
+    ]);
+  }));
+
+test('an editor that shows notices is told that the server is lost and that it is back.', () =>
+  withMortalServer(async ({ place, directory, restart }) => {
+    const editor = await openEditor(place, {
+      connect: () => Promise.resolve(new Client({ ...place })),
+      capabilities: { session: { notices: {} } },
+    });
+    const { sessionId } = await editor.open(directory);
+    const client = new Client(place);
+    await runTurn(client, sessionId, 'say hi');
+    client.close();
+    await restart();
+    await editor.told((one) => one.sessionUpdate === 'notice' && one.severity === 'warning');
+    await editor.told((one) => one.sessionUpdate === 'notice' && one.severity === 'info');
+    const other = new Client(place);
+    await send(other, sessionId, 'say again');
+    await expectEventually(() => editor.text()).toBe('hiagain');
+    other.close();
+  }));
+
+test('a session that is closed elsewhere says so, and refuses prompts.', () =>
+  withMortalServer(async ({ place, directory }) => {
+    const client = new Client(place);
+    const { id } = await openSession(client, directory);
+    const editor = await openEditor(place);
+    await editor.agent.request(methods.agent.session.resume, { sessionId: id, cwd: directory });
+    const params = { session_id: id };
+    await send(client, id, 'say hi');
+    await expectEventually(() => editor.text()).toBe('hi');
+    await client.call(endpoints.closeSession, { params, body: { reason: 'all done' } });
+    await expectEventually(() => editor.text()).toContain('[The session is closed: all done]');
+    await expect(editor.prompt(id, 'more')).rejects.toMatchObject({
+      data: { code: 'session_closed' },
+    });
+    client.close();
+  }));

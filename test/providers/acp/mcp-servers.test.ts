@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import type { Client } from '../../../src/client/client.ts';
+import {
+  capabilities,
+  initialized,
+  type Role,
+  withRawAgent,
+} from '../../support/providers/raw-agent.ts';
+
+const SECRET = 'SWORDFISH-IN-THE-ENVIRONMENT';
+
+const mcp_servers = [
+  {
+    type: 'stdio' as const,
+    name: 'files',
+    command: '/bin/files',
+    args: ['--all'],
+    env: { KEY: SECRET },
+  },
+  {
+    type: 'http' as const,
+    name: 'far',
+    url: 'http://127.0.0.1:9/mcp',
+    headers: { Authorization: `Bearer ${SECRET}` },
+  },
+];
+
+/** What an agent is given of them. */
+const asGiven = [
+  { name: 'files', command: '/bin/files', args: ['--all'], env: [{ name: 'KEY', value: SECRET }] },
+  {
+    type: 'http',
+    name: 'far',
+    url: 'http://127.0.0.1:9/mcp',
+    headers: [{ name: 'Authorization', value: `Bearer ${SECRET}` }],
+  },
+];
+
+function takes(mcpCapabilities: object): Role {
+  const agentCapabilities = { ...capabilities, mcpCapabilities };
+  return { methods: { initialize: () => initialized({ agentCapabilities }) } };
+}
+
+async function rowsIn(client: Client, name: string): Promise<number | undefined> {
+  const { tables } = await client.call(endpoints.getStorageDiagnostics, {});
+  return tables.find((one) => one.name === name)?.rows;
+}
+
+describe('the MCP servers that a client gives to a session', () => {
+  test('go to each agent of the session, also after a restart, beside the server of cadre', () =>
+    withRawAgent(takes({ http: true }), async (stage) => {
+      const { agents, open, restart } = stage;
+      const session = await open({ mcp_servers });
+      await session.run('hello');
+      const cadre = { name: 'cadre', env: expect.anything() as object };
+      expect(agents[0]?.last('session/new')?.params?.mcpServers).toMatchObject([cadre, ...asGiven]);
+      await restart();
+      const params = { session_id: session.id };
+      const body = { input: [{ type: 'text' as const, text: 'again' }] };
+      await stage.client.call(endpoints.sendTurn, { params, body });
+      await expect.poll(() => agents.at(-1)?.last('session/resume')).toBeDefined();
+      expect(agents.at(-1)?.last('session/resume')?.params?.mcpServers).toMatchObject([
+        cadre,
+        ...asGiven,
+      ]);
+    }));
+
+  test('are shown in no answer, event or log, and are gone when the session is closed', () =>
+    withRawAgent(takes({ http: true }), async (stage) => {
+      const { client, given, open } = stage;
+      const session = await open({ mcp_servers });
+      await session.run('hello');
+      const params = { session_id: session.id };
+      const shown = [
+        await client.call(endpoints.getSession, { params }),
+        await client.call(endpoints.listSessions, { query: {} }),
+        await client.call(endpoints.replayEvents, { query: { limit: 10_000 } }),
+        await client.call(endpoints.getDiagnostics, {}),
+        given.logLines(),
+      ];
+      expect(JSON.stringify(shown)).not.toContain(SECRET);
+      expect(await rowsIn(client, 'session_mcp_servers')).toBe(1);
+      await client.call(endpoints.closeSession, { params, body: {} });
+      // Rows are counted once a minute.
+      await stage.restart();
+      expect(await rowsIn(stage.client, 'session_mcp_servers')).toBe(0);
+    }));
+
+  test('fail the turn in words where the agent does not take them, and only then', () =>
+    withRawAgent(takes({}), async ({ open }) => {
+      const refused = await open({ mcp_servers });
+      expect(await refused.run('hello')).toMatchObject({
+        status: 'failed',
+        error: {
+          code: 'provider_unavailable',
+          message: 'acp: this agent takes no MCP servers over http: open a session without "far"',
+        },
+      });
+      const fine = await open({ mcp_servers: mcp_servers.slice(0, 1) });
+      expect(await fine.run('hello')).toMatchObject({ status: 'completed' });
+    }));
+
+  test('are refused where they cannot be used: by their names, and by what a provider takes', () =>
+    withRawAgent({}, async ({ open, client, cwd }) => {
+      const [one] = mcp_servers;
+      await expect(open({ mcp_servers: [one, one] })).rejects.toThrow(/two servers of one name/);
+      await expect(open({ mcp_servers: [{ ...one, name: 'cadre' }] })).rejects.toThrow(
+        /not to begin with "cadre"/,
+      );
+      const sse = [{ type: 'sse' as const, name: 'old', url: 'http://127.0.0.1:9/' }];
+      const body = { provider: 'codex' as const, cwd, mcp_servers: sse };
+      await expect(client.call(endpoints.createSession, { body })).rejects.toThrow(
+        /codex takes no MCP servers over sse: leave "old" out/,
+      );
+    }));
+});
