@@ -68,7 +68,7 @@ export const providerKinds = {
   },
   acp: {
     displayName: 'Agent Client Protocol',
-    capabilities: { ...everything, models: false },
+    capabilities: everything,
     hasNamedAgents: true,
     login: null,
   },

@@ -126,7 +126,8 @@ export const listProviders = endpoint({
 export const listModels = endpoint({
   method: 'GET',
   path: '/v1/providers/{provider}/models',
-  summary: 'The models of a provider; empty where they are chosen inside its agent',
+  summary:
+    'The models of a provider, or of one of its agents, as the agent last offered them; it may be started for this',
   params: { provider: providerId.describe('The provider.') },
   query: agentQuery,
   response: z.array(model),

@@ -13,6 +13,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   run: [
     ['run "explain this repository"', 'one session, one turn, streamed'],
     ['run --permission-mode require_approval "tidy up"', 'the agent asks before it acts'],
+    [
+      'run --agent gemini --agent-mode plan "how does it work?"',
+      'an agent of acp, in a mode of its own',
+    ],
     ['run -c "and now the tests"', 'goes on with the latest session of this directory'],
     ['run --worktree fix-login "fix the login"', 'in a git worktree of its own'],
   ],
@@ -143,6 +147,14 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ],
   ],
   'mcp serve': [['mcp serve', 'what an agent starts; not for people']],
+  'mcp install': [
+    ['mcp install claude', 'asks whether claude may run commands'],
+    ['mcp install codex --permission-mode full_access', 'it may'],
+    ['mcp install gemini --session fe7289aa', 'as a session, with its teams'],
+    ['mcp install opencode --print', 'only shows the change'],
+  ],
+  'mcp uninstall': [['mcp uninstall claude', '']],
+  'mcp list': [['mcp list', 'which agents have the tools, and when they used them']],
   'mcp tools': [['mcp tools', '']],
   'mcp call': [
     ['mcp call cadre_process_run --as fe7289aa --arg command="npm test"', ''],

@@ -25,9 +25,12 @@ const signatures: readonly [mediaType: string, matches: (bytes: Buffer) => boole
 /** Copies of images, named by the SHA-256 of their bytes, so that the images of a turn never change. */
 export class Blobs {
   readonly #directory: string;
+  readonly #assertRoom: () => void;
 
-  constructor(directory: string) {
+  /** `assertRoom` throws if there is no room for new files of agents. */
+  constructor(directory: string, assertRoom: () => void = () => undefined) {
     this.#directory = directory;
+    this.#assertRoom = assertRoom;
   }
 
   /**
@@ -54,10 +57,11 @@ export class Blobs {
 
   /**
    * Keeps the data of a file that an agent shows, of any type. Resolves once it is on disk, with null for an empty one and
-   * one above 5 MiB. Rejects where it cannot be written.
+   * one above 5 MiB. Rejects where there is no room for it, or it cannot be written.
    */
   async keep(data: Buffer): Promise<{ path: string; bytes: number } | null> {
     if (data.length === 0 || data.length > MAX_IMAGE_BYTES) return null;
+    this.#assertRoom();
     const copy = path.join(this.#directory, createHash('sha256').update(data).digest('hex'));
     await this.#write(copy, data);
     return { path: copy, bytes: data.length };

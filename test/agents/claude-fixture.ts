@@ -1,12 +1,10 @@
 import { expect } from 'vitest';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ProviderFixture, ProviderWorld } from '../support/providers/fixture.ts';
-import { startServer } from '../support/server.ts';
+import type { ProviderFixture } from '../support/providers/fixture.ts';
+import { openAgentWorld } from './agent-world.ts';
 import { claudeConfig } from './claude-env.ts';
 import type { AgentName } from './install.ts';
-import { startModelServer } from './model-server.ts';
-import { type Part, partsOf, tapModel, textOf } from './model-tap.ts';
 import { signal } from './signal.ts';
 
 /** A real Claude Code, whose model does what its prompts say (script.ts). */
@@ -15,7 +13,12 @@ export function claudeFixture(agent: AgentName): ProviderFixture {
     provider: 'claude',
     severalAtOnce: false,
     patienceMs: 60_000,
-    open: (directory) => openWorld(agent, directory),
+    open: (directory) =>
+      openAgentWorld(directory, {
+        configure: ({ home, modelUrl, asks }) =>
+          claudeConfig({ agent, home, modelUrl, allow: asks ? [] : ['Bash'] }),
+        imageOf: ({ source }) => source && { mediaType: source.media_type, data: source.data },
+      }),
 
     sayWords: (text) => `@@say:${text}`,
     longStream: '@@slow:3000:40',
@@ -66,31 +69,4 @@ export function claudeFixture(agent: AgentName): ProviderFixture {
 /** A prompt that has claude run a command. */
 export function bash(command: string, description: string): string {
   return `@@tool:Bash:${JSON.stringify({ command, description })}`;
-}
-
-async function openWorld(agent: AgentName, directory: string): Promise<ProviderWorld> {
-  await using stack = new AsyncDisposableStack();
-  const model = stack.use(await startModelServer());
-  const tap = stack.use(await tapModel(model.url));
-  const home = join(directory, 'home');
-  const data = join(directory, 'server');
-  for (const path of [home, data]) mkdirSync(path);
-  const owned = stack.move();
-  return {
-    start: ({ asks = false, env = {} } = {}) => {
-      const allow = asks ? [] : ['Bash'];
-      return startServer(data, {
-        env,
-        config: claudeConfig({ agent, home, modelUrl: tap.url, allow }),
-      });
-    },
-    memoryIn: () => tap.lastTold().flatMap(partsOf).map(textOf).join('\n'),
-    imagesIn: () => tap.lastTold().flatMap(partsOf).flatMap(imageOf),
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
-  };
-}
-
-function imageOf({ type, source }: Part): { mediaType: string; bytes: number }[] {
-  if (type !== 'image' || !source?.media_type || !source.data) return [];
-  return [{ mediaType: source.media_type, bytes: Buffer.from(source.data, 'base64').length }];
 }

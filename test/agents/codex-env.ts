@@ -28,15 +28,23 @@ export function codexConfig({
   more = {},
   ...options
 }: CodexOptions): string {
-  // Its helpers may not lie in what it takes for the temporary directory.
-  const temporary = join(home, 'tmp');
-  const own = more.home ?? join(home, 'codex');
-  for (const path of [own, temporary]) mkdirSync(path, { recursive: true });
-  writeFileSync(join(own, 'config.toml'), stringify(ownConfig(options)));
   const { command, args } = agentStart(agent);
-  const env = { HOME: home, TMPDIR: temporary, CODEX_HOME: own, SCRIPTED_KEY: 'dummy-key' };
+  const env = codexEnvironment(options, home, more.home);
   const codex = { command, args, ...more, env: { ...env, ...more.env } };
   return stringify({ providers: { codex } });
+}
+
+/** The environment in which codex talks to the scripted model and to nothing else. */
+export function codexEnvironment(
+  options: Omit<CodexOptions, 'home' | 'agent' | 'more'>,
+  home: string,
+  own = join(home, 'codex'),
+): Record<string, string> {
+  // Its helpers may not lie in what it takes for the temporary directory.
+  const temporary = join(home, 'tmp');
+  for (const path of [own, temporary]) mkdirSync(path, { recursive: true });
+  writeFileSync(join(own, 'config.toml'), stringify(ownConfig(options)));
+  return { HOME: home, TMPDIR: temporary, CODEX_HOME: own, SCRIPTED_KEY: 'dummy-key' };
 }
 
 /** Writes a catalog of one model, with so much room, and gives its path. */
@@ -65,7 +73,7 @@ function ownConfig({
   asks = false,
   login = false,
   config = {},
-}: Omit<CodexOptions, 'home'>): Record<string, unknown> {
+}: Omit<CodexOptions, 'home' | 'agent' | 'more'>): Record<string, unknown> {
   const permissions = asks
     ? { approval_policy: 'on-request', sandbox_mode: 'workspace-write' }
     : { approval_policy: 'never', sandbox_mode: 'danger-full-access' };

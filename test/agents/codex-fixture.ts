@@ -1,12 +1,10 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import type { ProviderFixture, ProviderWorld } from '../support/providers/fixture.ts';
-import { startServer } from '../support/server.ts';
+import type { ProviderFixture } from '../support/providers/fixture.ts';
+import { imageInUrl, openAgentWorld } from './agent-world.ts';
 import { codexConfig } from './codex-env.ts';
 import type { AgentName } from './install.ts';
-import { startModelServer } from './model-server.ts';
-import { type Part, partsOf, tapModel, textOf } from './model-tap.ts';
 import { signal } from './signal.ts';
 
 const elsewhere = 'test/providers/codex-rows has one that does';
@@ -17,7 +15,11 @@ export function codexFixture(agent: AgentName): ProviderFixture {
     provider: 'codex',
     severalAtOnce: false,
     patienceMs: 60_000,
-    open: (directory) => openWorld(agent, directory),
+    open: (directory) =>
+      openAgentWorld(directory, {
+        configure: (options) => codexConfig({ agent, ...options }),
+        imageOf: ({ image_url: image }) => imageInUrl(typeof image === 'string' ? image : ''),
+      }),
 
     sayWords: (text) => `@@say:${text}`,
     longStream: '@@slow:3000:40',
@@ -68,27 +70,4 @@ export function shell(cmd: string): string {
 export function escalated(cmd: string): string {
   const why = { sandbox_permissions: 'require_escalated', justification: 'it has to be' };
   return `@@tool:exec_command:${JSON.stringify({ cmd, ...why })}`;
-}
-
-async function openWorld(agent: AgentName, directory: string): Promise<ProviderWorld> {
-  await using stack = new AsyncDisposableStack();
-  const model = stack.use(await startModelServer());
-  const tap = stack.use(await tapModel(model.url));
-  const home = join(directory, 'home');
-  const data = join(directory, 'server');
-  for (const path of [home, data]) mkdirSync(path);
-  const owned = stack.move();
-  return {
-    start: ({ asks = false, env = {} } = {}) =>
-      startServer(data, { env, config: codexConfig({ agent, home, modelUrl: tap.url, asks }) }),
-    memoryIn: () => tap.lastTold().flatMap(partsOf).map(textOf).join('\n'),
-    imagesIn: () => tap.lastTold().flatMap(partsOf).flatMap(imageOf),
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
-  };
-}
-
-function imageOf({ image_url: image }: Part): { mediaType: string; bytes: number }[] {
-  const url = typeof image === 'string' ? image : '';
-  const [, mediaType, data] = /^data:(.+);base64,(.*)$/.exec(url) ?? [];
-  return mediaType && data ? [{ mediaType, bytes: Buffer.from(data, 'base64').length }] : [];
 }

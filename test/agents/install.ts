@@ -7,7 +7,14 @@ import { z } from 'zod';
 import { xdgDirectories } from './opencode-env.ts';
 
 /** The agents that can be installed: each is a directory in `install/` with a package.json and its lock file. */
-export type AgentName = 'opencode' | 'claude' | 'claude-old' | 'codex' | 'codex-old';
+export type AgentName =
+  | 'opencode'
+  | 'gemini'
+  | 'codex-acp'
+  | 'claude'
+  | 'claude-old'
+  | 'codex'
+  | 'codex-old';
 
 /** How to start an agent, so that it speaks on its standard streams where it is told to by arguments alone. */
 export interface AgentStart {
@@ -43,6 +50,17 @@ const agents: Record<AgentName, Agent> = {
     // As claude's.
     program: 'node_modules/opencode-ai/bin/opencode.exe',
     args: ['acp'],
+  },
+  gemini: {
+    packageName: '@google/gemini-cli',
+    program: 'node_modules/.bin/gemini',
+    // It gives the tools of its client to no model in a directory that it has not been told to trust.
+    args: ['--acp', '--skip-trust'],
+  },
+  'codex-acp': {
+    packageName: '@agentclientprotocol/codex-acp',
+    program: 'node_modules/.bin/codex-acp',
+    args: [],
   },
   claude,
   'claude-old': claude,
@@ -139,6 +157,7 @@ async function runAside(
         TMPDIR: directory,
         CLAUDE_CONFIG_DIR: directory,
         CODEX_HOME: directory,
+        GEMINI_CLI_HOME: directory,
         ...xdgDirectories(directory),
       },
     });

@@ -4,6 +4,7 @@ import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dialect, ModelRequest } from './dialects/dialect.ts';
 import { anthropicMessages } from './dialects/anthropic-messages.ts';
+import { googleGenerate } from './dialects/google-generate.ts';
 import { openAiChat } from './dialects/openai-chat.ts';
 import { openAiResponses } from './dialects/openai-responses.ts';
 import { findCue, type Piece, planReply, type Reply } from './script.ts';
@@ -40,7 +41,12 @@ interface Log {
   unexpected: string[];
 }
 
-const dialects: readonly Dialect[] = [openAiChat, openAiResponses, anthropicMessages];
+const dialects: readonly Dialect[] = [
+  openAiChat,
+  openAiResponses,
+  anthropicMessages,
+  googleGenerate,
+];
 
 /** Starts a model API that answers as the user's message tells it to (see {@link planReply}). */
 export async function startModelServer(): Promise<ModelServer> {
@@ -63,7 +69,7 @@ async function handle(request: IncomingMessage, response: ServerResponse, log: L
     return sendJson(response, 404, { error: { message: `no route ${asked}` } });
   }
   try {
-    await follow(dialect, dialect.read(await json(request)), request, response, log);
+    await follow(dialect, dialect.read(await json(request), path), request, response, log);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     log.unexpected.push(`${asked}: ${message}`);
@@ -81,7 +87,8 @@ async function follow(
   log: Log,
 ): Promise<void> {
   const cue = findCue(messages);
-  const { 'x-api-key': key, authorization = key?.toString() } = request.headers;
+  const { 'x-api-key': key = request.headers['x-goog-api-key'] } = request.headers;
+  const { authorization = key?.toString() } = request.headers;
   const record: RecordedRequest = {
     dialect: dialect.name,
     model,

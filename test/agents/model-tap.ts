@@ -11,14 +11,19 @@ export interface Part {
   image_url?: string | { url: string };
   source?: { media_type?: string; data?: string };
   content?: string | Part[];
+  inlineData?: { mimeType: string; data: string };
 }
 
-/** A message to the model, as OpenAI's chat completions and responses have it, or Anthropic's messages. */
+/**
+ * A message to the model, as OpenAI's chat completions and responses have it, or Anthropic's messages; `parts`
+ * are Google's.
+ */
 export interface ChatMessage {
   content?: string | Part[] | null;
+  parts?: Part[];
 }
 
-export function partsOf({ content }: ChatMessage): Part[] {
+export function partsOf({ parts, content = parts }: ChatMessage): Part[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? []);
 }
 
@@ -38,7 +43,7 @@ export interface ModelTap extends AsyncDisposable {
 
 /** Passes every request on to `modelUrl`, and its answer back as it comes. */
 export async function tapModel(modelUrl: string): Promise<ModelTap> {
-  const told: { model?: string; messages?: ChatMessage[]; input?: ChatMessage[] }[] = [];
+  const told: Told[] = [];
   const server = http.createServer((request, response) => {
     void pass(request, response, modelUrl, (body) => told.push(body)).catch(() =>
       response.destroy(),
@@ -60,8 +65,16 @@ export async function tapModel(modelUrl: string): Promise<ModelTap> {
   };
 }
 
-function messagesOf(body: { messages?: ChatMessage[]; input?: ChatMessage[] }): ChatMessage[] {
-  return body.messages ?? body.input ?? [];
+/** A request, whose conversation each interface names differently. */
+interface Told {
+  model?: string;
+  messages?: ChatMessage[];
+  input?: ChatMessage[];
+  contents?: ChatMessage[];
+}
+
+function messagesOf({ messages, input, contents }: Told): ChatMessage[] {
+  return messages ?? input ?? contents ?? [];
 }
 
 async function pass(

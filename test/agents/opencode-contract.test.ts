@@ -1,12 +1,10 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'smol-toml';
 import { describeProvider } from '../support/providers/describe-provider.ts';
-import type { ProviderFixture, ProviderWorld } from '../support/providers/fixture.ts';
-import { startServer } from '../support/server.ts';
+import type { ProviderFixture } from '../support/providers/fixture.ts';
+import { type AgentPlace, imageInUrl, openAgentWorld } from './agent-world.ts';
 import { agentStart } from './install.ts';
-import { startModelServer } from './model-server.ts';
-import { type Part, partsOf, tapModel, textOf } from './model-tap.ts';
 import { opencodeEnvironment } from './opencode-env.ts';
 import { signal } from './signal.ts';
 
@@ -15,7 +13,12 @@ const opencode: ProviderFixture = {
   provider: 'acp',
   severalAtOnce: false,
   patienceMs: 60_000,
-  open: openWorld,
+  open: (directory) =>
+    openAgentWorld(directory, {
+      configure: configuration,
+      model: 'fake-model',
+      imageOf: ({ image_url: image }) => imageInUrl(typeof image === 'object' ? image.url : ''),
+    }),
 
   sayWords: (text) => `@@say:${text}`,
   longStream: '@@slow:3000:40',
@@ -67,35 +70,11 @@ function bash(command: string, description: string): string {
   return `@@tool:bash:${JSON.stringify({ command, description })}`;
 }
 
-async function openWorld(directory: string): Promise<ProviderWorld> {
-  await using stack = new AsyncDisposableStack();
-  const model = stack.use(await startModelServer());
-  const tap = stack.use(await tapModel(model.url));
-  const home = join(directory, 'home');
-  const data = join(directory, 'server');
-  for (const path of [home, data]) mkdirSync(path);
-  const lastTold = () => tap.conversationsWith('fake-model').at(-1) ?? [];
-  const owned = stack.move();
-  return {
-    start: ({ asks = false, env = {} } = {}) =>
-      startServer(data, { env, config: configuration(home, tap.url, asks) }),
-    memoryIn: () => lastTold().flatMap(partsOf).map(textOf).join('\n'),
-    imagesIn: () => lastTold().flatMap(partsOf).flatMap(imageOf),
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
-  };
-}
-
-function configuration(home: string, modelUrl: string, asks: boolean): string {
+function configuration({ home, modelUrl, asks }: AgentPlace): string {
   const { command, args } = agentStart('opencode');
   const rule = asks ? 'ask' : 'allow';
   const permission = { bash: rule, edit: rule } as const;
   const plugins = [import.meta.resolve('./opencode-plugin.ts')];
   const env = opencodeEnvironment({ home, modelUrl, permission, plugins });
   return stringify({ providers: { acp: { command, args, env } } });
-}
-
-function imageOf({ image_url: image }: Part): { mediaType: string; bytes: number }[] {
-  const url = typeof image === 'object' ? image.url : '';
-  const [, mediaType, data] = /^data:(.+);base64,(.*)$/.exec(url) ?? [];
-  return mediaType && data ? [{ mediaType, bytes: Buffer.from(data, 'base64').length }] : [];
 }

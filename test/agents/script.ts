@@ -44,6 +44,8 @@ export type Reply =
 /** What the last scripted user message asks for, and the result of the newest tool call made since. */
 export interface Cue {
   script?: string;
+  /** The session that said so, where it was a message of a team. */
+  sender?: string;
   toolResult?: string;
 }
 
@@ -70,7 +72,12 @@ export function findCue(messages: readonly Message[]): Cue {
   const result = messages
     .slice(Math.max(at, newest(approved)))
     .findLast(({ role }) => role === 'tool');
-  return { script: script?.trim() ?? '', ...(result && { toolResult: result.text }) };
+  const [, sender] = /<team_message [^>]*sender="([^"]*)"/.exec(cue.text) ?? [];
+  return {
+    script: script?.trim() ?? '',
+    ...(sender !== undefined && { sender }),
+    ...(result && { toolResult: result.text }),
+  };
 }
 
 /**
@@ -83,12 +90,14 @@ export function findCue(messages: readonly Message[]): Cue {
  * - `think:TEXT` thinks the text, then says `thought done`
  * - `tool:NAME:JSON` calls the tool of that name (or whose name contains it: agents prefix the tools
  *   of MCP servers), and answers `RESULT[...]` when its output is there
+ * - `shell:COMMAND` runs a command, by whichever tool the agent has for that
+ * - `reply:TEXT` says the text to the member of a team that the script came from
  * - `err:CODE` fails with that HTTP status
  * - `fail:CODE` begins an answer, and breaks off with that error
  *
  * A script it cannot follow is answered with the reason, where a failing test shows it.
  */
-export function planReply({ script, toolResult }: Cue, tools: readonly Tool[]): Reply {
+export function planReply({ script, sender, toolResult }: Cue, tools: readonly Tool[]): Reply {
   if (script === undefined) return say('no script');
   if (toolResult !== undefined) return say(`RESULT[${toolResult.slice(0, resultLimit)}]`);
   const [verb, rest] = splitOnce(script);
@@ -108,6 +117,10 @@ export function planReply({ script, toolResult }: Cue, tools: readonly Tool[]): 
       };
     case 'tool':
       return callTool(...splitOnce(rest), tools);
+    case 'shell':
+      return callShell(rest, tools);
+    case 'reply':
+      return callTool('cadre_team_message', replyTo(sender, rest), tools);
     case 'err':
       return { kind: 'error', status: Number(rest) };
     case 'fail':
@@ -143,6 +156,32 @@ function callTool(wanted: string, input: string, tools: readonly Tool[]): Reply 
   // It knows words, and none with an underscore.
   if (search) return call(search, JSON.stringify({ query: wanted.replaceAll('_', ' '), limit: 8 }));
   return say(`no tool ${wanted} among: ${tools.map(({ name }) => name).join(', ')}`);
+}
+
+/** What the tools that run a command are called with, by their names. Codex asks before one that leaves its sandbox. */
+const shells: Record<string, (command: string) => object> = {
+  Bash: describedCommand,
+  bash: describedCommand,
+  run_shell_command: describedCommand,
+  exec_command: (cmd) => ({
+    cmd,
+    sandbox_permissions: 'require_escalated',
+    justification: 'it has to be',
+  }),
+};
+
+function describedCommand(command: string): object {
+  return { command, description: 'does as it was told' };
+}
+
+function callShell(command: string, tools: readonly Tool[]): Reply {
+  const tool = tools.find(({ name }) => name in shells);
+  const input = JSON.stringify(shells[tool?.name ?? 'bash']?.(command));
+  return callTool(tool?.name ?? 'bash', input, tools);
+}
+
+function replyTo(sender: string | undefined, message: string): string {
+  return JSON.stringify({ recipient_agent_id: sender, message });
 }
 
 function call(tool: Tool, input: string): Reply {

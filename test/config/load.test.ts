@@ -227,23 +227,10 @@ describe('precedence', () => {
     '[{name = "fast", provider = "acp", model = "m"}, {name = "deep", provider = "codex"}]',
     " [ {name='fast',provider='acp',model='m'},{name='deep',provider='codex'} ] ",
   ])('a list of tables is set in the environment as an array of JSON or TOML: %j', (text) => {
+    const none = { thinking_effort: null, agent_mode: null };
     expect(load(null, { CADRE_TEAMS_MODEL_PRESETS: text }).teams.model_presets).toEqual([
-      {
-        name: 'fast',
-        provider: 'acp',
-        agent: null,
-        agent_mode: null,
-        model: 'm',
-        thinking_effort: null,
-      },
-      {
-        name: 'deep',
-        provider: 'codex',
-        agent: null,
-        agent_mode: null,
-        model: null,
-        thinking_effort: null,
-      },
+      { name: 'fast', provider: 'acp', agent: null, model: 'm', ...none },
+      { name: 'deep', provider: 'codex', agent: null, model: null, ...none },
     ]);
   });
 

@@ -71,6 +71,8 @@ describe('POST /v1/sessions', () => {
         model: null,
         cwd: fs.realpathSync(process.cwd()),
         permission_mode: null,
+        agent_mode: null,
+        agent_asks: null,
         thinking_effort: null,
         metadata: null,
         title: null,

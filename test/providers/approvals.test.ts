@@ -58,6 +58,10 @@ describe('what an agent asks for', () => {
     const call = { title: 'Shell', kind: 'execute', rawInput: { command: 'touch it' } };
     const one = await read.acp({ ...call, toolCallId: 'one', status: 'pending' });
     expect((await read.acp({ ...call, toolCallId: 'two' })).subject).toEqual(one.subject);
+    const onTerminal = async (terminalId: string) =>
+      read.acp({ ...call, toolCallId: terminalId, content: [{ type: 'terminal', terminalId }] });
+    expect((await onTerminal('one')).subject).toEqual((await onTerminal('two')).subject);
+    expect((await onTerminal('one')).details).toEqual(one.details);
     const worded = async (description: string) =>
       (await read.claude({ tool: 'Bash', input: { command: 'touch it', description } })).subject;
     expect(await worded('makes a file')).toEqual(await worded('touches it'));

@@ -7,6 +7,7 @@ import type { ProviderFixture } from '../support/providers/fixture.ts';
 const demoAgent: ProviderFixture = {
   provider: 'acp',
   severalAtOnce: true,
+  offersModels: false,
   open: async (directory) => ({
     start: ({ env = {} } = {}) => startServer(join(directory, 'server'), { env }),
     memoryIn: ({ text }) => text ?? '',

@@ -195,10 +195,15 @@ describe('permission_mode, model and thinking_effort', () => {
       const seen: TurnSettings[] = [];
       for (const more of [{}, own, {}, { model: 'large' }])
         seen.push((await run(stage, session, say('go', more))).turn.settings);
-      const usual = { permissionMode: 'require_approval', model: 'small', thinkingEffort: 'low' };
+      const usual = {
+        permissionMode: 'require_approval',
+        agentMode: null,
+        model: 'small',
+        thinkingEffort: 'low',
+      };
       expect(seen).toEqual([
         usual,
-        { permissionMode: 'read_only', model: 'large', thinkingEffort: 'high' },
+        { permissionMode: 'read_only', agentMode: null, model: 'large', thinkingEffort: 'high' },
         usual,
         { ...usual, model: 'large' },
       ]);

@@ -21,6 +21,9 @@ async function create(
   const body = { ...(await openBody(context, options)), ...metadata };
   const session = await context.client.call(endpoints.createSession, { body });
   context.show(session, () => `${session.id}\n`);
-  if (session.agent_asks === false && session.permission_mode === 'require_approval')
-    context.note('this agent never asks for permission: what it does is not held back');
+  const neverAsked = session.agent_asks === false && session.permission_mode === 'require_approval';
+  if (neverAsked && !context.global.json)
+    context.world.stderr.write(
+      'cadre: this agent never asks for permission: what it does is not held back\n',
+    );
 }

@@ -26,10 +26,10 @@ export class AcpAgentKind implements NamedAgentKind {
   readonly #context: ProviderContext;
   readonly #environment: Record<string, string>;
   readonly #health = new HealthRecord();
-  #looking: Promise<void> | null = null;
   readonly login = agentLogin((signal, ask) =>
     this.#ask(process.cwd(), 'agent for its login', signal, ask),
   );
+  #looking: Promise<void> | null = null;
   /** Why the whole provider has no agents; null where it has. */
   readonly #refusal: string | null;
 

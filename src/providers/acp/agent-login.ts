@@ -1,12 +1,11 @@
 import type { AgentLoginRecord, AuthMethodRecord, LoginProgram } from '../../api/agent-logins.ts';
-import type { AuthStatus } from '../../api/providers.ts';
 import { AppError } from '../../errors.ts';
 import { findProgram } from '../../lib/find-program.ts';
 import { type AgentLogin, ProviderError } from '../provider.ts';
 import type { AcpAgent } from './agent.ts';
 import { type AuthMethod, methodInWords, needsPerson } from './auth-methods.ts';
 import { agentError } from './connection.ts';
-import { askAgent } from './open.ts';
+import { askAgent, tryAgent } from './open.ts';
 import type { StartOptions } from './process.ts';
 
 /** Runs `ask` with the way to start a process of the agent for that alone. */
@@ -18,19 +17,23 @@ export function agentLogin(starting: Starting): AgentLogin {
     signal: AbortSignal,
     question: (agent: AcpAgent, start: StartOptions) => Promise<T>,
   ) => starting(signal, (start) => askAgent(start, (agent) => question(agent, start)));
-  const asStatus =
-    (question: (agent: AcpAgent, start: StartOptions) => Promise<void>) =>
-    (signal: AbortSignal): Promise<AuthStatus> =>
-      asking(signal, async (agent, start) => {
-        await question(agent, start);
-        return start.lastSeen.auth.status();
-      });
   return {
     look: (signal) => asking(signal, async (agent, start) => recordOf(agent, start)),
     authenticate: (methodId, signal) =>
-      asStatus((agent, start) => authenticate(agent, start, methodId))(signal),
-    check: asStatus((agent) => agent.create()),
-    end: asStatus(logOut),
+      asking(signal, async (agent, start) => {
+        await authenticate(agent, start, methodId);
+        return start.lastSeen.auth.status();
+      }),
+    check: (signal) =>
+      starting(signal, async (start) => {
+        await tryAgent(start);
+        return start.lastSeen.auth.status();
+      }),
+    end: (signal) =>
+      asking(signal, async (agent, start) => {
+        await logOut(agent, start);
+        return start.lastSeen.auth.status();
+      }),
   };
 }
 

@@ -81,7 +81,7 @@ export class AcpAgent implements Agent {
   constructor(child: Child, options: AgentOptions) {
     this.#options = options;
     this.#meter = new UsageMeter({
-      isCumulative: options.agent.quirks.some(({ id }) => id === 'cumulative_usage'),
+      isCumulative: () => options.agent.quirks.some(({ id }) => id === 'cumulative_usage'),
       before: options.usedBefore,
     });
     const elicitations = new Elicitations({
@@ -90,7 +90,7 @@ export class AcpAgent implements Agent {
         this.#state.is === 'running' && this.#settings.permissionMode === 'require_approval',
       callOf: (ref) => this.#calls.of(ref),
     });
-    this.#frankness = new Frankness(options.agent.asks);
+    this.#frankness = new Frankness(() => options.agent.asks);
     this.process = new AcpProcess(child, options, {
       onUpdate: (params) => this.#update(params),
       onPermission: (params, withdrawn) => this.#permission(params, withdrawn),
@@ -205,7 +205,8 @@ export class AcpAgent implements Agent {
         () => !running.isCancelled,
       );
       const usage = this.#meter.turn(answer);
-      return running.refused ?? outcomeOf(answer, usage);
+      if (usage) await this.#options.sink.update({ type: 'usage', usage });
+      return running.refused ?? outcomeOf(answer);
     } catch (error) {
       if (running.refused) return running.refused;
       if (error instanceof ProviderError)

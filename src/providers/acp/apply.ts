@@ -23,7 +23,7 @@ export async function applySettings(
       // An agent that is gone, or does not answer, has refused nothing.
       if (!agentError((error as Error).cause)) throw error;
       const { message } = error as Error;
-      if (step.isWished) throw choices.refusal(which, settings, message);
+      if (step.isNeeded) throw choices.refusal(which, settings, message);
       left.push(wordsFor(step, choices, message));
       choices.gaveUp(which);
     }
@@ -32,7 +32,7 @@ export async function applySettings(
 }
 
 function wordsFor({ name, value }: Step, choices: Choices, message: string): string {
-  const what = name === 'model' ? 'model' : 'thinking_effort';
+  const what = { model: 'model', thinkingEffort: 'thinking_effort', agentMode: 'mode' }[name];
   const now = choices.choice(name).current ?? 'its own';
   return `the agent did not go back to the ${what} "${value}" and goes on with "${now}": ${message}`;
 }

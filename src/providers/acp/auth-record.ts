@@ -44,7 +44,8 @@ export class AuthRecord {
     const label = authStatus?.label ?? said;
     if (said === 'unauthenticated' || said === 'none')
       this.#set(false, 'the agent says that nobody is logged in');
-    else if (said !== undefined && said !== 'unknown') this.#set(true, `the agent says: ${label}`);
+    else if (state === undefined ? said !== undefined : KNOWN_STATES.has(state))
+      this.#set(true, `the agent says: ${label}`);
   }
 
   #set(authenticated: boolean, detail: string): void {
@@ -53,6 +54,9 @@ export class AuthRecord {
     this.#refusedAt = null;
   }
 }
+
+/** The others have to be taken as unknown. */
+const KNOWN_STATES = new Set(['authenticated', 'not_required']);
 
 const statusShape = z.looseObject({
   state: z.string().optional().catch(undefined),

@@ -64,7 +64,7 @@ export class Login {
     try {
       return await attempt();
     } catch (error) {
-      const refusal = this.#refusalIn(error);
+      const refusal = this.refusalIn(error);
       if (refusal === null) throw error;
       record.refused(stage, refusal);
       const obstacle = await this.#authenticateAlone();
@@ -73,7 +73,7 @@ export class Login {
     try {
       return await attempt();
     } catch (error) {
-      const refusal = this.#refusalIn(error);
+      const refusal = this.refusalIn(error);
       if (refusal === null) throw error;
       record.refused(stage, refusal);
       throw this.#required(refusal, 'cadre logged in, and the agent refused again', error);
@@ -111,7 +111,7 @@ export class Login {
   }
 
   /** What the agent said, where it refused because nobody is logged in; null for any other failure. */
-  #refusalIn(error: unknown): string | null {
+  refusalIn(error: unknown): string | null {
     const said = agentError(error) ?? agentError((error as Error | null)?.cause);
     if (!said) return null;
     const { code, message } = said;
@@ -138,11 +138,6 @@ export class Login {
       },
     );
   }
-}
-
-/** Whether an agent's error says that nobody is logged in, by its code alone. */
-export function isAuthRequired({ code }: { code: number }): boolean {
-  return code === AUTH_REQUIRED;
 }
 
 function reasonOf(error: unknown): string {

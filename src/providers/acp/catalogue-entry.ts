@@ -5,6 +5,8 @@ export interface CatalogueEntry {
   readonly display_name: string;
   /** Found on PATH, it says that the agent is installed. */
   readonly command: string;
+  /** What it calls itself over the protocol, by which it is recognised where it is started by another command. */
+  readonly reports: readonly string[];
   /** Those that make it speak ACP on stdin and stdout. */
   readonly args: readonly string[];
   /** Variables that it needs. */
@@ -59,6 +61,7 @@ export const userHome = {
 
 /** What holds of an agent where nothing else is known. */
 export const unknownAgent = {
+  reports: [],
   args: [],
   env: {},
   secrets: [],

@@ -18,8 +18,10 @@ export interface Step {
   value: string;
   method: string;
   params: object;
+  /** Whether the turn wants it; else it is what the session began with. */
+  isWish: boolean;
   /** Whether the turn fails if the agent refuses it; else it goes on with what the agent has now. */
-  isWished: boolean;
+  isNeeded: boolean;
 }
 
 /** What can be chosen in a session, by the newest word of its agent, and what it began with. */
@@ -29,6 +31,8 @@ export class Choices {
   readonly #onChange: (choices: Choices) => void;
   /** What the session began with: it holds where a turn wishes for nothing. */
   readonly #began: Record<ChoiceName, string | null>;
+  /** The mode that a turn wanted last: another turn may not have wanted it. */
+  #wantedMode: string | null = null;
   /** What this agent has named at any time: it may know a model, or its first mode, although it lists it no more. */
   readonly #seen = new Set<string>();
 
@@ -100,13 +104,15 @@ export class Choices {
     if (value === null || value === choice.current || !choice.canBeSet) return null;
     // What the session began with may be gone: an effort, for example, that another model does not have.
     if (wish === null && !this.#mayReturn(which, value)) return null;
-    // An agent that stays in the mode of another turn might do what this one did not allow.
-    const isWished = wish !== null || which === 'agentMode';
-    return { name: which, value, ...choice.request(value), isWished };
+    const isWish = wish !== null;
+    // In the mode of another turn an agent might do what this turn did not allow.
+    const isNeeded = isWish || (which === 'agentMode' && choice.current === this.#wantedMode);
+    return { name: which, value, ...choice.request(value), isWish, isNeeded };
   }
 
   /** Takes an answer to a {@link Step}: the whole list of options, in agents that send it. */
-  took({ name: which, value }: Step, answer: unknown): void {
+  took({ name: which, value, isWish }: Step, answer: unknown): void {
+    if (which === 'agentMode') this.#wantedMode = isWish ? value : null;
     const options = readOptions(answer);
     // An option was set, so a list without any is not the whole one.
     if (options && options.length > 0) this.#set({ ...this.#offer, configOptions: options });

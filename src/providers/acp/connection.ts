@@ -13,6 +13,8 @@ export interface AcpHandlers {
   onElicitation(params: unknown, withdrawn: AbortSignal): Promise<object>;
   /** Takes an `elicitation/complete`: what a page was opened for is done. */
   onElicitationDone(params: unknown): void;
+  /** Takes what an agent says of its login. */
+  onAuthStatus(params: unknown): void;
   /** Called for a notification or request of an unknown method. Such requests are refused. */
   onUnknown(): void;
 }
@@ -35,6 +37,9 @@ const KNOWN_METHODS = new Set([
   'elicitation/complete',
   '$/cancel_request',
 ]);
+
+/** How agents say whether somebody is logged in: as the drafts of the protocol have it, and as agents do before that. */
+const AUTH_STATUS_METHODS = new Set(['auth/status_update', '_auth/status_update']);
 
 /** Parameters that cadre reads itself, because the SDK refuses or drops what it does not know. */
 const asItIs = (params: unknown) => params;
@@ -73,6 +78,10 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
     strays.reset();
     const { method } = data;
     if (method === 'session/update' && !('id' in data)) return handlers.onUpdate(data.params);
+    if (typeof method === 'string' && AUTH_STATUS_METHODS.has(method) && !('id' in data)) {
+      handlers.onAuthStatus(data.params);
+      return undefined;
+    }
     if (method !== undefined && !(typeof method === 'string' && KNOWN_METHODS.has(method)))
       handlers.onUnknown();
     messages.enqueue(data as unknown as AnyMessage);

@@ -14,11 +14,11 @@ const GRAVE = new Set<unknown>(['execute', 'edit', 'delete', 'move']);
 /** Notices, once for each process, that an agent does not ask although a turn wants to be asked. */
 export class Frankness {
   /** Whether the agent asks; null: not known. */
-  readonly #asks: boolean | null;
+  readonly #asks: () => boolean | null;
   #hasAsked = false;
   #isTold = false;
 
-  constructor(asks: boolean | null) {
+  constructor(asks: () => boolean | null) {
     this.#asks = asks;
   }
 
@@ -29,7 +29,7 @@ export class Frankness {
 
   /** Before the prompt of a turn: whether the agent is known never to ask. */
   beforeTurn(settings: TurnSettings): Notice | null {
-    if (this.#asks !== false) return null;
+    if (this.#asks() !== false) return null;
     return this.#tell(settings, {
       code: 'agent_never_asks',
       message:
@@ -39,7 +39,7 @@ export class Frankness {
 
   /** After news of a call: whether it is the first that an agent has completed without ever asking. */
   afterCall(call: ReportedCall, settings: TurnSettings): Notice | null {
-    if (this.#asks !== null || this.#hasAsked) return null;
+    if (this.#asks() !== null || this.#hasAsked) return null;
     if (call.status !== 'completed' || !GRAVE.has(call.kind) || isOwn(call)) return null;
     const title = typeof call.title === 'string' ? `"${call.title}"` : 'a tool';
     return this.#tell(settings, {

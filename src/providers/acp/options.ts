@@ -1,14 +1,5 @@
 import { z } from 'zod';
-
-/** An array without the entries that do not match the schema. */
-function arrayOf<T extends z.ZodType>(entry: T) {
-  return z.array(z.unknown()).transform((entries) =>
-    entries.flatMap((one): z.output<T>[] => {
-      const { data } = entry.safeParse(one);
-      return data === undefined ? [] : [data];
-    }),
-  );
-}
+import { arrayOf } from './lenient.ts';
 
 const name = z.string().nullish().catch(null);
 const value = z.looseObject({ value: z.string(), name });

@@ -1,27 +1,22 @@
 import { z } from 'zod';
-import type { Usage } from '../../api/sessions.ts';
 import { failed, type TurnOutcome } from '../provider.ts';
 
 const promptAnswer = z.looseObject({ stopReason: z.string() });
 
-/** How a turn ended, by the answer to its prompt. `usage`: what it has used, where the agent says so. */
-export function outcomeOf(answer: unknown, usage: Partial<Usage> | undefined): TurnOutcome {
+/** How a turn ended, by the answer to its prompt. */
+export function outcomeOf(answer: unknown): TurnOutcome {
   const { stopReason } = promptAnswer.safeParse(answer).data ?? {};
-  const used = usage ? { usage } : {};
   switch (stopReason) {
     case 'cancelled':
-      return { status: 'interrupted', error: null, ...used };
+      return { status: 'interrupted', error: null };
     case 'refusal':
-      return { ...failed('refused', 'the agent refused to go on'), ...used };
+      return failed('refused', 'the agent refused to go on');
     case 'max_tokens':
     case 'max_turn_requests':
-      return {
-        ...failed('limit_reached', `the agent stopped at a limit of its own (${stopReason})`),
-        ...used,
-      };
+      return failed('limit_reached', `the agent stopped at a limit of its own (${stopReason})`);
     case undefined:
       return failed('provider_error', 'the agent ended the turn without saying how');
     default:
-      return { status: 'completed', error: null, ...used };
+      return { status: 'completed', error: null };
   }
 }

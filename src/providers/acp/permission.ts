@@ -41,7 +41,7 @@ export function approvalRequest(
   known: ReportedCall | undefined,
   cwd: string,
 ): AgentRequest {
-  const call = mergeCalls(known ?? {}, asked);
+  const call = withoutTerminals(mergeCalls(known ?? {}, asked));
   const tool = readToolCall(call);
   const { kind = 'other', title } = tool === 'unknown' ? {} : tool.change;
   const name = title ?? (tool === 'unknown' ? 'something' : tool.ref);
@@ -56,6 +56,12 @@ export function approvalRequest(
   };
 }
 
+/** A terminal in the content is an id alone, another one for each call: it says nothing of what would be done. */
+function withoutTerminals({ content, ...call }: ReportedCall): ReportedCall {
+  if (!Array.isArray(content)) return { ...call, content };
+  return { ...call, content: content.filter((part) => !terminal.safeParse(part).success) };
+}
+
 const approvalKinds: Record<string, AgentRequest['kind']> = {
   execute: 'command',
   edit: 'file_change',
@@ -63,6 +69,7 @@ const approvalKinds: Record<string, AgentRequest['kind']> = {
   move: 'file_change',
 };
 
+const terminal = z.looseObject({ type: z.literal('terminal') });
 const diff = z.looseObject({ type: z.literal('diff'), path: z.string(), newText: z.string() });
 const text = z.looseObject({ content: z.looseObject({ text: z.string() }) });
 const list = z.array(z.unknown()).catch([]);

@@ -7,7 +7,7 @@ import { ProviderError } from '../provider.ts';
 import { Login } from './authenticate.ts';
 import { type AcpConnection, type AcpHandlers, agentError, connectAcp } from './connection.ts';
 import type { LastSeen } from './last-seen.ts';
-import type { ResolvedAgent } from './resolve.ts';
+import { recognise, type ResolvedAgent } from './resolve.ts';
 
 const PROTOCOL_VERSION = 1;
 /** What cadre can do for an agent. Files and commands are the agent's own. */
@@ -52,9 +52,18 @@ export interface AgentAbilities {
   resume: boolean;
   list: boolean;
   image: boolean;
-  delete: boolean;
   logOut: boolean;
+  delete: boolean;
 }
+
+const nothingYet: AgentAbilities = {
+  load: false,
+  resume: false,
+  list: false,
+  image: false,
+  delete: false,
+  logOut: false,
+};
 
 const initialized = z.looseObject({
   protocolVersion: z.number(),
@@ -89,25 +98,21 @@ export class AcpProcess {
   /** Resolves when it is gone and all its output was read, with why it ended. */
   readonly gone: Promise<string>;
   /** Nothing until it is initialized. */
-  can: AgentAbilities = {
-    load: false,
-    resume: false,
-    list: false,
-    image: false,
-    delete: false,
-    logOut: false,
-  };
+  can: AgentAbilities = nothingYet;
   readonly login: Login;
   readonly #child: Child;
   readonly #connection: AcpConnection;
   readonly #options: StartOptions;
 
-  constructor(child: Child, options: StartOptions, handlers: AcpHandlers) {
+  constructor(child: Child, options: StartOptions, handlers: Omit<AcpHandlers, 'onAuthStatus'>) {
     this.#child = child;
     this.#options = options;
     this.pid = child.pid;
     this.login = new Login(options, (method, params) => this.ask(method, params));
-    this.#connection = connectAcp(child, handlers);
+    this.#connection = connectAcp(child, {
+      ...handlers,
+      onAuthStatus: (params) => options.lastSeen.auth.told(params),
+    });
     const { heard, strays } = this.#connection;
     const stderr = tailOf(child.stderr);
     this.gone = endOf(child, {
@@ -133,7 +138,10 @@ export class AcpProcess {
       );
     }
     const { agentInfo: agent, agentCapabilities: abilities } = data;
-    if (agent) this.#options.onVersion(`${agent.name} ${agent.version}`);
+    if (agent) {
+      this.#options.onVersion(`${agent.name} ${agent.version}`);
+      recognise(this.#options.agent, agent.name);
+    }
     this.login.initialized(answer);
     const { loadSession, promptCapabilities, sessionCapabilities, auth } = abilities ?? {};
     this.can = {
@@ -141,8 +149,8 @@ export class AcpProcess {
       resume: Boolean(sessionCapabilities?.resume),
       list: Boolean(sessionCapabilities?.list),
       image: promptCapabilities?.image === true,
-      delete: Boolean(sessionCapabilities?.delete),
       logOut: Boolean(auth?.logout),
+      delete: Boolean(sessionCapabilities?.delete),
     };
   }
 

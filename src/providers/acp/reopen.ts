@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { newUuid } from '../../lib/ids.ts';
 import { ProviderError } from '../provider.ts';
-import { isAuthRequired } from './authenticate.ts';
 import { agentError } from './connection.ts';
 import { type OpenedSession, openedSession } from './options.ts';
 import type { AcpProcess } from './process.ts';
@@ -42,12 +41,13 @@ export async function reopen(
     } catch (error) {
       // Some agents can do one of the two only, whatever they say.
       const said = agentError((error as Error).cause);
-      if (!can.load || !said || isAuthRequired(said)) throw error;
+      if (!can.load || !said || process.login.refusalIn(error)) throw error;
       return await load();
     }
   } catch (error) {
     const said = agentError((error as Error).cause);
-    if (!said || isAuthRequired(said) || !(await isGone(process, params, said))) throw error;
+    if (!said || process.login.refusalIn(error) || !(await isGone(process, params, said)))
+      throw error;
     const message = `acp: the agent cannot resume the session: ${said.message}`;
     throw new ProviderError('resume_failed', message, { cause: error });
   }

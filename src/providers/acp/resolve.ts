@@ -32,10 +32,12 @@ export interface ResolvedAgent {
   readonly requestTimeoutMs: number;
   /** The method that cadre may call by itself; empty: none; null: none is named. */
   readonly authMethod: string | null;
-  readonly modes: AgentModes;
+  /** Whether the catalogue has it; else it may be recognised once it has been started. */
+  isKnown: boolean;
+  modes: AgentModes;
   /** Whether it can ask for permission; false: never; null: unknown. */
-  readonly asks: boolean | null;
-  readonly quirks: readonly Quirk[];
+  asks: boolean | null;
+  quirks: readonly Quirk[];
   /** How a person installs it; null: unknown. */
   readonly install: string | null;
 }
@@ -82,11 +84,25 @@ function resolveAgent(
     homeVariables: known.home,
     requestTimeoutMs: own?.request_timeout_ms ?? settings?.request_timeout_ms ?? REQUEST_TIMEOUT_MS,
     authMethod: own?.auth_method ?? methodIn(known.auth, { ...given(passEnv, from), ...env }),
+    isKnown: entry !== undefined,
     modes: { ...known.modes, ...own?.modes },
     asks: own?.asks ?? known.asks,
     quirks: known.quirks,
     install: entry?.install ?? null,
   };
+}
+
+/**
+ * Completes an agent that is started by a command of one's own with what the catalogue knows of it, by what it calls
+ * itself. What the configuration says of it stays.
+ */
+export function recognise(agent: ResolvedAgent, reported: string): void {
+  const entry = catalogue.find(({ reports }) => reports.includes(reported));
+  if (agent.isKnown || !entry) return;
+  agent.isKnown = true;
+  agent.modes = { ...entry.modes, ...agent.modes };
+  agent.asks ??= entry.asks;
+  agent.quirks = entry.quirks;
 }
 
 /** The agent of `[providers.acp]` itself, which has exactly what stands there; null where no command does. */

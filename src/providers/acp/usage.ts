@@ -28,14 +28,14 @@ type Tokens = Pick<
 /** Counts what the turns of one session have used, from wherever the agent says it. */
 export class UsageMeter {
   /** Whether the agent's numbers are those of the whole session. */
-  readonly #isCumulative: boolean;
+  readonly #isCumulative: () => boolean;
   /** What the agent had counted before this turn; null: nothing is known of it. */
   #before: Tokens | null;
   /** What the requests of this turn have used, where the agent counts each of them. */
   #requests: Tokens | null = null;
 
   /** `before`: the sum of all earlier turns of the session. */
-  constructor({ isCumulative, before }: { isCumulative: boolean; before: Tokens | null }) {
+  constructor({ isCumulative, before }: { isCumulative: () => boolean; before: Tokens | null }) {
     this.#isCumulative = isCumulative;
     this.#before = before;
   }
@@ -56,7 +56,7 @@ export class UsageMeter {
   /** What a turn has used, by the answer to its prompt; undefined where it does not say. */
   turn(answer: unknown): Partial<Usage> | undefined {
     const told = readPromptUsage(answer);
-    if (!told || !this.#isCumulative) return told;
+    if (!told || !this.#isCumulative()) return told;
     const before = this.#before;
     this.#before = told;
     return before && isAtLeast(told, before) ? difference(told, before) : told;

@@ -62,7 +62,7 @@ export function buildSessions(
     onExpired: (approval) => hooks.onExpired(approval),
     onResolved: (tx, { session_id }) => inbox.atBoundary(tx, session_id),
   });
-  const blobs = new Blobs(path.join(directory, 'blobs'));
+  const blobs = new Blobs(path.join(directory, 'blobs'), needs.storage.assertRoom);
   const runner = new TurnRunner({
     ...base,
     store,

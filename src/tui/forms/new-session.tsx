@@ -156,20 +156,20 @@ function useOffers(
   wantsModels: boolean,
 ): { provider: string[]; model: string[]; mode: string[]; chosen: AgentChoice | undefined } {
   const [agents, setAgents] = useState<AgentChoice[]>([]);
-  const [models, setModels] = useState<string[]>([]);
+  const [found, setFound] = useState<{ of: AgentChoice; models: string[] }>();
   const chosen = agents.find((one) => one.label === label) ?? agents[0];
   // A server that is away, or an agent that does not answer, offers nothing: the fields can still be written.
   useEffect(() => {
     acts.agents().then(setAgents, () => undefined);
   }, [acts]);
   useEffect(() => {
-    setModels([]);
-    if (chosen && wantsModels) acts.models(chosen).then(setModels, () => undefined);
+    const keep = (of: AgentChoice) => (models: string[]) => setFound({ of, models });
+    if (chosen && wantsModels) acts.models(chosen).then(keep(chosen), () => undefined);
   }, [acts, chosen, wantsModels]);
   // Without a model the session gets the agent's own.
   return {
     provider: agents.map((one) => one.label),
-    model: ['', ...models],
+    model: ['', ...(found && found.of === chosen ? found.models : [])],
     mode: ['', ...(chosen?.modes ?? [])],
     chosen,
   };

@@ -24,8 +24,8 @@ export interface Dialect {
   name: string;
   /** Whether a POST to this path (without its query) is a request in this format. */
   serves(path: string): boolean;
-  /** Reads a request body; throws where the format is not the one expected. */
-  read(body: unknown): ModelRequest;
+  /** Reads a request, its body and the path it was sent to; throws where the format is not the one expected. */
+  read(body: unknown, path: string): ModelRequest;
   /** Writes an answer as the text of server-sent events. */
   write(answer: Answer): AsyncIterable<string>;
   /** What ends an answer, in place of the rest of it, where the API fails in its middle. */

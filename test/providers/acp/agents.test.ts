@@ -92,10 +92,10 @@ describe('agents with names', () => {
     const refusal = (client: Client, body: object) =>
       client.call(endpoints.createSession, { body: { provider: 'acp', ...body } }).then(
         () => null,
-        (error: { code: string; message: string }) => ({
-          code: error.code,
-          message: error.message,
-        }),
+        (error: unknown) => {
+          const { code, message } = error as { code: string; message: string };
+          return { code, message };
+        },
       );
 
     test('"default" where the command stands in the section itself, as before.', () =>

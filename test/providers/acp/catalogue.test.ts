@@ -5,6 +5,7 @@ import { adviceFor, agentsOnPath } from '../../../src/cli/talk/agents-on-path.ts
 import { catalogue } from '../../../src/providers/acp/catalogue.ts';
 import { type CatalogueEntry, unknownAgent } from '../../../src/providers/acp/catalogue-entry.ts';
 import { pathWith } from '../../support/providers/demo-agents.ts';
+import { initialized, withRawAgent } from '../../support/providers/raw-agent.ts';
 import { withRuntime } from '../../support/runtime.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
@@ -42,6 +43,19 @@ describe('the catalogue', () => {
     for (const field of ['name', 'command'] as const)
       expect(new Set(catalogue.map((entry) => entry[field])).size).toBe(catalogue.length);
   });
+
+  test('is asked about an agent with a command of its own, once that says what it calls itself.', () =>
+    withRawAgent(
+      {
+        methods: { initialize: () => initialized({ agentInfo: { name: 'pi-acp', version: '1' } }) },
+      },
+      async ({ open }) => {
+        const session = await open();
+        expect((await session.record()).agent_asks).toBeNull();
+        await session.run('hello');
+        expect((await session.record()).agent_asks).toBe(false);
+      },
+    ));
 
   test('is the only place to add an agent to: then it is found, listed, named and used.', async () => {
     await using bin = tempDirectory();

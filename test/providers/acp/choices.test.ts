@@ -113,9 +113,14 @@ describe('the answer to a choice, which is the whole list of options,', () => {
       await session.run('two', { model: 'large', thinking_effort: 'medium' });
       await session.run('three');
       expect(wanted(agents[0])).toEqual([
-        ...['model=small', 'reasoning_effort=low', 'prompt'],
-        ...['model=large', 'prompt'],
-        ...['model=small', 'reasoning_effort=low', 'prompt'],
+        'model=small',
+        'reasoning_effort=low',
+        'prompt',
+        'model=large',
+        'prompt',
+        'model=small',
+        'reasoning_effort=low',
+        'prompt',
       ]);
     }));
 });
@@ -198,8 +203,10 @@ describe('a custom model, which the agent does not list,', () => {
       expect((await session.run('two')).status).toBe('completed');
       expect((await session.run('three')).status).toBe('completed');
       expect(wanted(agents[0])).toEqual([
-        ...['model=large', 'prompt'],
-        ...['model=custom', 'prompt'],
+        'model=large',
+        'prompt',
+        'model=custom',
+        'prompt',
         'prompt',
       ]);
       const notices = session.watch.events.filter(({ kind }) => kind === 'session.notice');
@@ -216,6 +223,44 @@ describe('a custom model, which the agent does not list,', () => {
       expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
       expect(turn.error?.message).toMatch(/Invalid params.*small, large/);
       expect((await session.run('three', { model: 'small' })).status).toBe('completed');
+    }));
+});
+
+describe('a mode', () => {
+  const modes = {
+    currentModeId: 'default',
+    availableModes: ['default', 'yolo', 'plan'].map((id) => ({ id, name: id })),
+  };
+  const oneWay: Role = {
+    methods: {
+      'session/new': (_params, { pid }) => ({ sessionId: `raw-${pid}`, modes }),
+      'session/set_mode': ({ modeId }) => (modeId === 'default' ? refuse(-32_602, 'not back') : {}),
+    },
+    turns: {
+      leave(agent) {
+        agent.update({ sessionUpdate: 'current_mode_update', currentModeId: 'plan' });
+        return endTurn;
+      },
+    },
+  };
+
+  test('that one turn wanted fails the next one, which did not, where the agent stays in it', () =>
+    withRawAgent(oneWay, async ({ open }) => {
+      const session = await open();
+      await session.run('one', { agent_mode: 'yolo' });
+      const turn = await session.run('two');
+      expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_permission_mode' } });
+      expect(turn.error?.message).toMatch(/not back.*default, yolo, plan/);
+      expect((await session.run('three', { agent_mode: 'plan' })).status).toBe('completed');
+    }));
+
+  test('that the agent chose itself, and does not leave, holds up no turn', () =>
+    withRawAgent(oneWay, async ({ open }) => {
+      const session = await open();
+      await session.run('leave');
+      expect((await session.run('two')).status).toBe('completed');
+      const notices = session.watch.events.filter(({ kind }) => kind === 'session.notice');
+      expect(notices).toMatchObject([{ payload: { code: 'choice_kept' } }]);
     }));
 });
 
@@ -238,8 +283,10 @@ describe('models in the form that the protocol had before', () => {
       await session.run('one', { model: 'pro' });
       await session.run('two');
       expect(wanted(agents[0])).toEqual([
-        ...['set_model pro', 'prompt'],
-        ...['set_model unlisted', 'prompt'],
+        'set_model pro',
+        'prompt',
+        'set_model unlisted',
+        'prompt',
       ]);
     }));
 

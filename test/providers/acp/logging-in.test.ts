@@ -6,6 +6,7 @@ import {
   capabilities,
   endTurn,
   initialized,
+  never,
   type RawAgent,
   Refusal,
   type Role,
@@ -209,6 +210,34 @@ describe('the login of an agent', () => {
       expect(await status()).toEqual(made);
       expect(await session.run('hello')).toMatchObject({ status: 'completed' });
     }));
+
+  test.each([
+    ['_auth/status_update', { authStatus: { kind: 'none', label: 'Not signed in' } }, false],
+    ['_auth/status_update', { authStatus: { kind: 'api_key', label: 'A key' } }, true],
+    ['auth/status_update', { state: 'unauthenticated' }, false],
+    ['auth/status_update', { state: 'not_required' }, true],
+  ])('is known from what the agent says of it: %s %j', (method, params_, authenticated) =>
+    withRawAgent(
+      {
+        turns: {
+          say: (agent) => {
+            agent.send({ method, params: params_ });
+            return never;
+          },
+        },
+      },
+      async ({ client, open, diagnostics }) => {
+        const session = await open();
+        const turnId = await session.send('say');
+        await until('it is known', async () => {
+          const status = await client.call(authStatusEndpoints.acp, {});
+          return status.authenticated === authenticated;
+        });
+        expect((await diagnostics()).unknown_messages).toBe(0);
+        await interrupt(client, session, turnId);
+      },
+    ),
+  );
 
   test('refuses a method that is not offered or that runs in a terminal, and names all', () =>
     withRawAgent(lockedRole([browser, terminal]), async ({ client, agents }) => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { configSchema } from '../../../src/config/schema.ts';
 import { environmentOf } from '../../../src/providers/acp/agent-environment.ts';
 import { catalogue } from '../../../src/providers/acp/catalogue.ts';
-import { resolveAgents } from '../../../src/providers/acp/resolve.ts';
+import { recognise, resolveAgents } from '../../../src/providers/acp/resolve.ts';
 import { AcpProvider } from '../../../src/providers/acp/provider.ts';
 import type { ProviderContext } from '../../../src/providers/provider.ts';
 
@@ -86,6 +86,32 @@ describe('the agent named default', () => {
     const own = { home: '/h', modes: { read_only: 'r' } };
     const found = agent('default', { command: 'agent', agents: { default: own } });
     expect(found).toMatchObject({ command: 'agent', home: '/h', modes: { read_only: 'r' } });
+  });
+});
+
+describe('an agent that is started by a command of its own', () => {
+  const own = { command: 'node', args: ['agent.js'], modes: { read_only: 'look' } };
+
+  test('is recognised by what it calls itself, and keeps what is configured.', () => {
+    const found = agent('default', { command: 'node', agents: { default: own } });
+    expect(found).toMatchObject({ asks: null, quirks: [], modes: { read_only: 'look' } });
+    recognise(found, 'gemini-cli');
+    const gemini = catalogue.find(({ name }) => name === 'gemini');
+    expect(found).toMatchObject({
+      command: 'node',
+      asks: true,
+      quirks: gemini?.quirks,
+      modes: { ...gemini?.modes, read_only: 'look' },
+    });
+  });
+
+  test('stays as it is where nobody knows it, or the catalogue had its command.', () => {
+    const found = agent('mine', { agents: { mine: own } });
+    recognise(found, 'nobody');
+    expect(found).toMatchObject({ asks: null, modes: { read_only: 'look' } });
+    const kimi = agent('kimi', null);
+    recognise(kimi, 'gemini-cli');
+    expect(kimi.quirks).toEqual(catalogue.find(({ name }) => name === 'kimi')?.quirks);
   });
 });
 

@@ -135,18 +135,6 @@ describe('notices of an ACP agent', () => {
         expect((await diagnostics()).unknown_messages).toBe(0);
       },
     ));
-
-  test('of its login, which the protocol does not have yet, are counted', () =>
-    withRawAgent(
-      goes((agent) => {
-        agent.send({ method: '_auth/status_update', params: {} });
-        return endTurn;
-      }),
-      async ({ open, diagnostics }) => {
-        await (await open()).run('go');
-        expect((await diagnostics()).unknown_messages).toBe(1);
-      },
-    ));
 });
 
 describe('cadre', () => {

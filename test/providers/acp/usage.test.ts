@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Usage } from '../../../src/api/sessions.ts';
 import { UsageMeter } from '../../../src/providers/acp/usage.ts';
 import { turnOf } from '../../support/providers/calls.ts';
 import { endTurn, never, withRawAgent } from '../../support/providers/raw-agent.ts';
@@ -15,6 +16,8 @@ const chunk = (used: object) => ({
   content: { type: 'text', text: '' },
   _meta: { usage: used, durationMs: 3 },
 });
+
+const usageIn = ({ usage }: Record<string, unknown>) => (usage ?? {}) as Partial<Usage>;
 
 describe('the usage of a turn of an ACP agent', () => {
   test.each([
@@ -73,7 +76,10 @@ describe('the usage of a turn of an ACP agent', () => {
           cost: { amount: 2, currency: 'USD' },
         };
         agents[0]?.update(late);
-        const told = await session.watch.kind('usage.updated', turn.turn_id);
+        const told = await session.watch.until(
+          'late usage',
+          ({ kind, payload }) => kind === 'usage.updated' && usageIn(payload).context_tokens === 50,
+        );
         const whole = {
           input_tokens: 10,
           output_tokens: 2,
@@ -86,7 +92,10 @@ describe('the usage of a turn of an ACP agent', () => {
         expect((await session.record()).usage).toMatchObject(whole);
         const second = await session.run('go');
         agents[0]?.update({ ...late, cost: { amount: 3, currency: 'USD' } });
-        await session.watch.kind('usage.updated', second.turn_id);
+        await session.watch.until(
+          'late cost of the second turn',
+          (event) => event.turn_id === second.turn_id && usageIn(event.payload).cost_usd === 1,
+        );
         expect((await turnOf(client, session, second.turn_id)).usage?.cost_usd).toBe(1);
         expect((await session.record()).usage).toMatchObject({ input_tokens: 20, cost_usd: 3 });
       },
@@ -136,7 +145,7 @@ describe('the usage of a turn of an ACP agent', () => {
       cached_input_tokens: null,
       total_tokens: 110,
     };
-    const meter = () => new UsageMeter({ isCumulative: true, before });
+    const meter = () => new UsageMeter({ isCumulative: () => true, before });
     expect(meter().turn({ usage: tokens(130, 12) })).toMatchObject({
       input_tokens: 30,
       output_tokens: 2,

@@ -11,6 +11,8 @@ export interface ProviderFixture {
   severalAtOnce: boolean;
   /** How long a case waits for an event: `usualPatienceMs`, unless the agent is slow. */
   patienceMs?: number;
+  /** Whether it has models to choose from; that is usual. */
+  offersModels?: boolean;
   /** Makes the world of one test, all of it in a directory of its own. */
   open(directory: string): Promise<ProviderWorld>;
 
@@ -29,6 +31,10 @@ export interface ProviderFixture {
   };
   /** What becomes of a request for permission where nobody is to be asked: it fails the turn, or is declined. */
   unasked: 'fails' | 'declined';
+  /** How a turn ends in which that was declined: it completes, unless a refusal also stops the agent. */
+  declinedEnd?: 'turn.interrupted';
+  /** Left out where its requests do not say all of what they would do, so that no answer holds for a later one. */
+  approvedAway?: LeftOut;
   /** Looks at the images of its turn. */
   showImages: string;
   /** What is asked to have the memory of the agent shown. */
