@@ -44,13 +44,30 @@ export function useKeyboard({ keys, pastes }: Keyboard, handler: Handler): void 
   });
 }
 
+const BACKSPACE = '\u007f';
+/** Ctrl with a letter, but for those that have keys of their own: tab, enter and the line feed. */
+const CONTROLS = new Set(
+  Array.from({ length: 26 }, (_, at) => String.fromCharCode(at + 1)).filter(
+    (one) => !/[\t\r\n]/.test(one),
+  ),
+);
+
 /** The keys of one input. */
 function apart(input: string, key: Key): [string, Key][] {
   if (input.length < 2 || input.length > MOST_TYPED) return [[input, key]];
-  return graphemesOf(input).map((one) => [
-    one === '\r' || one === '\t' ? '' : one,
-    { ...key, return: one === '\r', tab: one === '\t' },
-  ]);
+  return graphemesOf(input).map((one) => {
+    const letter = CONTROLS.has(one) ? String.fromCharCode(one.charCodeAt(0) + 0x60) : one;
+    return [
+      one === '\r' || one === '\t' || one === BACKSPACE ? '' : letter,
+      {
+        ...key,
+        return: one === '\r',
+        tab: one === '\t',
+        backspace: one === BACKSPACE,
+        ctrl: letter !== one,
+      },
+    ];
+  });
 }
 
 /** Handles every key from the commit on in which the component is shown. */

@@ -271,15 +271,17 @@ describe('a host and an origin that the configuration allows', () => {
 
 describe('who has the token and the right address', () => {
   const victim = attacked();
-  const title = 'is let in by $request: the attacks would have done something.';
   const reads = table.filter(({ endpoint: { method } }) => method === 'GET');
   const changes = table.filter(({ endpoint: { method } }) => method !== 'GET');
 
-  test.for(reads)(title, ({ endpoint }) => expectLetIn(victim(), endpoint));
+  test.for(reads)('is let in by $request: the attacks would have read something.', ({ endpoint }) =>
+    expectLetIn(victim(), endpoint),
+  );
 
   // Each of these may change what the next one needs.
-  test.for(changes)(title, ({ endpoint }) =>
-    onStage(async (stage) => expectLetIn(await victimOf(stage), endpoint)),
+  test.for(changes)(
+    'is let in by $request: the attacks would have done something.',
+    ({ endpoint }) => onStage(async (stage) => expectLetIn(await victimOf(stage), endpoint)),
   );
 });
 

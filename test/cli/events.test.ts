@@ -3,12 +3,7 @@ import { withDemo } from '../support/demo-server.ts';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { settle } from '../../src/client/settle.ts';
-import {
-  startServer,
-  type TestServer,
-  untilNothingCarries,
-  withServer,
-} from '../support/server.ts';
+import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
 import { cadreOn, startCadre } from '../support/cli/cadre.ts';

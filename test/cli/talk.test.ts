@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { sharedDemo, withDemo } from '../support/demo-server.ts';
+import { sharedDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { Session } from '../../src/api/sessions.ts';
 import { cadreOn, startCadre } from '../support/cli/cadre.ts';

@@ -12,7 +12,6 @@ const SLOWEST = [
   'worktrees/create',
   'worktrees/crash',
   'worktrees/cleanup',
-  'providers/approved-away',
   'campaigns/crash/crash',
   'campaigns/fanout',
   'campaigns/orphans',
