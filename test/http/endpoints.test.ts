@@ -177,8 +177,9 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
       for (const name of strangers.filter((one) => !fields.includes(one))) {
         const rest = JSON.stringify(known).slice(1);
         const body = `{"${name}":1${rest === '}' ? '' : ','}${rest}`;
-        const near = { Provider: 'provider', session_id: 'operation_id' }[name] ?? '';
-        const guess = fields.includes(near) ? `did you mean "${near}"? ` : '';
+        const alike = { Provider: ['provider'], session_id: ['operation_id', 'method_id'] };
+        const near = alike[name as keyof typeof alike]?.find((one) => fields.includes(one));
+        const guess = near === undefined ? '' : `did you mean "${near}"? `;
         const reply = await send(url, { method, path, headers, body });
         expect(reply.json()).toEqual({
           error: `body: unknown field "${name}"; ${guess}it takes${fields.length > 0 ? `: ${fields.join(', ')}` : ' none'}`,
