@@ -177,8 +177,11 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
       for (const name of strangers.filter((one) => !fields.includes(one))) {
         const rest = JSON.stringify(known).slice(1);
         const body = `{"${name}":1${rest === '}' ? '' : ','}${rest}`;
-        const alike = { Provider: ['provider'], session_id: ['operation_id', 'method_id'] };
-        const near = alike[name as keyof typeof alike]?.find((one) => fields.includes(one));
+        const alike = new Map([
+          ['Provider', ['provider']],
+          ['session_id', ['operation_id', 'method_id']],
+        ]);
+        const near = alike.get(name)?.find((one) => fields.includes(one));
         const guess = near === undefined ? '' : `did you mean "${near}"? `;
         const reply = await send(url, { method, path, headers, body });
         expect(reply.json()).toEqual({
