@@ -11,12 +11,13 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
+import { makeTemplate } from '../src/store/template.ts';
 import { lazySegmenter } from './lazy-segmenter.mjs';
 import { noTopLevelAwait } from './no-top-level-await.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-// Each asset, and the command that creates it; commands.json is made of the bundle itself. src/lib/self.ts names the same files for runs from source.
+// Each asset, and the command that creates it; the build itself makes commands.json and empty.cadre. src/lib/self.ts names the same files for runs from source.
 const assets = {
   'node_modules/sql.js/dist/sql-wasm.wasm': 'npm install',
   'src/api/openapi.yaml': 'make openapi',
@@ -44,6 +45,7 @@ async function main(out) {
     for (const name of ['cadre.cjs', 'complete.cjs']) refuseWideText(join(fresh, name));
     copyAssets(join(fresh, 'assets'));
     writeCommands(fresh);
+    await writeTemplate(fresh);
     publish(fresh, out);
   } finally {
     fs.rmSync(fresh, { recursive: true, force: true });
@@ -127,6 +129,12 @@ function writeCommands(fresh) {
   const run = { encoding: 'utf8', maxBuffer: 1e7 };
   const text = execFileSync(process.execPath, [join(fresh, 'cadre.cjs'), '__commands'], run);
   fs.writeFileSync(join(fresh, 'assets', 'commands.json'), text);
+}
+
+// The database with which a new data directory begins.
+async function writeTemplate(fresh) {
+  const wasm = fs.readFileSync(join(fresh, 'assets/sql-wasm.wasm'));
+  fs.writeFileSync(join(fresh, 'assets/empty.cadre'), await makeTemplate(wasm));
 }
 
 // A rename is atomic, so a running bundle never reads half a file. The bundle is renamed last, so that
