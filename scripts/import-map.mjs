@@ -50,11 +50,26 @@ export const places = {
     because:
       'the list of adapters gives each its section of the configuration; no adapter knows another section',
   },
+  'providers/acp/catalogue-entry': {
+    may: [],
+    because: 'an entry of the catalogue is data: the command line reads it without the adapter',
+  },
+  'providers/acp/catalogue': {
+    may: ['providers/acp/catalogue-entry'],
+    because: 'the catalogue of agents is data: the command line reads it without the adapter',
+  },
   providers: {
-    may: ['children', 'api/provider-kinds', ...base],
+    may: [
+      'providers/acp/catalogue',
+      'providers/acp/catalogue-entry',
+      'children',
+      'api/provider-kinds',
+      'api/tool-names',
+      ...base,
+    ],
     types: ['api'],
     because:
-      'a provider translates an agent to our interface and back: it decides nothing and writes no row; what is known of it before it runs stands in api/provider-kinds',
+      'a provider translates an agent to our interface and back: it decides nothing and writes no row; what is known of it before it runs stands in api/provider-kinds, and the tools that are our own in api/tool-names',
   },
   access: {
     may: ['store', 'api', ...base],
@@ -126,7 +141,7 @@ export const places = {
       'terminal turns values into lines of text, for the command line and the screen alike: it reads nothing and writes nothing',
   },
   cli: {
-    may: ['client', 'terminal', 'api', 'config', ...base],
+    may: ['client', 'terminal', 'api', 'config', 'providers/acp/catalogue', ...base],
     lazily: [
       'runtime',
       'providers/configured',
@@ -269,9 +284,9 @@ export const doors = {
   },
 
   'node:child_process': {
-    in: ['children', 'store/lock', 'cli/talk/pager'],
+    in: ['children', 'store/lock', 'cli/talk/pager', 'cli/run-program'],
     because:
-      'every child process needs the gate, keeper, ledger and marker of children, or nothing would end it after a crash (flock is the exception, and the pager of a command, which ends with its terminal)',
+      'every child process needs the gate, keeper, ledger and marker of children, or nothing would end it after a crash (flock is the exception, and the pager of a command and the programs that it runs for its user, which end with its terminal)',
   },
   'node:http': {
     in: ['client', 'http', 'access/admit'],

@@ -37,6 +37,12 @@ export class TokenStore {
     this.#tokens.insert(tx, token);
   }
 
+  /** Notes when a token was last used, unless it was deleted meanwhile. */
+  noteUse(tx: Writer, id: string, at: number): void {
+    const token = this.#tokens.get(tx, id);
+    if (token) this.#tokens.update(tx, { ...token, last_used_at: at });
+  }
+
   /** Deletes and returns a token. Throws `not_found`. */
   delete(tx: Writer, id: string): StoredToken {
     const token = this.#tokens.get(tx, id);

@@ -25,11 +25,15 @@ const SECRET_PREFIX = 'cadre_';
  * The maximum time between two checks for expired tokens, because a timer does not notice changes of the wall clock.
  */
 const LOOK_EVERY_MS = 60_000;
+const NOTE_USE_EVERY_MS = 60_000;
 
 /** A valid token. */
 interface InForce {
   id: string;
   scope: TokenScope;
+  permissionMode: string | null;
+  /** Wall time when its last use was stored. */
+  usedAt: number | null;
   /** Wall time in Unix milliseconds; null: never. */
   expiresAt: number | null;
   end: AbortController;
@@ -40,6 +44,8 @@ export interface TokenHolder {
   /** Identifies the holder in the log and in `decided_by`; it reveals nothing of the secret. */
   id: string;
   scope: TokenScope;
+  /** Of the scope `tools`: what its bearer may do without a session. */
+  permissionMode: string | null;
   /** Aborts when the token is revoked, replaced or expired, which ends the streams opened with it. */
   ended: AbortSignal;
 }
@@ -75,11 +81,30 @@ export class TokenService implements Disposable {
     const digest = sha256(secret);
     // Digests have the same length, so the time of the comparison reveals nothing about the token.
     if (timingSafeEqual(digest, this.#api.digest))
-      return { id: API_TOKEN_ID, scope: 'admin', ended: this.#api.end.signal };
+      return {
+        id: API_TOKEN_ID,
+        scope: 'admin',
+        permissionMode: null,
+        ended: this.#api.end.signal,
+      };
     // The time of the look-up may reveal a digest, but a secret cannot be derived from its digest.
     const found = this.#inForce.get(digest.toString('hex'));
     if (!found || this.#hasExpired(found)) return null;
-    return { id: found.id, scope: found.scope, ended: found.end.signal };
+    this.#noteUse(found);
+    const { id, scope, permissionMode } = found;
+    return { id, scope, permissionMode, ended: found.end.signal };
+  }
+
+  /** Stores when a token was used, at most once a minute; no request waits for that, or fails because of it. */
+  #noteUse(token: InForce): void {
+    const now = this.#given.clock.now();
+    if (token.usedAt !== null && now - token.usedAt < NOTE_USE_EVERY_MS) return;
+    token.usedAt = now;
+    this.#given.db
+      .transact((tx) => this.#store.noteUse(tx, token.id, now))
+      .catch((error: unknown) =>
+        this.#given.logger.warn({ err: error }, 'the use of a token was not stored'),
+      );
   }
 
   /** Reads the API token of the new configuration. If it has changed, streams opened with the old one end. */
@@ -93,12 +118,22 @@ export class TokenService implements Disposable {
 
   /** Makes a token. Throws `conflict` if there are 1,000 tokens. */
   async create(body: BodyOf<typeof createToken>): Promise<CreatedToken> {
-    const { name, scope, expires_in_ms } = body;
+    const { name, scope, expires_in_ms, permission_mode = null } = body;
+    if (permission_mode !== null && scope !== 'tools')
+      throw new AppError('invalid', 'body.permission_mode: is for tokens of the scope tools');
     const secret = SECRET_PREFIX + newSecret();
     const secret_sha256 = sha256(secret).toString('hex');
     const created_at = this.#given.clock.now();
     const expires_at = expires_in_ms ? created_at + expires_in_ms : null;
-    const token = { id: this.#given.ids.next('tok'), name, scope, created_at, expires_at };
+    const token = {
+      id: this.#given.ids.next('tok'),
+      name,
+      scope,
+      created_at,
+      expires_at,
+      permission_mode,
+      last_used_at: null,
+    };
     await this.#given.db.transact((tx) => {
       this.#makeRoom(tx);
       this.#store.insert(tx, { ...token, secret_sha256 });
@@ -142,8 +177,10 @@ export class TokenService implements Disposable {
     );
   }
 
-  #add({ id, scope, expires_at: expiresAt, secret_sha256 }: StoredToken): void {
-    this.#inForce.set(secret_sha256, { id, scope, expiresAt, end: new AbortController() });
+  #add({ id, scope, expires_at: expiresAt, secret_sha256, ...more }: StoredToken): void {
+    const { permission_mode: permissionMode, last_used_at: usedAt } = more;
+    const end = new AbortController();
+    this.#inForce.set(secret_sha256, { id, scope, expiresAt, permissionMode, usedAt, end });
   }
 
   #end(digest: string): void {

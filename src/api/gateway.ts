@@ -77,8 +77,10 @@ const modelPreset = z
   .looseObject({
     name: z.string(),
     provider: z.string(),
+    agent: z.string().nullable(),
     model: z.string().nullable(),
     thinking_effort: z.string().nullable(),
+    agent_mode: z.string().nullable(),
   })
   .meta({ id: 'ModelPreset', description: 'A configured model that can be chosen by its name.' });
 
@@ -116,7 +118,12 @@ const invocation = z
   .strictObject({
     tool_name: z.string().nullish(),
     toolName: z.string().nullish().describe('The same as tool_name.'),
-    caller_agent_id: z.string().nullish().describe('The session that calls.'),
+    caller_agent_id: z
+      .string()
+      .nullish()
+      .describe(
+        'The session that calls; for a call without a session, the id of the own token of the scope tools.',
+      ),
     callerAgentId: z.string().nullish().describe('The same as caller_agent_id.'),
     invocation_id: z
       .string()

@@ -1,3 +1,4 @@
+import * as agentLogins from './agent-logins.ts';
 import * as approvals from './approvals.ts';
 import * as events from './event-routes.ts';
 import * as gateway from './gateway.ts';
@@ -5,6 +6,7 @@ import { namedLoginEndpoints } from './provider-logins.ts';
 import * as providers from './providers.ts';
 import * as processes from './processes.ts';
 import * as runtime from './runtime.ts';
+import * as commands from './commands.ts';
 import * as sessions from './sessions.ts';
 import * as teamMessages from './team-messages.ts';
 import * as teamView from './team-view.ts';
@@ -29,6 +31,7 @@ export const endpoints = {
   listSessions: sessions.listSessions,
   getSession: sessions.getSession,
   updateSession: sessions.updateSession,
+  listCommands: commands.listCommands,
   sendTurn: turns.sendTurn,
   listTurns: turns.listTurns,
   getTurn: turns.getTurn,
@@ -44,6 +47,10 @@ export const endpoints = {
   listProviders: providers.listProviders,
   listModels: providers.listModels,
   ...namedLoginEndpoints,
+  getAgentLogin: agentLogins.getAgentLogin,
+  authenticateAgent: agentLogins.authenticateAgent,
+  checkAgentLogin: agentLogins.checkAgentLogin,
+  logOutAgent: agentLogins.logOutAgent,
   getProviderDiagnostics: providers.getProviderDiagnostics,
   createProcess: processes.createProcess,
   listProcesses: processes.listProcesses,

@@ -17,6 +17,10 @@ export const processRecord = z
       .string()
       .nullable()
       .describe('The session that owns it; null if it belongs to no session.'),
+    caller_id: z
+      .string()
+      .nullable()
+      .describe('The external caller that owns it, by the id of its token; null if none does.'),
     command: z.string(),
     cwd: z.string(),
     status: processStatus.describe(

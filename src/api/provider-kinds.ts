@@ -5,6 +5,8 @@ interface ProviderKind {
   /** Its name for people. */
   displayName: string;
   capabilities: Capabilities;
+  /** Whether it has several agents, each with a name: its sessions then have an `agent`. */
+  hasNamedAgents: boolean;
   /** How its login is changed; null: its agent keeps its own login, and no route changes that one. */
   login: ProviderLogin | null;
 }
@@ -47,6 +49,7 @@ export const providerKinds = {
   codex: {
     displayName: 'OpenAI Codex',
     capabilities: everything,
+    hasNamedAgents: false,
     login: {
       product: 'codex',
       commands: { login: 'codex login', logout: 'codex logout' },
@@ -56,6 +59,7 @@ export const providerKinds = {
   claude: {
     displayName: 'Claude Code',
     capabilities: everything,
+    hasNamedAgents: false,
     login: {
       product: 'Claude Code',
       commands: { login: 'claude auth login', logout: 'claude auth logout' },
@@ -65,6 +69,7 @@ export const providerKinds = {
   acp: {
     displayName: 'Agent Client Protocol',
     capabilities: { ...everything, models: false },
+    hasNamedAgents: true,
     login: null,
   },
 } as const satisfies Record<string, ProviderKind>;
@@ -81,6 +86,24 @@ export const providerIds = Object.keys(providerKinds) as ProviderId[];
 export const loginProviderIds = providerIds.filter(
   (id): id is LoginProviderId => providerKinds[id].login !== null,
 );
+
+/** The provider whose agents have names: a request that names an agent means this one. */
+export const agentProvider = 'acp' satisfies NamedAgentProviderId;
+
+type NamedAgentProviderId = {
+  [Id in ProviderId]: (typeof providerKinds)[Id]['hasNamedAgents'] extends true ? Id : never;
+}[ProviderId];
+
+/** The name of an agent. It stands in paths and variables, so it is short and plain. */
+export const agentName = z
+  .string()
+  .regex(
+    /^[a-z0-9][a-z0-9._-]{0,63}$/i,
+    'has to be letters, digits, dots, hyphens and underscores, and at most 64 of them',
+  );
+
+/** The name of the agent whose command stands in the section of its provider itself. */
+export const DEFAULT_AGENT = 'default';
 
 export const providerId = z
   .enum(providerIds)

@@ -7,7 +7,7 @@ import {
   providerIds,
   providerKinds,
 } from './provider-kinds.ts';
-import { authStatus, statuses } from './providers.ts';
+import { agentQuery, authStatus, statuses } from './providers.ts';
 
 /** What the routes that change a login have in common. */
 const changing = {
@@ -52,6 +52,7 @@ function statusEndpoint(id: ProviderId) {
     summary: isAgents
       ? 'Whether the agent is logged in, as far as can be told'
       : `Whether somebody is logged in to ${id}, told without a network`,
+    ...(providerKinds[id].hasNamedAgents ? { query: agentQuery } : {}),
     response: authStatus,
     ...(isAgents ? {} : { errors: ['provider_unavailable'], statuses }),
   });

@@ -1,6 +1,54 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
-import { providerId } from './provider-kinds.ts';
+import { agentName, providerId } from './provider-kinds.ts';
+
+export const authStatus = z
+  .looseObject({
+    authenticated: z.boolean().nullable().describe('Null where only the agent knows.'),
+    mode: z.enum(['api_key', 'account', 'agent_managed', 'not_needed', 'not_configured']),
+    detail: z.string(),
+  })
+  .meta({
+    id: 'AuthStatus',
+    description: 'Whether a provider is logged in, and how.',
+  });
+export type AuthStatus = z.output<typeof authStatus>;
+
+const agent = z
+  .looseObject({
+    name: agentName,
+    display_name: z.string(),
+    configured: z.boolean().describe('Whether the configuration has a section for it.'),
+    installed: z.boolean().describe('Whether its command was found.'),
+    healthy: z.boolean(),
+    detail: z.string(),
+    version: z
+      .string()
+      .nullable()
+      .describe('As it said when it was last started; null: it was not started yet.'),
+    default: z.boolean().describe('Whether new sessions that name no agent get it.'),
+    modes: z
+      .array(z.string())
+      .describe(
+        'The modes of its own, for agent_mode, as it last offered them; empty: none, or none was seen yet.',
+      ),
+    asks: z
+      .boolean()
+      .nullable()
+      .describe(
+        'False: it never asks for a permission, in no mode; true: it does, in some mode; null: not known.',
+      ),
+    auth: authStatus.describe('As it was last seen; nothing is started for this.'),
+  })
+  .meta({ id: 'Agent', description: 'An agent of a provider whose agents have names.' });
+export type AgentRecord = z.output<typeof agent>;
+
+/** The query of a read that is about one agent of a provider. */
+export const agentQuery = {
+  agent: agentName
+    .optional()
+    .describe('The agent, where those of the provider have names; absent: its default agent.'),
+};
 
 export const provider = z
   .looseObject({
@@ -20,6 +68,11 @@ export const provider = z
       usage: z.boolean(),
       models: z.boolean(),
     }),
+    agents: z
+      .array(agent)
+      .describe(
+        'Those that are configured or installed, where its agents have names; else empty. `healthy` of the provider is about its default agent.',
+      ),
   })
   .meta({
     id: 'Provider',
@@ -35,17 +88,14 @@ export const model = z
   });
 export type Model = z.output<typeof model>;
 
-export const authStatus = z
-  .looseObject({
-    authenticated: z.boolean().nullable().describe('Null where only the agent knows.'),
-    mode: z.enum(['api_key', 'account', 'agent_managed', 'not_needed', 'not_configured']),
-    detail: z.string(),
+const agentDiagnostics = agent
+  .extend({
+    command: z.string().nullable(),
+    sessions: z.int().describe('Processes of it that live just now.'),
+    unknown_messages: z.int(),
+    last_error: z.string().nullable(),
   })
-  .meta({
-    id: 'AuthStatus',
-    description: 'Whether a provider is logged in, and how.',
-  });
-export type AuthStatus = z.output<typeof authStatus>;
+  .meta({ id: 'AgentDiagnostics', description: 'An agent of a provider with what it runs.' });
 
 export const providerDiagnostics = provider
   .extend({
@@ -55,6 +105,7 @@ export const providerDiagnostics = provider
     sessions: z.int().describe('Agents that live just now.'),
     unknown_messages: z.int(),
     last_error: z.string().nullable(),
+    agents: z.array(agentDiagnostics),
   })
   .meta({
     id: 'ProviderDiagnostics',
@@ -77,6 +128,7 @@ export const listModels = endpoint({
   path: '/v1/providers/{provider}/models',
   summary: 'The models of a provider; empty where they are chosen inside its agent',
   params: { provider: providerId.describe('The provider.') },
+  query: agentQuery,
   response: z.array(model),
   errors: ['not_found', 'provider_unavailable'],
   statuses,

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { failure, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { providerId } from './provider-kinds.ts';
+import { toolCall } from './tool-call.ts';
+import { agentName, providerId } from './provider-kinds.ts';
 import { worktreeName, worktreeSettings } from './worktrees.ts';
 
 export const sessionStatus = z.enum([
@@ -41,7 +42,15 @@ export type Usage = z.output<typeof usage>;
 export const sessionTitle = z
   .string()
   .nullable()
-  .describe('If none was given, the first line of its first prompt, at most 80 characters.');
+  .describe(
+    'If no person gave one: the one that its agent gives, and until then the first line of its first prompt, each of at most 80 characters.',
+  );
+export const titleSource = z
+  .enum(['person', 'prompt', 'agent'])
+  .nullish()
+  .describe(
+    'Where the title is from: a person gave it, it is the first line of the first prompt, or the agent gave it; null: there is none. Absent in sessions of older versions, whose title no agent replaces.',
+  );
 export const lastWords = z
   .string()
   .nullable()
@@ -53,18 +62,43 @@ export const session = z
   .looseObject({
     id: z.string(),
     provider: providerId,
+    agent: z
+      .string()
+      .nullable()
+      .describe('The name of its agent, where those of the provider have names; else null.'),
     model: z.string().nullable(),
     cwd: z.string(),
-    permission_mode: z.string().nullable(),
+    permission_mode: z
+      .string()
+      .nullable()
+      .describe('Who is asked, and what the agent may do; null: as the agent is configured.'),
+    agent_mode: z
+      .string()
+      .nullable()
+      .describe(
+        "The agent's own mode, by its own name, for agents of acp; null: the one that permission_mode names, else the one in which the agent began.",
+      ),
+    agent_asks: z
+      .boolean()
+      .nullable()
+      .describe(
+        'False: its agent never asks for a permission, in no mode; true: it does, in some mode; null: not known.',
+      ),
     thinking_effort: z.string().nullable(),
     metadata: z.unknown(),
     title: sessionTitle,
+    title_source: titleSource,
     status: sessionStatus,
     pinned: z.boolean().describe('Whether a person wants to see it before others.'),
     snoozed_until: timestamp
       .nullable()
       .describe(
         'Until when a person does not want to be told of it. It is not cleared afterwards.',
+      ),
+    muted: z
+      .boolean()
+      .describe(
+        'Whether a person wants no bell and no desktop notification for it. It is listed as ever.',
       ),
     seen_seq: z
       .int()
@@ -85,7 +119,11 @@ export const session = z
     provider_session_ref: z.string().nullable(),
     provider_defaults: z
       .looseObject({
-        permission_mode: z.string().nullable(),
+        permission_mode: z
+          .string()
+          .nullable()
+          .describe('Of agents of acp: their mode, as in agent_mode.'),
+        agent_mode: z.string().nullable(),
         model: z.string().nullable(),
         thinking_effort: z.string().nullable(),
       })
@@ -191,6 +229,12 @@ export const turn = z
     source: z.enum(['user', 'team_message', 'process_exit', 'onboarding']),
     input: z.array(storedInputItem),
     permission_mode: z.string().nullable().describe("Of this turn only; null: the session's."),
+    agent_mode: z
+      .string()
+      .nullable()
+      .describe(
+        "Of this turn only; null: the session's, or that of the turn's permission_mode where it has one.",
+      ),
     model: z.string().nullable().describe("Of this turn only; null: the session's."),
     thinking_effort: z.string().nullable().describe("Of this turn only; null: the session's."),
     text: z.string().nullable().describe('The last message of the agent in this turn.'),
@@ -208,16 +252,6 @@ export const turn = z
     description: 'One turn: an input to an agent, and its outcome.',
   });
 export type Turn = z.output<typeof turn>;
-
-/** The call of a tool. */
-export const toolCall = z
-  .looseObject({
-    call_ref: z.string(),
-    title: z.string(),
-    kind: z.string(),
-    input: z.unknown(),
-  })
-  .meta({ id: 'ToolCall', description: 'The call of a tool, as the agent reports it.' });
 
 /** One message, reasoning or tool call of a turn, complete. */
 export const item = z
@@ -256,6 +290,13 @@ const sessionWorktree = z
   })
   .meta({ id: 'SessionWorktree', description: 'The worktree of a new session.' });
 
+/** The agent's own mode in a request. */
+export const agentMode = z
+  .string()
+  .min(1)
+  .nullish()
+  .describe("The agent's own mode, by its own name; for agents of acp.");
+
 const titleGiven = z.string().max(200).nullable();
 
 export const createSession = endpoint({
@@ -264,9 +305,15 @@ export const createSession = endpoint({
   summary: 'Open a session; its agent starts with the first turn',
   body: z.strictObject({
     provider: providerId,
+    agent: agentName
+      .nullish()
+      .describe(
+        'An agent of the provider acp, as `GET /v1/providers` names them; absent: its default agent.',
+      ),
     model: z.string().min(1).nullish(),
     cwd: z.string().min(1).nullish().describe("Working directory; absent: the server's."),
     permission_mode: z.string().min(1).nullish(),
+    agent_mode: agentMode,
     metadata: z.unknown().optional(),
     title: titleGiven.optional(),
     thinking_effort: z.string().min(1).nullish(),
@@ -308,7 +355,7 @@ export const updateSession = endpoint({
   method: 'PATCH',
   path: '/v1/sessions/{session_id}',
   summary:
-    'Change what people keep with a session: its title, and what they pinned, snoozed or saw',
+    'Change what people keep with a session: its title, and what they pinned, snoozed, muted or saw',
   params: sessionParam,
   body: z
     .strictObject({
@@ -317,6 +364,7 @@ export const updateSession = endpoint({
         .describe('null: it has none, until the next prompt of a person gives it one.'),
       pinned: z.boolean().optional(),
       snoozed_until: timestamp.nullable().optional(),
+      muted: z.boolean().optional(),
       seen_seq: z
         .int()
         .nonnegative()

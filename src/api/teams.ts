@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { gitReference, worktree, worktreeName } from './worktrees.ts';
-import { providerId } from './provider-kinds.ts';
-import { session } from './sessions.ts';
+import { agentName, providerId } from './provider-kinds.ts';
+import { agentMode, session } from './sessions.ts';
 
 export const team = z
   .looseObject({
@@ -165,9 +165,15 @@ export const spawnMember = endpoint({
       .string()
       .describe('The member that asks for it; settings that are absent are copied from it.'),
     provider: providerId.nullish(),
+    agent: agentName
+      .nullish()
+      .describe(
+        'An agent of the provider acp by its name; with no provider named, it also chooses acp.',
+      ),
     model: z.string().min(1).nullish(),
     model_preset: z.string().nullish().describe('A name of teams.model_presets.'),
     permission_mode: z.string().min(1).nullish(),
+    agent_mode: agentMode,
     metadata: z.unknown().optional(),
     title: memberTitle,
     prompt: z

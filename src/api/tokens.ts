@@ -19,6 +19,13 @@ export const tokenScope = z.enum(['admin', 'read', 'tools']).meta({
 });
 export type TokenScope = z.output<typeof tokenScope>;
 
+const permissionMode = z
+  .enum(['read_only', 'default', 'full_access'])
+  .nullable()
+  .describe(
+    'Of the scope `tools`: what its bearer may do without a session, where no person can be asked. `full_access`: run commands. Others, and null: what the gate lets it do without asking.',
+  );
+
 export const token = z
   .looseObject({
     id: z.string(),
@@ -26,6 +33,10 @@ export const token = z
     scope: tokenScope,
     created_at: timestamp,
     expires_at: timestamp.nullable().describe('When it becomes invalid; null: never.'),
+    permission_mode: permissionMode,
+    last_used_at: timestamp
+      .nullable()
+      .describe('When it was last used, to the minute; null: never, or not known.'),
   })
   .meta({ id: 'Token', description: 'A token beside the API token, without its secret.' });
 export type Token = z.output<typeof token>;
@@ -68,6 +79,7 @@ export const createToken = endpoint({
       .max(MAX_LIFETIME_MS)
       .nullish()
       .describe('Its lifetime, at most 10 years; absent or null: until it is revoked.'),
+    permission_mode: permissionMode.optional(),
   }),
   response: createdToken,
   errors: ['conflict'],

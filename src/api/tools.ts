@@ -4,7 +4,7 @@ import type { ToolInfo, toolNamespaceNames } from './gateway.ts';
 import { policy, priority, messageFields } from './team-messages.ts';
 import { imagePaths, memberTitle } from './teams.ts';
 import { worktreeName } from './worktrees.ts';
-import { providerId } from './provider-kinds.ts';
+import { agentName, providerId } from './provider-kinds.ts';
 import { getProcessLogs, killReason, newProcess } from './processes.ts';
 import type { ToolName } from './tool-names.ts';
 
@@ -216,6 +216,11 @@ const teamTools = {
           'The model of the new member, by the name of its preset; default: your provider and model.',
         ),
       provider: providerId.nullish(),
+      agent: agentName
+        .nullish()
+        .describe(
+          'An agent of the provider acp by its name; with no provider named, it also chooses acp.',
+        ),
       worktree_name: worktreeName
         .nullish()
         .describe(

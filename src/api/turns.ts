@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { pageQuery } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { inputItem, item, sessionParam, turn } from './sessions.ts';
+import { agentMode, inputItem, item, sessionParam, turn } from './sessions.ts';
 
 const turnParams = { ...sessionParam, turn_id: z.string().describe('The turn.') };
 
@@ -19,6 +19,9 @@ export const sendTurn = endpoint({
       .nullish()
       .describe("A guard: the turn is refused unless this is the session's most recent one."),
     permission_mode: z.string().min(1).nullish().describe('For this turn only.'),
+    agent_mode: agentMode.describe(
+      "For this turn only: the agent's own mode, by its own name; for agents of acp.",
+    ),
     model: z.string().min(1).nullish().describe('For this turn only.'),
     thinking_effort: z.string().min(1).nullish().describe('For this turn only.'),
   }),

@@ -7,6 +7,7 @@ const PASSED = new Set([
   'LANG',
   'LANGUAGE',
   'LOGNAME',
+  'NODE_EXTRA_CA_CERTS',
   'PATH',
   'SHELL',
   'SSH_AUTH_SOCK',

@@ -29,6 +29,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['sessions wait fe7289aa 1b2c3d4e --timeout 10m', 'until no turn of both runs'],
     ['sessions wait --any fe7289aa 1b2c3d4e', 'until one of them is idle'],
   ],
+  'sessions commands': [['sessions commands fe7289aa', 'what may follow / in a prompt']],
   'sessions rename': [['sessions rename fe7289aa "the login"', '']],
   'sessions list': [
     ['sessions list --status ready', 'those that wait for a turn'],
@@ -55,11 +56,22 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'approvals accept': [['approvals accept 0a1b2c3d', '']],
   'approvals decline': [['approvals decline 0a1b2c3d --reason "use make clean"', '']],
   'providers list': [['providers list', '']],
-  'providers models': [['providers models claude', '']],
-  'providers auth': [['providers auth codex', '']],
+  'providers discover': [
+    ['providers discover', 'what is installed'],
+    ['providers discover --all', 'and how to install the rest'],
+  ],
+  'providers models': [
+    ['providers models claude', ''],
+    ['providers models acp --agent gemini', ''],
+  ],
+  'providers auth': [
+    ['providers auth codex', ''],
+    ['providers auth acp --agent gemini', ''],
+  ],
   'providers login': [
     ['providers login claude', 'asks for an API key'],
     ['providers login codex --auth-json auth.json', 'with a login that was made elsewhere'],
+    ['providers login acp --agent gemini', 'asks which of its methods'],
   ],
   'providers logout': [['providers logout claude', '']],
   'processes run': [
@@ -131,6 +143,14 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ],
   ],
   'mcp serve': [['mcp serve', 'what an agent starts; not for people']],
+  'mcp install': [
+    ['mcp install claude', 'asks whether claude may run commands'],
+    ['mcp install codex --permission-mode full_access', 'it may'],
+    ['mcp install gemini --session fe7289aa', 'as a session, with its teams'],
+    ['mcp install opencode --print', 'only shows the change'],
+  ],
+  'mcp uninstall': [['mcp uninstall claude', '']],
+  'mcp list': [['mcp list', 'which agents have the tools, and when they used them']],
   'mcp tools': [['mcp tools', '']],
   'mcp call': [
     ['mcp call cadre_process_run --as fe7289aa --arg command="npm test"', ''],
@@ -149,7 +169,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'config show': [['config show --origin', 'with where each value comes from']],
   'config check': [['config check', '']],
   'config path': [['config path', '']],
-  doctor: [['doctor', '']],
+  doctor: [
+    ['doctor', ''],
+    ['doctor --agents', 'starts each agent, too'],
+  ],
   top: [
     ['top', 'a screen on a terminal'],
     ['top --json', 'one document'],

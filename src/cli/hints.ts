@@ -18,5 +18,6 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/^no process "/, 'see cadre processes list'],
   [/^no worktree "/, 'see cadre worktrees list'],
   [/^no token "/, 'see cadre tokens list'],
+  [/^acp: .*name an agent that is installed/, 'with --agent: see cadre providers discover'],
   [/^acp: not configured/, 'or try cadre serve --demo'],
 ];

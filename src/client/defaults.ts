@@ -1,10 +1,12 @@
-import type { ProviderId } from '../api/provider-kinds.ts';
+import { agentProvider, type ProviderId } from '../api/provider-kinds.ts';
 import type { ProviderRecord } from '../api/providers.ts';
 
 /** What a new session gets where nobody says otherwise: `[defaults]` of the configuration. */
 export interface Defaults {
   /** The provider that a variable names, and the one that the file names; model and effort are those of that one. */
   provider: { byVariable: ProviderId | null; byFile: ProviderId | null };
+  /** The agent of sessions of the provider whose agents have names. */
+  agent: string | null;
   model: string | null;
   effort: string | null;
   permission_mode: string | null;
@@ -12,14 +14,15 @@ export interface Defaults {
 
 /**
  * The provider of a new session: that of the variable, else the one that the server prefers, else that of the file, else
- * the only one that is ready; null where there is no such one.
+ * that of the default agent, else the only one that is ready; null where there is no such one.
  */
 export function preferredProvider(
   providers: readonly ProviderRecord[],
-  { provider: { byVariable, byFile } }: Defaults,
+  { provider: { byVariable, byFile }, agent }: Defaults,
 ): ProviderId | null {
   const preferred = byVariable ?? providers.find((one) => one.default)?.id ?? byFile;
   if (preferred) return preferred;
+  if (agent !== null) return agentProvider;
   const [only, ...others] = readyOnes(providers);
   return only && others.length === 0 ? only.id : null;
 }
@@ -28,14 +31,24 @@ export function readyOnes(providers: readonly ProviderRecord[]): ProviderRecord[
   return providers.filter(({ enabled, healthy }) => enabled && healthy);
 }
 
-/** The settings of a new session of a provider. Others than the default's own get no model, whose names differ. */
+/**
+ * The settings of a new session of a provider, and of one of its agents where `asked` names one. Others than the default
+ * ones get no model, whose names differ.
+ */
 export function settingsFor(
   provider: ProviderId,
-  { provider: { byVariable, byFile }, model, effort, permission_mode }: Defaults,
-): { model: string | null; thinking_effort: string | null; permission_mode: string | null } {
-  const theirs = byVariable ?? byFile;
-  const isTheirs = theirs === null || theirs === provider;
+  { provider: { byVariable, byFile }, agent, model, effort, permission_mode }: Defaults,
+  asked: string | null = null,
+): {
+  agent: string | null;
+  model: string | null;
+  thinking_effort: string | null;
+  permission_mode: string | null;
+} {
+  const theirs = byVariable ?? byFile ?? (agent === null ? null : agentProvider);
+  const isTheirs = (theirs === null || theirs === provider) && (asked === null || asked === agent);
   return {
+    agent: asked ?? (provider === agentProvider ? agent : null),
     model: isTheirs ? model : null,
     thinking_effort: isTheirs ? effort : null,
     permission_mode,

@@ -17,6 +17,9 @@ export function sessionAfterTurn(session: Session, event: EventOf<KindIn<'turn'>
     active_turn_id: turn_id,
     last_turn_id: turn_id,
     title: event.payload.title ?? session.title,
+    ...(session.title === null
+      ? { title_source: event.payload.title === null ? null : ('prompt' as const) }
+      : {}),
     last_activity_at: updated_at,
     updated_at,
   };

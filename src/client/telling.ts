@@ -39,6 +39,7 @@ function tellingPart(event: DescribedEvent): string {
 
 function tellingOfInputOrEnd(event: DescribedEvent): string {
   const { kind, payload } = event;
+  if (kind === 'session.notice') return payload.message;
   if (kind === 'turn.accepted') return tellingOfInput(payload.turn.input ?? []);
   if ('turn' in payload) return payload.turn.error?.message ?? '';
   if (kind === 'team.message_created') return tellingOfInput([payload.message.input ?? []].flat());

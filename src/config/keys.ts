@@ -18,7 +18,7 @@ export const keys: readonly Key[] = [...keysOf(configSchema, [])];
 /** The names of the keys in a section; none where `path` is no section. */
 export function namesIn(path: readonly string[]): string[] {
   let schema: z.ZodType | undefined = configSchema;
-  for (const part of path) schema = schema && shapeOf(schema)?.[part];
+  for (const part of path) schema = schema && (shapeOf(schema)?.[part] ?? sectionOf(schema));
   return Object.keys((schema && shapeOf(schema)) ?? {});
 }
 
@@ -72,6 +72,12 @@ function* keysOf(schema: z.ZodType, path: readonly string[]): Generator<Key> {
 function shapeOf(schema: z.ZodType): Record<string, z.ZodType> | undefined {
   const inner = unwrap(schema);
   return 'shape' in inner ? (inner.shape as Record<string, z.ZodType>) : undefined;
+}
+
+/** The schema of the sections in a table whose names the user chooses. */
+function sectionOf(schema: z.ZodType): z.ZodType | undefined {
+  const inner = unwrap(schema);
+  return 'valueType' in inner ? (inner.valueType as z.ZodType) : undefined;
 }
 
 function unwrap(schema: z.ZodType): z.ZodType {

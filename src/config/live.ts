@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { keys, put, valueAt } from './keys.ts';
+import { isTree, keys, put, type Tree, valueAt } from './keys.ts';
 import type { ConfigWithToken } from './token.ts';
 
 /** The keys that a running server takes over; every other key needs a restart. */
@@ -10,6 +10,7 @@ const RELOADED = new Set([
   'server.max_streams_per_token',
   'log.level',
   'defaults.provider',
+  'defaults.agent',
   'defaults.model',
   'defaults.effort',
   'defaults.permission_mode',
@@ -61,14 +62,27 @@ export class LiveConfig {
       ({ path }) => !isDeepStrictEqual(valueAt(this.#now, path), valueAt(next, path)),
     );
     const changed = different.filter(({ name }) => RELOADED.has(name));
-    const now = structuredClone(this.#now);
+    const before = this.#now;
+    const now = structuredClone(before);
     for (const { path } of changed) put(now, path, valueAt(next, path));
     this.#now = now;
     const needRestart = different.filter(({ name }) => !RELOADED.has(name));
-    return { changed: changed.map(nameOf), needRestart: needRestart.map(nameOf) };
+    return {
+      changed: changed.map(({ name }) => name),
+      needRestart: needRestart.flatMap((key) =>
+        placesOf(key.name, valueAt(before, key.path), valueAt(next, key.path)),
+      ),
+    };
   }
 }
 
-function nameOf({ name }: { name: string }): string {
-  return name;
+/** The name of a key that has changed; of a table of sections, the names of the sections. */
+function placesOf(name: string, before: unknown, after: unknown): string[] {
+  if (!isTree(before ?? {}) || !isTree(after ?? {})) return [name];
+  const [old, now] = [before ?? {}, after ?? {}] as [Tree, Tree];
+  const names = Object.keys({ ...old, ...now });
+  if (names.some((one) => !isTree(old[one] ?? now[one]))) return [name];
+  return names
+    .filter((one) => !isDeepStrictEqual(old[one], now[one]))
+    .map((one) => `${name}.${one}`);
 }

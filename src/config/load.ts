@@ -68,8 +68,11 @@ function explain(issue: z.core.$ZodIssue, settings: readonly Setting[]): string[
     const place = settingOf(path, settings)?.origin.placeOf(path);
     return place ? ` (${place})` : '';
   };
-  if (issue.code !== 'unrecognized_keys')
-    return [`${issue.path.join('.')}: ${issue.message}${at(issue.path)}`];
+  if (issue.code !== 'unrecognized_keys') {
+    // Of a name that the user chose, the issue within says what is wrong.
+    const { message } = (issue.code === 'invalid_key' && issue.issues[0]) || issue;
+    return [`${issue.path.join('.')}: ${message}${at(issue.path)}`];
+  }
   return issue.keys.map((name) => {
     const path = [...issue.path.map(String), name];
     return `unknown key "${path.join('.')}"; ${suggestion(path)}${at(path)}`;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ProviderId, providerIds } from '../api/provider-kinds.ts';
+import { agentName, type ProviderId, providerIds } from '../api/provider-kinds.ts';
 import { toolNames } from '../api/tool-names.ts';
 import { nearest } from '../lib/nearest.ts';
 
@@ -19,6 +19,35 @@ const installedAgent = (command: string) =>
     })
     .prefault({});
 
+/** An agent of the provider acp. A key that is null, or in `env` and `modes` absent, is as the catalogue has it. */
+const acpAgent = z.strictObject({
+  enabled: z.boolean().default(true),
+  command: z.string().min(1).nullable().default(null),
+  /** The arguments that make the agent speak ACP. */
+  args: z.array(z.string()).nullable().default(null),
+  env: z.record(z.string(), z.string()).default({}),
+  /** A home directory of the agent that only cadre uses; null: the user's own. */
+  home: z.string().min(1).nullable().default(null),
+  /** null: as `providers.acp.request_timeout_ms` says. */
+  request_timeout_ms: milliseconds.min(1).nullable().default(null),
+  /** The method by which cadre may log the agent in by itself; empty: none. */
+  auth_method: z.string().nullable().default(null),
+  /** Variables of the server's environment that the agent gets, in addition to those that every agent gets. */
+  pass_env: z.array(z.string().min(1)).nullable().default(null),
+  /** The names of the agent's own modes for permission modes of cadre. */
+  modes: z
+    .strictObject({
+      require_approval: z.string().min(1).optional(),
+      read_only: z.string().min(1).optional(),
+      workspace_write: z.string().min(1).optional(),
+      accept_edits: z.string().min(1).optional(),
+      full_access: z.string().min(1).optional(),
+    })
+    .default({}),
+  /** false: the agent never asks for permission, in no mode; null: as the catalogue says, or unknown. */
+  asks: z.boolean().nullable().default(null),
+});
+
 /** The section of each provider, `[providers.<id>]`. */
 const providerSections = {
   acp: z
@@ -30,6 +59,10 @@ const providerSections = {
       transport: z.string().default('stdio'),
       /** The time limit for the response to each request except a prompt, in ms. */
       request_timeout_ms: milliseconds.min(1).default(120_000),
+      /** The agent of sessions that name none; null: `default` where `command` is set, else the only configured one. */
+      default_agent: agentName.nullable().default(null),
+      /** Agents by name. Those of the catalogue need no key at all, others a command. */
+      agents: z.record(agentName, acpAgent).default({}),
     })
     .nullable()
     .default(null),
@@ -130,7 +163,9 @@ export const configSchema = z.strictObject({
     .strictObject({
       /** null: the only provider that is ready. The server marks it in its list of providers. */
       provider: z.enum(providerIds).nullable().default(null),
-      /** A model and an effort of that provider; sessions of other providers do not get them. */
+      /** The agent of sessions of acp; with no provider named, it also chooses acp. */
+      agent: agentName.nullable().default(null),
+      /** A model and an effort of that provider and agent; sessions of others do not get them. */
       model: z.string().min(1).nullable().default(null),
       effort: z.string().min(1).nullable().default(null),
       permission_mode: z.string().min(1).nullable().default(null),
@@ -166,8 +201,12 @@ export const configSchema = z.strictObject({
           z.strictObject({
             name: z.string().min(1),
             provider: z.enum(providerIds),
+            /** Of the provider acp; null: its default agent. */
+            agent: agentName.nullable().default(null),
             model: z.string().min(1).nullable().default(null),
             thinking_effort: z.string().min(1).nullable().default(null),
+            /** The agent's own mode, by its own name; null: as for any new member. */
+            agent_mode: z.string().min(1).nullable().default(null),
           }),
         )
         .default([]),

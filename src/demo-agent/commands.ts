@@ -1,11 +1,11 @@
 /** One command of a script, parsed. {@link commands} defines the syntax of each. */
 export type Command =
-  | { name: 'say' | 'think' | 'fail' | 'late'; text: string }
+  | { name: 'say' | 'think' | 'fail' | 'late' | 'title' | 'notice'; text: string }
   | { name: 'tool'; title: string; output: string | undefined }
   | { name: 'ask'; title: string }
   | { name: 'ask-all'; titles: string[] }
   | { name: 'edit'; path: string; text: string }
-  | { name: 'plan'; entries: string[] }
+  | { name: 'plan' | 'commands' | 'question'; entries: string[] }
   | { name: 'usage'; used: number; size: number }
   | { name: 'wait' | 'spawn'; ms: number }
   | { name: 'repeat'; count: number; ms: number; text: string }
@@ -41,7 +41,11 @@ export const commands: Commands = {
   ask: { usage: 'ask TITLE', parse: (args) => (args ? { title: args } : undefined) },
   'ask-all': { usage: 'ask-all TITLE | TITLE', parse: titles },
   edit: { usage: 'edit PATH => TEXT', parse: pathAndText },
+  question: { usage: 'question TEXT | OPTION | OPTION', parse: entries },
   plan: { usage: 'plan A | B | C', parse: entries },
+  title: { usage: 'title TEXT', parse: text },
+  notice: { usage: 'notice TEXT', parse: text },
+  commands: { usage: 'commands NAME | NAME', parse: entries },
   usage: {
     usage: 'usage USED SIZE',
     parse: (args) => numbers(args, { used: required, size: required }),

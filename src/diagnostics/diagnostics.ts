@@ -10,7 +10,7 @@ export function readDiagnostics(sources: Sources): Diagnostics {
   return {
     health: readHealth(sources),
     recovery: sources.recovery,
-    providers: providers.diagnostics((id) => agents.count(id)),
+    providers: providers.diagnostics((id, agent) => agents.count(id, agent)),
     storage: {
       ...usage.figures(),
       checkpoints: db.checkpoints,

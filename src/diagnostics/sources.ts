@@ -28,9 +28,9 @@ export interface Sources {
   recovery: RecoverySummary;
   providers: {
     list(): ProviderRecord[];
-    diagnostics(liveAgents: (id: ProviderId) => number): ProviderDiagnostics[];
+    diagnostics(live: (id: ProviderId, agent?: string) => number): ProviderDiagnostics[];
   };
-  agents: { count(provider: ProviderId): number };
+  agents: { count(provider: ProviderId, agent?: string): number };
   processes: { diagnostics(): ProcessDiagnostics };
   worktrees: { diagnostics(): WorktreeDiagnostics };
   teams: { diagnostics(): CommsDiagnostics; waitingCount(): Promise<number> };

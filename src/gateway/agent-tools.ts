@@ -66,7 +66,7 @@ async function callAs(
 ): Promise<ToolEnvelope> {
   try {
     const call = { tool_name: tool, caller_agent_id: sessionId, args };
-    return await gateway.invoke(call, { sessionId, isOperator: false }, signal);
+    return await gateway.invoke(call, { sessionId, isOperator: false, external: null }, signal);
   } catch (error) {
     const refused = failureOf(error);
     if (refused) return refused;

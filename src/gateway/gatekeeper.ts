@@ -3,6 +3,7 @@ import type { ToolName } from '../api/tool-names.ts';
 import { AppError } from '../errors.ts';
 import { cutTitle } from '../lib/cut-title.ts';
 import { filledFields } from '../lib/filled-fields.ts';
+import type { Modes } from '../sessions/permission-mode.ts';
 import type { SessionService } from '../sessions/service.ts';
 import { ToolError } from './envelope.ts';
 import {
@@ -13,7 +14,7 @@ import {
   verdictOfAll,
   wayOut,
 } from './gate.ts';
-import type { Caller } from './toolkit.ts';
+import type { Caller, SessionCaller } from './toolkit.ts';
 
 /** The approval that a person is shown before the effects happen. */
 export interface Question {
@@ -41,10 +42,19 @@ export class Gatekeeper {
   }
 
   /** Returns the current circumstances of a call. */
-  async circumstances({ session, isOperator }: Caller): Promise<Circumstances> {
-    const { mode, canAsk } = await this.#given.sessions.permission(session.id);
-    const asked = isOperator ? 'operator' : canAsk ? 'person' : 'nobody';
-    return { mode, asked, freed: this.#given.freed() };
+  async circumstances(caller: Caller): Promise<Circumstances> {
+    const freed = this.#given.freed();
+    if (!caller.session) return { mode: caller.mode, asked: 'nobody', freed };
+    const { mode, canAsk } = await this.#given.sessions.permission(caller.id);
+    const asked = caller.isOperator ? 'operator' : canAsk ? 'person' : 'nobody';
+    return { mode, asked, freed };
+  }
+
+  /** Returns the modes of the caller's turn, which a member that it spawns inherits. */
+  async modes(caller: Caller): Promise<Modes> {
+    if (!caller.session) return { mode: caller.mode, agentMode: null };
+    const { mode, agentMode } = await this.#given.sessions.permission(caller.id);
+    return { mode, agentMode };
   }
 
   /**
@@ -60,6 +70,7 @@ export class Gatekeeper {
     const verdict = verdictOfAll(effects, circumstances);
     const strictest = effects.find((effect) => verdictOf(effect, circumstances) === verdict);
     if (!strictest || verdict === 'free') return verdict;
+    if (!caller.session) throw refusalOutside(strictest, circumstances);
     if (verdict === 'refuse') throw refusal(strictest, circumstances);
     await this.#ask(caller, strictest, circumstances, question());
     return verdict;
@@ -77,7 +88,7 @@ export class Gatekeeper {
   }
 
   async #ask(
-    { session, signal }: Caller,
+    { session, signal }: SessionCaller,
     effect: Effect,
     { mode }: Circumstances,
     { kind, title, request, details: parts }: Question,
@@ -114,6 +125,15 @@ function refusal(effect: Effect, { mode }: Circumstances): ToolError {
       ? `is not allowed in the permission_mode ${modeName}`
       : `needs an approval in the permission_mode ${modeName}, and the session has no turn in which a person could be asked`;
   return new ToolError('unauthorized', `${what} ${why}: ${wayOut(effect, mode)}`);
+}
+
+/** An external caller has no turn in which a person could be asked: the mode of its token decides alone. */
+function refusalOutside({ tool, action }: Effect, { mode }: Circumstances): ToolError {
+  const what = `${tool} (${action.replaceAll('_', ' ')})`;
+  return new ToolError(
+    'unauthorized',
+    `${what} is not allowed for an external caller in the permission_mode ${mode ?? 'default'}: install it again with the permission_mode full_access${mode === 'read_only' ? '' : `, or free the tool with [gateway] free = ["${tool}"] in the configuration`}`,
+  );
 }
 
 /** Returns a text as one line without control characters. */

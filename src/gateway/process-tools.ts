@@ -32,9 +32,10 @@ export function processToolkit({
     descriptions: toolNamespaces.cadre_process,
     runs: {
       async cadre_process_run({ wait_ms, ...body }, caller) {
-        const { id } = caller.session;
+        assertOutside(body, caller);
         await assertMayRun(body, caller);
-        const process = await processes.run({ ...body, session_id: id });
+        const owner = caller.session ? { session_id: caller.id } : { caller_id: caller.id };
+        const process = await processes.run({ ...body, ...owner });
         if (!wait_ms) return bounded({ process }, {});
         const { process_id } = process;
         const query = { for: 'exit', timeout_ms: wait_ms };
@@ -43,17 +44,18 @@ export function processToolkit({
         return withTails(waited.process, logs);
       },
       async cadre_process_status({ process_id, limit, cursor, max_bytes }, caller) {
-        const { id } = caller.session;
+        const { id } = caller;
         const tool = 'cadre_process_status';
         await gatekeeper.passOne(caller, { tool, action: 'read' }, { process_id });
         const bytes = max_bytes ?? ANSWER_BYTES;
         if (process_id) return bounded({ process: await processes.get(process_id, id) }, {}, bytes);
-        const from = { session_id: id, cursor: cursor ?? undefined };
+        const owner = caller.session ? { session_id: id } : { caller_id: id };
+        const from = { ...owner, cursor: cursor ?? undefined };
         const read = (count: number) => processes.list({ ...from, limit: count });
         return boundedPage('processes', read, limit ?? SHOWN, bytes);
       },
       async cadre_process_logs(args, caller) {
-        const { id } = caller.session;
+        const { id } = caller;
         const { process_id, stream, tail_lines, max_bytes, before_byte } = args;
         if (typeof before_byte === 'number' && stream !== 'stdout' && stream !== 'stderr')
           throw new ToolError(
@@ -72,7 +74,7 @@ export function processToolkit({
         return printed(logs, max_bytes ? Number.POSITIVE_INFINITY : ANSWER_BYTES);
       },
       async cadre_process_kill({ process_id, reason }, caller) {
-        const { id } = caller.session;
+        const { id } = caller;
         const tool = 'cadre_process_kill';
         await gatekeeper.passOne(caller, { tool, action: 'kill' }, { process_id, reason });
         const process = await processes.kill(process_id, id, reason ?? null);
@@ -83,7 +85,7 @@ export function processToolkit({
 
   /** Throws unless the command may run. It runs outside the agent's sandbox, so the approval shows all of it. */
   async function assertMayRun(body: Omit<RunArgs, 'wait_ms'>, caller: Caller): Promise<void> {
-    const cwd = workingDirectory(path.resolve(caller.session.cwd, body.cwd ?? '.'));
+    const cwd = workingDirectory(path.resolve(caller.session?.cwd ?? '/', body.cwd ?? '.'));
     await gatekeeper.pass(caller, [{ tool: 'cadre_process_run', action: 'run' }], () => ({
       kind: 'command',
       title: body.command,
@@ -94,6 +96,21 @@ export function processToolkit({
       ],
     }));
   }
+}
+
+/** Throws unless an external caller says what the session of another caller would. */
+function assertOutside({ cwd, on_exit }: Omit<RunArgs, 'wait_ms'>, { session }: Caller): void {
+  if (session) return;
+  if (!path.isAbsolute(cwd ?? ''))
+    throw new ToolError(
+      'bad_request',
+      'args.cwd: is needed as an absolute path, because an external caller has no session with a directory',
+    );
+  if (on_exit)
+    throw new ToolError(
+      'bad_request',
+      'args.on_exit: an external caller has no turns to be notified by: give wait_ms, or ask cadre_process_status',
+    );
 }
 
 type RunArgs = z.output<(typeof toolNamespaces.cadre_process.cadre_process_run)['args']>;

@@ -24,6 +24,8 @@ export interface GatewayBearer {
   sessionId: string | null;
   /** Whether the operator makes the call, so that the gate table does not apply. */
   isOperator: boolean;
+  /** The token of an external caller, which may call without a session, as itself; null: any other token. */
+  external: { id: string; mode: string | null } | null;
 }
 
 /** A tool call by a session, from either form of request. */
@@ -75,16 +77,28 @@ export class ToolGateway {
    */
   async invoke(
     body: BodyOf<typeof invokeTool>,
-    { sessionId, isOperator }: GatewayBearer,
+    bearer: GatewayBearer,
     signal: AbortSignal,
   ): Promise<ToolEnvelope> {
     const call = readCall(body);
-    const session = await this.#live(call.callerId);
-    if (sessionId !== null && sessionId !== session.id)
+    const caller = await this.#callerOf(call.callerId, bearer, signal);
+    if (!caller)
       return failure('unauthorized', 'this token is of another session than caller_agent_id');
-    const caller: Caller = { session, isOperator, signal };
     if (call.invocationId === null) return this.#run(call, caller);
     return this.#once(call.invocationId, call, caller);
+  }
+
+  /** Returns who calls; null if the token may not call in that name. Throws as `invoke` does. */
+  async #callerOf(
+    id: string,
+    { sessionId, isOperator, external }: GatewayBearer,
+    signal: AbortSignal,
+  ): Promise<Caller | null> {
+    if (external?.id === id)
+      return { id, session: null, isOperator: false, mode: external.mode, signal };
+    const session = await this.#live(id);
+    if (sessionId !== null && sessionId !== session.id) return null;
+    return { id, session, isOperator, signal };
   }
 
   /**

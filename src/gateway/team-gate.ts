@@ -6,7 +6,7 @@ import type { Effect, Circumstances } from './gate.ts';
 import { verdictOf } from './gate.ts';
 import { type Gatekeeper, inputDetails, type Question } from './gatekeeper.ts';
 import { type ImageFile, locateImages, readImages } from './image-files.ts';
-import type { Caller } from './toolkit.ts';
+import type { SessionCaller } from './toolkit.ts';
 
 /** The init scripts of repositories, and which of them a person has consented to. */
 export interface InitScripts {
@@ -30,6 +30,7 @@ interface MemberArgs {
   prompt?: string | null | undefined;
   model_preset?: string | null | undefined;
   provider?: Session['provider'] | null | undefined;
+  agent?: string | null | undefined;
   worktree_name?: string | null | undefined;
   image_paths?: string[] | null | undefined;
 }
@@ -53,7 +54,7 @@ export class TeamGate {
 
   /** Resolves with the images of a message once it may be sent. Throws if it may not. */
   async message(
-    caller: Caller,
+    caller: SessionCaller,
     args: {
       team_id: string;
       recipient_agent_id: string;
@@ -84,7 +85,7 @@ export class TeamGate {
    * worktree runs this time without consent to its content. A person who accepts the approval consents for the
    * repository; a mode in which nobody is asked lets the script run once. Throws if the member may not be added.
    */
-  async member(caller: Caller, args: MemberArgs): Promise<Admission> {
+  async member(caller: SessionCaller, args: MemberArgs): Promise<Admission> {
     const tool = 'cadre_team_manage';
     const { session } = caller;
     const { worktree_name: name } = args;

@@ -12,7 +12,14 @@ import { failureOf, ToolError } from './envelope.ts';
 import { ANSWER_BYTES, bounded, type LeftOut } from './bounded.ts';
 import type { Gatekeeper } from './gatekeeper.ts';
 import type { TeamGate } from './team-gate.ts';
-import { type Answer, type Caller, type Runs, type Toolkit, toolkit } from './toolkit.ts';
+import {
+  type Answer,
+  type Caller,
+  type Runs,
+  type SessionCaller,
+  type Toolkit,
+  toolkit,
+} from './toolkit.ts';
 
 /** The default number of messages in an answer. */
 const SHOWN = 20;
@@ -48,11 +55,20 @@ export function teamToolkit(dependencies: TeamToolsDependencies): Toolkit {
       dependencies.settings().enabled ? null : 'the team tools are switched off: see teams.enabled',
     descriptions: toolNamespaces.cadre_team,
     runs: {
-      cadre_team_status: (args, caller) => tools.status(args, caller),
-      cadre_team_message: (args, caller) => tools.message(args, caller),
-      cadre_team_manage: (args, caller) => tools.manage(args, caller),
+      cadre_team_status: (args, caller) => tools.status(args, inSession(caller)),
+      cadre_team_message: (args, caller) => tools.message(args, inSession(caller)),
+      cadre_team_manage: (args, caller) => tools.manage(args, inSession(caller)),
     },
   });
+}
+
+/** Throws for a caller without a session: only sessions are members of teams. */
+function inSession(caller: Caller): SessionCaller {
+  if (caller.session) return caller;
+  throw new ToolError(
+    'unauthorized',
+    'the team tools are for members of a team, which are sessions, and this caller has none: install it again with a session to call as',
+  );
 }
 
 type Args<Tool extends keyof typeof toolNamespaces.cadre_team> = Parameters<
@@ -66,7 +82,7 @@ class TeamTools {
     this.#given = given;
   }
 
-  async status(args: Args<'cadre_team_status'>, caller: Caller): Promise<Answer> {
+  async status(args: Args<'cadre_team_status'>, caller: SessionCaller): Promise<Answer> {
     const { gatekeeper, views } = this.#given;
     const { id } = await this.#teamOf(args.team_id, caller.session);
     const effect = { tool: 'cadre_team_status', action: 'read' } as const;
@@ -79,7 +95,10 @@ class TeamTools {
     return statusOf(part, args.max_bytes ?? ANSWER_BYTES);
   }
 
-  async message({ team_id, ...args }: Args<'cadre_team_message'>, caller: Caller): Promise<Answer> {
+  async message(
+    { team_id, ...args }: Args<'cadre_team_message'>,
+    caller: SessionCaller,
+  ): Promise<Answer> {
     const { recipient_agent_id: recipient, message, image_paths, ...rest } = args;
     const { session } = caller;
     const { id } = await this.#teamOf(team_id, session);
@@ -97,7 +116,7 @@ class TeamTools {
 
   async manage(
     { team_id, remove_agent_ids: leaving, ...adding }: Args<'cadre_team_manage'>,
-    caller: Caller,
+    caller: SessionCaller,
   ): Promise<Answer> {
     const { session } = caller;
     const team = await this.#teamOf(team_id, session);
@@ -137,7 +156,7 @@ class TeamTools {
     );
   }
 
-  async #add(team: Team, args: AddArgs, caller: Caller): Promise<Record<string, unknown>> {
+  async #add(team: Team, args: AddArgs, caller: SessionCaller): Promise<Record<string, unknown>> {
     const { session } = caller;
     const { worktree_name: name, image_paths, ...rest } = args;
     if (team.lead_agent_id !== session.id && !this.#given.settings().non_lead_can_add_members)
@@ -145,7 +164,7 @@ class TeamTools {
         'unauthorized',
         `only ${team.lead_agent_id}, the lead, adds members: ask it to`,
       );
-    const { mode } = await this.#given.gatekeeper.circumstances(caller);
+    const modes = await this.#given.gatekeeper.modes(caller);
     const member = {
       ...rest,
       source_session_id: session.id,
@@ -153,7 +172,7 @@ class TeamTools {
       worktree: name ? { mode: 'reuse' as const, name } : null,
     };
     const { operation_id, done } = await this.#given.spawns.beginAsAgent(team.id, member, {
-      mode,
+      modes,
       isLimited: !caller.isOperator,
       admit: () => this.#given.gate.member(caller, { ...args, team_id: team.id }),
     });
@@ -237,6 +256,7 @@ interface AddArgs {
   prompt?: string | null | undefined;
   model_preset?: string | null | undefined;
   provider?: Session['provider'] | null | undefined;
+  agent?: string | null | undefined;
   worktree_name?: string | null | undefined;
   image_paths?: string[] | null | undefined;
 }

@@ -2,13 +2,28 @@ import type { z } from 'zod';
 import type { Session } from '../api/sessions.ts';
 import type { ToolDescription } from '../api/tools.ts';
 
-/** The session that calls a tool, and whether it still waits for the answer. */
-export interface Caller {
+/** Who calls a tool: a session, or a program outside of cadre with a token of its own. */
+export type Caller = SessionCaller | ExternalCaller;
+
+interface AnyCaller {
+  /** The owner of what it starts: the id of its session or of its token. */
+  id: string;
+  /** Aborts when the caller no longer waits for the answer. */
+  signal: AbortSignal;
+}
+
+export interface SessionCaller extends AnyCaller {
   session: Session;
   /** Whether the call came with a token of the operator instead of the session's own. */
   isOperator: boolean;
-  /** Aborts when the caller no longer waits for the answer. */
-  signal: AbortSignal;
+}
+
+/** A caller without a session has no directory, no turn in which a person could be asked, and no team. */
+interface ExternalCaller extends AnyCaller {
+  session: null;
+  isOperator: false;
+  /** The permission mode of its token. */
+  mode: string | null;
 }
 
 /** The result of a tool. */

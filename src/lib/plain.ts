@@ -43,6 +43,25 @@ export function plain(text: string): string {
     .replaceAll(emojiOrInvisible, (_all, emoji: string | undefined) => emoji ?? '');
 }
 
+/** The beginning of an emoji at the end of a text: more of it may follow. */
+const begunEmoji = new RegExp(
+  '(?:[#*0-9]\\ufe0f?' +
+    '|\\u{1f3f4}[\\u{e0030}-\\u{e0039}\\u{e0061}-\\u{e007a}]{1,8}' +
+    `|${PICTOGRAPH}(?:\\u200d${PICTOGRAPH})*\\u200d?)$`,
+  'u',
+);
+/** More UTF-16 code units than any emoji has. */
+export const EMOJI_UNITS = 64;
+
+/**
+ * A piece of a text without what `plain` removes, where the text is shown piece by piece. An emoji may be cut between two
+ * pieces, so `before` is what comes before this piece: its last EMOJI_UNITS UTF-16 code units are enough.
+ */
+export function plainAfter(before: string, piece: string): string {
+  const [begun = ''] = begunEmoji.exec(before.slice(-EMOJI_UNITS)) ?? [];
+  return plain(begun + piece).slice(plain(begun).length);
+}
+
 /** A text as one line, without what `plain` removes. */
 export function oneLine(text: string): string {
   return plain(text).replaceAll(/\s+/g, ' ').trim();

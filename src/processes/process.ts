@@ -12,6 +12,11 @@ export function hasEnded({ status }: Process): boolean {
   return status !== 'queued' && status !== 'running';
 }
 
+/** The id of the session or of the external caller that owns a process; null if nobody does. */
+export function ownerOf({ session_id, caller_id }: Process): string | null {
+  return session_id ?? caller_id;
+}
+
 export function startProcess(process: Process, pid: number, now: number): Process {
   return { ...process, status: 'running', pid, started_at: now };
 }

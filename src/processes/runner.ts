@@ -11,7 +11,14 @@ import { startFailure } from './command.ts';
 import { processEnvironment } from '../children/process-environment.ts';
 import { ProcessInput } from './input.ts';
 import { ProcessOutput, type StreamName } from './output.ts';
-import { type Cause, endProcess, hasEnded, type ProcessEnd, startProcess } from './process.ts';
+import {
+  type Cause,
+  endProcess,
+  hasEnded,
+  ownerOf,
+  type ProcessEnd,
+  startProcess,
+} from './process.ts';
 import { logPath } from './log-file.ts';
 import { type ExitNotices, NOTICE_TAIL } from './notices.ts';
 import { readPrinted } from './reading.ts';
@@ -109,7 +116,7 @@ export class ProcessRunner {
 
   #assertWithinQuota(owner: string): void {
     const { max_per_session, max_queued_per_session } = this.#given.settings();
-    const waiting = this.#queue.filter((one) => ownerOf(one) === owner).length;
+    const waiting = this.#queue.filter(({ process }) => ownerOf(process) === owner).length;
     const reserved = this.#reserved.filter((one) => one.owner === owner).length;
     if (waiting + reserved + this.#runningOf(owner) < max_per_session + max_queued_per_session)
       return;
@@ -121,7 +128,7 @@ export class ProcessRunner {
   }
 
   #runningOf(owner: string): number {
-    return [...this.#running].filter((one) => ownerOf(one) === owner).length;
+    return [...this.#running].filter(({ process }) => ownerOf(process) === owner).length;
   }
 
   /**
@@ -238,7 +245,7 @@ export class ProcessRunner {
     for (const one of this.#running) count(counts, one);
     for (let at = 0; at < this.#queue.length && this.#running.size < max_concurrent;) {
       const next = this.#queue[at] as Running;
-      const owner = ownerOf(next);
+      const owner = ownerOf(next.process);
       // It waits for the process that it replaces, or its owner has `max_per_session` running ones; those behind it
       // do not wait for it.
       if (next.isHeld || (owner !== null && (counts.get(owner) ?? 0) >= max_per_session)) {
@@ -352,12 +359,8 @@ export class ProcessRunner {
   }
 }
 
-function ownerOf({ process }: Running): string | null {
-  return process.session_id;
-}
-
 function count(counts: Map<string, number>, one: Running): void {
-  const owner = ownerOf(one);
+  const owner = ownerOf(one.process);
   if (owner !== null) counts.set(owner, (counts.get(owner) ?? 0) + 1);
 }
 

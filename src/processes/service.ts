@@ -24,7 +24,7 @@ import type { StreamName } from './output.ts';
 import { hasEnded } from './process.ts';
 import { hasText, readPiece, readTail } from './reading.ts';
 import type { ProcessRunner, ProcessSettings } from './runner.ts';
-import type { ProcessStore } from './store.ts';
+import { CALLER, type ProcessStore } from './store.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
 /** The interval between two tries to connect to a port, in ms. */
@@ -32,7 +32,8 @@ const PORT_INTERVAL_MS = 50;
 /** The maximum size of a frame of a log stream, in bytes. */
 const PIECE_BYTES = 64 * 1024;
 
-type NewProcess = BodyOf<typeof createProcess>;
+/** A command to run. `caller_id` is the external caller that owns it, by the id of its token. */
+type NewProcess = BodyOf<typeof createProcess> & { caller_id?: string | null };
 
 interface ProcessServiceDependencies {
   db: Database;
@@ -61,14 +62,18 @@ export class ProcessService {
 
   /** Runs the command of a process again, once the process has ended; one that still runs is ended. */
   async restart(id: string, owner: string | undefined, keep: Keep = keepNothing): Promise<Process> {
-    const { command, cwd, timeout_ms, session_id, on_exit, stdin } = await this.get(id, owner);
-    return this.#accept({ command, cwd, timeout_ms, session_id, on_exit, stdin }, keep, id);
+    const { command, cwd, timeout_ms, session_id, caller_id, on_exit, stdin } = await this.get(
+      id,
+      owner,
+    );
+    const again = { command, cwd, timeout_ms, session_id, caller_id, on_exit, stdin };
+    return this.#accept(again, keep, id);
   }
 
   /** Accepts a command, which starts after the end of the process `old`, if one is named. */
   async #accept(body: NewProcess, keep: Keep, old?: string): Promise<Process> {
     this.#given.assertRoom();
-    const { command, session_id, on_exit } = body;
+    const { command, session_id, caller_id, on_exit } = body;
     const settings = this.#given.settings();
     assertCommand(command, settings.allow_shell);
     if (on_exit && !session_id)
@@ -76,7 +81,7 @@ export class ProcessService {
         'invalid',
         'on_exit: there is nobody to notify: name the owner as session_id',
       );
-    using _place = this.#given.runner.reserve(session_id ?? null);
+    using _place = this.#given.runner.reserve(session_id ?? caller_id ?? null);
     return await this.#given.db.transact((tx) => {
       const owner = session_id ? this.#owner(tx, session_id) : null;
       const cwd = workingDirectory(path.resolve(owner?.cwd ?? '.', body.cwd ?? '.'));
@@ -84,6 +89,7 @@ export class ProcessService {
       const queued: Process = {
         process_id: this.#given.ids.next('proc'),
         session_id: owner?.id ?? null,
+        caller_id: caller_id ?? null,
         command,
         cwd,
         status: 'queued',
@@ -120,13 +126,19 @@ export class ProcessService {
 
   async list({
     session_id,
+    caller_id,
     status,
     limit,
     cursor,
-  }: QueryOf<typeof listProcesses>): Promise<RecordPage<Process>> {
+  }: QueryOf<typeof listProcesses> & { caller_id?: string }): Promise<RecordPage<Process>> {
     return this.#given.db.read((rx) => {
       if (session_id !== undefined) this.#given.sessionStore.session(rx, session_id);
-      const page = this.#given.store.processes.page(rx, { session_id, status }, limit, cursor);
+      const page = this.#given.store.processes.page(
+        rx,
+        { session_id, [CALLER]: caller_id, status },
+        limit,
+        cursor,
+      );
       return {
         ...page,
         records: page.records.map((process) => this.#given.runner.withTotals(process)),

@@ -5,9 +5,12 @@ import type { EventBody } from '../events/event.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Database } from '../store/database.ts';
 import { RecordTable } from '../store/records.ts';
-import { hasEnded, processInEvents } from './process.ts';
+import { hasEnded, ownerOf, processInEvents } from './process.ts';
 import type { OutputPayload } from './output.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
+
+/** The external caller that owns a process, as the index over it has it. */
+export const CALLER = "record ->> '$.caller_id'";
 
 /** The rows of processes. Each change is written with its event, in one transaction. */
 export class ProcessStore {
@@ -20,11 +23,12 @@ export class ProcessStore {
   }
 
   /**
-   * Returns a process of the session `owner` (undefined: of any). Throws `not_found`, also for another owner's process.
+   * Returns a process of `owner`, the id of a session or of an external caller (undefined: of any). Throws `not_found`,
+   * also for another owner's process.
    */
   process(rx: Reader, id: string, owner?: string): Process {
     const process = this.processes.get(rx, id);
-    if (process && (owner === undefined || process.session_id === owner)) return process;
+    if (process && (owner === undefined || ownerOf(process) === owner)) return process;
     throw new AppError('not_found', `no process "${id}"`);
   }
 

@@ -18,16 +18,26 @@ export function commandDetail(
   return { type: 'command', command: line, cwd };
 }
 
-/**
- * The change of a file from `before` to `after`; null where there is no file. `among` is the number of files that the
- * request changes: together they are searched for no longer than one.
- */
+/** The change of a file, as {@link unifiedDiff}. */
 export function diffDetail(
   path: string,
   before: string | null,
   after: string | null,
   among = 1,
 ): ApprovalDetail {
+  return { type: 'diff', path, diff: unifiedDiff(path, before, after, among) };
+}
+
+/**
+ * The change of a file from `before` to `after` as a unified diff; null where there is no file. `among` is the number of
+ * files that change with it: together they are searched for no longer than one.
+ */
+export function unifiedDiff(
+  path: string,
+  before: string | null,
+  after: string | null,
+  among = 1,
+): string {
   const from = before === null ? NO_FILE : path;
   const to = after === null ? NO_FILE : path;
   const searchedLines = Math.floor(MAX_SEARCHED_LINES / Math.sqrt(among));
@@ -39,7 +49,7 @@ export function diffDetail(
     newHeader: undefined,
     hunks,
   };
-  return { type: 'diff', path, diff: formatPatch(patch, FILE_HEADERS_ONLY) };
+  return formatPatch(patch, FILE_HEADERS_ONLY);
 }
 
 /** The change of a file whose hunks are already written as a unified diff without its header. */

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { plain } from '../lib/plain.ts';
 
 /** The longest line that is read. */
 const MAX_LINE_BYTES = 32 * 1024 * 1024;
@@ -9,6 +10,8 @@ const KEPT_BYTES = 4096;
 const NEWLINE = 0x0a;
 /** The connection ends after so many lines in a row that are no message. */
 const MAX_STRAY_LINES = 1000;
+/** So many of them are kept, to explain a failure. */
+const MAX_STRAYS_KEPT = 5;
 
 /** How far the output of an agent has been read. */
 export interface Heard {
@@ -53,11 +56,25 @@ export function hearLines(
 export class StrayLines {
   /** The last such line; empty where there was none. */
   last = '';
+  /** The last few such lines since they were forgotten. */
+  #recent: string[] = [];
   #inARow = 0;
+
+  /** The last such lines as one, without control sequences; empty where there were none. */
+  get text(): string {
+    return this.#recent.join(' | ');
+  }
+
+  /** Leaves out of {@link text} what was written so far. */
+  forget(): void {
+    this.#recent = [];
+  }
 
   /** Throws Error after too many in a row. */
   note(line: string): void {
     this.last = line.slice(0, 200);
+    const readable = plain(this.last).trim();
+    if (readable !== '') this.#recent = [...this.#recent, readable].slice(-MAX_STRAYS_KEPT);
     if (++this.#inARow < MAX_STRAY_LINES) return;
     throw new Error(`it wrote ${MAX_STRAY_LINES} lines in a row that are no JSON: ${this.last}`);
   }

@@ -1,6 +1,9 @@
 import type { Capabilities, ProviderId } from '../api/provider-kinds.ts';
+import type { AgentLoginRecord } from '../api/agent-logins.ts';
 import type { AuthStatus, Model } from '../api/providers.ts';
 import type { Approval, ApprovalDetail, ApprovalScope, Question } from '../api/approvals.ts';
+import type { AgentCommand } from '../api/commands.ts';
+import type { ToolCall } from '../api/tool-call.ts';
 import type { Session, StoredInputItem, Usage } from '../api/sessions.ts';
 import type { Supervisor } from '../children/supervisor.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -15,7 +18,16 @@ export type AgentUpdate =
     }
   | { type: 'tool'; ref: string; change: ToolChange }
   | { type: 'plan'; entries: { content: string; status: string; priority: string | null }[] }
-  | { type: 'usage'; usage: Partial<Usage> };
+  | { type: 'usage'; usage: Partial<Usage> }
+  /** The agent's own title of the session. */
+  | { type: 'title'; title: string }
+  /** All slash commands that the agent has now. */
+  | { type: 'commands'; commands: readonly AgentCommand[] }
+  | {
+      type: 'notice';
+      /** What it is about, in snake_case. */ code: string;
+      /** What it says, for people. */ message: string;
+    };
 
 /** The fields of a tool call that have changed. */
 export interface ToolChange {
@@ -25,6 +37,16 @@ export interface ToolChange {
   /** The whole output so far, as text. */
   output?: string;
   status?: 'pending' | 'running' | 'completed' | 'failed';
+  /** The places that it is about, all of them. */
+  locations?: NonNullable<ToolCall['locations']>;
+  /** The changes of files that it makes or would make, all of them. */
+  diffs?: NonNullable<ToolCall['diffs']>;
+}
+
+/** A file of the agent's, kept by cadre. */
+export interface KeptFile {
+  path: string;
+  bytes: number;
 }
 
 /** How a turn ended, as the agent says. */
@@ -47,11 +69,16 @@ export async function lostTurn(gone: Promise<string>): Promise<TurnOutcome> {
 /** Why a provider has no agent for a turn; the turn fails with the code. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
-  /** `resume_failed`: the provider does not have the session any more, so the session fails with its turn. */
+  /**
+   * `resume_failed`: the provider does not have the session any more, so the session fails with its turn.
+   * `auth_required`: nobody is logged in to the agent.
+   */
   readonly code:
     | 'provider_unavailable'
     | 'resume_failed'
+    | 'auth_required'
     | 'invalid_permission_mode'
+    | 'invalid_agent_mode'
     | 'invalid_model'
     | 'invalid_thinking_effort'
     | 'unsupported_images';
@@ -116,6 +143,8 @@ export interface AgentSink {
   update(update: AgentUpdate): Promise<void> | undefined;
   /** Asks for an approval; resolves when it is decided. `withdrawn` aborts when the agent withdraws the request. */
   ask(request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer>;
+  /** Keeps the data of an image or file that the agent shows; null where it is too large or could not be written. */
+  keep(data: Buffer): Promise<KeptFile | null>;
 }
 
 /** Reports updates in their order, each after the sink has taken the one before. */
@@ -127,13 +156,25 @@ export async function report(sink: AgentSink, updates: readonly AgentUpdate[]): 
 export interface TurnSettings {
   /** Null or `default`: as the agent is configured. `require_approval`: its requests go to `AgentSink.ask`. */
   permissionMode: string | null;
+  /** The agent's own mode, by its own name; null: what `permissionMode` says, else as the session began. */
+  agentMode: string | null;
   model: string | null;
   thinkingEffort: string | null;
 }
 
 /** Settings that wish for nothing. */
 export function noWishes(): TurnSettings {
-  return { permissionMode: null, model: null, thinkingEffort: null };
+  return { permissionMode: null, agentMode: null, model: null, thinkingEffort: null };
+}
+
+/** The error for a mode of the agent's own, in a provider whose agents take theirs as `permission_mode`; else null. */
+export function objectionToAgentMode(
+  provider: ProviderId,
+  { agentMode }: TurnSettings,
+): ProviderError | null {
+  if (agentMode === null) return null;
+  const message = `${provider}: agent_mode is for agents of acp: give a mode of ${provider} as permission_mode`;
+  return new ProviderError('invalid_agent_mode', message);
 }
 
 /** The settings that a session began with; null where it has had no agent yet. */
@@ -141,6 +182,7 @@ export function earlierDefaults({ provider_defaults: began }: Session): TurnSett
   return (
     began && {
       permissionMode: began.permission_mode,
+      agentMode: began.agent_mode,
       model: began.model,
       thinkingEffort: began.thinking_effort,
     }
@@ -153,6 +195,8 @@ export interface Agent {
   readonly ref: string;
   /** The settings that the session began with: they hold where a turn wishes for nothing. */
   readonly defaults: TurnSettings;
+  /** False: it never asks for a permission, in no mode; absent or null: it does, or nobody knows. */
+  readonly asks?: boolean | null;
   readonly pid: number | null;
   /** Whether another agent could resume the session. An agent whose session cannot be resumed is not ended when idle. */
   readonly canResume: boolean;
@@ -198,14 +242,13 @@ export interface ProviderContext {
   toolsFor: (sessionId: string) => AgentTools;
 }
 
-/** A kind of agent. A new one is a folder with a class that implements this. */
-export interface Provider {
-  readonly id: ProviderId;
-  readonly displayName: string;
-  readonly enabled: boolean;
+/** What one kind of agent can do. A provider has one kind, or several, each with a name. */
+export interface AgentKind {
   readonly capabilities: Capabilities;
   /** Whether only a live agent knows if it takes images: then messages to its session have none. */
   readonly imagesByAgent?: boolean;
+  /** False: its agents never ask for a permission, in no mode; absent or null: they do, or nobody knows. */
+  readonly asks?: boolean | null;
   /** Why no agent could start, and what to do about it; null where one could. It is cheap: nothing is started. */
   problem(): string | null;
   /** Why the last start of an agent failed, or null. The next turn tries again all the same. */
@@ -222,13 +265,11 @@ export interface Provider {
     last_error: string | null;
   };
   authStatus(): Promise<AuthStatus>;
-  /** Absent where the agent manages its own. */
-  readonly login?: Login;
   models(): Promise<Model[]>;
-  /** The refs of the sessions that the provider says it has; null where it has no list. Throws {@link ProviderError}. */
+  /** The refs of the sessions that the agent says it has; null where it has no list. Throws {@link ProviderError}. */
   listed(signal: AbortSignal): Promise<ReadonlySet<string> | null>;
   /**
-   * Whether the provider still has a session, or can begin it again. It is not called while the session has an agent.
+   * Whether the agent still has a session, or can begin it again. It is not called while the session has an agent.
    * Throws {@link ProviderError} where that cannot be found out.
    */
   has(session: KnownSession, signal: AbortSignal): Promise<boolean>;
@@ -237,4 +278,66 @@ export interface Provider {
    * Aborting `signal` ends what was started.
    */
   open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent>;
+}
+
+/** A kind of agent with a name, of a provider that has several. */
+export interface NamedAgentKind extends AgentKind {
+  readonly name: string;
+  readonly displayName: string;
+  /** Whether the configuration has a section for it. */
+  readonly isConfigured: boolean;
+  /** Whether its command was found. */
+  isInstalled(): boolean;
+  /** Whether somebody is logged in, as it was last seen; nothing is started. */
+  lastAuth(): AuthStatus;
+  /** The modes of its own that it last offered. */
+  lastModes(): readonly string[];
+  /** Starts an agent, opens a session in a directory and ends the agent. Throws {@link ProviderError} if that fails. */
+  try(cwd: string, signal: AbortSignal): Promise<void>;
+  readonly login: AgentLogin;
+}
+
+/**
+ * The login of a named agent. Each call starts the agent for that alone; aborting `signal` ends it. Throws
+ * {@link ProviderError}, `invalid` for a method that cannot be called, and `provider_managed` where the agent has none.
+ */
+export interface AgentLogin {
+  /** The ways to log in that it offers. */
+  look(signal: AbortSignal): Promise<AgentLoginRecord>;
+  /** Logs in with a method; null: the configured one, else the only one. */
+  authenticate(methodId: string | null, signal: AbortSignal): Promise<AuthStatus>;
+  /** Opens a session, to see whether somebody is logged in. */
+  check(signal: AbortSignal): Promise<AuthStatus>;
+  end(signal: AbortSignal): Promise<AuthStatus>;
+}
+
+/** The kinds of a provider that has several. */
+export interface AgentKinds {
+  /** The name of the kind that a new session gets which names none; null: none is preferred. */
+  readonly preferred: string | null;
+  /** The kinds that are configured or installed, in the order in which they are listed. */
+  list(): readonly NamedAgentKind[];
+  /** The names of all that are configured or known, installed or not. */
+  readonly names: readonly string[];
+  /** A kind that is configured or known, installed or not. */
+  find(name: string): NamedAgentKind | undefined;
+}
+
+/**
+ * A provider; a new one is a folder with a class that implements this. Of one with several kinds of agents, the methods
+ * of {@link AgentKind} mean the preferred kind.
+ */
+export interface Provider extends AgentKind {
+  readonly id: ProviderId;
+  readonly displayName: string;
+  readonly enabled: boolean;
+  /** Absent where the agent manages its own. */
+  readonly login?: Login;
+  /** Absent where there is one kind of agent. */
+  readonly kinds?: AgentKinds;
+}
+
+/** The kind of agent that serves a session; undefined where the provider does not have it any more. */
+export function kindOf(provider: Provider, agent: string | null): AgentKind | undefined {
+  return provider.kinds && agent !== null ? provider.kinds.find(agent) : provider;
 }

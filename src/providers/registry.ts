@@ -1,7 +1,22 @@
-import type { AuthStatus, Model, ProviderDiagnostics, ProviderRecord } from '../api/providers.ts';
+import type {
+  AgentRecord,
+  AuthStatus,
+  Model,
+  ProviderDiagnostics,
+  ProviderRecord,
+} from '../api/providers.ts';
 import type { ProviderId } from '../api/provider-kinds.ts';
 import { AppError } from '../errors.ts';
-import { type Login, type Provider, ProviderError } from './provider.ts';
+import {
+  type AgentKind,
+  type AgentLogin,
+  kindOf,
+  type Login,
+  type NamedAgentKind,
+  type Provider,
+  ProviderError,
+  type TurnSettings,
+} from './provider.ts';
 
 /** The providers of this server, by name. */
 export class ProviderRegistry {
@@ -33,22 +48,70 @@ export class ProviderRegistry {
     );
   }
 
-  /** A provider that could start an agent now. Throws `provider_unavailable`, with what to do. */
-  usable(id: ProviderId): Provider {
+  /**
+   * The name of the agent of a new session: the one that is asked for, else the one that the provider prefers; null for
+   * a provider without named agents. Throws `invalid` for a name that there is not.
+   */
+  agentFor(id: ProviderId, asked: string | null): string | null {
+    const { kinds } = this.get(id);
+    if (asked === null) return kinds?.preferred ?? null;
+    if (!kinds)
+      throw new AppError('invalid', `agent: ${id} has one agent, without a name: leave agent out`);
+    if (kinds.find(asked)) return asked;
+    throw new AppError(
+      'invalid',
+      `agent: no agent "${asked}"; there are: ${kinds.names.join(', ')}`,
+    );
+  }
+
+  /**
+   * A kind of agent that could start one now; `agent` null is the one that the provider prefers. Throws
+   * `provider_unavailable`, with what to do.
+   */
+  usable(id: ProviderId, agent: string | null): AgentKind {
     const provider = this.get(id);
-    const problem = provider.problem();
-    if (problem) throw new AppError('provider_unavailable', `${id}: ${problem}`);
-    return provider;
+    const kind = kindOf(provider, agent);
+    const problem = kind
+      ? kind.problem()
+      : `agent "${agent}" is not known any more: give it a section [providers.${id}.agents.${agent}]`;
+    if (kind && problem === null) return kind;
+    throw new AppError('provider_unavailable', `${id}: ${problem}`);
   }
 
-  /** The models of a provider. Throws `provider_unavailable`. */
-  models(id: ProviderId): Promise<Model[]> {
-    return refusing(id, this.usable(id).models());
+  /** Why an agent could not have the settings; null: it could, or only a live agent knows. */
+  objection(id: ProviderId, agent: string | null, settings: TurnSettings): ProviderError | null {
+    const provider = this.find(id);
+    return (provider && kindOf(provider, agent))?.objection?.(settings) ?? null;
   }
 
-  /** Whether somebody is logged in. Throws `provider_unavailable`. */
-  authStatus(id: ProviderId): Promise<AuthStatus> {
-    return refusing(id, this.get(id).authStatus());
+  /** The models of a provider's agent. Throws `provider_unavailable`, and `invalid` for an unknown agent. */
+  models(id: ProviderId, agent: string | null): Promise<Model[]> {
+    return refusing(id, this.usable(id, this.agentFor(id, agent)).models());
+  }
+
+  /** Whether somebody is logged in. Throws `provider_unavailable`, and `invalid` for an unknown agent. */
+  authStatus(id: ProviderId, agent: string | null): Promise<AuthStatus> {
+    const provider = this.get(id);
+    const kind = kindOf(provider, this.agentFor(id, agent)) ?? provider;
+    return refusing(id, kind.authStatus());
+  }
+
+  /**
+   * The login of a named agent. Throws `not_found` for an unknown agent, and `provider_unavailable` for one that could not
+   * start.
+   */
+  agentLogin(id: ProviderId, agent: string): AgentLogin {
+    const kind = this.get(id).kinds?.find(agent);
+    if (!kind) throw new AppError('not_found', `no agent "${agent}" of ${id}`);
+    const problem = kind.problem();
+    if (problem !== null) throw new AppError('provider_unavailable', `${id}: ${problem}`);
+    const { login } = kind;
+    return {
+      look: (signal) => refusing(id, login.look(signal)),
+      authenticate: (method, signal) => refusing(id, login.authenticate(method, signal)),
+      check: (signal) => refusing(id, login.check(signal)),
+      end: (signal) => refusing(id, login.end(signal)),
+    };
   }
 
   /** Changes the login of a provider. Throws `provider_managed` where the agent keeps its own login. */
@@ -78,14 +141,46 @@ export class ProviderRegistry {
     return this.all().map((provider) => recordOf(provider, this.#preferred()));
   }
 
-  /** The providers with what they run; `live` counts the live agents of a provider. */
-  diagnostics(live: (id: ProviderId) => number): ProviderDiagnostics[] {
+  /** The providers with what they run; `live` counts the live agents of a provider, or of one of its named agents. */
+  diagnostics(live: (id: ProviderId, agent?: string) => number): ProviderDiagnostics[] {
     return this.all().map((provider) => ({
       ...recordOf(provider, this.#preferred()),
       ...provider.stats(),
+      agents: kindsOf(provider).map((kind) => ({
+        ...agentRecord(kind, provider.kinds?.preferred),
+        ...countsOf(kind),
+        sessions: live(provider.id, kind.name),
+      })),
       sessions: live(provider.id),
     }));
   }
+}
+
+function kindsOf(provider: Provider): readonly NamedAgentKind[] {
+  return provider.kinds?.list() ?? [];
+}
+
+/** What diagnostics tell of a named agent: it has a process a session, so there is no one pid. */
+function countsOf(kind: NamedAgentKind) {
+  const { pid: _pid, ...counts } = kind.stats();
+  return counts;
+}
+
+function agentRecord(kind: NamedAgentKind, preferred: string | null | undefined): AgentRecord {
+  const problem = wrongWith(kind);
+  return {
+    name: kind.name,
+    display_name: kind.displayName,
+    configured: kind.isConfigured,
+    installed: kind.isInstalled(),
+    healthy: problem === null,
+    detail: problem ?? 'ready',
+    version: kind.stats().version,
+    default: kind.name === preferred,
+    modes: [...kind.lastModes()],
+    asks: kind.asks ?? null,
+    auth: kind.lastAuth(),
+  };
 }
 
 function recordOf(provider: Provider, preferred: ProviderId | null): ProviderRecord {
@@ -99,13 +194,14 @@ function recordOf(provider: Provider, preferred: ProviderId | null): ProviderRec
     detail: problem ?? 'ready',
     default: id === preferred,
     capabilities: { ...capabilities },
+    agents: kindsOf(provider).map((kind) => agentRecord(kind, provider.kinds?.preferred)),
   };
 }
 
-/** Why a provider is not healthy: it cannot start an agent, or its last start failed. Null for a healthy one. */
-export function wrongWith(provider: Provider): string | null {
-  const failure = provider.startFailure?.() ?? null;
-  return provider.problem() ?? (failure === null ? null : `the last start failed: ${failure}`);
+/** Why no agent is healthy: none can start, or the last start failed. Null for a healthy one. */
+export function wrongWith(kind: AgentKind): string | null {
+  const failure = kind.startFailure?.() ?? null;
+  return kind.problem() ?? (failure === null ? null : `the last start failed: ${failure}`);
 }
 
 /** Turns a ProviderError into an AppError: a provider that cannot answer is no bug of the server. */

@@ -1,7 +1,9 @@
+import { DEFAULT_AGENT } from '../api/provider-kinds.ts';
 import type { RecoverySummary } from '../api/runtime.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import type { Provider } from '../providers/provider.ts';
+import { kindOf, type Provider } from '../providers/provider.ts';
+import type { Session } from '../api/sessions.ts';
 import { failSessionInRows } from '../sessions/fail-session.ts';
 import { knownSession } from '../sessions/session.ts';
 import type { AgentPool } from '../sessions/agent-pool.ts';
@@ -11,9 +13,9 @@ import type { Database } from '../store/database.ts';
 import type { Writer } from '../store/transaction.ts';
 
 /**
- * Checks in the background that each provider still has its sessions. A session that the provider has lost becomes
- * `failed`, and is added to the summary. A session on the provider's list counts as existing; for any other the
- * provider is asked singly, while the session has no agent. Busy sessions, and sessions of a provider without a list,
+ * Checks in the background that each agent still has its sessions. A session that its agent has lost becomes
+ * `failed`, and is added to the summary. A session on the agent's list counts as existing; for any other the
+ * agent is asked singly, while the session has no agent. Busy sessions, and sessions of an agent without a list,
  * are not checked, because their next start of an agent reports the loss.
  */
 export async function verifySessions(options: {
@@ -31,21 +33,29 @@ export async function verifySessions(options: {
 }): Promise<void> {
   const { db, store, pool, clock, logger, providers, summary, signal } = options;
   for (const provider of providers) {
-    const sessions = await db.read((rx) => store.resumableSessions(rx, provider.id));
-    if (sessions.length === 0 || provider.problem() !== null) continue;
-    const listed = await orNull(provider.listed(signal));
-    if (!listed) continue;
-    for (const session of sessions) {
-      const providerSession = knownSession(session);
-      if (providerSession === null || listed.has(providerSession.ref) || signal.aborted) continue;
-      const has = await pool.whileIdle(session.id, () =>
-        orNull(provider.has(providerSession, signal)),
-      );
-      if (has === false) await fail(session.id, provider.id);
-    }
+    const resumable = await db.read((rx) => store.resumableSessions(rx, provider.id));
+    const byAgent = Map.groupBy(resumable, ({ agent }) => agent);
+    for (const [agent, sessions] of byAgent) await verify(provider, agent, sessions);
   }
   summary.status = 'done';
   summary.ended_at = clock.now();
+
+  async function verify(
+    provider: Provider,
+    agent: string | null,
+    sessions: readonly Session[],
+  ): Promise<void> {
+    const kind = kindOf(provider, agent);
+    if (!kind || kind.problem() !== null) return;
+    const listed = await orNull(kind.listed(signal));
+    if (!listed) return;
+    for (const session of sessions) {
+      const known = knownSession(session);
+      if (known === null || listed.has(known.ref) || signal.aborted) continue;
+      const has = await pool.whileIdle(session.id, () => orNull(kind.has(known, signal)));
+      if (has === false) await fail(session.id, nameOf(provider, agent));
+    }
+  }
 
   /** Resolves with the provider's result; null if the request fails. */
   async function orNull<T>(result: Promise<T>): Promise<T | null> {
@@ -57,10 +67,10 @@ export async function verifySessions(options: {
     }
   }
 
-  async function fail(id: string, provider: string): Promise<void> {
+  async function fail(id: string, who: string): Promise<void> {
     const failure = {
       code: 'resume_failed',
-      message: `${provider} no longer has this session`,
+      message: `${who} no longer has this session`,
     };
     await db.transact((tx) => {
       // The session was closed meanwhile, or has a turn, whose agent reports the loss.
@@ -70,4 +80,9 @@ export async function verifySessions(options: {
       tx.whenDurable(() => summary.sessions_failed.push({ session_id: id, ...failure }));
     });
   }
+}
+
+/** What people call the agent: by its name, where it has one of its own. */
+function nameOf({ id }: Provider, agent: string | null): string {
+  return agent === null || agent === DEFAULT_AGENT ? id : agent;
 }

@@ -1,7 +1,7 @@
 import type { Session } from '../api/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
 import { yieldToEventLoop } from '../lib/slices.ts';
-import type { Agent, AgentSink, Provider } from '../providers/provider.ts';
+import type { Agent, AgentKind, AgentSink } from '../providers/provider.ts';
 import type { TurnOutput } from './output.ts';
 
 /** How long an agent has to end by itself before it is killed. */
@@ -16,6 +16,8 @@ export interface LiveAgent {
   output: TurnOutput | undefined;
   /** Stores the updates that the agent sends outside any turn. */
   aside: TurnOutput | undefined;
+  /** The turn that ran last, which may get its usage late. */
+  last: { turn_id: string; output: TurnOutput } | undefined;
 }
 
 /** One live agent in the pool. */
@@ -31,7 +33,8 @@ interface AgentPoolDependencies {
   clock: Clock;
   maxLive: () => number;
   idleTimeoutMs: () => number;
-  providerOf: (session: Session) => Provider;
+  /** Returns the kind of agent that serves a session. Throws `provider_unavailable`. */
+  kindOf: (session: Session) => AgentKind;
   /** Called when an agent has exited, for any reason. */
   onExit: (live: LiveAgent) => void;
 }
@@ -64,10 +67,12 @@ export class AgentPool {
     return this.#entries.get(sessionId)?.live;
   }
 
-  /** Returns the number of live agents of a provider. */
-  count(provider: Session['provider']): number {
-    return [...this.#entries.values()].filter(({ live }) => live.session.provider === provider)
-      .length;
+  /** Returns the number of live agents of a provider, or of one of its named agents. */
+  count(provider: Session['provider'], agent?: string): number {
+    return [...this.#entries.values()].filter(
+      ({ live: { session } }) =>
+        session.provider === provider && (agent === undefined || session.agent === agent),
+    ).length;
   }
 
   /**
@@ -86,13 +91,13 @@ export class AgentPool {
       entry.leases++;
       return entry.live;
     }
-    const provider = this.#given.providerOf(session);
+    const kind = this.#given.kindOf(session);
     await this.#barred.get(session.id);
     await this.#reserveRoom(signal);
     this.#lastStart = this.#lastStart.then(yieldToEventLoop);
     try {
       await this.#lastStart;
-      return await this.#start(session, provider, sinkFor, signal);
+      return await this.#start(session, kind, sinkFor, signal);
     } finally {
       this.#moving--;
       this.admit();
@@ -179,12 +184,17 @@ export class AgentPool {
 
   async #start(
     session: Session,
-    provider: Provider,
+    kind: AgentKind,
     sinkFor: (live: LiveAgent) => AgentSink,
     signal: AbortSignal,
   ): Promise<LiveAgent> {
-    const live = { session, output: undefined, aside: undefined } as unknown as LiveAgent;
-    live.agent = await provider.open(session, sinkFor(live), signal);
+    const live = {
+      session,
+      output: undefined,
+      aside: undefined,
+      last: undefined,
+    } as unknown as LiveAgent;
+    live.agent = await kind.open(session, sinkFor(live), signal);
     const entry: Entry = { live, leases: 1, idle: undefined };
     this.#entries.set(session.id, entry);
     void live.agent.gone.then(() => {

@@ -19,7 +19,7 @@ interface Rows {
 export function beginTurnInRows(
   tx: Writer,
   turn: Turn,
-  { ref, defaults }: Pick<Agent, 'ref' | 'defaults'>,
+  { ref, defaults, asks }: Pick<Agent, 'ref' | 'defaults' | 'asks'>,
   rows: Rows,
 ): void {
   const { store, inbox, clock, ids } = rows;
@@ -29,8 +29,10 @@ export function beginTurnInRows(
     ...store.session(tx, turn.session_id),
     last_activity_at: started_at,
     provider_session_ref: ref,
+    agent_asks: asks ?? null,
     provider_defaults: {
       permission_mode: defaults.permissionMode,
+      agent_mode: defaults.agentMode,
       model: defaults.model,
       thinking_effort: defaults.thinkingEffort,
     },

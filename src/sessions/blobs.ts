@@ -53,6 +53,17 @@ export class Blobs {
     );
   }
 
+  /**
+   * Keeps the data of a file that an agent shows, of any type. Resolves once it is on disk, with null for an empty one and
+   * one above 5 MiB. Rejects where it cannot be written.
+   */
+  async keep(data: Buffer): Promise<{ path: string; bytes: number } | null> {
+    if (data.length === 0 || data.length > MAX_IMAGE_BYTES) return null;
+    const copy = path.join(this.#directory, createHash('sha256').update(data).digest('hex'));
+    await this.#write(copy, data);
+    return { path: copy, bytes: data.length };
+  }
+
   async #copyImage(
     item: Exclude<InputItem, { type: 'text' }>,
     directory: string,

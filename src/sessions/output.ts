@@ -15,6 +15,8 @@ import { noUsage } from './turn.ts';
 const BATCH_BYTES = 8 * 1024;
 /** The maximum length of a delta, in UTF-16 code units. Even fully escaped as JSON, it fits into an event's payload. */
 const MAX_DELTA_CHARACTERS = 32 * 1024;
+/** Text outside a turn is whole once the agent has been silent for so many ms. */
+const SETTLE_MS = 1000;
 /** The number of pending writes from which on the agent has to wait. */
 const MAX_PENDING_WRITES = 32;
 
@@ -41,6 +43,9 @@ interface Snapshot {
   lastMessage: string | null;
   usage: Usage | null;
 }
+
+/** What a turn's output stores. */
+export type OutputUpdate = Exclude<AgentUpdate, { type: 'title' | 'commands' }>;
 
 interface TurnOutputDependencies {
   db: Database;
@@ -71,6 +76,8 @@ export class TurnOutput {
   #speech: SpeechItem | undefined;
   #tools = new Map<string, OpenTool>();
   readonly #closedTools = new Set<string>();
+  /** Outside a turn, closes the text that nothing follows. */
+  #settling: Disposable | undefined;
   #pending = 0;
   #room: PromiseWithResolvers<void> | undefined;
   #closed = false;
@@ -84,13 +91,17 @@ export class TurnOutput {
     this.#costBefore = given.costBefore ?? 0;
   }
 
+  get closed(): boolean {
+    return this.#closed;
+  }
+
   /** Whether a write has failed, so that the state in memory and the rows differ. */
   get broken(): boolean {
     return this.#broken;
   }
 
   /** Stores an update. If too many writes are pending, returns a promise that the agent has to wait for. */
-  accept(update: AgentUpdate): Promise<void> | undefined {
+  accept(update: OutputUpdate): Promise<void> | undefined {
     if (this.#closed) return undefined;
     switch (update.type) {
       case 'message':
@@ -108,6 +119,13 @@ export class TurnOutput {
       case 'usage':
         this.#mergeUsage(update.usage);
         break;
+      case 'notice': {
+        const { code, message } = update;
+        this.#write((tx) =>
+          this.#event(tx, { kind: 'session.notice', payload: { code, message } }),
+        );
+        break;
+      }
     }
     if (this.#pending < MAX_PENDING_WRITES) return undefined;
     this.#room ??= Promise.withResolvers<void>();
@@ -126,6 +144,7 @@ export class TurnOutput {
     const before = this.#snapshot();
     tx.whenLost(() => this.#restore(before));
     this.#closed = true;
+    this.#settling?.[Symbol.dispose]();
     this.#room?.resolve();
     if (!this.#broken) {
       this.#writeBatch(tx);
@@ -156,6 +175,7 @@ export class TurnOutput {
 
   #appendText(kind: 'message' | 'reasoning', text: string, ref: string | undefined): void {
     if (text === '') return;
+    this.#settleSoon();
     const speech = this.#speech;
     const continues =
       speech?.kind === kind &&
@@ -178,6 +198,15 @@ export class TurnOutput {
   #writeText(): void {
     if (this.#speech && wholeCharacters(this.#speech.waiting, false) !== '')
       this.#write(() => undefined);
+  }
+
+  /** Closes the text outside a turn once nothing has followed it for a while: no end of a turn does. */
+  #settleSoon(): void {
+    if (this.#given.scope.turn_id !== null) return;
+    this.#settling?.[Symbol.dispose]();
+    this.#settling = this.#given.clock.after(SETTLE_MS, () =>
+      this.#write((tx) => this.#closeSpeech(tx, 'completed')),
+    );
   }
 
   #changeTool(ref: string, change: ToolChange): void {
@@ -221,11 +250,15 @@ export class TurnOutput {
     }
   }
 
-  #mergeUsage(reported: Partial<Usage>): void {
+  /** The usage of the turn with what an agent reports of it, which may be after its end. */
+  usageWith(reported: Partial<Usage>): Usage {
     const { cost_usd: cost, ...rest } = reported;
     const own = typeof cost === 'number' ? { cost_usd: Math.max(0, cost - this.#costBefore) } : {};
-    this.#usage = mergeUsage(this.#usage, { ...rest, ...own });
-    const usage = this.#usage;
+    return (this.#usage = mergeUsage(this.#usage, { ...rest, ...own }));
+  }
+
+  #mergeUsage(reported: Partial<Usage>): void {
+    const usage = this.usageWith(reported);
     this.#write((tx) => this.#event(tx, { kind: 'usage.updated', payload: { usage } }));
   }
 
@@ -306,6 +339,8 @@ function changedTool(item: ToolItem, change: ToolChange): ToolItem {
   if (change.title !== undefined) tool.title = change.title;
   if (change.kind !== undefined) tool.kind = change.kind;
   if (change.input !== undefined) tool.input = change.input;
+  if (change.locations !== undefined) tool.locations = change.locations;
+  if (change.diffs !== undefined) tool.diffs = change.diffs;
   return { ...item, tool, text: change.output ?? item.text };
 }
 

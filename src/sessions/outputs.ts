@@ -1,19 +1,24 @@
 import type { Session } from '../api/sessions.ts';
+import { AppError } from '../errors.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
+import type { AgentSink, AgentUpdate } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
 import type { Writer } from '../store/transaction.ts';
 import type { LiveAgent } from './agent-pool.ts';
+import type { Blobs } from './blobs.ts';
 import type { Inbox } from './inbox.ts';
 import { TurnOutput } from './output.ts';
+import { amendUsage, titledByAgent } from './session.ts';
 import type { SessionStore } from './store.ts';
 
-interface Dependencies {
+export interface OutputsDependencies {
   db: Database;
   log: EventLog;
   store: SessionStore;
   inbox: Inbox;
+  blobs: Blobs;
   clock: Clock;
   ids: Ids;
 }
@@ -22,9 +27,9 @@ interface Dependencies {
  * Opens the outputs of live agents: one for each turn, and one for the updates that an agent sends outside any turn.
  */
 export class AgentOutputs {
-  readonly #given: Dependencies;
+  readonly #given: OutputsDependencies;
 
-  constructor(given: Dependencies) {
+  constructor(given: OutputsDependencies) {
     this.#given = given;
   }
 
@@ -41,11 +46,63 @@ export class AgentOutputs {
     });
   }
 
-  /** Returns the output that stores the current updates of an agent. */
-  of(live: LiveAgent): TurnOutput {
+  /** Returns the sink of an agent, whose requests `ask` puts to people. */
+  sinkFor(live: LiveAgent, ask: AgentSink['ask']): AgentSink {
+    return {
+      update: (update) => this.#accept(live, update),
+      keep: (data) => this.#given.blobs.keep(data).catch(() => null),
+      ask: (request, withdrawn) =>
+        ask(request, withdrawn).catch((error: unknown) => {
+          if (!(error instanceof AppError) || error.code !== 'too_many') throw error;
+          return { decision: 'decline', reason: error.message };
+        }),
+    };
+  }
+
+  /** Stores an update of an agent. If too many writes are pending, returns a promise that the agent has to wait for. */
+  #accept(live: LiveAgent, update: AgentUpdate): Promise<void> | undefined {
+    const { id } = live.session;
+    if (update.type === 'title') return this.#write((tx) => this.#entitle(tx, id, update.title));
+    if (update.type === 'commands')
+      return this.#write((tx) => this.#given.store.setCommands(tx, id, update.commands));
+    if (update.type === 'usage' && !live.output && live.last)
+      return this.#amendUsage(live.last, update);
+    return this.#of(live).accept(update);
+  }
+
+  /** The output that stores the current updates of an agent. */
+  #of(live: LiveAgent): TurnOutput {
     if (live.output) return live.output;
     live.aside ??= this.open(live.session, null, () => undefined);
     return live.aside;
+  }
+
+  #entitle(tx: Writer, sessionId: string, title: string): void {
+    const { store, clock } = this.#given;
+    const before = store.session(tx, sessionId);
+    const after = titledByAgent(before, title, clock.now());
+    if (after !== before) store.updateSession(tx, after, 'session.updated');
+  }
+
+  /** Adds what an agent says after the answer to a prompt to what that turn has used: some agents say it only then. */
+  #amendUsage(
+    { turn_id, output }: NonNullable<LiveAgent['last']>,
+    update: Extract<AgentUpdate, { type: 'usage' }>,
+  ): Promise<void> | undefined {
+    if (!output.closed) return output.accept(update);
+    const { store } = this.#given;
+    return this.#write((tx) => {
+      const turn = store.turns.get(tx, turn_id);
+      if (!turn || turn.trimmed) return;
+      const usage = output.usageWith(update.usage);
+      const session = amendUsage(store.session(tx, turn.session_id), turn.usage, usage);
+      store.amendUsage(tx, session, { ...turn, usage });
+    });
+  }
+
+  /** What is lost here is told again, or is no reason to fail a turn. */
+  async #write(change: (tx: Writer) => void): Promise<void> {
+    await this.#given.db.transact(change).catch(() => undefined);
   }
 
   /** Closes the output outside any turn. Must be called before the agent's next turn, and when the agent has exited. */

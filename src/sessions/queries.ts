@@ -1,10 +1,13 @@
 import type { Approval, listApprovals } from '../api/approvals.ts';
 import type { QueryOf } from '../api/endpoint.ts';
+import type { AgentCommand } from '../api/commands.ts';
 import type { Item, listSessions, Session, Turn } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
 import type { Database } from '../store/database.ts';
 import type { RecordPage } from '../store/records.ts';
 import type { Reader } from '../store/transaction.ts';
+import type { Modes } from './permission-mode.ts';
+import { settingsOf } from './settings.ts';
 import type { SessionStore } from './store.ts';
 
 type ApprovalFilter = Omit<QueryOf<typeof listApprovals>, 'status'> & {
@@ -41,6 +44,10 @@ export class SessionQueries {
       const id = team_id === undefined ? undefined : this.#given.agentsOf(rx, team_id);
       return this.#given.store.sessions.page(rx, { status, provider, id }, limit, cursor);
     });
+  }
+
+  commands(sessionId: string): Promise<AgentCommand[]> {
+    return this.#given.db.read((rx) => this.#given.store.commands(rx, sessionId));
   }
 
   turn(sessionId: string, turnId: string): Promise<Turn> {
@@ -86,15 +93,17 @@ export class SessionQueries {
   }
 
   /**
-   * Returns the permission mode of the session's active turn, else of the session, and whether a person can be asked:
-   * that needs an active turn without an interrupt.
+   * Returns the permission mode and the agent's own mode of the session's active turn, else of the session, and whether a
+   * person can be asked: that needs an active turn without an interrupt.
    */
-  permission(sessionId: string): Promise<{ mode: string | null; canAsk: boolean }> {
+  permission(sessionId: string): Promise<Modes & { canAsk: boolean }> {
     return this.#given.db.read((rx) => {
       const session = this.#given.store.session(rx, sessionId);
       const turn = this.#given.store.activeTurn(rx, sessionId);
+      const { permissionMode, agentMode } = settingsOf(session, turn ?? session);
       return {
-        mode: turn?.permission_mode ?? session.permission_mode,
+        mode: permissionMode,
+        agentMode,
         canAsk: turn?.interrupt_requested_at === null,
       };
     });

@@ -10,7 +10,7 @@ import {
   type Agent,
   type AgentAnswer,
   type AgentRequest,
-  type Provider,
+  type AgentKind,
   ProviderError,
   type TurnSettings,
 } from '../providers/provider.ts';
@@ -39,6 +39,9 @@ import { workingDirectory } from './working-directory.ts';
 /** The request that opens a session. */
 export type NewSession = Omit<BodyOf<typeof createSession>, 'worktree'>;
 
+/** By what a session is served. */
+type Served = Pick<Session, 'provider' | 'agent'>;
+
 interface SessionServiceDependencies extends SessionQueriesDependencies {
   runner: TurnRunner;
   pool: AgentPool;
@@ -53,15 +56,12 @@ interface SessionServiceDependencies extends SessionQueriesDependencies {
   onTurnSent: (tx: Writer, session: Session) => void;
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
-  /** Returns the provider. Throws `provider_unavailable` if it could start no agent. */
-  availableProvider: (id: Session['provider']) => Provider;
-  /**
-   * Returns the reason why a provider refuses the settings; null or undefined: it accepts them, or only an agent knows.
-   */
-  objectionOf: (
-    id: Session['provider'],
-    settings: TurnSettings,
-  ) => ProviderError | null | undefined;
+  /** Returns the name of the agent of a new session, where agents have names. Throws `invalid` for an unknown one. */
+  agentFor: (id: Session['provider'], asked: string | null) => string | null;
+  /** Returns the kind of agent of a session. Throws `provider_unavailable` if none could be started. */
+  availableKind: (session: Served) => AgentKind;
+  /** Returns the reason why an agent refuses the settings; null: it accepts them, or only a live one knows. */
+  objectionOf: (session: Served, settings: TurnSettings) => ProviderError | null;
 }
 
 /** The use-cases of sessions. Each resolves or rejects once the rows that its result was read from are on disk. */
@@ -86,22 +86,29 @@ export class SessionService extends SessionQueries {
   /** Returns the record of a new session, not stored yet. Throws if a cheap check shows that it cannot be opened. */
   draft(body: NewSession): Session {
     const cwd = workingDirectory(body.cwd);
-    this.#given.availableProvider(body.provider);
+    const { provider } = body;
+    const agent = this.#given.agentFor(provider, body.agent ?? null);
+    const { asks } = this.#given.availableKind({ provider, agent });
     this.#given.assertRoom();
     const requested = requestedSettings(body);
-    this.#assertPossible(body.provider, settingsOf(requested, requested));
+    this.#assertPossible({ provider, agent }, settingsOf(requested, requested));
     const now = this.#given.clock.now();
     return {
       id: this.#given.ids.next('sess'),
-      provider: body.provider,
+      provider,
+      agent,
       model: requested.model,
       cwd,
       permission_mode: requested.permission_mode,
+      agent_mode: requested.agent_mode,
+      agent_asks: asks ?? null,
       thinking_effort: requested.thinking_effort,
       metadata: body.metadata ?? null,
       title: body.title ?? null,
+      title_source: body.title === null || body.title === undefined ? null : 'person',
       pinned: false,
       snoozed_until: null,
+      muted: false,
       seen_seq: 0,
       news_seq: 0,
       last_activity_at: now,
@@ -243,12 +250,12 @@ export class SessionService extends SessionQueries {
   }
 
   async #providerHas(session: Session): Promise<boolean> {
-    const provider = this.#given.availableProvider(session.provider);
+    const kind = this.#given.availableKind(session);
     const providerSession = knownSession(session);
     if (providerSession === null) return true;
-    if (!provider.capabilities.resume) return false;
+    if (!kind.capabilities.resume) return false;
     try {
-      const has = () => provider.has(providerSession, new AbortController().signal);
+      const has = () => kind.has(providerSession, new AbortController().signal);
       return (await this.#given.pool.whileIdle(session.id, has)) ?? true;
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
@@ -332,16 +339,16 @@ export class SessionService extends SessionQueries {
     if (!session) return;
     this.#given.assertRoom();
     const hasImages = Array.isArray(body.input) ? body.input.some(isImage) : isImage(body.input);
-    if (hasImages && !this.#given.availableProvider(session.provider).capabilities.images) {
+    if (hasImages && !this.#given.availableKind(session).capabilities.images) {
       throw new AppError('invalid', `${session.provider} accepts no images`);
     }
     const agent = this.#given.pool.find(sessionId)?.agent;
-    this.#assertPossible(session.provider, settingsOf(session, requestedSettings(body)), agent);
+    this.#assertPossible(session, settingsOf(session, requestedSettings(body)), agent);
   }
 
-  /** Throws `invalid` for settings that the agent, or without one its provider, refuses. */
-  #assertPossible(provider: Session['provider'], settings: TurnSettings, agent?: Agent): void {
-    const objection = agent?.objection(settings) ?? this.#given.objectionOf(provider, settings);
+  /** Throws `invalid` for settings that the live agent, or without one its kind, refuses. */
+  #assertPossible(session: Served, settings: TurnSettings, agent?: Agent): void {
+    const objection = agent?.objection(settings) ?? this.#given.objectionOf(session, settings);
     if (objection) throw new AppError('invalid', objection.message);
   }
 

@@ -5,6 +5,7 @@ import type { Session, Turn, updateSession, Usage } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
 import { firstLine, oneLine } from '../lib/one-line.ts';
 import type { KnownSession } from '../providers/provider.ts';
+import { noUsage } from './turn.ts';
 
 const TITLE_CHARACTERS = 80;
 const LAST_WORDS_CHARACTERS = 200;
@@ -14,15 +15,30 @@ export type SessionChange = BodyOf<typeof updateSession>;
 
 /** Returns the session with an accepted turn as its active one. */
 export function beginTurn(session: Session, turn: Turn, now: number): Session {
+  const title = session.title ?? titleFrom(promptOf(turn));
   return {
     ...session,
     status: 'running',
     active_turn_id: turn.turn_id,
     last_turn_id: turn.turn_id,
-    title: session.title ?? titleFrom(promptOf(turn)),
+    title,
+    ...(session.title === null ? { title_source: title === null ? null : 'prompt' } : {}),
     last_activity_at: now,
     updated_at: now,
   };
+}
+
+/** A title that says as little as none. */
+const BLANK_TITLE = /^(?:new|untitled) (?:session|chat|conversation|thread)\b/i;
+
+/** Returns the session with the title that its agent gives; the same session if a person gave it one. */
+export function titledByAgent(session: Session, said: string, now: number): Session {
+  const title = titleFrom(said);
+  const isGiven =
+    session.title_source === 'person' || (!session.title_source && session.title !== null);
+  if (title === null || title === session.title || isGiven) return session;
+  if (session.title !== null && BLANK_TITLE.test(title)) return session;
+  return { ...session, title, title_source: 'agent', updated_at: now };
 }
 
 /** Returns the title that a prompt gives its session; null if the prompt is blank. */
@@ -40,9 +56,12 @@ function promptOf({ source, input }: Turn): string | undefined {
 export function changeSession(session: Session, wish: SessionChange, now: number): Session {
   const after = {
     ...session,
-    title: wish.title === undefined ? session.title : wish.title,
+    ...(wish.title === undefined
+      ? {}
+      : { title: wish.title, title_source: wish.title === null ? null : ('person' as const) }),
     pinned: wish.pinned ?? session.pinned,
     snoozed_until: wish.snoozed_until === undefined ? session.snoozed_until : wish.snoozed_until,
+    muted: wish.muted ?? session.muted,
     seen_seq: Math.max(session.seen_seq, wish.seen_seq ?? 0),
   };
   return isDeepStrictEqual(after, session) ? session : { ...after, updated_at: now };
@@ -142,6 +161,17 @@ function addUsage(before: Usage | null, turn: Usage | null): Usage | null {
   sum.context_tokens = turn.context_tokens ?? before.context_tokens;
   sum.context_window = turn.context_window ?? before.context_window;
   return sum;
+}
+
+/** Returns the session after its agent told more of what a turn has used, which had ended with the usage `before`. */
+export function amendUsage(session: Session, before: Usage | null, after: Usage): Session {
+  const usage = { ...(session.usage ?? noUsage) };
+  for (const field of summedFields)
+    if (after[field] !== null)
+      usage[field] = (usage[field] ?? 0) + after[field] - (before?.[field] ?? 0);
+  usage.context_tokens = after.context_tokens ?? usage.context_tokens;
+  usage.context_window = after.context_window ?? usage.context_window;
+  return { ...session, usage };
 }
 
 /** Returns the session for events after `session.created`, without `metadata`, which never changes and may be large. */

@@ -1,11 +1,13 @@
 import type { DescribedEvent, KindIn } from '../api/events.ts';
 import type { Approval } from '../api/approvals.ts';
-import type { Item, Session, Turn } from '../api/sessions.ts';
+import type { AgentCommand } from '../api/commands.ts';
+import type { Item, Session, Turn, Usage } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
 import type { EventBody } from '../events/event.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Database } from '../store/database.ts';
 import { RecordTable } from '../store/records.ts';
+import type { Statement } from '../store/statement.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 import { approvalInEvents } from './approval.ts';
 import { sessionInEvents } from './session.ts';
@@ -18,9 +20,17 @@ export class SessionStore {
   readonly items: RecordTable<Item>;
   readonly approvals: RecordTable<Approval>;
   readonly #log: EventLog;
+  readonly #commands: Statement<[commands: string]>;
+  readonly #setCommands: Statement;
+  readonly #dropCommands: Statement;
 
   constructor({ db, log }: { db: Database; log: EventLog }) {
     this.#log = log;
+    this.#commands = db.prepare('SELECT commands FROM session_commands WHERE session_id = ?');
+    this.#setCommands = db.prepare(
+      'INSERT OR REPLACE INTO session_commands (session_id, commands) VALUES (?, ?)',
+    );
+    this.#dropCommands = db.prepare('DELETE FROM session_commands WHERE session_id = ?');
     this.sessions = new RecordTable(db, 'sessions', (session) => session.id);
     this.turns = new RecordTable(db, 'turns', (turn) => turn.turn_id);
     this.items = new RecordTable(db, 'items', (item) => item.item_id);
@@ -65,7 +75,7 @@ export class SessionStore {
   updateSession(
     tx: Writer,
     session: Session,
-    kind: Exclude<KindIn<'session'>, 'session.created'>,
+    kind: Exclude<KindIn<'session'>, 'session.created' | 'session.notice'>,
   ): void {
     const seq = tx.nextSeq();
     const written = kind === 'session.failed' ? { ...session, news_seq: seq } : session;
@@ -121,6 +131,27 @@ export class SessionStore {
       kind: 'approval.resolved',
       payload: { approval: approvalInEvents(approval) },
     });
+  }
+
+  /** Writes what more a turn has used, which had ended, and its session with the new sums. */
+  amendUsage(tx: Writer, session: Session, turn: Turn & { usage: Usage }): void {
+    this.turns.update(tx, turn);
+    this.sessions.update(tx, session);
+    this.#append(tx, turn, { kind: 'usage.updated', payload: { usage: turn.usage } });
+  }
+
+  /** Returns the slash commands that the agent of a session told last. Throws `not_found`. */
+  commands(rx: Reader, sessionId: string): AgentCommand[] {
+    this.session(rx, sessionId);
+    const row = this.#commands.get(rx, sessionId);
+    return row ? (JSON.parse(row[0]) as AgentCommand[]) : [];
+  }
+
+  /** Writes the slash commands of a session, unless they are the same. */
+  setCommands(tx: Writer, sessionId: string, commands: readonly AgentCommand[]): void {
+    const text = JSON.stringify(commands);
+    const row = this.#commands.get(tx, sessionId);
+    if ((row?.[0] ?? '[]') !== text) this.#setCommands.run(tx, sessionId, text);
   }
 
   /** Returns the approvals that a turn waits for, oldest first. */
@@ -239,6 +270,7 @@ export class SessionStore {
   /** Marks a closed session as trimmed whole. */
   markTrimmed(tx: Writer, session: Session): void {
     this.sessions.update(tx, { ...session, last_words: null, trimmed: true });
+    this.#dropCommands.run(tx, session.id);
   }
 
   #setStatus(

@@ -1,9 +1,5 @@
 import type { Session, StoredInputItem, Turn } from '../api/sessions.ts';
-import { AppError } from '../errors.ts';
-import type { EventLog } from '../events/log.ts';
-import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
-import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import type {
   AgentAnswer,
@@ -12,7 +8,6 @@ import type {
   TurnOutcome,
   TurnSettings,
 } from '../providers/provider.ts';
-import type { Database } from '../store/database.ts';
 import { persist } from '../store/persist.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 import type { AgentPool, LiveAgent } from './agent-pool.ts';
@@ -21,26 +16,18 @@ import type { ApprovalDesk } from './approval-desk.ts';
 import { beginTurnInRows } from './begin-turn.ts';
 import { cancelApprovals, endTurnInRows } from './end-turn.ts';
 import { failSessionInRows } from './fail-session.ts';
-import type { Inbox } from './inbox.ts';
-import { AgentOutputs } from './outputs.ts';
+import { AgentOutputs, type OutputsDependencies } from './outputs.ts';
 import type { RunningTurn } from './running-turn.ts';
 import { settingsOf } from './settings.ts';
-import type { SessionStore } from './store.ts';
 import { hasEnded } from './turn.ts';
 import { failureOf, storageFailure } from './turn-failures.ts';
 
 /** The time that an agent has to end an interrupted turn before it is killed, in ms. */
 const INTERRUPT_MS = 10_000;
 
-interface Dependencies {
-  db: Database;
-  log: EventLog;
-  store: SessionStore;
+interface Dependencies extends OutputsDependencies {
   pool: AgentPool;
   desk: ApprovalDesk;
-  inbox: Inbox;
-  clock: Clock;
-  ids: Ids;
   failpoint: Failpoint;
   logger: Logger;
   /** Runs in the transaction that fails a session, to end the session's processes once that is on disk. */
@@ -254,6 +241,7 @@ export class TurnRunner {
     failpoint('turn.started');
     running.output = output;
     live.output = output;
+    live.last = { turn_id: turn.turn_id, output };
     const outcome = running.interrupting
       ? { status: 'interrupted' as const, error: null }
       : await Promise.race([
@@ -330,14 +318,9 @@ export class TurnRunner {
   }
 
   #sink(live: LiveAgent): AgentSink {
-    return {
-      update: (update) => this.#outputs.of(live).accept(update),
-      ask: (request, withdrawn) =>
-        this.ask(live.session.id, request, withdrawn).catch((error: unknown) => {
-          if (!(error instanceof AppError) || error.code !== 'too_many') throw error;
-          return { decision: 'decline', reason: error.message };
-        }),
-    };
+    return this.#outputs.sinkFor(live, (request, withdrawn) =>
+      this.ask(live.session.id, request, withdrawn),
+    );
   }
 
   /**

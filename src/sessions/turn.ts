@@ -6,11 +6,12 @@ const finalStatuses: ReadonlySet<Turn['status']> = new Set(['completed', 'interr
 /** Returns a turn with the status accepted. */
 export function newTurn(
   fields: Pick<Turn, 'turn_id' | 'session_id' | 'source' | 'input' | 'accepted_at'> &
-    Partial<Pick<Turn, 'permission_mode' | 'model' | 'thinking_effort'>>,
+    Partial<Pick<Turn, 'permission_mode' | 'agent_mode' | 'model' | 'thinking_effort'>>,
 ): Turn {
   return {
     status: 'accepted',
     permission_mode: null,
+    agent_mode: null,
     model: null,
     thinking_effort: null,
     text: null,

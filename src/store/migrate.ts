@@ -12,6 +12,15 @@ import { migration010 } from './migrations/010-spawned.ts';
 import { migration011 } from './migrations/011-news.ts';
 import { migration012 } from './migrations/012-process-input.ts';
 import { migration013 } from './migrations/013-approval-details.ts';
+import { migration014 } from './migrations/014-agents.ts';
+import { migration015 } from './migrations/015-agent-modes.ts';
+import { migration016 } from './migrations/016-session-commands.ts';
+import {
+  migration017,
+  migration017Index,
+  migration017Tokens,
+} from './migrations/017-external-callers.ts';
+import { migration018 } from './migrations/018-muted.ts';
 import { checksum } from './checksum.ts';
 
 /** Completes the records of a table, for example with a field that they lack. */
@@ -34,6 +43,14 @@ const migrations: readonly (string | Completion)[] = [
   migration011,
   migration012,
   migration013,
+  migration014,
+  migration015.sessions,
+  migration015.turns,
+  migration016,
+  migration017,
+  migration017Index,
+  migration017Tokens,
+  migration018,
 ];
 
 /**

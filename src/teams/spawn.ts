@@ -1,5 +1,5 @@
 import type { BodyOf } from '../api/endpoint.ts';
-import type { ProviderId } from '../api/provider-kinds.ts';
+import { agentProvider, type ProviderId } from '../api/provider-kinds.ts';
 import type { InputItem, Session } from '../api/sessions.ts';
 import type { SpawnedMember, spawnMember, Team } from '../api/teams.ts';
 import { AppError } from '../errors.ts';
@@ -11,7 +11,7 @@ import type { Worktree } from '../api/worktrees.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Logger } from '../lib/log.ts';
 import { OneAtATime } from '../lib/one-at-a-time.ts';
-import { inheritedMode } from '../sessions/permission-mode.ts';
+import { inheritedModes, type Modes } from '../sessions/permission-mode.ts';
 import { assertOpen, titleFrom } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import { workingDirectory } from '../sessions/working-directory.ts';
@@ -28,8 +28,8 @@ type SpawnRequest = BodyOf<typeof spawnMember>;
 
 /** The agent that requests a member. */
 export interface Spawner {
-  /** The permission mode of its turn, which the member inherits. */
-  mode: string | null;
+  /** The modes of its turn, which the member inherits. */
+  modes: Modes;
   /** Whether the member counts towards `teams.max_spawned_per_session`. A member spawned by the operator does not. */
   isLimited: boolean;
   /** Called once every other check has passed. Throws if the agent may not have the member. */
@@ -47,8 +47,12 @@ export interface Admission {
 export interface ModelPreset {
   name: string;
   provider: ProviderId;
+  /** Null: the default agent of the provider. */
+  agent: string | null;
   model: string | null;
   thinking_effort: string | null;
+  /** The agent's own mode. */
+  agent_mode: string | null;
 }
 
 interface SpawnServiceDependencies {
@@ -65,6 +69,8 @@ interface SpawnServiceDependencies {
   failpoint: Failpoint;
   logger: Logger;
   presets: () => readonly ModelPreset[];
+  /** Returns the name of the agent of a new session, where agents have names. Throws `invalid` for an unknown one. */
+  agentFor: (provider: ProviderId, asked: string | null) => string | null;
   /** The maximum number of open sessions in one family of sessions that agents have spawned. */
   maxSpawned: () => number;
 }
@@ -112,8 +118,7 @@ export class SpawnService {
       by_agent: spawner?.isLimited ?? false,
     };
     const { team, source } = await this.#given.db.read((rx) => this.#check(rx, spawn));
-    const draft = () =>
-      this.#given.sessions.draft(sessionFor(request, source, spawner, this.#given.presets()));
+    const draft = () => this.#given.sessions.draft(this.#sessionFor(request, source, spawner));
     const image_paths = request.image_paths ?? [];
     if (image_paths.length > 0) this.#given.messages.assertAcceptImages([draft()]);
     else draft();
@@ -170,6 +175,30 @@ export class SpawnService {
   /** Resolves when no spawn is under way. */
   idle(): Promise<void> {
     return this.#underWay.idle();
+  }
+
+  /** Returns the request for the member's session. Omitted settings are those of the source session or of its turn. */
+  #sessionFor(request: SpawnRequest, source: Session, spawner: Spawner | null): NewSession {
+    const preset = presetOf(request, this.#given.presets());
+    const { provider, agent: asked } = servedBy(request, source, preset);
+    const agent = this.#given.agentFor(provider, asked);
+    const isSame = provider === source.provider && agent === source.agent;
+    // One agent's model names mean nothing to another.
+    const inherited = isSame ? source : { model: null, thinking_effort: null };
+    const modes = spawner
+      ? inheritedModes(spawner.modes, isSame, preset?.agent_mode ?? null)
+      : requestedModes(request, preset, source, isSame);
+    return {
+      provider,
+      agent,
+      model: preset ? preset.model : (request.model ?? inherited.model),
+      thinking_effort: preset ? preset.thinking_effort : inherited.thinking_effort,
+      cwd: source.cwd,
+      permission_mode: modes.mode,
+      agent_mode: modes.agentMode,
+      metadata: preset ? withPreset(request.metadata, preset) : request.metadata,
+      title: request.title ?? titleFrom(request.prompt),
+    };
   }
 
   /** Runs `join` with the workplace of the member. No session claims the worktree before that. */
@@ -318,40 +347,42 @@ function assertNamed({ worktree }: SpawnRequest): void {
     throw new AppError('invalid', 'body.worktree.name: is needed: name the worktree to be reused');
 }
 
-/** Returns the request for the member's session. Omitted settings are those of the source session or of its turn. */
-function sessionFor(
-  request: SpawnRequest,
+/** Returns who serves the member: an omitted provider or agent is that of the source session. */
+function servedBy(
+  { provider, agent }: SpawnRequest,
   source: Session,
-  spawner: Spawner | null,
-  presets: readonly ModelPreset[],
-): NewSession {
-  const preset = presetOf(request, presets);
-  const provider = preset?.provider ?? request.provider ?? source.provider;
-  // One provider's model names mean nothing to another.
-  const inherited = provider === source.provider ? source : { model: null, thinking_effort: null };
+  preset: ModelPreset | null,
+): { provider: ProviderId; agent: string | null } {
+  if (preset) return preset;
+  const chosen = provider ?? (agent ? agentProvider : source.provider);
+  return { provider: chosen, agent: agent ?? (chosen === source.provider ? source.agent : null) };
+}
+
+/** Returns the modes of a member that the operator spawns; `isSame`: with the agent of the source session. */
+function requestedModes(
+  { permission_mode, agent_mode }: SpawnRequest,
+  preset: ModelPreset | null,
+  source: Session,
+  isSame: boolean,
+): Modes {
+  // A permission mode in the request sets aside the agent's own mode of the source session.
+  const inherited = isSame && !permission_mode ? source.agent_mode : null;
   return {
-    provider,
-    model: preset ? preset.model : (request.model ?? inherited.model),
-    thinking_effort: preset ? preset.thinking_effort : inherited.thinking_effort,
-    cwd: source.cwd,
-    permission_mode: spawner
-      ? inheritedMode(spawner.mode, provider === source.provider)
-      : (request.permission_mode ?? source.permission_mode),
-    metadata: preset ? withPreset(request.metadata, preset) : request.metadata,
-    title: request.title ?? titleFrom(request.prompt),
+    mode: permission_mode ?? source.permission_mode,
+    agentMode: agent_mode ?? preset?.agent_mode ?? inherited,
   };
 }
 
-/** Returns the preset. Throws `unknown_model_preset`, and `invalid` if the request also names provider or model. */
+/** Returns the preset. Throws `unknown_model_preset`, and `invalid` if the request also names what it sets. */
 function presetOf(
-  { model_preset: name, provider, model }: SpawnRequest,
+  { model_preset: name, provider, agent, model }: SpawnRequest,
   presets: readonly ModelPreset[],
 ): ModelPreset | null {
   if (name === undefined || name === null) return null;
-  if (provider || model)
+  if (provider || agent || model)
     throw new AppError(
       'invalid',
-      'body.model_preset: sets provider and model: leave those out, or the preset',
+      'body.model_preset: sets provider, agent and model: leave those out, or the preset',
     );
   const found = presets.find((preset) => preset.name === name);
   if (found) return found;

@@ -1,5 +1,13 @@
 import { oneLine, plain } from '../lib/plain.ts';
-import { approvalText, type Block, endText, speakers } from './conversation.ts';
+import {
+  approvalText,
+  type Block,
+  endText,
+  noticeText,
+  placesText,
+  speakers,
+  toolText,
+} from './conversation.ts';
 import { diffLines, isDiff } from './diff.ts';
 import { markdownLines } from './markdown.ts';
 import type { Palette } from './palette.ts';
@@ -41,7 +49,7 @@ export function isApart(
 
 /** Whether a block is one line where it is folded, so that a run of them needs no empty lines. */
 function isLine({ type }: Block): boolean {
-  return type === 'tool' || type === 'approval';
+  return type === 'tool' || type === 'approval' || type === 'notice';
 }
 
 /** The lines of a block. */
@@ -67,6 +75,8 @@ export function blockLines(block: Block, shape: ConversationShape): string[] {
         const mark = status === 'completed' ? '[x]' : status === 'in_progress' ? '[>]' : '[ ]';
         return wrapped(`${mark} ${oneLine(content)}`, columns).map(palette.faint);
       });
+    case 'notice':
+      return wrapped(`! ${noticeText(block)}`, columns).map(palette.warn);
     case 'end':
       return wrapped(endText(block), columns).map(
         block.status === 'failed' ? palette.bad : palette.warn,
@@ -87,10 +97,11 @@ type Tool = Extract<Block, { type: 'tool' }>;
 
 const marks = { open: '…', completed: '✓', failed: '✗', interrupted: '✗' } as const;
 
-function toolLine({ status, title }: Tool, { columns, palette }: ConversationShape): string {
+function toolLine(tool: Tool, { columns, palette }: ConversationShape): string {
+  const { status } = tool;
   const style =
     status === 'completed' ? palette.good : status === 'open' ? palette.warn : palette.bad;
-  return `${style(marks[status])} ${truncated(oneLine(title), columns - 2)}`;
+  return `${style(marks[status])} ${truncated(toolText(tool), columns - 2)}`;
 }
 
 function toolLines(tool: Tool, shape: ConversationShape): string[] {
@@ -99,6 +110,7 @@ function toolLines(tool: Tool, shape: ConversationShape): string[] {
   const output = plain(tool.output).replace(/\s+$/, '');
   const body = [
     ...inputLines(tool.input, inner),
+    ...placeLines(tool, inner),
     ...(output === ''
       ? []
       : isDiff(output)
@@ -106,6 +118,14 @@ function toolLines(tool: Tool, shape: ConversationShape): string[] {
         : wrapped(output, inner.columns)),
   ];
   return [toolLine(tool, shape), ...body.map((line) => palette.faint('│ ') + line)];
+}
+
+function placeLines(
+  { locations }: Tool,
+  { columns, palette }: { columns: number; palette: Palette },
+): string[] {
+  const places = placesText(locations);
+  return places === '' ? [] : wrapped(plain(`at: ${places}`), columns).map(palette.faint);
 }
 
 /** The fields of an input, each behind its name. */

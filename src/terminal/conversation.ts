@@ -1,4 +1,6 @@
 import type { Approval } from '../api/approvals.ts';
+import type { EventOf } from '../api/events.ts';
+import type { ToolCall } from '../api/tool-call.ts';
 import type { Item, StoredInputItem, Turn } from '../api/sessions.ts';
 import { oneLine, plain } from '../lib/plain.ts';
 
@@ -11,11 +13,14 @@ export type Block =
       key: string;
       status: Item['status'];
       title: string;
+      /** The places that it is about. */
+      locations?: ToolCall['locations'];
       input: unknown;
       output: string;
     }
   | { type: 'approval'; key: string; approval: ShownApproval }
   | { type: 'plan'; key: string; entries: readonly { content: string; status: string }[] }
+  | { type: 'notice'; key: string; code: string; message: string }
   | { type: 'end'; key: string; status: Turn['status']; message: string | null };
 
 /** Of an approval, what a conversation shows. */
@@ -30,16 +35,32 @@ export interface TurnWithItems {
   items: readonly Item[];
 }
 
-/** The conversation of some turns, oldest first. `approvals` are those of the turns, in any order. */
+/** Of events, those that a conversation shows and that no item holds. */
+export type Notice = EventOf<'session.notice'>;
+
+/** The conversation of some turns, oldest first. `approvals` and `notices` are those of the turns, in any order. */
 export function conversation(
   turns: readonly TurnWithItems[],
   approvals: readonly Approval[] = [],
+  notices: readonly Notice[] = [],
 ): Block[] {
-  return turns.flatMap(({ turn, items }) => {
-    const asked = approvals.filter(({ turn_id }) => turn_id === turn.turn_id);
+  return turns.flatMap(({ turn, items }, at) => {
+    const isOfTurn = ({ turn_id }: { turn_id: string | null }) => turn_id === turn.turn_id;
+    const next = turns[at + 1]?.turn.accepted_at ?? Number.POSITIVE_INFINITY;
+    // One of no turn stands where it came.
+    const isShownHere = (notice: Notice) =>
+      isOfTurn(notice) ||
+      (notice.turn_id === null &&
+        notice.created_at >= turn.accepted_at &&
+        notice.created_at < next);
     const done = [
       ...items.map((item) => ({ at: item.created_at, block: blockOfItem(item) })),
-      ...asked.map((approval) => ({ at: approval.created_at, block: blockOfApproval(approval) })),
+      ...approvals
+        .filter(isOfTurn)
+        .map((approval) => ({ at: approval.created_at, block: blockOfApproval(approval) })),
+      ...notices
+        .filter(isShownHere)
+        .map((notice) => ({ at: notice.created_at, block: blockOfNotice(notice) })),
     ].toSorted((a, b) => a.at - b.at);
     return [promptOf(turn), ...done.map(({ block }) => block), ...endOf(turn)];
   });
@@ -57,11 +78,16 @@ export function promptOf(
 export function blockOfItem({ item_id: key, kind, status, text, tool }: Item): Block {
   if (kind === 'message') return { type: 'message', key, status, text };
   if (kind === 'reasoning') return { type: 'thought', key, status, text };
-  return { type: 'tool', key, status, title: tool?.title ?? '', input: tool?.input, output: text };
+  const { title = '', locations, input } = tool ?? {};
+  return { type: 'tool', key, status, title, locations, input, output: text };
 }
 
 export function blockOfApproval(approval: ShownApproval): Block {
   return { type: 'approval', key: approval.id, approval };
+}
+
+export function blockOfNotice({ id, payload: { code, message } }: Notice): Block {
+  return { type: 'notice', key: id, code, message };
 }
 
 /** How a turn ended; nothing where it completed, or has not ended. */
@@ -116,16 +142,30 @@ function markdownOf(block: Block): string {
     case 'thought':
       return block.text.replaceAll(/^/gm, '> ');
     case 'tool':
-      return `- ${oneLine(block.title)} (${block.status})`;
+      return `- ${toolText(block)} (${block.status})`;
     case 'approval':
       return `- ${approvalText(block.approval)}`;
     case 'plan':
       return block.entries
         .map((one) => `- [${one.status === 'completed' ? 'x' : ' '}] ${oneLine(one.content)}`)
         .join('\n');
+    case 'notice':
+      return `- ${noticeText(block)}`;
     case 'end':
       return `*${endText(block)}*`;
   }
+}
+
+/** A tool call in a line: its title, and the places that it is about where the title does not name their files. */
+export function toolText({ title, locations = [] }: Pick<ToolCall, 'title' | 'locations'>): string {
+  const places = locations.filter(({ path }) => !title.includes(path.split('/').at(-1) ?? path));
+  return oneLine([title, placesText(places)].filter(Boolean).join(': '));
+}
+
+/** Places as a text: `src/a.ts:12, src/b.ts`. */
+export function placesText(locations: ToolCall['locations'] = []): string {
+  const places = locations.map(({ path, line }) => (line === null ? path : `${path}:${line}`));
+  return [...new Set(places)].join(', ');
 }
 
 /** An approval and its state in a line. */
@@ -134,6 +174,11 @@ export function approvalText({ kind, title, status, decided_by, reason }: ShownA
   const why = reason === null ? '' : ` (${oneLine(reason)})`;
   const state = status === 'pending' ? 'waits for an answer' : `${status}${by}${why}`;
   return `${kind}: ${oneLine(title)}: ${state}`;
+}
+
+/** A notice in a line. */
+export function noticeText({ code, message }: { code: string; message: string }): string {
+  return `${oneLine(code)}: ${oneLine(message)}`;
 }
 
 /** How a turn ended, in a line. */

@@ -2,9 +2,11 @@ import type { Approval } from '../api/approvals.ts';
 import type { BodyInputOf } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
 import type { Process } from '../api/processes.ts';
+import type { AgentCommand } from '../api/commands.ts';
 import type { Session } from '../api/sessions.ts';
 import type { Client } from '../client/client.ts';
-import { type Defaults, preferredProvider, settingsFor } from '../client/defaults.ts';
+import { agentChoices, type AgentChoice } from '../client/agent-choices.ts';
+import { type Defaults, settingsFor } from '../client/defaults.ts';
 import { AppError } from '../errors.ts';
 
 export type Decision = BodyInputOf<typeof endpoints.decideApproval>;
@@ -13,7 +15,7 @@ type SessionBody = BodyInputOf<typeof endpoints.createSession>;
 
 /** A session to open, and what to say to it; a blank prompt says nothing. */
 export interface NewSession {
-  /** Without a provider: of the first that is offered. What is null is as the defaults say. */
+  /** Without a provider: the first agent that is offered. What is null is as the defaults say. */
   session: Omit<SessionBody, 'provider'> & { provider: SessionBody['provider'] | null };
   prompt: string;
 }
@@ -54,6 +56,11 @@ export class Acts {
     return this.#client.call(endpoints.getApproval, { params: { session_id, approval_id } });
   }
 
+  /** The slash commands of the agent of a session. */
+  commands(session_id: string): Promise<AgentCommand[]> {
+    return this.#client.call(endpoints.listCommands, { params: { session_id } });
+  }
+
   async say(session_id: string, text: string): Promise<void> {
     const body = { input: [{ type: 'text' as const, text }] };
     await this.#client.call(endpoints.sendTurn, { params: { session_id }, body });
@@ -61,14 +68,17 @@ export class Acts {
 
   /** Opens a session and says something to it. Where only the latter is refused, the session stays open. */
   async open({ session, prompt }: NewSession): Promise<Session> {
-    const provider = session.provider ?? (await this.providers())[0];
-    if (provider === undefined)
-      throw new AppError('provider_unavailable', 'no provider is enabled: see cadre doctor');
-    const { model, permission_mode, ...settings } = settingsFor(provider, this.#defaults);
+    const { provider, agent: asked } = await this.#served(session);
+    const { agent, model, permission_mode, ...settings } = settingsFor(
+      provider,
+      this.#defaults,
+      asked,
+    );
     const body = {
       ...settings,
       ...session,
       provider,
+      agent,
       model: session.model ?? model,
       // On the screen somebody is there to be asked.
       permission_mode: permission_mode ?? 'require_approval',
@@ -78,19 +88,24 @@ export class Acts {
     return opened;
   }
 
-  /** The providers that are enabled: the preferred one first, then those that are ready. */
-  async providers(): Promise<SessionBody['provider'][]> {
-    const all = await this.#client.call(endpoints.listProviders, {});
-    const enabled = all.filter((one) => one.enabled);
-    const preferred = preferredProvider(all, this.#defaults);
-    const rank = ({ id, healthy }: (typeof all)[number]) =>
-      id === preferred ? 0 : healthy ? 1 : 2;
-    return enabled.toSorted((a, b) => rank(a) - rank(b)).map(({ id }) => id);
+  async #served({
+    provider,
+    agent = null,
+  }: NewSession['session']): Promise<Pick<AgentChoice, 'provider' | 'agent'>> {
+    const first = provider === null ? (await this.agents())[0] : { provider, agent };
+    if (first) return first;
+    throw new AppError('provider_unavailable', 'no provider is enabled: see cadre doctor');
   }
 
-  /** The models of a provider. */
-  async models(provider: SessionBody['provider']): Promise<string[]> {
-    const all = await this.#client.call(endpoints.listModels, { params: { provider } });
+  /** The agents of all providers that are enabled: the preferred one first, then those that are ready. */
+  async agents(): Promise<AgentChoice[]> {
+    return agentChoices(await this.#client.call(endpoints.listProviders, {}), this.#defaults);
+  }
+
+  /** The models of an agent. */
+  async models({ provider, agent }: Pick<AgentChoice, 'provider' | 'agent'>): Promise<string[]> {
+    const query = agent === null ? {} : { agent };
+    const all = await this.#client.call(endpoints.listModels, { params: { provider }, query });
     return all.map(({ id }) => id);
   }
 

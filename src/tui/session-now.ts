@@ -13,6 +13,7 @@ const MAX_DOING = 200;
 export function withSession(overview: Overview, event: EventOf<KindIn<'session'>>): Overview {
   const { session_id } = event;
   const known = overview.sessions.get(session_id ?? '');
+  if (event.kind === 'session.notice') return overview;
   const session =
     event.kind === 'session.created'
       ? { metadata: null, ...event.payload.session }

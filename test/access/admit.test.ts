@@ -77,7 +77,9 @@ describe('who may enter', () => {
   const rules = {
     holderOf(given: string) {
       const scope = given === token ? 'admin' : made.get(given);
-      return scope === undefined ? null : { id: `tok_of_${given}`, scope, ended };
+      return scope === undefined
+        ? null
+        : { id: `tok_of_${given}`, scope, permissionMode: null, ended };
     },
     sessionOf: (given: string) => (given === 'an-agent' ? 'sess_1' : null),
     allowedHosts: () => ['box.lan'],

@@ -47,6 +47,8 @@ describe('a token', () => {
         scope: 'read',
         created_at: expect.any(Number),
         expires_at: null,
+        permission_mode: null,
+        last_used_at: null,
         secret: expect.stringMatching(/^cadre_[\w-]{43}$/),
       });
       const { secret: _, ...token } = created;
@@ -127,7 +129,9 @@ describe('a token', () => {
         expect(await statusOf(url, secret)).toBe(200);
         expect(await statusOf(url, secret, '/v1/tokens')).toBe(403);
         expect(await statusOf(url, revoked.secret)).toBe(401);
-        expect(await client.call(endpoints.listTokens, {})).toEqual([token]);
+        expect(await client.call(endpoints.listTokens, {})).toEqual([
+          { ...token, last_used_at: expect.any(Number) },
+        ]);
       },
       { ...options(), directory: directory.path },
     );

@@ -30,7 +30,15 @@ describe('the check of all answers of a run', () => {
     scope: 'session',
     payload: { title: 'x', turn: turnWithoutInput, truncated: true, total_bytes: 300_000 },
   };
-  const token = { id: 'tok_1', name: 'ci', scope: 'read', created_at: 1, expires_at: null };
+  const token = {
+    id: 'tok_1',
+    name: 'ci',
+    scope: 'read',
+    created_at: 1,
+    expires_at: null,
+    permission_mode: null,
+    last_used_at: null,
+  };
   const list: Answer = {
     method: 'GET',
     url: '/v1/tokens?limit=1',

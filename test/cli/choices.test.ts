@@ -4,6 +4,7 @@ import { endpoints } from '../../src/api/index.ts';
 import { loginProviderIds, providerId } from '../../src/api/provider-kinds.ts';
 import { choicesOf } from '../../src/cli/choices.ts';
 import { shells } from '../../src/cli/complete/scripts.ts';
+import { mcpAgents } from '../../src/cli/mcp/agents.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { World } from '../../src/cli/world.ts';
 import { keys } from '../../src/config/keys.ts';
@@ -15,6 +16,7 @@ const bodyOf = (endpoint: { body: unknown }, field: string) =>
 const schemas: Record<string, unknown> = {
   'approvals accept --scope': bodyOf(endpoints.decideApproval, 'scope'),
   'approvals list --status': endpoints.listApprovals.query.status,
+  'mcp install --permission-mode': bodyOf(endpoints.createToken, 'permission_mode'),
   'processes list --status': endpoints.listProcesses.query.status,
   'processes logs --stream': endpoints.getProcessLogs.query.stream,
   'providers auth provider': providerId,
@@ -30,6 +32,7 @@ const schemas: Record<string, unknown> = {
   'teams message --policy': bodyOf(endpoints.sendMessage, 'policy'),
   'teams message --priority': bodyOf(endpoints.sendMessage, 'priority'),
   'teams spawn --provider': bodyOf(endpoints.spawnMember, 'provider'),
+  'tokens create --permission-mode': bodyOf(endpoints.createToken, 'permission_mode'),
   'tokens create --scope': bodyOf(endpoints.createToken, 'scope'),
   'worktrees claim --role': bodyOf(endpoints.claimWorktree, 'claim_role'),
   'worktrees create --policy': bodyOf(endpoints.createWorktree, 'deletion_policy'),
@@ -39,9 +42,11 @@ const schemas: Record<string, unknown> = {
 /** Choices that no schema has. */
 const unlisted = {
   'completion shell': [...shells],
+  'mcp install agent': mcpAgents.map(({ name }) => name),
+  'mcp uninstall agent': mcpAgents.map(({ name }) => name),
   // Those whose login is kept in a home of their own.
-  'providers login provider': loginProviderIds,
-  'providers logout provider': loginProviderIds,
+  'providers login provider': [...loginProviderIds, 'acp'],
+  'providers logout provider': [...loginProviderIds, 'acp'],
 };
 
 describe('the choices of options and arguments', () => {

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { cadreOn, type Ended, runCadre } from '../support/cli/cadre.ts';
+import { pathWith, putProgram } from '../support/providers/demo-agents.ts';
 
 type Found = { ok: boolean; checks: { check: string; status: string; detail: string }[] };
 
@@ -28,6 +29,50 @@ const names = [
   'providers',
 ];
 
+describe('cadre doctor --agents', () => {
+  test('starts each agent, says which opens a session and what is wrong with the others, and leaves nothing.', async () => {
+    await using home = tempDirectory();
+    const bin = path.join(home.path, 'bin');
+    const tmp = path.join(home.path, 'tmp');
+    for (const directory of [bin, tmp]) fs.mkdirSync(directory);
+    const PATH = pathWith(bin, 'gemini', 'opencode');
+    putProgram(bin, 'qwen', 'echo "I need a key" >&2; exit 3');
+    const config = path.join(home.path, 'config.toml');
+    fs.writeFileSync(
+      config,
+      '[providers.acp.agents.opencode]\n[providers.acp.agents.mine]\ncommand = "no-such"\n',
+    );
+    const env = { PATH, TMPDIR: tmp, CADRE_CONFIG: config };
+    const ended = await runCadre(home.path, ['doctor', '--agents', '--json'], { env });
+    const found = findingsOf(ended);
+    expect(ended.code).toBe(1);
+    expect(Object.keys(found)).toEqual(
+      expect.arrayContaining([...names, 'agent opencode', 'agent gemini', 'agent mine']),
+    );
+    expect(found['agent opencode']).toEqual([
+      'ok',
+      expect.stringMatching(/^cadre-demo \S+ opens a session$/),
+    ]);
+    expect(found['agent gemini']?.[0]).toBe('ok');
+    expect(found['agent mine']).toEqual([
+      'fail',
+      expect.stringContaining('set providers.acp.agents.mine.command'),
+    ]);
+    // Nobody has configured it, so that it is no fault of the setup.
+    expect(found['agent qwen']).toEqual(['warn', expect.stringContaining('I need a key')]);
+    expect(fs.readdirSync(tmp)).toEqual([]);
+  });
+
+  test('says how to find agents where there is none.', async () => {
+    await using home = tempDirectory();
+    const ended = await runCadre(home.path, ['doctor', '--agents', '--json']);
+    expect([ended.code, findingsOf(ended).agents]).toEqual([
+      0,
+      ['warn', 'none is installed or configured: see cadre providers discover'],
+    ]);
+  });
+});
+
 describe('cadre doctor', () => {
   test('works where there is nothing yet, makes nothing, and says how to begin.', async () => {
     using home = tempDirectory();
@@ -43,13 +88,13 @@ describe('cadre doctor', () => {
     expect(fs.readdirSync(home.path)).toEqual([]);
   });
 
-  test('finds an agent on PATH that speaks ACP, and says what to write into the configuration.', async () => {
+  test('finds an agent on PATH that speaks ACP, and says how it is used.', async () => {
     await using home = tempDirectory();
     fs.symlinkSync('/bin/true', path.join(home.path, 'gemini'));
     const env = { PATH: `${home.path}:${process.env.PATH}` };
     const { stdout } = await runCadre(home.path, ['doctor'], { env });
     expect(stdout).toContain(
-      'gemini is installed: write command = "gemini" and args = ["--acp"] under [providers.acp]',
+      'or name an agent that is installed: gemini, with --agent: see cadre providers discover',
     );
   });
 

@@ -10,6 +10,7 @@ import { startServer, withServer } from '../support/server.ts';
 import { sharedServer } from '../support/shared-server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
+import { makeRepository } from '../support/worktrees/work.ts';
 
 describe('what is said', () => {
   const server = sharedServer();
@@ -37,13 +38,35 @@ describe('what is said', () => {
     expect(sent.stdout).toMatch(/^images: 1 /);
   });
 
+  test('shows the title, the notices and the slash commands of the agent, to people and to programs.', async () => {
+    const cadre = cadreOn(server());
+    const ran = await cadre(['run', 'notice mind the gap; title My work; commands plan; say hi']);
+    expect(ran).toMatchObject({ stdout: 'hi\n', stderr: '[notice] mind the gap\n' });
+    const id = await newest();
+    expect((await cadre(['sessions', 'show', id])).stdout).toContain('! notice: mind the gap');
+    const markdown = await cadre(['sessions', 'show', id, '--markdown']);
+    expect(markdown.stdout).toContain('- notice: mind the gap');
+    const shown = await cadre(['sessions', 'show', id, '--json']);
+    expect(JSON.parse(shown.stdout)).toMatchObject({
+      session: { title: 'My work', title_source: 'agent' },
+      notices: [{ kind: 'session.notice', payload: { code: 'notice', message: 'mind the gap' } }],
+    });
+    const commands = await cadre(['sessions', 'commands', id]);
+    expect(commands.stdout).toMatch(/^COMMAND +DESCRIPTION\n\/plan anything +does nothing/);
+    expect(JSON.parse((await cadre(['sessions', 'commands', id, '--json'])).stdout)).toEqual([
+      { name: 'plan', description: 'does nothing: this is a demo', hint: 'anything' },
+    ]);
+  });
+
   test('goes to the latest session of this directory with -c, and to any with --session.', async () => {
     const here = path.join(server().directory, 'here');
     fs.mkdirSync(here);
     const cadre = cadreOn(server());
     expect(await cadre(['run', '-c', 'history'], { cwd: here })).toMatchObject({
       code: 3,
-      stderr: expect.stringMatching(/^cadre: no session works in .*here yet: start one/),
+      stderr: expect.stringMatching(
+        /^cadre: no session works in .*here yet, nor in a worktree .*: start one/,
+      ),
     });
     await cadre(['run', 'say first'], { cwd: here });
     const id = await newest();
@@ -54,6 +77,39 @@ describe('what is said', () => {
     expect(named.stdout).toContain('earlier turns: 2');
     const wrong = await cadre(['run', '-c', '--title', 'new', 'hello'], { cwd: here });
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('--title is for a') });
+  });
+
+  test('goes with -c to the latest session in a worktree of the repository, where none works in the directory itself.', async () => {
+    const { client, directory } = server();
+    const cadre = cadreOn(server());
+    const repo = makeRepository(path.join(directory, 'shop'));
+    const below = path.join(repo, 'src');
+    fs.mkdirSync(below);
+    const other = makeRepository(path.join(directory, 'shop', 'vendor'));
+    await cadre(['run', '--worktree', 'one', 'say first'], { cwd: repo });
+    const words = await cadre(['run', '--worktree', 'say second'], { cwd: repo });
+    expect(words).toMatchObject({ code: 0, stdout: 'second\n' });
+    const {
+      id,
+      cwd: tree,
+      worktree_id,
+    } = await client.call(endpoints.getSession, {
+      params: { session_id: await newest() },
+    });
+    expect(worktree_id).not.toBe(null);
+    for (const cwd of [repo, below, tree]) {
+      const again = await cadre(['run', '-c', 'say again'], { cwd });
+      expect(again).toMatchObject({ code: 0, stdout: 'again\n' });
+      const [latest] = await client.call(endpoints.listTurns, {
+        params: { session_id: id },
+        query: { limit: 1 },
+      });
+      expect(latest?.input).toEqual([{ type: 'text', text: 'say again' }]);
+    }
+    expect((await cadre(['run', '-c', 'history'], { cwd: other })).code).toBe(3);
+    await cadre(['run', 'say here'], { cwd: repo });
+    const exact = await cadre(['run', '-c', 'history'], { cwd: repo });
+    expect(exact.stdout).toBe('earlier turns: 1; last prompt: say here\n');
   });
 
   test('shows thoughts, plans and the output of tools with -v, as they come.', async () => {

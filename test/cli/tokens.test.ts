@@ -41,6 +41,8 @@ describe('cadre tokens', () => {
         scope: 'read',
         created_at: expect.any(Number),
         expires_at: null,
+        permission_mode: null,
+        last_used_at: null,
         secret: expect.stringMatching(/^cadre_[\w-]{43}$/),
       });
     }));
@@ -79,7 +81,7 @@ describe('cadre tokens', () => {
       ];
       const people = await cadre(['tokens', 'list']);
       expect(people.stdout).toMatch(
-        /^ID +SCOPE +AGE +EXPIRES +NAME\n[0-9a-f]{8} +read +\d+s +in (?:29|30)d +two\n[0-9a-f]{8} +admin +\d+s +never +one of all\n$/,
+        /^ID +SCOPE +AGE +USED +EXPIRES +NAME\n[0-9a-f]{8} +read +\d+s +- +in (?:29|30)d +two\n[0-9a-f]{8} +admin +\d+s +- +never +one of all\n$/,
       );
       const json = await cadre(['tokens', 'list', '--json']);
       expect(json.json()).toMatchObject([{ name: 'two' }, { name: 'one of all' }]);

@@ -4,6 +4,7 @@ import { preferredProvider, settingsFor } from '../../src/client/defaults.ts';
 
 const none = {
   provider: { byVariable: null, byFile: null },
+  agent: null,
   model: null,
   effort: null,
   permission_mode: null,
@@ -40,18 +41,38 @@ describe('the provider of a new session', () => {
 test('A model and an effort are for the provider that the defaults name; the mode is for each.', () => {
   const defaults = {
     provider: { byVariable: null, byFile: 'claude' as const },
+    agent: null,
     model: 'opus',
     effort: 'high',
     permission_mode: 'read_only',
   };
   expect(settingsFor('claude', defaults)).toEqual({
+    agent: null,
     model: 'opus',
     thinking_effort: 'high',
     permission_mode: 'read_only',
   });
   expect(settingsFor('codex', defaults)).toEqual({
+    agent: null,
     model: null,
     thinking_effort: null,
     permission_mode: 'read_only',
   });
+});
+
+test('An agent that the defaults name is one of acp, and chooses acp where they name no provider.', () => {
+  const defaults = { ...none, agent: 'gemini', model: 'pro' };
+  expect(preferredProvider([provider('acp'), provider('codex')], defaults)).toBe('acp');
+  const file = { ...defaults, provider: { byVariable: null, byFile: 'codex' as const } };
+  expect(preferredProvider([], file)).toBe('codex');
+  expect(settingsFor('acp', file)).toMatchObject({ agent: 'gemini', model: null });
+  expect(settingsFor('codex', file)).toMatchObject({ agent: null, model: 'pro' });
+});
+
+test('A model is for the agent that the defaults name, and no other.', () => {
+  const defaults = { ...none, agent: 'gemini', model: 'pro' };
+  expect(settingsFor('acp', defaults)).toMatchObject({ agent: 'gemini', model: 'pro' });
+  expect(settingsFor('acp', defaults, 'gemini')).toMatchObject({ agent: 'gemini', model: 'pro' });
+  expect(settingsFor('acp', defaults, 'qwen')).toMatchObject({ agent: 'qwen', model: null });
+  expect(settingsFor('codex', defaults)).toMatchObject({ agent: null, model: null });
 });

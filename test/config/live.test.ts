@@ -105,4 +105,17 @@ describe('a configuration that is loaded again', () => {
     }
     expect(live.reload(config({}))).toEqual({ changed: [], needRestart: [] });
   });
+
+  test('takes over the default agent of commands, and names each agent that needs a restart.', () => {
+    const acp = (agents: object) => ({ providers: { acp: { agents } } });
+    const live = new LiveConfig(config(acp({ a: {}, b: {}, c: {} })));
+    const next = config({
+      ...acp({ a: {}, b: { home: '/b' }, d: {} }),
+      defaults: { agent: 'a' },
+    });
+    expect(live.reload(next)).toEqual({
+      changed: ['defaults.agent'],
+      needRestart: ['b', 'c', 'd'].map((name) => `providers.acp.agents.${name}`),
+    });
+  });
 });

@@ -47,7 +47,7 @@ describe('the defaults', () => {
         max_streams_per_token: null,
       },
       log: { level: 'info' },
-      defaults: { provider: null, model: null, effort: null, permission_mode: null },
+      defaults: { provider: null, agent: null, model: null, effort: null, permission_mode: null },
       auth: { token: null, token_file: null },
       data: { root_dir: null, durability: 'full' },
       retention: { max_bytes: 2_147_483_648, max_age_days: null, min_free_bytes: 268_435_456 },
@@ -98,7 +98,52 @@ describe('the defaults', () => {
       env: {},
       transport: 'stdio',
       request_timeout_ms: 120_000,
+      default_agent: null,
+      agents: {},
     });
+  });
+});
+
+describe('the agents of acp', () => {
+  test('need no key where the catalogue has them, and keep what is set.', () => {
+    const toml =
+      '[providers.acp]\ndefault_agent = "gemini"\n[providers.acp.agents.gemini]\n' +
+      '[providers.acp.agents.mine]\ncommand = "./mine"\nargs = ["acp"]\nmodes = { read_only = "look" }\n';
+    const { default_agent, agents } = load(toml).providers.acp ?? {};
+    expect(default_agent).toBe('gemini');
+    expect(agents?.gemini).toEqual({
+      enabled: true,
+      command: null,
+      args: null,
+      env: {},
+      home: null,
+      request_timeout_ms: null,
+      auth_method: null,
+      pass_env: null,
+      modes: {},
+      asks: null,
+    });
+    expect(agents?.mine).toMatchObject({
+      command: './mine',
+      args: ['acp'],
+      modes: { read_only: 'look' },
+    });
+  });
+
+  test('are set in the environment as a JSON object, which replaces those of the file.', () => {
+    const env = { CADRE_PROVIDERS_ACP_AGENTS: '{"mine":{"command":"m"}}' };
+    const toml = '[providers.acp.agents.gemini]\n';
+    expect(Object.keys(load(toml, env).providers.acp?.agents ?? {})).toEqual(['mine']);
+  });
+
+  test.for([
+    ['[providers.acp.agents.gemini]\ncomand = "x"', 'did you mean "command"?'],
+    ['[providers.acp.agents.gemini.modes]\nread_onyl = "x"', 'did you mean "read_only"?'],
+    ['[providers.acp.agents."a b"]\n', 'has to be letters, digits'],
+    ['[providers.acp]\ndefault_agent = "a/b"', 'providers.acp.default_agent: '],
+    ['[defaults]\nagent = ""', 'defaults.agent: '],
+  ] as const)('are refused where they are wrong: %j', ([toml, message]) => {
+    expect(refusal(toml)).toContain(message);
   });
 });
 
@@ -183,8 +228,8 @@ describe('precedence', () => {
     " [ {name='fast',provider='acp',model='m'},{name='deep',provider='codex'} ] ",
   ])('a list of tables is set in the environment as an array of JSON or TOML: %j', (text) => {
     expect(load(null, { CADRE_TEAMS_MODEL_PRESETS: text }).teams.model_presets).toEqual([
-      { name: 'fast', provider: 'acp', model: 'm', thinking_effort: null },
-      { name: 'deep', provider: 'codex', model: null, thinking_effort: null },
+      { name: 'fast', provider: 'acp', agent: null, model: 'm', thinking_effort: null },
+      { name: 'deep', provider: 'codex', agent: null, model: null, thinking_effort: null },
     ]);
   });
 

@@ -15,6 +15,8 @@ describe('the secrets of a configuration', () => {
     const config = configSchema.parse({ auth, providers: { acp: { env } } });
     expect(secretsOf(config)).toEqual(['a-token-of-my-own', 'k1', 't1', 's1']);
     expect(secretsOf(configSchema.parse({}))).toEqual([]);
+    const agents = { mine: { env: { MY_KEY: 'k2', LANG: 'C' } } };
+    expect(secretsOf(configSchema.parse({ providers: { acp: { agents } } }))).toEqual(['k2']);
   });
 
   test('are masked, and nothing else is.', () => {
@@ -24,6 +26,10 @@ describe('the secrets of a configuration', () => {
     expect(masked('providers.acp.env', { A_KEY: 'k1', LANG: 'C' })).toEqual({
       A_KEY: '[secret]',
       LANG: 'C',
+    });
+    const mine = { command: 'm', env: { A_KEY: 'k1', LANG: 'C' } };
+    expect(masked('providers.acp.agents', { mine })).toEqual({
+      mine: { command: 'm', env: { A_KEY: '[secret]', LANG: 'C' } },
     });
   });
 });

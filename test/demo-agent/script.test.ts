@@ -116,12 +116,15 @@ const entry = text.filter((value) => !value.includes('|'));
 const number = fc.nat();
 
 const anyCommand: fc.Arbitrary<Command> = fc.oneof(
-  fc.record({ name: fc.constantFrom('say', 'think', 'fail', 'late'), text }),
+  fc.record({ name: fc.constantFrom('say', 'think', 'fail', 'late', 'title', 'notice'), text }),
   fc.record({ name: fc.constant('tool'), title, output: fc.option(text, { nil: undefined }) }),
   fc.record({ name: fc.constant('ask'), title: text }),
   fc.record({ name: fc.constant('ask-all'), titles: fc.array(entry, { minLength: 2 }) }),
   fc.record({ name: fc.constant('edit'), path: title, text }),
-  fc.record({ name: fc.constant('plan'), entries: fc.array(entry, { minLength: 1 }) }),
+  fc.record({
+    name: fc.constantFrom('plan', 'commands', 'question'),
+    entries: fc.array(entry, { minLength: 1 }),
+  }),
   fc.record({ name: fc.constant('usage'), used: number, size: number }),
   fc.record({ name: fc.constantFrom('wait', 'spawn'), ms: number }),
   fc.record({ name: fc.constant('repeat'), count: number, ms: number, text }),

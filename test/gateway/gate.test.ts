@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { toolNames } from '../../src/api/tool-names.ts';
 import { toolNamespaces } from '../../src/api/tools.ts';
 import { type Effect, verdictOf, verdictOfAll } from '../../src/gateway/gate.ts';
-import { inheritedMode } from '../../src/sessions/permission-mode.ts';
+import { inheritedMode, inheritedModes } from '../../src/sessions/permission-mode.ts';
 import { asMarkdown, columns, rows } from '../support/gateway/gate-table.ts';
 
 const effects = rows.map(({ tool, action, row }) => ({ effect: { tool, action } as Effect, row }));
@@ -85,4 +85,18 @@ test('A mode is handed on as it is, but an agent’s own mode to another provide
     expect(inheritedMode(mode, false)).toBe(mode);
   for (const mode of ['plan', 'never', 'bypassPermissions', 'constructor'])
     expect(inheritedMode(mode, false)).toBe('require_approval');
+});
+
+test('The agent’s own mode is handed on to the same agent; another one asks a person, or stays read_only.', () => {
+  const plan = { mode: null, agentMode: 'plan' };
+  expect(inheritedModes(plan, true, 'yolo')).toEqual(plan);
+  const asks = { mode: 'require_approval', agentMode: null };
+  for (const mode of [null, 'default', 'require_approval', 'full_access', 'yolo'])
+    expect(inheritedModes({ ...plan, mode }, false, 'yolo')).toEqual(asks);
+  const readOnly = { mode: 'read_only', agentMode: null };
+  expect(inheritedModes({ ...readOnly, agentMode: 'plan' }, false, 'yolo')).toEqual(readOnly);
+  // The operator's mode for such members holds only where no mode of the turn says what they may do.
+  expect(inheritedModes({ mode: null, agentMode: null }, true, 'yolo').agentMode).toBe('yolo');
+  for (const mode of ['require_approval', 'read_only', 'workspace_write'])
+    expect(inheritedModes({ mode, agentMode: null }, true, 'yolo').agentMode).toBeNull();
 });

@@ -26,7 +26,7 @@ async function wantMember({ mode, canAsk = true, isOperator = false, ...scene }:
   const allowed: string[][] = [];
   const gatekeeper = new Gatekeeper({
     sessions: {
-      permission: async () => ({ mode, canAsk }),
+      permission: async () => ({ mode, agentMode: null, canAsk }),
       async ask(_session, request) {
         expect(allowed).toEqual([]);
         asked.push(request);
@@ -46,7 +46,7 @@ async function wantMember({ mode, canAsk = true, isOperator = false, ...scene }:
     },
   });
   const session: Session = { ...aSession(), cwd: path.resolve(place.path) };
-  const caller = { session, isOperator, signal: new AbortController().signal };
+  const caller = { id: session.id, session, isOperator, signal: new AbortController().signal };
   let runsScript = false;
   let error: { code: string } | null = null;
   try {

@@ -67,6 +67,7 @@ describe('POST /v1/sessions', () => {
       expect(session).toEqual({
         id: expect.stringMatching(/^sess_[0-9a-f]{32}$/),
         provider: 'acp',
+        agent: null,
         model: null,
         cwd: fs.realpathSync(process.cwd()),
         permission_mode: null,
@@ -75,6 +76,7 @@ describe('POST /v1/sessions', () => {
         title: null,
         pinned: false,
         snoozed_until: null,
+        muted: false,
         seen_seq: 0,
         news_seq: 0,
         last_activity_at: session.created_at,

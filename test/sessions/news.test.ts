@@ -137,7 +137,7 @@ describe('PATCH of a session', () => {
     const stage = shared();
     const session = await stage.open({ title: 'old' });
     stage.clock.advance(5);
-    const change = { title: 'new', pinned: true, snoozed_until: 123 };
+    const change = { title: 'new', pinned: true, snoozed_until: 123, muted: true };
     const { status, body } = await patch(stage, session, change);
     expect([status, body]).toEqual([200, { ...session, ...change, updated_at: stage.clock.now() }]);
     expect(await stage.session(session.id)).toEqual(body);
@@ -146,8 +146,9 @@ describe('PATCH of a session', () => {
     const told = (await stage.events(session.id)).filter(({ kind }) => kind === 'session.updated');
     const { metadata: _metadata, ...inEvents } = body;
     expect(told.map(({ payload }) => payload)).toEqual([{ session: inEvents }]);
-    const undone = await patch(stage, session, { title: null, pinned: false, snoozed_until: null });
-    expect(undone.body).toMatchObject({ title: null, pinned: false, snoozed_until: null });
+    const before = { title: null, pinned: false, snoozed_until: null, muted: false };
+    const undone = await patch(stage, session, before);
+    expect(undone.body).toMatchObject(before);
   });
 
   it('changes a closed session too', async () => {

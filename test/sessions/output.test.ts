@@ -4,9 +4,8 @@ import { describe, expect, test } from 'vitest';
 import type { Item } from '../../src/api/sessions.ts';
 import { settle } from '../../src/client/settle.ts';
 import { systemIds } from '../../src/lib/ids.ts';
-import type { AgentUpdate } from '../../src/providers/provider.ts';
 import { closeStoredItems } from '../../src/sessions/close-items.ts';
-import { TurnOutput } from '../../src/sessions/output.ts';
+import { type OutputUpdate, TurnOutput } from '../../src/sessions/output.ts';
 import { heldDisk, type TestStore, withStore } from '../support/memory-store.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import type { UntypedEvent } from '../support/untyped-events.ts';
@@ -166,7 +165,7 @@ describe('text', () => {
       withOutput(async ({ say, told, output, arrive }) => {
         void say('a');
         void say('b');
-        void output.accept(update as unknown as AgentUpdate);
+        void output.accept(update as unknown as OutputUpdate);
         expect(told().map(([kind]) => kind)).toEqual(['message.delta', 'message.delta', ...kinds]);
         expect(told()[1]?.[2]).toBe('b');
         await arrive();

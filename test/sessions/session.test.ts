@@ -95,6 +95,7 @@ describe('a session', () => {
         active_turn_id: 'turn_1',
         last_turn_id: 'turn_1',
         title: 'hello',
+        title_source: 'prompt',
         last_activity_at: 5,
         updated_at: 5,
       }),
@@ -104,6 +105,7 @@ describe('a session', () => {
       aSession({
         last_turn_id: 'turn_1',
         title: 'hello',
+        title_source: 'prompt',
         last_words: 'all done',
         last_activity_at: 9,
         updated_at: 9,

@@ -1,5 +1,11 @@
 import type { Session, StoredInputItem } from '../../src/api/sessions.ts';
-import type { Agent, AgentSink, Provider, TurnOutcome } from '../../src/providers/provider.ts';
+import {
+  type Agent,
+  type AgentSink,
+  noWishes,
+  type Provider,
+  type TurnOutcome,
+} from '../../src/providers/provider.ts';
 
 /** One turn, in the hands of a test. */
 export interface ScriptedTurn {
@@ -83,7 +89,7 @@ function scriptedAgent(
     ref: session.provider_session_ref ?? `ref-${session.id}`,
     pid: null,
     canResume: true,
-    defaults: { permissionMode: null, model: null, thinkingEffort: null },
+    defaults: noWishes(),
     gone: gone.promise,
     objection: () => null,
     prompt(input) {

@@ -2,8 +2,13 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
 import type { Item, Turn } from '../../src/api/sessions.ts';
-import { type Block, conversation, conversationMarkdown } from '../../src/terminal/conversation.ts';
-import { conversationLines } from '../../src/terminal/conversation-lines.ts';
+import {
+  type Block,
+  conversation,
+  conversationMarkdown,
+  type Notice,
+} from '../../src/terminal/conversation.ts';
+import { blockLines, conversationLines } from '../../src/terminal/conversation-lines.ts';
 import { colorless } from '../../src/terminal/palette.ts';
 import { widthOf } from '../../src/terminal/width.ts';
 import { colors, columns, hasUnsafe, markdown, withoutColors } from '../support/terminal/texts.ts';
@@ -147,5 +152,50 @@ I **look**.
         expect(hasUnsafe(conversationMarkdown(all))).toBe(false);
       }),
     );
+  });
+});
+
+describe('what agents say besides words', () => {
+  const located = {
+    ...tool,
+    title: 'Read',
+    locations: [
+      { path: '/src/a.ts', line: 12 },
+      { path: '/src/b.ts', line: null },
+    ],
+  };
+  const notice = (at: number, turn_id: string | null, message: string) =>
+    ({ id: `evt_${at}`, created_at: at, turn_id, payload: { code: 'warning', message } }) as Notice;
+  const shown = conversation(
+    [{ turn, items: [item(2, 'tool', '', { tool: located })] }],
+    [],
+    [notice(3, null, 'slow\u001b[2J'), notice(4, 'turn_1', 'full'), notice(5, 'turn_0', 'other')],
+  );
+
+  test('is a line each: notices, also those of no turn, and the places of a tool', () => {
+    const shape = { columns: 60, palette: colorless, folded: true };
+    expect(conversationLines(shown, shape).slice(2, 6)).toEqual([
+      '',
+      '✓ Read: /src/a.ts:12, /src/b.ts',
+      '! warning: slow',
+      '! warning: full',
+    ]);
+    const unfolded = conversationLines(shown, { ...shape, folded: false });
+    expect(unfolded).toContain('│ at: /src/a.ts:12, /src/b.ts');
+  });
+
+  test('is in a Markdown document', () => {
+    const document = conversationMarkdown(shown);
+    expect(document).toContain('- Read: /src/a.ts:12, /src/b.ts (completed)');
+    expect(document).toContain('- warning: full');
+  });
+
+  test('names no place again that the title of a tool names', () => {
+    const [, block] = conversation([
+      { turn, items: [item(2, 'tool', '', { tool: { ...located, title: 'Read a.ts and b.ts' } })] },
+    ]);
+    expect(block && blockLines(block, { columns: 60, palette: colorless, folded: true })).toEqual([
+      '✓ Read a.ts and b.ts',
+    ]);
   });
 });

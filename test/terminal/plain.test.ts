@@ -1,7 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { plain, revealed } from '../../src/lib/plain.ts';
+import { plain, plainAfter, revealed } from '../../src/lib/plain.ts';
 import { hasUnsafe, text } from '../support/terminal/texts.ts';
+
+/** What is shown of a text that comes in pieces. */
+function inPieces(pieces: readonly string[]): string {
+  return pieces.map((piece, at) => plainAfter(pieces.slice(0, at).join(''), piece)).join('');
+}
 
 describe('a text for a terminal', () => {
   test('has no bidi overrides and no zero-width characters.', () => {
@@ -25,12 +30,26 @@ describe('a text for a terminal', () => {
     expect(plain(`a ${emoji} b`)).toBe(`a ${emoji} b`);
     expect(revealed(emoji)).toBe(emoji);
     expect(plain(`${emoji}\u200d`)).toBe(emoji);
+    // Also where it comes in pieces, however it is cut.
+    expect(inPieces([...`a ${emoji} b`])).toBe(`a ${emoji} b`);
+    for (let at = 0; at <= emoji.length; at++)
+      if (emoji.slice(0, at).isWellFormed())
+        expect(inPieces([emoji.slice(0, at), emoji.slice(at)])).toBe(emoji);
   });
 
   test('never contains a control, bidi or format character outside an emoji.', () => {
     fc.assert(
       fc.property(text, (given) => {
         expect(hasUnsafe(plain(given))).toBe(false);
+      }),
+    );
+  });
+
+  test('that comes in pieces never contains such a character either.', () => {
+    expect(inPieces(['a\u200d', '\u200db', '\ufe0f', '\u{e007f}c'])).toBe('abc');
+    fc.assert(
+      fc.property(fc.array(text, { maxLength: 5 }), (given) => {
+        expect(hasUnsafe(inPieces(given))).toBe(false);
       }),
     );
   });

@@ -53,6 +53,23 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     expect(status).toBe('ready');
   });
 
+  test('attach completes the slash commands of the agent by Tab, and shows its notices.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory, { title: 'slashes' });
+    await runTurn(client, id, 'commands planning | testing; notice mind the gap');
+    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    const { expectShows, type, ended } = terminal;
+    await expectShows(/^! notice: mind the gap\n.*\^D leaves\n>$/m);
+    type('/pl\t');
+    await expectShows(/^> \/planning$/m);
+    type('\u0015say no /pl\t');
+    await expectShows(/^> say no \/pl$/m);
+    type('\r');
+    await expectShows(/^no \/pl$/m);
+    type(CTRL_D);
+    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+  });
+
   test('attach follows a turn that runs from its beginning; Ctrl-C interrupts it, and a line waits for its end.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory);

@@ -127,6 +127,7 @@ describe('the list', () => {
       title: '23456789',
       isBold: false,
       isPinned: false,
+      isMuted: false,
       place: 'src/shop',
       agent: 'acp',
       age: '1h',

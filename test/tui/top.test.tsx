@@ -1,3 +1,5 @@
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { Client } from '../../src/client/client.ts';
@@ -85,7 +87,7 @@ describe('the place to work', () => {
         await press('n');
         await expectShows('new session');
         await expectShows('provider acp');
-        await press('say first', keys.enter, keys.enter, keys.enter, '\u0015', directory);
+        await press('say first', ...Array<string>(4).fill(keys.enter), '\u0015', directory);
         await press(keys.enter, keys.enter);
         await expectShows('new session');
         expect(await client.call(endpoints.listSessions, { query: {} })).toEqual([]);
@@ -123,6 +125,22 @@ describe('the place to work', () => {
         },
         { rows: 14, columns: 60 },
       );
+    }));
+
+  test('completes the slash commands of an agent in what is said to it, and shows its notices and title.', () =>
+    withServer(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory);
+      await runTurn(client, id, 'commands planning | testing; notice mind the gap; title My work');
+      await withScreen(client, start, async ({ expectShows, press }) => {
+        await expectShows('My work');
+        await expectShows('! notice: mind the gap');
+        await press('i', '/');
+        await expectShows('tab: /planning anything  /testing anything');
+        await press('t', keys.tab);
+        await expectShows('> /testing');
+        await press('me', keys.enter);
+        await expectShows(/> \/testing me/);
+      });
     }));
 
   test('restarts a process that has ended, and ends one that runs.', () =>
@@ -193,6 +211,59 @@ describe('the place to work', () => {
         hasFocus.set(true);
         await expectShows('▌○  the job');
         expect(await seen()).toBe(true);
+      });
+    }));
+
+  test('renames a session, and mutes it: the list says so, and no bell rings for it.', () =>
+    withServer(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory, { title: 'old name' });
+      const session = () => client.call(endpoints.getSession, { params: { session_id: id } });
+      await withScreen(client, start, async ({ expectShows, press, hasFocus, written }) => {
+        await expectShows('▌○  old name');
+        await press('R');
+        await expectShows('title (enter: rename): old name');
+        await press('\u0015', 'new name', keys.enter);
+        await expectShows('▌○  new name');
+        expect(await session()).toMatchObject({ title: 'new name' });
+        await press('m');
+        await expectShows(/▌○m new name[^]* muted/);
+        expect(await session()).toMatchObject({ muted: true });
+        hasFocus.set(false);
+        await runTurn(client, id, 'say done');
+        await expectShows('▌●m new name');
+        expect(written()).toBe('');
+        await press('m');
+        await expectShows('▌●  new name');
+        await runTurn(client, id, 'say more');
+        await expect.poll(written).toContain(']9;cadre: new name');
+      });
+    }));
+
+  test('offers the directories of recent sessions for a new one.', () =>
+    withServer(async ({ client, directory }) => {
+      const [one, two] = ['one', 'two'].map((name) => path.join(directory, name));
+      for (const cwd of [one, two]) {
+        mkdirSync(String(cwd));
+        await openSession(client, String(cwd), { title: 'there' });
+      }
+      await withScreen(client, start, async ({ expectShows, press, lines }) => {
+        await expectShows('SESSIONS 2');
+        await press('n', '\u0012');
+        await expectShows('cwd      /home/ada/project');
+        for (let step = 0; step < 4; step++) await press(keys.tab);
+        await expectShows('^R recent');
+        const cwd = () => lines().find((line) => line.includes('▌cwd')) ?? '';
+        await press('\u0012');
+        await expectShows(/▌cwd .*\/two/);
+        await press('\u0012');
+        await expectShows(/▌cwd .*\/one/);
+        await press('\u0012');
+        await expectShows(/▌cwd .*\/two/);
+        expect(cwd()).toContain(directory);
+        await press('\u0013');
+        await expectShows('SESSIONS 3');
+        const [made] = await client.call(endpoints.listSessions, { query: { limit: 1 } });
+        expect(made?.cwd).toBe(two);
       });
     }));
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { approval } from '../approvals.ts';
-import { item, toolCall, usage } from '../sessions.ts';
+import { toolCall } from '../tool-call.ts';
+import { item, usage } from '../sessions.ts';
 import { kindOf } from './kind.ts';
 
 const kind = kindOf('session');

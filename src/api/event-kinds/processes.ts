@@ -14,6 +14,7 @@ export type ProcessInEvents = z.output<typeof processInEvents>;
 const queued = {
   process_id: 'proc_019aa8d30a447b1eb0de6c2f5a9e8d01',
   session_id: 'sess_019aa8d25b1c7c079a542f6d0c1b7e11',
+  caller_id: null,
   cwd: '/home/ada/project',
   status: 'queued' as const,
   pid: null,

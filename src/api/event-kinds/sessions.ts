@@ -20,14 +20,18 @@ export type TurnInEvents = z.output<typeof turnInEvents>;
 const changed = {
   id: 'sess_019aa8d25b1c7c079a542f6d0c1b7e11',
   provider: 'acp' as const,
+  agent: 'gemini',
   model: null,
   cwd: '/home/ada/project',
   permission_mode: null,
+  agent_mode: null,
+  agent_asks: null,
   thinking_effort: null,
   title: 'fix the tests',
   status: 'ready' as const,
   pinned: false,
   snoozed_until: null,
+  muted: false,
   seen_seq: 0,
   news_seq: 51,
   last_activity_at: 1795312004000,
@@ -67,7 +71,7 @@ export const sessionKinds = {
   }),
   'session.updated': kind({
     when:
-      'A session changed otherwise than by its turns: its title, what a person has seen, pinned or snoozed, the ' +
+      'A session changed otherwise than by its turns: its title, what a person has seen, pinned, snoozed or muted, the ' +
       'worktree that it works in, or its status after the end of a run. What turns change in their session, their ' +
       'own events say.',
     payload: { session: sessionInEvents },
@@ -102,6 +106,20 @@ export const sessionKinds = {
       },
     },
   }),
+  'session.notice': kind({
+    when:
+      'Something that a person should know of a session and that nobody said: a notice or warning of its agent, a ' +
+      'compaction of its context, or a limit that cadre sees. It has the turn in which it came, if it came in one.',
+    payload: {
+      code: z
+        .string()
+        .describe(
+          'What it is about, in snake_case, such as notice, warning, compaction or agent_never_asks; others may be added.',
+        ),
+      message: z.string().describe('What it says, for people.'),
+    },
+    example: { code: 'compaction', message: 'the agent has summarised what was said so far' },
+  }),
 };
 
 const started = {
@@ -110,6 +128,7 @@ const started = {
   status: 'running' as const,
   source: 'user' as const,
   permission_mode: null,
+  agent_mode: null,
   model: null,
   thinking_effort: null,
   usage: null,

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { agentFindings } from '../doctor/agents.ts';
 import { configuration, dataDirectory, diskSpace, registration, token } from '../doctor/files.ts';
 import {
   type Check,
@@ -35,8 +36,9 @@ export function doctorCommand(program: Command, world: World): void {
     .command('doctor')
     .description('check what cadre needs, and say what to do; ends with 1 where something failed')
     .option('--config <file>', 'the configuration (CADRE_CONFIG)')
+    .option('--agents', 'also start each agent that speaks ACP, and open a session with it')
     .action(async (_options: object, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions>();
+      const options = command.optsWithGlobals<GlobalOptions & { agents?: boolean }>();
       const input = checkInput(world, options);
       const findings: Finding[] = await Promise.all(
         Object.entries(checks).map(async ([name, check]) => ({
@@ -44,6 +46,7 @@ export function doctorCommand(program: Command, world: World): void {
           ...(await verdictOf(check, input)),
         })),
       );
+      if (options.agents) findings.push(...(await agentFindings(input)));
       const passed = findings.every(({ status }) => status !== 'fail');
       showDocument(world, options, { ok: passed, checks: findings }, () =>
         findings.map((one) => lineOf(one, layoutOf(world.stdout, world.env))).join(''),

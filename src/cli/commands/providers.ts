@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { Argument } from 'commander';
+import { Argument, Option } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import {
   type LoginProviderId,
@@ -13,11 +13,14 @@ import type { AuthStatus, Model, ProviderRecord } from '../../api/providers.ts';
 import type { Client } from '../../client/client.ts';
 import { AppError } from '../../errors.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
-import { details, listOf } from '../output.ts';
+import { providersDiscover } from './providers-discover.ts';
+import { details, listOf, table } from '../output.ts';
 import { readSecret } from '../prompt.ts';
 import { clientAction, type CommandContext } from '../world.ts';
 
-const ownLogin = () => new Argument('<provider>').choices(loginProviderIds);
+const loginArgument = () => new Argument('<provider>').choices([...loginProviderIds, 'acp']);
+const agentOption = () =>
+  new Option('--agent <agent>', 'the agent of acp (default: the preferred one)');
 
 /** `cadre providers …`. */
 export const providerCommands = commandGroup('providers', 'whose agents this server can run', [
@@ -25,16 +28,16 @@ export const providerCommands = commandGroup('providers', 'whose agents this ser
     name: 'list',
     description: 'list the providers, what they can do and whether they are healthy',
     endpoint: endpoints.listProviders,
-    print: listOf<ProviderRecord>(
-      ['ID', 'NAME', 'HEALTHY', 'DETAIL'],
-      ({ id, display_name, healthy, detail }) => [id, display_name, healthy ? 'yes' : 'no', detail],
-    ),
+    print: (providers, { layout }) =>
+      table(['ID', 'NAME', 'HEALTHY', 'DETAIL'], providers.flatMap(rowsOf), layout),
   }),
+  providersDiscover,
   endpointCommand({
     name: 'models',
     description: 'list the models of a provider',
     endpoint: endpoints.listModels,
     operands: [{ flags: '<provider>', field: 'provider' }],
+    options: [{ flags: '--agent <agent>', description: 'of acp', field: 'agent' }],
     empty: 'no models are known: the agent has a list of its own',
     print: listOf<Model>(['ID', 'NAME', 'REASONING'], ({ id, display_name, reasoning_levels }) => [
       id,
@@ -47,34 +50,70 @@ export const providerCommands = commandGroup('providers', 'whose agents this ser
       .command('auth')
       .description('whether the agent is logged in, as far as can be told')
       .addArgument(new Argument('[provider]').choices(providerIds).default('acp'))
+      .addOption(agentOption())
       .action(clientAction(world, auth)),
   (providers, world) =>
     providers
       .command('login')
       .description(
-        'give an agent a login, kept in its private home: an API key from stdin, or a file',
+        'log in to an agent: with an API key from stdin or a file, kept in its private home; to one of acp, in a way that it offers',
       )
-      .addArgument(ownLogin())
+      .addArgument(loginArgument())
       .option('--auth-json <file>', `${loginFiles()}, made elsewhere, instead of a key`)
+      .addOption(agentOption())
+      .option('--method <id>', 'of an agent of acp: how to log in (default: it asks)')
       .action(clientAction(world, logIn)),
   (providers, world) =>
     providers
       .command('logout')
-      .description('end the login in the private home of an agent')
-      .addArgument(ownLogin())
+      .description('end the login in the private home of an agent, or of an agent of acp')
+      .addArgument(loginArgument())
+      .addOption(agentOption())
       .action(clientAction(world, logOut)),
 ]);
 
-async function auth({ client, show, layout }: CommandContext, provider: ProviderId): Promise<void> {
-  const found = await client.call(authStatusEndpoints[provider], {});
+/** A provider, and below it its agents. */
+function rowsOf({ id, display_name, healthy, detail, agents }: ProviderRecord): string[][] {
+  const row = (name: string, title: string, isHealthy: boolean, text: string) => [
+    name,
+    title,
+    isHealthy ? 'yes' : 'no',
+    text,
+  ];
+  return [
+    row(id, display_name, healthy, detail),
+    ...agents.map((one) => row(`  ${one.name}`, one.display_name, one.healthy, one.detail)),
+  ];
+}
+
+async function auth(
+  { client, show, layout }: CommandContext,
+  provider: ProviderId,
+  { agent }: LoginOptions,
+): Promise<void> {
+  if (provider !== 'acp') assertNoAgent(provider, { agent });
+  const found = await client.call(authStatusEndpoints[provider], { query: { agent } });
   show(found, () => details(found, { layout }));
 }
 
+interface LoginOptions {
+  authJson?: string | undefined;
+  agent?: string | undefined;
+  method?: string | undefined;
+}
+
 async function logIn(
-  { world, client, show, layout }: CommandContext,
-  provider: LoginProviderId,
-  { authJson }: { authJson?: string },
+  context: CommandContext,
+  provider: LoginProviderId | 'acp',
+  { authJson, agent, method }: LoginOptions,
 ): Promise<void> {
+  if (provider === 'acp') {
+    if (authJson !== undefined) throw new AppError('usage', 'acp accepts no --auth-json');
+    const { logInToAgent } = await import('./agent-login.ts');
+    return logInToAgent(context, await agentOf(context, agent), method);
+  }
+  assertNoAgent(provider, { agent, method });
+  const { world, client, show, layout } = context;
   const found =
     authJson === undefined
       ? await client.call(loginEndpoints[provider].setKey, {
@@ -85,11 +124,34 @@ async function logIn(
 }
 
 async function logOut(
-  { client, show, layout }: CommandContext,
-  provider: LoginProviderId,
+  context: CommandContext,
+  provider: LoginProviderId | 'acp',
+  { agent }: LoginOptions,
 ): Promise<void> {
+  if (provider === 'acp') {
+    const { logOutOfAgent } = await import('./agent-login.ts');
+    return logOutOfAgent(context, await agentOf(context, agent));
+  }
+  assertNoAgent(provider, { agent });
+  const { client, show, layout } = context;
   const found = await client.call(loginEndpoints[provider].end, {});
   show(found, () => details(found, { layout }));
+}
+
+/** The agent that the command line names, else the one that acp prefers. Throws `usage` where it prefers none. */
+async function agentOf({ client }: CommandContext, agent: string | undefined): Promise<string> {
+  if (agent !== undefined) return agent;
+  const agents =
+    (await client.call(endpoints.listProviders, {})).find(({ id }) => id === 'acp')?.agents ?? [];
+  const preferred = agents.find((one) => one.default);
+  if (preferred) return preferred.name;
+  const names = agents.map(({ name }) => name).join(', ');
+  throw new AppError('usage', `which agent? name one with --agent${names && ` (${names})`}`);
+}
+
+function assertNoAgent(provider: string, { agent, method }: LoginOptions): void {
+  if (agent === undefined && method === undefined) return;
+  throw new AppError('usage', `--agent and --method are for acp: ${provider} is one agent`);
 }
 
 /** The files in which agents keep a login, as people call them. */

@@ -103,7 +103,13 @@ function configured(
   if (options.demo) {
     config.providers.acp = demoAgent(world.env);
     // Whoever starts the demo wants it, whatever other agents are installed.
-    config.defaults = { ...config.defaults, provider: 'acp', model: null, effort: null };
+    config.defaults = {
+      ...config.defaults,
+      provider: 'acp',
+      agent: null,
+      model: null,
+      effort: null,
+    };
   }
   return { config, isQuiet };
 }
@@ -149,5 +155,7 @@ function demoAgent(env: NodeJS.ProcessEnv) {
     env: passed,
     transport: 'stdio',
     request_timeout_ms: 30_000,
+    default_agent: null,
+    agents: {},
   };
 }

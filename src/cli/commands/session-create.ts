@@ -21,4 +21,6 @@ async function create(
   const body = { ...(await openBody(context, options)), ...metadata };
   const session = await context.client.call(endpoints.createSession, { body });
   context.show(session, () => `${session.id}\n`);
+  if (session.agent_asks === false && session.permission_mode === 'require_approval')
+    context.note('this agent never asks for permission: what it does is not held back');
 }

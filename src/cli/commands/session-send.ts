@@ -14,6 +14,7 @@ export function sessionSend(sessions: Command, world: World): void {
     .option('--no-wait', 'do not wait for the turn to end')
     .option('--expect <turn>', 'refuse unless this is the most recent turn')
     .option('--permission-mode <mode>', 'for this turn only')
+    .option('--agent-mode <mode>', "for this turn only: the agent's own mode")
     .option('--model <model>', 'for this turn only')
     .option('--effort <effort>', 'for this turn only');
   withFollowOptions(command).action(
@@ -28,6 +29,7 @@ interface SendOptions extends FollowOptions {
   wait: boolean;
   expect?: string;
   permissionMode?: string;
+  agentMode?: string;
   model?: string;
   effort?: string;
   image: string[];
@@ -43,6 +45,7 @@ async function send(
     input,
     expected_turn_id: options.expect,
     permission_mode: options.permissionMode,
+    agent_mode: options.agentMode,
     model: options.model,
     thinking_effort: options.effort,
   });

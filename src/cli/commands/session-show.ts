@@ -40,12 +40,12 @@ async function show(
   const read = await readConversation(client, session_id, count);
   if (global.json) {
     const turns = read.turns.map(({ turn, items }) => ({ ...turn, items }));
-    const document = { session, turns, approvals: read.approvals };
+    const document = { session, turns, approvals: read.approvals, notices: read.notices };
     world.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
     return;
   }
   const { conversation, conversationMarkdown } = await import('../../terminal/conversation.ts');
-  const blocks = conversation(read.turns, read.approvals);
+  const blocks = conversation(read.turns, read.approvals, read.notices);
   if (markdown) {
     world.stdout.write(conversationMarkdown(blocks));
     return;

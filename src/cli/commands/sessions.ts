@@ -1,5 +1,8 @@
 import { endpoints } from '../../api/index.ts';
+import type { AgentCommand } from '../../api/commands.ts';
 import type { Item, Session, Turn } from '../../api/sessions.ts';
+import { agentOf } from '../../client/agent-of.ts';
+import { slashText } from '../../client/slash.ts';
 import { shorten } from '../../lib/shorten.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { ago, details, listOf, plain, shortId } from '../output.ts';
@@ -27,7 +30,7 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
       ['ID', 'PROVIDER', 'STATUS', 'ACTIVE', 'TITLE', 'LAST WORDS', 'CWD'],
       (one, now) => [
         shortId(one.id),
-        one.provider,
+        agentOf(one),
         one.status,
         ago(one.last_activity_at, now),
         one.title ?? '-',
@@ -78,6 +81,17 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
     ],
     options: [turnAs('--turn <turn>', 'the turn it is of (default: the most recent)')],
     print: itemText,
+  }),
+  endpointCommand({
+    name: 'commands',
+    description: 'list the slash commands of its agent; a prompt that begins with one runs it',
+    endpoint: endpoints.listCommands,
+    operands: [session],
+    empty: 'the agent has named no slash commands so far',
+    print: listOf<AgentCommand>(['COMMAND', 'DESCRIPTION'], (one) => [
+      slashText(one),
+      plain(one.description),
+    ]),
   }),
   endpointCommand({
     name: 'rename',

@@ -24,16 +24,26 @@ export const teamSpawn = endpointCommand({
     { ...sessionAs('source_session_id', '--source <session>', source), required: true },
     { flags: '--title <title>', description: 'what it is there for', field: 'title' },
     { flags: '--provider <provider>', description: 'whose agent', field: 'provider' },
+    {
+      flags: '--agent <agent>',
+      description: 'an agent of acp by its name; see cadre providers discover',
+      field: 'agent',
+    },
     { flags: '--model <model>', description: 'a model of the provider', field: 'model' },
     {
       flags: '--preset <name>',
-      description: 'one of teams.model_presets, instead of provider and model',
+      description: 'one of teams.model_presets, instead of provider, agent and model',
       field: 'model_preset',
     },
     {
       flags: '--permission-mode <mode>',
       description: 'what the agent may do',
       field: 'permission_mode',
+    },
+    {
+      flags: '--agent-mode <mode>',
+      description: "the agent's own mode, by its own name; for agents of acp",
+      field: 'agent_mode',
     },
     {
       flags: '--worktree <name>',
@@ -53,9 +63,9 @@ export const teamSpawn = endpointCommand({
     imagesOption('an image to show the agent'),
   ],
   fields(options: SpawnOptions) {
-    const { preset, provider, model } = options;
-    if (preset !== undefined && (provider !== undefined || model !== undefined))
-      throw new AppError('usage', 'give --preset, or --provider and --model, not both');
+    const { preset, provider, agent, model } = options;
+    if (preset !== undefined && (provider ?? agent ?? model) !== undefined)
+      throw new AppError('usage', 'give --preset, or --provider, --agent and --model, not both');
     return { worktree: worktreeOf(options) };
   },
   print: ({ session }) => `${session.id}\n`,
@@ -63,6 +73,7 @@ export const teamSpawn = endpointCommand({
 
 type SpawnOptions = {
   provider?: string;
+  agent?: string;
   model?: string;
   preset?: string;
   worktree?: string;

@@ -28,6 +28,12 @@ export const tokenCommands = commandGroup('tokens', 'tokens for other programs',
         default: 'admin',
       },
       {
+        flags: '--permission-mode <mode>',
+        description:
+          'of the scope tools: whether it may run commands without a session (full_access)',
+        field: 'permission_mode',
+      },
+      {
         flags: '--expires <time>',
         description: 'how long it is good: 12h, 30d; without it, until it is revoked',
         read: (time: string) => ({ expires_in_ms: lifetimeOf(time) }),
@@ -53,10 +59,11 @@ async function list({ world, client, show, note, layout }: CommandContext): Prom
   if (found.length === 0) note('no tokens yet: make one with cadre tokens create NAME');
 }
 
-const tokenTable = listOf<Token>(['ID', 'SCOPE', 'AGE', 'EXPIRES', 'NAME'], (one, now) => [
+const tokenTable = listOf<Token>(['ID', 'SCOPE', 'AGE', 'USED', 'EXPIRES', 'NAME'], (one, now) => [
   shortId(one.id),
   one.scope,
   ago(one.created_at, now),
+  one.last_used_at === null ? '-' : ago(one.last_used_at, now),
   expiry(one, now),
   one.name,
 ]);

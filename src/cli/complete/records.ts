@@ -17,6 +17,8 @@ interface Kind {
   path(given: Given): Promise<string | null> | string | null;
   /** The field with the list, if the answer is not the list itself. */
   within?: string;
+  /** The field of each row with a list; the rows are those of all these lists. */
+  each?: string;
   id: string;
   /** Whether the command wants the whole id. */
   whole?: boolean;
@@ -26,11 +28,12 @@ interface Kind {
   about(row: Row): readonly unknown[];
 }
 
-/** What the line says already: the ids of the records that arguments name, and the provider. */
+/** What the line says already: the ids of the records that arguments name, the provider and the agent. */
 interface Given {
   session: () => Promise<string | null>;
   team: () => Promise<string | null>;
   provider: () => Promise<string | null>;
+  agent: string | undefined;
   get: Get;
 }
 
@@ -105,8 +108,20 @@ const kinds: Readonly<Record<string, Kind>> = {
     whole: true,
     about: ({ kind, text, tool }) => [kind, (tool as { title?: string } | null)?.title ?? text],
   },
+  agent: {
+    path: () => '/v1/providers',
+    each: 'agents',
+    id: 'name',
+    whole: true,
+    about: ({ display_name, healthy, detail }) => [display_name, healthy === true ? '' : detail],
+  },
   model: {
-    path: async ({ provider }) => below('providers', await provider(), '/models'),
+    path: async ({ provider, agent }) =>
+      below(
+        'providers',
+        await provider(),
+        agent === undefined ? '/models' : `/models?agent=${encodeURIComponent(agent)}`,
+      ),
     id: 'id',
     whole: true,
     about: ({ display_name }) => [display_name],
@@ -126,11 +141,17 @@ export async function recordOffers(
   const get: Get = (path) => client.get(path, signal);
   const session = () => wholeId('session', given.get('session'), get);
   const team = () => wholeId('team', given.get('team'), get);
-  const provider = async () => given.get('--provider') ?? providerOf(await session(), get);
-  const path = await kind.path({ session, team, provider, get });
+  const agent = given.get('--agent');
+  const provider = async () =>
+    given.get('--provider') ??
+    // The only provider whose agents have names.
+    (agent === undefined ? providerOf(await session(), get) : 'acp');
+  const path = await kind.path({ session, team, provider, agent, get });
   if (path === null) return [];
   const answer = await get(path);
-  return rowsOf(kind.within === undefined ? answer : (answer as Row)[kind.within])
+  const rows = rowsOf(kind.within === undefined ? answer : (answer as Row)[kind.within]);
+  const { each } = kind;
+  return (each === undefined ? rows : rows.flatMap((row) => rowsOf(row[each])))
     .filter((row) => kind.keeps?.(row) ?? true)
     .flatMap((row) => offersOf(kind, row, typed));
 }

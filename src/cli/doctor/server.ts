@@ -4,7 +4,6 @@ import type { Client } from '../../client/client.ts';
 import { AppError } from '../../errors.ts';
 import { version } from '../../lib/self.ts';
 import { commandFor } from '../hints.ts';
-import { acpAdvice } from '../talk/agents-on-path.ts';
 import { type Check, fail, type CheckInput, ok, warn } from './check.ts';
 
 /** A server that has not answered after this time is taken for stuck. */
@@ -36,17 +35,8 @@ export const providers: Check = async (input) => {
   const found =
     (await asking.catch(() => null)) ??
     (await import('../../providers/configured.ts')).describeProviders(input.config);
-  const { acp } = input.config.providers;
-  const isOpen = acp === null || (acp.enabled && acp.command === null);
-  const advice = isOpen ? acpAdvice(input.world.env) : null;
   const say = (some: ProviderRecord[]) =>
-    some
-      .map(({ id, detail, healthy }) =>
-        id === 'acp' && !healthy && advice !== null
-          ? `${id}: ${detail}, or ${advice}`
-          : withCommand(`${id}: ${detail}`),
-      )
-      .join('; ');
+    some.map(({ id, detail }) => withCommand(`${id}: ${detail}`)).join('; ');
   const broken = found.filter(({ enabled, healthy }) => enabled && !healthy);
   if (broken.length > 0) return fail(say(broken));
   const usable = found.filter(({ enabled }) => enabled);

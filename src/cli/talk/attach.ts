@@ -1,6 +1,8 @@
 import { endpoints } from '../../api/index.ts';
+import type { AgentCommand } from '../../api/commands.ts';
 import type { Session } from '../../api/sessions.ts';
 import { replayBefore } from '../../client/replay.ts';
+import { slashMatches } from '../../client/slash.ts';
 import { AppError } from '../../errors.ts';
 import { conversation } from '../../terminal/conversation.ts';
 import { conversationLines } from '../../terminal/conversation-lines.ts';
@@ -24,6 +26,11 @@ const TURNS = 3;
 /** The exit codes for the signals that end it. */
 const LEAVING = { SIGTERM: 143, SIGHUP: 129 } as const;
 
+export interface AttachOptions {
+  verbose?: boolean;
+  agentMode?: string;
+}
+
 /**
  * Shows the end of a conversation, follows it, and sends each line that is typed, until somebody leaves with Ctrl-D or the
  * session is closed. Throws `usage` without a terminal, and where `said` names no session, as `find`.
@@ -31,7 +38,7 @@ const LEAVING = { SIGTERM: 143, SIGHUP: 129 } as const;
 export async function attach(
   context: CommandContext,
   said: string | undefined,
-  { verbose = false }: { verbose?: boolean },
+  { verbose = false, agentMode }: AttachOptions,
 ): Promise<void> {
   const { world, client, layout, global } = context;
   const { stdin, stdout } = world;
@@ -48,6 +55,10 @@ export async function attach(
     said: (text) => attached.say(text),
     interrupt: () => void attached.interrupt(),
     leave: () => leave(0),
+    complete: async (typed) =>
+      typed.startsWith('/')
+        ? slashMatches(typed, await commandsOf(context, found.id)).map(({ name }) => `/${name} `)
+        : [],
   });
   const asker = askerOf(context, line, leaving.signal);
   const text = new TurnText({
@@ -58,7 +69,13 @@ export async function attach(
   });
   const { session, after } = await showTail(context, found.id);
   const running = session.active_turn_id;
-  const attached = new Attached(context, { id: session.id, outlet: line, text, running });
+  const attached = new Attached(context, {
+    id: session.id,
+    outlet: line,
+    text,
+    running,
+    agentMode,
+  });
   using _signals = signals(() => void attached.interrupt(), leave);
   line.open();
   asker.askedIn(session.id);
@@ -78,6 +95,10 @@ export async function attach(
   world.exit(Number(leaving.signal.reason));
 }
 
+function commandsOf({ client }: CommandContext, session_id: string): Promise<AgentCommand[]> {
+  return client.call(endpoints.listCommands, { params: { session_id } });
+}
+
 /** Shows the last turns that have ended. Returns the seq after which the events contain everything else. */
 async function showTail(
   context: CommandContext,
@@ -89,11 +110,11 @@ async function showTail(
   });
   const seq = Number(headers['x-seq'] ?? 0);
   const running = session.active_turn_id;
-  const { turns, approvals } = await readConversation(client, session_id, TURNS + 1);
+  const { turns, approvals, notices } = await readConversation(client, session_id, TURNS + 1);
   const ended = turns.filter(({ turn }) => turn.turn_id !== running && turn.ended_at !== null);
   const columns = Number.isFinite(layout.columns) ? layout.columns : 80;
   const shape = { columns, palette: layout.palette, folded: true };
-  const lines = conversationLines(conversation(ended.slice(-TURNS), approvals), shape);
+  const lines = conversationLines(conversation(ended.slice(-TURNS), approvals, notices), shape);
   for (const line of lines) world.stdout.write(`${line}\n`);
   const title = shorten(plain(session.title ?? shortId(session_id)), 40);
   note(`${title}: ^C interrupts a turn, ^D leaves`);

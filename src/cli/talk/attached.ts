@@ -17,6 +17,8 @@ export class Attached {
   readonly #id: string;
   readonly #outlet: Outlet;
   readonly #text: TurnText;
+  /** For the turns that are sent from here. */
+  readonly #agentMode: string | undefined;
   #running: string | null;
   /** What waits for the end of the turn that runs, oldest first. */
   readonly #waiting: string[] = [];
@@ -25,13 +27,20 @@ export class Attached {
 
   constructor(
     context: CommandContext,
-    given: { id: string; outlet: Outlet; text: TurnText; running: string | null },
+    given: {
+      id: string;
+      outlet: Outlet;
+      text: TurnText;
+      running: string | null;
+      agentMode: string | undefined;
+    },
   ) {
     this.#context = context;
     this.#id = given.id;
     this.#outlet = given.outlet;
     this.#text = given.text;
     this.#running = given.running;
+    this.#agentMode = given.agentMode;
   }
 
   /** Whether a turn runs. */
@@ -85,7 +94,8 @@ export class Attached {
     if (text === undefined) return;
     this.#sent.push(text);
     const params = { session_id: this.#id };
-    const body = { input: [{ type: 'text' as const, text }] };
+    const input = [{ type: 'text' as const, text }];
+    const body = { input, agent_mode: this.#agentMode };
     const call = this.#context.client.call(endpoints.sendTurn, { params, body });
     const error = await this.#telling(call, 'turn_in_progress');
     if (!error) return;

@@ -23,4 +23,4 @@ export async function defaultsOf({
   };
 }
 
-const none = { provider: null, model: null, effort: null, permission_mode: null };
+const none = { provider: null, agent: null, model: null, effort: null, permission_mode: null };

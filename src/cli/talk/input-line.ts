@@ -10,6 +10,8 @@ export interface LineActions {
   interrupt(): void;
   /** Ctrl-D on an empty line, or the terminal is gone. */
   leave(): void;
+  /** What a line that begins so may become, by Tab. */
+  complete(typed: string): Promise<readonly string[]>;
 }
 
 /**
@@ -42,6 +44,10 @@ export class InputLine implements Outlet {
       terminal: true,
       prompt: '> ',
       history: this.#history,
+      completer: (typed: string, give: (error: null, result: [string[], string]) => void) => {
+        const found = (words: readonly string[]) => give(null, [[...words], typed]);
+        void this.#actions.complete(typed).then(found, () => found([]));
+      },
       removeHistoryDuplicates: true,
     });
     this.#line = line;

@@ -1,21 +1,46 @@
 import path from 'node:path';
+import { endpoints } from '../../api/index.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { Client } from '../../client/client.ts';
 import { AppError } from '../../errors.ts';
-import { sessions } from '../nouns.ts';
+import { pagesOf, sessions } from '../nouns.ts';
+import { repositoryOf } from './repository.ts';
 
-/** The session of a directory in which something happened last, of those that take a turn. Throws `not_found`. */
+/**
+ * The session in which something happened last, of those that take a turn and work in a directory; where none does, of
+ * those that work in a worktree of its repository. Throws `not_found`.
+ */
 export async function latestHere(client: Client, directory: string): Promise<Session> {
   const here = path.resolve(directory);
-  let latest: Session | undefined;
+  const open: Session[] = [];
   for await (const page of sessions.all(client))
-    for (const one of page) {
-      if (one.cwd !== here || one.status === 'closed' || one.status === 'failed') continue;
-      if (!latest || one.last_activity_at > latest.last_activity_at) latest = one;
-    }
-  if (latest) return latest;
+    open.push(...page.filter(({ status }) => status !== 'closed' && status !== 'failed'));
+  const exactly = latestOf(open.filter(({ cwd }) => cwd === here));
+  const found = exactly ?? latestOf(await inWorktrees(client, here, open));
+  if (found) return found;
   throw new AppError(
     'not_found',
-    `no session works in ${here} yet: start one with cadre run, or name one of cadre sessions list with --session`,
+    `no session works in ${here} yet, nor in a worktree of its repository: ` +
+      'start one with cadre run, or name one of cadre sessions list with --session',
   );
+}
+
+/** The sessions that work in a worktree of the repository that a directory is in. */
+async function inWorktrees(
+  client: Client,
+  here: string,
+  open: readonly Session[],
+): Promise<Session[]> {
+  const repo_root = open.some(({ worktree_id }) => worktree_id !== null) && repositoryOf(here);
+  if (!repo_root) return [];
+  const ids = new Set<string | null>();
+  for await (const page of pagesOf((query) =>
+    client.ask(endpoints.listWorktrees, { query: { ...query, repo_root } }),
+  ))
+    for (const { id } of page) ids.add(id);
+  return open.filter(({ worktree_id }) => worktree_id !== null && ids.has(worktree_id));
+}
+
+function latestOf(all: readonly Session[]): Session | undefined {
+  return all.toSorted((a, b) => b.last_activity_at - a.last_activity_at)[0];
 }

@@ -2,7 +2,8 @@ import type { Approval } from '../../api/approvals.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Turn } from '../../api/sessions.ts';
 import type { Client } from '../../client/client.ts';
-import type { TurnWithItems } from '../../terminal/conversation.ts';
+import { readNotices } from '../../client/read-notices.ts';
+import type { Notice, TurnWithItems } from '../../terminal/conversation.ts';
 import { pagesOf } from '../nouns.ts';
 
 /** What was said and done in a session, oldest first. */
@@ -10,6 +11,8 @@ export interface ReadConversation {
   turns: TurnWithItems[];
   /** Of these turns, newest first. */
   approvals: Approval[];
+  /** Of the session, oldest first, as far as the log has them. */
+  notices: Notice[];
 }
 
 /** The newest `count` turns of a session with everything in them. */
@@ -26,7 +29,8 @@ export async function readConversation(
     client.ask(endpoints.listSessionApprovals, { params, query }),
   );
   const ids = new Set(newest.map(({ turn_id }) => turn_id));
-  return { turns, approvals: approvals.filter(({ turn_id }) => ids.has(turn_id)) };
+  const notices = await readNotices(client, session_id);
+  return { turns, approvals: approvals.filter(({ turn_id }) => ids.has(turn_id)), notices };
 }
 
 function itemsOf(client: Client, { session_id, turn_id }: Turn) {

@@ -1,4 +1,6 @@
 import { type DescribedEvent, isDescribed, type RuntimeEventRecord } from '../../api/events.ts';
+import { EMOJI_UNITS, plainAfter } from '../../lib/plain.ts';
+import { toolText } from '../../terminal/conversation.ts';
 import type { Palette } from '../../terminal/palette.ts';
 import { plain } from '../output.ts';
 import type { ApprovalAsker } from './ask-approval.ts';
@@ -15,6 +17,8 @@ export class TurnText {
   readonly #isVerbose: boolean;
   /** How many bytes of the text of each open item are written. */
   readonly #written = new Map<string, number>();
+  /** The end of what is written of each open item: an emoji may go on in its next piece. */
+  readonly #ends = new Map<string, string>();
   /** The steps of the plan as they were shown last. */
   #plan: readonly string[] = [];
 
@@ -37,17 +41,19 @@ export class TurnText {
       this.#asker.requested(payload.approval);
     } else if (kind === 'approval.resolved') {
       this.#asker.resolved(payload.approval);
-    } else if (kind === 'plan.updated') this.#writePlan(payload.entries ?? []);
+    } else if (kind === 'session.notice')
+      this.#outlet.note(`[${plain(payload.code)}] ${plain(payload.message)}\n`);
+    else if (kind === 'plan.updated') this.#writePlan(payload.entries ?? []);
     else this.#writeItem(event);
   }
 
   #writeItem({ kind, payload }: DescribedEvent): void {
     switch (kind) {
       case 'message.delta':
-        this.#outlet.said(plain(this.#begun(payload)));
+        this.#outlet.said(this.#begun(payload));
         break;
       case 'message.completed':
-        this.#outlet.said(`${plain(this.#rest(payload))}\n`);
+        this.#outlet.said(`${this.#rest(payload)}\n`);
         break;
       case 'reasoning.delta':
         this.#writeBeside(this.#begun(payload));
@@ -71,27 +77,35 @@ export class TurnText {
     }
   }
 
-  /** A piece of an item, which is now written. */
+  /** A piece of an item as plain text. It is now written. */
   #begun({ item_id, offset, text = '' }: Piece): string {
     if (text !== '') this.#written.set(item_id, offset + Buffer.byteLength(text));
-    return text;
+    return this.#plainPiece(item_id, text);
   }
 
   /** What is not written yet of an item that has ended: the stream may have begun late, or lost pieces. */
   #rest({ item_id, text = '' }: Piece): string {
     const rest = Buffer.from(text).subarray(this.#written.get(item_id) ?? 0);
+    const shown = this.#plainPiece(item_id, rest.toString('utf8'));
     this.#written.delete(item_id);
-    return rest.toString('utf8');
+    this.#ends.delete(item_id);
+    return shown;
   }
 
-  #noteTool(how: string, tool: { title: string } | undefined): void {
-    this.#outlet.note(`[${how}] ${plain(tool?.title ?? 'a tool')}\n`);
+  #plainPiece(item_id: string, text: string): string {
+    const before = this.#ends.get(item_id) ?? '';
+    this.#ends.set(item_id, (before + text).slice(-EMOJI_UNITS));
+    return plainAfter(before, text);
+  }
+
+  #noteTool(how: string, tool: Parameters<typeof toolText>[0] | undefined): void {
+    this.#outlet.note(`[${how}] ${tool ? toolText(tool) : 'a tool'}\n`);
   }
 
   #writeBeside(text: string): void {
     if (!this.#isVerbose) return;
     const body = text.replace(/\n+$/, '');
-    this.#outlet.beside(this.#palette.faint(plain(body)) + text.slice(body.length));
+    this.#outlet.beside(this.#palette.faint(body) + text.slice(body.length));
   }
 
   /** The steps that are new or have changed. */

@@ -7,6 +7,8 @@ import { ignoreCancel, late, silent, wait } from './flow.ts';
 import { flood, longline, repeat, say, think } from './speech.ts';
 import type { Step } from './step.ts';
 import { ask, askAll, edit } from './asking.ts';
+import { question } from './question.ts';
+import { commands, notice, title } from './told.ts';
 import { plan, tool } from './tools.ts';
 
 // The type lists every command, so that a command without a step does not compile.
@@ -21,7 +23,11 @@ const steps: { readonly [Name in CommandName]: Step<Name> } = {
   ask,
   'ask-all': askAll,
   edit,
+  question,
   plan,
+  title,
+  notice,
+  commands,
   usage,
   image,
   history,

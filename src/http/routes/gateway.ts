@@ -13,11 +13,12 @@ export function gatewayRoutes(mount: Mount, gateway: ToolGateway): void {
 
 /**
  * Returns what a token allows: an agent's token is valid for its own session; of the others, one with the scope admin
- * is the operator's.
+ * is the operator's, and one with the scope tools an external caller's.
  */
 function gatewayBearer(bearer: Bearer | null): GatewayBearer {
   return {
     sessionId: bearer?.scope === 'agent' ? bearer.id : null,
     isOperator: bearer?.scope === 'admin',
+    external: bearer?.scope === 'tools' ? { id: bearer.id, mode: bearer.permissionMode } : null,
   };
 }

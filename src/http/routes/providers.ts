@@ -1,3 +1,4 @@
+import type { AgentLoginRecord } from '../../api/agent-logins.ts';
 import { endpoints } from '../../api/index.ts';
 import type {
   AuthStatus,
@@ -13,8 +14,15 @@ import type { Mount } from '../mount.ts';
 export interface ProviderKnowledge {
   list: () => ProviderRecord[];
   diagnostics: () => ProviderDiagnostics[];
-  models: (id: ProviderId) => Promise<Model[]>;
-  authStatus: (id: ProviderId) => Promise<AuthStatus>;
+  models: (id: ProviderId, agent: string | null) => Promise<Model[]>;
+  authStatus: (id: ProviderId, agent: string | null) => Promise<AuthStatus>;
+  /** Returns the login of an agent of acp. Throws `not_found` and `provider_unavailable`. */
+  agentLogin: (agent: string) => {
+    look(signal: AbortSignal): Promise<AgentLoginRecord>;
+    authenticate(methodId: string | null, signal: AbortSignal): Promise<AuthStatus>;
+    check(signal: AbortSignal): Promise<AuthStatus>;
+    end(signal: AbortSignal): Promise<AuthStatus>;
+  };
   /** Returns the login operations. Throws `provider_managed` if the provider's login cannot be changed here. */
   login: (id: ProviderId) => {
     setKey(key: string): Promise<AuthStatus>;
@@ -27,12 +35,27 @@ export interface ProviderKnowledge {
 export function providerRoutes(mount: Mount, providers: ProviderKnowledge): void {
   mount(endpoints.listProviders, () => providers.list());
   mount(endpoints.getProviderDiagnostics, () => providers.diagnostics());
-  mount(endpoints.listModels, ({ params }) => providers.models(params.provider));
-  for (const id of providerIds) mount(authStatusEndpoints[id], () => providers.authStatus(id));
+  mount(endpoints.listModels, ({ params, query }) =>
+    providers.models(params.provider, query.agent ?? null),
+  );
+  for (const id of providerIds)
+    mount(authStatusEndpoints[id], ({ query }) => providers.authStatus(id, query.agent ?? null));
   for (const id of loginProviderIds) {
     const { setKey, importLogin, end } = loginEndpoints[id];
     mount(setKey, ({ body }) => providers.login(id).setKey(body.api_key));
     if (importLogin) mount(importLogin, ({ body }) => providers.login(id).import(body.auth_json));
     mount(end, () => providers.login(id).end());
   }
+  mount(endpoints.getAgentLogin, ({ params, disconnected }) =>
+    providers.agentLogin(params.agent).look(disconnected),
+  );
+  mount(endpoints.authenticateAgent, ({ params, body, disconnected }) =>
+    providers.agentLogin(params.agent).authenticate(body.method_id ?? null, disconnected),
+  );
+  mount(endpoints.checkAgentLogin, ({ params, disconnected }) =>
+    providers.agentLogin(params.agent).check(disconnected),
+  );
+  mount(endpoints.logOutAgent, ({ params, disconnected }) =>
+    providers.agentLogin(params.agent).end(disconnected),
+  );
 }

@@ -12,6 +12,7 @@ export function sessionRoutes(
   mount(endpoints.createSession, ({ body, keep }) => opening.open(body, keep));
   mount(endpoints.getSession, ({ params }) => sessions.get(params.session_id));
   mount(endpoints.updateSession, ({ params, body }) => sessions.update(params.session_id, body));
+  mount(endpoints.listCommands, ({ params }) => sessions.commands(params.session_id));
   mount(endpoints.listSessions, async ({ query, setHeader }) =>
     onePage(await sessions.list(query), setHeader),
   );

@@ -1,5 +1,4 @@
-import { z } from 'zod';
-import type { StoredInputItem } from '../../api/sessions.ts';
+import type { StoredInputItem, Usage } from '../../api/sessions.ts';
 import type { Child } from '../../children/supervisor.ts';
 import { imageData } from '../image-data.ts';
 import {
@@ -9,18 +8,27 @@ import {
   failed,
   noWishes,
   ProviderError,
-  type ToolChange,
+  report,
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
+import { applySettings } from './apply.ts';
 import { Choices } from './choices.ts';
 import { agentError } from './connection.ts';
+import { Calls } from './calls.ts';
+import { Elicitations } from './elicitations.ts';
+import { withMediaKept } from './kept-media.ts';
+import { Frankness, type Notice } from './frankness.ts';
+import { noteChoices } from './last-seen.ts';
+import { nothingOffered, type Offer, readChoiceUpdate } from './options.ts';
 import { outcomeOf } from './outcome.ts';
-import { approvalRequest, outcomeFor, readPermission } from './permission.ts';
+import { isOwnTool, TOOL_SERVER } from './own-tools.ts';
+import { allowOnce, approvalRequest, outcomeFor, readPermission } from './permission.ts';
 import { AcpProcess, type StartOptions } from './process.ts';
 import { openedIn, reopen } from './reopen.ts';
-import { mergeCalls, type ReportedCall } from './reported-call.ts';
-import { readUpdate } from './updates.ts';
+import type { ReportedCall } from './reported-call.ts';
+import { isOfSession, readUpdate } from './updates.ts';
+import { UsageMeter } from './usage.ts';
 
 /** Some agents replay a history after they have said that it is loaded: a silence this long ends it. */
 const HISTORY_PAUSE_MS = 250;
@@ -32,10 +40,13 @@ export interface AgentOptions extends StartOptions {
   sink: AgentSink;
   /** The tools that it is given with its session; null: none. */
   tools: AgentTools | null;
+  /** What the earlier turns of the session have used; null where there were none. */
+  usedBefore: Usage | null;
 }
 
 interface Running {
   is: 'running';
+  isCancelled: boolean;
   /** Why the turn has to fail, whatever the agent says of it. */
   refused: TurnOutcome | null;
   /** Ends an agent that goes on after that. */
@@ -59,17 +70,32 @@ export class AcpAgent implements Agent {
   readonly process: AcpProcess;
   readonly #options: AgentOptions;
   #state: State = { is: 'idle' };
-  #choices = new Choices({}, null);
+  #choices = new Choices(nothingOffered, null, {}, () => undefined);
+  readonly #frankness: Frankness;
   /** What the agent has reported of the tool calls of this turn that have not ended. */
-  readonly #calls = new Map<string, ReportedCall>();
+  readonly #calls = new Calls();
+  readonly #meter: UsageMeter;
   /** What the newest turn was prompted with. */
   #settings: TurnSettings = noWishes();
 
   constructor(child: Child, options: AgentOptions) {
     this.#options = options;
+    this.#meter = new UsageMeter({
+      isCumulative: options.agent.quirks.some(({ id }) => id === 'cumulative_usage'),
+      before: options.usedBefore,
+    });
+    const elicitations = new Elicitations({
+      sink: options.sink,
+      isAsking: () =>
+        this.#state.is === 'running' && this.#settings.permissionMode === 'require_approval',
+      callOf: (ref) => this.#calls.of(ref),
+    });
+    this.#frankness = new Frankness(options.agent.asks);
     this.process = new AcpProcess(child, options, {
       onUpdate: (params) => this.#update(params),
       onPermission: (params, withdrawn) => this.#permission(params, withdrawn),
+      onElicitation: (params, withdrawn) => elicitations.ask(params, withdrawn),
+      onElicitationDone: (params) => elicitations.done(params),
       onUnknown: options.onUnknown,
     });
   }
@@ -86,13 +112,18 @@ export class AcpAgent implements Agent {
     return this.process.canResume;
   }
 
+  get asks(): boolean | null {
+    return this.#options.agent.asks;
+  }
+
   get defaults(): TurnSettings {
     return this.#choices.defaults;
   }
 
   /** Begins a session. Throws {@link ProviderError}. */
   async create(): Promise<void> {
-    const opened = openedIn(await this.process.ask('session/new', this.#sessionParams()));
+    const create = () => this.process.ask('session/new', this.#sessionParams());
+    const opened = openedIn(await this.process.login.around('opening', create));
     if (!opened?.sessionId) {
       throw new ProviderError(
         'provider_unavailable',
@@ -100,7 +131,7 @@ export class AcpAgent implements Agent {
       );
     }
     this.ref = opened.sessionId;
-    this.#choices = new Choices(opened, null);
+    this.#choices = this.#choicesOf(opened, null);
   }
 
   /** Takes up a session, which `earlier` says how began. Throws {@link ProviderError}. */
@@ -109,12 +140,22 @@ export class AcpAgent implements Agent {
     const params = { sessionId: ref, ...this.#sessionParams() };
     this.#state = opening;
     try {
-      const opened = await reopen(this.process, params, () => this.#untilSilent(opening));
-      this.#choices = new Choices(opened, earlier);
+      const opened = await this.process.login.around('opening', () =>
+        reopen(this.process, params, () => this.#untilSilent(opening)),
+      );
+      this.#choices = this.#choicesOf(opened, earlier);
       this.ref = ref;
     } finally {
       this.#state = { is: 'idle' };
     }
+  }
+
+  /** What the agent has said of its choices before its answer holds where the answer leaves it out. */
+  #choicesOf(opened: Offer, earlier: TurnSettings | null): Choices {
+    const named = Object.entries(opened).filter(([, one]) => one !== undefined && one !== null);
+    const offer = { ...this.#choices.offer, ...Object.fromEntries(named) };
+    const { agent, lastSeen } = this.#options;
+    return new Choices(offer, earlier, agent.modes, (choices) => noteChoices(lastSeen, choices));
   }
 
   objection(settings: TurnSettings): ProviderError | null {
@@ -125,9 +166,15 @@ export class AcpAgent implements Agent {
     const preparing = { is: 'preparing' as const, isDeaf: false, isCancelled: false };
     this.#state = preparing;
     this.#calls.clear();
+    this.#meter.beginTurn();
+    this.process.forgetStrays();
     this.#settings = settings;
     try {
-      await this.#apply(settings, preparing);
+      const left = await applySettings(this.#choices, settings, (method, asked) =>
+        this.#setChoice(preparing, method, asked),
+      );
+      for (const message of left) await this.#tell({ code: 'choice_kept', message });
+      await this.#tell(this.#frankness.beforeTurn(settings));
       const prompt = await Promise.all(input.map((item) => this.#contentOf(item)));
       // Agents forget a cancel that comes before the prompt that it is about.
       if (preparing.isCancelled) return { status: 'interrupted', error: null };
@@ -138,7 +185,8 @@ export class AcpAgent implements Agent {
   }
 
   cancel(): void {
-    if (this.#state.is === 'preparing') this.#state.isCancelled = true;
+    const state = this.#state;
+    if (state.is === 'preparing' || state.is === 'running') state.isCancelled = true;
     this.process.notify('session/cancel', { sessionId: this.ref });
   }
 
@@ -147,36 +195,51 @@ export class AcpAgent implements Agent {
   }
 
   async #run(prompt: object[]): Promise<TurnOutcome> {
-    const running: Running = { is: 'running', refused: null, limit: null };
+    const running: Running = { is: 'running', isCancelled: false, refused: null, limit: null };
     this.#state = running;
     try {
       const params = { sessionId: this.ref, prompt };
-      const answer = await this.process.request('session/prompt', params);
-      return running.refused ?? outcomeOf(answer);
+      const answer = await this.process.login.around(
+        'prompt',
+        () => this.process.request('session/prompt', params),
+        () => !running.isCancelled,
+      );
+      const usage = this.#meter.turn(answer);
+      return running.refused ?? outcomeOf(answer, usage);
     } catch (error) {
       if (running.refused) return running.refused;
+      if (error instanceof ProviderError)
+        return running.isCancelled
+          ? { status: 'interrupted', error: null }
+          : failed(error.code, error.message);
       const said = agentError(error);
-      if (said) return failed('provider_error', `the agent failed: ${said.message}`);
+      if (said)
+        return failed(
+          'provider_error',
+          this.process.withStrays(`the agent failed: ${said.message}`),
+        );
       return failed('provider_exited', await this.process.describeLoss());
     } finally {
       running.limit?.[Symbol.dispose]();
     }
   }
 
-  /** Gives the agent what a turn wants, or what the session began with where the turn wants nothing. */
-  async #apply(settings: TurnSettings, preparing: { isDeaf: boolean }): Promise<void> {
-    for (const { choice, value } of this.#choices.wantedBy(settings)) {
-      const { method, params } = choice.request(value);
-      preparing.isDeaf = true;
-      try {
-        await this.process.ask(method, { sessionId: this.ref, ...params });
-      } catch (error) {
-        if (!agentError((error as Error).cause)) throw error;
-        throw new ProviderError(choice.code, (error as Error).message, { cause: error });
-      } finally {
-        preparing.isDeaf = false;
-      }
-      this.#choices.note(choice, value);
+  /** Reports what people should know and the agent does not say. */
+  async #tell(notice: Notice | null): Promise<void> {
+    if (notice) await this.#options.sink.update({ type: 'notice', ...notice });
+  }
+
+  /** Sends a request that sets a choice: what the agent says meanwhile is of no turn. */
+  async #setChoice(
+    preparing: { isDeaf: boolean },
+    method: string,
+    params: object,
+  ): Promise<unknown> {
+    preparing.isDeaf = true;
+    try {
+      return await this.process.ask(method, { sessionId: this.ref, ...params });
+    } finally {
+      preparing.isDeaf = false;
     }
   }
 
@@ -201,12 +264,12 @@ export class AcpAgent implements Agent {
   }
 
   /** What the agent is given with a session: its directory and the tools of cadre. */
-  #sessionParams(): object {
+  #sessionParams(): { cwd: string; mcpServers: object[] } {
     const { cwd, tools } = this.#options;
     if (!tools) return { cwd, mcpServers: [] };
     const { env, ...start } = tools.sidecar;
     const variables = Object.entries(env).map(([name, value]) => ({ name, value }));
-    return { cwd, mcpServers: [{ name: 'cadre', ...start, env: variables }] };
+    return { cwd, mcpServers: [{ name: TOOL_SERVER, ...start, env: variables }] };
   }
 
   /** Whether nothing that the agent says is of a turn. */
@@ -216,35 +279,56 @@ export class AcpAgent implements Agent {
   }
 
   #update(params: unknown): Promise<void> | undefined {
-    const { clock, sink, onUnknown } = this.#options;
+    const { clock, sink } = this.#options;
     if (this.#state.is === 'opening') this.#state.lastHeardAt = clock.monotonic();
-    if (this.#isDeaf) return undefined;
     const raw = (params as { update?: unknown } | undefined)?.update;
-    const mode = modeUpdate.safeParse(raw).data?.currentModeId;
-    if (mode !== undefined) this.#choices.noteMode(mode);
+    const choice = readChoiceUpdate(params, this.ref);
+    if (choice) this.#choices.hear(choice, !this.#isDeaf);
+    if (this.#isDeaf) return this.#takeOfSession(raw);
+    const kept = withMediaKept(raw, (data) => sink.keep(data));
+    return kept instanceof Promise ? kept.then((one) => this.#take(one)) : this.#take(kept);
+  }
+
+  /** Takes an update while the agent replays a history or confirms a setting: only what is of the session counts. */
+  #takeOfSession(raw: unknown): Promise<void> | undefined {
+    const update = readUpdate(raw);
+    const counts = typeof update !== 'string' && isOfSession(update);
+    return counts ? this.#options.sink.update(update) : undefined;
+  }
+
+  /** Takes an update of a turn, or of the session. */
+  #take(raw: unknown): Promise<void> | undefined {
+    const { sink, onUnknown } = this.#options;
     const update = readUpdate(raw);
     if (update === 'unknown') onUnknown();
     if (typeof update === 'string') return undefined;
-    if (update.type === 'tool')
-      this.#noteCall(update.ref, raw as ReportedCall, update.change.status);
-    return sink.update(update);
-  }
-
-  /** A call that has ended is forgotten: a later call may have the same id. */
-  #noteCall(ref: string, news: ReportedCall, status: ToolChange['status']): void {
-    if (status === 'completed' || status === 'failed') this.#calls.delete(ref);
-    else this.#calls.set(ref, mergeCalls(this.#calls.get(ref) ?? {}, news));
+    const used = this.#meter.request(raw);
+    if (used) void sink.update({ type: 'usage', usage: used });
+    if (update.type !== 'tool') return sink.update(update);
+    const { call, change } = this.#calls.reported(update.ref, raw as ReportedCall, update.change);
+    const unasked = this.#frankness.afterCall(call, this.#settings);
+    const shown = { ...update, change };
+    if (!unasked) return sink.update(shown);
+    return report(sink, [shown, { type: 'notice', ...unasked }]);
   }
 
   /** A permission request becomes an approval where approvals are on; else, by the interface, it fails the turn. */
   async #permission(params: unknown, withdrawn: AbortSignal): Promise<unknown> {
     if (this.#isDeaf) return { outcome: 'cancelled' };
-    const { sink, cwd } = this.#options;
+    const { sink, cwd, agent } = this.#options;
+    this.#frankness.noteAsked();
     const permission = readPermission(params);
     const { tool, options } = permission;
     // For some agents this is the first mention of the tool.
-    if (tool) await sink.update({ type: 'tool', ref: tool.ref, change: tool.change });
-    const known = tool ? this.#calls.get(tool.ref) : undefined;
+    if (tool) {
+      const change = this.#calls.asked(tool.ref, permission.call);
+      await sink.update({ type: 'tool', ref: tool.ref, change });
+    }
+    const known = tool ? this.#calls.of(tool.ref) : undefined;
+    if (isOwnTool(permission, known, agent.quirks)) {
+      const allowed = allowOnce(options);
+      if (allowed) return allowed;
+    }
     const request = approvalRequest(permission, known, cwd);
     if (this.#settings.permissionMode !== 'require_approval') {
       return this.#refuse(
@@ -276,8 +360,3 @@ export class AcpAgent implements Agent {
     return { outcome: 'cancelled' };
   }
 }
-
-const modeUpdate = z.looseObject({
-  sessionUpdate: z.literal('current_mode_update'),
-  currentModeId: z.string(),
-});

@@ -1,47 +1,213 @@
-import { noWishes, type ProviderError, type TurnSettings } from '../provider.ts';
-import { type Choice, choicesOf, objectionTo, type OpenedSession, wantedOf } from './options.ts';
+import { noWishes, ProviderError, type TurnSettings } from '../provider.ts';
+import type { AgentModes } from './catalogue-entry.ts';
+import { modeFor } from './modes.ts';
+import {
+  type Choice,
+  choiceIn,
+  type ChoiceName,
+  choiceNames,
+  type ChoiceUpdate,
+  type Offer,
+  readOptions,
+  withCurrent,
+} from './options.ts';
 
-/** The settings that can be chosen in a session, and their values now. */
+/** A request that a turn needs before its prompt. */
+export interface Step {
+  name: ChoiceName;
+  value: string;
+  method: string;
+  params: object;
+  /** Whether the turn fails if the agent refuses it; else it goes on with what the agent has now. */
+  isWished: boolean;
+}
+
+/** What can be chosen in a session, by the newest word of its agent, and what it began with. */
 export class Choices {
-  readonly #choices: readonly Choice[];
-  /** The value that was last set for each choice; a choice without one is as the session began. */
-  readonly #chosen = new Map<Choice, string>();
-  /** What the session began with. */
-  readonly defaults: TurnSettings = noWishes();
+  #offer: Offer;
+  readonly #modes: AgentModes;
+  readonly #onChange: (choices: Choices) => void;
+  /** What the session began with: it holds where a turn wishes for nothing. */
+  readonly #began: Record<ChoiceName, string | null>;
+  /** What this agent has named at any time: it may know a model, or its first mode, although it lists it no more. */
+  readonly #seen = new Set<string>();
 
-  /** `earlier`: what the session began with. Its last agent may have left it with the wish of a single turn. */
-  constructor(opened: OpenedSession, earlier: TurnSettings | null) {
-    this.#choices = choicesOf(opened);
-    for (const choice of this.#choices) {
-      const began = earlier?.[choice.name] ?? null;
-      this.defaults[choice.name] = began ?? choice.current;
-      if (began === null || began === choice.current || !choice.known.includes(began)) continue;
-      if (choice.current !== null) this.#chosen.set(choice, choice.current);
-      choice.current = began;
-    }
+  /**
+   * `earlier`: what the session began with. Its last agent may have left it with the wish of a single turn. `modes`: the
+   * agent's names for modes of cadre. `onChange` is called with each new offer, the first one too.
+   */
+  constructor(
+    offer: Offer,
+    earlier: TurnSettings | null,
+    modes: AgentModes,
+    onChange: (choices: Choices) => void,
+  ) {
+    this.#modes = modes;
+    this.#onChange = onChange;
+    this.#offer = offer;
+    const before = earlier && {
+      ...earlier,
+      agentMode: earlier.agentMode ?? earlier.permissionMode,
+    };
+    const began = (which: ChoiceName) => before?.[which] ?? this.choice(which).current;
+    this.#began = {
+      model: began('model'),
+      thinkingEffort: began('thinkingEffort'),
+      agentMode: began('agentMode'),
+    };
+    this.#note();
+    // Another version of the agent may have other modes.
+    if (
+      !this.#seen.has(seenAs('agentMode', this.#began.agentMode)) &&
+      this.#ids('agentMode').length > 0
+    )
+      this.#began.agentMode = this.choice('agentMode').current;
   }
 
-  /** Why the settings cannot be had, or null. */
+  get offer(): Offer {
+    return this.#offer;
+  }
+
+  get defaults(): TurnSettings {
+    return { ...noWishes(), ...this.#began, permissionMode: this.#began.agentMode };
+  }
+
+  choice(which: ChoiceName): Choice {
+    return choiceIn(this.#offer, which);
+  }
+
+  /**
+   * Why the settings cannot be had, or null. A choice that is set after another one has to be is not judged yet, because
+   * what it offers may change until then.
+   */
   objection(settings: TurnSettings): ProviderError | null {
-    return objectionTo(settings, this.#choices);
-  }
-
-  /** The choices to set before a turn. A setting that the turn does not wish for is as the session began. */
-  *wantedBy(settings: TurnSettings): Iterable<{ choice: Choice; value: string }> {
-    for (const choice of this.#choices) {
-      const value = wantedOf(settings, choice) ?? choice.current;
-      const now = this.#chosen.get(choice) ?? choice.current;
-      if (value !== null && value !== now) yield { choice, value };
+    for (const which of choiceNames) {
+      const wish = this.#wish(which, settings);
+      const objection = this.#objectionTo(which, wish, settings);
+      if (objection) return objection;
+      if (wish !== null && wish !== this.choice(which).current) return null;
     }
+    return null;
   }
 
-  note(choice: Choice, value: string): void {
-    this.#chosen.set(choice, value);
+  /** The request for one choice of a turn; null where there is nothing to set. Throws {@link ProviderError}. */
+  step(which: ChoiceName, settings: TurnSettings): Step | null {
+    const wish = this.#wish(which, settings);
+    const objection = this.#objectionTo(which, wish, settings);
+    if (objection) throw objection;
+    const choice = this.choice(which);
+    const value = wish ?? this.#began[which];
+    if (value === null || value === choice.current || !choice.canBeSet) return null;
+    // What the session began with may be gone: an effort, for example, that another model does not have.
+    if (wish === null && !this.#mayReturn(which, value)) return null;
+    // An agent that stays in the mode of another turn might do what this one did not allow.
+    const isWished = wish !== null || which === 'agentMode';
+    return { name: which, value, ...choice.request(value), isWished };
   }
 
-  /** An agent may change its mode by itself: the next turn has to know, to set it back. */
-  noteMode(mode: string): void {
-    const choice = this.#choices.find(({ name }) => name === 'permissionMode');
-    if (choice) this.#chosen.set(choice, mode);
+  /** Takes an answer to a {@link Step}: the whole list of options, in agents that send it. */
+  took({ name: which, value }: Step, answer: unknown): void {
+    const options = readOptions(answer);
+    // An option was set, so a list without any is not the whole one.
+    if (options && options.length > 0) this.#set({ ...this.#offer, configOptions: options });
+    else this.#set(withCurrent(this.#offer, which, value));
   }
+
+  /** The agent has refused to go back to what the session began with: it is not asked again. */
+  gaveUp(which: ChoiceName): void {
+    this.#began[which] = this.choice(which).current;
+  }
+
+  /** Why a choice that the agent refused cannot be had. */
+  refusal(which: ChoiceName, settings: TurnSettings, message: string): ProviderError {
+    const { code } = asked(which, settings);
+    return new ProviderError(code, `${message}; ${this.#offered(which)}`);
+  }
+
+  /**
+   * Takes an update outside of {@link took}. What the agent changes in model and effort by itself, for example by a
+   * command in a prompt, holds from now on. A mode does not: the next turn sets it back.
+   */
+  hear({ mode, options }: ChoiceUpdate, isOwnChange: boolean): void {
+    const before = { model: this.choice('model').current, effort: this.#effort };
+    if (options) this.#set({ ...this.#offer, configOptions: [...options] });
+    if (mode !== null) this.#set(withCurrent(this.#offer, 'agentMode', mode));
+    if (!isOwnChange) return;
+    if (before.model === this.#began.model) this.#began.model = this.choice('model').current;
+    if (before.effort === this.#began.thinkingEffort) this.#began.thinkingEffort = this.#effort;
+  }
+
+  get #effort(): string | null {
+    return this.choice('thinkingEffort').current;
+  }
+
+  #set(offer: Offer): void {
+    this.#offer = offer;
+    this.#note();
+  }
+
+  #note(): void {
+    for (const which of choiceNames) {
+      const { current } = this.choice(which);
+      for (const id of [...this.#ids(which), ...(current === null ? [] : [current])])
+        this.#seen.add(seenAs(which, id));
+    }
+    this.#onChange(this);
+  }
+
+  /** The value that settings wish for; null where they wish for what the session began with. */
+  #wish(which: ChoiceName, settings: TurnSettings): string | null {
+    if (which !== 'agentMode') return settings[which];
+    return modeFor(settings, this.#modes, this.#ids(which));
+  }
+
+  #mayKnow(which: ChoiceName, value: string): boolean {
+    const { current, isOpen, canBeSet } = this.choice(which);
+    if (isOpen || value === current || this.#ids(which).includes(value)) return true;
+    return which === 'model' && canBeSet && this.#seen.has(seenAs(which, value));
+  }
+
+  /** Whether the agent may take what the session began with. An effort depends on the model, other choices do not. */
+  #mayReturn(which: ChoiceName, value: string): boolean {
+    return which === 'thinkingEffort'
+      ? this.#ids(which).includes(value)
+      : this.choice(which).isOpen || this.#seen.has(seenAs(which, value));
+  }
+
+  #objectionTo(
+    which: ChoiceName,
+    wish: string | null,
+    settings: TurnSettings,
+  ): ProviderError | null {
+    if (wish === null || this.#mayKnow(which, wish)) return null;
+    const { code, field } = asked(which, settings);
+    const message = `the agent has no ${field} "${wish}"; ${this.#offered(which)}`;
+    return new ProviderError(code, message);
+  }
+
+  #offered(which: ChoiceName): string {
+    const ids = this.#ids(which);
+    return ids.length > 0 ? `it has: ${ids.join(', ')}` : 'it offers none to choose from';
+  }
+
+  #ids(which: ChoiceName): string[] {
+    return this.choice(which).offered.map(({ id }) => id);
+  }
+}
+
+function seenAs(which: ChoiceName, id: string | null): string {
+  return `${which} ${id}`;
+}
+
+/** The field of a request that a choice comes from, and the code of its error. */
+function asked(
+  which: ChoiceName,
+  { agentMode }: TurnSettings,
+): { field: string; code: ProviderError['code'] } {
+  if (which === 'model') return { field: 'model', code: 'invalid_model' };
+  if (which === 'thinkingEffort')
+    return { field: 'thinking_effort', code: 'invalid_thinking_effort' };
+  return agentMode === null
+    ? { field: 'permission_mode', code: 'invalid_permission_mode' }
+    : { field: 'agent_mode', code: 'invalid_agent_mode' };
 }

@@ -9,6 +9,12 @@ export interface AcpHandlers {
   onUpdate(params: unknown): Promise<void> | undefined;
   /** The outcome of a `session/request_permission`. `withdrawn` aborts when the agent withdraws the request. */
   onPermission(params: unknown, withdrawn: AbortSignal): Promise<unknown>;
+  /** Answers an `elicitation/create`. `withdrawn` aborts when the agent withdraws the request. */
+  onElicitation(params: unknown, withdrawn: AbortSignal): Promise<object>;
+  /** Takes an `elicitation/complete`: what a page was opened for is done. */
+  onElicitationDone(params: unknown): void;
+  /** Takes what an agent says of its login. */
+  onAuthStatus(params: unknown): void;
   /** Called for a notification or request of an unknown method. Such requests are refused. */
   onUnknown(): void;
 }
@@ -25,7 +31,18 @@ export interface AcpConnection {
 }
 
 /** The methods that an agent may use besides `session/update`; the SDK itself handles the last. */
-const KNOWN_METHODS = new Set(['session/request_permission', '$/cancel_request']);
+const KNOWN_METHODS = new Set([
+  'session/request_permission',
+  'elicitation/create',
+  'elicitation/complete',
+  '$/cancel_request',
+]);
+
+/** How agents say whether somebody is logged in: as the drafts of the protocol have it, and as agents do before that. */
+const AUTH_STATUS_METHODS = new Set(['auth/status_update', '_auth/status_update']);
+
+/** Parameters that cadre reads itself, because the SDK refuses or drops what it does not know. */
+const asItIs = (params: unknown) => params;
 
 /** One message; the protocol has no batches. */
 const message = z.record(z.string(), z.unknown());
@@ -61,6 +78,10 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
     strays.reset();
     const { method } = data;
     if (method === 'session/update' && !('id' in data)) return handlers.onUpdate(data.params);
+    if (typeof method === 'string' && AUTH_STATUS_METHODS.has(method) && !('id' in data)) {
+      handlers.onAuthStatus(data.params);
+      return undefined;
+    }
     if (method !== undefined && !(typeof method === 'string' && KNOWN_METHODS.has(method)))
       handlers.onUnknown();
     messages.enqueue(data as unknown as AnyMessage);
@@ -71,6 +92,12 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
     .onRequest('session/request_permission', async ({ params, signal }) => ({
       outcome: (await handlers.onPermission(params, signal)) as { outcome: 'cancelled' },
     }))
+    .onRequest('elicitation/create', asItIs, ({ params, signal }) =>
+      handlers.onElicitation(params, signal),
+    )
+    .onNotification('elicitation/complete', asItIs, ({ params }) =>
+      handlers.onElicitationDone(params),
+    )
     .connect({ readable, writable: new WritableStream({ write: (one: AnyMessage) => send(one) }) });
   void heard.ended.then((wrong) => {
     try {

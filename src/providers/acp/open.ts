@@ -14,6 +14,7 @@ import { listRefs } from './reopen.ts';
 const silentSink: AgentSink = {
   update: () => undefined,
   ask: () => Promise.resolve({ decision: 'cancelled' }),
+  keep: () => Promise.resolve(null),
 };
 
 /** Starts an agent for one session, or resumes the session in a new one. Errors as in `Provider.open`. */
@@ -23,7 +24,7 @@ export function openAcpAgent(
   tools: AgentTools,
   start: StartOptions,
 ): Promise<Agent> {
-  return withAgent({ ...start, sink, tools }, async (agent) => {
+  return withAgent({ ...start, sink, tools, usedBefore: session.usage }, async (agent) => {
     const { provider_session_ref: ref } = session;
     await (ref === null ? agent.create() : agent.resume(ref, earlierDefaults(session)));
     return agent;
@@ -33,6 +34,16 @@ export function openAcpAgent(
 /** The sessions that an agent, started for that alone, says it has; null where it has no list. */
 export function listSessions(start: StartOptions): Promise<ReadonlySet<string> | null> {
   return askAgent(start, (agent) => listRefs(agent.process));
+}
+
+/** Has an agent open a session, for what it then says of itself, and delete it where it can do that. */
+export function tryAgent(start: StartOptions): Promise<void> {
+  return askAgent(start, async (agent) => {
+    await agent.create();
+    if (!agent.process.can.delete) return;
+    // Nobody has seen this session: a refusal to delete it harms nobody.
+    await agent.process.ask('session/delete', { sessionId: agent.ref }).catch(() => undefined);
+  });
 }
 
 /** Whether an agent, started for that alone, can give a session back. */
@@ -48,8 +59,12 @@ export function hasSession(ref: string, start: StartOptions): Promise<boolean> {
   });
 }
 
-function askAgent<T>(start: StartOptions, question: (agent: AcpAgent) => Promise<T>): Promise<T> {
-  return withAgent({ ...start, sink: silentSink, tools: null }, async (agent) => {
+/** Starts an agent for a question alone, and ends it. */
+export function askAgent<T>(
+  start: StartOptions,
+  question: (agent: AcpAgent) => Promise<T>,
+): Promise<T> {
+  return withAgent({ ...start, sink: silentSink, tools: null, usedBefore: null }, async (agent) => {
     try {
       return await question(agent);
     } finally {

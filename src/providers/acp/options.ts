@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { ProviderError, type TurnSettings } from '../provider.ts';
 
 /** An array without the entries that do not match the schema. */
 function arrayOf<T extends z.ZodType>(entry: T) {
@@ -11,111 +10,205 @@ function arrayOf<T extends z.ZodType>(entry: T) {
   );
 }
 
+const name = z.string().nullish().catch(null);
+const value = z.looseObject({ value: z.string(), name });
+/** The values of an option come as a list, or in groups, which say nothing but how to show them. */
+const values = arrayOf(
+  z.union([
+    value.transform((one) => [one]),
+    z.looseObject({ options: arrayOf(value) }).transform(({ options }) => options),
+  ]),
+).transform((groups) => groups.flat());
+
 const option = z.looseObject({
   id: z.string(),
+  type: z.string().nullish().catch(null),
   category: z.string().nullish().catch(null),
   currentValue: z.unknown().optional(),
-  options: arrayOf(z.looseObject({ value: z.string() }))
-    .nullish()
-    .catch(null),
+  options: values.nullish().catch(null),
 });
+type Option = z.output<typeof option>;
 
-/** The answer of an agent that has opened a session, as far as it is used. */
-export const openedSession = z.looseObject({
-  sessionId: z.string().optional().catch(undefined),
+const configOptions = arrayOf(option).nullish().catch(null);
+
+/** What an agent says of the choices in a session, as far as it is used. */
+const offer = z.looseObject({
+  configOptions,
   modes: z
     .looseObject({
       currentModeId: z.string().nullish().catch(null),
-      availableModes: arrayOf(z.looseObject({ id: z.string() })),
+      availableModes: arrayOf(z.looseObject({ id: z.string(), name })),
     })
     .nullish()
     .catch(null),
-  configOptions: arrayOf(option).nullish().catch(null),
+  /** An older form, which the protocol has given up and some agents still speak. */
+  models: z
+    .looseObject({
+      currentModelId: z.string().nullish().catch(null),
+      availableModels: arrayOf(z.looseObject({ modelId: z.string(), name })),
+    })
+    .nullish()
+    .catch(null),
 });
+export type Offer = z.output<typeof offer>;
+
+export const nothingOffered: Offer = { configOptions: null, modes: null, models: null };
+
+/** The answer of an agent that has opened a session, as far as it is used. */
+export const openedSession = offer.extend({ sessionId: z.string().optional().catch(undefined) });
 export type OpenedSession = z.output<typeof openedSession>;
 
-/** A setting that can be chosen for a session, and the request that sets it. */
+const optionList = z.looseObject({ configOptions });
+
+/** The whole list of options in an answer or update; null where there is none. */
+export function readOptions(raw: unknown): Option[] | null {
+  return optionList.safeParse(raw).data?.configOptions ?? null;
+}
+
+const choiceUpdate = z.looseObject({
+  sessionId: z.string().optional().catch(undefined),
+  update: z.union([
+    z.looseObject({ sessionUpdate: z.literal('current_mode_update'), currentModeId: z.string() }),
+    z.looseObject({ sessionUpdate: z.literal('config_option_update'), configOptions: z.unknown() }),
+  ]),
+});
+
+/** A change of a choice in a session. */
+export interface ChoiceUpdate {
+  mode: string | null;
+  options: readonly Option[] | null;
+}
+
+/** Reads the params of a `session/update`; null where it changes no choice, or one of another session. */
+export function readChoiceUpdate(params: unknown, ref: string): ChoiceUpdate | null {
+  const { data } = choiceUpdate.safeParse(params);
+  // An agent may tell of the sessions of its own subagents.
+  if (!data || (ref !== '' && data.sessionId !== undefined && data.sessionId !== ref)) return null;
+  const { update } = data;
+  return update.sessionUpdate === 'current_mode_update'
+    ? { mode: update.currentModeId, options: null }
+    : { mode: null, options: readOptions(update) };
+}
+
+/** What can be chosen in a session. They are set in this order: a choice may change what the later ones offer. */
+export const choiceNames = ['model', 'thinkingEffort', 'agentMode'] as const;
+export type ChoiceName = (typeof choiceNames)[number];
+
+/** A setting that can be chosen in a session, and the request that sets it. */
 export interface Choice {
-  code: ProviderError['code'];
-  name: keyof TurnSettings;
-  known: string[];
-  current: string | null;
-  request: (value: string) => { method: string; params: object };
+  readonly offered: readonly { id: string; name: string }[];
+  readonly current: string | null;
+  /** Whether the agent may know values that it does not list. */
+  readonly isOpen: boolean;
+  /** False: it does not offer this choice at all, so there is no request that sets it. */
+  readonly canBeSet: boolean;
+  request(value: string): { method: string; params: object };
 }
 
-/** Modes of cadre's own: they decide what cadre does with the agent's requests, not what the agent does. */
-const OWN_MODES = new Set(['default', 'require_approval']);
-
-/** What can be chosen in an opened session: its mode, model and thinking effort. */
-export function choicesOf({ modes, configOptions }: OpenedSession): Choice[] {
-  const mode: Choice = {
-    code: 'invalid_permission_mode',
-    name: 'permissionMode',
-    known: modes?.availableModes.map(({ id }) => id) ?? [],
-    current: modes?.currentModeId ?? null,
-    request: (modeId) => ({ method: 'session/set_mode', params: { modeId } }),
-  };
-  const configured = (category: string, name: Choice['name'], code: Choice['code']): Choice => {
-    const found = configOptions?.find((one) => one.category === category);
+/** What can be chosen, by the newest word of the agent. Options win over the older forms of the same choice. */
+export function choiceIn({ configOptions, modes, models }: Offer, which: ChoiceName): Choice {
+  const found = optionFor(which, configOptions ?? []);
+  if (found) return byOption(found);
+  if (which === 'agentMode' && modes) {
     return {
-      code,
-      name,
-      known: found?.options?.flatMap(({ value }) => value ?? []) ?? [],
-      current: typeof found?.currentValue === 'string' ? found.currentValue : null,
-      request: (value) => ({
-        method: 'session/set_config_option',
-        params: { configId: found?.id, value },
-      }),
+      offered: modes.availableModes.map(({ id, name }) => ({ id, name: name ?? id })),
+      current: modes.currentModeId ?? null,
+      isOpen: false,
+      canBeSet: true,
+      request: (modeId) => ({ method: 'session/set_mode', params: { modeId } }),
     };
-  };
-  const byMode = modes
-    ? mode
-    : { ...configured('mode', 'permissionMode', 'invalid_permission_mode') };
-  return [
-    byMode,
-    configured('model', 'model', 'invalid_model'),
-    configured('thought_level', 'thinkingEffort', 'invalid_thinking_effort'),
-  ];
+  }
+  if (which === 'model' && models) {
+    return {
+      offered: models.availableModels.map((one) => ({
+        id: one.modelId,
+        name: one.name ?? one.modelId,
+      })),
+      current: models.currentModelId ?? null,
+      isOpen: true,
+      canBeSet: true,
+      request: (modelId) => ({ method: 'session/set_model', params: { modelId } }),
+    };
+  }
+  return notOffered;
 }
 
-/** Modes that have two names: an agent may know either. */
-const ALIASES: Readonly<Record<string, string>> = {
-  accept_edits: 'workspace_write',
-  workspace_write: 'accept_edits',
-  bypass: 'full_access',
-  full_access: 'bypass',
+const notOffered: Choice = {
+  offered: [],
+  current: null,
+  isOpen: false,
+  canBeSet: false,
+  request: () => ({ method: '', params: {} }),
 };
 
-/** The value that settings wish for; null where they wish for what the session began with. */
-export function wantedOf(settings: TurnSettings, { name, known }: Choice): string | null {
-  const wanted = settings[name];
-  if (name !== 'permissionMode' || wanted === null) return wanted;
-  if (OWN_MODES.has(wanted)) return null;
-  const alias = ALIASES[wanted];
-  return alias !== undefined && !known.includes(wanted) && known.includes(alias) ? alias : wanted;
+/** The category of a choice, and the ids that its option has in some agents, also without a category. */
+const wanted: Record<ChoiceName, { category: string; ids: readonly string[] }> = {
+  model: { category: 'model', ids: ['model'] },
+  thinkingEffort: {
+    category: 'thought_level',
+    ids: ['thought_level', 'reasoning_effort', 'thinking_effort', 'effort'],
+  },
+  agentMode: { category: 'mode', ids: ['mode'] },
+};
+
+/**
+ * The option of a choice. A category may have several, for example a model and its provider: the one whose id is the
+ * obvious one wins, then one whose id contains the category's name, then the first.
+ */
+function optionFor(which: ChoiceName, options: readonly Option[]): Option | undefined {
+  const { category, ids } = wanted[which];
+  const usable = options.filter((one) => offeredBy(one).length > 0);
+  const named = (among: readonly Option[]) =>
+    ids.flatMap((id) => among.find((one) => one.id.toLowerCase() === id) ?? [])[0];
+  const inside = usable.filter((one) => one.category === category);
+  const containing = inside.filter(({ id }) => id.toLowerCase().includes(category));
+  return (
+    named(inside) ??
+    containing.find(({ id }) => !/provider/i.test(id)) ??
+    inside[0] ??
+    named(usable.filter((one) => !one.category || one.category === 'model_config'))
+  );
 }
 
-/** Why the agent cannot have the settings, with what it offers, or null. */
-export function objectionTo(
-  settings: TurnSettings,
-  choices: readonly Choice[],
-): ProviderError | null {
-  for (const choice of choices) {
-    const wanted = wantedOf(settings, choice);
-    if (wanted === null || choice.known.includes(wanted)) continue;
-    const names = {
-      permissionMode: 'permission_mode',
-      model: 'model',
-      thinkingEffort: 'thinking_effort',
-    };
-    const offer =
-      choice.known.length > 0
-        ? `it has: ${choice.known.join(', ')}`
-        : 'it offers none to choose from';
-    return new ProviderError(
-      choice.code,
-      `the agent has no ${names[choice.name]} "${wanted}"; ${offer}`,
+function byOption(found: Option): Choice {
+  const isBoolean = found.type === 'boolean';
+  const { id: configId, currentValue: now } = found;
+  return {
+    offered: offeredBy(found),
+    current: typeof now === 'boolean' ? onOff(now) : typeof now === 'string' ? now : null,
+    isOpen: false,
+    canBeSet: true,
+    request: (wish) => ({
+      method: 'session/set_config_option',
+      params: isBoolean
+        ? { configId, type: 'boolean', value: wish === 'on' }
+        : { configId, value: wish },
+    }),
+  };
+}
+
+function offeredBy({ type, options }: Option): { id: string; name: string }[] {
+  if (type === 'boolean') return ['on', 'off'].map((id) => ({ id, name: id }));
+  return (options ?? []).map((one) => ({ id: one.value, name: one.name ?? one.value }));
+}
+
+function onOff(is: boolean): string {
+  return is ? 'on' : 'off';
+}
+
+/** The offer with an option at another value, where the agent does not say so itself. */
+export function withCurrent(offer: Offer, which: ChoiceName, value: string): Offer {
+  const found = optionFor(which, offer.configOptions ?? []);
+  if (found) {
+    const currentValue = found.type === 'boolean' ? value === 'on' : value;
+    const configOptions = (offer.configOptions ?? []).map((one) =>
+      one === found ? { ...one, currentValue } : one,
     );
+    return { ...offer, configOptions };
   }
-  return null;
+  if (which === 'agentMode' && offer.modes)
+    return { ...offer, modes: { ...offer.modes, currentModeId: value } };
+  if (which === 'model' && offer.models)
+    return { ...offer, models: { ...offer.models, currentModelId: value } };
+  return offer;
 }

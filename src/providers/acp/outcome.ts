@@ -1,15 +1,14 @@
 import { z } from 'zod';
+import type { Usage } from '../../api/sessions.ts';
 import { failed, type TurnOutcome } from '../provider.ts';
-import { readPromptUsage } from './updates.ts';
 
-const promptAnswer = z.looseObject({ stopReason: z.string(), usage: z.unknown().optional() });
+const promptAnswer = z.looseObject({ stopReason: z.string() });
 
-/** How a turn ended, by the answer to its prompt. */
-export function outcomeOf(answer: unknown): TurnOutcome {
-  const { data } = promptAnswer.safeParse(answer);
-  const usage = readPromptUsage(data?.usage);
+/** How a turn ended, by the answer to its prompt. `usage`: what it has used, where the agent says so. */
+export function outcomeOf(answer: unknown, usage: Partial<Usage> | undefined): TurnOutcome {
+  const { stopReason } = promptAnswer.safeParse(answer).data ?? {};
   const used = usage ? { usage } : {};
-  switch (data?.stopReason) {
+  switch (stopReason) {
     case 'cancelled':
       return { status: 'interrupted', error: null, ...used };
     case 'refusal':
@@ -17,7 +16,7 @@ export function outcomeOf(answer: unknown): TurnOutcome {
     case 'max_tokens':
     case 'max_turn_requests':
       return {
-        ...failed('limit_reached', `the agent stopped at a limit of its own (${data.stopReason})`),
+        ...failed('limit_reached', `the agent stopped at a limit of its own (${stopReason})`),
         ...used,
       };
     case undefined:

@@ -3,7 +3,7 @@ import { approvalTitle } from '../approval-title.ts';
 import type { AgentAnswer, AgentRequest, ToolChange } from '../provider.ts';
 import { detailsOf } from './details.ts';
 import { mergeCalls, type ReportedCall } from './reported-call.ts';
-import { readToolCall } from './updates.ts';
+import { readToolCall } from './tool-call.ts';
 
 const request = z.looseObject({
   toolCall: z.record(z.string(), z.unknown()).catch({}),
@@ -154,4 +154,9 @@ export function outcomeFor(
   const option = options.find(({ kind }) => kind === wanted);
   if (option) return { outcome: 'selected', optionId: option.optionId };
   return answer.decision === 'accept' ? null : cancelled;
+}
+
+/** The outcome that allows a request for once; null where the agent does not offer that. */
+export function allowOnce(options: PermissionRequest['options']): object | null {
+  return outcomeFor({ decision: 'accept', scope: 'once', answers: null }, options);
 }

@@ -1,16 +1,33 @@
 import { z } from 'zod';
 import type { Child, Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { version } from '../../lib/self.ts';
 import { answered, endOf, exitsWithin, startAgent, tailOf } from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
+import { Login } from './authenticate.ts';
 import { type AcpConnection, type AcpHandlers, agentError, connectAcp } from './connection.ts';
+import type { LastSeen } from './last-seen.ts';
+import type { ResolvedAgent } from './resolve.ts';
 
 const PROTOCOL_VERSION = 1;
+/** What cadre can do for an agent. Files and commands are the agent's own. */
+const clientCapabilities = {
+  fs: { readTextFile: false, writeTextFile: false },
+  terminal: false,
+  elicitation: { form: {}, url: {} },
+  session: { notices: {}, compaction: {}, configOptions: { boolean: {} } },
+  // The command line runs the login programs of agents. Agents of before the standard look for the second.
+  auth: { terminal: true },
+  _meta: { 'terminal-auth': true },
+};
 /** An agent whose connection is of no use any more has this long to go by itself. */
 const LOST_GRACE_MS = 1000;
 
 /** How an agent is started. */
 export interface StartOptions {
+  agent: ResolvedAgent;
+  /** What is kept of the agent beyond this process. */
+  lastSeen: LastSeen;
   command: string;
   args: readonly string[];
   env: Record<string, string>;
@@ -35,6 +52,8 @@ export interface AgentAbilities {
   resume: boolean;
   list: boolean;
   image: boolean;
+  logOut: boolean;
+  delete: boolean;
 }
 
 const initialized = z.looseObject({
@@ -45,9 +64,14 @@ const initialized = z.looseObject({
       loadSession: z.boolean().nullish().catch(null),
       promptCapabilities: z.looseObject({ image: z.unknown().optional() }).nullish().catch(null),
       sessionCapabilities: z
-        .looseObject({ resume: z.unknown().optional(), list: z.unknown().optional() })
+        .looseObject({
+          resume: z.unknown().optional(),
+          list: z.unknown().optional(),
+          delete: z.unknown().optional(),
+        })
         .nullish()
         .catch(null),
+      auth: z.looseObject({ logout: z.unknown().optional() }).nullish().catch(null),
     })
     .nullish()
     .catch(null),
@@ -65,21 +89,33 @@ export class AcpProcess {
   /** Resolves when it is gone and all its output was read, with why it ended. */
   readonly gone: Promise<string>;
   /** Nothing until it is initialized. */
-  can: AgentAbilities = { load: false, resume: false, list: false, image: false };
+  can: AgentAbilities = {
+    load: false,
+    resume: false,
+    list: false,
+    image: false,
+    delete: false,
+    logOut: false,
+  };
+  readonly login: Login;
   readonly #child: Child;
   readonly #connection: AcpConnection;
   readonly #options: StartOptions;
 
-  constructor(child: Child, options: StartOptions, handlers: AcpHandlers) {
+  constructor(child: Child, options: StartOptions, handlers: Omit<AcpHandlers, 'onAuthStatus'>) {
     this.#child = child;
     this.#options = options;
     this.pid = child.pid;
-    this.#connection = connectAcp(child, handlers);
+    this.login = new Login(options, (method, params) => this.ask(method, params));
+    this.#connection = connectAcp(child, {
+      ...handlers,
+      onAuthStatus: (params) => options.lastSeen.auth.told(params),
+    });
     const { heard, strays } = this.#connection;
     const stderr = tailOf(child.stderr);
     this.gone = endOf(child, {
       heard,
-      stderr: () => stderr() || strays.last,
+      stderr: () => [stderr(), strays.text].filter(Boolean).join(' | '),
       clock: options.clock,
     });
   }
@@ -88,8 +124,8 @@ export class AcpProcess {
   async initialize(): Promise<void> {
     const answer = await this.ask('initialize', {
       protocolVersion: PROTOCOL_VERSION,
-      clientInfo: { name: 'cadre', version: '1' },
-      clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+      clientInfo: { name: 'cadre', version },
+      clientCapabilities,
     });
     const { data } = initialized.safeParse(answer);
     if (data?.protocolVersion !== PROTOCOL_VERSION) {
@@ -101,12 +137,15 @@ export class AcpProcess {
     }
     const { agentInfo: agent, agentCapabilities: abilities } = data;
     if (agent) this.#options.onVersion(`${agent.name} ${agent.version}`);
-    const { loadSession, promptCapabilities, sessionCapabilities } = abilities ?? {};
+    this.login.initialized(answer);
+    const { loadSession, promptCapabilities, sessionCapabilities, auth } = abilities ?? {};
     this.can = {
       load: loadSession === true,
       resume: Boolean(sessionCapabilities?.resume),
       list: Boolean(sessionCapabilities?.list),
       image: promptCapabilities?.image === true,
+      logOut: Boolean(auth?.logout),
+      delete: Boolean(sessionCapabilities?.delete),
     };
   }
 
@@ -119,7 +158,7 @@ export class AcpProcess {
     try {
       return await answered(answer, { ms, clock, gone: this.gone });
     } catch (error) {
-      const why = agentError(error)?.message ?? (error as Error).message;
+      const why = this.withStrays(agentError(error)?.message ?? (error as Error).message);
       throw new ProviderError(
         'provider_unavailable',
         `acp: the agent failed at ${method}: ${why}`,
@@ -133,6 +172,17 @@ export class AcpProcess {
   /** Sends a request without a time limit. Rejects as `AcpConnection.request` does. */
   request(method: string, params: object): Promise<unknown> {
     return this.#connection.request(method, params);
+  }
+
+  /** What went wrong, with what the agent has written since that is no message: some complain there alone. */
+  withStrays(what: string): string {
+    const { text } = this.#connection.strays;
+    return text === '' || what.includes(text) ? what : `${what}; it wrote: ${text}`;
+  }
+
+  /** Leaves out of later errors what the agent has written so far. */
+  forgetStrays(): void {
+    this.#connection.strays.forget();
   }
 
   get canResume(): boolean {

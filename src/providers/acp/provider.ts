@@ -1,30 +1,43 @@
-import { providerKinds } from '../../api/provider-kinds.ts';
+import { DEFAULT_AGENT, providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
-import { agentEnvironment } from '../../children/environment.ts';
-import { newSecret } from '../../lib/ids.ts';
-import { HealthRecord } from '../health-record.ts';
-import type { Agent, AgentSink, KnownSession, Provider, ProviderContext } from '../provider.ts';
-import { hasSession, listSessions, openAcpAgent } from './open.ts';
-import type { StartOptions } from './process.ts';
-import { type AcpSettings, problemOf } from './settings.ts';
+import type {
+  Agent,
+  AgentKinds,
+  AgentSink,
+  KnownSession,
+  Provider,
+  ProviderContext,
+} from '../provider.ts';
+import { AcpAgentKind } from './agent-kind.ts';
+import { resolveAgents } from './resolve.ts';
+import type { AcpSettings } from './settings.ts';
 
-/** Any agent that speaks the Agent Client Protocol, one process a session. */
+/** The agents that speak the Agent Client Protocol, each by its name. */
 export class AcpProvider implements Provider {
   readonly id = 'acp';
   readonly displayName = providerKinds.acp.displayName;
   readonly capabilities = providerKinds.acp.capabilities;
   readonly imagesByAgent = true;
+  readonly kinds: AgentKinds;
   readonly #settings: AcpSettings | null;
-  readonly #context: ProviderContext;
-  readonly #environment: Record<string, string>;
-  readonly #health = new HealthRecord();
+  readonly #byName: ReadonlyMap<string, AcpAgentKind>;
 
   /** `settings`: null where the configuration has no section. */
   constructor(settings: AcpSettings | null, context: ProviderContext) {
     this.#settings = settings;
-    this.#context = context;
-    this.#environment = agentEnvironment(process.env, { ...lockedDoors(), ...settings?.env });
+    const agents = resolveAgents(settings, process.env).map(
+      (agent) => new AcpAgentKind(agent, context, refusalOf(settings)),
+    );
+    this.#byName = new Map(agents.map((agent) => [agent.name, agent]));
+    this.kinds = {
+      preferred: preferredOf(settings),
+      list: () => agents.filter((one) => one.isConfigured || one.isInstalled()),
+      names: agents.flatMap(({ name, isConfigured }) =>
+        name === DEFAULT_AGENT && !isConfigured ? [] : [name],
+      ),
+      find: (name) => this.#byName.get(name),
+    };
   }
 
   get enabled(): boolean {
@@ -32,71 +45,90 @@ export class AcpProvider implements Provider {
   }
 
   problem(): string | null {
-    return problemOf(this.#settings);
+    const { preferred } = this.kinds;
+    const refusal = refusalOf(this.#settings);
+    if (refusal !== null) return refusal;
+    if (this.#settings === null) return this.#withFound(NOT_CONFIGURED);
+    if (preferred === null) return this.#nonePreferred(this.#settings);
+    const kind = this.kinds.find(preferred);
+    if (kind) return kind.problem();
+    return `providers.acp.default_agent is "${preferred}", which is no agent: there are ${this.kinds.names.join(', ')}`;
   }
 
   startFailure(): string | null {
-    return this.#health.startFailure;
+    return this.#preferred.startFailure();
   }
 
   stats() {
-    return this.#health.stats(this.#settings?.command ?? null);
+    return this.#preferred.stats();
   }
 
   async authStatus(): Promise<AuthStatus> {
-    const detail = 'the agent keeps its own login: log in with its own command';
-    return this.enabled
-      ? { authenticated: null, mode: 'agent_managed', detail }
-      : { authenticated: null, mode: 'not_configured', detail: this.problem() ?? '' };
+    const detail = this.problem();
+    if (detail !== null && !this.enabled)
+      return { authenticated: null, mode: 'not_configured', detail };
+    return this.#preferred.authStatus();
   }
 
-  async models(): Promise<Model[]> {
-    return [];
+  models(): Promise<Model[]> {
+    return this.#preferred.models();
   }
 
   open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
-    const start = this.#start(session.cwd, `agent of ${session.id}`, signal);
-    const tools = this.#context.toolsFor(session.id);
-    return this.#health.noted(openAcpAgent(session, sink, tools, start), signal);
+    return this.#preferred.open(session, sink, signal);
   }
 
   listed(signal: AbortSignal): Promise<ReadonlySet<string> | null> {
-    const start = this.#start(process.cwd(), 'agent that lists its sessions', signal);
-    return this.#health.noted(listSessions(start), signal);
+    return this.#preferred.listed(signal);
   }
 
-  has({ ref, cwd }: KnownSession, signal: AbortSignal): Promise<boolean> {
-    const start = this.#start(cwd, 'agent that is asked for a session', signal);
-    return this.#health.noted(hasSession(ref, start), signal);
+  has(session: KnownSession, signal: AbortSignal): Promise<boolean> {
+    return this.#preferred.has(session, signal);
   }
 
-  #start(cwd: string, what: string, signal: AbortSignal): StartOptions {
-    const { supervisor, clock } = this.#context;
-    return {
-      command: this.#settings?.command ?? '',
-      args: this.#settings?.args ?? [],
-      env: this.#environment,
-      cwd,
-      what,
-      requestTimeoutMs: this.#settings?.request_timeout_ms ?? 0,
-      signal,
-      supervisor,
-      clock,
-      onUnknown: () => {
-        this.#health.unknownMessages++;
-      },
-      onVersion: (version) => {
-        this.#health.version = version;
-      },
-      starting: (start) => this.#health.started(start, signal),
-    };
+  /** The preferred agent; where there is none, the one named `default`, which then cannot start. */
+  get #preferred(): AcpAgentKind {
+    const { preferred } = this.kinds;
+    const kind = this.#byName.get(preferred ?? DEFAULT_AGENT) ?? this.#byName.get(DEFAULT_AGENT);
+    return kind as AcpAgentKind;
+  }
+
+  #nonePreferred(settings: AcpSettings): string {
+    const several = enabledAgents(settings);
+    if (several.length === 0)
+      return this.#withFound('no command is configured: set providers.acp.command');
+    return `several agents are configured (${several.join(', ')}): name one, or set providers.acp.default_agent`;
+  }
+
+  /** Adds the agents that can be used by name all the same. */
+  #withFound(problem: string): string {
+    const found = this.kinds.list().filter((kind) => kind.problem() === null);
+    if (found.length === 0) return problem;
+    const names = found.map(({ name }) => name).join(', ');
+    return `${problem}, or name an agent that is installed: ${names}`;
   }
 }
 
-/**
- * opencode, asked to speak ACP, also opens an HTTP server that can run commands; without a password anyone on
- * the machine may use it.
- */
-function lockedDoors(): Record<string, string> {
-  return { OPENCODE_SERVER_PASSWORD: newSecret() };
+const NOT_CONFIGURED = 'not configured: add a section [providers.acp] with a command';
+
+/** Why the provider has no agents at all; null where it may have. */
+function refusalOf(settings: AcpSettings | null): string | null {
+  if (settings === null) return null;
+  const { enabled, transport } = settings;
+  if (!enabled) return 'disabled: set providers.acp.enabled to true';
+  if (transport === 'stdio') return null;
+  return `transport "${transport}" is not supported: use "stdio"`;
+}
+
+function preferredOf(settings: AcpSettings | null): string | null {
+  if (settings === null) return null;
+  if (settings.default_agent !== null) return settings.default_agent;
+  if (settings.command !== null) return DEFAULT_AGENT;
+  const [only, ...others] = enabledAgents(settings);
+  return only !== undefined && others.length === 0 ? only : null;
+}
+
+/** The names of the agents that have a section and are not disabled. */
+function enabledAgents({ agents }: AcpSettings): string[] {
+  return Object.keys(agents).filter((name) => agents[name]?.enabled);
 }

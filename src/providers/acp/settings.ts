@@ -1,25 +1,32 @@
-import { findProgram } from '../../lib/find-program.ts';
+import type { AgentModes } from './catalogue-entry.ts';
 
-/** How the agent is configured: the section `[providers.acp]`. */
+/** How the provider is configured: the section `[providers.acp]`, whose command is the agent named `default`. */
 export interface AcpSettings {
   enabled: boolean;
   command: string | null;
   args: readonly string[];
   env: Readonly<Record<string, string>>;
   transport: string;
-  /** How long the agent may take to answer anything but a prompt. */
+  /** How long an agent may take to answer anything but a prompt; of agents with no such setting of their own too. */
   request_timeout_ms: number;
+  /** The agent of sessions that name none; null: `default` where it has a command, else the only configured one. */
+  default_agent: string | null;
+  agents: Readonly<Record<string, AgentSettings>>;
 }
 
-/** Why no agent could start, and what to do about it; null where one could. `settings` is null without a section. */
-export function problemOf(settings: AcpSettings | null): string | null {
-  if (!settings) return 'not configured: add a section [providers.acp] with a command';
-  const { enabled, command, transport, env } = settings;
-  if (!enabled) return 'disabled: set providers.acp.enabled to true';
-  if (transport !== 'stdio') return `transport "${transport}" is not supported: use "stdio"`;
-  if (!command) return 'no command is configured: set providers.acp.command';
-  if (!findProgram(command, env.PATH ?? process.env.PATH)) {
-    return `the command "${command}" is not installed, or not on PATH: set providers.acp.command`;
-  }
-  return null;
+/** The section `[providers.acp.agents.NAME]`. What is null or absent is as the catalogue has it. */
+export interface AgentSettings {
+  enabled: boolean;
+  command: string | null;
+  args: readonly string[] | null;
+  /** Beside the variables of the catalogue. */
+  env: Readonly<Record<string, string>>;
+  home: string | null;
+  request_timeout_ms: number | null;
+  /** Empty: cadre calls no method by itself. */
+  auth_method: string | null;
+  pass_env: readonly string[] | null;
+  /** Beside the modes of the catalogue. */
+  modes: AgentModes;
+  asks: boolean | null;
 }

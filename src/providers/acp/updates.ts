@@ -1,13 +1,16 @@
 import { z } from 'zod';
-import type { Usage } from '../../api/sessions.ts';
-import type { AgentUpdate, ToolChange } from '../provider.ts';
+import type { AgentUpdate } from '../provider.ts';
+import { blockText, isTextBlock } from './blocks.ts';
+import { arrayOf } from './lenient.ts';
+import { readCompaction, readNotice } from './notices.ts';
+import { readToolCall } from './tool-call.ts';
+import { readUsageUpdate } from './usage.ts';
 
-/** Kinds that say nothing about the course of a turn. */
+/** Kinds that say nothing that clients are told. */
 const IGNORED = new Set([
-  'available_commands_update',
+  'compaction_summary_chunk',
   'config_option_update',
   'current_mode_update',
-  'session_info_update',
   'user_message_chunk',
 ]);
 
@@ -28,74 +31,42 @@ export function readUpdate(raw: unknown): AgentUpdate | 'ignored' | 'unknown' {
       return readPlan(raw);
     case 'usage_update':
       return readUsageUpdate(raw);
+    case 'session_info_update':
+      return readInfo(raw);
+    case 'available_commands_update':
+      return readCommands(raw);
+    case 'notice':
+      return readNotice(raw);
+    case 'compaction_update':
+      return readCompaction(raw);
     default:
       return IGNORED.has(kind ?? '') ? 'ignored' : 'unknown';
   }
 }
 
+/** Whether an update is of the session rather than of a turn: it counts whenever it comes. */
+export function isOfSession({ type }: AgentUpdate): boolean {
+  return type === 'title' || type === 'commands' || type === 'notice';
+}
+
 const chunk = z.looseObject({
-  messageId: z.string().nullish(),
-  content: z.looseObject({ type: z.string(), text: z.string().optional() }),
+  messageId: z.string().nullish().catch(null),
+  content: z.unknown(),
 });
+/** Some agents leave the type of a text out. */
+const untyped = z.looseObject({ text: z.string() });
 
 function readChunk(raw: unknown, type: 'message' | 'reasoning'): AgentUpdate | 'unknown' {
-  const { data } = chunk.safeParse(raw);
-  if (data?.content.text === undefined) return 'unknown';
-  return { type, text: data.content.text, ...(data.messageId ? { ref: data.messageId } : {}) };
-}
-
-const toolCall = z.looseObject({
-  toolCallId: z.string(),
-  title: z.string().nullish().catch(null),
-  kind: z.string().nullish().catch(null),
-  status: z.string().nullish().catch(null),
-  rawInput: z.unknown().optional(),
-  rawOutput: z.unknown().optional(),
-  content: z.array(z.unknown()).nullish().catch(null),
-});
-
-/** Reads a tool call in any of the messages that show one: these come in any order and combination. */
-export function readToolCall(raw: unknown): Extract<AgentUpdate, { type: 'tool' }> | 'unknown' {
-  const { data } = toolCall.safeParse(raw);
-  if (!data) return 'unknown';
-  const change: ToolChange = {};
-  if (data.title) change.title = data.title;
-  if (data.kind) change.kind = data.kind;
-  if (data.rawInput !== undefined && data.rawInput !== null) change.input = data.rawInput;
-  const output = outputOf(data.content ?? [], data.rawOutput);
-  if (output !== null) change.output = output;
-  const status = toolStatus.get(data.status ?? '');
-  if (status) change.status = status;
-  return { type: 'tool', ref: data.toolCallId, change };
-}
-
-const toolStatus = new Map<string, NonNullable<ToolChange['status']>>([
-  ['pending', 'pending'],
-  ['in_progress', 'running'],
-  ['completed', 'completed'],
-  ['failed', 'failed'],
-]);
-
-const contentText = z.looseObject({ content: z.looseObject({ text: z.string() }) });
-const contentDiff = z.looseObject({
-  type: z.literal('diff'),
-  path: z.string(),
-  newText: z.string(),
-});
-const rawOutputText = z.looseObject({ output: z.string() });
-
-/** The output of a tool as text: its content, else its raw output. Null where the message shows neither. */
-function outputOf(content: unknown[], rawOutput: unknown): string | null {
-  const texts = content.flatMap((part) => {
-    const text = contentText.safeParse(part).data?.content.text;
-    if (text !== undefined) return [text];
-    const diff = contentDiff.safeParse(part).data;
-    return diff ? [`+++ ${diff.path}\n${diff.newText}`] : [];
-  });
-  if (texts.length > 0) return texts.join('\n');
-  if (rawOutput === undefined || rawOutput === null) return null;
-  if (typeof rawOutput === 'string') return rawOutput;
-  return rawOutputText.safeParse(rawOutput).data?.output ?? JSON.stringify(rawOutput);
+  const { content, messageId } = chunk.safeParse(raw).data ?? {};
+  const shown = blockText(content);
+  const text = shown ?? untyped.safeParse(content).data?.text;
+  if (text === undefined) return 'unknown';
+  const isApart = shown !== null && !isTextBlock(content);
+  return {
+    type,
+    text: isApart ? `\n\n${text}\n\n` : text,
+    ...(messageId ? { ref: messageId } : {}),
+  };
 }
 
 const plan = z.looseObject({
@@ -119,38 +90,31 @@ function readPlan(raw: unknown): AgentUpdate | 'unknown' {
   return { type: 'plan', entries };
 }
 
-const usageUpdate = z.looseObject({
-  used: z.number().nullish(),
-  size: z.number().nullish(),
-  cost: z.looseObject({ amount: z.number(), currency: z.string() }).nullish().catch(null),
-});
-
-/** How full the context is, and what the whole session has cost so far. */
-function readUsageUpdate(raw: unknown): AgentUpdate | 'unknown' {
-  const { data } = usageUpdate.safeParse(raw);
-  if (!data) return 'unknown';
-  const usage: Partial<Usage> = {};
-  if (data.used !== undefined) usage.context_tokens = data.used;
-  if (data.size !== undefined) usage.context_window = data.size;
-  if (data.cost?.currency === 'USD') usage.cost_usd = data.cost.amount;
-  return { type: 'usage', usage };
+/** A title; null clears it, which leaves the session the title that it has. */
+function readInfo(raw: unknown): AgentUpdate | 'ignored' {
+  const title = z.looseObject({ title: z.string() }).safeParse(raw).data?.title;
+  return title === undefined ? 'ignored' : { type: 'title', title };
 }
 
-const promptUsage = z.looseObject({
-  inputTokens: z.number().nullish(),
-  outputTokens: z.number().nullish(),
-  cachedReadTokens: z.number().nullish(),
-  totalTokens: z.number().nullish(),
+const commands = z.looseObject({
+  availableCommands: arrayOf(
+    z.looseObject({
+      name: z.string().min(1),
+      description: z.string().catch(''),
+      input: z.looseObject({ hint: z.string() }).nullish().catch(null),
+    }),
+  ),
 });
 
-/** The usage in the answer to a prompt; undefined where there is none. */
-export function readPromptUsage(raw: unknown): Partial<Usage> | undefined {
-  const { data } = promptUsage.safeParse(raw);
-  if (!data) return undefined;
+function readCommands(raw: unknown): AgentUpdate | 'unknown' {
+  const { data } = commands.safeParse(raw);
+  if (!data) return 'unknown';
   return {
-    input_tokens: data.inputTokens ?? null,
-    output_tokens: data.outputTokens ?? null,
-    cached_input_tokens: data.cachedReadTokens ?? null,
-    total_tokens: data.totalTokens ?? null,
+    type: 'commands',
+    commands: data.availableCommands.map(({ name, description, input }) => ({
+      name: name.replace(/^\//, ''),
+      description,
+      hint: input?.hint ?? null,
+    })),
   };
 }

@@ -250,6 +250,7 @@ class ClaudeAgent implements Agent {
         ...options,
         onInitialized: (initialized) => {
           this.#models = initialized.models;
+          void this.#sink.update({ type: 'commands', commands: initialized.commands });
           options.onInitialized(initialized);
         },
       },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import type { AgentCommand } from '../../api/commands.ts';
 import type { Model } from '../../api/providers.ts';
-import { ProviderError, type TurnSettings } from '../provider.ts';
+import { objectionToAgentMode, ProviderError, type TurnSettings } from '../provider.ts';
 
 /** Claude's mode that asks for no permission. The process has to be started with it allowed. */
 export const BYPASS = 'bypassPermissions';
@@ -49,6 +50,8 @@ export function objectionTo(
   env: Readonly<Record<string, string>>,
   known: readonly string[] | null,
 ): ProviderError | null {
+  const objection = objectionToAgentMode('claude', settings);
+  if (objection) return objection;
   const mode = modeOf(settings.permissionMode);
   if (mode === BYPASS && !mayBypass(env)) return bypassRefused();
   if (known && !known.includes(mode)) {
@@ -73,8 +76,14 @@ const model = z.looseObject({
   displayName: z.string().optional().catch(undefined),
   supportedEffortLevels: z.array(z.string()).optional().catch(undefined),
 });
+const command = z.looseObject({
+  name: z.string().min(1),
+  description: z.string().catch(''),
+  argumentHint: z.string().nullish().catch(null),
+});
 const initialized = z.looseObject({
   models: z.array(z.unknown()).catch([]),
+  commands: z.array(z.unknown()).catch([]),
   claude_code_version: z.string().optional().catch(undefined),
 });
 
@@ -82,6 +91,8 @@ const initialized = z.looseObject({
 export interface Initialized {
   version: string | null;
   models: Model[];
+  /** Its slash commands. */
+  commands: AgentCommand[];
 }
 
 export function readInitialized(raw: unknown): Initialized {
@@ -92,7 +103,13 @@ export function readInitialized(raw: unknown): Initialized {
     const { value: id, displayName, supportedEffortLevels: levels } = found;
     return [{ id, display_name: displayName ?? id, reasoning_levels: levels ?? [] }];
   });
-  return { version: data?.claude_code_version ?? null, models };
+  const commands = (data?.commands ?? []).flatMap((one): AgentCommand[] => {
+    const { data: found } = command.safeParse(one);
+    if (!found) return [];
+    const { name, description, argumentHint } = found;
+    return [{ name: name.replace(/^\//, ''), description, hint: argumentHint || null }];
+  });
+  return { version: data?.claude_code_version ?? null, models, commands };
 }
 
 const applied = z.looseObject({

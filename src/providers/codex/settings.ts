@@ -1,7 +1,12 @@
 import { z } from 'zod';
 import type { StoredInputItem } from '../../api/sessions.ts';
 import { Refusal } from '../json-connection.ts';
-import { type AgentTools, ProviderError, type TurnSettings } from '../provider.ts';
+import {
+  type AgentTools,
+  objectionToAgentMode,
+  ProviderError,
+  type TurnSettings,
+} from '../provider.ts';
 import { type CodexModel, levelsOf } from './models.ts';
 
 /** What codex may do, in the fields of `turn/start`. */
@@ -56,10 +61,13 @@ function onRequest(sandboxPolicy: object): Permissions {
 
 /** Why codex cannot have the settings, or null. `model` is the model of a turn that wishes for none. */
 export function objectionTo(
-  { permissionMode: mode, thinkingEffort: effort, model: wanted }: TurnSettings,
+  settings: TurnSettings,
   model: string | null,
   models: readonly CodexModel[],
 ): ProviderError | null {
+  const objection = objectionToAgentMode('codex', settings);
+  if (objection) return objection;
+  const { permissionMode: mode, thinkingEffort: effort, model: wanted } = settings;
   if (mode !== null && ![...modes, ...policies].includes(mode)) return modeRefused(mode);
   // Codex does not check the effort: it sends any text to the model's service.
   const levels = levelsOf(wanted ?? model, models);
@@ -157,6 +165,7 @@ export function readThread(raw: unknown): OpenedThread {
       permissionMode: JSON.stringify(own),
       model: model ?? null,
       thinkingEffort: reasoningEffort ?? null,
+      agentMode: null,
     },
   };
 }

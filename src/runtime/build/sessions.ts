@@ -44,7 +44,7 @@ export function buildSessions(
     ...base,
     maxLive: () => config.now.providers.max_live,
     idleTimeoutMs: () => config.now.providers.idle_timeout_ms,
-    providerOf: ({ provider }) => registry.usable(provider),
+    kindOf: ({ provider, agent }) => registry.usable(provider, agent),
     onExit: (agent) => hooks.onExit(agent),
   });
   const notifier = new Notifier({
@@ -62,16 +62,17 @@ export function buildSessions(
     onExpired: (approval) => hooks.onExpired(approval),
     onResolved: (tx, { session_id }) => inbox.atBoundary(tx, session_id),
   });
+  const blobs = new Blobs(path.join(directory, 'blobs'));
   const runner = new TurnRunner({
     ...base,
     store,
+    blobs,
     pool,
     desk,
     inbox,
     onSessionFailed: (tx, id) => hooks.onSessionFailed(tx, id),
     turnTimeoutMs: () => config.now.sessions.turn_timeout_ms,
   });
-  const blobs = new Blobs(path.join(directory, 'blobs'));
   const service = new SessionService({
     ...base,
     store,
@@ -84,8 +85,9 @@ export function buildSessions(
     agentsOf: (rx, teamId) => hooks.agentsOf(rx, teamId),
     onTurnSent: (tx, session) => hooks.onTurnSent(tx, session),
     assertRoom: needs.storage.assertRoom,
-    availableProvider: (id) => registry.usable(id),
-    objectionOf: (id, settings) => registry.find(id)?.objection?.(settings),
+    agentFor: (id, asked) => registry.agentFor(id, asked),
+    availableKind: ({ provider, agent }) => registry.usable(provider, agent),
+    objectionOf: ({ provider, agent }, settings) => registry.objection(provider, agent, settings),
   });
   return { store, inbox, pool, notifier, desk, runner, blobs, service, hooks };
 }

@@ -59,6 +59,7 @@ export function buildTeams(
     worktrees,
     worktreeStore,
     claims,
+    agentFor: (provider, asked) => registry.agentFor(provider, asked),
     presets: () => config.now.teams.model_presets,
     maxSpawned: () => config.now.teams.max_spawned_per_session,
   });

@@ -1,6 +1,6 @@
 import { Box, type Key, Text } from 'ink';
 import { type ReactNode, useEffect, useState } from 'react';
-import { providerId } from '../../api/provider-kinds.ts';
+import type { AgentChoice } from '../../client/agent-choices.ts';
 import type { Acts, NewSession as Wanted } from '../acts.ts';
 import { useKey } from '../keyboard.ts';
 import type { Source } from '../source.ts';
@@ -9,7 +9,7 @@ import { type Editor, emptyEditor, inserted } from './editor.ts';
 import { Field } from './field.tsx';
 
 /** The fields of the form, from top to bottom. */
-const fields = ['prompt', 'provider', 'model', 'cwd', 'worktree'] as const;
+const fields = ['prompt', 'provider', 'model', 'mode', 'cwd', 'worktree'] as const;
 type FieldName = (typeof fields)[number];
 
 /** What is written in the fields. */
@@ -17,7 +17,12 @@ export type Choices = Record<FieldName, Editor>;
 
 /** The choices before any were made: to work in a directory. */
 export function firstChoices(cwd: string): Choices {
-  const empty = { prompt: emptyEditor, provider: emptyEditor, model: emptyEditor };
+  const empty = {
+    prompt: emptyEditor,
+    provider: emptyEditor,
+    model: emptyEditor,
+    mode: emptyEditor,
+  };
   return { ...empty, cwd: inserted(emptyEditor, cwd), worktree: emptyEditor };
 }
 
@@ -25,6 +30,7 @@ const hints: Record<FieldName, string> = {
   prompt: 'what it is to do; ^J: a new line',
   provider: 'left and right choose',
   model: "the provider's own; left and right choose",
+  mode: "the agent's own; left and right choose those it has shown",
   cwd: 'the directory of the server',
   worktree: 'none; + makes one, a name makes or finds that one',
 };
@@ -32,6 +38,8 @@ const hints: Record<FieldName, string> = {
 interface FormProps {
   acts: Acts;
   choices: Source<Choices>;
+  /** The directories that ^R puts into cwd, one after the other. */
+  recent: readonly string[];
   columns: number;
   rows: number;
   onCreate: (wanted: Wanted) => void;
@@ -40,39 +48,42 @@ interface FormProps {
 
 /** Asks for a new session. Enter goes to the next field; the button below, or ^S anywhere, creates it. */
 export function NewSessionForm(props: FormProps): ReactNode {
-  const { acts, choices, columns, rows, onCreate, onLeave } = props;
+  const { acts, choices, recent, columns, rows, onCreate, onLeave } = props;
   const [values, setValues] = useState(choices.get());
   const [at, setAt] = useState(0);
-  const offered = useOffers(acts, values.provider.text);
-  const provider = values.provider.text === '' ? (offered.provider[0] ?? '') : values.provider.text;
+  const { chosen, ...offers } = useOffers(acts, values.provider.text, fields[at] === 'model');
+  const offered = { ...offers, cwd: recent };
   const change = (name: FieldName, next: (editor: Editor) => Editor) =>
     setValues((before) => ({ ...before, [name]: next(before[name]) }));
   const create = () => {
     choices.set({ ...values, prompt: emptyEditor });
-    onCreate(wantedOf({ ...values, provider: inserted(emptyEditor, provider) }));
+    onCreate(wantedOf(values, chosen));
   };
   const step = (by: number) => setAt((now) => Math.max(0, Math.min(fields.length, now + by)));
-  const choose = (name: FieldName, by: number) => {
-    const options = name === 'model' ? ['', ...offered.model] : offered.provider;
-    const now = name === 'provider' ? provider : values[name].text;
+  const choose = (name: keyof typeof offered, by: number) => {
+    const options = offered[name];
+    if (options.length === 0) return;
+    const now = name === 'provider' ? (chosen?.label ?? '') : values[name].text;
     const next = options[(options.indexOf(now) + by + options.length) % options.length];
     change(name, () => inserted(emptyEditor, next ?? ''));
   };
   const other = (input: string, key: Key) => {
     if (key.escape) onLeave();
     else if (key.ctrl && input === 's') create();
+    else if (key.ctrl && input === 'r' && fields[at] === 'cwd') choose('cwd', 1);
     else if (key.upArrow || (key.tab && key.shift)) step(-1);
     else if (key.downArrow || key.tab) step(1);
   };
   useKey((input, key) => {
     const name = fields[at];
-    if (name === 'provider' || (name === 'model' && (key.leftArrow || key.rightArrow))) {
+    if (name === 'provider' || (isOffered(name) && (key.leftArrow || key.rightArrow))) {
       if (key.leftArrow || key.rightArrow) choose(name, key.leftArrow ? -1 : 1);
       else if (key.return) step(1);
       else other(input, key);
     } else if (name === undefined && key.return) create();
     else if (name === undefined) other(input, key);
   });
+  const hasRecent = fields[at] === 'cwd' && recent.length > 0;
   const isReady = at === fields.length;
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
@@ -86,7 +97,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
           </Box>
           {name === 'provider' ? (
             <Text wrap="truncate-end">
-              {provider}
+              {chosen?.label ?? ''}
               <Tint tone="faint">{i === at ? `  ${offered.provider.join(' ')}` : ''}</Tint>
             </Text>
           ) : (
@@ -108,36 +119,61 @@ export function NewSessionForm(props: FormProps): ReactNode {
           <Text inverse={isReady}>{' create '}</Text>
         </Box>
         <Tint tone="faint" wrap="truncate-end">
-          {'  ^S create  enter next field  esc back'}
+          {`  ${hasRecent ? '^R recent  ' : ''}^S create  enter next field  esc back`}
         </Tint>
       </Box>
     </Box>
   );
 }
 
-/** The providers that are ready, and the models of one. */
-function useOffers(acts: Acts, provider: string): { provider: string[]; model: string[] } {
-  const [providers, setProviders] = useState<string[]>([]);
-  const [models, setModels] = useState<string[]>([]);
-  const known = providerId.safeParse(provider === '' ? providers[0] : provider).data;
-  // A server that is away, or a provider that does not answer, offers nothing: the fields can still be written.
-  useEffect(() => {
-    acts.providers().then(setProviders, () => undefined);
-  }, [acts]);
-  useEffect(() => {
-    if (known !== undefined) acts.models(known).then(setModels, () => setModels([]));
-  }, [acts, known]);
-  return { provider: providers, model: models };
+/** Whether left and right choose what a field has, which can be written all the same. */
+function isOffered(name: FieldName | undefined): name is 'model' | 'mode' {
+  return name === 'model' || name === 'mode';
 }
 
-function wantedOf({ prompt, provider, model, cwd, worktree }: Choices): Wanted {
+/**
+ * The agents that are offered, the chosen one of them, which is the first one at first, and its models and modes. The
+ * models are asked for once `wantsModels`: an agent may have to be started for them.
+ */
+function useOffers(
+  acts: Acts,
+  label: string,
+  wantsModels: boolean,
+): { provider: string[]; model: string[]; mode: string[]; chosen: AgentChoice | undefined } {
+  const [agents, setAgents] = useState<AgentChoice[]>([]);
+  const [models, setModels] = useState<string[]>([]);
+  const chosen = agents.find((one) => one.label === label) ?? agents[0];
+  // A server that is away, or an agent that does not answer, offers nothing: the fields can still be written.
+  useEffect(() => {
+    acts.agents().then(setAgents, () => undefined);
+  }, [acts]);
+  useEffect(() => {
+    setModels([]);
+    if (chosen && wantsModels) acts.models(chosen).then(setModels, () => undefined);
+  }, [acts, chosen, wantsModels]);
+  // Without a model the session gets the agent's own.
+  return {
+    provider: agents.map((one) => one.label),
+    model: ['', ...models],
+    mode: ['', ...(chosen?.modes ?? [])],
+    chosen,
+  };
+}
+
+function wantedOf(
+  { prompt, model, mode, cwd, worktree }: Choices,
+  chosen: AgentChoice | undefined,
+): Wanted {
   const textOf = ({ text }: Editor) => (text.trim() === '' ? null : text.trim());
   const name = textOf(worktree);
   return {
     prompt: prompt.text,
     session: {
-      provider: providerId.safeParse(provider.text).data ?? null,
+      provider: chosen?.provider ?? null,
+      agent: chosen?.agent ?? null,
       model: textOf(model),
+      // Other providers take a mode of their own as permission_mode.
+      agent_mode: chosen?.agent ? textOf(mode) : null,
       cwd: textOf(cwd),
       ...(name === null ? {} : { worktree: name === '+' ? true : { worktree_name: name } }),
     },

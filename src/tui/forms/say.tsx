@@ -1,6 +1,10 @@
 import { Box } from 'ink';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
+import type { AgentCommand } from '../../api/commands.ts';
 import type { Session } from '../../api/sessions.ts';
+import { slashCompleted, slashMatches, slashText } from '../../client/slash.ts';
+import { truncated } from '../../terminal/width.ts';
+import type { Acts } from '../acts.ts';
 import { Bar } from '../bar.tsx';
 import { titleOf } from '../list/row-text.ts';
 import { Tint } from '../tint.tsx';
@@ -14,13 +18,17 @@ interface SayProps {
   columns: number;
   /** The most lines that it may take. */
   rows: number;
+  acts: Pick<Acts, 'commands'>;
   onSend: (text: string) => void;
   onLeave: () => void;
 }
 
 /** Writes what is said to a session. What was begun is kept for each session until it was sent. */
-export function Say({ session, drafts, columns, rows, onSend, onLeave }: SayProps): ReactNode {
+export function Say(props: SayProps): ReactNode {
+  const { session, drafts, columns, rows, acts, onSend, onLeave } = props;
   const { editor, change, latest } = useEditor(drafts.get(session.id) ?? emptyEditor);
+  const commands = useCommands(acts, session.id, editor.text.startsWith('/'));
+  const matches = slashMatches(editor.text, commands);
   const height = Math.max(1, Math.min(rows - 1, shownLines(editor, columns - 2).lines.length));
   return (
     <Box flexDirection="column" width={columns} height={height + 1} flexShrink={0}>
@@ -28,7 +36,11 @@ export function Say({ session, drafts, columns, rows, onSend, onLeave }: SayProp
         left={<Tint tone="name" wrap="truncate-end">{`to ${titleOf(session)}`}</Tint>}
         right={
           <Tint tone="faint">
-            {columns < 60 ? 'enter sends' : 'enter sends  ^J new line  esc keeps it'}
+            {matches.length > 0
+              ? truncated(`tab: ${matches.map(slashText).join('  ')}`, Math.max(20, columns - 16))
+              : columns < 60
+                ? 'enter sends'
+                : 'enter sends  ^J new line  esc keeps it'}
           </Tint>
         }
       />
@@ -50,9 +62,28 @@ export function Say({ session, drafts, columns, rows, onSend, onLeave }: SayProp
           }}
           onOther={(_input, key) => {
             if (key.escape) onLeave();
+            if (key.tab) {
+              const text = slashCompleted(latest().text, commands);
+              change(() => ({ text, cursor: text.length }));
+              drafts.set(session.id, latest());
+            }
           }}
         />
       </Box>
     </Box>
   );
+}
+
+/** The commands of a session, once they are needed. */
+function useCommands(
+  acts: SayProps['acts'],
+  sessionId: string,
+  isNeeded: boolean,
+): readonly AgentCommand[] {
+  const [commands, setCommands] = useState<readonly AgentCommand[]>([]);
+  useEffect(() => {
+    // Without them the text is written as ever.
+    if (isNeeded) acts.commands(sessionId).then(setCommands, () => undefined);
+  }, [acts, isNeeded, sessionId]);
+  return commands;
 }

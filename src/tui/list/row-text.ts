@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { Process } from '../../api/processes.ts';
+import { agentOf } from '../../client/agent-of.ts';
 import { oneLine } from '../../client/telling.ts';
 import { duration } from '../duration.ts';
 import type { Tone } from '../tint.tsx';
@@ -12,6 +13,7 @@ export interface RowText {
   title: string;
   isBold: boolean;
   isPinned: boolean;
+  isMuted: boolean;
   /** Repository and branch, or the directory. */
   place: string;
   agent: string;
@@ -41,8 +43,15 @@ export function rowTextOf(thing: Thing, now: number): RowText {
     age: ageOf(now - sinceOf(thing)),
     isBold: standing === 'unseen' || standing === 'waiting',
     isPinned: thing.kind === 'session' && thing.now.session.pinned,
+    isMuted: isMuted(thing),
     ...wordsOf(thing),
   };
+}
+
+/** Whether nobody wants to be told of a thing by a bell: an approval is as silent as its session. */
+export function isMuted(thing: Thing): boolean {
+  if (thing.kind === 'approval') return thing.session?.muted ?? false;
+  return thing.kind === 'session' && thing.now.session.muted;
 }
 
 function wordsOf(thing: Thing): Pick<RowText, 'title' | 'place' | 'agent' | 'words'> {
@@ -66,8 +75,8 @@ function wordsOf(thing: Thing): Pick<RowText, 'title' | 'place' | 'agent' | 'wor
         place: worktree
           ? `${path.basename(worktree.repo_root)}/${oneLine(worktree.branch)}`
           : shortPath(session.cwd),
-        agent: session.provider,
-        words: oneLine(last),
+        agent: agentOf(session),
+        words: [session.muted ? 'muted' : '', oneLine(last)].filter(Boolean).join(' · '),
       };
     }
     case 'process': {

@@ -93,14 +93,14 @@ function truncatedStart(text: string, columns: number): string {
 }
 
 /** The mark of the chosen row and the symbol of its state: 4 columns. */
-function Begin({ isChosen, isActive, symbol, tone, isPinned }: Shown): ReactNode {
+function Begin({ isChosen, isActive, symbol, tone, isPinned, isMuted }: Shown): ReactNode {
   return (
     <Box width={4} flexShrink={0}>
       <Tint tone={isActive ? 'name' : 'faint'} bold={isActive}>
         {isChosen ? '▌' : ' '}
       </Tint>
       <Tint tone={tone}>{symbol}</Tint>
-      <Tint tone="faint">{isPinned ? '★ ' : '  '}</Tint>
+      <Tint tone="faint">{isPinned ? '★ ' : isMuted ? 'm ' : '  '}</Tint>
     </Box>
   );
 }

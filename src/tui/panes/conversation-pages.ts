@@ -2,11 +2,13 @@ import type { Approval } from '../../api/approvals.ts';
 import type { RuntimeEventRecord } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
+import { readNotices } from '../../client/read-notices.ts';
 import { replayBefore } from '../../client/replay.ts';
 import {
   type Block,
   blockOfItem,
   conversation,
+  type Notice,
   promptOf,
   type TurnWithItems,
 } from '../../terminal/conversation.ts';
@@ -30,6 +32,7 @@ export class ConversationPages {
   readonly #client: Client;
   readonly #session_id: string;
   readonly #approvals: Approval[] = [];
+  #notices: Notice[] | undefined;
   #moreApprovals: string | undefined | null;
   #moreTurns: string | undefined | null;
 
@@ -56,11 +59,12 @@ export class ConversationPages {
       turns.push({ turn, items: await this.#client.call(endpoints.listItems, at) });
     }
     await this.#readApprovals(value.at(-1)?.accepted_at ?? 0);
+    this.#notices ??= await readNotices(this.#client, this.#session_id);
     // Only now: a page that could not be read whole is read again.
     this.#moreTurns = headers['x-next-cursor']?.toString() ?? null;
     const items = turns.flatMap((one) => one.items);
     return {
-      blocks: conversation(turns, this.#approvals),
+      blocks: conversation(turns, this.#approvals, this.#notices),
       seq: Number(headers['x-seq'] ?? 0),
       open: items.filter(({ status }) => status === 'open').map(({ item_id }) => item_id),
     };

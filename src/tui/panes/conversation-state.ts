@@ -1,5 +1,17 @@
-import { type EventOf, isIn, type KindIn, type RuntimeEventRecord } from '../../api/events.ts';
-import { type Block, blockOfApproval, endOf, promptOf } from '../../terminal/conversation.ts';
+import {
+  type EventOf,
+  isDescribed,
+  isIn,
+  type KindIn,
+  type RuntimeEventRecord,
+} from '../../api/events.ts';
+import {
+  type Block,
+  blockOfApproval,
+  blockOfNotice,
+  endOf,
+  promptOf,
+} from '../../terminal/conversation.ts';
 
 /** The part of a conversation that was read: its newest turns, and what has happened since. */
 export interface ConversationState {
@@ -20,6 +32,7 @@ export const conversationKinds = [
   'tool.*',
   'approval.*',
   'plan.updated',
+  'session.notice',
 ] as const;
 
 /** The conversation after some events. Events that it has already change nothing. */
@@ -50,6 +63,11 @@ function take(draft: Draft, event: RuntimeEventRecord): void {
       key: `${event.turn_id} plan`,
       entries: event.payload.entries,
     });
+  else takeNotice(draft, event);
+}
+
+function takeNotice(draft: Draft, event: RuntimeEventRecord): void {
+  if (isDescribed(event) && event.kind === 'session.notice') put(draft, blockOfNotice(event));
 }
 
 function takeTurn(draft: Draft, event: EventOf<KindIn<'turn'>>): void {
@@ -95,6 +113,7 @@ function takeTool(draft: Draft, { kind, payload }: EventOf<KindIn<'tool'>>): voi
     key,
     status: isEnd && status !== 'pending' && status !== 'running' ? status : 'open',
     title: tool?.title ?? before?.title ?? '',
+    locations: tool?.locations ?? before?.locations,
     input: tool?.input ?? before?.input,
     output: output ?? before?.output ?? '',
   });

@@ -1,4 +1,4 @@
-import type { Block } from '../../terminal/conversation.ts';
+import { type Block, noticeText, toolText } from '../../terminal/conversation.ts';
 import { blockLines, isApart, shownBlocks } from '../../terminal/conversation-lines.ts';
 import { GrowingMarkdown } from '../../terminal/growing-markdown.ts';
 import type { Shape } from './shape.ts';
@@ -27,12 +27,14 @@ export class ConversationText implements Text {
     switch (block.type) {
       case 'tool':
         return this.#folded
-          ? block.title
-          : `${block.title}\n${JSON.stringify(block.input)}\n${block.output}`;
+          ? toolText(block)
+          : `${toolText(block)}\n${JSON.stringify(block.input)}\n${block.output}`;
       case 'approval':
         return `${block.approval.kind} ${block.approval.title} ${block.approval.status}`;
       case 'plan':
         return block.entries.map(({ content }) => content).join('\n');
+      case 'notice':
+        return noticeText(block);
       case 'end':
         return `${block.status} ${block.message}`;
       default:

@@ -1,6 +1,6 @@
 import { useEffect, useEffectEvent } from 'react';
 import { plain } from '../../lib/plain.ts';
-import { titleOf, nameOf } from '../list/row-text.ts';
+import { isMuted, nameOf, titleOf } from '../list/row-text.ts';
 import { needsMe } from '../list/sections.ts';
 import type { Thing } from '../list/things.ts';
 import type { PaneModel } from '../panes/pane-model.ts';
@@ -37,7 +37,10 @@ export function useSeen(
   }, [acts, clock, hasFocus, id, news, model]);
 }
 
-/** Rings once for each thing that comes to need a person while the terminal does not have the focus. */
+/**
+ * Rings once for each thing that comes to need a person while the terminal does not have the focus, unless its session is
+ * muted.
+ */
 export function useAlerts({ board, terminal: { hasFocus, write } }: Place): void {
   const ring = useEffectEvent((fresh: Thing) => {
     const title = plain(fresh.kind === 'session' ? titleOf(fresh.now.session) : nameOf(fresh));
@@ -51,7 +54,7 @@ export function useAlerts({ board, terminal: { hasFocus, write } }: Place): void
       const before = known;
       known = new Set(needs.map(eventOf));
       // What needed a person before the screen was open is no news.
-      const fresh = before && needs.find((thing) => !before.has(eventOf(thing)));
+      const fresh = before && needs.find((thing) => !before.has(eventOf(thing)) && !isMuted(thing));
       if (fresh && !hasFocus.get()) ring(fresh);
     });
   }, [board, hasFocus]);

@@ -1,6 +1,7 @@
 import { Box } from 'ink';
 import type { ReactNode } from 'react';
 import { NewSessionForm } from '../forms/new-session.tsx';
+import { recentDirectories } from '../forms/recent.ts';
 import { Help } from '../help.tsx';
 import { useSource } from '../hooks.ts';
 import { List } from '../list/list.tsx';
@@ -26,6 +27,7 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
           {...room}
           acts={place.acts}
           choices={place.choices}
+          recent={recentDirectories(place.desk.overview.get())}
           onLeave={back}
           onCreate={(wanted) => {
             back();

@@ -30,6 +30,19 @@ export function Foot({ shown }: { shown: Shown }): ReactNode {
       );
     case 'snooze':
       return <Snooze shown={shown} session={mode.session} onDone={back} />;
+    case 'rename':
+      return (
+        <Prompt
+          columns={columns}
+          question="title (enter: rename):"
+          initial={mode.session.title ?? ''}
+          onCancel={back}
+          onAnswer={(text) => {
+            back();
+            attempt(place.acts.update(mode.session.id, { title: text === '' ? null : text }));
+          }}
+        />
+      );
     case 'confirm':
       return <Confirm question={mode.question} attempt={attempt} onDone={back} />;
     case 'copy':

@@ -61,6 +61,8 @@ export function thingKeys(shown: Shown): KeyTable {
     d: withThing((thing) => answer(shown, thing, 'decline')),
     p: withThing((thing) => pin(shown, thing)),
     z: withThing((thing) => snooze(shown, thing)),
+    m: withThing((thing) => mute(shown, thing)),
+    R: withThing((thing) => rename(shown, thing)),
     y: withThing(() => setMode({ name: 'copy' })),
     e: withThing((thing) => onEvents(scopeOf(thing))),
     E: () => onEvents({}),
@@ -142,6 +144,18 @@ function pin(shown: Shown, thing: Thing): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions can be pinned');
   shown.attempt(shown.place.acts.update(session.id, { pinned: !session.pinned }));
+}
+
+function mute(shown: Shown, thing: Thing): void {
+  const session = sessionOf(shown, thing);
+  if (!session) return shown.tell('only sessions can be muted');
+  shown.attempt(shown.place.acts.update(session.id, { muted: !session.muted }));
+}
+
+function rename(shown: Shown, thing: Thing): void {
+  const session = sessionOf(shown, thing);
+  if (!session) return shown.tell('only sessions can be renamed');
+  shown.setMode({ name: 'rename', session });
 }
 
 function snooze(shown: Shown, thing: Thing): void {

@@ -34,6 +34,7 @@ export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
             key={saying.session.id}
             session={saying.session}
             drafts={place.drafts}
+            acts={place.acts}
             columns={columns}
             rows={below - 1}
             onLeave={shown.back}

@@ -27,6 +27,7 @@ const methods = ['session/resume', 'session/load'];
 const starting = ['initialize', 'session/new'];
 const onlyLoad = { loadSession: true };
 const unavailable = { status: 'failed', text: null, error: { code: 'provider_unavailable' } };
+const loggedOut = { ...unavailable, error: { code: 'auth_required' } };
 const lastingFailure = { status: 'failed', error: { code: 'resume_failed' } };
 const ready = { status: 'ready', failure: null, active_turn_id: null };
 
@@ -93,6 +94,55 @@ describe('a session whose agent is lost', () => {
       });
     },
   );
+
+  test.each([
+    ['is on the list of the agent is not lost, whatever its words', true],
+    ['is not on the list of the agent is failed with its turn, whatever its words', false],
+  ])('that %s', (_what, isListed) => {
+    const can = { ...capabilities, sessionCapabilities: { resume: {}, list: {} } };
+    let ref: unknown;
+    const refuses: Play = ({ sessionId }) => {
+      ref = sessionId;
+      return refuse(-32_603, isListed ? 'Session not found' : 'Something odd');
+    };
+    const methods = {
+      ...offering(can),
+      'session/resume': refuses,
+      'session/load': refuses,
+      'session/list': () => ({ sessions: [{ sessionId: isListed ? ref : 'another' }] }),
+    };
+    return withLost({ methods }, async (_stage, session) => {
+      const turn = await session.run('after');
+      expect(turn).toMatchObject(isListed ? unavailable : lastingFailure);
+      if (isListed) expect(await session.record()).toMatchObject(ready);
+      else await expectFailed(session);
+    });
+  });
+
+  test.each([
+    ['No previous sessions found for this project.', lastingFailure],
+    ['Invalid session identifier "ID". Use --list-sessions to see them.', lastingFailure],
+    ['The disk is full', unavailable],
+  ])('is failed where the agent says the same of one that never was: %s', (words, expected) => {
+    const role = reopened('session/load', ({ sessionId }) =>
+      refuse(-32_603, 'Internal error', { details: words.replace('ID', String(sessionId)) }),
+    );
+    return withLost(role, async (_stage, session) => {
+      expect(await session.run('after')).toMatchObject(expected);
+    });
+  });
+
+  test('is not failed where the agent can load another one', () => {
+    const refs: unknown[] = [];
+    const role = reopened('session/load', ({ sessionId }) => {
+      refs.push(sessionId);
+      return sessionId === refs[0] ? refuse(-32_603, 'the session is open elsewhere') : {};
+    });
+    return withLost(role, async (_stage, session) => {
+      expect(await session.run('after')).toMatchObject(unavailable);
+      expect(await session.record()).toMatchObject(ready);
+    });
+  });
 
   // As the agent of OpenClaw, whose resume knows only the sessions of its own process.
   test('is loaded where the agent cannot resume it but can load', () =>
@@ -243,7 +293,10 @@ describe('an agent that is to resume a session', () => {
     const details = { details: 'run: raw login' };
     const locked = sick(() => refuse(-32_000, 'Authentication required', details));
     return withLost(reopened(method, locked), (stage, session) =>
-      expectAnotherAgent(stage, session, /Authentication required.*run: raw login/, method),
+      expectAnotherAgent(stage, session, /Authentication required.*run: raw login/, {
+        method,
+        failure: loggedOut,
+      }),
     );
   });
 
@@ -253,7 +306,7 @@ describe('an agent that is to resume a session', () => {
       async ({ open, agents, noAgents }) => {
         const session = await open();
         const turn = await session.run('one');
-        expect(turn).toMatchObject(unavailable);
+        expect(turn).toMatchObject(loggedOut);
         expect(turn.error?.message).toContain('Please log in');
         expect(await session.record()).toMatchObject(ready);
         await noAgents();
@@ -509,8 +562,8 @@ describe('the settings of a session that is resumed', () => {
       async ({ agents }, session) => {
         await session.run('after');
         const [first, second] = agents.map((agent) => wanted(agent));
-        expect(first).toEqual(['mode-1=plan', 'model-1=m/two', 'effort-1=high', 'prompt']);
-        expect(second).toEqual(['mode-2=plan', 'model-2=m/two', 'effort-2=high', 'prompt']);
+        expect(first).toEqual(['model-1=m/two', 'effort-1=high', 'mode-1=plan', 'prompt']);
+        expect(second).toEqual(['model-2=m/two', 'effort-2=high', 'mode-2=plan', 'prompt']);
       },
       { open: { permission_mode: 'plan', model: 'm/two', thinking_effort: 'high' } },
     ));
@@ -876,10 +929,10 @@ async function expectAnotherAgent(
   { agents, noAgents }: RawStage,
   session: RawSession,
   says: RegExp,
-  method = 'session/resume',
+  { method = 'session/resume', failure = unavailable } = {},
 ): Promise<void> {
   const turn = await session.run('during');
-  expect(turn).toMatchObject(unavailable);
+  expect(turn).toMatchObject(failure);
   expect(turn.error?.message).toMatch(says);
   expect(await session.record()).toMatchObject(ready);
   await noAgents();

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ofKind } from '../../support/turns.ts';
-import { endTurn, never, withRawAgent } from '../../support/providers/raw-agent.ts';
+import { endTurn, never, Refusal, withRawAgent } from '../../support/providers/raw-agent.ts';
 import { goes } from '../../support/providers/rows.ts';
 import { isEnd } from '../../support/providers/watch.ts';
 
@@ -136,6 +136,40 @@ describe('what an agent says', () => {
         const session = await open();
         expect(await session.run('go')).toMatchObject({ status: 'completed', text: 'still here' });
         expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+      },
+    ));
+
+  test('in lines that are no messages is in the error of a turn that fails, and of no later one', () => {
+    let times = 0;
+    return withRawAgent(
+      goes((agent) => {
+        if (++times > 1) throw new Refusal(-32_603, 'again');
+        agent.write('\u001b[31mError: the key is not valid\u001b[0m\n');
+        throw new Refusal(-32_603, 'Internal error');
+      }),
+      async ({ open }) => {
+        const session = await open();
+        const { error } = await session.run('go');
+        expect(error).toEqual({
+          code: 'provider_error',
+          message: 'the agent failed: Internal error; it wrote: Error: the key is not valid',
+        });
+        expect((await session.run('go')).error?.message).toBe('the agent failed: again');
+      },
+    );
+  });
+
+  test('in lines that are no messages is in the error where the agent exits, beside its stderr', () =>
+    withRawAgent(
+      goes((agent) => {
+        agent.stderr('a trace\n');
+        agent.write('no more credits\n');
+        agent.exit(3);
+        return never;
+      }),
+      async ({ open }) => {
+        const { error } = await (await open()).run('go');
+        expect(error?.message).toBe('the agent exited with 3; it said: a trace | no more credits');
       },
     ));
 

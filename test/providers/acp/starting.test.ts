@@ -85,7 +85,7 @@ describe('an agent that does not start', () => {
       async ({ open }) => {
         const session = await open();
         const turn = await session.run('hello');
-        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
+        expect(turn).toMatchObject({ status: 'failed', error: { code: 'auth_required' } });
         expect(turn.error?.message).toMatch(/Authentication required.*run: raw login/);
         expect((await session.record()).status).toBe('ready');
       },

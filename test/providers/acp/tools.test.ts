@@ -140,7 +140,7 @@ describe('a tool', () => {
     [
       'a diff',
       { content: [{ type: 'diff', path: '/a', oldText: '', newText: 'new' }] },
-      '+++ /a\nnew',
+      '--- /a\n+++ /a\n@@ -0,0 +1,1 @@\n+new\n\\ No newline at end of file\n',
     ],
     ['nothing', {}, ''],
     ['fields of the wrong kind', { content: 7, status: 'done', title: [] }, ''],

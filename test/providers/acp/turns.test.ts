@@ -24,7 +24,7 @@ describe('a turn', () => {
         expect(turn).toMatchObject({
           status: 'failed',
           text: 'before',
-          error: { code: 'provider_error' },
+          error: { code: code === -32_000 ? 'auth_required' : 'provider_error' },
         });
         expect(turn.error?.message).toMatch(says);
         expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });

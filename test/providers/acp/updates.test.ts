@@ -1,6 +1,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readPromptUsage, readToolCall, readUpdate } from '../../../src/providers/acp/updates.ts';
+import { readToolCall } from '../../../src/providers/acp/tool-call.ts';
+import { readUpdate } from '../../../src/providers/acp/updates.ts';
+import { readPromptUsage } from '../../../src/providers/acp/usage.ts';
+
+const changeOfA =
+  '--- /a.txt\n+++ /a.txt\n@@ -1,1 +1,1 @@\n-x\n\\ No newline at end of file\n+y\n\\ No newline at end of file\n';
 
 /** What real agents send, and what it says. */
 const messages: [agent: string, update: object, said: ReturnType<typeof readUpdate>][] = [
@@ -49,7 +54,13 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     {
       type: 'tool',
       ref: 'call_x',
-      change: { title: 'bash', kind: 'execute', status: 'pending', input: { command: 'echo hi' } },
+      change: {
+        title: 'bash',
+        kind: 'execute',
+        status: 'pending',
+        input: { command: 'echo hi' },
+        locations: [{ path: '/x', line: null }],
+      },
     },
   ],
   [
@@ -124,7 +135,15 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
         { type: 'content', content: { type: 'text', text: 'and a word' } },
       ],
     },
-    { type: 'tool', ref: 'e', change: { status: 'failed', output: '+++ /a.txt\ny\nand a word' } },
+    {
+      type: 'tool',
+      ref: 'e',
+      change: {
+        status: 'failed',
+        diffs: [{ path: '/a.txt', diff: changeOfA }],
+        output: `${changeOfA}\nand a word`,
+      },
+    },
   ],
   [
     'a plan, also with what a newer agent may say of an entry',
@@ -159,13 +178,98 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     { type: 'usage', usage: { context_tokens: 5, context_window: 10 } },
   ],
   [
-    'a chunk that is no text',
-    { sessionUpdate: 'agent_message_chunk', content: { type: 'image', data: 'x' } },
+    'a chunk that is an image whose data was kept',
+    {
+      sessionUpdate: 'agent_message_chunk',
+      content: { type: 'image', mimeType: 'image/png', kept: { path: '/blobs/ab', bytes: 7 } },
+    },
+    { type: 'message', text: '\n\n![image/png, 7 bytes](/blobs/ab)\n\n' },
+  ],
+  [
+    'a chunk that is a sound whose data was not kept',
+    {
+      sessionUpdate: 'agent_thought_chunk',
+      content: { type: 'audio', mimeType: 'audio/wav', data: 'AAAA' },
+    },
+    { type: 'reasoning', text: '\n\n![audio/wav, 3 bytes, not kept]\n\n' },
+  ],
+  [
+    'a chunk that is a link',
+    {
+      sessionUpdate: 'agent_message_chunk',
+      content: { type: 'resource_link', uri: 'file:///a b.txt', name: 'a [b]' },
+    },
+    { type: 'message', text: '\n\n[a \\[b\\]](<file:///a b.txt>)\n\n' },
+  ],
+  [
+    'a chunk that is an embedded text',
+    {
+      sessionUpdate: 'agent_message_chunk',
+      content: { type: 'resource', resource: { uri: 'file:///n', text: '```js\n```\n' } },
+    },
+    { type: 'message', text: '\n\n[file:///n](file:///n)\n\n````\n```js\n```\n````\n\n' },
+  ],
+  [
+    'a chunk of a type of tomorrow',
+    { sessionUpdate: 'agent_message_chunk', content: { type: 'hologram' } },
     'unknown',
   ],
   [
+    'commands',
+    {
+      sessionUpdate: 'available_commands_update',
+      availableCommands: [
+        { name: 'plan', description: 'makes a plan', input: { hint: 'of what' } },
+        { name: '/test', input: null },
+        { description: 'without a name' },
+      ],
+    },
+    {
+      type: 'commands',
+      commands: [
+        { name: 'plan', description: 'makes a plan', hint: 'of what' },
+        { name: 'test', description: '', hint: null },
+      ],
+    },
+  ],
+  [
+    'a title',
+    { sessionUpdate: 'session_info_update', title: 'Fix the build' },
+    { type: 'title', title: 'Fix the build' },
+  ],
+  ['a title that is cleared', { sessionUpdate: 'session_info_update', title: null }, 'ignored'],
+  [
+    'a notice',
+    {
+      sessionUpdate: 'notice',
+      severity: 'warning',
+      title: 'The model is slow',
+      description: 'Try another.',
+    },
+    { type: 'notice', code: 'warning', message: 'The model is slow: Try another.' },
+  ],
+  [
+    'a notice of a severity of tomorrow',
+    { sessionUpdate: 'notice', severity: 'cosmic', title: 'Hello' },
+    { type: 'notice', code: 'notice', message: 'Hello' },
+  ],
+  [
+    'a compaction',
+    {
+      sessionUpdate: 'compaction_update',
+      compactionId: 'c',
+      status: 'completed',
+      summary: [{ type: 'text', text: 'Two files were read.' }],
+    },
+    {
+      type: 'notice',
+      code: 'compaction',
+      message: 'the agent has compacted its context: Two files were read.',
+    },
+  ],
+  [
     'a kind that we take no notice of',
-    { sessionUpdate: 'available_commands_update', availableCommands: [] },
+    { sessionUpdate: 'user_message_chunk', content: { type: 'text', text: 'x' } },
     'ignored',
   ],
   ['a kind of tomorrow', { sessionUpdate: 'something_new', x: 1 }, 'unknown'],
@@ -287,10 +391,7 @@ describe('the usage at the end of a turn', () => {
   test('is read as far as it is told; null and nothing are none.', () => {
     expect(
       readPromptUsage({
-        inputTokens: 100,
-        outputTokens: 22,
-        totalTokens: 133,
-        cachedReadTokens: 11,
+        usage: { inputTokens: 100, outputTokens: 22, totalTokens: 133, cachedReadTokens: 11 },
       }),
     ).toEqual({
       input_tokens: 100,
@@ -298,17 +399,34 @@ describe('the usage at the end of a turn', () => {
       total_tokens: 133,
       cached_input_tokens: 11,
     });
-    expect(readPromptUsage({ inputTokens: 1 })).toEqual({
+    expect(readPromptUsage({ usage: { inputTokens: 1 } })).toEqual({
       input_tokens: 1,
       output_tokens: null,
       total_tokens: null,
       cached_input_tokens: null,
     });
     for (const none of [null, undefined, 'x', 7, { inputTokens: 'many' }])
-      expect(readPromptUsage(none)).toBeUndefined();
+      expect(readPromptUsage({ usage: none })).toBeUndefined();
+  });
+
+  test('is read where gemini and qwen put it.', () => {
+    const counts = { input_tokens: 9, output_tokens: 2 };
+    expect(readPromptUsage({ usage: null, _meta: { quota: { token_count: counts } } })).toEqual({
+      ...counts,
+      total_tokens: 11,
+      cached_input_tokens: null,
+    });
+    expect(readPromptUsage({ _meta: { usage: { inputTokens: 5, totalTokens: 6 } } })).toMatchObject(
+      {
+        input_tokens: 5,
+        total_tokens: 6,
+      },
+    );
   });
 
   test('never throws on any JSON.', () => {
-    fc.assert(fc.property(fc.jsonValue(), (raw) => void readPromptUsage(raw)));
+    fc.assert(
+      fc.property(fc.jsonValue(), (raw) => void readPromptUsage({ usage: raw, _meta: raw })),
+    );
   });
 });

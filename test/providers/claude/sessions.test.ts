@@ -206,3 +206,14 @@ test('a key is kept in a private home, for nobody else to read, and given to cla
     { claude: { command: '/bin/sh', args: ['-c', script, 'claude'], home: privateHome } },
   );
 });
+
+test('its slash commands are those that it names when it starts', () =>
+  withRawClaude({}, async ({ client, open }) => {
+    const session = await open();
+    await session.run('hello');
+    const params = { session_id: (await session.record()).id };
+    expect(await client.call(endpoints.listCommands, { params })).toEqual([
+      { name: 'review', description: 'reviews a change', hint: '[pr]' },
+      { name: 'clear', description: 'forgets', hint: null },
+    ]);
+  }));

@@ -10,7 +10,9 @@ function formatCommand(command: Command): string {
     case 'tool':
       return `tool ${command.title}${command.output ? ` => ${command.output}` : ''}`;
     case 'plan':
-      return `plan ${command.entries.join(' | ')}`;
+    case 'commands':
+    case 'question':
+      return `${command.name} ${command.entries.join(' | ')}`;
     case 'ask-all':
       return `ask-all ${command.titles.join(' | ')}`;
     case 'edit':

@@ -10,12 +10,20 @@ import { scaled } from '../patience.ts';
 /** A turn's input: a text, or all its pieces. */
 export type Input = string | InputItem[];
 
+/** What a turn may want for itself. */
+export interface Wishes {
+  permission_mode?: string;
+  agent_mode?: string;
+  model?: string;
+  thinking_effort?: string;
+}
+
 /** Sends a turn; resolves with its id when it is accepted. */
 export async function send(
   client: Client,
   { id: session_id }: Pick<Session, 'id'>,
   input: Input,
-  more: { permission_mode?: string; model?: string } = {},
+  more: Wishes = {},
 ): Promise<string> {
   const items = typeof input === 'string' ? [{ type: 'text' as const, text: input }] : input;
   const body = { input: items, ...more };
@@ -29,7 +37,7 @@ export async function run(
   watch: Watch,
   session: Pick<Session, 'id'>,
   input: Input,
-  more: { permission_mode?: string; model?: string } = {},
+  more: Wishes = {},
 ): Promise<Turn> {
   const turnId = await send(client, session, input, more);
   await watch.end(turnId);

@@ -11,7 +11,7 @@ import type { Clock } from '../../../src/lib/clock.ts';
 import { untilNothingCarries } from '../server.ts';
 import { openRuntime, type TestRuntime } from '../runtime.ts';
 import { tempDirectory } from '../temp.ts';
-import { type Input, run, send, sessionOf, until } from './calls.ts';
+import { type Input, run, send, sessionOf, until, type Wishes } from './calls.ts';
 import { Watch } from './watch.ts';
 
 /** A JSON-RPC message, as it is on the wire. */
@@ -236,6 +236,8 @@ export const usualOptions = [
 export interface RawOptions {
   /** More of `[providers.acp]`. */
   acp?: Record<string, unknown> & { env?: Record<string, string> };
+  /** Names of agents that are played as well, each with what the catalogue knows of it. */
+  agents?: readonly string[];
   /** More of `[providers]`. */
   providers?: Record<string, unknown>;
   /** `[gateway]`. */
@@ -274,11 +276,11 @@ export class RawSession {
     this.watch = new Watch(client, id);
   }
 
-  send(input: Input, more: { permission_mode?: string; model?: string } = {}): Promise<string> {
+  send(input: Input, more: Wishes = {}): Promise<string> {
     return send(this.#client, this, input, more);
   }
 
-  run(input: Input, more: { permission_mode?: string; model?: string } = {}): Promise<Turn> {
+  run(input: Input, more: Wishes = {}): Promise<Turn> {
     return run(this.#client, this.watch, this, input, more);
   }
 
@@ -291,7 +293,7 @@ export class RawSession {
 export async function withRawAgent(
   role: Role,
   test: (stage: RawStage) => Promise<void>,
-  { acp = {}, providers = {}, gateway = {}, clock }: RawOptions = {},
+  { acp = {}, agents: names = [], providers = {}, gateway = {}, clock }: RawOptions = {},
 ): Promise<void> {
   await using own = tempDirectory('raw');
   const agents: RawAgent[] = [];
@@ -302,6 +304,11 @@ export async function withRawAgent(
   await once(theatre, 'listening');
   const cwd = own.path;
   const puppet = path.join(import.meta.dirname, 'puppet.mjs');
+  const played = {
+    command: process.execPath,
+    args: [puppet],
+    env: { PUPPET_SOCKET: socket, ...acp.env },
+  };
   const start = () =>
     openRuntime(path.join(own.path, 'data'), {
       config: {
@@ -309,11 +316,13 @@ export async function withRawAgent(
         providers: {
           ...providers,
           acp: {
-            command: process.execPath,
-            args: [puppet],
             request_timeout_ms: 8000,
+            ...(names.length > 0 && {
+              agents: Object.fromEntries(names.map((name) => [name, played])),
+            }),
+            ...played,
             ...acp,
-            env: { PUPPET_SOCKET: socket, ...acp.env },
+            env: played.env,
           },
         },
       },

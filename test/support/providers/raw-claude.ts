@@ -111,6 +111,11 @@ const good: NonNullable<ClaudeRole['requests']> = {
   initialize: () => ({
     claude_code_version: '9.9',
     models: [{ value: 'opus', displayName: 'Opus', supportedEffortLevels: ['low', 'high'] }],
+    commands: [
+      { name: 'review', description: 'reviews a change', argumentHint: '[pr]' },
+      { name: 'clear', description: 'forgets', argumentHint: '' },
+      { description: 'without a name' },
+    ],
   }),
   get_settings: () => ({ applied: { model: 'claude-usual' } }),
 };

@@ -132,6 +132,7 @@ class Terminal extends EventEmitter {
 
 const noDefaults = {
   provider: { byVariable: null, byFile: null },
+  agent: null,
   model: null,
   effort: null,
   permission_mode: null,

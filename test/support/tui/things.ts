@@ -23,6 +23,7 @@ export function session(id: string, minutes: number, more: Partial<Session> = {}
     failure: null,
     pinned: false,
     snoozed_until: null,
+    muted: false,
     seen_seq: 0,
     news_seq: 0,
     last_words: null,

@@ -1,0 +1,34 @@
+import { createInterface } from 'node:readline/promises';
+import type { World } from './world.ts';
+
+/**
+ * Asks on the terminal which of several things somebody wants, by its number; asks again after any other answer. Null
+ * where stdin or stderr is no terminal, so that nobody can be asked, and for Ctrl-D.
+ */
+export async function choose<T>(
+  { stdin, stderr }: World,
+  question: string,
+  things: readonly T[],
+  lineOf: (thing: T) => string,
+): Promise<T | null> {
+  if (!stdin.isTTY || !stderr.isTTY) return null;
+  stderr.write(`${question}\n`);
+  for (const [at, thing] of things.entries()) stderr.write(`  ${at + 1}  ${lineOf(thing)}\n`);
+  const lines = createInterface({
+    input: stdin,
+    output: stderr,
+    prompt: `1 to ${things.length}: `,
+  });
+  lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+  try {
+    lines.prompt();
+    for await (const line of lines) {
+      const thing = /^\d+$/.test(line.trim()) ? things[Number(line) - 1] : undefined;
+      if (thing !== undefined) return thing;
+      lines.prompt();
+    }
+    return null;
+  } finally {
+    lines.close();
+  }
+}

@@ -1,0 +1,228 @@
+import { Argument, type Command, Option } from 'commander';
+import { endpoints } from '../../api/index.ts';
+import type { Token } from '../../api/tokens.ts';
+import type { Client } from '../../client/client.ts';
+import { AppError } from '../../errors.ts';
+import { selfCommand } from '../../lib/self.ts';
+import { type GlobalOptions, serverDirectory } from '../context.ts';
+import type { Register } from '../endpoint-command.ts';
+import { sessionId } from '../find.ts';
+import { layoutOf } from '../layout.ts';
+import { tokens as tokenNoun } from '../nouns.ts';
+import { ago, details, table } from '../output.ts';
+import { clientAction, type CommandContext, showDocument, type World } from '../world.ts';
+
+const agentNames = ['claude', 'codex', 'opencode', 'gemini'];
+const modes = ['read_only', 'default', 'full_access'] as const;
+
+/** `cadre mcp install | uninstall | list`: cadre's tools in the user's own agents, outside of cadre. */
+export const installCommands: readonly Register[] = [
+  (mcp, world) =>
+    mcp
+      .command('install')
+      .description("give your own agent cadre's tools, with a token of its own; again: replace it")
+      .addArgument(agentArgument())
+      .option(
+        '--session <session>',
+        'call as this session, which may be a member of a team (default: without a session, the process tools alone)',
+      )
+      .addOption(
+        new Option(
+          '--permission-mode <mode>',
+          'without a session: full_access lets the agent run commands; it is asked where nothing is said',
+        ).choices(modes),
+      )
+      .option('--print', 'only print what would be changed')
+      .action((name: string, options: InstallOptions, command: Command) =>
+        options.print
+          ? plan(world, name, command)
+          : clientAction(world, install)(name, options, command),
+      ),
+  (mcp, world) =>
+    mcp
+      .command('uninstall')
+      .description("take cadre's tools from your own agent, and revoke its token")
+      .addArgument(agentArgument())
+      .action(clientAction(world, uninstall)),
+  (mcp, world) =>
+    mcp
+      .command('list')
+      .description("list your own agents that have cadre's tools, with their tokens")
+      .action((_options: object, command: Command) => list(world, command)),
+];
+
+interface InstallOptions {
+  session?: string;
+  permissionMode?: (typeof modes)[number];
+  print?: boolean;
+}
+
+const agentArgument = () => new Argument('<agent>').choices(agentNames);
+
+async function install(
+  { world, client, global, show, note, layout }: CommandContext,
+  name: string,
+  { session, permissionMode }: InstallOptions,
+): Promise<void> {
+  const { readCaller, removeCaller, writeCaller } = await import('../../config/caller-file.ts');
+  const { addEntry } = await import('../mcp/change.ts');
+  const agent = await agentOf(name);
+  const directory = await serverDirectory(global, world.env);
+  const session_id = session === undefined ? null : await sessionId(client, session);
+  const permission_mode =
+    session_id === null ? (permissionMode ?? (await askedMode(world, name))) : null;
+  const before = readCaller(directory, name);
+  const { id, secret } = await client.call(endpoints.createToken, {
+    body: { name: `${name} on this machine`, scope: 'tools', permission_mode },
+  });
+  const url = await addressFor(client, directory);
+  try {
+    writeCaller(directory, { name, token_id: id, token: secret, session_id, url });
+    await addEntry(agent, serverStart(name, directory), world.env);
+  } catch (error) {
+    if (before) writeCaller(directory, before);
+    else removeCaller(directory, name);
+    await revoke(client, id);
+    throw error;
+  }
+  if (before) await revoke(client, before.token_id);
+  const { fileWithEntry } = await import('../mcp/agents.ts');
+  const file = fileWithEntry(agent, world.env);
+  const made = { agent: name, token_id: id, session_id, permission_mode, file };
+  show(made, () => details(made, { layout }));
+  if (session_id === null && permission_mode !== 'full_access')
+    note(
+      `${name} may not run commands with cadre: allow that with --permission-mode full_access, or for all with [gateway] free = ["cadre_process_run"]`,
+    );
+}
+
+/** Prints what `install` would do; it needs no server. */
+async function plan(world: World, name: string, command: Command): Promise<void> {
+  const { plannedChange } = await import('../mcp/change.ts');
+  const global = command.optsWithGlobals<GlobalOptions>();
+  const directory = await serverDirectory(global, world.env);
+  const change = plannedChange(await agentOf(name), serverStart(name, directory), world.env);
+  const text = () =>
+    change.command
+      ? `${change.command.map(quoted).join(' ')}\n`
+      : `# ${change.file}\n${change.content}`;
+  showDocument(world, global, { agent: name, ...change }, text);
+}
+
+async function uninstall(
+  { world, client, global, show, layout }: CommandContext,
+  name: string,
+): Promise<void> {
+  const { readCaller, removeCaller } = await import('../../config/caller-file.ts');
+  const { removeEntry } = await import('../mcp/change.ts');
+  const directory = await serverDirectory(global, world.env);
+  const caller = readCaller(directory, name);
+  // The token first: an agent whose configuration cannot be changed has no use of the entry then.
+  if (caller) await revoke(client, caller.token_id);
+  removeCaller(directory, name);
+  const removed = await removeEntry(await agentOf(name), world.env);
+  if (!caller && !removed)
+    throw new AppError('not_found', `${name} does not have cadre's tools: see cadre mcp list`);
+  const done = { agent: name, entry_removed: removed, revoked_token_id: caller?.token_id ?? null };
+  show(done, () => details(done, { layout }));
+}
+
+/** Lists the agents; without a server it is not known when their tokens were last used. */
+async function list(world: World, command: Command): Promise<void> {
+  const { readCaller } = await import('../../config/caller-file.ts');
+  const { fileWithEntry, mcpAgents } = await import('../mcp/agents.ts');
+  const global = command.optsWithGlobals<GlobalOptions>();
+  const directory = await serverDirectory(global, world.env);
+  const tokens = await knownTokens(world, global);
+  const found = mcpAgents.flatMap((agent) => {
+    const caller = readCaller(directory, agent.name);
+    const file = fileWithEntry(agent, world.env);
+    if (!caller && file === null) return [];
+    const token = tokens?.find(({ id }) => id === caller?.token_id);
+    return {
+      agent: agent.name,
+      file,
+      token_id: caller?.token_id ?? null,
+      token_valid: tokens && token !== undefined,
+      permission_mode: token?.permission_mode ?? null,
+      session_id: caller?.session_id ?? null,
+      last_used_at: token?.last_used_at ?? null,
+    };
+  });
+  const rows = found.map((one) => [
+    one.agent,
+    one.file ?? 'no entry: install it again',
+    one.token_id === null ? 'none: install it again' : one.token_id.slice(-8),
+    one.token_valid === false && one.token_id !== null ? 'revoked' : (one.permission_mode ?? '-'),
+    one.session_id?.slice(-8) ?? '-',
+    one.last_used_at === null ? '-' : ago(one.last_used_at, world.clock.now()),
+  ]);
+  const layout = layoutOf(world.stdout, world.env);
+  showDocument(world, global, found, () =>
+    table(['AGENT', 'CONFIGURED IN', 'TOKEN', 'MODE', 'SESSION', 'USED'], rows, layout),
+  );
+  if (found.length === 0 && world.stderr.isTTY && !global.json)
+    world.stderr.write(`cadre: no agent has the tools yet: see cadre mcp install --help\n`);
+}
+
+/** The tokens of the server; null where no server answers, or this user may not see them. */
+async function knownTokens(world: World, global: GlobalOptions): Promise<Token[] | null> {
+  let client: Client | undefined;
+  try {
+    client = await world.connect(global);
+    const all: Token[] = [];
+    for await (const page of tokenNoun.all(client)) all.push(...page);
+    return all;
+  } catch (error) {
+    if (error instanceof AppError) return null;
+    throw error;
+  } finally {
+    client?.close();
+  }
+}
+
+async function agentOf(name: string) {
+  const { mcpAgents } = await import('../mcp/agents.ts');
+  const agent = mcpAgents.find((one) => one.name === name);
+  if (agent) return agent;
+  throw new AppError('usage', `no agent "${name}": ${agentNames.join(', ')}`);
+}
+
+/** Without XDG variables, which agents may keep from their MCP servers, the default directory could be another one. */
+function serverStart(name: string, directory: string) {
+  const { file: command, args } = selfCommand();
+  return { command, args: [...args, '--data-dir', directory, 'mcp', 'serve', '--caller', name] };
+}
+
+/** The address to keep: none for the server of this data directory, which may get another address. */
+async function addressFor({ url }: Client, directory: string): Promise<string | null> {
+  const { findRegistration } = await import('../../config/registration.ts');
+  const registered = findRegistration(directory)?.server.url;
+  return registered !== undefined && new URL(registered).origin === new URL(url).origin
+    ? null
+    : url;
+}
+
+/** Asks on a terminal whether the agent may run commands; null where nobody can be asked. */
+async function askedMode(world: World, name: string): Promise<(typeof modes)[number] | null> {
+  const { choose } = await import('../choose.ts');
+  const question = `may ${name} run commands with cadre? cadre asks nobody then: ${name} itself may ask you before it calls a tool`;
+  const answers = [
+    { mode: 'default', text: 'no: it can see and end its own processes' },
+    { mode: 'full_access', text: 'yes: commands run with your rights, outside of its sandbox' },
+  ] as const;
+  return (await choose(world, question, answers, ({ text }) => text))?.mode ?? null;
+}
+
+/** A token that is gone already is as good as revoked. */
+async function revoke(client: Client, token_id: string): Promise<void> {
+  try {
+    await client.call(endpoints.deleteToken, { params: { token_id } });
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
+  }
+}
+
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,48 @@
+import { DEFAULT_AGENT, type ProviderId } from '../api/provider-kinds.ts';
+import type { ProviderRecord } from '../api/providers.ts';
+import { type Defaults, preferredProvider } from './defaults.ts';
+
+/** An agent that a new session may have. */
+export interface AgentChoice {
+  /** What people call it: its own name, else that of its provider. */
+  label: string;
+  provider: ProviderId;
+  /** Null where the provider has one agent, without a name. */
+  agent: string | null;
+  /** The modes of its own that it last offered. */
+  modes: readonly string[];
+}
+
+/** The agents that are enabled: the preferred one first, then those that are ready. */
+export function agentChoices(
+  providers: readonly ProviderRecord[],
+  defaults: Defaults,
+): AgentChoice[] {
+  const preferred = preferredProvider(providers, defaults);
+  const ranked = providers.flatMap((provider) =>
+    choicesOf(provider).map(({ isReady, isDefault, ...choice }) => {
+      const isChosen = defaults.agent === null ? isDefault : choice.agent === defaults.agent;
+      const isFirst = provider.id === preferred && (choice.agent === null || isChosen);
+      return { choice, rank: isFirst ? 0 : isReady ? 1 : 2 };
+    }),
+  );
+  return ranked.toSorted((a, b) => a.rank - b.rank).map(({ choice }) => choice);
+}
+
+function choicesOf({ id, enabled, healthy, agents }: ProviderRecord) {
+  if (agents.length === 0)
+    return enabled
+      ? [{ label: id, provider: id, agent: null, modes: [], isReady: healthy, isDefault: true }]
+      : [];
+  // Those that the provider has turned off, or that lack their program, can only be refused.
+  return agents
+    .filter((agent) => agent.healthy || (enabled && agent.configured))
+    .map((agent) => ({
+      label: agent.name === DEFAULT_AGENT ? id : agent.name,
+      provider: id,
+      agent: agent.name,
+      modes: agent.modes,
+      isReady: agent.healthy,
+      isDefault: agent.default,
+    }));
+}

@@ -1,0 +1,79 @@
+import { z } from 'zod';
+
+/** Where the data of a block was kept, which is then no longer in the block. */
+export const keptAt = z.looseObject({ path: z.string(), bytes: z.int() });
+
+const name = z.string().nullish().catch(null);
+const textBlock = z.looseObject({ type: z.literal('text'), text: z.string() });
+const media = z.looseObject({
+  type: z.enum(['image', 'audio']),
+  mimeType: name,
+  uri: name,
+  data: name,
+  kept: keptAt.optional(),
+});
+const link = z.looseObject({
+  type: z.literal('resource_link'),
+  uri: z.string(),
+  name,
+  title: name,
+  description: name,
+});
+const resource = z.looseObject({
+  type: z.literal('resource'),
+  resource: z.looseObject({
+    uri: z.string().catch(''),
+    mimeType: name,
+    text: name,
+    blob: name,
+    kept: keptAt.optional(),
+  }),
+});
+
+/**
+ * A block of content as Markdown: a text as it is, an image and a sound as the link to where their data is kept, a
+ * resource as a link with its text. Null for a block of an unknown type.
+ */
+export function blockText(block: unknown): string | null {
+  const text = textBlock.safeParse(block).data?.text;
+  if (text !== undefined) return text;
+  const shown = media.safeParse(block).data;
+  if (shown) return `!${mediaLink(shown.mimeType ?? shown.type, shown)}`;
+  const linked = link.safeParse(block).data;
+  if (linked) {
+    const words = linked.title ?? linked.name ?? linked.uri;
+    const more = linked.description ? `: ${linked.description}` : '';
+    return markdownLink(words, linked.uri) + more;
+  }
+  const embedded = resource.safeParse(block).data?.resource;
+  return embedded ? resourceText(embedded) : null;
+}
+
+/** Whether a block is a text, which goes on where the text before it ended. */
+export function isTextBlock(block: unknown): boolean {
+  return textBlock.safeParse(block).success;
+}
+
+type Media = Pick<z.output<typeof media>, 'uri' | 'data' | 'kept'>;
+
+function mediaLink(what: string, { uri, data, kept }: Media): string {
+  if (kept) return markdownLink(`${what}, ${kept.bytes} bytes`, kept.path);
+  const bytes = data ? `, ${Buffer.byteLength(data, 'base64')} bytes, not kept` : '';
+  return uri ? markdownLink(what + bytes, uri) : `[${what}${bytes}]`;
+}
+
+function resourceText(embedded: z.output<typeof resource>['resource']): string {
+  const { uri, mimeType, text, blob, kept } = embedded;
+  if (text === null || text === undefined)
+    return mediaLink([uri, mimeType].filter(Boolean).join(', '), { uri, data: blob, kept });
+  const ticks = [...text.matchAll(/`+/g)].map(([found]) => found.length);
+  const fence = '`'.repeat(Math.max(2, ...ticks) + 1);
+  return `${markdownLink(uri, uri)}\n\n${fence}\n${text.replace(/\n$/, '')}\n${fence}`;
+}
+
+function markdownLink(words: string, uri: string): string {
+  const address = /[\s()<>]/.test(uri)
+    ? `<${uri.replaceAll(/[<>\r\n]/g, encodeURIComponent)}>`
+    : uri;
+  return `[${words.replaceAll(/[[\]\\]/g, String.raw`\$&`)}](${address})`;
+}

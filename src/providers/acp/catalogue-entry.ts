@@ -1,0 +1,71 @@
+/** What is known of an agent that speaks ACP. */
+export interface CatalogueEntry {
+  /** What it is called in requests, commands and the configuration. */
+  readonly name: string;
+  readonly display_name: string;
+  /** Found on PATH, it says that the agent is installed. */
+  readonly command: string;
+  /** Those that make it speak ACP on stdin and stdout. */
+  readonly args: readonly string[];
+  /** Variables that it needs. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Variables that get a new secret with each start of the server: they close doors that it would leave open. */
+  readonly secrets: readonly string[];
+  /** The variables that name its home, each with the path below that home. */
+  readonly home: Readonly<Record<string, string>>;
+  /** Variables of the server's environment that it gets besides the usual ones, such as its key. */
+  readonly pass_env: readonly string[];
+  /** The methods by which it is logged in without a person; the first counts whose variable the agent has. */
+  readonly auth: readonly { readonly method: string; readonly variable: string }[];
+  readonly modes: AgentModes;
+  /** Whether it can ask for permission; false: never, in no mode; null: it is not known. */
+  readonly asks: boolean | null;
+  readonly quirks: readonly Quirk[];
+  /** How a person installs it. */
+  readonly install: string;
+}
+
+/** For each permission mode of ours the name of the agent's own mode; absent: it has none, or it is not known. */
+export type AgentModes = {
+  readonly [Mode in (typeof mappedModes)[number]]?: string | undefined;
+};
+
+/** The permission modes of ours for which an agent may have a mode of its own. */
+const mappedModes = [
+  'require_approval',
+  'read_only',
+  'workspace_write',
+  'accept_edits',
+  'full_access',
+] as const;
+
+/** What an agent does differently from others. */
+export interface Quirk {
+  /** By which code asks for it. */
+  readonly id: string;
+  /** The version in which it was seen. */
+  readonly seen_in: string;
+  readonly what: string;
+}
+
+/** The home of a program that knows no variable for it. */
+export const userHome = {
+  HOME: '.',
+  XDG_CONFIG_HOME: '.config',
+  XDG_DATA_HOME: '.local/share',
+  XDG_STATE_HOME: '.local/state',
+  XDG_CACHE_HOME: '.cache',
+};
+
+/** What holds of an agent where nothing else is known. */
+export const unknownAgent = {
+  args: [],
+  env: {},
+  secrets: [],
+  home: userHome,
+  pass_env: [],
+  auth: [],
+  modes: {},
+  asks: null,
+  quirks: [],
+} satisfies Partial<CatalogueEntry>;

@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import type { AgentSink } from '../provider.ts';
+import {
+  type Elicitation,
+  elicitationAnswer,
+  elicitationRequest,
+  pageIdOf,
+  readElicitation,
+} from './elicitation.ts';
+import type { ReportedCall } from './reported-call.ts';
+
+interface Given {
+  sink: AgentSink;
+  /** Whether a turn runs whose requests go to people. */
+  isAsking: () => boolean;
+  /** What is known of a tool call of the turn. */
+  callOf: (ref: string) => ReportedCall | undefined;
+}
+
+/** Puts the questions of an agent to people. */
+export class Elicitations {
+  readonly #given: Given;
+  /** The pages that somebody is to open, by the agent's ids; aborting one withdraws the question. */
+  readonly #pages = new Map<string, AbortController>();
+
+  constructor(given: Given) {
+    this.#given = given;
+  }
+
+  /** Asks and answers in the protocol's words. Outside a turn, and where nobody is asked, the question is declined. */
+  async ask(params: unknown, withdrawn: AbortSignal): Promise<object> {
+    const asked = readElicitation(params);
+    if (!asked) return { action: 'decline' };
+    if (!this.#given.isAsking()) return this.#decline(asked);
+    const pageId = pageIdOf(asked);
+    const done = new AbortController();
+    if (pageId !== null) this.#pages.set(pageId, done);
+    try {
+      const call = asked.toolCallId ? this.#given.callOf(asked.toolCallId) : undefined;
+      const request = elicitationRequest(asked, params, call);
+      const signal = AbortSignal.any([withdrawn, done.signal]);
+      const answer = await this.#given.sink.ask(request, signal);
+      return done.signal.aborted ? { action: 'accept' } : elicitationAnswer(asked, answer);
+    } finally {
+      if (pageId !== null) this.#pages.delete(pageId);
+    }
+  }
+
+  /** Takes the news that what a page was opened for is done: then nobody has to answer any more. */
+  done(params: unknown): void {
+    const { elicitationId: id } = completed.safeParse(params).data ?? {};
+    if (id !== undefined) this.#pages.get(id)?.abort();
+  }
+
+  async #decline({ message }: Elicitation): Promise<object> {
+    await this.#given.sink.update({
+      type: 'notice',
+      code: 'question_declined',
+      message: `the agent's question was declined without asking anybody: ${message}; send the turn with permission_mode "require_approval" to be asked`,
+    });
+    return { action: 'decline' };
+  }
+}
+
+const completed = z.looseObject({ elicitationId: z.string() });

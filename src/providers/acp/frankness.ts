@@ -1,0 +1,64 @@
+import { toolNames } from '../../api/tool-names.ts';
+import type { TurnSettings } from '../provider.ts';
+import type { ReportedCall } from './reported-call.ts';
+
+/** What a person should know of a session: a code in snake_case, and words. */
+export interface Notice {
+  code: string;
+  message: string;
+}
+
+/** Tools that a person who wants to be asked expects to be asked for. */
+const GRAVE = new Set<unknown>(['execute', 'edit', 'delete', 'move']);
+
+/** Notices, once for each process, that an agent does not ask although a turn wants to be asked. */
+export class Frankness {
+  /** Whether the agent asks; null: not known. */
+  readonly #asks: boolean | null;
+  #hasAsked = false;
+  #isTold = false;
+
+  constructor(asks: boolean | null) {
+    this.#asks = asks;
+  }
+
+  /** The agent has asked for a permission. */
+  noteAsked(): void {
+    this.#hasAsked = true;
+  }
+
+  /** Before the prompt of a turn: whether the agent is known never to ask. */
+  beforeTurn(settings: TurnSettings): Notice | null {
+    if (this.#asks !== false) return null;
+    return this.#tell(settings, {
+      code: 'agent_never_asks',
+      message:
+        'this agent never asks for permission: what it does is not held back by permission_mode "require_approval"',
+    });
+  }
+
+  /** After news of a call: whether it is the first that an agent has completed without ever asking. */
+  afterCall(call: ReportedCall, settings: TurnSettings): Notice | null {
+    if (this.#asks !== null || this.#hasAsked) return null;
+    if (call.status !== 'completed' || !GRAVE.has(call.kind) || isOwn(call)) return null;
+    const title = typeof call.title === 'string' ? `"${call.title}"` : 'a tool';
+    return this.#tell(settings, {
+      code: 'agent_did_not_ask',
+      message:
+        `the agent ran ${title} and did not ask, although permission_mode is "require_approval": what it asks for is ` +
+        'decided by its own configuration and its own mode',
+    });
+  }
+
+  #tell({ permissionMode }: TurnSettings, notice: Notice): Notice | null {
+    if (permissionMode !== 'require_approval' || this.#isTold) return null;
+    this.#isTold = true;
+    return notice;
+  }
+}
+
+/** Whether a call looks like one of cadre's own tools, for which the gateway asks. */
+function isOwn({ name, title, rawInput }: ReportedCall): boolean {
+  const said = JSON.stringify([name, title, rawInput]);
+  return toolNames.some((one) => said.includes(one));
+}

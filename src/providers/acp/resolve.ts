@@ -1,0 +1,119 @@
+import path from 'node:path';
+import { DEFAULT_AGENT } from '../../api/provider-kinds.ts';
+import { catalogue } from './catalogue.ts';
+import {
+  type AgentModes,
+  type CatalogueEntry,
+  type Quirk,
+  unknownAgent,
+} from './catalogue-entry.ts';
+import type { AcpSettings } from './settings.ts';
+
+const REQUEST_TIMEOUT_MS = 120_000;
+
+/** An agent as it is used: what the catalogue knows of it, overridden by the configuration. */
+export interface ResolvedAgent {
+  readonly name: string;
+  readonly displayName: string;
+  /** Whether the configuration has a section for it. */
+  readonly isConfigured: boolean;
+  readonly isEnabled: boolean;
+  /** Null: nobody says how it is started. */
+  readonly command: string | null;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** The variables of the server's environment that it gets besides the usual ones. */
+  readonly passEnv: readonly string[];
+  /** The absolute path of a home that is cadre's alone; null: it has the user's own. */
+  readonly home: string | null;
+  /** The variables that name that home, each with the path below it. */
+  readonly homeVariables: Readonly<Record<string, string>>;
+  /** How long it may take to answer anything but a prompt. */
+  readonly requestTimeoutMs: number;
+  /** The method that cadre may call by itself; empty: none; null: none is named. */
+  readonly authMethod: string | null;
+  readonly modes: AgentModes;
+  /** Whether it can ask for permission; false: never; null: unknown. */
+  readonly asks: boolean | null;
+  readonly quirks: readonly Quirk[];
+  /** How a person installs it; null: unknown. */
+  readonly install: string | null;
+}
+
+/** Every agent that the catalogue knows or the configuration names, and the one named `default`. */
+export function resolveAgents(
+  settings: AcpSettings | null,
+  from: NodeJS.ProcessEnv,
+): ResolvedAgent[] {
+  const configured = Object.keys(settings?.agents ?? {});
+  const known = catalogue.map(({ name }) => name);
+  const names = new Set([DEFAULT_AGENT, ...configured, ...known]);
+  return [...names].map((name) => resolveAgent(name, settings, from));
+}
+
+/**
+ * The section of an agent over its entry of the catalogue, key by key. `from` is the environment of the server. An agent
+ * with a name of its own takes the entry of its command: so an agent of the catalogue can be had twice, with two homes.
+ */
+function resolveAgent(
+  name: string,
+  settings: AcpSettings | null,
+  from: NodeJS.ProcessEnv,
+): ResolvedAgent {
+  const own = settings?.agents[name];
+  const base = name === DEFAULT_AGENT ? defaultAgent(settings) : null;
+  const named = catalogue.find((entry) => entry.name === name);
+  const command = own?.command ?? base?.command ?? named?.command ?? null;
+  const entry = named ?? entryOfCommand(command);
+  const known = entry ?? unknownAgent;
+  const home = own?.home ?? null;
+  const env = { ...(base ? base.env : known.env), ...own?.env };
+  const passEnv = own?.pass_env ?? (base ? [] : known.pass_env);
+  return {
+    name,
+    displayName: named?.display_name ?? name,
+    isConfigured: own !== undefined || base !== null,
+    isEnabled: own?.enabled ?? true,
+    command,
+    args: own?.args ?? base?.args ?? known.args,
+    env,
+    passEnv,
+    home: home === null ? null : path.resolve(home),
+    homeVariables: known.home,
+    requestTimeoutMs: own?.request_timeout_ms ?? settings?.request_timeout_ms ?? REQUEST_TIMEOUT_MS,
+    authMethod: own?.auth_method ?? methodIn(known.auth, { ...given(passEnv, from), ...env }),
+    modes: { ...known.modes, ...own?.modes },
+    asks: own?.asks ?? known.asks,
+    quirks: known.quirks,
+    install: entry?.install ?? null,
+  };
+}
+
+/** The agent of `[providers.acp]` itself, which has exactly what stands there; null where no command does. */
+function defaultAgent(settings: AcpSettings | null) {
+  return settings && settings.command !== null ? settings : null;
+}
+
+function entryOfCommand(command: string | null): CatalogueEntry | undefined {
+  return catalogue.find((entry) => command !== null && entry.command === path.basename(command));
+}
+
+/** The first method whose variable the agent has; null: there is none. */
+function methodIn(
+  auth: CatalogueEntry['auth'],
+  environment: Readonly<Record<string, string>>,
+): string | null {
+  return auth.find(({ variable }) => environment[variable] !== undefined)?.method ?? null;
+}
+
+/** Those of the variables that are set. */
+export function given(
+  names: readonly string[],
+  from: NodeJS.ProcessEnv,
+): Readonly<Record<string, string>> {
+  const set = names.flatMap((name) => {
+    const value = from[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(set);
+}

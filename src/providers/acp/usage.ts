@@ -1,0 +1,148 @@
+import { z } from 'zod';
+import type { Usage } from '../../api/sessions.ts';
+import type { AgentUpdate } from '../provider.ts';
+
+const usageUpdate = z.looseObject({
+  used: z.number().nullish(),
+  size: z.number().nullish(),
+  cost: z.looseObject({ amount: z.number(), currency: z.string() }).nullish().catch(null),
+});
+
+/** How full the context is, and what the whole session has cost so far. */
+export function readUsageUpdate(raw: unknown): AgentUpdate | 'unknown' {
+  const { data } = usageUpdate.safeParse(raw);
+  if (!data) return 'unknown';
+  const usage: Partial<Usage> = {};
+  if (data.used !== undefined) usage.context_tokens = data.used;
+  if (data.size !== undefined) usage.context_window = data.size;
+  if (data.cost?.currency === 'USD') usage.cost_usd = data.cost.amount;
+  return { type: 'usage', usage };
+}
+
+/** The tokens that an agent counts. */
+type Tokens = Pick<
+  Usage,
+  'input_tokens' | 'output_tokens' | 'cached_input_tokens' | 'total_tokens'
+>;
+
+/** Counts what the turns of one session have used, from wherever the agent says it. */
+export class UsageMeter {
+  /** Whether the agent's numbers are those of the whole session. */
+  readonly #isCumulative: boolean;
+  /** What the agent had counted before this turn; null: nothing is known of it. */
+  #before: Tokens | null;
+  /** What the requests of this turn have used, where the agent counts each of them. */
+  #requests: Tokens | null = null;
+
+  /** `before`: the sum of all earlier turns of the session. */
+  constructor({ isCumulative, before }: { isCumulative: boolean; before: Tokens | null }) {
+    this.#isCumulative = isCumulative;
+    this.#before = before;
+  }
+
+  beginTurn(): void {
+    this.#requests = null;
+  }
+
+  /** What a message tells of a request to the model in its `_meta`, added to those before it; null where it tells none. */
+  request(raw: unknown): Partial<Usage> | null {
+    const used = tokensIn(metaOf(raw).usage);
+    if (!used) return null;
+    this.#requests = sum(this.#requests, used);
+    const context = used.input_tokens;
+    return { ...this.#requests, ...(context === null ? {} : { context_tokens: context }) };
+  }
+
+  /** What a turn has used, by the answer to its prompt; undefined where it does not say. */
+  turn(answer: unknown): Partial<Usage> | undefined {
+    const told = readPromptUsage(answer);
+    if (!told || !this.#isCumulative) return told;
+    const before = this.#before;
+    this.#before = told;
+    return before && isAtLeast(told, before) ? difference(told, before) : told;
+  }
+}
+
+const promptAnswer = z.looseObject({ usage: z.unknown().optional() });
+
+/** The usage in the answer to a prompt: in its own field, or where some agents put it; undefined where there is none. */
+export function readPromptUsage(answer: unknown): Tokens | undefined {
+  const { usage } = promptAnswer.safeParse(answer).data ?? {};
+  const { usage: inMeta, quota } = metaOf(answer);
+  return tokensIn(usage) ?? tokensIn(inMeta) ?? tokensInQuota(quota);
+}
+
+const withMeta = z.looseObject({
+  _meta: z.looseObject({ usage: z.unknown().optional(), quota: z.unknown().optional() }),
+});
+
+function metaOf(raw: unknown): { usage?: unknown; quota?: unknown } {
+  return withMeta.safeParse(raw).data?._meta ?? {};
+}
+
+const count = z.number().nullish();
+const tokens = z.looseObject({
+  inputTokens: count,
+  outputTokens: count,
+  cachedReadTokens: count,
+  totalTokens: count,
+});
+
+function tokensIn(raw: unknown): Tokens | undefined {
+  const { data } = tokens.safeParse(raw);
+  if (!data) return undefined;
+  return {
+    input_tokens: data.inputTokens ?? null,
+    output_tokens: data.outputTokens ?? null,
+    cached_input_tokens: data.cachedReadTokens ?? null,
+    total_tokens: data.totalTokens ?? null,
+  };
+}
+
+const quotaTokens = z.looseObject({
+  token_count: z.looseObject({
+    input_tokens: count,
+    output_tokens: count,
+    cached_tokens: count,
+    total_tokens: count,
+  }),
+});
+
+function tokensInQuota(raw: unknown): Tokens | undefined {
+  const { token_count: told } = quotaTokens.safeParse(raw).data ?? {};
+  if (!told) return undefined;
+  const { input_tokens: input = null, output_tokens: output = null } = told;
+  const sumOfBoth = input === null || output === null ? null : input + output;
+  return {
+    input_tokens: input,
+    output_tokens: output,
+    cached_input_tokens: told.cached_tokens ?? null,
+    total_tokens: told.total_tokens ?? sumOfBoth,
+  };
+}
+
+const fields = ['input_tokens', 'output_tokens', 'cached_input_tokens', 'total_tokens'] as const;
+
+function combined(a: Tokens, b: Tokens, combine: (a: number, b: number) => number): Tokens {
+  const result = { ...a };
+  for (const field of fields) {
+    const [x, y] = [a[field], b[field]];
+    result[field] = x === null ? y : y === null ? x : combine(x, y);
+  }
+  return result;
+}
+
+function sum(a: Tokens | null, b: Tokens): Tokens {
+  return a ? combined(a, b, (x, y) => x + y) : b;
+}
+
+function difference(now: Tokens, before: Tokens): Tokens {
+  const rest = combined(now, before, (x, y) => x - y);
+  for (const field of fields) if (now[field] === null) rest[field] = null;
+  return rest;
+}
+
+/** Whether no number is lower than before. Else the agent has begun to count anew. */
+function isAtLeast(now: Tokens, before: Tokens): boolean {
+  return fields.every((field) => (now[field] ?? before[field] ?? 0) >= (before[field] ?? 0));
+}

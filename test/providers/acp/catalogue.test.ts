@@ -1,0 +1,65 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { agentName } from '../../../src/api/provider-kinds.ts';
+import { endpoints } from '../../../src/api/index.ts';
+import { adviceFor, agentsOnPath } from '../../../src/cli/talk/agents-on-path.ts';
+import { catalogue } from '../../../src/providers/acp/catalogue.ts';
+import { type CatalogueEntry, unknownAgent } from '../../../src/providers/acp/catalogue-entry.ts';
+import { pathWith } from '../../support/providers/demo-agents.ts';
+import { withRuntime } from '../../support/runtime.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+/** An agent that nobody has heard of. */
+const added: CatalogueEntry = {
+  ...unknownAgent,
+  name: 'novel',
+  display_name: 'Novel Agent',
+  command: 'novel-agent',
+  install: 'by magic',
+};
+
+describe('the catalogue', () => {
+  afterEach(() => {
+    vi.unstubAllEnvs();
+    const at = catalogue.indexOf(added);
+    if (at >= 0) (catalogue as CatalogueEntry[]).splice(at, 1);
+  });
+
+  test.for(catalogue.map((entry) => [entry.name, entry] as const))(
+    'has of %s a name that can be used, and quirks with the version they were seen in.',
+    ([name, entry]) => {
+      expect(agentName.safeParse(name).success).toBe(true);
+      expect(name).not.toBe('default');
+      expect(entry.install).not.toBe('');
+      expect(Object.keys(entry.home)).not.toEqual([]);
+      for (const { seen_in, what } of entry.quirks) {
+        expect(seen_in).toMatch(/\d/);
+        expect(what).toMatch(/^[A-Z].*\.$/);
+      }
+    },
+  );
+
+  test('has each name and each command once.', () => {
+    for (const field of ['name', 'command'] as const)
+      expect(new Set(catalogue.map((entry) => entry[field])).size).toBe(catalogue.length);
+  });
+
+  test('is the only place to add an agent to: then it is found, listed, named and used.', async () => {
+    await using bin = tempDirectory();
+    const PATH = pathWith(bin.path, 'novel-agent');
+    (catalogue as CatalogueEntry[]).push(added);
+    expect(agentsOnPath({ PATH }).map(({ name }) => name)).toContain('novel');
+    expect(adviceFor({ PATH: bin.path }, 'config.toml').join('\n')).toContain('agent = "novel"');
+    vi.stubEnv('PATH', PATH);
+    await withRuntime(async ({ client }) => {
+      const [acp] = await client.call(endpoints.listProviders, {});
+      expect(acp?.detail).toContain('novel');
+      expect(acp?.agents).toContainEqual(
+        expect.objectContaining({ name: 'novel', display_name: 'Novel Agent', healthy: true }),
+      );
+      const named = (agent: string) =>
+        client.call(endpoints.createSession, { body: { provider: 'acp', agent } });
+      expect((await named('novel')).agent).toBe('novel');
+      await expect(named('nobody')).rejects.toThrow(/there are: .*novel/);
+    });
+  });
+});

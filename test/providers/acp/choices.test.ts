@@ -1,0 +1,399 @@
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { until } from '../../support/providers/calls.ts';
+import {
+  endTurn,
+  initialized,
+  type RawAgent,
+  type RawStage,
+  type Role,
+  withRawAgent,
+} from '../../support/providers/raw-agent.ts';
+import { refuse } from '../../support/providers/rows.ts';
+
+/** The choices of a played agent whose efforts depend on its model, as those of codex-acp do. */
+class Dependent {
+  model = 'custom';
+  effort = 'medium';
+  mode = 'agent';
+  readonly efforts: Record<string, string[]> = {
+    custom: ['low', 'medium'],
+    small: ['low', 'medium'],
+    large: ['medium', 'ultra'],
+  };
+
+  options(): object[] {
+    // A model from the configuration is in the list only while it is the current one.
+    const models = this.model === 'custom' ? ['custom', 'small', 'large'] : ['small', 'large'];
+    return [
+      option('mode', 'mode', this.mode, ['read-only', 'agent']),
+      option('model', 'model', this.model, models),
+      option('reasoning_effort', 'thought_level', this.effort, this.efforts[this.model] ?? []),
+    ];
+  }
+
+  set({ configId, value }: Record<string, unknown>): object {
+    const wish = String(value);
+    if (configId === 'mode') this.mode = wish;
+    else if (configId === 'model') {
+      if (wish === 'custom') return refuse(-32_602, 'Invalid params');
+      this.model = wish;
+      if (!this.efforts[wish]?.includes(this.effort)) this.effort = this.efforts[wish]?.[0] ?? '';
+    } else {
+      if (!this.efforts[this.model]?.includes(wish)) return refuse(-32_602, 'Invalid params');
+      this.effort = wish;
+    }
+    return { configOptions: this.options() };
+  }
+
+  role(turns: Role['turns'] = {}): Role {
+    return {
+      methods: {
+        'session/new': (_params, agent) => ({
+          sessionId: `raw-${agent.pid}`,
+          configOptions: this.options(),
+        }),
+        'session/set_config_option': (params) => this.set(params),
+      },
+      turns,
+    };
+  }
+}
+
+function option(id: string, category: string | null, now: string, values: string[]): object {
+  const options = values.map((value) => ({ value, name: value.toUpperCase() }));
+  return { id, name: id, category, type: 'select', currentValue: now, options };
+}
+
+/** What cadre has set, and the prompts, in order. */
+function wanted(agent: RawAgent | undefined): string[] {
+  return (agent?.heard ?? []).flatMap(({ method, params }) => {
+    if (method === 'session/prompt') return ['prompt'];
+    if (method === 'session/set_config_option')
+      return [`${String(params?.configId)}=${String(params?.value)}`];
+    if (method === 'session/set_model') return [`set_model ${String(params?.modelId)}`];
+    return method === 'session/set_mode' ? [`set_mode ${String(params?.modeId)}`] : [];
+  });
+}
+
+function models({ client }: RawStage) {
+  const params = { provider: 'acp' as const };
+  return client.call(endpoints.listModels, { params, query: {} });
+}
+
+describe('the answer to a choice, which is the whole list of options,', () => {
+  test('is read: a model and an effort that only this model has can be had together', () =>
+    withRawAgent(new Dependent().role(), async ({ open, agents }) => {
+      const session = await open({ model: 'large', thinking_effort: 'ultra' });
+      expect((await session.run('one')).status).toBe('completed');
+      expect((await session.run('two')).status).toBe('completed');
+      expect(wanted(agents[0])).toEqual([
+        'model=large',
+        'reasoning_effort=ultra',
+        'prompt',
+        'prompt',
+      ]);
+    }));
+
+  test('judges the effort: one that the chosen model does not have fails that turn, with the list', () =>
+    withRawAgent(new Dependent().role(), async ({ open }) => {
+      const session = await open();
+      await session.run('one');
+      const wish = { model: 'large', thinking_effort: 'low' };
+      const turn = await session.run('two', wish);
+      expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_thinking_effort' } });
+      expect(turn.error?.message).toMatch(/"low".*medium, ultra/);
+      expect((await session.run('three')).status).toBe('completed');
+    }));
+
+  test('says what the agent has made of other choices, which the next turn sets back', () =>
+    withRawAgent(new Dependent().role(), async ({ open, agents }) => {
+      const session = await open({ model: 'small', thinking_effort: 'low' });
+      await session.run('one');
+      await session.run('two', { model: 'large', thinking_effort: 'medium' });
+      await session.run('three');
+      expect(wanted(agents[0])).toEqual([
+        ...['model=small', 'reasoning_effort=low', 'prompt'],
+        ...['model=large', 'prompt'],
+        ...['model=small', 'reasoning_effort=low', 'prompt'],
+      ]);
+    }));
+});
+
+describe('an update of the options', () => {
+  test.each(['in a turn', 'between turns'])('that comes %s is read', (when) => {
+    const more = (agent: RawAgent) =>
+      agent.update({
+        sessionUpdate: 'config_option_update',
+        configOptions: [option('model', 'model', 'one', ['one', 'two', 'three'])],
+      });
+    return withRawAgent(
+      {
+        methods: {
+          'session/new': (_params, { pid }) => ({
+            sessionId: `raw-${pid}`,
+            configOptions: [option('model', 'model', 'one', ['one', 'two'])],
+          }),
+        },
+        turns: {
+          go(agent) {
+            if (when === 'in a turn') more(agent);
+            return endTurn;
+          },
+        },
+      },
+      async (stage) => {
+        const session = await stage.open();
+        await session.run('go');
+        const [agent] = stage.agents;
+        if (when === 'between turns' && agent) more(agent);
+        await until('the update was read', async () => (await models(stage)).length === 3);
+        expect((await session.run('on', { model: 'three' })).status).toBe('completed');
+        expect(wanted(agent)).toEqual(['prompt', 'model=three', 'prompt']);
+      },
+    );
+  });
+
+  test('of another session, such as that of a subagent, changes nothing', () =>
+    withRawAgent(
+      new Dependent().role({
+        go(agent) {
+          const configOptions = [option('model', 'model', 'none', ['none'])];
+          const update = { sessionUpdate: 'config_option_update', configOptions };
+          agent.send({ method: 'session/update', params: { sessionId: 'other', update } });
+          return endTurn;
+        },
+      }),
+      async ({ open }) => {
+        const session = await open();
+        await session.run('go');
+        expect((await session.run('on', { model: 'large' })).status).toBe('completed');
+      },
+    ));
+
+  test('by which the agent changes its model itself holds for the turns after it', () =>
+    withRawAgent(
+      new Dependent().role({
+        '/model small'(agent) {
+          const configOptions = [option('model', 'model', 'small', ['small', 'large'])];
+          agent.update({ sessionUpdate: 'config_option_update', configOptions });
+          return endTurn;
+        },
+      }),
+      async ({ open, agents }) => {
+        const session = await open();
+        await session.run('/model small');
+        await session.run('on');
+        expect(wanted(agents[0])).toEqual(['prompt', 'prompt']);
+        expect((await session.record()).provider_defaults?.model).toBe('small');
+      },
+    ));
+});
+
+describe('a custom model, which the agent does not list,', () => {
+  test('does not brick the session: an agent that cannot go back to it goes on, and says so', () =>
+    withRawAgent(new Dependent().role(), async ({ open, agents }) => {
+      const session = await open();
+      await session.run('one', { model: 'large' });
+      expect((await session.run('two')).status).toBe('completed');
+      expect((await session.run('three')).status).toBe('completed');
+      expect(wanted(agents[0])).toEqual([
+        ...['model=large', 'prompt'],
+        ...['model=custom', 'prompt'],
+        'prompt',
+      ]);
+      const notices = session.watch.events.filter(({ kind }) => kind === 'session.notice');
+      expect(notices.map(({ payload }) => payload)).toMatchObject([
+        { code: 'choice_kept', message: expect.stringContaining('"custom"') as string },
+      ]);
+    }));
+
+  test('fails only the turn that wants it, with the list, where the agent refuses it', () =>
+    withRawAgent(new Dependent().role(), async ({ open }) => {
+      const session = await open();
+      await session.run('one', { model: 'large' });
+      const turn = await session.run('two', { model: 'custom' });
+      expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
+      expect(turn.error?.message).toMatch(/Invalid params.*small, large/);
+      expect((await session.run('three', { model: 'small' })).status).toBe('completed');
+    }));
+});
+
+describe('models in the form that the protocol had before', () => {
+  const older = {
+    currentModelId: 'unlisted',
+    availableModels: ['auto', 'pro'].map((modelId) => ({ modelId, name: modelId })),
+  };
+  const role: Role = {
+    methods: {
+      'session/new': (_params, { pid }) => ({ sessionId: `raw-${pid}`, models: older }),
+      'session/set_model': ({ modelId }) =>
+        modelId === 'nonsense' ? refuse(-32_603, 'no such model') : {},
+    },
+  };
+
+  test('are chosen by session/set_model, and set back', () =>
+    withRawAgent(role, async ({ open, agents }) => {
+      const session = await open();
+      await session.run('one', { model: 'pro' });
+      await session.run('two');
+      expect(wanted(agents[0])).toEqual([
+        ...['set_model pro', 'prompt'],
+        ...['set_model unlisted', 'prompt'],
+      ]);
+    }));
+
+  test('are tried where they are not listed: the agent may know more than it lists', () =>
+    withRawAgent(role, async ({ open, agents }) => {
+      const session = await open();
+      expect((await session.run('one', { model: 'custom' })).status).toBe('completed');
+      const turn = await session.run('two', { model: 'nonsense' });
+      expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
+      expect(turn.error?.message).toMatch(/no such model.*auto, pro/);
+      expect((await session.run('three', { model: 'auto' })).status).toBe('completed');
+      expect(wanted(agents[0])).toContain('set_model custom');
+    }));
+
+  test('are shown in the list of models before anybody has sent one', () =>
+    withRawAgent(role, async (stage) => {
+      expect(await models(stage)).toEqual([
+        { id: 'auto', display_name: 'auto', reasoning_levels: [] },
+        { id: 'pro', display_name: 'pro', reasoning_levels: [] },
+      ]);
+      await stage.noAgents();
+      expect(wanted(stage.agents[0])).toEqual([]);
+    }));
+});
+
+describe('the options of an agent', () => {
+  const asked = async (configOptions: object[], more: object, wish: object) => {
+    let heard: string[] = [];
+    const role: Role = {
+      methods: {
+        'session/new': (_params, { pid }) => ({ sessionId: `raw-${pid}`, configOptions, ...more }),
+        'session/set_config_option': () => ({ configOptions }),
+      },
+    };
+    await withRawAgent(role, async ({ open, agents }) => {
+      const turn = await (await open()).run('hello', wish);
+      heard = [turn.error?.message ?? turn.status, ...wanted(agents[0])];
+    });
+    return heard;
+  };
+
+  test('win over modes and models, which are the older forms of the same choices', async () => {
+    const configOptions = [
+      option('mode', 'mode', 'build', ['build', 'plan']),
+      option('model', 'model', 'one', ['one', 'two']),
+    ];
+    const more = {
+      modes: { currentModeId: 'x', availableModes: [{ id: 'x' }, { id: 'plan' }] },
+      models: { currentModelId: 'one[low]', availableModels: [{ modelId: 'two[low]' }] },
+    };
+    const heard = await asked(configOptions, more, { model: 'two', permission_mode: 'plan' });
+    expect(heard).toEqual(['completed', 'model=two', 'mode=plan', 'prompt']);
+  });
+
+  test('in groups are all there', async () => {
+    const groups = {
+      ...option('model', 'model', 'one', []),
+      options: [
+        { group: 'a', name: 'A', options: [{ value: 'one', name: 'One' }] },
+        { group: 'b', name: 'B', options: [{ value: 'two', name: 'Two' }] },
+      ],
+    };
+    expect(await asked([groups], {}, { model: 'two' })).toContain('model=two');
+    expect((await asked([groups], {}, { model: 'three' }))[0]).toContain('it has: one, two');
+  });
+
+  test.each<[string, string, string | null, string]>([
+    ['the model, not its provider', 'provider', 'model', 'model'],
+    ['the id that contains the category', 'maker', 'model', 'the-model'],
+    ['the id alone, without a category', 'speed', null, 'model'],
+  ])('of several of a kind are read: %s is taken', async (_what, other, category, id) => {
+    const configOptions = [other, id].map((one) => option(one, category, 'm', ['m', 'n']));
+    expect(await asked(configOptions, {}, { model: 'n' })).toEqual([
+      'completed',
+      `${id}=n`,
+      'prompt',
+    ]);
+  });
+
+  test('that are on or off are set as such', () => {
+    const thinking = { id: 'thinking', category: 'thought_level', type: 'boolean' };
+    const role: Role = {
+      methods: {
+        'session/new': (_params, { pid }) => ({
+          sessionId: `raw-${pid}`,
+          configOptions: [{ ...thinking, currentValue: false }],
+        }),
+        'session/set_config_option': ({ value }) => ({
+          configOptions: [{ ...thinking, currentValue: value }],
+        }),
+      },
+    };
+    return withRawAgent(role, async ({ open, agents }) => {
+      await (await open({ thinking_effort: 'on' })).run('hello');
+      const [agent] = agents;
+      expect(agent?.last('session/set_config_option')?.params).toMatchObject({
+        configId: 'thinking',
+        type: 'boolean',
+        value: true,
+      });
+      const { clientCapabilities } = agent?.last('initialize')?.params ?? {};
+      expect(clientCapabilities).toMatchObject({ session: { configOptions: { boolean: {} } } });
+    });
+  });
+});
+
+describe('the list of models', () => {
+  test('has those that the agent offered last, each with the efforts that were seen with it', () => {
+    const choices = new Dependent();
+    return withRawAgent(choices.role(), async (stage) => {
+      const session = await stage.open({ model: 'large' });
+      await session.run('hello');
+      const found = await models(stage);
+      expect(found.map(({ id, reasoning_levels }) => [id, ...reasoning_levels])).toEqual([
+        ['small', 'medium', 'ultra'],
+        ['large', 'medium', 'ultra'],
+      ]);
+      await session.run('hello', { model: 'small' });
+      const later = await models(stage);
+      expect(later.map(({ id, reasoning_levels }) => [id, ...reasoning_levels])).toEqual([
+        ['small', 'low', 'medium'],
+        ['large', 'medium', 'ultra'],
+      ]);
+    });
+  });
+
+  test('starts an agent where none was seen, and has it delete the session that this opens', () => {
+    const role = new Dependent().role();
+    const capable = initialized({
+      agentCapabilities: { sessionCapabilities: { delete: {} } },
+    });
+    role.methods = { ...role.methods, initialize: () => capable, 'session/delete': () => ({}) };
+    return withRawAgent(role, async (stage) => {
+      const [one, two] = await Promise.all([models(stage), models(stage)]);
+      expect(one.map(({ id }) => id)).toEqual(['custom', 'small', 'large']);
+      expect(two).toEqual(one);
+      await stage.noAgents();
+      expect(stage.agents).toHaveLength(1);
+      const [agent] = stage.agents;
+      const sessionId = `raw-${agent?.pid}`;
+      expect(agent?.last('session/delete')?.params).toEqual({ sessionId });
+      await models(stage);
+      expect(stage.agents).toHaveLength(1);
+    });
+  });
+
+  test('says why there is none where the agent opens no session', () =>
+    withRawAgent(
+      { methods: { 'session/new': () => refuse(-32_603, 'out of order') } },
+      async (stage) => {
+        await expect(models(stage)).rejects.toMatchObject({
+          code: 'provider_unavailable',
+          message: expect.stringContaining('out of order') as string,
+        });
+      },
+    ));
+});

@@ -1,0 +1,233 @@
+import { describe, expect, test } from 'vitest';
+import type { AgentModes } from '../../../src/providers/acp/catalogue-entry.ts';
+import { modeFor } from '../../../src/providers/acp/modes.ts';
+import { objectionTo as claudeObjection } from '../../../src/providers/claude/settings.ts';
+import { objectionTo as codexObjection } from '../../../src/providers/codex/settings.ts';
+import { noWishes } from '../../../src/providers/provider.ts';
+import { asked, decide, turnOf } from '../../support/providers/calls.ts';
+import {
+  endTurn,
+  type RawAgent,
+  type RawOptions,
+  type RawSession,
+  type Role,
+  withRawAgent,
+} from '../../support/providers/raw-agent.ts';
+import { asking, done, goes, touch } from '../../support/providers/rows.ts';
+
+/** An agent that starts in a mode in which it asks nobody. */
+const automatic: Role = {
+  methods: {
+    'session/new': (_params, { pid }) => ({
+      sessionId: `raw-${pid}`,
+      modes: {
+        currentModeId: 'auto',
+        availableModes: ['plan', 'default', 'auto', 'yolo'].map((id) => ({ id, name: id })),
+      },
+    }),
+  },
+};
+
+const names: AgentModes = { require_approval: 'default', read_only: 'plan', full_access: 'yolo' };
+
+/** What the configuration says of the agent, as the catalogue does of those that it knows. */
+function knownAs(agent: object): RawOptions {
+  return { acp: { agents: { default: agent } } };
+}
+
+function wanted(agent: RawAgent | undefined): string {
+  const said = (agent?.heard ?? []).flatMap(({ method, params }) => {
+    if (method === 'session/prompt') return ['prompt'];
+    return method === 'session/set_mode' ? [String(params?.modeId)] : [];
+  });
+  return said.join(' ');
+}
+
+function notices(session: RawSession) {
+  return session.watch.events
+    .filter(({ kind }) => kind === 'session.notice')
+    .map(({ payload }) => payload);
+}
+
+describe('require_approval', () => {
+  test('puts an agent that starts in an auto mode into the mode in which it asks', () =>
+    withRawAgent(
+      automatic,
+      async ({ open, agents }) => {
+        const session = await open(asking);
+        await session.run('one');
+        await session.run('two', { permission_mode: 'default' });
+        expect(wanted(agents[0])).toBe('default prompt auto prompt');
+      },
+      knownAs({ modes: names }),
+    ));
+
+  test.each([
+    ['it is not known', {}],
+    ['the agent does not have it', { modes: { require_approval: 'other' } }],
+  ])('leaves an agent in its mode where the one in which it asks is none: %s', (_why, agent) =>
+    withRawAgent(
+      automatic,
+      async ({ open, agents }) => {
+        expect((await (await open(asking)).run('one')).status).toBe('completed');
+        expect(wanted(agents[0])).toBe('prompt');
+      },
+      knownAs(agent),
+    ),
+  );
+});
+
+describe('an agent that never asks', () => {
+  test('is said to be one, in the record and once in the events', () =>
+    withRawAgent(
+      automatic,
+      async ({ open }) => {
+        const session = await open(asking);
+        expect((await session.record()).agent_asks).toBe(false);
+        await session.run('one');
+        await session.run('two');
+        expect(notices(session)).toMatchObject([
+          {
+            code: 'agent_never_asks',
+            message: expect.stringContaining('require_approval') as string,
+          },
+        ]);
+        expect((await session.record()).agent_asks).toBe(false);
+      },
+      knownAs({ asks: false }),
+    ));
+
+  test('is not mentioned where nobody wants to be asked', () =>
+    withRawAgent(
+      automatic,
+      async ({ open }) => {
+        const session = await open();
+        await session.run('one');
+        expect(notices(session)).toEqual([]);
+      },
+      knownAs({ asks: false }),
+    ));
+
+  const acts: Role['turns'] = {
+    go(agent) {
+      agent.update({ sessionUpdate: 'tool_call', ...touch }, done);
+      return endTurn;
+    },
+  };
+
+  test('is noticed by what it does, where nobody knew of it', () =>
+    withRawAgent({ turns: acts }, async ({ open }) => {
+      const session = await open(asking);
+      expect((await session.record()).agent_asks).toBeNull();
+      await session.run('go');
+      await session.run('go');
+      expect(notices(session)).toMatchObject([
+        { code: 'agent_did_not_ask', message: expect.stringContaining('"touch it"') as string },
+      ]);
+    }));
+
+  test.each([
+    ['is known to ask', {}, { asks: true }],
+    ['acts in a turn that wants nobody to be asked', { permission_mode: 'default' }, {}],
+  ])('is not suspected where it %s', (_what, more, agent) =>
+    withRawAgent(
+      { turns: acts },
+      async ({ open }) => {
+        const session = await open({ ...asking, ...more });
+        await session.run('go');
+        expect(notices(session)).toEqual([]);
+      },
+      knownAs(agent),
+    ),
+  );
+});
+
+describe('agent_mode beside permission_mode', () => {
+  test('says "read only, and ask me": the agent is in its mode, and its requests go to a person', () =>
+    withRawAgent(
+      {
+        ...automatic,
+        ...goes(async (agent) => ({ stopReason: (await agent.ask(touch)).optionId })),
+      },
+      async ({ client, open, agents }) => {
+        const session = await open({ ...asking, agent_mode: 'plan' });
+        const turnId = await session.send('go');
+        await decide(client, await asked(session.watch, turnId), 'accept');
+        await session.watch.end(turnId);
+        expect((await turnOf(client, session, turnId)).status).toBe('completed');
+        expect(wanted(agents[0])).toBe('plan prompt');
+        expect(await session.record()).toMatchObject({ ...asking, agent_mode: 'plan' });
+      },
+      knownAs({ modes: names }),
+    ));
+
+  test('of the name "default" is the mode of the agent by that name', () =>
+    withRawAgent(automatic, async ({ open, agents }) => {
+      const session = await open();
+      await session.run('one', { agent_mode: 'default' });
+      await session.run('two');
+      expect(wanted(agents[0])).toBe('default prompt auto prompt');
+    }));
+
+  test('of a session holds until a turn names a mode in either field', () =>
+    withRawAgent(
+      automatic,
+      async ({ open, agents }) => {
+        const session = await open({ agent_mode: 'plan' });
+        await session.run('one');
+        await session.run('two', { permission_mode: 'full_access' });
+        await session.run('three', { agent_mode: 'default', permission_mode: 'full_access' });
+        await session.run('four');
+        expect(wanted(agents[0])).toBe('plan prompt yolo prompt default prompt plan prompt');
+      },
+      knownAs({ modes: names }),
+    ));
+
+  test('is stored with the turn', () =>
+    withRawAgent(automatic, async ({ open }) => {
+      const session = await open();
+      expect(await session.run('one', { agent_mode: 'plan' })).toMatchObject({
+        agent_mode: 'plan',
+        permission_mode: null,
+      });
+      expect((await session.record()).provider_defaults).toMatchObject({ agent_mode: 'auto' });
+    }));
+
+  test('that the agent does not have fails the turn, with those it has, and no other turn', () =>
+    withRawAgent(automatic, async ({ open }) => {
+      const session = await open({ agent_mode: 'nonsense' });
+      const turn = await session.run('one');
+      expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_agent_mode' } });
+      expect(turn.error?.message).toMatch(/agent_mode "nonsense".*plan, default, auto, yolo/);
+      expect((await session.run('two', { agent_mode: 'plan' })).status).toBe('completed');
+    }));
+
+  test('is refused by the providers whose agents take their modes as permission_mode', () => {
+    const settings = { ...noWishes(), agentMode: 'plan' };
+    const refused = {
+      code: 'invalid_agent_mode',
+      message: expect.stringContaining('acp') as string,
+    };
+    expect(claudeObjection(settings, [], {}, null)).toMatchObject(refused);
+    expect(codexObjection(settings, null, [])).toMatchObject(refused);
+  });
+});
+
+describe('a mode of cadre', () => {
+  const none = { agentMode: null, permissionMode: null };
+  const offered = ['read-only', 'workspaceWrite', 'auto', 'agent-full-access'];
+
+  test.each<[string, AgentModes, string | null]>([
+    ['default', {}, null],
+    ['require_approval', {}, null],
+    ['require_approval', { require_approval: 'auto' }, 'auto'],
+    ['read_only', {}, 'read-only'],
+    ['accept_edits', {}, 'workspaceWrite'],
+    ['full_access', { full_access: 'agent-full-access' }, 'agent-full-access'],
+    ['bypass', { full_access: 'agent-full-access' }, 'agent-full-access'],
+    ['full_access', {}, 'full_access'],
+    ['auto', {}, 'auto'],
+  ])('%s is, by the names %j, the mode %s of the agent', (permissionMode, modes, found) => {
+    expect(modeFor({ ...none, permissionMode }, modes, offered)).toBe(found);
+  });
+});

@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'vitest';
+import { configSchema } from '../../../src/config/schema.ts';
+import { environmentOf } from '../../../src/providers/acp/agent-environment.ts';
+import { catalogue } from '../../../src/providers/acp/catalogue.ts';
+import { resolveAgents } from '../../../src/providers/acp/resolve.ts';
+import { AcpProvider } from '../../../src/providers/acp/provider.ts';
+import type { ProviderContext } from '../../../src/providers/provider.ts';
+
+const settingsOf = (acp: object | null) => configSchema.parse({ providers: { acp } }).providers.acp;
+
+/** An agent as it is used with a section `[providers.acp]`. */
+function agent(name: string, acp: object | null, from: NodeJS.ProcessEnv = {}) {
+  const found = resolveAgents(settingsOf(acp), from).find((one) => one.name === name);
+  if (!found) throw new Error(`there is no agent ${name}`);
+  return found;
+}
+
+describe('an agent of the catalogue', () => {
+  const gemini = catalogue.find(({ name }) => name === 'gemini');
+
+  test('is as the catalogue has it, with an empty section and without one.', () => {
+    const { command, args, modes, asks } = gemini ?? {};
+    for (const acp of [null, { agents: { gemini: {} } }])
+      expect(agent('gemini', acp)).toMatchObject({ command, args, modes, asks });
+  });
+
+  test('is overridden key by key, and in its modes and variables name by name.', () => {
+    const section = { command: '/opt/gemini', modes: { read_only: 'look' }, request_timeout_ms: 7 };
+    expect(agent('gemini', { agents: { gemini: section } })).toMatchObject({
+      command: '/opt/gemini',
+      args: gemini?.args,
+      modes: { ...gemini?.modes, read_only: 'look' },
+      requestTimeoutMs: 7,
+      passEnv: gemini?.pass_env,
+    });
+    const own = { asks: false, pass_env: ['A'], args: [], auth_method: '' };
+    expect(agent('gemini', { agents: { gemini: own } })).toMatchObject({
+      asks: false,
+      passEnv: ['A'],
+      args: [],
+      authMethod: '',
+    });
+  });
+
+  test('can be had twice, by another name with the same command.', () => {
+    const agents = { work: { command: 'gemini', home: '/home/work' } };
+    expect(agent('work', { agents })).toMatchObject({
+      args: gemini?.args,
+      modes: gemini?.modes,
+      home: '/home/work',
+      homeVariables: gemini?.home,
+    });
+  });
+
+  test('is logged in by the method whose variable it has.', () => {
+    expect(agent('gemini', null).authMethod).toBeNull();
+    expect(agent('gemini', null, { GEMINI_API_KEY: 'k' }).authMethod).toBe('gemini-api-key');
+    const env = { GEMINI_API_KEY: 'k' };
+    expect(agent('gemini', { agents: { gemini: { env } } }).authMethod).toBe('gemini-api-key');
+  });
+
+  test('gets its own keys of the server, its home, and what the section says; no key of another.', () => {
+    const from = { PATH: '/bin', HOME: '/root', GEMINI_API_KEY: 'g', MISTRAL_API_KEY: 'm' };
+    const agents = { gemini: { home: '/homes/gemini', env: { MORE: '1' } } };
+    const environment = environmentOf(agent('gemini', { agents }, from), from);
+    expect(environment).toMatchObject({
+      PATH: '/bin',
+      HOME: '/root',
+      GEMINI_API_KEY: 'g',
+      GEMINI_CLI_HOME: '/homes/gemini',
+      MORE: '1',
+    });
+    expect(environment).not.toHaveProperty('MISTRAL_API_KEY');
+  });
+});
+
+describe('the agent named default', () => {
+  test('has what stands in the section, and the ways of the agent whose command it is.', () => {
+    const from = { GEMINI_API_KEY: 'g' };
+    const found = agent('default', { command: 'gemini', args: ['--acp'], env: { A: '1' } }, from);
+    expect(found).toMatchObject({ args: ['--acp'], env: { A: '1' }, passEnv: [], asks: true });
+    expect(environmentOf(found, from)).not.toHaveProperty('GEMINI_API_KEY');
+  });
+
+  test('can be given a home and modes in a section of its own.', () => {
+    const own = { home: '/h', modes: { read_only: 'r' } };
+    const found = agent('default', { command: 'agent', agents: { default: own } });
+    expect(found).toMatchObject({ command: 'agent', home: '/h', modes: { read_only: 'r' } });
+  });
+});
+
+describe('the agent of sessions that name none', () => {
+  const provider = (acp: object | null) =>
+    new AcpProvider(settingsOf(acp), {} as unknown as ProviderContext);
+  const sh = { command: 'sh' };
+
+  test.for<[acp: object | null, preferred: string | null, problem: RegExp | null]>([
+    [null, null, /^not configured/],
+    [{}, null, /^no command is configured/],
+    [{ command: 'sh' }, 'default', null],
+    [{ command: 'sh', agents: { a: sh } }, 'default', null],
+    [{ agents: { a: sh } }, 'a', null],
+    [{ agents: { a: sh, b: { ...sh, enabled: false } } }, 'a', null],
+    [{ agents: { a: sh, b: sh } }, null, /^several agents are configured \(a, b\): name one/],
+    [{ default_agent: 'b', agents: { a: sh, b: sh } }, 'b', null],
+    [{ command: 'sh', default_agent: 'a', agents: { a: sh } }, 'a', null],
+    [{ default_agent: 'x' }, 'x', /^providers\.acp\.default_agent is "x", which is no agent/],
+    [
+      { agents: { a: {} } },
+      'a',
+      /^no command is configured: set providers\.acp\.agents\.a\.command/,
+    ],
+  ])('with %j is %j.', ([acp, preferred, problem]) => {
+    const found = provider(acp);
+    expect(found.kinds.preferred).toBe(preferred);
+    if (problem) expect(found.problem()).toMatch(problem);
+    else expect(found.problem()).toBeNull();
+  });
+});

@@ -1,0 +1,147 @@
+import { describe, expect, test } from 'vitest';
+import { UsageMeter } from '../../../src/providers/acp/usage.ts';
+import { turnOf } from '../../support/providers/calls.ts';
+import { endTurn, never, withRawAgent } from '../../support/providers/raw-agent.ts';
+import { goes } from '../../support/providers/rows.ts';
+import { ofKind } from '../../support/turns.ts';
+
+const tokens = (input: number, output: number) => ({
+  inputTokens: input,
+  outputTokens: output,
+  totalTokens: input + output,
+});
+const chunk = (used: object) => ({
+  sessionUpdate: 'agent_message_chunk',
+  content: { type: 'text', text: '' },
+  _meta: { usage: used, durationMs: 3 },
+});
+
+describe('the usage of a turn of an ACP agent', () => {
+  test.each([
+    ['in the answer to its prompt', { usage: tokens(10, 2) }],
+    [
+      'in _meta.quota, as gemini has it,',
+      { _meta: { quota: { token_count: { input_tokens: 10, output_tokens: 2 } } } },
+    ],
+    ['in _meta.usage', { _meta: { usage: tokens(10, 2) } }],
+  ])('is read %s', (_where, more) =>
+    withRawAgent(
+      goes(() => ({ ...endTurn, ...more })),
+      async ({ open }) => {
+        const session = await open();
+        const turn = await session.run('go');
+        const used = { input_tokens: 10, output_tokens: 2, total_tokens: 12 };
+        expect(turn.usage).toMatchObject(used);
+        expect((await session.record()).usage).toMatchObject(used);
+      },
+    ),
+  );
+
+  test('is the sum of its requests where the agent tells each in _meta.usage, as qwen does', () =>
+    withRawAgent(
+      goes((agent) => {
+        agent.update(chunk(tokens(10, 1)), chunk(tokens(20, 2)));
+        return endTurn;
+      }),
+      async ({ open }) => {
+        const session = await open();
+        const usage = { input_tokens: 30, output_tokens: 3, total_tokens: 33, context_tokens: 20 };
+        expect((await session.run('go')).usage).toMatchObject(usage);
+        expect((await session.run('go')).usage).toMatchObject(usage);
+        expect((await session.record()).usage).toMatchObject({
+          input_tokens: 60,
+          output_tokens: 6,
+        });
+      },
+    ));
+
+  test('that comes after the answer is of that turn, whose end does not wait for it', () =>
+    withRawAgent(
+      goes((agent) => {
+        const { id } = agent.last('session/prompt') ?? {};
+        agent.send({ id, result: { ...endTurn, usage: tokens(10, 2) } });
+        return never;
+      }),
+      async ({ client, open, agents }) => {
+        const session = await open();
+        const turn = await session.run('go');
+        expect(turn.status).toBe('completed');
+        const late = {
+          sessionUpdate: 'usage_update',
+          used: 50,
+          size: 100,
+          cost: { amount: 2, currency: 'USD' },
+        };
+        agents[0]?.update(late);
+        const told = await session.watch.kind('usage.updated', turn.turn_id);
+        const whole = {
+          input_tokens: 10,
+          output_tokens: 2,
+          context_tokens: 50,
+          context_window: 100,
+          cost_usd: 2,
+        };
+        expect(told.payload.usage).toMatchObject(whole);
+        expect((await turnOf(client, session, turn.turn_id)).usage).toMatchObject(whole);
+        expect((await session.record()).usage).toMatchObject(whole);
+        const second = await session.run('go');
+        agents[0]?.update({ ...late, cost: { amount: 3, currency: 'USD' } });
+        await session.watch.kind('usage.updated', second.turn_id);
+        expect((await turnOf(client, session, second.turn_id)).usage?.cost_usd).toBe(1);
+        expect((await session.record()).usage).toMatchObject({ input_tokens: 20, cost_usd: 3 });
+      },
+    ));
+
+  test('right behind the answer is of that turn, once', () =>
+    withRawAgent(
+      goes((agent) => {
+        const { id } = agent.last('session/prompt') ?? {};
+        const late = agent.updating({ sessionUpdate: 'usage_update', used: 7, size: 9 });
+        agent.send({ id, result: endTurn }, late);
+        return never;
+      }),
+      async ({ client, open }) => {
+        const session = await open();
+        const { turn_id } = await session.run('go');
+        await session.watch.kind('usage.updated', turn_id);
+        expect((await turnOf(client, session, turn_id)).usage).toMatchObject({ context_tokens: 7 });
+        expect(ofKind(session.watch.events, 'usage.updated')).toHaveLength(1);
+      },
+    ));
+
+  test('is the difference where the agent counts the whole session, as vibe does', () => {
+    let input = 0;
+    return withRawAgent(
+      goes(() => ({ ...endTurn, usage: tokens((input += 10), input / 5) })),
+      async ({ open }) => {
+        const session = await open({ agent: 'vibe' });
+        expect((await session.run('go')).usage).toMatchObject({ input_tokens: 10 });
+        expect((await session.run('go')).usage).toMatchObject({
+          input_tokens: 10,
+          output_tokens: 2,
+        });
+        expect((await session.record()).usage).toMatchObject({
+          input_tokens: 20,
+          output_tokens: 4,
+        });
+      },
+      { agents: ['vibe'] },
+    );
+  });
+
+  test('is what was counted since, where the agent has begun to count anew', () => {
+    const before = {
+      input_tokens: 100,
+      output_tokens: 10,
+      cached_input_tokens: null,
+      total_tokens: 110,
+    };
+    const meter = () => new UsageMeter({ isCumulative: true, before });
+    expect(meter().turn({ usage: tokens(130, 12) })).toMatchObject({
+      input_tokens: 30,
+      output_tokens: 2,
+      total_tokens: 32,
+    });
+    expect(meter().turn({ usage: tokens(30, 2) })).toMatchObject({ input_tokens: 30 });
+  });
+});
