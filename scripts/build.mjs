@@ -11,12 +11,13 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
+import { makeTemplate } from '../src/store/template.ts';
 import { lazySegmenter } from './lazy-segmenter.mjs';
 import { noTopLevelAwait } from './no-top-level-await.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-// Each asset, and the command that creates it; commands.json is made of the bundle itself. src/lib/self.ts names the same files for runs from source.
+// Each asset, and the command that creates it; the build itself makes commands.json and empty.cadre. src/lib/self.ts names the same files for runs from source.
 const assets = {
   'node_modules/sql.js/dist/sql-wasm.wasm': 'npm install',
   'src/api/openapi.yaml': 'make openapi',
@@ -41,8 +42,10 @@ async function main(out) {
   try {
     await bundle('src/main.ts', join(fresh, 'cadre.cjs'));
     await bundle('src/cli/complete/main.ts', join(fresh, 'complete.cjs'));
+    for (const name of ['cadre.cjs', 'complete.cjs']) refuseWideText(join(fresh, name));
     copyAssets(join(fresh, 'assets'));
     writeCommands(fresh);
+    await writeTemplate(fresh);
     publish(fresh, out);
   } finally {
     fs.rmSync(fresh, { recursive: true, force: true });
@@ -88,6 +91,17 @@ async function bundle(entry, outfile) {
   });
 }
 
+// With a single character beyond Latin-1, V8 keeps the whole text in two bytes a character: 4 MB more memory, and a
+// slower start. esbuild escapes such characters, but not those of regular expressions.
+function refuseWideText(file) {
+  const wide = /[^\x00-\x7f]/.exec(fs.readFileSync(file, 'utf8'));
+  if (!wide) return;
+  const around = wide.input.slice(Math.max(0, wide.index - 60), wide.index + 20);
+  throw new Error(
+    `the bundle has a character that is not ASCII: write it as \\u escape: ${around}`,
+  );
+}
+
 function packageVersion() {
   return JSON.parse(fs.readFileSync(join(root, 'package.json'), 'utf8')).version;
 }
@@ -115,6 +129,12 @@ function writeCommands(fresh) {
   const run = { encoding: 'utf8', maxBuffer: 1e7 };
   const text = execFileSync(process.execPath, [join(fresh, 'cadre.cjs'), '__commands'], run);
   fs.writeFileSync(join(fresh, 'assets', 'commands.json'), text);
+}
+
+// The database with which a new data directory begins.
+async function writeTemplate(fresh) {
+  const wasm = fs.readFileSync(join(fresh, 'assets/sql-wasm.wasm'));
+  fs.writeFileSync(join(fresh, 'assets/empty.cadre'), await makeTemplate(wasm));
 }
 
 // A rename is atomic, so a running bundle never reads half a file. The bundle is renamed last, so that

@@ -12,7 +12,7 @@ export async function loadWidths(): Promise<void> {
 
 /** Whether widths of a text are exact before `loadWidths`: its characters all take one column, and so does "…". */
 export function isNarrow(text: string): boolean {
-  return exact !== null || /^[\n\u001b -~…]*$/.test(text);
+  return exact !== null || /^[\n\u001b -~\u2026]*$/.test(text);
 }
 
 /** The number of columns that a text of one line takes, which has no colours. */

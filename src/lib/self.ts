@@ -75,6 +75,11 @@ export function readAsset(name: string): Uint8Array {
   return readFileSync(isBundled ? join(dirname(modulePath), 'assets', name) : sourceAsset(name));
 }
 
+/** The bytes of an asset that the build makes; undefined where the program runs from source and was never built. */
+export function readBuilt(name: string): Uint8Array | undefined {
+  return isBundled || existsSync(sourceAsset(name)) ? readAsset(name) : undefined;
+}
+
 // A child runs under the Node of this process. One that runs the TypeScript source can run the bundle, too.
 function bundlePath(): string {
   if (isBundled) return modulePath;
@@ -86,8 +91,9 @@ function bundlePath(): string {
 // scripts/build.mjs copies the same files into the bundle.
 function sourceAsset(name: string): string {
   if (name === 'sql-wasm.wasm') return fromSourceRoot('node_modules/sql.js/dist/sql-wasm.wasm');
-  // The build makes this one, of all commands.
-  if (name === 'commands.json') return fromSourceRoot('dist/assets/commands.json');
+  // The build makes these two.
+  if (name === 'commands.json' || name === 'empty.cadre')
+    return fromSourceRoot(`dist/assets/${name}`);
   if (name === 'openapi.yaml') return fromSourceRoot('src/api/openapi.yaml');
   throw new Error(`no asset "${name}"; add it here and to scripts/build.mjs`);
 }

@@ -8,7 +8,7 @@ import { type Clock, systemClock } from '../lib/clock.ts';
 import { type Failpoint, noFailpoints } from '../lib/failpoint.ts';
 import { type Ids, systemIds } from '../lib/ids.ts';
 import { createLog, type Logger } from '../lib/log.ts';
-import { readAsset, version } from '../lib/self.ts';
+import { readAsset, readBuilt, version } from '../lib/self.ts';
 import { Database } from '../store/database.ts';
 import { lockDirectory } from '../store/lock.ts';
 import type { RuntimeOptions } from './options.ts';
@@ -51,7 +51,7 @@ export async function openBase(options: RuntimeOptions, undo: AsyncDisposableSta
     onWarning: (message, error) => logger.warn({ err: error }, message),
     version,
     newEpoch: () => ids.next('epoch'),
-    ...(options.fs ? { fs: options.fs } : {}),
+    ...(options.fs ? { fs: options.fs } : { template: readBuilt('empty.cadre') }),
   });
   undo.defer(() => db.close());
   const log = new EventLog({ db, clock, ids });

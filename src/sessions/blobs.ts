@@ -5,6 +5,7 @@ import path from 'node:path';
 import type { InputItem, StoredInputItem } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
 import { ForeignFileError, readForeignFile } from '../lib/foreign-file.ts';
+import { syncDirectory } from '../lib/sync-directory.ts';
 
 const MAX_IMAGES = 8;
 /** The maximum size of one image, in bytes. */
@@ -128,14 +129,5 @@ async function readImage(file: string): Promise<Buffer> {
     return bytes;
   } catch (error) {
     throw new AppError('invalid', `the image ${file} cannot be read: ${(error as Error).message}`);
-  }
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await fs.open(directory, constants.O_RDONLY | constants.O_DIRECTORY);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

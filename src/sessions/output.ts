@@ -11,8 +11,7 @@ import { type ClosedStatus, closingEvent } from './close-items.ts';
 import type { SessionStore } from './store.ts';
 import { noUsage } from './turn.ts';
 
-/** After the first delta of an item, its text is batched for at most so many ms and up to so many bytes. */
-const BATCH_MS = 40;
+/** Text waits for an earlier write of its turn, but at most so many bytes of it. */
 const BATCH_BYTES = 8 * 1024;
 /** The maximum length of a delta, in UTF-16 code units. Even fully escaped as JSON, it fits into an event's payload. */
 const MAX_DELTA_CHARACTERS = 32 * 1024;
@@ -65,8 +64,9 @@ interface TurnOutputDependencies {
 }
 
 /**
- * Stores the updates of an agent in one turn. The first delta of an item is stored at once, later ones are batched.
- * Every other event of the turn is written after the batched text, so that the log keeps the agent's order.
+ * Stores the updates of an agent in one turn. Text is written at once, unless an earlier write of the turn is on its way
+ * to the disk: then it is batched and written when that one has arrived, so that a slower disk gets fewer and longer
+ * deltas. Every other event of the turn is written after the batched text, so that the log keeps the agent's order.
  *
  * Its state in memory changes inside transactions, before they are on disk. After a failed write it is therefore
  * `broken`, and its open items are closed from the stored rows instead.
@@ -76,7 +76,6 @@ export class TurnOutput {
   #speech: SpeechItem | undefined;
   #tools = new Map<string, OpenTool>();
   readonly #closedTools = new Set<string>();
-  #timer: Disposable | undefined;
   /** Outside a turn, closes the text that nothing follows. */
   #settling: Disposable | undefined;
   #pending = 0;
@@ -145,7 +144,6 @@ export class TurnOutput {
     const before = this.#snapshot();
     tx.whenLost(() => this.#restore(before));
     this.#closed = true;
-    this.#timer?.[Symbol.dispose]();
     this.#settling?.[Symbol.dispose]();
     this.#room?.resolve();
     if (!this.#broken) {
@@ -193,8 +191,13 @@ export class TurnOutput {
       return;
     }
     speech.waiting += text;
-    if (Buffer.byteLength(speech.waiting) >= BATCH_BYTES) this.#write(() => undefined);
-    else this.#timer ??= this.#given.clock.after(BATCH_MS, () => this.#write(() => undefined));
+    if (this.#pending === 0 || Buffer.byteLength(speech.waiting) >= BATCH_BYTES) this.#writeText();
+  }
+
+  /** Writes the batched text, if there is a whole character of it. */
+  #writeText(): void {
+    if (this.#speech && wholeCharacters(this.#speech.waiting, false) !== '')
+      this.#write(() => undefined);
   }
 
   /** Closes the text outside a turn once nothing has followed it for a while: no end of a turn does. */
@@ -262,8 +265,6 @@ export class TurnOutput {
   /** Writes the batched text and then `change`, in one transaction. Calls `onError` if it fails. */
   #write(change: (tx: Writer) => void): void {
     if (this.#closed) return;
-    this.#timer?.[Symbol.dispose]();
-    this.#timer = undefined;
     this.#pending++;
     this.#given.db
       .transact((tx) => {
@@ -276,6 +277,7 @@ export class TurnOutput {
       })
       .finally(() => {
         this.#pending--;
+        if (this.#pending === 0 && !this.#broken) this.#writeText();
         if (this.#pending >= MAX_PENDING_WRITES) return;
         this.#room?.resolve();
         this.#room = undefined;

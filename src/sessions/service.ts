@@ -167,7 +167,7 @@ export class SessionService extends SessionQueries {
       this.#given.inbox.endPause(tx, sessionId);
       this.#given.onTurnSent(tx, session);
       keep(tx, acceptance(turn));
-      tx.whenDurable(() => this.#given.runner.start(turn));
+      this.#given.runner.accepted(tx, session, turn);
       return turn;
     });
   }

@@ -1,4 +1,3 @@
-import type { Approval } from '../api/approvals.ts';
 import type { Session, StoredInputItem, Turn } from '../api/sessions.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Logger } from '../lib/log.ts';
@@ -10,16 +9,17 @@ import type {
   TurnSettings,
 } from '../providers/provider.ts';
 import { persist } from '../store/persist.ts';
-import type { Writer } from '../store/transaction.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 import type { AgentPool, LiveAgent } from './agent-pool.ts';
 import { continuationPrompt } from './approval.ts';
 import type { ApprovalDesk } from './approval-desk.ts';
-import { cancelApprovals, endTurnInRows, releaseHeld } from './end-turn.ts';
+import { beginTurnInRows } from './begin-turn.ts';
+import { cancelApprovals, endTurnInRows } from './end-turn.ts';
 import { failSessionInRows } from './fail-session.ts';
-import type { TurnOutput } from './output.ts';
 import { AgentOutputs, type OutputsDependencies } from './outputs.ts';
+import type { RunningTurn } from './running-turn.ts';
 import { settingsOf } from './settings.ts';
-import { hasEnded, startTurn } from './turn.ts';
+import { hasEnded } from './turn.ts';
 import { failureOf, storageFailure } from './turn-failures.ts';
 
 /** The time that an agent has to end an interrupted turn before it is killed, in ms. */
@@ -36,23 +36,6 @@ interface Dependencies extends OutputsDependencies {
   turnTimeoutMs: () => number | null;
 }
 
-/** A turn of this server that waits for an agent or runs on one. */
-interface RunningTurn {
-  readonly done: Promise<void>;
-  /** Aborts all work on the turn, when the turn has ended or the server stops. */
-  readonly over: AbortController;
-  /** Ends the wait for the agent with an outcome. */
-  readonly cutShort: (outcome: TurnOutcome) => void;
-  output: TurnOutput | undefined;
-  live: LiveAgent | undefined;
-  /** Whether the turn is left for the next start of the server, because it waits for an agent or for an approval. */
-  left: boolean;
-  /** Whether the turn was interrupted. It is then not sent to an agent that has not seen it yet. */
-  interrupting: boolean;
-  /** Approvals that were accepted while the turn had no agent. Each answers one equal request of its next agent. */
-  grants: Approval[];
-}
-
 /** Runs turns on live agents. Every decision about a turn is taken from its rows, never from the state in memory. */
 export class TurnRunner {
   readonly #given: Dependencies;
@@ -65,9 +48,27 @@ export class TurnRunner {
     this.#outputs = new AgentOutputs(given);
   }
 
-  /** Runs a turn in the background: an accepted one, or one without an agent whose approvals have all been accepted. */
-  start(turn: Turn): void {
-    if (this.#stopping.signal.aborted) return;
+  /**
+   * Runs a turn once the transaction that accepts it is on disk. If the agent of its session is idle, the turn begins in
+   * the same transaction, which saves the agent the wait for a second one.
+   */
+  accepted(tx: Writer, session: Session, turn: Turn): void {
+    const live = this.#given.pool.find(turn.session_id);
+    const isBegun =
+      live !== undefined &&
+      !live.aside &&
+      !this.#stopping.signal.aborted &&
+      live.agent.objection(settingsOf(session, turn)) === null;
+    if (isBegun) beginTurnInRows(tx, turn, live.agent, this.#given);
+    tx.whenDurable(() => this.start(turn, isBegun));
+  }
+
+  /**
+   * Runs a turn in the background: an accepted one, or one without an agent whose approvals have all been accepted.
+   * `isBegun`: its beginning is stored already.
+   */
+  start(turn: Turn, isBegun = false): void {
+    if (this.#stopping.signal.aborted && !isBegun) return;
     const cut = Promise.withResolvers<TurnOutcome>();
     const over = new AbortController();
     const done = Promise.withResolvers<void>();
@@ -79,6 +80,7 @@ export class TurnRunner {
       live: undefined,
       left: false,
       interrupting: false,
+      isBegun,
       grants: [],
     };
     this.#running.set(turn.turn_id, running);
@@ -158,9 +160,11 @@ export class TurnRunner {
     const { clock, desk, pool } = this.#given;
     const running = this.#running.get(turn.turn_id);
     desk.cancelRequests(turn.turn_id);
-    if (!running?.live) return;
-    const { live } = running;
+    if (!running) return;
     running.interrupting = true;
+    // A turn that has begun, and whose agent is gone or was not found yet, is not sent to one any more.
+    if (!running.live) return;
+    const { live } = running;
     live.agent.cancel();
     const kill = clock.after(INTERRUPT_MS, () => {
       running.cutShort({ status: 'interrupted', error: null });
@@ -212,7 +216,7 @@ export class TurnRunner {
 
   async #run(turn: Turn, running: RunningTurn, cut: Promise<TurnOutcome>): Promise<void> {
     const { db, store, pool, failpoint } = this.#given;
-    failpoint('turn.accepted');
+    if (!running.isBegun) failpoint('turn.accepted');
     const session = db.peek((rx) => store.session(rx, turn.session_id));
     const signal = AbortSignal.any([running.over.signal, this.#stopping.signal]);
     let live: LiveAgent;
@@ -232,7 +236,7 @@ export class TurnRunner {
       broken.resolve(storageFailure(error)),
     );
     const prompt = this.#promptOf(turn, running);
-    // The start is on disk before the agent sees the turn, so that after a crash the turn counts as seen.
+    // The start is on disk before the agent sees the turn.
     if (!(await this.#begin(turn, live, running))) return;
     failpoint('turn.started');
     running.output = output;
@@ -286,34 +290,22 @@ export class TurnRunner {
     });
   }
 
-  /** Stores that the agent is about to see the turn. Resolves with false if the turn has ended or the server stops. */
+  /**
+   * Stores that the agent is about to see the turn, unless that is stored already. Resolves with false if the turn has
+   * ended or the server stops.
+   */
   async #begin(turn: Turn, { agent }: LiveAgent, running: RunningTurn): Promise<boolean> {
-    const { store, inbox, clock, ids } = this.#given;
+    const { db, store } = this.#given;
+    const stored = (rx: Reader) => store.turn(rx, turn.session_id, turn.turn_id);
+    const isOpen = (now: Turn) => !hasEnded(now) && !running.over.signal.aborted;
+    if (running.isBegun) return isOpen(db.peek(stored));
     let begun = false;
-    const stored = await this.#persist(turn, (tx) => {
-      const now = store.turn(tx, turn.session_id, turn.turn_id);
-      begun = !hasEnded(now) && !running.over.signal.aborted;
-      if (!begun) return;
-      releaseHeld(tx, turn.turn_id, this.#given);
-      const started_at = clock.now();
-      const session: Session = {
-        ...store.session(tx, turn.session_id),
-        last_activity_at: started_at,
-        provider_session_ref: agent.ref,
-        agent_asks: agent.asks ?? null,
-        provider_defaults: {
-          permission_mode: agent.defaults.permissionMode,
-          agent_mode: agent.defaults.agentMode,
-          model: agent.defaults.model,
-          thinking_effort: agent.defaults.thinkingEffort,
-        },
-        status: 'running',
-      };
-      const started = { ...startTurn(now, started_at), provider_turn_ref: ids.next('run') };
-      store.moveTurn(tx, session, started, 'turn.started');
-      inbox.turnStarted(tx, started);
+    const isStored = await this.#persist(turn, (tx) => {
+      const now = stored(tx);
+      begun = isOpen(now);
+      if (begun) beginTurnInRows(tx, now, agent, this.#given);
     });
-    return stored && begun;
+    return isStored && begun;
   }
 
   /** Returns the prompt of the turn: its input, or the requests that were approved while it had no agent. */

@@ -56,8 +56,8 @@ const migrations: readonly (string | Completion)[] = [
 ];
 
 /**
- * Brings the database to the newest version, in one transaction: each commit of a changed schema costs a sync and a new
- * reading of the schema. A copy is made before an existing one is changed. Throws `storage_damaged` for a file of a newer
+ * Brings the database to the newest version and gives a new one its identity. That is one transaction: each commit of a
+ * changed schema costs a sync and a new reading of the schema. A copy is made before an existing one is changed. Throws `storage_damaged` for a file of a newer
  * version.
  */
 export function migrate(
@@ -74,28 +74,27 @@ export function migrate(
     sql.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     about.backup(found);
   }
-  if (found < migrations.length) {
-    sql.exec('BEGIN IMMEDIATE');
-    for (const step of migrations.slice(found)) {
-      if (typeof step === 'string') sql.exec(step);
-      else complete(sql, step);
-    }
-    if (found === 0) {
-      sql.one(
-        "INSERT INTO meta (key, value) VALUES ('epoch', ?), ('created_at', ?)",
-        about.newEpoch(),
-        String(about.now),
-      );
-    }
-    sql.exec(`PRAGMA user_version = ${migrations.length}`);
-    sql.exec('COMMIT');
+  if (found < migrations.length) createTables(sql, found);
+  if (!sql.one("SELECT 1 FROM meta WHERE key = 'epoch'")) {
+    sql.one(
+      "INSERT INTO meta (key, value) VALUES ('epoch', ?), ('created_at', ?)",
+      about.newEpoch(),
+      String(about.now),
+    );
   }
-  if (
-    found < migrations.length ||
-    sql.one("SELECT value FROM meta WHERE key = 'written_by'")?.[0] !== about.version
-  ) {
+  if (sql.one("SELECT value FROM meta WHERE key = 'written_by'")?.[0] !== about.version)
     sql.one("INSERT OR REPLACE INTO meta (key, value) VALUES ('written_by', ?)", about.version);
+}
+
+/** Brings the tables from format `found`, 0 for those of an empty file, to the newest one, in one transaction. */
+export function createTables(sql: SqlTools, found = 0): void {
+  sql.exec('BEGIN IMMEDIATE');
+  for (const step of migrations.slice(found)) {
+    if (typeof step === 'string') sql.exec(step);
+    else complete(sql, step);
   }
+  sql.exec(`PRAGMA user_version = ${migrations.length}`);
+  sql.exec('COMMIT');
 }
 
 /** Rewrites the records of a table. A damaged one stays as it is, so that it is still noticed when it is read. */

@@ -7,6 +7,7 @@ import type { FileSystem } from './host/file-system.ts';
 import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
 import { migrate } from './migrate.ts';
 import { asStorageError } from './storage-error.ts';
+import { copyTemplate } from './template.ts';
 
 interface OpenOptions {
   directory: string;
@@ -16,6 +17,8 @@ interface OpenOptions {
   version: string;
   newEpoch: () => string;
   fs?: FileSystem;
+  /** The bytes of a database that holds nothing, with which a new directory begins; absent: its tables are created. */
+  template?: Uint8Array | undefined;
 }
 
 export interface DatabaseOptions extends OpenOptions {
@@ -43,7 +46,8 @@ export interface DatabaseOptions extends OpenOptions {
 export async function openMigrated(
   options: OpenOptions,
 ): Promise<{ host: HostedSqlite; handle: number }> {
-  const { directory, wasm, fs = nodeFs, clock, version, newEpoch } = options;
+  const { directory, wasm, fs = nodeFs, clock, version, newEpoch, template } = options;
+  if (template) await copyTemplate(template, directory);
   const host = await loadHostedSqlite({ wasm, directory, fs });
   const handle = openHandle(host);
   try {

@@ -44,7 +44,7 @@ const tool = {
 /** What an agent says and does. */
 export const itemKinds = {
   'message.delta': kind({
-    when: 'An agent says something: a piece of a message, as it comes. Pieces that come within 40 ms are joined.',
+    when: 'An agent says something: a piece of a message, as it comes. Pieces that come while an earlier one is on its way to the disk are joined.',
     payload: delta,
     part: 'delta',
     example: { ...message, text: 'The tests ' },

@@ -5,6 +5,7 @@ import type { Config } from '../../config/schema.ts';
 import { AppError } from '../../errors.ts';
 import { failpointsFrom } from '../../lib/failpoint.ts';
 import { selfCommand, version } from '../../lib/self.ts';
+import { keepHeapSmall } from '../../lib/small-heap.ts';
 import type { Runtime } from '../../runtime/start.ts';
 import { durationText } from '../../terminal/time.ts';
 import { choicesOf } from '../choices.ts';
@@ -45,6 +46,7 @@ function logLevels(): readonly string[] {
 }
 
 async function serve(world: World, options: ServeOptions & GlobalOptions): Promise<void> {
+  keepHeapSmall();
   const { startRuntime } = await import('../../runtime/start.ts');
   const { config, isQuiet } = configured(world, options);
   refuseRemote(config.server.bind_address, options.allowRemote === true, world);

