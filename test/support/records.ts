@@ -72,7 +72,6 @@ export function anApproval(more: Partial<Approval> = {}): Approval {
     session_id: 'sess_1',
     turn_id: 'turn_1',
     provider: 'acp',
-    agent: 'default',
     kind: 'tool',
     title: 'use a tool',
     request: { tool: 'x' },
