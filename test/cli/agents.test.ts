@@ -73,7 +73,10 @@ describe('--agent', () => {
           env: { CADRE_DEFAULTS_AGENT: 'opencode' },
         });
         expect(byDefault.json()).toMatchObject({ provider: 'acp', agent: 'opencode' });
-        const words = await cadre(['__complete', '--', 'run', '--agent', '']);
+        // Completion is a program of its own.
+        const { directory } = server;
+        const line = ['__complete', '--', '--data-dir', directory, 'run', '--agent', ''];
+        const words = await runCadre(directory, line);
         const names = words.stdout.split('\n').map((line) => line.split('\t')[0]);
         expect(names).toEqual(expect.arrayContaining(['default', 'gemini', 'opencode']));
         const table = await cadre(['providers', 'list']);
