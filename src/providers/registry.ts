@@ -174,7 +174,7 @@ function agentRecord(kind: NamedAgentKind, preferred: string | null | undefined)
     configured: kind.isConfigured,
     installed: kind.isInstalled(),
     healthy: problem === null,
-    detail: problem ?? 'ready',
+    detail: problem ?? loginDetail(kind),
     version: kind.stats().version,
     default: kind.name === preferred,
     modes: [...kind.lastModes()],
@@ -183,15 +183,24 @@ function agentRecord(kind: NamedAgentKind, preferred: string | null | undefined)
   };
 }
 
+/** An agent that nobody is logged in to can start all the same, so it is healthy. */
+function loginDetail(kind: NamedAgentKind): string {
+  return kind.lastAuth().authenticated === false
+    ? `nobody is logged in: run cadre providers login acp --agent ${kind.name}`
+    : 'ready';
+}
+
 function recordOf(provider: Provider, preferred: ProviderId | null): ProviderRecord {
   const { id, displayName, enabled, capabilities } = provider;
   const problem = wrongWith(provider);
+  const { kinds } = provider;
+  const kind = kinds?.preferred == null ? undefined : kinds.find(kinds.preferred);
   return {
     id,
     display_name: displayName,
     enabled,
     healthy: problem === null,
-    detail: problem ?? 'ready',
+    detail: problem ?? (kind ? loginDetail(kind) : 'ready'),
     default: id === preferred,
     capabilities: { ...capabilities },
     agents: kindsOf(provider).map((kind) => agentRecord(kind, provider.kinds?.preferred)),

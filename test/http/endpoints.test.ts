@@ -177,9 +177,12 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
       for (const name of strangers.filter((one) => !fields.includes(one))) {
         const rest = JSON.stringify(known).slice(1);
         const body = `{"${name}":1${rest === '}' ? '' : ','}${rest}`;
-        const likeSession = fields.includes('method_id') ? 'method_id' : 'operation_id';
-        const near = { Provider: 'provider', session_id: likeSession }[name] ?? '';
-        const guess = fields.includes(near) ? `did you mean "${near}"? ` : '';
+        const alike = new Map([
+          ['Provider', ['provider']],
+          ['session_id', ['operation_id', 'method_id']],
+        ]);
+        const near = alike.get(name)?.find((one) => fields.includes(one));
+        const guess = near === undefined ? '' : `did you mean "${near}"? `;
         const reply = await send(url, { method, path, headers, body });
         expect(reply.json()).toEqual({
           error: `body: unknown field "${name}"; ${guess}it takes${fields.length > 0 ? `: ${fields.join(', ')}` : ' none'}`,

@@ -54,24 +54,22 @@ function lockedRole(
 
 const withKey = { acp: { env: { RAW_API_KEY: 'dummy' } } };
 
-describe('an agent with an API key in its environment, which refuses until authenticate is called', () => {
-  test.each(['session/new', 'session/prompt'] as const)(
-    'at %s is logged in to, and its turn runs',
-    (refused) =>
-      withRawAgent(
-        lockedRole([apiKey, browser], refused),
-        async ({ open, agents }) => {
-          const session = await open();
-          const turn = await session.run('hello');
-          expect(turn).toMatchObject({ status: 'completed', text: 'hello' });
-          expect(agents[0]?.last('authenticate')?.params).toEqual({ methodId: 'api-key' });
-          expect(agents[0]?.heard.filter(({ method }) => method === refused)).toHaveLength(2);
-        },
-        withKey,
-      ),
+describe('authenticate is called where an agent with a key in its environment refuses', () => {
+  test.each(['session/new', 'session/prompt'] as const)('at %s, and its turn runs', (refused) =>
+    withRawAgent(
+      lockedRole([apiKey, browser], refused),
+      async ({ open, agents }) => {
+        const session = await open();
+        const turn = await session.run('hello');
+        expect(turn).toMatchObject({ status: 'completed', text: 'hello' });
+        expect(agents[0]?.last('authenticate')?.params).toEqual({ methodId: 'api-key' });
+        expect(agents[0]?.heard.filter(({ method }) => method === refused)).toHaveLength(2);
+      },
+      withKey,
+    ),
   );
 
-  test('when its session is resumed is logged in to, and the session goes on', () =>
+  test('when its session is resumed, and the session goes on', () =>
     withRawAgent(
       lockedRole([apiKey], 'session/resume'),
       async ({ open, agents, diagnostics }) => {
@@ -198,16 +196,21 @@ describe('the login of an agent', () => {
     );
   });
 
-  test('is made by authenticate, and holds for the sessions after it', () =>
+  test('is made by authenticate, and holds for the sessions after it; before that the agent is not shown as ready', () =>
     withRawAgent(lockedRole([browser]), async ({ client, open }) => {
       const session = await open();
       expect(await session.run('hello')).toMatchObject({ error: { code: 'auth_required' } });
       const status = () => client.call(authStatusEndpoints.acp, {});
       expect(await status()).toMatchObject({ authenticated: false });
+      const provider = async () => (await client.call(endpoints.listProviders, {}))[0];
+      const login = expect.stringContaining('nobody is logged in');
+      const agents = expect.arrayContaining([expect.objectContaining({ detail: login })]);
+      expect(await provider()).toMatchObject({ healthy: true, detail: login, agents });
       const body = { method_id: 'browser' };
       const made = await client.call(endpoints.authenticateAgent, { params, body });
       expect(made).toMatchObject({ authenticated: true, mode: 'agent_managed' });
       expect(await status()).toEqual(made);
+      expect(await provider()).toMatchObject({ detail: 'ready' });
       expect(await session.run('hello')).toMatchObject({ status: 'completed' });
     }));
 
