@@ -20,7 +20,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['run -c "and now the tests"', 'goes on with the latest session of this directory'],
     ['run --worktree fix-login "fix the login"', 'in a git worktree of its own'],
   ],
-  'sessions create': [['sessions create --title "long job"', 'prints the id of the session']],
+  'sessions create': [
+    ['sessions create --title "long job"', 'prints the id of the session'],
+    ['sessions create --agent gemini --agent-mode plan', 'an agent of acp, in a mode of its own'],
+  ],
   'sessions attach': [
     ['sessions attach', 'the latest session of this directory'],
     ['sessions attach "long job"', 'by its title'],
@@ -77,7 +80,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['providers login codex --auth-json auth.json', 'with a login that was made elsewhere'],
     ['providers login acp --agent gemini', 'asks which of its methods'],
   ],
-  'providers logout': [['providers logout claude', '']],
+  'providers logout': [
+    ['providers logout claude', ''],
+    ['providers logout acp --agent gemini', ''],
+  ],
   'processes run': [
     ['processes run "npm run dev"', 'prints its id'],
     ['processes run --follow --timeout 5m "npm test"', 'ends as the command does'],

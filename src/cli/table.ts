@@ -11,12 +11,14 @@ const STATES = new Set(['STATUS', 'STATE', 'HEALTHY']);
 
 /**
  * A table with a heading and columns two spaces apart. Each cell becomes one line of plain text. No line is wider than
- * the layout: the widest cells are cut, but never those of the first column, which has the ids.
+ * the layout: the widest cells are cut, but never those of the first column, which has the ids. With `wraps`, the last
+ * column goes on below instead of being cut: it has commands that are to be read whole.
  */
 export function table(
   heading: readonly string[],
   rows: readonly (readonly string[])[],
   layout: Layout = whole,
+  { wraps = false } = {},
 ): string {
   const lines = [heading, ...rows].map((row) =>
     row.map((cell) => plain(cell).replaceAll(/\s+/g, ' ')),
@@ -26,6 +28,7 @@ export function table(
   );
   const widths = fitted(wanted, layout.columns);
   return lines
+    .flatMap((line) => (wraps ? lastWrapped(line, widths) : [line]))
     .map((line, row) =>
       line
         .slice(0, widths.length)
@@ -38,6 +41,19 @@ export function table(
     )
     .map((line) => `${line.trimEnd()}\n`)
     .join('');
+}
+
+/** A row, and below it rows with what does not fit into its last cell, cut between words. */
+function lastWrapped(line: readonly string[], widths: readonly number[]): string[][] {
+  const rest = line.slice(0, -1);
+  const room = widths[rest.length] ?? 0;
+  const parts: string[] = [];
+  for (const word of (line.at(-1) ?? '').split(' ')) {
+    const longer = parts.length === 0 ? word : `${parts.at(-1)} ${word}`;
+    if (parts.length > 0 && widthOf(longer) <= room) parts[parts.length - 1] = longer;
+    else parts.push(word);
+  }
+  return parts.map((part, at) => [...(at === 0 ? rest : rest.map(() => '')), part]);
 }
 
 /** The style of a cell: a heading is faint, a state has its colour. */

@@ -58,6 +58,11 @@ export class ProviderRegistry {
     if (!kinds)
       throw new AppError('invalid', `agent: ${id} has one agent, without a name: leave agent out`);
     if (kinds.find(asked)) return asked;
+    if (this.#providers.has(asked as ProviderId))
+      throw new AppError(
+        'invalid',
+        `agent: ${asked} is a provider of its own: leave agent out, and choose the provider ${asked}`,
+      );
     throw new AppError(
       'invalid',
       `agent: no agent "${asked}"; there are: ${kinds.names.join(', ')}`,

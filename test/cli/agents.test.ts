@@ -36,7 +36,7 @@ describe('cadre providers discover', () => {
     expect(all.mine?.next).toContain('"no-such" is not on PATH');
     expect(all.kimi).toMatchObject({ installed: null, configured: false });
     const shown = await runCadre(home.path, ['providers', 'discover'], { env });
-    expect(shown.stdout).toMatch(/^AGENT +NAME +INSTALLED +CONFIGURED +NEXT\ngemini .*\nmine .*\n/);
+    expect(shown.stdout).toMatch(/^AGENT +INSTALLED +CONFIGURED +NEXT\ngemini .*\nmine .*\n/);
     expect(shown.stdout).toMatch(/\nnot installed: .*kimi.* \(--all says how to\)\n$/);
   });
 

@@ -29,8 +29,10 @@ export const installCommands: readonly Register[] = [
       .addOption(
         new Option(
           '--permission-mode <mode>',
-          'without a session: full_access lets the agent run commands; it is asked where nothing is said',
-        ).choices(modes),
+          'without --session: full_access lets the agent run commands (default: cadre asks you, on a terminal)',
+        )
+          .choices(modes)
+          .conflicts('session'),
       )
       .option('--print', 'only print what would be changed')
       .action((name: string, options: InstallOptions, command: Command) =>
@@ -65,8 +67,10 @@ async function install(
   { session, permissionMode }: InstallOptions,
 ): Promise<void> {
   const { readCaller, removeCaller, writeCaller } = await import('../../config/caller-file.ts');
-  const { addEntry } = await import('../mcp/change.ts');
+  const { addEntry, programOf } = await import('../mcp/change.ts');
   const agent = await agentOf(name);
+  // Before the person is asked anything, and before there is a token.
+  programOf(agent, world.env);
   const directory = await serverDirectory(global, world.env);
   const session_id = session === undefined ? null : await sessionId(client, session);
   const permission_mode =
@@ -206,7 +210,7 @@ async function addressFor({ url }: Client, directory: string): Promise<string | 
 /** Asks on a terminal whether the agent may run commands; null where nobody can be asked. */
 async function askedMode(world: World, name: string): Promise<(typeof modes)[number] | null> {
   const { choose } = await import('../choose.ts');
-  const question = `may ${name} run commands with cadre? cadre asks nobody then: ${name} itself may ask you before it calls a tool`;
+  const question = `may ${name} run commands with cadre? cadre does not ask you about each.`;
   const answers = [
     { mode: 'default', text: 'no: it can see and end its own processes' },
     { mode: 'full_access', text: 'yes: commands run with your rights, outside of its sandbox' },

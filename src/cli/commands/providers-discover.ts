@@ -126,9 +126,10 @@ function serverSays(
 ): string | null {
   const listed = server?.find(({ id }) => id === provider);
   if (!listed) return null;
-  const agent = provider === name ? listed : listed.agents.find((one) => one.name === name);
+  if (provider === name) return listed.healthy ? null : listed.detail;
+  const agent = listed.agents.find((one) => one.name === name);
   if (!agent) return 'start the server again: it does not find this agent on its PATH';
-  return agent.healthy ? null : agent.detail;
+  return agent.healthy && agent.auth.authenticated !== false ? null : agent.detail;
 }
 
 function useOf({ name, provider }: Omit<Discovered, 'next'>): string {
@@ -139,16 +140,15 @@ function useOf({ name, provider }: Omit<Discovered, 'next'>): string {
 function textOf(found: readonly Discovered[], isAll: boolean, world: World): string {
   const isThere = ({ installed, configured }: Discovered) => installed !== null || configured;
   const shown = isAll ? found : found.filter(isThere);
-  const rows = shown.map(({ name, display_name, installed, configured, next }) => [
+  const rows = shown.map(({ name, installed, configured, next }) => [
     name,
-    display_name,
     installed === null ? 'no' : 'yes',
     configured ? 'yes' : 'no',
     next,
   ]);
   const layout = layoutOf(world.stdout, world.env);
-  const heading = ['AGENT', 'NAME', 'INSTALLED', 'CONFIGURED', 'NEXT'];
+  const heading = ['AGENT', 'INSTALLED', 'CONFIGURED', 'NEXT'];
   const others = found.filter((one) => !shown.includes(one)).map(({ name }) => name);
   const rest = others.length > 0 ? `not installed: ${others.join(', ')} (--all says how to)\n` : '';
-  return `${rows.length > 0 ? table(heading, rows, layout) : ''}${rest}`;
+  return `${rows.length > 0 ? table(heading, rows, layout, { wraps: true }) : ''}${rest}`;
 }

@@ -20,7 +20,10 @@ import { clientAction, type CommandContext } from '../world.ts';
 
 const loginArgument = () => new Argument('<provider>').choices([...loginProviderIds, 'acp']);
 const agentOption = () =>
-  new Option('--agent <agent>', 'the agent of acp (default: the preferred one)');
+  new Option(
+    '--agent <agent>',
+    'an agent of acp by its name (default: the one of sessions that name none)',
+  );
 
 /** `cadre providers …`. */
 export const providerCommands = commandGroup('providers', 'whose agents this server can run', [
@@ -29,7 +32,9 @@ export const providerCommands = commandGroup('providers', 'whose agents this ser
     description: 'list the providers, what they can do and whether they are healthy',
     endpoint: endpoints.listProviders,
     print: (providers, { layout }) =>
-      table(['ID', 'NAME', 'HEALTHY', 'DETAIL'], providers.flatMap(rowsOf), layout),
+      table(['ID', 'NAME', 'HEALTHY', 'DETAIL'], providers.flatMap(rowsOf), layout, {
+        wraps: true,
+      }),
   }),
   providersDiscover,
   endpointCommand({
@@ -37,7 +42,13 @@ export const providerCommands = commandGroup('providers', 'whose agents this ser
     description: 'list the models of a provider',
     endpoint: endpoints.listModels,
     operands: [{ flags: '<provider>', field: 'provider' }],
-    options: [{ flags: '--agent <agent>', description: 'of acp', field: 'agent' }],
+    options: [
+      {
+        flags: '--agent <agent>',
+        description: 'an agent of acp by its name; see cadre providers discover',
+        field: 'agent',
+      },
+    ],
     empty: 'no models are known: the agent has a list of its own',
     print: listOf<Model>(['ID', 'NAME', 'REASONING'], ({ id, display_name, reasoning_levels }) => [
       id,
@@ -56,17 +67,20 @@ export const providerCommands = commandGroup('providers', 'whose agents this ser
     providers
       .command('login')
       .description(
-        'log in to an agent: with an API key from stdin or a file, kept in its private home; to one of acp, in a way that it offers',
+        'log in to claude or codex with an API key from stdin, kept in a private home, or to an agent of acp by a method that it offers',
       )
       .addArgument(loginArgument())
       .option('--auth-json <file>', `${loginFiles()}, made elsewhere, instead of a key`)
       .addOption(agentOption())
-      .option('--method <id>', 'of an agent of acp: how to log in (default: it asks)')
+      .option(
+        '--method <id>',
+        'for acp: the method of the agent (default: the only one; else cadre asks)',
+      )
       .action(clientAction(world, logIn)),
   (providers, world) =>
     providers
       .command('logout')
-      .description('end the login in the private home of an agent, or of an agent of acp')
+      .description('log out of claude or codex in its private home, or of an agent of acp')
       .addArgument(loginArgument())
       .addOption(agentOption())
       .action(clientAction(world, logOut)),

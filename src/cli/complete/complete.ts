@@ -54,10 +54,10 @@ async function valuesFor(
   { env, clock }: Surroundings,
 ): Promise<readonly Offer[]> {
   if (!value) return [];
-  const words = value.choices.length > 0 ? value.choices : values[value.name];
+  const placeholder = (flag === null ? undefined : byFlag[flag]) ?? value.name;
+  const words = value.choices.length > 0 ? value.choices : values[placeholder];
   if (words) return words.map((word) => ({ word, about: '' }));
   if (/^(file|directory)$/.test(value.name)) return [{ word: `<${value.name}>`, about: '' }];
-  const placeholder = flag === '--worktree' ? 'worktree' : value.name;
   if (!isRecord(placeholder)) return [];
   const options = {
     url: given.get('--url'),
@@ -73,6 +73,12 @@ async function valuesFor(
     client.close();
   }
 }
+
+/** What the values of flags are, whose placeholders say less. */
+const byFlag: Readonly<Record<string, string>> = {
+  '--agent-mode': 'agent-mode',
+  '--worktree': 'worktree',
+};
 
 /** The environment, without the configuration where that cannot say where the server is: to read it takes too long. */
 function withoutConfig(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

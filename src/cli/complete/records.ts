@@ -15,10 +15,8 @@ type Get = (path: string) => Promise<unknown>;
 interface Kind {
   /** The path of the list; null where the line does not say what it is of. */
   path(given: Given): Promise<string | null> | string | null;
-  /** The field with the list, if the answer is not the list itself. */
-  within?: string;
-  /** The field of each row with a list; the rows are those of all these lists. */
-  each?: string;
+  /** The rows of the answer, if it is not the list itself. */
+  rows?: (answer: unknown, given: Given) => readonly Row[];
   id: string;
   /** Whether the command wants the whole id. */
   whole?: boolean;
@@ -28,12 +26,14 @@ interface Kind {
   about(row: Row): readonly unknown[];
 }
 
-/** What the line says already: the ids of the records that arguments name, the provider and the agent. */
+/** What the line says already: the ids of the records that it names, the provider and the agent. */
 interface Given {
   session: () => Promise<string | null>;
   team: () => Promise<string | null>;
   provider: () => Promise<string | null>;
   agent: string | undefined;
+  /** The word at the cursor, as far as it is there. */
+  typed: string;
   get: Get;
 }
 
@@ -77,7 +77,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   member: {
     path: async ({ team }) => below('teams', await team(), '/view?message_limit=0'),
-    within: 'members',
+    rows: (answer) => rowsOf((answer as Row).members),
     id: 'agent_id',
     name: 'title',
     about: ({ state, title }) => [state, title],
@@ -110,10 +110,30 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   agent: {
     path: () => '/v1/providers',
-    each: 'agents',
+    rows: agentsIn,
     id: 'name',
     whole: true,
     about: ({ display_name, healthy, detail }) => [display_name, healthy === true ? '' : detail],
+  },
+  'agent-mode': {
+    path: () => '/v1/providers',
+    rows: (answer, { agent }) => {
+      const found = agentsIn(answer).find((one) => (agent ? one.name === agent : one.default));
+      const modes = found?.modes;
+      return Array.isArray(modes) ? modes.map((id: unknown) => ({ id })) : [];
+    },
+    id: 'id',
+    whole: true,
+    about: () => [],
+  },
+  // The slash commands of a session.
+  text: {
+    path: async ({ session, typed }) =>
+      typed.startsWith('/') ? below('sessions', await session(), '/commands') : null,
+    rows: (answer) => rowsOf(answer).map((row) => ({ ...row, id: `/${textOf(row.name)}` })),
+    id: 'id',
+    whole: true,
+    about: ({ description }) => [description],
   },
   model: {
     path: async ({ provider, agent }) =>
@@ -139,19 +159,18 @@ export async function recordOffers(
   const kind = kinds[placeholder];
   if (!kind) return [];
   const get: Get = (path) => client.get(path, signal);
-  const session = () => wholeId('session', given.get('session'), get);
+  const session = () => wholeId('session', given.get('session') ?? given.get('--session'), get);
   const team = () => wholeId('team', given.get('team'), get);
   const agent = given.get('--agent');
   const provider = async () =>
     given.get('--provider') ??
     // The only provider whose agents have names.
     (agent === undefined ? providerOf(await session(), get) : 'acp');
-  const path = await kind.path({ session, team, provider, agent, get });
+  const line: Given = { session, team, provider, agent, typed, get };
+  const path = await kind.path(line);
   if (path === null) return [];
   const answer = await get(path);
-  const rows = rowsOf(kind.within === undefined ? answer : (answer as Row)[kind.within]);
-  const { each } = kind;
-  return (each === undefined ? rows : rows.flatMap((row) => rowsOf(row[each])))
+  return (kind.rows?.(answer, line) ?? rowsOf(answer))
     .filter((row) => kind.keeps?.(row) ?? true)
     .flatMap((row) => offersOf(kind, row, typed));
 }
@@ -195,6 +214,11 @@ async function providerOf(session: string | null, get: Get): Promise<string | nu
 
 function below(noun: string, id: string | null, more: string): string | null {
   return id === null ? null : `/v1/${noun}/${encodeURIComponent(id)}${more}`;
+}
+
+/** The agents of all providers, in the list of these. */
+function agentsIn(providers: unknown): readonly Row[] {
+  return rowsOf(providers).flatMap((one) => rowsOf(one.agents));
 }
 
 function rowsOf(value: unknown): readonly Row[] {

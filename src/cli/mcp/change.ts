@@ -42,7 +42,8 @@ export function plannedChange(
   return { command: null, file, content: agent.edit?.add(text, server) ?? null };
 }
 
-function programOf({ name, command }: McpAgent, env: NodeJS.ProcessEnv): string {
+/** The file of the agent's command. Throws `usage` where it is not installed. */
+export function programOf({ name, command }: McpAgent, env: NodeJS.ProcessEnv): string {
   const program = findProgram(command, env.PATH);
   if (program !== null) return program;
   throw new AppError('usage', `${name} is not installed, or not on PATH: install it first`);
