@@ -87,6 +87,11 @@ describe('--agent', () => {
           2,
           expect.stringMatching(/no agent "nobody"; there are: .*gemini/),
         ]);
+        const provider = await cadre(['run', '--agent', 'claude', 'say hi']);
+        expect([provider.code, provider.stderr]).toEqual([
+          2,
+          expect.stringContaining('choose the provider claude'),
+        ]);
         const earlier = await cadre(['run', '-c', '--agent', 'gemini', 'say hi']);
         expect(earlier.stderr).toContain('--agent is for a new session');
       },

@@ -178,6 +178,18 @@ describe('cadre __complete', () => {
     expect(await offers('teams', 'remove', 'shop', '')).toEqual([`${end}\tidle`]);
   });
 
+  it('offers the modes of an agent, and the slash commands of a session', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory);
+    await runTurn(client, id, 'commands plan; say hi');
+    expect(await wordsOf('run', '--agent-mode', '')).toContain('full_access');
+    expect(await wordsOf('run', '--agent-mode', '')).not.toContain('require_approval');
+    expect(await wordsOf('run', '--agent', 'nobody', '--agent-mode', '')).toEqual([]);
+    expect(await wordsOf('run', '--session', id, '/')).toEqual(['/plan']);
+    expect(await wordsOf('sessions', 'send', id, '/')).toEqual(['/plan']);
+    expect(await wordsOf('sessions', 'send', id, 'p')).toEqual([]);
+  });
+
   it('says nothing where no server runs, and where it knows no more', async () => {
     using home = tempDirectory('completions');
     const none = await runCadre(home.path, ['__complete', '--', 'sessions', 'get', '']);

@@ -207,6 +207,9 @@ describe('cadre mcp install', () => {
     fs.rmSync(path.join(own.bin, 'claude'));
     const missing = await own.cadre('mcp', 'install', 'claude');
     expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('PATH')]);
+    const both = ['--session', 'fe7289aa', '--permission-mode', 'full_access'];
+    const ambiguous = await own.cadre('mcp', 'install', 'claude', ...both);
+    expect([ambiguous.code, ambiguous.stderr]).toEqual([2, expect.stringMatching(/--session/)]);
     expect(await client.call(endpoints.listTokens, {})).toEqual([]);
     expect(fs.readdirSync(path.join(own.data, 'callers'))).toEqual([]);
   });

@@ -104,6 +104,16 @@ describe('a table', () => {
     expect(least.split('\n')[1]).toBe('89abcdef  waiting_…  xxxxxxxx…');
   });
 
+  test('with a last column that wraps, cuts no word of it.', () => {
+    const rows = [
+      ['gemini', 'no one is logged in: run cadre'],
+      ['b', 'ok'],
+    ];
+    expect(table(['AGENT', 'NEXT'], rows, { ...whole, columns: 24 }, { wraps: true })).toBe(
+      'AGENT   NEXT\ngemini  no one is logged\n        in: run cadre\nb       ok\n',
+    );
+  });
+
   test('counts the columns of wide characters, of any text and at any width.', async () => {
     await loadWidths();
     const cell = fc.string({ unit: fc.constantFrom('a', '漢', 'é', '👍🏽', ' '), maxLength: 30 });
