@@ -55,8 +55,7 @@ describe('on a directory with work in every state', () => {
         ran.take();
         for (const path of firstPages()) {
           const { status } = await api('GET', path);
-          // An agent that is not installed here is 409.
-          expect([200, 404, 409], `GET ${path}`).toContain(status);
+          expect([200, 404], `GET ${path}`).toContain(status);
           byRequest.set(path, ran.take());
         }
       });
@@ -143,7 +142,10 @@ function firstPages(): string[] {
   );
   return lists.flatMap(({ endpoint }) => {
     const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_match, name: string) => sample(name));
-    const fields = Object.entries(endpoint.query).filter(([name]) => name !== 'limit');
+    // Agents by their names are no rows.
+    const fields = Object.entries(endpoint.query).filter(
+      ([name]) => name !== 'limit' && name !== 'agent',
+    );
     return choicesOf(fields).map((chosen) => {
       const query = new URLSearchParams(
         chosen.map(([name, schema]): [string, string] => [
@@ -162,7 +164,6 @@ function sample(name: string): string {
 }
 
 const samples: Record<string, string> = {
-  agent: 'opencode',
   session_id: 'sess_busy',
   turn_id: 'turn_of_sess_busy',
   provider: 'acp',
