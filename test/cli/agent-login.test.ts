@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { cadreOn } from '../support/cli/cadre.ts';
+import { cadreOn, runCadre } from '../support/cli/cadre.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 
@@ -60,10 +60,13 @@ describe('cadre providers login acp', () => {
 
   test('runs the login program of a terminal method with the environment of agent and method, and then knows.', async () => {
     const login = ['providers', 'login', 'acp', '--agent', 'played', '--method', 'tui'];
-    const wrong = await cadreOn(server)(login, { stdin: 'wrong\n' });
+    // The login program has the terminal of the command, so the command needs a process of its own.
+    const cadre = (args: string[], stdin: string) =>
+      runCadre(own.path, ['--data-dir', own.path, ...args], { stdin });
+    const wrong = await cadre(login, 'wrong\n');
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('ended with 3')]);
     expect(await status()).toMatchObject({ authenticated: null });
-    const right = await cadreOn(server)([...login, '--json'], { stdin: 'right\n' });
+    const right = await cadre([...login, '--json'], 'right\n');
     expect([right.code, right.stderr]).toEqual([0, expect.stringContaining('as told: yes yes')]);
     expect(right.json()).toMatchObject({ authenticated: true, mode: 'agent_managed' });
     expect(await status()).toEqual(right.json());

@@ -289,30 +289,42 @@ describe('the provider of a new session', () => {
     );
   });
 
-  test('is missing where none is ready: what is installed is named, with what to write for it.', () =>
-    withServer(
+  test('is missing where none is ready: what is installed is named.', async () => {
+    await using place = installed('opencode', 'gemini');
+    const env = { PATH: `${place.path}:${process.env.PATH}` };
+    await withServer(
       async (server) => {
-        await using place = tempDirectory('bin');
-        for (const name of ['opencode', 'gemini'])
-          fs.symlinkSync('/bin/true', path.join(place.path, name));
-        const env = { PATH: `${place.path}:${process.env.PATH}` };
         const said = await provider(server, env);
         expect(said).toMatch(/^1: .*"code":"provider_unavailable"/);
-        const text = await startCadre(
-          server.directory,
-          ['--data-dir', server.directory, 'run', 'hello'],
-          { env },
-        ).ended;
-        expect(text).toMatchObject({ code: 1, stdout: '' });
-        expect(text.stderr).toMatch(/^cadre: no provider is ready\n {2}acp: /);
-        expect(text.stderr).toMatch(/found on PATH: .*opencode, gemini/);
-        expect(text.stderr).toContain(
-          '  [providers.acp]\n  command = "opencode"\n  args = ["acp"]\n',
-        );
+        const { code, stdout, stderr } = await cadreOn(server)(['run', 'hello'], { env });
+        expect([code, stdout]).toEqual([1, '']);
+        expect(stderr).toMatch(/^cadre: no provider is ready\n {2}acp: disabled: /);
+        expect(stderr).toMatch(/found on PATH: .*opencode, gemini/);
+        expect(stderr).not.toContain('--agent');
       },
       { config: unconfigured + absent('claude') + absent('codex') },
-    ));
+    );
+  });
+
+  test('can be an agent that the server finds by its name: how is said where none is ready.', async () => {
+    await using place = installed('gemini');
+    const env = { PATH: `${place.path}:${process.env.PATH}` };
+    await withServer(
+      async (server) => {
+        const { stderr } = await cadreOn(server)(['run', 'hello'], { env });
+        expect(stderr).toMatch(/pass --agent gemini; .*\n {2}\[defaults\]\n {2}agent = "gemini"\n/);
+      },
+      { config: absent('claude') + absent('codex'), env },
+    );
+  });
 });
+
+/** A directory with programs of these names. */
+function installed(...names: string[]) {
+  const place = tempDirectory('bin');
+  for (const name of names) fs.symlinkSync('/bin/true', path.join(place.path, name));
+  return place;
+}
 
 describe('a server that is gone for good', () => {
   test('ends a run without a terminal after --reconnect, with 6 and how to go on.', async () => {

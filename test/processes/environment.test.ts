@@ -79,6 +79,7 @@ describe('the environment of a process', () => {
           LANG: 'C.UTF-8',
           HTTP_PROXY: 'http://proxy',
           MY_KEPT: kept.MY_KEPT,
+          NODE_EXTRA_CA_CERTS: secrets.NODE_EXTRA_CA_CERTS,
           CADRE_PROCESS_ID: over.process_id,
           CADRE_SESSION_ID: session_id,
         });

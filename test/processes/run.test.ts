@@ -45,6 +45,7 @@ describe('a process', () => {
         stderr_truncated: false,
         on_exit: null,
         notice: null,
+        caller_id: null,
         queued_at: expect.any(Number),
         started_at: null,
         ended_at: null,

@@ -104,6 +104,8 @@ describe(
         expect(kinds(after.news())).toEqual([
           'approval.resolved',
           'turn.started',
+          // What the agent reports while it works, and what its answer adds.
+          'usage.updated',
           'usage.updated',
           'message.completed',
           'turn.completed',

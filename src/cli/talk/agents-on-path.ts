@@ -39,8 +39,12 @@ export function agentsOnPath(env: NodeJS.ProcessEnv): (KnownAgent & { file: stri
   });
 }
 
-/** Lines that say which agents are installed, and how one of them is used. */
-export function adviceFor(env: NodeJS.ProcessEnv, configFile: string): string[] {
+/** Lines that say which agents are installed, and how one of `usable` is used: those that the server could start. */
+export function adviceFor(
+  env: NodeJS.ProcessEnv,
+  configFile: string,
+  usable: readonly string[],
+): string[] {
   const found = agentsOnPath(env);
   if (found.length === 0)
     return [
@@ -48,16 +52,15 @@ export function adviceFor(env: NodeJS.ProcessEnv, configFile: string): string[] 
         .map(({ name }) => name)
         .join(', ')}), or try cadre serve --demo`,
     ];
-  const speaker = found.find(({ flag }) => flag === '--agent');
+  const [name] = usable;
   return [
     `found on PATH: ${found.map(({ command }) => command).join(', ')}`,
-    ...(speaker
-      ? [
-          `to use ${speaker.name}, pass --agent ${speaker.name}; to use it always, write into ${configFile}:`,
+    ...(name === undefined
+      ? ['a server that was started with another PATH does not find them: start it again']
+      : [
+          `to use ${name}, pass --agent ${name}; to use it always, write into ${configFile}:`,
           '  [defaults]',
-          `  agent = ${JSON.stringify(speaker.name)}`,
-        ]
-      : []),
-    'a server that was started with another PATH does not find them: start it again',
+          `  agent = ${JSON.stringify(name)}`,
+        ]),
   ];
 }

@@ -30,9 +30,11 @@ type Asked = Pick<CommandContext, 'world' | 'client' | 'global'>;
 function noneReady({ world }: Asked, providers: readonly ProviderRecord[]): AppError {
   const why = providers.map(({ id, detail }) => `  ${id}: ${plain(detail)}`);
   const file = defaultConfigFile(world.env);
+  const agents = providers.flatMap((provider) => provider.agents ?? []);
+  const usable = agents.filter(({ healthy }) => healthy).map(({ name }) => name);
   return new AppError(
     'provider_unavailable',
-    ['no provider is ready', ...why, ...adviceFor(world.env, file)].join('\n'),
+    ['no provider is ready', ...why, ...adviceFor(world.env, file, usable)].join('\n'),
   );
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { agentName } from '../../../src/api/provider-kinds.ts';
 import { endpoints } from '../../../src/api/index.ts';
-import { adviceFor, agentsOnPath } from '../../../src/cli/talk/agents-on-path.ts';
+import { agentsOnPath } from '../../../src/cli/talk/agents-on-path.ts';
 import { catalogue } from '../../../src/providers/acp/catalogue.ts';
 import { type CatalogueEntry, unknownAgent } from '../../../src/providers/acp/catalogue-entry.ts';
 import { pathWith } from '../../support/providers/demo-agents.ts';
@@ -62,7 +62,6 @@ describe('the catalogue', () => {
     const PATH = pathWith(bin.path, 'novel-agent');
     (catalogue as CatalogueEntry[]).push(added);
     expect(agentsOnPath({ PATH }).map(({ name }) => name)).toContain('novel');
-    expect(adviceFor({ PATH: bin.path }, 'config.toml').join('\n')).toContain('agent = "novel"');
     vi.stubEnv('PATH', PATH);
     await withRuntime(async ({ client }) => {
       const [acp] = await client.call(endpoints.listProviders, {});
