@@ -117,8 +117,9 @@ export function chosen(
     );
   const setting = settingOf[option as OptionId];
   const isNone = value === DEFAULT && setting !== 'permission_mode' && session[setting] === null;
-  const isKnown = models.some(({ id }) => id === DEFAULT) && setting === 'model';
-  const after = { ...wishes, [setting]: isNone && !isKnown ? null : value };
+  // A provider may have a model of that very name, which is a choice as any other.
+  const isModel = setting === 'model' && models.some(({ id }) => id === DEFAULT);
+  const after = { ...wishes, [setting]: isNone && !isModel ? null : value };
   // The levels of one model are not those of another.
   const levels = levelsOf(session, after, models);
   const effort = after.thinking_effort;
