@@ -1,12 +1,13 @@
 import type { Session, StoredInputItem, Turn } from '../api/sessions.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Logger } from '../lib/log.ts';
-import type {
-  AgentAnswer,
-  AgentRequest,
-  AgentSink,
-  TurnOutcome,
-  TurnSettings,
+import {
+  type AgentAnswer,
+  type AgentRequest,
+  type AgentSink,
+  ProviderError,
+  type TurnOutcome,
+  type TurnSettings,
 } from '../providers/provider.ts';
 import { persist } from '../store/persist.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
@@ -360,8 +361,11 @@ export class TurnRunner {
     const { store, logger } = this.#given;
     const failure = failureOf(error);
     const isLast = failure.code === 'resume_failed';
+    // What a provider refuses is no fault of the server, so its stack would say nothing.
+    const isRefusal = error instanceof ProviderError;
+    const why = isRefusal ? { reason: error.message, cause: String(error.cause) } : { err: error };
     logger.warn(
-      { err: error, turn_id: turn.turn_id, session_id: turn.session_id },
+      { ...why, turn_id: turn.turn_id, session_id: turn.session_id },
       'a turn could not start',
     );
     await this.#persist(turn, (tx) => {
