@@ -71,8 +71,17 @@ function namesOf(call: ReportedCall, raw: object): { kind: string; name: string 
 const titled = z.looseObject({ title: z.string() });
 /** The fields of a call and of a request that are shown in ways of their own, or say nothing of what would be done. */
 const callFields = new Set([
-  ...['sessionUpdate', 'toolCallId', 'title', 'name', 'kind', 'status', 'content', 'locations'],
-  ...['rawInput', 'rawOutput', '_meta'],
+  'sessionUpdate',
+  'toolCallId',
+  'title',
+  'name',
+  'kind',
+  'status',
+  'content',
+  'locations',
+  'rawInput',
+  'rawOutput',
+  '_meta',
 ]);
 const requestFields = new Set(['sessionId', 'toolCall', 'options', '_meta']);
 
