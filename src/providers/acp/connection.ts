@@ -122,5 +122,10 @@ export function agentError(error: unknown): { code: number; message: string } | 
   const reason = reasonIn(error.data);
   const isNew = reason !== null && !error.message.includes(reason);
   const message = isNew ? [error.message, reason].filter(Boolean).join(': ') : error.message;
-  return { code: error.code, message: message || 'it did not say why' };
+  return { code: error.code, message: message || unnamed(error.data) };
+}
+
+/** An error without words, as far as its data says anything. */
+function unnamed(data: unknown): string {
+  return data ? JSON.stringify(data).slice(0, 1000) : 'it did not say why';
 }

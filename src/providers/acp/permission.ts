@@ -46,16 +46,15 @@ export function approvalRequest(
   const call = withoutTerminals(mergeCalls(known ?? {}, asked));
   const { kind, name } = namesOf(call, raw);
   const { sessionUpdate: _update, ...shown } = call;
-  const others = { ...othersIn(asked, callFields), ...othersIn(raw, requestFields) };
+  const about = othersIn(raw, requestFields, name);
+  const others = { ...othersIn(asked, callFields), ...about };
   return {
     kind: approvalKinds[kind] ?? 'tool',
     title: approvalTitle(name, detailOf(call)),
     request: { ...raw, toolCall: shown },
     details: [...detailsOf(call, name, cwd), ...inputDetails(others), ...chosenOf(options)],
     ...offersOf(options),
-    subject: isWhole(kind, call)
-      ? { ...subjectOf(kind, call, options), ...othersIn(raw, requestFields) }
-      : null,
+    subject: isWhole(kind, call) ? { ...subjectOf(kind, call, options), ...about } : null,
   };
 }
 
@@ -85,9 +84,14 @@ const callFields = new Set([
 ]);
 const requestFields = new Set(['sessionId', 'toolCall', 'options', '_meta']);
 
-/** What an agent says in fields that the protocol does not have: it may be what would be done. */
-function othersIn(said: object, known: ReadonlySet<string>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(said).filter(([field]) => !known.has(field)));
+/** What an agent says in fields that the protocol does not have: it may be what would be done. `name` is shown anyway. */
+function othersIn(
+  said: object,
+  known: ReadonlySet<string>,
+  name: string | null = null,
+): Record<string, unknown> {
+  const others = Object.entries(said).filter(([field]) => !known.has(field));
+  return Object.fromEntries(others.filter(([, value]) => value !== name));
 }
 
 /** The name of the option that an acceptance takes, where the agent offers several to accept once. */

@@ -16,6 +16,7 @@ describe('a turn', () => {
     [-32_603, 'Internal error', { message: 'no credit' }, /Internal error: no credit/],
     [-32_603, 'Internal error', { error: { message: 'no credit' } }, /Internal error: no credit/],
     [-32_603, 'no credit left', { reason: 'no credit' }, /failed: no credit left$/],
+    [-32_603, '', { limit: 5 }, /failed: \{"limit":5\}/],
     [-32_603, '', null, /failed: it did not say why/],
   ])('answered with error %i "%s" %j fails with all that was said', (code, message, data, says) =>
     withRawAgent(
