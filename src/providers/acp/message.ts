@@ -29,7 +29,8 @@ function withoutMarks(line: string): string {
 
 /** Agents write our ids as texts, an error that is null beside a result, and errors in shapes of their own. */
 function readableAnswer({ id, error, ...rest }: Record<string, unknown>): Record<string, unknown> {
-  const answer = { ...rest, id: typeof id === 'string' && /^\d+$/.test(id) ? Number(id) : id };
+  const ours = typeof id === 'string' && /^\d+$/.test(id) ? Number(id) : id;
+  const answer = ours === undefined ? rest : { ...rest, id: ours };
   if (error === undefined || (error === null && rest.result !== undefined)) return answer;
   if (goodError.safeParse(error).success) return { ...answer, error };
   const said = anyError.safeParse(error).data ?? { code: INTERNAL_ERROR, message: '' };
