@@ -91,7 +91,7 @@ export class AcpAgent implements Agent {
         this.#state.is === 'running' && this.#settings.permissionMode === 'require_approval',
       callOf: (ref) => this.#calls.of(ref),
     });
-    this.#frankness = new Frankness(() => options.agent.asks);
+    this.#frankness = new Frankness(() => this.asks);
     this.process = new AcpProcess(child, options, {
       onUpdate: (params) => this.#update(params),
       onPermission: (params, withdrawn) => this.#permission(params, withdrawn),
@@ -114,7 +114,8 @@ export class AcpAgent implements Agent {
   }
 
   get asks(): boolean | null {
-    return this.#options.agent.asks;
+    const { asks } = this.#options.agent;
+    return asks === true && this.#choices.missingAskingMode !== null ? null : asks;
   }
 
   get defaults(): TurnSettings {
@@ -175,7 +176,7 @@ export class AcpAgent implements Agent {
         this.#setChoice(preparing, method, asked),
       );
       for (const message of left) await this.#tell({ code: 'choice_kept', message });
-      await this.#tell(this.#frankness.beforeTurn(settings));
+      await this.#tell(this.#frankness.beforeTurn(settings, this.#choices.missingAskingMode));
       const prompt = await Promise.all(input.map((item) => this.#contentOf(item)));
       // Agents forget a cancel that comes before the prompt that it is about.
       if (preparing.isCancelled) return { status: 'interrupted', error: null };

@@ -245,7 +245,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     home: { VIBE_HOME: '.' },
     pass_env: ['MISTRAL_API_KEY'],
     modes: {
-      require_approval: 'default',
+      require_approval: 'ask',
       read_only: 'plan',
       accept_edits: 'accept-edits',
       full_access: 'auto-approve',

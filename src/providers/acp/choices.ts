@@ -76,6 +76,13 @@ export class Choices {
     return { ...noWishes(), ...this.#began, permissionMode: this.#began.agentMode };
   }
 
+  /** The mode in which the agent is said to ask, if it offers modes and not that one: it may be of another version. */
+  get missingAskingMode(): string | null {
+    const { require_approval: named } = this.#modes;
+    const offered = this.#ids('agentMode');
+    return named === undefined || offered.length === 0 || offered.includes(named) ? null : named;
+  }
+
   choice(which: ChoiceName): Choice {
     return choiceIn(this.#offer, which);
   }

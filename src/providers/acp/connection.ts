@@ -1,8 +1,8 @@
 import { type AnyMessage, client, RequestError } from '@agentclientprotocol/sdk';
-import { z } from 'zod';
 import type { Child } from '../../children/supervisor.ts';
 import { afterAnswer, hearJson, lineOf } from '../json-connection.ts';
 import { type Heard, StrayLines } from '../json-lines.ts';
+import { readMessage, reasonIn } from './message.ts';
 
 export interface AcpHandlers {
   /** Takes a `session/update` notification, in the order of the wire; a promise holds back the messages after it. */
@@ -44,8 +44,6 @@ const AUTH_STATUS_METHODS = new Set(['auth/status_update', '_auth/status_update'
 /** Parameters that cadre reads itself, because the SDK refuses or drops what it does not know. */
 const asItIs = (params: unknown) => params;
 
-/** One message; the protocol has no batches. */
-const message = z.record(z.string(), z.unknown());
 const PARSE_ERROR = { code: -32_700, message: 'Parse error' };
 const INVALID_REQUEST = { code: -32_600, message: 'Invalid request' };
 
@@ -69,7 +67,7 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
     start: (controller) => void (messages = controller),
   });
   const take = (json: unknown, line: string): Promise<void> | undefined => {
-    const { data } = message.safeParse(json);
+    const data = readMessage(json, line);
     if (!data) {
       refuse(json === undefined ? PARSE_ERROR : INVALID_REQUEST);
       strays.note(line);
@@ -89,7 +87,7 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
   };
   const heard = hearJson(child.stdout, take);
   const connection = client({ name: 'cadre' })
-    .onRequest('session/request_permission', async ({ params, signal }) => ({
+    .onRequest('session/request_permission', asItIs, async ({ params, signal }) => ({
       outcome: (await handlers.onPermission(params, signal)) as { outcome: 'cancelled' },
     }))
     .onRequest('elicitation/create', asItIs, ({ params, signal }) =>
@@ -121,8 +119,13 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
 /** The error that an agent has answered a request with; null for any other failure. */
 export function agentError(error: unknown): { code: number; message: string } | null {
   if (!(error instanceof RequestError)) return null;
-  // Many agents write the reason only here.
-  const details = (error.data as { details?: unknown } | undefined)?.details;
-  const message = typeof details === 'string' ? `${error.message}: ${details}` : error.message;
-  return { code: error.code, message };
+  const reason = reasonIn(error.data);
+  const isNew = reason !== null && !error.message.includes(reason);
+  const message = isNew ? [error.message, reason].filter(Boolean).join(': ') : error.message;
+  return { code: error.code, message: message || unnamed(error.data) };
+}
+
+/** An error without words, as far as its data says anything. */
+function unnamed(data: unknown): string {
+  return data ? JSON.stringify(data).slice(0, 1000) : 'it did not say why';
 }

@@ -41,7 +41,8 @@ const form = z.looseObject({
   requestedSchema: z.looseObject({
     title: text,
     description: text,
-    properties: z.record(z.string(), field).catch({}),
+    // A field that cannot be read is a text.
+    properties: z.record(z.string(), field.catch({ type: 'string' } as never)).catch({}),
     required: z.array(z.string()).nullish().catch(null),
   }),
 });
@@ -113,22 +114,11 @@ function subjectOf(asked: Elicitation, call: ReportedCall | undefined): unknown 
 }
 
 function questionsOf(asked: Elicitation): Question[] {
-  if (isPage(asked)) {
-    const opened = { label: 'opened', description: asked.url };
-    return [
-      {
-        id: 'page',
-        question: `open ${asked.url}`,
-        header: null,
-        options: [opened],
-        free: false,
-        multiple: false,
-        required: false,
-        type: 'text',
-      },
-    ];
-  }
+  if (isPage(asked)) return [confirmation('page', `open ${asked.url}`, 'opened', asked.url)];
   const { properties, required } = asked.requestedSchema;
+  // A form without fields asks for consent alone.
+  if (Object.keys(properties).length === 0)
+    return [confirmation('consent', asked.message, 'yes', null)];
   return Object.entries(properties).map(([id, one]) => {
     const labels = choicesOf(one);
     const isRequired = required?.includes(id) === true && !hasDefault(one);
@@ -143,6 +133,18 @@ function questionsOf(asked: Elicitation): Question[] {
       type: one.type === 'number' || one.type === 'integer' ? one.type : 'text',
     };
   });
+}
+
+/** A question that needs no answer: to accept is to agree. */
+function confirmation(
+  id: string,
+  question: string,
+  label: string,
+  description: string | null,
+): Question {
+  const options = [{ label, description }];
+  const shape = { header: null, free: false, multiple: false, required: false };
+  return { id, question, options, ...shape, type: 'text' };
 }
 
 interface Choice {

@@ -27,9 +27,14 @@ export class Frankness {
     this.#hasAsked = true;
   }
 
-  /** Before the prompt of a turn: whether the agent is known never to ask. */
-  beforeTurn(settings: TurnSettings): Notice | null {
-    if (this.#asks() !== false) return null;
+  /**
+   * Before the prompt of a turn: whether the agent is known never to ask, or lacks the mode in which it is said to ask.
+   */
+  beforeTurn(settings: TurnSettings, missingMode: string | null): Notice | null {
+    if (this.#asks() !== false)
+      return missingMode === null || settings.agentMode !== null
+        ? null
+        : this.#tell(settings, lacking(missingMode));
     return this.#tell(settings, {
       code: 'agent_never_asks',
       message:
@@ -55,6 +60,15 @@ export class Frankness {
     this.#isTold = true;
     return notice;
   }
+}
+
+function lacking(mode: string): Notice {
+  return {
+    code: 'asking_mode_missing',
+    message:
+      `this agent has no mode "${mode}", in which it would ask for permission: name another one by agent_mode, ` +
+      'or in modes of its configuration; until then it may act without asking',
+  };
 }
 
 /** Whether a call looks like one of cadre's own tools, for which the gateway asks. */

@@ -1,15 +1,17 @@
 import { z } from 'zod';
 import { approvalTitle } from '../approval-title.ts';
-import type { AgentAnswer, AgentRequest, ToolChange } from '../provider.ts';
+import { type AgentAnswer, type AgentRequest, inputDetails, type ToolChange } from '../provider.ts';
 import { detailsOf } from './details.ts';
+import { arrayOf } from './lenient.ts';
 import { mergeCalls, type ReportedCall } from './reported-call.ts';
 import { readToolCall } from './tool-call.ts';
 
 const request = z.looseObject({
   toolCall: z.record(z.string(), z.unknown()).catch({}),
-  options: z
-    .array(z.looseObject({ optionId: z.string(), kind: z.string(), name: z.unknown().optional() }))
-    .catch([]),
+  // Options of other kinds are never chosen.
+  options: arrayOf(
+    z.looseObject({ optionId: z.string(), kind: z.string(), name: z.unknown().optional() }),
+  ).catch([]),
 });
 
 /** A `session/request_permission`. */
@@ -42,18 +44,60 @@ export function approvalRequest(
   cwd: string,
 ): AgentRequest {
   const call = withoutTerminals(mergeCalls(known ?? {}, asked));
-  const tool = readToolCall(call);
-  const { kind = 'other', title } = tool === 'unknown' ? {} : tool.change;
-  const name = title ?? (tool === 'unknown' ? 'something' : tool.ref);
+  const { kind, name } = namesOf(call, raw);
   const { sessionUpdate: _update, ...shown } = call;
+  const about = othersIn(raw, requestFields, name);
+  const others = { ...othersIn(asked, callFields), ...about };
   return {
     kind: approvalKinds[kind] ?? 'tool',
     title: approvalTitle(name, detailOf(call)),
     request: { ...raw, toolCall: shown },
-    details: detailsOf(call, name, cwd),
+    details: [...detailsOf(call, name, cwd), ...inputDetails(others), ...chosenOf(options)],
     ...offersOf(options),
-    subject: isWhole(kind, call) ? subjectOf(kind, call, options) : null,
+    subject: isWhole(kind, call) ? { ...subjectOf(kind, call, options), ...about } : null,
   };
+}
+
+/** The kind and title of a call, also of one without an id, and of a request that has its title beside the call. */
+function namesOf(call: ReportedCall, raw: object): { kind: string; name: string } {
+  const ref = typeof call.toolCallId === 'string' ? call.toolCallId : '';
+  const tool = readToolCall({ ...call, toolCallId: ref });
+  const { kind = 'other', title } = tool === 'unknown' ? {} : tool.change;
+  const { title: above } = titled.safeParse(raw).data ?? {};
+  return { kind, name: (title ?? above ?? ref) || 'something' };
+}
+
+const titled = z.looseObject({ title: z.string() });
+/** The fields of a call and of a request that are shown in ways of their own, or say nothing of what would be done. */
+const callFields = new Set([
+  'sessionUpdate',
+  'toolCallId',
+  'title',
+  'name',
+  'kind',
+  'status',
+  'content',
+  'locations',
+  'rawInput',
+  'rawOutput',
+  '_meta',
+]);
+const requestFields = new Set(['sessionId', 'toolCall', 'options', '_meta']);
+
+/** What an agent says in fields that the protocol does not have: it may be what would be done. `name` is shown anyway. */
+function othersIn(
+  said: object,
+  known: ReadonlySet<string>,
+  name: string | null = null,
+): Record<string, unknown> {
+  const others = Object.entries(said).filter(([field]) => !known.has(field));
+  return Object.fromEntries(others.filter(([, value]) => value !== name));
+}
+
+/** The name of the option that an acceptance takes, where the agent offers several to accept once. */
+function chosenOf(options: PermissionRequest['options']): AgentRequest['details'] {
+  const [first, ...others] = options.filter(({ kind }) => kind === 'allow_once');
+  return others.length > 0 ? inputDetails({ 'accepting means': first?.name }) : [];
 }
 
 /** A terminal in the content is an id alone, another one for each call: it says nothing of what would be done. */

@@ -12,7 +12,7 @@ const GONE_CODES = new Set([-32_602, -32_002, 404]);
 const GONE_WORDS = /not found|unknown session|no such|does not exist|gone/i;
 /** Words that may say so, too: then the agent is asked for a session that never was. */
 const SESSION_WORDS = /session|conversation|thread|chat/i;
-/** A list of sessions has at most so many pages. */
+/** So many pages of a list of sessions are read; a longer list is not known as a whole. */
 const MAX_LIST_PAGES = 100;
 
 /**
@@ -100,13 +100,17 @@ const page = z.looseObject({
   nextCursor: z.string().nullish(),
 });
 
-/** The refs of the sessions that an agent lists; null where it has no list, or could not resume what it lists. */
+/**
+ * The refs of the sessions that an agent lists; null where it has no list, one without an end, or could not resume what it
+ * lists.
+ */
 export async function listRefs(
   process: AcpProcess,
   filter: object = {},
 ): Promise<ReadonlySet<string> | null> {
   if (!process.can.list || !process.canResume) return null;
   const found = new Set<string>();
+  const cursors = new Set<string>();
   let cursor: string | null | undefined;
   for (let pages = 0; pages < MAX_LIST_PAGES; pages++) {
     const answer = page.safeParse(
@@ -114,9 +118,10 @@ export async function listRefs(
     );
     if (!answer.success) return null;
     for (const { sessionId } of answer.data.sessions) found.add(sessionId);
-    const before = cursor;
     cursor = answer.data.nextCursor;
-    if (!cursor || cursor === before) return found;
+    // A cursor that has come before leads to pages that have been read.
+    if (!cursor || cursors.has(cursor)) return found;
+    cursors.add(cursor);
   }
-  return found;
+  return null;
 }

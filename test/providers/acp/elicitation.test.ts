@@ -272,3 +272,33 @@ describe('elicitation of an ACP agent', () => {
     );
   });
 });
+
+describe('a form', () => {
+  test.each([
+    ['without fields', { type: 'object' }],
+    ['whose fields are no record', { type: 'object', properties: ['name'] }],
+  ])('%s is accepted without an answer', (_name, requestedSchema) =>
+    withRawAgent(
+      goes((agent) => elicit(agent, { mode: 'form', requestedSchema })),
+      async ({ client, open }) => {
+        const session = await open(asking);
+        const turnId = await session.send('go');
+        const approval = await asked(session.watch, turnId);
+        expect(approval.questions).toMatchObject([{ id: 'consent', question: 'Some questions' }]);
+        const params = { session_id: session.id, approval_id: approval.id };
+        const body = { decision: 'accept' as const, answers: {} };
+        await client.call(endpoints.decideApproval, { params, body });
+        await session.watch.end(turnId);
+        const text = '{"action":"accept","content":{}}';
+        expect(await turnOf(client, session, turnId)).toMatchObject({ text });
+      },
+    ),
+  );
+
+  test('keeps its other fields where one cannot be read', () => {
+    const properties = { good: { type: 'integer' }, bad: true };
+    const read = readElicitation({ message: 'm', requestedSchema: { type: 'object', properties } });
+    const fields = { good: { type: 'integer' }, bad: { type: 'string' } };
+    expect(read).toMatchObject({ requestedSchema: { properties: fields } });
+  });
+});

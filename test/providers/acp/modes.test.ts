@@ -142,6 +142,36 @@ describe('an agent that never asks', () => {
   );
 });
 
+describe('an agent without the mode in which it is said to ask', () => {
+  const renamed = knownAs({ asks: true, modes: { require_approval: 'gone' } });
+
+  test('is said to lack it, and is not said to ask', () =>
+    withRawAgent(
+      automatic,
+      async ({ open }) => {
+        const session = await open(asking);
+        await session.run('one');
+        await session.run('two');
+        expect(notices(session)).toMatchObject([
+          { code: 'asking_mode_missing', message: expect.stringContaining('"gone"') as string },
+        ]);
+        expect((await session.record()).agent_asks).toBeNull();
+      },
+      renamed,
+    ));
+
+  test('is not said to lack it where the turn names a mode of the agent', () =>
+    withRawAgent(
+      automatic,
+      async ({ open }) => {
+        const session = await open({ ...asking, agent_mode: 'plan' });
+        await session.run('one');
+        expect(notices(session)).toEqual([]);
+      },
+      renamed,
+    ));
+});
+
 describe('agent_mode beside permission_mode', () => {
   test('says "read only, and ask me": the agent is in its mode, and its requests go to a person', () =>
     withRawAgent(

@@ -12,6 +12,12 @@ describe('a turn', () => {
     [-32_603, 'Internal error', { errorName: 'APIError' }, /Internal error/],
     [-32_000, 'Authentication required', undefined, /Authentication required/],
     [500, '', { details: 'only here' }, /only here/],
+    [-32_603, 'Internal error', 'no credit', /Internal error: no credit/],
+    [-32_603, 'Internal error', { message: 'no credit' }, /Internal error: no credit/],
+    [-32_603, 'Internal error', { error: { message: 'no credit' } }, /Internal error: no credit/],
+    [-32_603, 'no credit left', { reason: 'no credit' }, /failed: no credit left$/],
+    [-32_603, '', { limit: 5 }, /failed: \{"limit":5\}/],
+    [-32_603, '', null, /failed: it did not say why/],
   ])('answered with error %i "%s" %j fails with all that was said', (code, message, data, says) =>
     withRawAgent(
       goes((agent) => {

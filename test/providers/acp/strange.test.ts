@@ -1,0 +1,204 @@
+import { describe, expect, test } from 'vitest';
+import { readMessage } from '../../../src/providers/acp/message.ts';
+import { asked, decide, turnOf } from '../../support/providers/calls.ts';
+import {
+  endTurn,
+  never,
+  type RawAgent,
+  Refusal,
+  type Role,
+  usualOptions,
+  withRawAgent,
+} from '../../support/providers/raw-agent.ts';
+import { asking, dies, goes } from '../../support/providers/rows.ts';
+
+describe('a request for permission', () => {
+  test('shows parts and fields that the protocol does not have', () =>
+    withRawAgent(
+      asksFor({
+        toolCall: {
+          toolCallId: 'c',
+          title: 'do it',
+          kind: 'teleport',
+          content: [{ type: 'script', body: 'rm -rf /a' }],
+          command: 'rm -rf /b',
+        },
+        reason: 'because',
+      }),
+      async ({ client, open }) => {
+        const session = await open(asking);
+        const turnId = await session.send('go');
+        const approval = await asked(session.watch, turnId);
+        expect(JSON.stringify(approval.details)).toContain('rm -rf /a');
+        expect(approval.details).toContainEqual(field('command', 'rm -rf /b'));
+        expect(approval.details).toContainEqual(field('reason', 'because'));
+        await decide(client, approval, 'accept');
+        await session.watch.end(turnId);
+        expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected a1' });
+      },
+    ));
+
+  test('with an option of an unknown kind is asked, and that option is never chosen', () =>
+    withRawAgent(
+      asksFor({
+        toolCall: { toolCallId: 'c', title: 'do it' },
+        options: [{ optionId: 'w', kind: 'allow_workspace', name: 'All' }, 7, ...usualOptions],
+      }),
+      async ({ client, open }) => {
+        const session = await open(asking);
+        const turnId = await session.send('go');
+        const approval = await asked(session.watch, turnId);
+        expect(approval.scopes).toEqual(['once', 'session']);
+        await decide(client, approval, 'accept');
+        await session.watch.end(turnId);
+        expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected a1' });
+      },
+    ));
+
+  test.each([
+    ['without a tool call', { title: 'May I?', description: 'rm -rf build' }],
+    ['whose tool call has no id', { toolCall: { title: 'May I?' }, description: 'rm -rf build' }],
+  ])('%s is asked in its own words', (_name, request) =>
+    withRawAgent(asksFor(request), async ({ client, open }) => {
+      const session = await open(asking);
+      const turnId = await session.send('go');
+      const approval = await asked(session.watch, turnId);
+      expect(approval.title).toBe('May I?');
+      expect(approval.subject).toBeNull();
+      expect(approval.details).toContainEqual(field('description', 'rm -rf build'));
+      await decide(client, approval, 'decline');
+      await session.watch.end(turnId);
+      expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected r1' });
+    }),
+  );
+
+  test('with several ways to accept once says which one is chosen', () =>
+    withRawAgent(
+      asksFor({
+        toolCall: { toolCallId: 'c', title: 'do it', rawInput: { command: 'ls' } },
+        options: [
+          { optionId: 'x', kind: 'allow_once', name: 'Run without the sandbox' },
+          { optionId: 'y', kind: 'allow_once', name: 'Run in the sandbox' },
+        ],
+      }),
+      async ({ client, open }) => {
+        const session = await open(asking);
+        const turnId = await session.send('go');
+        const approval = await asked(session.watch, turnId);
+        expect(approval.details).toContainEqual(
+          field('accepting means', 'Run without the sandbox'),
+        );
+        await decide(client, approval, 'accept');
+        await session.watch.end(turnId);
+        expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected x' });
+      },
+    ));
+});
+
+describe('an answer', () => {
+  test.each([
+    ['whose id is a text', (id: unknown) => ({ id: String(id), result: endTurn })],
+    [
+      'with a result and an error that is null',
+      (id: unknown) => ({ id, result: endTurn, error: null }),
+    ],
+  ])('%s ends the turn', (_name, answer) =>
+    withRawAgent(
+      goes((agent) => {
+        agent.send(answer(agent.last('session/prompt')?.id));
+        return never;
+      }),
+      async ({ open }) => {
+        const session = await open();
+        expect(await session.run('go')).toMatchObject({ status: 'completed' });
+        expect(await session.run('hello')).toMatchObject({ text: 'hello' });
+      },
+    ),
+  );
+
+  test.each([
+    ['whose code is a text', { code: 'E_LIMIT', message: 'no credit left' }],
+    ['that is a text alone', 'no credit left'],
+  ])('with an error %s fails the turn with what was said', (_name, error) =>
+    withRawAgent(
+      goes((agent) => {
+        agent.send({ id: agent.last('session/prompt')?.id, error });
+        return never;
+      }),
+      async ({ open }) => {
+        const session = await open();
+        const turn = await session.run('go');
+        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_error' } });
+        expect(turn.error?.message).toContain('no credit left');
+      },
+    ),
+  );
+
+  test.each([
+    ['a progress', '.... '],
+    ['the title of a terminal', '\u001b]0;working\u0007\u001b[2K\r'],
+    ['the mark of a byte order', '\ufeff'],
+  ])('behind %s in the same line is read', (_name, marks) =>
+    withRawAgent(
+      goes((agent) => {
+        agent.write(marks);
+        return endTurn;
+      }),
+      async ({ open }) => {
+        expect(await (await open()).run('go')).toMatchObject({ status: 'completed' });
+      },
+    ),
+  );
+
+  test('behind words is none: it may be a log of the messages', () => {
+    const line = 'received {"jsonrpc":"2.0","id":1,"result":{}}';
+    expect(readMessage(undefined, line)).toBeNull();
+  });
+});
+
+describe('a list of sessions', () => {
+  const losing = (page: (cursor: number) => object): Role => ({
+    methods: {
+      initialize: () => ({
+        protocolVersion: 1,
+        agentCapabilities: { loadSession: true, sessionCapabilities: { list: {} } },
+      }),
+      'session/load': () => {
+        throw new Refusal(-32_603, 'out of memory');
+      },
+      'session/list': ({ cursor }) => page(Number(cursor ?? 0)),
+    },
+  });
+
+  test.each([
+    ['that leads in a circle is read once around', (at: number) => (at + 1) % 2, 'failed'],
+    ['without an end does not say what is lost', (at: number) => at + 1, 'ready'],
+  ])('%s', (_name, next, status) =>
+    withRawAgent(
+      losing((at) => ({ sessions: [{ sessionId: 'x' }], nextCursor: `${next(at)}` })),
+      async ({ agents, open }) => {
+        const session = await open();
+        await session.run('hello');
+        await dies(agents[0]);
+        await session.run('again');
+        expect(await session.record()).toMatchObject({ status });
+      },
+    ),
+  );
+});
+
+function field(name: string, value: unknown): object {
+  return { type: 'input', name, value };
+}
+
+/** Asks for a permission in any shape, and says what was chosen. */
+function asksFor(request: object): Role {
+  return goes(async (agent: RawAgent) => {
+    const sessionId = agent.last('session/prompt')?.params?.sessionId;
+    const params = { sessionId, options: usualOptions, ...request };
+    const { result, error } = await agent.request('session/request_permission', params);
+    const { optionId } = (result as { outcome?: { optionId?: string } } | undefined)?.outcome ?? {};
+    agent.say(error ? error.message : `selected ${optionId}`);
+    return endTurn;
+  });
+}
