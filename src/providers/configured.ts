@@ -21,16 +21,41 @@ export function configuredProviders({ providers }: Config, context: ProviderCont
 
 /** The providers as a server with this configuration would show them, where none runs. */
 export function describeProviders(config: Config): ProviderRecord[] {
+  return new ProviderRegistry(
+    configuredProviders(config, withoutServer()),
+    () => config.defaults.provider,
+  ).list();
+}
+
+/**
+ * What is wrong with the names of agents in a configuration, a text for each. A server starts all the same, and refuses the
+ * sessions that would get such an agent.
+ */
+export function unknownAgents(config: Config): string[] {
+  const providers = configuredProviders(config, withoutServer());
+  const names = providers.flatMap(({ kinds }) => kinds?.names ?? []);
+  const named: [key: string, name: string | null | undefined][] = [
+    ['providers.acp.default_agent', config.providers.acp?.default_agent],
+    ['defaults.agent', config.defaults.agent],
+    ...config.teams.model_presets.map(({ agent }, at): [string, string | null] => [
+      `teams.model_presets[${at}].agent`,
+      agent,
+    ]),
+  ];
+  return named.flatMap(([key, name]) =>
+    name === null || name === undefined || names.includes(name)
+      ? []
+      : [`${key}: there is no agent "${name}"; there are ${names.join(', ')}`],
+  );
+}
+
+function withoutServer(): ProviderContext {
   const supervisor = { start: () => Promise.reject(new Error('no server')) };
-  const context = {
+  return {
     supervisor: supervisor as unknown as Supervisor,
     clock: systemClock,
     toolsFor: () => {
       throw new Error('no server');
     },
   };
-  return new ProviderRegistry(
-    configuredProviders(config, context),
-    () => config.defaults.provider,
-  ).list();
 }

@@ -94,6 +94,23 @@ describe('cadre config check', () => {
     expect(json.json()).toEqual({ ok: false, problems: expect.arrayContaining(lines) });
   });
 
+  test('says which names of agents are those of no agent, and which there are.', async () => {
+    using home = tempDirectory();
+    const check = async (text: string) => {
+      configure(home.path, text);
+      return (await runHere(home.path, ['config', 'check'])).stdout.trimEnd().split('\n');
+    };
+    const own = '[providers.acp.agents.mine]\ncommand = "my-agent"\n[defaults]\nagent = "mine"\n';
+    expect(await check(own)).toEqual(['ok']);
+    const preset = '[[teams.model_presets]]\nname = "p"\nprovider = "acp"\nagent = "gemni"\n';
+    expect(await check(`[providers.acp]\ndefault_agent = "nope"\n${own}${preset}`)).toEqual([
+      expect.stringMatching(
+        /^providers\.acp\.default_agent: there is no agent "nope"; .*mine.*gemini/,
+      ),
+      expect.stringMatching(/^teams\.model_presets\[0\]\.agent: there is no agent "gemni"/),
+    ]);
+  });
+
   test('of a file that is not there, and was named, ends with 2.', async () => {
     using home = tempDirectory();
     const { code, stdout } = await runHere(home.path, ['config', 'check', '--config', 'none.toml']);

@@ -33,9 +33,14 @@ export function configCommands(program: Command, world: World): void {
       'say everything that is wrong with the configuration, a line each; ends with 0 or 2',
     )
     .option('--config <file>', 'the configuration (CADRE_CONFIG)')
-    .action((_options: object, command: Command) => {
+    .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
-      const { problems } = findConfig(options, world.env);
+      const found = findConfig(options, world.env);
+      const problems = [...found.problems];
+      if (found.config) {
+        const { unknownAgents } = await import('../../providers/configured.ts');
+        problems.push(...unknownAgents(found.config));
+      }
       const ok = problems.length === 0;
       const text = () => (ok ? ['ok'] : problems).map((line) => `${plain(line)}\n`).join('');
       showDocument(world, options, { ok, problems }, text);
