@@ -30,12 +30,18 @@ it(
         const over = new Map<string, { n: number; process: Process }>();
         let next = 0;
         let refused = 0;
+        // The first commands fill every place until one was refused: a fast server would refuse none.
+        const gate = path.join(server.directory, 'gate');
+        const untilRefused = `while [ ! -e '${gate}' ]; do sleep 0.01; done`;
+        const refusal = () => {
+          if (refused++ === 0) fs.writeFileSync(gate, '');
+        };
         const started = performance.now();
         const work = async () => {
           for (let n = next++; n < commands; n = next++) {
             const taken = await patiently(
-              () => run(server, `echo ${n}; echo ${n}! >&2; exit ${n % 200}`),
-              () => refused++,
+              () => run(server, `${untilRefused}; echo ${n}; echo ${n}! >&2; exit ${n % 200}`),
+              refusal,
             );
             const params = { process_id: taken.process_id };
             const { process } = await server.client.call(endpoints.waitForProcess, { params });
