@@ -56,28 +56,27 @@ export class Login {
     isWanted: () => boolean = () => true,
   ): Promise<T> {
     const { auth: record } = this.#settings.lastSeen;
-    const attempt = async () => {
-      const answer = await request();
-      record.worked(stage);
-      return answer;
+    const attempt = async (
+      afterRefusal: (refusal: string, error: unknown) => Promise<T>,
+    ): Promise<T> => {
+      try {
+        const answer = await request();
+        record.worked(stage);
+        return answer;
+      } catch (error) {
+        const refusal = this.refusalIn(error);
+        if (refusal === null) throw error;
+        record.refused(stage, refusal);
+        return afterRefusal(refusal, error);
+      }
     };
-    try {
-      return await attempt();
-    } catch (error) {
-      const refusal = this.refusalIn(error);
-      if (refusal === null) throw error;
-      record.refused(stage, refusal);
+    return attempt(async (refusal, error) => {
       const obstacle = await this.#authenticateAlone();
       if (obstacle !== null || !isWanted()) throw this.#required(refusal, obstacle, error);
-    }
-    try {
-      return await attempt();
-    } catch (error) {
-      const refusal = this.refusalIn(error);
-      if (refusal === null) throw error;
-      record.refused(stage, refusal);
-      throw this.#required(refusal, 'cadre logged in, and the agent refused again', error);
-    }
+      return attempt(async (again, cause) => {
+        throw this.#required(again, 'cadre logged in, and the agent refused again', cause);
+      });
+    });
   }
 
   /** Calls a method; a person may take part in it. Throws {@link ProviderError}. */
