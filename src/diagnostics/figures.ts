@@ -44,7 +44,7 @@ export async function readFigures(sources: Sources): Promise<Figures> {
     worktrees: sources.worktrees.diagnostics(),
     pendingApprovals: await counts.pendingApprovals(),
     waitingDeliveries: await sources.teams.waitingCount(),
-    agents: Object.fromEntries(providers.list().map(({ id }) => [id, agents.count(id)])),
+    agents: Object.fromEntries(providers.all().map(({ id }) => [id, agents.count(id)])),
     children: sources.supervisor.live,
     streams: feed.stats(),
     syncMicroseconds: db.stats.syncMicroseconds,

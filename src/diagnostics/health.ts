@@ -1,4 +1,3 @@
-import type { ProviderRecord } from '../api/providers.ts';
 import type { Health } from '../api/runtime.ts';
 import { version } from '../lib/self.ts';
 import type { StorageBudget } from '../retention/budget.ts';
@@ -20,7 +19,8 @@ export function readHealth(
   },
 ): Health {
   const store = checkOf(storeProblems(sources));
-  const providers = checkOf(providerProblems(sources.providers.list()));
+  const unhealthy = sources.providers.unhealthy();
+  const providers = checkOf(unhealthy.map(({ id, detail }) => `${id}: ${detail}`));
   return {
     status: store.status === 'ok' ? providers.status : store.status,
     version,
@@ -52,12 +52,6 @@ function slowness({ medianMs, inFlightMs }: Database['syncTimes']): string | nul
 function damageOf({ found }: Database['damage']): string | null {
   if (found.length === 0) return null;
   return `damage was read since the start: ${found.join(', ')}; restore a copy of the data directory`;
-}
-
-function providerProblems(providers: readonly ProviderRecord[]): string[] {
-  return providers
-    .filter(({ enabled, healthy }) => enabled && !healthy)
-    .map(({ id, detail }) => `${id}: ${detail}`);
 }
 
 function checkOf(problems: readonly (string | null)[]): Health['checks']['store'] {

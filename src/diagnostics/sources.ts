@@ -1,5 +1,5 @@
 import type { ProcessDiagnostics } from '../api/processes.ts';
-import type { ProviderDiagnostics, ProviderRecord } from '../api/providers.ts';
+import type { ProviderDiagnostics } from '../api/providers.ts';
 import type { RecoverySummary } from '../api/runtime.ts';
 import type { ProviderId } from '../api/provider-kinds.ts';
 import type { CommsDiagnostics } from '../api/team-view.ts';
@@ -27,7 +27,8 @@ export interface Sources {
   eventLoop: ReturnType<typeof watchEventLoop>;
   recovery: RecoverySummary;
   providers: {
-    list(): ProviderRecord[];
+    all(): readonly { readonly id: ProviderId }[];
+    unhealthy(): { id: ProviderId; detail: string }[];
     diagnostics(live: (id: ProviderId, agent?: string) => number): ProviderDiagnostics[];
   };
   agents: { count(provider: ProviderId, agent?: string): number };

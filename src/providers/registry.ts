@@ -141,6 +141,14 @@ export class ProviderRegistry {
     );
   }
 
+  /** The enabled providers that are not healthy, with why. Health asks for them often, so agents are not listed for it. */
+  unhealthy(): { id: ProviderId; detail: string }[] {
+    return this.all().flatMap((provider) => {
+      const detail = provider.enabled ? wrongWith(provider) : null;
+      return detail === null ? [] : [{ id: provider.id, detail }];
+    });
+  }
+
   /** The providers as the interface shows them. */
   list(): ProviderRecord[] {
     return this.all().map((provider) => recordOf(provider, this.#preferred()));
@@ -173,25 +181,26 @@ function countsOf(kind: NamedAgentKind) {
 
 function agentRecord(kind: NamedAgentKind, preferred: string | null | undefined): AgentRecord {
   const problem = wrongWith(kind);
+  const auth = kind.lastAuth();
   return {
     name: kind.name,
     display_name: kind.displayName,
     configured: kind.isConfigured,
     installed: kind.isInstalled(),
     healthy: problem === null,
-    detail: problem ?? loginDetail(kind),
+    detail: problem ?? loginDetail(kind.name, auth),
     version: kind.stats().version,
     default: kind.name === preferred,
     modes: [...kind.lastModes()],
     asks: kind.asks ?? null,
-    auth: kind.lastAuth(),
+    auth,
   };
 }
 
 /** An agent that nobody is logged in to can start all the same, so it is healthy. */
-function loginDetail(kind: NamedAgentKind): string {
-  return kind.lastAuth().authenticated === false
-    ? `nobody is logged in: run cadre providers login acp --agent ${kind.name}`
+function loginDetail(name: string, { authenticated }: AuthStatus): string {
+  return authenticated === false
+    ? `nobody is logged in: run cadre providers login acp --agent ${name}`
     : 'ready';
 }
 
@@ -205,7 +214,7 @@ function recordOf(provider: Provider, preferred: ProviderId | null): ProviderRec
     display_name: displayName,
     enabled,
     healthy: problem === null,
-    detail: problem ?? (kind ? loginDetail(kind) : 'ready'),
+    detail: problem ?? (kind ? loginDetail(kind.name, kind.lastAuth()) : 'ready'),
     default: id === preferred,
     capabilities: { ...capabilities },
     agents: kindsOf(provider).map((kind) => agentRecord(kind, provider.kinds?.preferred)),
