@@ -5,6 +5,7 @@ import type { ProviderFixture } from '../support/providers/fixture.ts';
 import { openAgentWorld } from './agent-world.ts';
 import { claudeConfig } from './claude-env.ts';
 import type { AgentName } from './install.ts';
+import { scriptedSpeech } from './scripted-speech.ts';
 import { signal } from './signal.ts';
 
 /** A real Claude Code, whose model does what its prompts say (script.ts). */
@@ -20,8 +21,7 @@ export function claudeFixture(agent: AgentName): ProviderFixture {
         imageOf: ({ source }) => source && { mediaType: source.media_type, data: source.data },
       }),
 
-    sayWords: (text) => `@@say:${text}`,
-    longStream: '@@slow:3000:40',
+    ...scriptedSpeech,
     runTool: (word) => ({ prompt: bash(`echo ${word}`, 'prints a word'), title: `echo ${word}` }),
     askPermission: (cwd) => ({
       prompt: bash('touch asked', 'makes a file'),
@@ -29,8 +29,6 @@ export function claudeFixture(agent: AgentName): ProviderFixture {
       wasDone: () => existsSync(join(cwd, 'asked')),
     }),
     unasked: 'declined',
-    showImages: '@@say:seen',
-    recall: '@@say:I do',
 
     think: (text) => `@@think:${text}`,
     // It refuses a sleep that stands alone.
@@ -42,13 +40,9 @@ export function claudeFixture(agent: AgentName): ProviderFixture {
       says: 'was killed by SIGKILL',
     },
     garbage: { leftOut: 'it writes no such line: test/providers/claude-rows has one that does' },
-    longLine: (bytes) => `@@flood:${bytes}`,
-    silence: '@@slow:1:300000',
     lateAnswer: {
       leftOut: 'it hears every interrupt: test/providers/claude-rows has one that does not',
     },
-    ignoreCancel: '@@slow:2000:50',
-    deafen: signal('SIGSTOP'),
     lateWords: {
       leftOut: 'it is quiet after its result: test/providers/claude-rows has one that is not',
     },

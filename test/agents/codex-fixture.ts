@@ -5,7 +5,7 @@ import type { ProviderFixture } from '../support/providers/fixture.ts';
 import { imageInUrl, openAgentWorld } from './agent-world.ts';
 import { codexConfig } from './codex-env.ts';
 import type { AgentName } from './install.ts';
-import { signal } from './signal.ts';
+import { scriptedSpeech } from './scripted-speech.ts';
 
 const elsewhere = 'test/providers/codex-rows has one that does';
 
@@ -21,8 +21,7 @@ export function codexFixture(agent: AgentName): ProviderFixture {
         imageOf: ({ image_url: image }) => imageInUrl(typeof image === 'string' ? image : ''),
       }),
 
-    sayWords: (text) => `@@say:${text}`,
-    longStream: '@@slow:3000:40',
+    ...scriptedSpeech,
     runTool: (word) => ({ prompt: shell(`echo ${word}`), title: `echo ${word}` }),
     askPermission: (cwd) => ({
       prompt: escalated('touch asked'),
@@ -30,22 +29,11 @@ export function codexFixture(agent: AgentName): ProviderFixture {
       wasDone: () => existsSync(join(cwd, 'asked')),
     }),
     unasked: 'declined',
-    showImages: '@@say:seen',
-    recall: '@@say:I do',
 
     think: (text) => `@@think:${text}`,
     longTool: shell('echo begun; sleep 300'),
-    crash: {
-      prompt: '@@slow:2000:50',
-      provoke: signal('SIGKILL'),
-      says: 'was killed by SIGKILL',
-    },
     garbage: { leftOut: `it writes no such line: ${elsewhere}` },
-    longLine: (bytes) => `@@flood:${bytes}`,
-    silence: '@@slow:1:300000',
     lateAnswer: { leftOut: `it hears every interrupt: ${elsewhere} not` },
-    ignoreCancel: '@@slow:2000:50',
-    deafen: signal('SIGSTOP'),
     lateWords: { leftOut: `it is quiet after its turn: ${elsewhere} not` },
     usage: {
       prompt: '@@say:counted',

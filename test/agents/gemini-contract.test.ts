@@ -6,7 +6,7 @@ import type { ProviderFixture } from '../support/providers/fixture.ts';
 import { type AgentPlace, openAgentWorld } from './agent-world.ts';
 import { geminiEnvironment } from './gemini-env.ts';
 import { agentStart } from './install.ts';
-import { signal } from './signal.ts';
+import { scriptedSpeech } from './scripted-speech.ts';
 
 const elsewhere = 'test/providers/acp has one that does';
 
@@ -21,8 +21,7 @@ const gemini: ProviderFixture = {
       imageOf: ({ inlineData: image }) => image && { mediaType: image.mimeType, data: image.data },
     }),
 
-  sayWords: (text) => `@@say:${text}`,
-  longStream: '@@slow:3000:40',
+  ...scriptedSpeech,
   runTool: (word) => ({ prompt: shell(`echo ${word}`, 'prints a word'), title: `echo ${word}` }),
   askPermission: (cwd) => ({
     prompt: shell('touch asked', 'makes a file'),
@@ -31,22 +30,11 @@ const gemini: ProviderFixture = {
   }),
   unasked: 'fails',
   approvedAway: { leftOut: 'it asks again: its requests do not say the whole command' },
-  showImages: '@@say:seen',
-  recall: '@@say:I do',
 
   think: { leftOut: `it puts a heading of its own above what its model thinks: ${elsewhere} not` },
   longTool: shell('echo begun; sleep 300', 'sleeps'),
-  crash: {
-    prompt: '@@slow:2000:50',
-    provoke: signal('SIGKILL'),
-    says: 'was killed by SIGKILL',
-  },
   garbage: { leftOut: `it writes no such line: ${elsewhere}` },
-  longLine: (bytes) => `@@flood:${bytes}`,
-  silence: '@@slow:1:300000',
   lateAnswer: { leftOut: `it hears every interrupt: ${elsewhere} not` },
-  ignoreCancel: '@@slow:2000:50',
-  deafen: signal('SIGSTOP'),
   lateWords: { leftOut: `it is quiet after its turn: ${elsewhere} not` },
   usage: { prompt: '@@say:counted', usage: { input_tokens: 111, output_tokens: 22 } },
 };

@@ -6,7 +6,7 @@ import type { ProviderFixture } from '../support/providers/fixture.ts';
 import { type AgentPlace, imageInUrl, openAgentWorld } from './agent-world.ts';
 import { agentStart } from './install.ts';
 import { opencodeEnvironment } from './opencode-env.ts';
-import { signal } from './signal.ts';
+import { scriptedSpeech } from './scripted-speech.ts';
 
 /** A real opencode, whose model does what its prompts say (script.ts), and a plugin the rest (opencode-plugin.ts). */
 const opencode: ProviderFixture = {
@@ -20,8 +20,7 @@ const opencode: ProviderFixture = {
       imageOf: ({ image_url: image }) => imageInUrl(typeof image === 'object' ? image.url : ''),
     }),
 
-  sayWords: (text) => `@@say:${text}`,
-  longStream: '@@slow:3000:40',
+  ...scriptedSpeech,
   runTool: (word) => ({ prompt: bash(`echo ${word}`, 'prints a word'), title: `echo ${word}` }),
   askPermission: (cwd) => ({
     prompt: bash('touch asked', 'makes a file'),
@@ -29,26 +28,15 @@ const opencode: ProviderFixture = {
     wasDone: () => existsSync(join(cwd, 'asked')),
   }),
   unasked: 'fails',
-  showImages: '@@say:seen',
-  recall: '@@say:I do',
 
   think: (text) => `@@think:${text}`,
   longTool: bash('echo begun; sleep 300', 'sleeps'),
-  crash: {
-    prompt: '@@slow:2000:50',
-    provoke: signal('SIGKILL'),
-    says: 'was killed by SIGKILL',
-  },
   garbage: {
     prompt: `order: noise this is no message\n${bash('true', 'does nothing')}`,
     texts: ['calling tool. ', 'RESULT[there was noise]'],
   },
-  longLine: (bytes) => `@@flood:${bytes}`,
-  silence: '@@slow:1:300000',
   lateAnswer: 'order: dawdle begun\n@@say:as if nothing had been',
   hasBegun: (cwd) => existsSync(join(cwd, 'begun')),
-  ignoreCancel: '@@slow:2000:50',
-  deafen: signal('SIGSTOP'),
   // It says that a turn has ended a moment after the turn has.
   lateWords: (text) => `order: later @@after:500:${text}\n@@say:now`,
   usage: {
