@@ -497,10 +497,12 @@ describe('session/request_permission', () => {
 
   test('is withdrawn when somebody else has answered.', async () => {
     const { client, directory } = server();
+    const asked = Promise.withResolvers<void>();
     const withdrawn = Promise.withResolvers<void>();
     const editor = await openEditor(server(), {
       askUser: (_request, signal) =>
         new Promise((resolve) => {
+          asked.resolve();
           signal.addEventListener('abort', () => {
             withdrawn.resolve();
             resolve({ outcome: 'cancelled' });
@@ -510,10 +512,7 @@ describe('session/request_permission', () => {
     const { sessionId } = await editor.open(directory);
     const prompt = editor.prompt(sessionId, 'ask to go on; say over');
     const query = { session_id: sessionId };
-    await editor.told((one) => one.sessionUpdate === 'tool_call');
-    await expectEventually(
-      async () => (await client.call(endpoints.listApprovals, { query })).length,
-    ).toBe(1);
+    await asked.promise;
     const [approval] = await client.call(endpoints.listApprovals, { query });
     const params = { session_id: sessionId, approval_id: approval?.id ?? '' };
     await client.call(endpoints.decideApproval, { params, body: { decision: 'accept' } });
