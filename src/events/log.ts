@@ -32,13 +32,18 @@ export interface AppendedEntry extends LogEntry {
   ids: Pick<RuntimeEventRecord, 'session_id' | 'process_id' | 'worktree_id' | 'team_id'>;
 }
 
-/** The matching entries of a scope up to the seq `end`. */
+/** How far a reading of a scope came: all matching entries up to the seq `end` were passed on. */
 export interface LogPage {
-  entries: LogEntry[];
+  /** The number of entries, and the seq of the last one; that of the cursor if there is none. */
+  count: number;
+  last: number;
   end: number;
-  /** Whether the page ended at `limit` or `maxBytes`, so that there may be more. */
+  /** Whether it ended at `limit` or `maxBytes`, so that there may be more. */
   isFull: boolean;
 }
+
+/** Receives an entry. `text` is its record as JSON in UTF-8, which is valid until the function returns. */
+export type TakeEntry = (seq: number, kind: string, text: Buffer) => void;
 
 export interface PageBounds {
   after: number;
@@ -52,6 +57,7 @@ export interface PageBounds {
 const KINDS_WINDOW = 20_000;
 
 type EntryRow = [seq: number, kind: string, record: string, sum: number];
+const [SEQ, KIND, RECORD, SUM] = [0, 1, 2, 3];
 
 /** The ordered log of all events. */
 export class EventLog {
@@ -119,26 +125,37 @@ export class EventLog {
     this.#settle.run(tx, itemId, this.#clock.now());
   }
 
-  /** Returns the entries of a scope within the bounds, oldest first. The first one may exceed `maxBytes`. */
-  page(scope: Scope, bounds: PageBounds): LogPage {
+  /**
+   * Passes the entries of a scope within the bounds to `take`, oldest first, as they are stored: nothing is decoded or
+   * parsed. The first one may exceed `maxBytes`. Throws `storage_damaged` for one that is not what was written.
+   */
+  page(scope: Scope, bounds: PageBounds, take: TakeEntry): LogPage {
     const kinds = [...(scope.kinds ?? [])];
     const upTo = scope.kinds ? Math.min(bounds.upTo, bounds.after + KINDS_WINDOW) : bounds.upTo;
     const id = scope.name === 'runtime' ? [] : [scope.id];
     const range: SqlValue[] = [...id, bounds.after, upTo, ...kinds];
-    const entries: LogEntry[] = [];
+    let count = 0;
+    let last = bounds.after;
     let bytes = 0;
     let isFull = false;
     const query = this.#pageQuery(scopeColumn(scope), kinds.length);
     this.#db.peek((rx) =>
-      query.scan(rx, [...range, ...range, bounds.limit], (row) => {
-        bytes += Buffer.byteLength(row[2]);
-        isFull = bytes > bounds.maxBytes && entries.length > 0;
-        if (!isFull) entries.push(this.#entryOf(row));
-        return !isFull;
+      query.scanBytes(rx, [...range, ...range, bounds.limit], (row) => {
+        const text = row.text(RECORD);
+        bytes += text.length;
+        isFull = bytes > bounds.maxBytes && count > 0;
+        if (isFull) return false;
+        const seq = row.number(SEQ);
+        const kind = row.text(KIND).toString('latin1');
+        this.#verify(seq, kind, text, row.number(SUM));
+        take(seq, kind, text);
+        last = seq;
+        count++;
+        return true;
       }),
     );
-    isFull ||= entries.length === bounds.limit;
-    return { entries, end: isFull ? (entries.at(-1)?.seq ?? upTo) : upTo, isFull };
+    isFull ||= count === bounds.limit;
+    return { count, last, end: isFull ? last : upTo, isFull };
   }
 
   /** Returns the highest seq of a scope that retention has deleted; 0: none. */
@@ -148,9 +165,10 @@ export class EventLog {
 
   /** Returns the deltas of one item that are still in the log, oldest first. */
   deltasOf(rx: Reader, itemId: string): DeltaEvent[] {
-    return this.#itemDeltas
-      .all(rx, itemId)
-      .map((row) => JSON.parse(this.#entryOf(row).text) as DeltaEvent);
+    return this.#itemDeltas.all(rx, itemId).map(([seq, kind, text, sum]) => {
+      this.#verify(seq, kind, text, sum);
+      return JSON.parse(text) as DeltaEvent;
+    });
   }
 
   /** Removes the deltas of a few items settled over `SETTLED_KEEP_MS` ago. Resolves with whether there may be more. */
@@ -183,9 +201,8 @@ export class EventLog {
     return query;
   }
 
-  #entryOf([seq, kind, text, sum]: EntryRow): LogEntry {
+  #verify(seq: number, kind: string, text: string | Buffer, sum: number): void {
     const table = deltaKinds.has(kind) ? 'deltas' : 'events';
     this.#db.damage.verify(text, sum, { table, row: seq }, seq);
-    return { seq, kind, text };
   }
 }

@@ -246,7 +246,7 @@ function sessionStore({ db, log }: TestStore): SessionStore {
 /** SQLite's plan for the page query of a scope, as the log itself writes it. */
 function planOfPage(store: TestStore, scope: Scope): string[] {
   using prepare = vi.spyOn(store.db, 'prepare');
-  store.log.page(scope, bounds);
+  store.log.page(scope, bounds, () => undefined);
   const [sql] = prepare.mock.calls[0] ?? [];
   return planOf(store.db, sql ?? '');
 }
