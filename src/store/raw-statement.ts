@@ -144,8 +144,9 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
     const memory = this.#host.memory();
     sqlite._sqlite3_clear_bindings(this.#pointer);
     let at = start;
-    for (const [i, value] of values.entries()) {
-      if (value === null) continue;
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i];
+      if (value === null || value === undefined) continue;
       if (typeof value === 'string') {
         const bytes = memory.write(value, at, capacity - (at - start), 'utf8');
         sqlite._sqlite3_bind_text(this.#pointer, i + 1, at, bytes, 0);
