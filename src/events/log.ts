@@ -53,7 +53,10 @@ export interface PageBounds {
   maxBytes: number;
 }
 
-/** The number of seqs that a page of only some kinds scans, because a million events may hold none of these kinds. */
+/**
+ * The number of seqs that a page of some kinds of one session, process, worktree or team scans, because all that it has
+ * may be of other kinds. Those of the whole runtime are found by their kind.
+ */
 const KINDS_WINDOW = 20_000;
 
 type EntryRow = [seq: number, kind: string, record: string, sum: number];
@@ -130,17 +133,16 @@ export class EventLog {
    * parsed. The first one may exceed `maxBytes`. Throws `storage_damaged` for one that is not what was written.
    */
   page(scope: Scope, bounds: PageBounds, take: TakeEntry): LogPage {
-    const kinds = [...(scope.kinds ?? [])];
-    const upTo = scope.kinds ? Math.min(bounds.upTo, bounds.after + KINDS_WINDOW) : bounds.upTo;
-    const id = scope.name === 'runtime' ? [] : [scope.id];
-    const range: SqlValue[] = [...id, bounds.after, upTo, ...kinds];
+    const { after, limit } = bounds;
+    const isWindow = scope.kinds !== undefined && scope.name !== 'runtime';
+    const upTo = isWindow ? Math.min(bounds.upTo, after + KINDS_WINDOW) : bounds.upTo;
+    const { query, values } = this.#pageQuery(scope);
     let count = 0;
-    let last = bounds.after;
+    let last = after;
     let bytes = 0;
     let isFull = false;
-    const query = this.#pageQuery(scopeColumn(scope), kinds.length);
     this.#db.peek((rx) =>
-      query.scanBytes(rx, [...range, ...range, bounds.limit], (row) => {
+      query.scanBytes(rx, [after, upTo, limit, ...values], (row) => {
         const text = row.text(RECORD);
         bytes += text.length;
         isFull = bytes > bounds.maxBytes && count > 0;
@@ -154,7 +156,7 @@ export class EventLog {
         return true;
       }),
     );
-    isFull ||= count === bounds.limit;
+    isFull ||= count === limit;
     return { count, last, end: isFull ? last : upTo, isFull };
   }
 
@@ -184,25 +186,51 @@ export class EventLog {
     });
   }
 
-  #pageQuery(column: string | null, kinds: number): Statement<EntryRow> {
-    const key = `${column ?? ''}:${kinds}`;
+  /** Returns the query of a scope's pages, and its values after the bounds. */
+  #pageQuery(scope: Scope): { query: Statement<EntryRow>; values: string[] } {
+    const column = scopeColumn(scope);
+    const ofDeltas = [...(scope.kinds ?? [])].filter((kind) => deltaKinds.has(kind));
+    const ofEvents = [...(scope.kinds ?? [])].filter((kind) => !deltaKinds.has(kind));
+    const kinds = [...ofEvents, ...ofDeltas];
+    const values = scope.name === 'runtime' ? kinds : [scope.id, ...kinds];
+    const key = `${column ?? ''}:${ofEvents.length}:${ofDeltas.length}`;
     let query = this.#pages.get(key);
     if (!query) {
-      const ofScope = column ? `${column} = ? AND ` : '';
-      const ofKinds = kinds > 0 ? ` AND kind IN (${'?, '.repeat(kinds - 1)}?)` : '';
-      const condition = `${ofScope}seq > ? AND seq <= ?${ofKinds}`;
-      const part = (table: string) =>
-        `SELECT seq, kind, record, sum FROM ${table} WHERE ${condition}`;
-      query = this.#db.prepare<EntryRow>(
-        `${part('events')} UNION ALL ${part('deltas')} ORDER BY seq LIMIT ?`,
-      );
+      const parts =
+        column === null && kinds.length > 0
+          ? partsOfKinds(ofEvents.length, ofDeltas.length)
+          : partsOfTables(column, kinds.length);
+      query = this.#db.prepare<EntryRow>(`${parts.join(' UNION ALL ')} ORDER BY seq LIMIT ?3`);
       this.#pages.set(key, query);
     }
-    return query;
+    return { query, values };
   }
 
   #verify(seq: number, kind: string, text: string | Buffer, sum: number): void {
     const table = deltaKinds.has(kind) ? 'deltas' : 'events';
     this.#db.damage.verify(text, sum, { table, row: seq }, seq);
   }
+}
+
+function part(table: string, condition: string): string {
+  return `SELECT seq, kind, record, sum FROM ${table} WHERE ${condition} AND seq > ?1 AND seq <= ?2`;
+}
+
+/** Each kind has a part of its own, so that its index has the events in their order. */
+function partsOfKinds(ofEvents: number, ofDeltas: number): string[] {
+  return Array.from({ length: ofEvents + ofDeltas }, (_, i) => {
+    const table = i < ofEvents ? 'events' : 'deltas';
+    return part(`${table} INDEXED BY ${table}_kind`, `kind = ?${i + 4}`);
+  });
+}
+
+function partsOfTables(column: string | null, kinds: number): string[] {
+  const first = column === null ? 4 : 5;
+  const numbered = Array.from({ length: kinds }, (_, i) => `?${first + i}`);
+  const conditions = [
+    ...(column === null ? [] : [`${column} = ?4`]),
+    ...(kinds === 0 ? [] : [`kind IN (${numbered.join(', ')})`]),
+  ];
+  const condition = conditions.join(' AND ') || 'TRUE';
+  return ['events', 'deltas'].map((table) => part(table, condition));
 }

@@ -8,7 +8,7 @@ import { type TestStore, withStore } from '../support/memory-store.ts';
 import { untypedDraft } from '../support/untyped-events.ts';
 import { entriesIn, pageOf } from '../support/entries.ts';
 
-/** One page of some kinds looks at so many numbers. */
+/** One page of some kinds of a session looks at so many numbers. */
 const WINDOW = 20_000;
 
 const groups = [...new Set(eventKinds.map((kind) => `${kind.split('.')[0]}.*`))];
@@ -145,7 +145,7 @@ describe('a filter by kind', () => {
 });
 
 describe('a page of some kinds', () => {
-  const rare: Scope = { name: 'runtime', kinds: new Set(['turn.failed']) };
+  const rare: Scope = { name: 'session', id: 'a', kinds: new Set(['turn.failed']) };
   const plan: Entry = { kind: 'plan.updated', session_id: 'a', hole: 0, text: '' };
   const failed: Entry = { ...plan, kind: 'turn.failed' };
 

@@ -43,11 +43,26 @@ describe('a page of events', () => {
     expectNoSorting(plan);
   });
 
-  test('of some kinds is read as one of all kinds, within a window.', async () => {
+  test('of some kinds of the whole runtime is merged from the index of each kind.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const kinds = new Set(['message.delta', 'turn.completed', 'turn.failed']);
+    const plan = planOfPage(store, { name: 'runtime', kinds });
+    const ofIndex = (table: string) =>
+      `SEARCH ${table} USING INDEX ${table}_kind (kind=? AND seq>? AND seq<?)`;
+    expect(plan.filter((line) => line.startsWith('SEARCH'))).toEqual([
+      ofIndex('events'),
+      ofIndex('events'),
+      ofIndex('deltas'),
+    ]);
+    expectNoSorting(plan);
+  });
+
+  test('of some kinds of another scope is read as one of all kinds, within a window.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const kinds = new Set(['turn.completed', 'turn.failed']);
-    for (const scope of [{ name: 'runtime' } as const, ...scopes]) {
+    for (const scope of scopes) {
       const plan = planOfPage(store, { ...scope, kinds });
       expect(plan).toEqual(planOfPage(store, scope));
     }
