@@ -286,10 +286,6 @@ export const doors = {
     in: ['client'],
     because: 'only the client reads event streams, and resumes them by id',
   },
-  uuid: {
-    in: ['lib'],
-    because: 'ids are handed in from lib, so that a test can determine them',
-  },
 
   'node:child_process': {
     in: ['children', 'store/lock', 'cli/talk/pager', 'cli/run-program'],

@@ -42,11 +42,11 @@ export function scopeColumn(
   return scope.name === 'runtime' ? null : `${scope.name}_id`;
 }
 
-/** Returns the record of an event as it is stored and sent. */
+/** Returns the record of an event as it is stored and sent, and its JSON. */
 export function eventRecord(
   draft: EventDraft,
   assigned: { seq: number; id: string; now: number },
-): DescribedEvent {
+): { record: DescribedEvent; text: string } {
   const record = {
     seq: assigned.seq,
     id: assigned.id,
@@ -59,10 +59,16 @@ export function eventRecord(
     team_id: draft.team_id ?? null,
     created_at: assigned.now,
     v: PAYLOAD_VERSION,
-    payload: fitPayload(draft.payload, kinds[draft.kind]),
+    payload: draft.payload as Record<string, unknown>,
   };
+  let text = JSON.stringify(record);
+  // UTF-8 has at most three bytes for a UTF-16 code unit, so the payload of a shorter text fits.
+  if (text.length > MAX_PAYLOAD_BYTES / 3) {
+    record.payload = fitPayload(draft.payload, kinds[draft.kind]);
+    text = JSON.stringify(record);
+  }
   // The draft types kind and payload together, and fitPayload only omits what the schema of the kind lets be missing.
-  return record as DescribedEvent;
+  return { record: record as DescribedEvent, text };
 }
 
 /**

@@ -1,10 +1,15 @@
+import { BytePage } from '../lib/byte-page.ts';
 import type { Database } from '../store/database.ts';
 import { type Scope, scopeColumn, scopeKey } from './event.ts';
-import type { AppendedEntry, EventLog, LogEntry } from './log.ts';
+import { END_OF_FRAME, frameOf, headOfFrame } from './frames.ts';
+import type { AppendedEntry, EventLog } from './log.ts';
 
 /** One page of events for a follower. */
 export interface FeedPage {
-  entries: LogEntry[];
+  /** The events as frames of a stream, one after the other; empty only if the page reports deleted events. */
+  frames: Buffer;
+  /** The seq of the last event; without one, a seq that the follower has read up to. */
+  last: number;
   /** The highest deleted seq, if retention has deleted events of the scope after the follower's cursor; else null. */
   trimmed: number | null;
 }
@@ -29,6 +34,7 @@ export class Feed {
   readonly #waiting = new Map<string, Set<Follower>>();
   readonly #followers = new Set<Follower>();
   readonly #pages = new PageQueue();
+  readonly #page = new BytePage();
 
   constructor({
     db,
@@ -92,15 +98,15 @@ export class Feed {
       let trimmed = this.#newlyTrimmed(scope, follower);
       while (!signal.aborted) {
         const before = follower.cursor;
-        let entries: LogEntry[];
+        let page: Frames;
         if (isCovered()) {
-          entries = this.#ring.page(scope, follower);
+          page = this.#ring.page(scope, follower);
         } else {
           await this.#pages.turn();
           trimmed ??= this.#newlyTrimmed(scope, follower);
-          entries = this.#readPage(scope, follower);
+          page = this.#readPage(scope, follower);
         }
-        if (entries.length > 0 || trimmed !== null) yield { entries, trimmed };
+        if (page.frames.length > 0 || trimmed !== null) yield { ...page, trimmed };
         // The scanned events were all of other kinds, and the cursor has moved past them.
         else if (follower.cursor > before) continue;
         else if (signal.aborted || ending?.aborted) break;
@@ -114,12 +120,17 @@ export class Feed {
     }
   }
 
-  #readPage(scope: Scope, follower: Follower): LogEntry[] {
+  #readPage(scope: Scope, follower: Follower): Frames {
     const upTo = this.latestSeq;
     const bounds = { after: follower.cursor, upTo, limit: PAGE_EVENTS, maxBytes: PAGE_BYTES };
-    const page = this.#log.page(scope, bounds);
-    follower.cursor = page.end;
-    return page.entries;
+    this.#page.clear();
+    const { end, last } = this.#log.page(scope, bounds, (seq, kind, text) => {
+      this.#page.ascii(headOfFrame(seq, kind));
+      this.#page.bytes(text);
+      this.#page.ascii(END_OF_FRAME);
+    });
+    follower.cursor = end;
+    return { frames: this.#page.take(), last };
   }
 
   /**
@@ -164,6 +175,8 @@ export class Feed {
     for (const follower of peers) follower.wake?.(seq);
   }
 }
+
+type Frames = Pick<FeedPage, 'frames' | 'last'>;
 
 interface Follower {
   /** Everything of its scope up to here has been read. */
@@ -210,10 +223,11 @@ class Ring {
     this.#head = 0;
   }
 
-  /** Returns the next page of a scope after the follower's cursor, and moves the cursor past every scanned event. */
-  page(scope: Scope, follower: Follower): LogEntry[] {
+  /** Returns the frames of the next page of a scope after the follower's cursor, and moves the cursor past every scanned event. */
+  page(scope: Scope, follower: Follower): Frames {
     const column = scopeColumn(scope);
-    const page: LogEntry[] = [];
+    const page: Buffer[] = [];
+    let last = follower.cursor;
     let bytes = 0;
     for (let i = this.#after(follower.cursor); i < this.#entries.length; i++) {
       const entry = this.#entries[i];
@@ -223,11 +237,14 @@ class Ring {
       if (isOfScope && (scope.kinds?.has(entry.kind) ?? true)) {
         if (bytes > 0 && bytes + entry.text.length > PAGE_BYTES) break;
         bytes += entry.text.length;
-        page.push(entry);
+        page.push(frameOf(entry));
+        last = entry.seq;
       }
       follower.cursor = entry.seq;
     }
-    return page;
+    // Followers that are up to date share the frame of a single event.
+    const [first] = page;
+    return { frames: first && page.length === 1 ? first : Buffer.concat(page), last };
   }
 
   /** Returns the index of the first entry after `seq`, by binary search. */

@@ -32,13 +32,18 @@ export interface AppendedEntry extends LogEntry {
   ids: Pick<RuntimeEventRecord, 'session_id' | 'process_id' | 'worktree_id' | 'team_id'>;
 }
 
-/** The matching entries of a scope up to the seq `end`. */
+/** How far a reading of a scope came: all matching entries up to the seq `end` were passed on. */
 export interface LogPage {
-  entries: LogEntry[];
+  /** The number of entries, and the seq of the last one; that of the cursor if there is none. */
+  count: number;
+  last: number;
   end: number;
-  /** Whether the page ended at `limit` or `maxBytes`, so that there may be more. */
+  /** Whether it ended at `limit` or `maxBytes`, so that there may be more. */
   isFull: boolean;
 }
+
+/** Receives an entry. `text` is its record as JSON in UTF-8, which is valid until the function returns. */
+export type TakeEntry = (seq: number, kind: string, text: Buffer) => void;
 
 export interface PageBounds {
   after: number;
@@ -48,10 +53,14 @@ export interface PageBounds {
   maxBytes: number;
 }
 
-/** The number of seqs that a page of only some kinds scans, because a million events may hold none of these kinds. */
+/**
+ * The number of seqs that a page of some kinds of one session, process, worktree or team scans, because all that it has
+ * may be of other kinds. Those of the whole runtime are found by their kind.
+ */
 const KINDS_WINDOW = 20_000;
 
 type EntryRow = [seq: number, kind: string, record: string, sum: number];
+const [SEQ, KIND, RECORD, SUM] = [0, 1, 2, 3];
 
 /** The ordered log of all events. */
 export class EventLog {
@@ -97,8 +106,8 @@ export class EventLog {
    * that carries its own number: the next one of the sequence, taken just before.
    */
   append(tx: Writer, draft: EventDraft, seq = tx.nextSeq()): DescribedEvent {
-    const record = eventRecord(draft, { seq, id: this.#ids.next('evt'), now: this.#clock.now() });
-    const text = JSON.stringify(record);
+    const assigned = { seq, id: this.#ids.next('evt'), now: this.#clock.now() };
+    const { record, text } = eventRecord(draft, assigned);
     const { session_id, process_id, worktree_id, team_id } = record;
     const values: SqlValue[] = [seq, record.kind, session_id, process_id, worktree_id, team_id];
     values.push(record.created_at, text, checksum(text, seq));
@@ -119,26 +128,36 @@ export class EventLog {
     this.#settle.run(tx, itemId, this.#clock.now());
   }
 
-  /** Returns the entries of a scope within the bounds, oldest first. The first one may exceed `maxBytes`. */
-  page(scope: Scope, bounds: PageBounds): LogPage {
-    const kinds = [...(scope.kinds ?? [])];
-    const upTo = scope.kinds ? Math.min(bounds.upTo, bounds.after + KINDS_WINDOW) : bounds.upTo;
-    const id = scope.name === 'runtime' ? [] : [scope.id];
-    const range: SqlValue[] = [...id, bounds.after, upTo, ...kinds];
-    const entries: LogEntry[] = [];
+  /**
+   * Passes the entries of a scope within the bounds to `take`, oldest first, as they are stored: nothing is decoded or
+   * parsed. The first one may exceed `maxBytes`. Throws `storage_damaged` for one that is not what was written.
+   */
+  page(scope: Scope, bounds: PageBounds, take: TakeEntry): LogPage {
+    const { after, limit } = bounds;
+    const isWindow = scope.kinds !== undefined && scope.name !== 'runtime';
+    const upTo = isWindow ? Math.min(bounds.upTo, after + KINDS_WINDOW) : bounds.upTo;
+    const { query, values } = this.#pageQuery(scope);
+    let count = 0;
+    let last = after;
     let bytes = 0;
     let isFull = false;
-    const query = this.#pageQuery(scopeColumn(scope), kinds.length);
     this.#db.peek((rx) =>
-      query.scan(rx, [...range, ...range, bounds.limit], (row) => {
-        bytes += Buffer.byteLength(row[2]);
-        isFull = bytes > bounds.maxBytes && entries.length > 0;
-        if (!isFull) entries.push(this.#entryOf(row));
-        return !isFull;
+      query.scanBytes(rx, [after, upTo, limit, ...values], (row) => {
+        const text = row.text(RECORD);
+        bytes += text.length;
+        isFull = bytes > bounds.maxBytes && count > 0;
+        if (isFull) return false;
+        const seq = row.number(SEQ);
+        const kind = row.text(KIND).toString('latin1');
+        this.#verify(seq, kind, text, row.number(SUM));
+        take(seq, kind, text);
+        last = seq;
+        count++;
+        return true;
       }),
     );
-    isFull ||= entries.length === bounds.limit;
-    return { entries, end: isFull ? (entries.at(-1)?.seq ?? upTo) : upTo, isFull };
+    isFull ||= count === limit;
+    return { count, last, end: isFull ? last : upTo, isFull };
   }
 
   /** Returns the highest seq of a scope that retention has deleted; 0: none. */
@@ -148,9 +167,10 @@ export class EventLog {
 
   /** Returns the deltas of one item that are still in the log, oldest first. */
   deltasOf(rx: Reader, itemId: string): DeltaEvent[] {
-    return this.#itemDeltas
-      .all(rx, itemId)
-      .map((row) => JSON.parse(this.#entryOf(row).text) as DeltaEvent);
+    return this.#itemDeltas.all(rx, itemId).map(([seq, kind, text, sum]) => {
+      this.#verify(seq, kind, text, sum);
+      return JSON.parse(text) as DeltaEvent;
+    });
   }
 
   /** Removes the deltas of a few items settled over `SETTLED_KEEP_MS` ago. Resolves with whether there may be more. */
@@ -166,26 +186,51 @@ export class EventLog {
     });
   }
 
-  #pageQuery(column: string | null, kinds: number): Statement<EntryRow> {
-    const key = `${column ?? ''}:${kinds}`;
+  /** Returns the query of a scope's pages, and its values after the bounds. */
+  #pageQuery(scope: Scope): { query: Statement<EntryRow>; values: string[] } {
+    const column = scopeColumn(scope);
+    const ofDeltas = [...(scope.kinds ?? [])].filter((kind) => deltaKinds.has(kind));
+    const ofEvents = [...(scope.kinds ?? [])].filter((kind) => !deltaKinds.has(kind));
+    const kinds = [...ofEvents, ...ofDeltas];
+    const values = scope.name === 'runtime' ? kinds : [scope.id, ...kinds];
+    const key = `${column ?? ''}:${ofEvents.length}:${ofDeltas.length}`;
     let query = this.#pages.get(key);
     if (!query) {
-      const ofScope = column ? `${column} = ? AND ` : '';
-      const ofKinds = kinds > 0 ? ` AND kind IN (${'?, '.repeat(kinds - 1)}?)` : '';
-      const condition = `${ofScope}seq > ? AND seq <= ?${ofKinds}`;
-      const part = (table: string) =>
-        `SELECT seq, kind, record, sum FROM ${table} WHERE ${condition}`;
-      query = this.#db.prepare<EntryRow>(
-        `${part('events')} UNION ALL ${part('deltas')} ORDER BY seq LIMIT ?`,
-      );
+      const parts =
+        column === null && kinds.length > 0
+          ? partsOfKinds(ofEvents.length, ofDeltas.length)
+          : partsOfTables(column, kinds.length);
+      query = this.#db.prepare<EntryRow>(`${parts.join(' UNION ALL ')} ORDER BY seq LIMIT ?3`);
       this.#pages.set(key, query);
     }
-    return query;
+    return { query, values };
   }
 
-  #entryOf([seq, kind, text, sum]: EntryRow): LogEntry {
+  #verify(seq: number, kind: string, text: string | Buffer, sum: number): void {
     const table = deltaKinds.has(kind) ? 'deltas' : 'events';
     this.#db.damage.verify(text, sum, { table, row: seq }, seq);
-    return { seq, kind, text };
   }
+}
+
+function part(table: string, condition: string): string {
+  return `SELECT seq, kind, record, sum FROM ${table} WHERE ${condition} AND seq > ?1 AND seq <= ?2`;
+}
+
+/** Each kind has a part of its own, so that its index has the events in their order. */
+function partsOfKinds(ofEvents: number, ofDeltas: number): string[] {
+  return Array.from({ length: ofEvents + ofDeltas }, (_, i) => {
+    const table = i < ofEvents ? 'events' : 'deltas';
+    return part(`${table} INDEXED BY ${table}_kind`, `kind = ?${i + 4}`);
+  });
+}
+
+function partsOfTables(column: string | null, kinds: number): string[] {
+  const first = column === null ? 4 : 5;
+  const numbered = Array.from({ length: kinds }, (_, i) => `?${first + i}`);
+  const conditions = [
+    ...(column === null ? [] : [`${column} = ?4`]),
+    ...(kinds === 0 ? [] : [`kind IN (${numbered.join(', ')})`]),
+  ];
+  const condition = conditions.join(' AND ') || 'TRUE';
+  return ['events', 'deltas'].map((table) => part(table, condition));
 }

@@ -1,5 +1,8 @@
 import type { ServerResponse } from 'node:http';
 
+/** The reason of each such signal: without one, each would make an error with a stack of its own. */
+const OVER = new Error('the request is over');
+
 /**
  * Returns a signal that aborts once the response was sent completely or the client has disconnected. It has to be
  * created before the first `await` of a request, so that no disconnection is missed.
@@ -10,10 +13,10 @@ export function whenOver(response: ServerResponse): AbortSignal {
   const end = () => {
     response.off('close', end);
     socket.off('close', end);
-    over.abort();
+    over.abort(OVER);
   };
   if (response.destroyed || socket.destroyed) {
-    over.abort();
+    over.abort(OVER);
     return over.signal;
   }
   // Pipelined requests share a socket, and each adds a listener to it. While a request waits for the responses

@@ -56,10 +56,10 @@ export interface Call<E> {
   stream: (frames: Frames, headers?: Record<string, string>) => undefined;
 }
 
-/** JSON that is serialised already. */
+/** JSON that is serialised already, as text or as UTF-8. */
 export class RawJson {
-  readonly text: string;
-  constructor(text: string) {
+  readonly text: string | Buffer;
+  constructor(text: string | Buffer) {
     this.text = text;
   }
 }
@@ -214,7 +214,7 @@ function send(reply: FastifyReply, endpoint: Endpoint, result: unknown): Fastify
   );
 }
 
-function sendJson(reply: FastifyReply, status: number, text: string): FastifyReply {
+function sendJson(reply: FastifyReply, status: number, text: string | Buffer): FastifyReply {
   return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(text);
 }
 

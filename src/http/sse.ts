@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Scope } from '../events/event.ts';
 import type { Feed } from '../events/feed.ts';
-import type { LogEntry } from '../events/log.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { TokenHolder } from '../access/tokens.ts';
 import { StreamLimits, type StreamSettings } from './stream-limits.ts';
@@ -140,10 +139,11 @@ export function eventFrames(feed: Feed, scope: Scope, after: number): Frames {
   return async function* (signal, ending) {
     if (after > feed.latestSeq) yield gapFrame(after, feed.trimmedSeq(scope), feed.latestSeq);
     let cursor = after;
-    for await (const { entries, trimmed } of feed.follow(scope, after, signal, ending)) {
+    for await (const { frames, last, trimmed } of feed.follow(scope, after, signal, ending)) {
       if (trimmed !== null) yield gapFrame(cursor, trimmed, feed.latestSeq);
-      cursor = entries.at(-1)?.seq ?? cursor;
-      yield Buffer.concat(entries.map(frameOf));
+      if (frames.length === 0) continue;
+      cursor = last;
+      yield frames;
     }
   };
 }
@@ -154,16 +154,4 @@ export function eventFrames(feed: Feed, scope: Scope, after: number): Frames {
  */
 function gapFrame(requested: number, trimmed_seq: number, latest_seq: number): string {
   return `event: stream.gap\ndata: ${JSON.stringify({ requested, trimmed_seq, latest_seq })}\n\n`;
-}
-
-/** Streams that are up to date share an entry, so they share its frame. */
-const frames = new WeakMap<LogEntry, Buffer>();
-
-function frameOf(entry: LogEntry): Buffer {
-  let frame = frames.get(entry);
-  if (!frame) {
-    frame = Buffer.from(`id: ${entry.seq}\nevent: ${entry.kind}\ndata: ${entry.text}\n\n`);
-    frames.set(entry, frame);
-  }
-  return frame;
 }

@@ -9,7 +9,7 @@ export function workingDirectory(requested: string | null | undefined): string {
   const found = statOrUndefined(directory);
   if (!found) throw new AppError('invalid', `cwd "${directory}" does not exist`);
   if (!found.isDirectory()) throw new AppError('invalid', `cwd "${directory}" is not a directory`);
-  return fs.realpathSync(directory);
+  return fs.realpathSync.native(directory);
 }
 
 function statOrUndefined(directory: string): fs.Stats | undefined {

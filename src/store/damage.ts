@@ -11,7 +11,7 @@ export class Damage {
    * row's own number or a checksum of its id.
    */
   verify(
-    text: string,
+    text: string | Uint8Array,
     sum: number,
     where: { table: string; row: string | number },
     seed = 0,

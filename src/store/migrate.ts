@@ -22,6 +22,7 @@ import {
 } from './migrations/017-external-callers.ts';
 import { migration018 } from './migrations/018-muted.ts';
 import { migration019 } from './migrations/019-mcp-servers.ts';
+import { migration021 } from './migrations/021-kinds.ts';
 import { checksum } from './checksum.ts';
 
 /** Completes the records of a table, for example with a field that they lack. */
@@ -53,6 +54,7 @@ const migrations: readonly (string | Completion)[] = [
   migration017Tokens,
   migration018,
   migration019,
+  migration021,
 ];
 
 /**

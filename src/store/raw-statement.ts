@@ -24,6 +24,13 @@ export class SqliteError extends Error {
   }
 }
 
+/** The current row of a statement. */
+export interface RowBytes {
+  number(column: number): number;
+  /** The UTF-8 bytes of a text, in SQLite's own memory. Throws SqliteError if they cannot be read. */
+  text(column: number): Buffer;
+}
+
 /**
  * A prepared statement, unchecked, over sql.js's raw exports. The wrapped API encodes text character by character and
  * allocates for every parameter, which costs more than SQLite's own insert.
@@ -36,6 +43,7 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
   readonly #scratch: number;
   readonly #onError: (error: SqliteError) => void;
   #isFinal = false;
+  #rowBytes: RowBytes | undefined;
 
   constructor(host: HostedSqlite, db: number, sql: string, onError: (error: SqliteError) => void) {
     const { sqlite } = host;
@@ -84,6 +92,19 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
     this.#execute(values, () => each(this.#row()));
   }
 
+  /**
+   * Passes rows to `each` one by one until it returns false, without decoding them: `each` asks for the columns that it
+   * needs, and what it gets is valid until it returns.
+   */
+  scanBytes(values: SqlValue[], each: (row: RowBytes) => boolean): void {
+    this.#rowBytes ??= {
+      number: (column) => this.#host.sqlite._sqlite3_column_double(this.#pointer, column),
+      text: (column) => this.#bytes(column),
+    };
+    const row = this.#rowBytes;
+    this.#execute(values, () => each(row));
+  }
+
   /** Frees the statement. SQLite may reuse its memory for another database, so from here on it refuses to run. */
   finalize(): void {
     this.#isFinal = true;
@@ -123,8 +144,9 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
     const memory = this.#host.memory();
     sqlite._sqlite3_clear_bindings(this.#pointer);
     let at = start;
-    for (const [i, value] of values.entries()) {
-      if (value === null) continue;
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i];
+      if (value === null || value === undefined) continue;
       if (typeof value === 'string') {
         const bytes = memory.write(value, at, capacity - (at - start), 'utf8');
         sqlite._sqlite3_bind_text(this.#pointer, i + 1, at, bytes, 0);
@@ -152,12 +174,16 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
   }
 
   #text(column: number): string {
+    return this.#bytes(column).toString('utf8');
+  }
+
+  #bytes(column: number): Buffer {
     const { sqlite } = this.#host;
     const at = sqlite._sqlite3_column_text(this.#pointer, column);
     // SQLite returned no text although there is one: its page could not be read, or memory ran out.
     if (at === 0) throw sqliteError(this.#host, this.#db, SQLITE_IOERR);
     const bytes = sqlite._sqlite3_column_bytes(this.#pointer, column);
-    return this.#host.memory().toString('utf8', at, at + bytes);
+    return this.#host.memory().subarray(at, at + bytes);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { RawStatement, SqlValue } from './raw-statement.ts';
+import type { RawStatement, RowBytes, SqlValue } from './raw-statement.ts';
 import { assertReader, assertWriter, type Reader, type Writer } from './transaction.ts';
 
 /** The beginning of SQL that changes no row. */
@@ -40,5 +40,11 @@ export class Statement<Row extends readonly SqlValue[] = SqlValue[]> {
   scan(rx: Reader, values: SqlValue[], each: (row: Row) => boolean): void {
     this.#assertMayRead(rx);
     this.#raw.scan(values, each);
+  }
+
+  /** Passes rows to `each` one by one until it returns false; what it reads of a row is valid until it returns. */
+  scanBytes(rx: Reader, values: SqlValue[], each: (row: RowBytes) => boolean): void {
+    this.#assertMayRead(rx);
+    this.#raw.scanBytes(values, each);
   }
 }

@@ -6,6 +6,7 @@ import type { LogEntry } from '../../src/events/log.ts';
 import { heldDisk, type TestStore, withStore } from '../support/memory-store.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { untypedDraft } from '../support/untyped-events.ts';
+import { entriesIn, pageOf } from '../support/entries.ts';
 
 const runtime: Scope = { name: 'runtime' };
 const ofSession = (id: string): Scope => ({ name: 'session', id });
@@ -41,7 +42,8 @@ function follow(feed: Feed, scope: Scope, after = 0, ending?: AbortSignal): Read
   const seqs: number[] = [];
   const pages: LogEntry[][] = [];
   const done = (async () => {
-    for await (const { entries: page } of feed.follow(scope, after, abort.signal, ending)) {
+    for await (const frames of feed.follow(scope, after, abort.signal, ending)) {
+      const page = entriesIn(frames);
       pages.push(page);
       seqs.push(...page.map(({ seq }) => seq));
     }
@@ -213,15 +215,8 @@ describe.for(rings)('a follower, with $name', ({ ringBytes }) => {
       await append(given, 3, 'sess_a', 'ü €\u2028 💥 \ud800');
       await reader.until(3);
       reader.stop();
-      const stored = given.log.page(runtime, {
-        after: 0,
-        upTo: 3,
-        limit: 10,
-        maxBytes: 1e6,
-      }).entries;
-      expect(reader.pages.flat().map(({ seq, kind, text }) => ({ seq, kind, text }))).toEqual(
-        stored,
-      );
+      const bounds = { after: 0, upTo: 3, limit: 10, maxBytes: 1e6 };
+      expect(reader.pages.flat()).toEqual(pageOf(given.log, runtime, bounds).entries);
     }));
 });
 

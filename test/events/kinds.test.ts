@@ -6,8 +6,9 @@ import { Feed } from '../../src/events/feed.ts';
 import type { EventLog, LogEntry } from '../../src/events/log.ts';
 import { type TestStore, withStore } from '../support/memory-store.ts';
 import { untypedDraft } from '../support/untyped-events.ts';
+import { entriesIn, pageOf } from '../support/entries.ts';
 
-/** One page of some kinds looks at so many numbers. */
+/** One page of some kinds of a session looks at so many numbers. */
 const WINDOW = 20_000;
 
 const groups = [...new Set(eventKinds.map((kind) => `${kind.split('.')[0]}.*`))];
@@ -45,7 +46,7 @@ function replay(
 ): LogEntry[] {
   const entries: LogEntry[] = [];
   for (let cursor = after; cursor < bounds.upTo;) {
-    const page = log.page(of, { ...bounds, after: cursor });
+    const page = pageOf(log, of, { ...bounds, after: cursor });
     expect(page.end).toBeGreaterThan(cursor);
     cursor = page.end;
     entries.push(...page.entries);
@@ -57,7 +58,7 @@ async function followed(feed: Feed, of: Scope, after: number): Promise<LogEntry[
   const entries: LogEntry[] = [];
   const { signal } = new AbortController();
   for await (const page of feed.follow(of, after, signal, AbortSignal.abort()))
-    entries.push(...page.entries);
+    entries.push(...entriesIn(page));
   return entries;
 }
 
@@ -144,7 +145,7 @@ describe('a filter by kind', () => {
 });
 
 describe('a page of some kinds', () => {
-  const rare: Scope = { name: 'runtime', kinds: new Set(['turn.failed']) };
+  const rare: Scope = { name: 'session', id: 'a', kinds: new Set(['turn.failed']) };
   const plan: Entry = { kind: 'plan.updated', session_id: 'a', hole: 0, text: '' };
   const failed: Entry = { ...plan, kind: 'turn.failed' };
 
@@ -152,7 +153,7 @@ describe('a page of some kinds', () => {
     withStore(async (given) => {
       await append(given, [plan, { ...failed, hole: WINDOW - 1 }, { ...failed, hole: WINDOW }]);
       const upTo = given.db.durableSeq;
-      const page = (after: number) => given.log.page(rare, { after, upTo, ...whole });
+      const page = (after: number) => pageOf(given.log, rare, { after, upTo, ...whole });
       expect(page(0)).toEqual({ entries: [], end: WINDOW, isFull: false });
       expect(page(WINDOW)).toMatchObject({ entries: [{ seq: WINDOW + 1 }], end: 2 * WINDOW });
       expect(page(2 * WINDOW)).toMatchObject({ entries: [{ seq: upTo }], end: upTo });
@@ -161,7 +162,7 @@ describe('a page of some kinds', () => {
   test('that is full ends with its last entry.', () =>
     withStore(async (given) => {
       await append(given, [failed, plan, failed, plan, failed]);
-      const page = given.log.page(rare, { after: 0, upTo: 5, limit: 2, maxBytes: 1e9 });
+      const page = pageOf(given.log, rare, { after: 0, upTo: 5, limit: 2, maxBytes: 1e9 });
       expect(page).toMatchObject({ entries: [{ seq: 1 }, { seq: 3 }], end: 3, isFull: true });
     }));
 
@@ -175,7 +176,9 @@ describe('a page of some kinds', () => {
       await append(given, [{ ...plan, hole: 3 * WINDOW }]);
       await append(given, [failed]);
       const seq = given.db.durableSeq;
-      expect((await next).value).toMatchObject({ entries: [{ seq }], trimmed: null });
+      const { value: page } = await next;
+      expect(page).toMatchObject({ last: seq, trimmed: null });
+      expect(page && seqsOf(entriesIn(page))).toEqual([seq]);
       await pages.return();
     }));
 });

@@ -5,6 +5,7 @@ import { Feed, type FeedPage } from '../../src/events/feed.ts';
 import { EventTrim } from '../../src/retention/trim.ts';
 import { type TestStore, withStore } from '../support/memory-store.ts';
 import { untypedDraft } from '../support/untyped-events.ts';
+import { entriesIn, pageOf } from '../support/entries.ts';
 
 const runtime: Scope = { name: 'runtime' };
 const ofSession = (id: string): Scope => ({ name: 'session', id });
@@ -45,7 +46,7 @@ async function takePage(pages: AsyncGenerator<FeedPage, void>, read: Read): Prom
   if (!page) return false;
   if (page.trimmed !== null)
     read.gaps.push({ after: read.seqs.at(-1) ?? 0, trimmed: page.trimmed });
-  read.seqs.push(...page.entries.map(({ seq }) => seq));
+  read.seqs.push(...entriesIn(page).map(({ seq }) => seq));
   return true;
 }
 
@@ -136,10 +137,11 @@ describe('a follower whose cursor lies below what was trimmed', () => {
       const feed = new Feed(given);
       const leaving = new AbortController();
       const pages = feed.follow(ofSession('a'), 0, leaving.signal);
-      expect((await pages.next()).value).toEqual({ entries: [], trimmed: gone.at(-1) });
+      const { value: told } = await pages.next();
+      expect(told).toMatchObject({ frames: Buffer.alloc(0), trimmed: gone.at(-1) });
       const next = pages.next();
       const [seq] = await append(given, 'a');
-      expect((await next).value).toMatchObject({ entries: [{ seq }], trimmed: null });
+      expect((await next).value).toMatchObject({ last: seq, trimmed: null });
       await pages.return();
     }));
 
@@ -219,5 +221,5 @@ function ofScope(scope: Scope, appended: Record<'a' | 'b', number[]>): number[] 
 
 function seqsLeft({ db, log }: TestStore): number[] {
   const bounds = { after: 0, upTo: db.durableSeq, limit: 1_000_000, maxBytes: 1e9 };
-  return log.page(runtime, bounds).entries.map(({ seq }) => seq);
+  return pageOf(log, runtime, bounds).entries.map(({ seq }) => seq);
 }

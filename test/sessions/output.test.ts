@@ -9,6 +9,7 @@ import { type OutputUpdate, TurnOutput } from '../../src/sessions/output.ts';
 import { heldDisk, type TestStore, withStore } from '../support/memory-store.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import type { UntypedEvent } from '../support/untyped-events.ts';
+import { pageOf } from '../support/entries.ts';
 
 type Place = { session_id: string; turn_id: string };
 
@@ -50,12 +51,11 @@ function outputOn(base: TestStore, costBefore: number | null = null): Given {
   const told = { onError, onToolEnded };
   const output = new TurnOutput({ ...base, ids: systemIds, scope: place, costBefore, ...told });
   const events = () =>
-    log
-      .page(
-        { name: 'session', id: session_id },
-        { after: 0, upTo: Number.MAX_SAFE_INTEGER, limit: 1e6, maxBytes: 1e9 },
-      )
-      .entries.map(({ text }) => JSON.parse(text) as UntypedEvent);
+    pageOf(
+      log,
+      { name: 'session', id: session_id },
+      { after: 0, upTo: Number.MAX_SAFE_INTEGER, limit: 1e6, maxBytes: 1e9 },
+    ).entries.map(({ text }) => JSON.parse(text) as UntypedEvent);
   return {
     ...base,
     place,

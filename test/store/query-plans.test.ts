@@ -43,11 +43,26 @@ describe('a page of events', () => {
     expectNoSorting(plan);
   });
 
-  test('of some kinds is read as one of all kinds, within a window.', async () => {
+  test('of some kinds of the whole runtime is merged from the index of each kind.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const kinds = new Set(['message.delta', 'turn.completed', 'turn.failed']);
+    const plan = planOfPage(store, { name: 'runtime', kinds });
+    const ofIndex = (table: string) =>
+      `SEARCH ${table} USING INDEX ${table}_kind (kind=? AND seq>? AND seq<?)`;
+    expect(plan.filter((line) => line.startsWith('SEARCH'))).toEqual([
+      ofIndex('events'),
+      ofIndex('events'),
+      ofIndex('deltas'),
+    ]);
+    expectNoSorting(plan);
+  });
+
+  test('of some kinds of another scope is read as one of all kinds, within a window.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const kinds = new Set(['turn.completed', 'turn.failed']);
-    for (const scope of [{ name: 'runtime' } as const, ...scopes]) {
+    for (const scope of scopes) {
       const plan = planOfPage(store, { ...scope, kinds });
       expect(plan).toEqual(planOfPage(store, scope));
     }
@@ -246,7 +261,7 @@ function sessionStore({ db, log }: TestStore): SessionStore {
 /** SQLite's plan for the page query of a scope, as the log itself writes it. */
 function planOfPage(store: TestStore, scope: Scope): string[] {
   using prepare = vi.spyOn(store.db, 'prepare');
-  store.log.page(scope, bounds);
+  store.log.page(scope, bounds, () => undefined);
   const [sql] = prepare.mock.calls[0] ?? [];
   return planOf(store.db, sql ?? '');
 }

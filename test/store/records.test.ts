@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Note, note, openStore, type TestStore, told, query } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
+import { pageOf } from '../support/entries.ts';
 
 const MIB = 1024 * 1024;
 
@@ -122,9 +123,11 @@ describe('a page of events', () => {
           store.log.append(tx, told('a', { text: character.repeat(count) }));
       });
       const page = (maxBytes: number, after = 0) =>
-        store.log
-          .page({ name: 'runtime' }, { after, upTo: store.db.durableSeq, limit: 100, maxBytes })
-          .entries.map(({ seq }) => seq);
+        pageOf(
+          store.log,
+          { name: 'runtime' },
+          { after, upTo: store.db.durableSeq, limit: 100, maxBytes },
+        ).entries.map(({ seq }) => seq);
       expect(page(70_000)).toEqual([1, 2]);
       expect(page(70_000, 2)).toEqual([3, 4]);
       expect(page(10)).toEqual([1]);

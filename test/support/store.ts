@@ -18,6 +18,7 @@ import type { Writer } from '../../src/store/transaction.ts';
 import { openDatabase } from './database.ts';
 import { tempDirectory } from './temp.ts';
 import { untypedDraft } from './untyped-events.ts';
+import { pageOf } from './entries.ts';
 
 export { DATABASE_FILE } from '../../src/store/connection.ts';
 export const WAL_FILE = `${DATABASE_FILE}-wal`;
@@ -96,7 +97,8 @@ export async function openStore(
       return log.append(tx, told(id));
     },
     entries: () =>
-      log.page(
+      pageOf(
+        log,
         { name: 'runtime' },
         { after: 0, upTo: db.durableSeq, limit: 1_000_000, maxBytes: Number.MAX_SAFE_INTEGER },
       ).entries,

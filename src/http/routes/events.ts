@@ -4,6 +4,7 @@ import { AppError } from '../../errors.ts';
 import type { Scope } from '../../events/event.ts';
 import type { Feed } from '../../events/feed.ts';
 import type { EventLog } from '../../events/log.ts';
+import { BytePage } from '../../lib/byte-page.ts';
 import type { ProcessService } from '../../processes/service.ts';
 import type { SessionService } from '../../sessions/service.ts';
 import type { TeamService } from '../../teams/service.ts';
@@ -12,6 +13,7 @@ import { eventFrames } from '../sse.ts';
 
 /** The maximum size of a replay, in bytes; it may end before its `limit` is reached. */
 const REPLAY_BYTES = 8 * 1024 * 1024;
+const CHUNK_BYTES = 256 * 1024;
 
 /** Replay and stream, of the whole runtime and of each scope. */
 export function eventRoutes(
@@ -51,25 +53,22 @@ export function eventRoutes(
 
   async function replay(of: Scope, { query, setHeader }: ReplayCall): Promise<RawJson> {
     const { scope, upTo } = { scope: narrowed(of, query.kind), upTo: feed.latestSeq };
-    const texts: string[] = [];
+    const body = new JsonArray();
     let after = query.after_seq;
-    let room = REPLAY_BYTES;
+    let left = query.limit;
     for (let isFull = false; !isFull && after < upTo;) {
-      const bounds = { after, upTo, limit: query.limit - texts.length, maxBytes: room };
-      const page = log.page(scope, bounds);
-      for (const { text } of page.entries) {
-        texts.push(text);
-        room -= Buffer.byteLength(text);
-      }
+      const bounds = { after, upTo, limit: left, maxBytes: REPLAY_BYTES - body.length };
+      const page = log.page(scope, bounds, (_seq, _kind, text) => body.push(text));
+      left -= page.count;
       after = page.end;
-      isFull = page.isFull || room <= 0;
+      isFull = page.isFull || body.length >= REPLAY_BYTES;
       // A million events may hold few of the requested kinds, so this yields to the event loop.
       if (!isFull) await new Promise((resolve) => setImmediate(resolve));
     }
     const trimmed = log.trimmedSeq(scope);
     if (trimmed > query.after_seq) setHeader('X-Trimmed-Seq', String(trimmed));
     if (after < upTo) setHeader('X-Next-After-Seq', String(after));
-    return new RawJson(`[${texts.join(',\n')}]`);
+    return new RawJson(body.end());
   }
 
   function stream(of: Scope, { query, header, stream: answer }: StreamCall): undefined {
@@ -108,4 +107,24 @@ export function startingPoint<T extends number | 'latest'>(
     'invalid',
     `Last-Event-ID "${header}" is not a sequence number: 0 to ${Number.MAX_SAFE_INTEGER}`,
   );
+}
+
+/** A JSON array of values that are serialised already. */
+class JsonArray {
+  readonly #full: Buffer[] = [];
+  readonly #page = new BytePage();
+  /** Its size so far, in bytes. */
+  length = 0;
+
+  push(text: Buffer): void {
+    this.#page.ascii(this.length === 0 ? '[' : ',\n');
+    this.#page.bytes(text);
+    this.length += text.length + 2;
+    if (this.#page.length >= CHUNK_BYTES) this.#full.push(this.#page.take());
+  }
+
+  end(): Buffer {
+    this.#page.ascii(this.length === 0 ? '[]' : ']');
+    return Buffer.concat([...this.#full, this.#page.take()]);
+  }
 }

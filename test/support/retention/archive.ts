@@ -14,6 +14,7 @@ import { tempDirectory } from '../temp.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { anApproval, aSession, aTurn } from '../records.ts';
 import type { UntypedEvent } from '../untyped-events.ts';
+import { pageOf } from '../entries.ts';
 
 const PIECE = { content: 'x'.repeat(950), status: 'pending', priority: null };
 
@@ -133,7 +134,8 @@ export async function openArchive(
     },
     left: (scope: Scope = everything) =>
       seqsOf(
-        log.page(scope, { after: 0, upTo: db.durableSeq, limit: 1_000_000, maxBytes: 1e9 }).entries,
+        pageOf(log, scope, { after: 0, upTo: db.durableSeq, limit: 1_000_000, maxBytes: 1e9 })
+          .entries,
       ),
     told: () =>
       appended

@@ -1,0 +1,22 @@
+import type { LogEntry } from './log.ts';
+
+/** What follows the text of an event in its frame. */
+export const END_OF_FRAME = '\n\n';
+
+/** Returns what precedes the text of an event in its frame, as docs/interface.md has it (Events). */
+export function headOfFrame(seq: number, kind: string): string {
+  return `id: ${seq}\nevent: ${kind}\ndata: `;
+}
+
+/** Streams that are up to date share an entry, so they share its frame. */
+const frames = new WeakMap<LogEntry, Buffer>();
+
+/** Returns the frame of an entry, which is made once. */
+export function frameOf(entry: LogEntry): Buffer {
+  let frame = frames.get(entry);
+  if (!frame) {
+    frame = Buffer.from(headOfFrame(entry.seq, entry.kind) + entry.text + END_OF_FRAME);
+    frames.set(entry, frame);
+  }
+  return frame;
+}
