@@ -1,6 +1,7 @@
-import { mkdirSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, write, writeSync } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { openForeignFile, readForeignFile } from '../lib/foreign-file.ts';
 
 /** Returns the path of the log with one stream of a process. */
@@ -43,6 +44,12 @@ interface Layout {
   coming: number;
 }
 
+/**
+ * Output up to this many bytes is written at once: to hand so little to another thread, and to be told of its end, takes
+ * longer than to write it. More is written by another thread, so that nothing else waits for a slow disk.
+ */
+const SHORT_BYTES = 4096;
+
 /** The maximum number of retries of a read whose range the writer overwrites meanwhile. */
 const RETRIES = 5;
 
@@ -54,8 +61,8 @@ const RETRIES = 5;
 export class LogFile {
   readonly #path: string;
   readonly #cap: number;
-  #file: fs.FileHandle | undefined;
-  #layoutFile: fs.FileHandle | undefined;
+  #file: number | undefined;
+  #layoutFile: number | undefined;
   #total = 0;
 
   constructor(path: string, cap: number) {
@@ -68,9 +75,18 @@ export class LogFile {
     return this.#total;
   }
 
-  /** Appends output. Calls must not overlap. */
-  async append(chunk: Buffer): Promise<void> {
-    const file = (this.#file ??= await fs.open(this.#path, 'wx', 0o600));
+  /** Appends output; a short piece has been written when this returns undefined. Calls must not overlap. Throws. */
+  append(chunk: Buffer): Promise<void> | undefined {
+    this.#file ??= openSync(this.#path, 'wx', 0o600);
+    const total = this.#total + chunk.length;
+    if (chunk.length > SHORT_BYTES || total > this.#cap) return this.#appendLong(this.#file, chunk);
+    for (let done = 0; done < chunk.length;)
+      done += writeSync(this.#file, chunk, done, chunk.length - done, this.#total + done);
+    this.#total = total;
+    return undefined;
+  }
+
+  async #appendLong(file: number, chunk: Buffer): Promise<void> {
     const total = this.#total + chunk.length;
     const hasRing = total > this.#cap;
     if (hasRing) await this.#writeLayout(this.#total, total);
@@ -80,15 +96,15 @@ export class LogFile {
     if (hasRing) await this.#writeLayout(total, total);
   }
 
-  async close(): Promise<void> {
-    await this.#file?.close();
-    await this.#layoutFile?.close();
+  /** Closes the file, after the last write. */
+  close(): void {
+    for (const file of [this.#file, this.#layoutFile]) if (file !== undefined) closeSync(file);
     this.#file = undefined;
     this.#layoutFile = undefined;
   }
 
   async #writeLayout(total: number, coming: number): Promise<void> {
-    this.#layoutFile ??= await fs.open(layoutPath(this.#path), 'wx', 0o600);
+    this.#layoutFile ??= openSync(layoutPath(this.#path), 'wx', 0o600);
     const numbers = [this.#cap, total, coming].map((number) => String(number).padStart(16));
     await writeAll(this.#layoutFile, Buffer.from(`${numbers.join(' ')}\n`), 0);
   }
@@ -182,10 +198,12 @@ function writesOf(cap: number, total: number, chunk: Buffer): { at: number; part
   return writes;
 }
 
+const writeAt = promisify(write);
+
 /** Writes all bytes, in several writes if need be, because a disk that is nearly full accepts only a part of them. */
-async function writeAll(file: fs.FileHandle, bytes: Buffer, at: number): Promise<void> {
+async function writeAll(file: number, bytes: Buffer, at: number): Promise<void> {
   for (let done = 0; done < bytes.length;) {
-    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, at + done);
+    const { bytesWritten } = await writeAt(file, bytes, done, bytes.length - done, at + done);
     done += bytesWritten;
   }
 }

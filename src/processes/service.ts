@@ -35,6 +35,8 @@ const PIECE_BYTES = 64 * 1024;
 /** A command to run. `caller_id` is the external caller that owns it, by the id of its token. */
 type NewProcess = BodyOf<typeof createProcess> & { caller_id?: string | null };
 
+type ServiceSettings = ProcessSettings & { default_timeout_ms: number };
+
 interface ProcessServiceDependencies {
   db: Database;
   store: ProcessStore;
@@ -42,7 +44,7 @@ interface ProcessServiceDependencies {
   runner: ProcessRunner;
   clock: Clock;
   ids: Ids;
-  settings: () => ProcessSettings & { default_timeout_ms: number };
+  settings: () => ServiceSettings;
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
 }
@@ -81,41 +83,49 @@ export class ProcessService {
         'invalid',
         'on_exit: there is nobody to notify: name the owner as session_id',
       );
-    using _place = this.#given.runner.reserve(session_id ?? caller_id ?? null);
+    using place = this.#given.runner.reserve(session_id ?? caller_id ?? null);
+    const queued = this.#queued(body, settings);
+    using prepared = this.#given.runner.prepare(queued, place, old);
     return await this.#given.db.transact((tx) => {
-      const owner = session_id ? this.#owner(tx, session_id) : null;
-      const cwd = workingDirectory(path.resolve(owner?.cwd ?? '.', body.cwd ?? '.'));
-      if (!settings.allow_shell) assertProgram(command, cwd, globalThis.process.env.PATH);
-      const queued: Process = {
-        process_id: this.#given.ids.next('proc'),
-        session_id: owner?.id ?? null,
-        caller_id: caller_id ?? null,
-        command,
-        cwd,
-        status: 'queued',
-        pid: null,
-        exit_code: null,
-        signal: null,
-        stdin: body.stdin ?? 'none',
-        timeout_ms: body.timeout_ms ?? settings.default_timeout_ms,
-        kill_reason: null,
-        failure: null,
-        stdout_bytes: 0,
-        stderr_bytes: 0,
-        stdout_truncated: false,
-        stderr_truncated: false,
-        on_exit: on_exit ?? null,
-        notice: null,
-        queued_at: this.#given.clock.now(),
-        started_at: null,
-        ended_at: null,
-        trimmed: false,
-      };
+      if (session_id) this.#owner(tx, session_id);
       if (old !== undefined) this.#kill(tx, old, undefined, 'restarted');
-      this.#given.runner.accept(tx, queued, old);
+      this.#given.runner.accept(tx, prepared);
       keep(tx, { process: queued });
       return queued;
     });
+  }
+
+  /** Returns the record of a command that may be accepted. */
+  #queued(body: NewProcess, settings: ServiceSettings): Process {
+    const { session_id, caller_id, command, on_exit } = body;
+    const owner = session_id ? this.#given.db.peek((rx) => this.#owner(rx, session_id)) : undefined;
+    const cwd = workingDirectory(path.resolve(owner?.cwd ?? '.', body.cwd ?? '.'));
+    if (!settings.allow_shell) assertProgram(command, cwd, globalThis.process.env.PATH);
+    return {
+      process_id: this.#given.ids.next('proc'),
+      session_id: owner?.id ?? null,
+      caller_id: caller_id ?? null,
+      command,
+      cwd,
+      status: 'queued',
+      pid: null,
+      exit_code: null,
+      signal: null,
+      stdin: body.stdin ?? 'none',
+      timeout_ms: body.timeout_ms ?? settings.default_timeout_ms,
+      kill_reason: null,
+      failure: null,
+      stdout_bytes: 0,
+      stderr_bytes: 0,
+      stdout_truncated: false,
+      stderr_truncated: false,
+      on_exit: on_exit ?? null,
+      notice: null,
+      queued_at: this.#given.clock.now(),
+      started_at: null,
+      ended_at: null,
+      trimmed: false,
+    };
   }
 
   get(id: string, owner?: string): Promise<Process> {
