@@ -32,7 +32,7 @@ export const harmless = [
 /** Files of those folders that may call a forbidden function, and why that is safe. */
 export const exceptions = {
   'processes/log-file': {
-    may: ['openSync'],
+    may: ['open'],
     because:
       'it makes its files exclusively (wx), which follows no link and opens nothing that is there',
   },

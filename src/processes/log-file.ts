@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, write, writeSync } from 'node:fs';
+import { close, mkdirSync, open, write } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -44,12 +44,6 @@ interface Layout {
   coming: number;
 }
 
-/**
- * Output up to this many bytes is written at once: to hand so little to another thread, and to be told of its end, takes
- * longer than to write it. More is written by another thread, so that nothing else waits for a slow disk.
- */
-const SHORT_BYTES = 4096;
-
 /** The maximum number of retries of a read whose range the writer overwrites meanwhile. */
 const RETRIES = 5;
 
@@ -75,18 +69,9 @@ export class LogFile {
     return this.#total;
   }
 
-  /** Appends output; a short piece has been written when this returns undefined. Calls must not overlap. Throws. */
-  append(chunk: Buffer): Promise<void> | undefined {
-    this.#file ??= openSync(this.#path, 'wx', 0o600);
-    const total = this.#total + chunk.length;
-    if (chunk.length > SHORT_BYTES || total > this.#cap) return this.#appendLong(this.#file, chunk);
-    for (let done = 0; done < chunk.length;)
-      done += writeSync(this.#file, chunk, done, chunk.length - done, this.#total + done);
-    this.#total = total;
-    return undefined;
-  }
-
-  async #appendLong(file: number, chunk: Buffer): Promise<void> {
+  /** Appends output. Calls must not overlap. */
+  async append(chunk: Buffer): Promise<void> {
+    const file = (this.#file ??= await openAt(this.#path, 'wx', 0o600));
     const total = this.#total + chunk.length;
     const hasRing = total > this.#cap;
     if (hasRing) await this.#writeLayout(this.#total, total);
@@ -96,15 +81,16 @@ export class LogFile {
     if (hasRing) await this.#writeLayout(total, total);
   }
 
-  /** Closes the file, after the last write. */
-  close(): void {
-    for (const file of [this.#file, this.#layoutFile]) if (file !== undefined) closeSync(file);
+  /** Closes the file. What was written can be read before that. */
+  async close(): Promise<void> {
+    const files = [this.#file, this.#layoutFile];
     this.#file = undefined;
     this.#layoutFile = undefined;
+    for (const file of files) if (file !== undefined) await closeFile(file);
   }
 
   async #writeLayout(total: number, coming: number): Promise<void> {
-    this.#layoutFile ??= openSync(layoutPath(this.#path), 'wx', 0o600);
+    this.#layoutFile ??= await openAt(layoutPath(this.#path), 'wx', 0o600);
     const numbers = [this.#cap, total, coming].map((number) => String(number).padStart(16));
     await writeAll(this.#layoutFile, Buffer.from(`${numbers.join(' ')}\n`), 0);
   }
@@ -198,7 +184,10 @@ function writesOf(cap: number, total: number, chunk: Buffer): { at: number; part
   return writes;
 }
 
+// Each process opens and writes one or two files: the objects of fs/promises cost twice the time of these.
+const openAt = promisify(open);
 const writeAt = promisify(write);
+const closeFile = promisify(close);
 
 /** Writes all bytes, in several writes if need be, because a disk that is nearly full accepts only a part of them. */
 async function writeAll(file: number, bytes: Buffer, at: number): Promise<void> {

@@ -151,11 +151,8 @@ class StreamOutput {
       source.destroy();
     }
     await this.#writing;
-    try {
-      this.#given.file.close();
-    } catch (error) {
-      this.#given.onError(error);
-    }
+    // Nobody has to wait for that: what was written can be read already.
+    this.#given.file.close().catch(this.#given.onError);
   }
 
   flush(): void {
@@ -196,11 +193,10 @@ class StreamOutput {
   /** Takes output. While some is being written, more waits, and the source is not read. */
   #take(chunk: Buffer): void {
     this.#chunks++;
+    this.#source?.pause();
     const written = this.#writing
       ? this.#writing.then(() => this.#write(chunk))
       : this.#write(chunk);
-    if (!written) return;
-    this.#source?.pause();
     this.#writing = written;
     void written.then(() => {
       // More may have come nevertheless, because Node resumes the streams of a child that has exited.
@@ -210,35 +206,19 @@ class StreamOutput {
     });
   }
 
-  /** Writes output to the log and announces it. Returns undefined if that is done already. */
-  #write(chunk: Buffer): Promise<void> | undefined {
+  /** Writes output to the log, and announces it. */
+  async #write(chunk: Buffer): Promise<void> {
+    const { file, onChunk, onError, capBytes } = this.#given;
     const before = this.total;
-    const announce = () => {
-      this.#given.onChunk(chunk);
-      if (before < this.#given.capBytes) this.#batch(chunk);
-    };
-    const written = this.#append(chunk, before);
-    if (written) return written.then(announce);
-    announce();
-    return undefined;
-  }
-
-  #append(chunk: Buffer, before: number): Promise<void> | undefined {
-    const { file, onError } = this.#given;
-    const lose = (error: unknown) => {
+    try {
+      if (this.#lost > 0) this.#lost += chunk.length;
+      else await file.append(chunk);
+    } catch (error) {
       this.#lost = before - file.total + chunk.length;
       onError(error);
-    };
-    if (this.#lost > 0) {
-      this.#lost += chunk.length;
-      return undefined;
     }
-    try {
-      return file.append(chunk)?.catch(lose);
-    } catch (error) {
-      lose(error);
-      return undefined;
-    }
+    onChunk(chunk);
+    if (before < capBytes) this.#batch(chunk);
   }
 
   #batch(chunk: Buffer): void {
