@@ -104,10 +104,22 @@ function readStat(
   };
 }
 
+/** What a file of /proc is read into: such a file has no size, for which `readFileSync` takes 64 KiB each time. */
+const scratch = Buffer.allocUnsafeSlow(4096);
+
 function readProc(path: string): string | undefined {
+  let fd: number | undefined;
   try {
-    return fs.readFileSync(path, 'latin1');
+    fd = fs.openSync(path, 'r');
+    let text = '';
+    for (;;) {
+      const bytes = fs.readSync(fd, scratch, 0, scratch.length, null);
+      if (bytes === 0) return text;
+      text += scratch.toString('latin1', 0, bytes);
+    }
   } catch {
     return undefined;
+  } finally {
+    if (fd !== undefined) fs.closeSync(fd);
   }
 }

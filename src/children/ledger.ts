@@ -29,6 +29,8 @@ export class Ledger {
   readonly #marker: string;
   readonly #insert: Statement;
   readonly #delete: Statement;
+  /** Children whose rows are to be deleted. */
+  readonly #ended: Identity[] = [];
   #run = 0;
 
   constructor({ db, clock, marker }: { db: Database; clock: Clock; marker: string }) {
@@ -70,26 +72,25 @@ export class Ledger {
     await this.#db.transact((tx) => end.run(tx, now, now, this.#run));
   }
 
-  /** Stores a child; `more` runs in the same transaction. */
-  add(child: Identity, what: string, more?: (tx: Writer, pid: number) => void): Promise<void> {
-    return this.#db.transact((tx) => {
-      more?.(tx, child.pid);
-      this.#insert.run(
-        tx,
-        child.pid,
-        child.startedTicks,
-        this.#bootId,
-        this.#marker,
-        what,
-        this.#clock.now(),
-      );
-    });
+  /** Runs `fn` in a transaction; resolves with its result once it is on disk. */
+  transact<T>(fn: (tx: Writer) => T): Promise<T> {
+    return this.#db.transact(fn);
   }
 
-  remove(child: Identity): Promise<void> {
-    return this.#db.transact((tx) => {
-      this.#delete.run(tx, child.pid, child.startedTicks);
-    });
+  /** Stores a child, and deletes the rows of those that were removed. */
+  add(tx: Writer, { pid, startedTicks }: Identity, what: string): void {
+    const ended = this.#ended.splice(0);
+    if (ended.length > 0) tx.whenLost(() => this.#ended.push(...ended));
+    for (const one of ended) this.#delete.run(tx, one.pid, one.startedTicks);
+    this.#insert.run(tx, pid, startedTicks, this.#bootId, this.#marker, what, this.#clock.now());
+  }
+
+  /**
+   * Marks a child as ended. Its row is deleted when the next child is stored, because until then it does no harm: a
+   * sweep signals nothing but a process that has the pid and the start time of the row.
+   */
+  remove(child: Identity): void {
+    this.#ended.push(child);
   }
 
   /**

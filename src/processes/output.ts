@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import type { Clock } from '../lib/clock.ts';
 import { incompleteBytes } from '../lib/utf8.ts';
@@ -20,6 +19,8 @@ const SELDOM_MS = 500;
  */
 const QUIET_CHECKS = 3;
 const CHECK_MS = 10;
+
+const NOTHING = Buffer.alloc(0);
 
 export type StreamName = 'stdout' | 'stderr';
 
@@ -107,14 +108,15 @@ interface StreamOutputDependencies {
 class StreamOutput {
   readonly #given: StreamOutputDependencies;
   #source: Readable | undefined;
-  #read: Promise<void> = Promise.resolve();
+  readonly #closed = Promise.withResolvers<void>();
   #chunks = 0;
-  #isWriting = false;
+  /** Resolves once all output that has come is in the log; undefined while nothing is being written. */
+  #writing: Promise<void> | undefined;
   /** The number of bytes that could not be written to the disk. */
   #lost = 0;
   /** The output that no event has announced yet: its offset, its first bytes and its length in bytes. */
-  #pending = { offset: 0, head: Buffer.alloc(0), bytes: 0 };
-  #end = Buffer.alloc(0);
+  #pending = { offset: 0, head: NOTHING, bytes: 0 };
+  #end = NOTHING;
   #announcedAt = Number.NEGATIVE_INFINITY;
   #timer: Disposable | undefined;
 
@@ -132,23 +134,25 @@ class StreamOutput {
 
   collect(source: Readable): void {
     this.#source = source;
-    this.#read = this.#collect(source).catch(() => undefined);
+    source.once('close', this.#closed.resolve);
+    source.on('error', () => undefined);
+    source.on('data', (chunk: Buffer) => this.#take(chunk));
   }
 
   async finish(): Promise<void> {
     const source = this.#source;
-    if (source && !source.readableEnded && !source.destroyed) {
-      const ended = once(source, 'close').then(() => true);
-      ended.catch(() => undefined);
+    if (source && !source.closed) {
+      const closed = this.#closed.promise.then(() => true);
       for (let quiet = 0; quiet < QUIET_CHECKS;) {
         const before = this.#chunks;
-        if (await Promise.race([ended, this.#pause()])) break;
-        quiet = this.#chunks === before && !this.#isWriting ? quiet + 1 : 0;
+        if (await this.#pauseUnless(closed)) break;
+        quiet = this.#chunks === before && !this.#writing ? quiet + 1 : 0;
       }
       source.destroy();
     }
-    await this.#read;
-    await this.#given.file.close().catch(this.#given.onError);
+    await this.#writing;
+    // Nobody has to wait for that: what was written can be read already.
+    this.#given.file.close().catch(this.#given.onError);
   }
 
   flush(): void {
@@ -178,28 +182,43 @@ class StreamOutput {
   }
 
   /** Waits, and yields to the event loop, because the exit may be known before the last output can be read. */
-  async #pause(): Promise<false> {
-    await this.#given.clock.sleep(CHECK_MS);
-    await new Promise((resolve) => setImmediate(resolve));
-    return false;
+  async #pauseUnless(closed: Promise<boolean>): Promise<boolean> {
+    const paused = Promise.withResolvers<boolean>();
+    using _pause = this.#given.clock.after(CHECK_MS, () =>
+      setImmediate(() => paused.resolve(false)),
+    );
+    return await Promise.race([closed, paused.promise]);
   }
 
-  async #collect(source: Readable): Promise<void> {
-    for await (const chunk of source as AsyncIterable<Buffer>) {
-      this.#chunks++;
-      this.#isWriting = true;
-      const before = this.total;
-      try {
-        if (this.#lost > 0) this.#lost += chunk.length;
-        else await this.#given.file.append(chunk);
-      } catch (error) {
-        this.#lost = before - this.#given.file.total + chunk.length;
-        this.#given.onError(error);
-      }
-      this.#isWriting = false;
-      this.#given.onChunk(chunk);
-      if (before < this.#given.capBytes) this.#batch(chunk);
+  /** Takes output. While some is being written, more waits, and the source is not read. */
+  #take(chunk: Buffer): void {
+    this.#chunks++;
+    this.#source?.pause();
+    const written = this.#writing
+      ? this.#writing.then(() => this.#write(chunk))
+      : this.#write(chunk);
+    this.#writing = written;
+    void written.then(() => {
+      // More may have come nevertheless, because Node resumes the streams of a child that has exited.
+      if (this.#writing !== written) return;
+      this.#writing = undefined;
+      this.#source?.resume();
+    });
+  }
+
+  /** Writes output to the log, and announces it. */
+  async #write(chunk: Buffer): Promise<void> {
+    const { file, onChunk, onError, capBytes } = this.#given;
+    const before = this.total;
+    try {
+      if (this.#lost > 0) this.#lost += chunk.length;
+      else await file.append(chunk);
+    } catch (error) {
+      this.#lost = before - file.total + chunk.length;
+      onError(error);
     }
+    onChunk(chunk);
+    if (before < capBytes) this.#batch(chunk);
   }
 
   #batch(chunk: Buffer): void {

@@ -1,6 +1,6 @@
 import type { Process } from '../api/processes.ts';
 import { killCarriers } from '../children/identity.ts';
-import type { Child, ChildExit, Supervisor } from '../children/supervisor.ts';
+import type { Child, ChildCommand, ChildExit, Supervisor } from '../children/supervisor.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
@@ -9,8 +9,7 @@ import { persist } from '../store/persist.ts';
 import type { Writer } from '../store/transaction.ts';
 import { startFailure } from './command.ts';
 import { processEnvironment } from '../children/process-environment.ts';
-import { ProcessInput } from './input.ts';
-import { ProcessOutput, type StreamName } from './output.ts';
+import type { StreamName } from './output.ts';
 import {
   type Cause,
   endProcess,
@@ -22,6 +21,7 @@ import {
 import { logPath } from './log-file.ts';
 import { type ExitNotices, NOTICE_TAIL } from './notices.ts';
 import { readPrinted } from './reading.ts';
+import { type Running, runningOf } from './running.ts';
 import type { ProcessStore } from './store.ts';
 import { splitWords } from './words.ts';
 
@@ -51,22 +51,9 @@ interface Dependencies {
   notices: ExitNotices;
 }
 
-/** A process of this server that is queued or runs. */
-interface Running {
-  readonly process: Process;
-  readonly output: ProcessOutput;
-  readonly done: PromiseWithResolvers<void>;
-  /** Called with each chunk of output. */
-  readonly listeners: Set<(stream: StreamName, chunk: Buffer) => void>;
-  child: Child | undefined;
-  /** What clients send to it; null if it was created without. */
-  readonly input: ProcessInput | null;
-  /** Whether it waits in the queue for the end of the process that it replaces. */
-  isHeld: boolean;
-  /** The reason to end it before it exits by itself. Only the first one counts. */
-  cause: Cause | null;
-  /** Set once it is being ended. Resolves with the pids of its group that the server may not signal. */
-  ending: Promise<readonly number[]> | undefined;
+/** A process that may be accepted, and is ended if it is not. */
+export interface Prepared extends Disposable {
+  readonly running: Running;
 }
 
 /**
@@ -80,7 +67,7 @@ export class ProcessRunner {
   readonly #stopping = new AbortController();
   readonly ended: Record<string, number> = {};
   /** The places in the queue that are reserved for requests under way. */
-  readonly #reserved: { owner: string | null }[] = [];
+  readonly #reserved = new Set<{ owner: string | null }>();
   readonly #running = new Set<Running>();
 
   constructor(given: Dependencies) {
@@ -98,7 +85,7 @@ export class ProcessRunner {
   reserve(owner: string | null): Disposable {
     const { max_concurrent, max_queued } = this.#given.settings();
     if (
-      this.#queue.length + this.#reserved.length + this.#running.size >=
+      this.#queue.length + this.#reserved.size + this.#running.size >=
       max_concurrent + max_queued
     ) {
       throw new AppError(
@@ -108,16 +95,14 @@ export class ProcessRunner {
     }
     if (owner !== null) this.#assertWithinQuota(owner);
     const place = { owner };
-    this.#reserved.push(place);
-    return {
-      [Symbol.dispose]: () => void this.#reserved.splice(this.#reserved.indexOf(place), 1),
-    };
+    this.#reserved.add(place);
+    return { [Symbol.dispose]: () => void this.#reserved.delete(place) };
   }
 
   #assertWithinQuota(owner: string): void {
     const { max_per_session, max_queued_per_session } = this.#given.settings();
     const waiting = this.#queue.filter(({ process }) => ownerOf(process) === owner).length;
-    const reserved = this.#reserved.filter((one) => one.owner === owner).length;
+    const reserved = [...this.#reserved].filter((one) => one.owner === owner).length;
     if (waiting + reserved + this.#runningOf(owner) < max_per_session + max_queued_per_session)
       return;
     throw new AppError(
@@ -132,53 +117,63 @@ export class ProcessRunner {
   }
 
   /**
-   * Stores a process as queued. Once that is on disk, it runs as soon as there is a place for it, but not before the
-   * process with the id `after` has ended.
+   * Prepares a process for `accept`. Where there is a place for it, it takes that place and is started already, up to
+   * the gate, so that its start is stored together with its acceptance. If it is not accepted, its disposal ends it.
+   * `after`: the id of a process that has to end before.
    */
-  accept(tx: Writer, process: Process, after?: string): void {
-    this.#given.store.create(tx, process);
-    tx.whenDurable(() => this.#enqueue(process, after));
+  prepare(process: Process, reserved: Disposable, after?: string): Prepared {
+    const running = runningOf(process, this.#given, after);
+    if (after === undefined && this.#hasRoomFor(process)) {
+      running.waiting = this.#given.supervisor.wait(this.#commandOf(process));
+      if (running.waiting) {
+        reserved[Symbol.dispose]();
+        this.#running.add(running);
+      }
+    }
+    return {
+      running,
+      [Symbol.dispose]: () => {
+        if (running.isAccepted || !running.waiting) return;
+        running.waiting.discard();
+        this.#running.delete(running);
+        this.admit();
+      },
+    };
   }
 
-  #enqueue(process: Process, after: string | undefined): void {
-    // Startup recovery fails the process, which never ran.
-    if (this.#stopping.signal.aborted) return;
-    const { clock, settings, logger, db, store } = this.#given;
-    const { process_id } = process;
-    const running: Running = {
-      process,
-      listeners: new Set(),
-      child: undefined,
-      input: process.stdin === 'pipe' ? new ProcessInput() : null,
-      isHeld: after !== undefined,
-      cause: null,
-      ending: undefined,
-      done: Promise.withResolvers<void>(),
-      output: new ProcessOutput({
-        pathOf: (stream) => this.logPath(process_id, stream),
-        capBytes: settings().max_output_bytes_per_process,
-        clock,
-        announce: (payload) =>
-          void db
-            .transact((tx) => store.appendOutput(tx, process, payload))
-            .catch((error: unknown) =>
-              logger.warn({ err: error, process_id }, 'an event about output could not be stored'),
-            ),
-        onChunk: (stream, chunk) => {
-          for (const listener of running.listeners) listener(stream, chunk);
-        },
-        onError: (error) =>
-          logger.warn({ err: error, process_id }, 'output could not be kept: it is dropped'),
-      }),
-    };
-    this.#all.set(process_id, running);
-    this.#queue.push(running);
-    if (after === undefined) this.admit();
-    else
+  /** Whether a process may start now. Those in the queue wait for something else, or it would have no place. */
+  #hasRoomFor(process: Process): boolean {
+    const { max_concurrent, max_per_session } = this.#given.settings();
+    const owner = ownerOf(process);
+    if (this.#stopping.signal.aborted || this.#running.size >= max_concurrent) return false;
+    return owner === null || this.#runningOf(owner) < max_per_session;
+  }
+
+  /**
+   * Stores a process as queued, and as started if it waits at the gate. Once that is on disk, it runs: at once, or as
+   * soon as there is a place for it.
+   */
+  accept(tx: Writer, { running }: Prepared): void {
+    const { store, clock } = this.#given;
+    const { process, waiting, after } = running;
+    store.create(tx, process);
+    if (waiting) {
+      store.move(tx, startProcess(process, waiting.pid, clock.now()), 'process.started');
+      waiting.register(tx);
+    }
+    tx.whenDurable(() => {
+      // Startup recovery fails the process, which never ran.
+      if (this.#stopping.signal.aborted) return;
+      running.isAccepted = true;
+      this.#all.set(process.process_id, running);
+      if (waiting) return this.#occupy(running);
+      this.#queue.push(running);
+      if (after === undefined) return this.admit();
       void this.done(after).then(() => {
         running.isHeld = false;
         this.admit();
       });
+    });
   }
 
   /**
@@ -253,13 +248,18 @@ export class ProcessRunner {
         continue;
       }
       this.#queue.splice(at, 1);
-      this.#running.add(next);
       count(counts, next);
-      void this.#run(next).finally(() => {
-        this.#running.delete(next);
-        this.admit();
-      });
+      this.#occupy(next);
     }
+  }
+
+  /** Runs a process, which has a place until it has ended. */
+  #occupy(running: Running): void {
+    this.#running.add(running);
+    void this.#run(running).finally(() => {
+      this.#running.delete(running);
+      this.admit();
+    });
   }
 
   async #run(running: Running): Promise<void> {
@@ -268,7 +268,7 @@ export class ProcessRunner {
     let failure: Process['failure'] = null;
     let cause: Cause | null = null;
     try {
-      const child = await this.#startChild(running);
+      const child = running.waiting?.open() ?? (await this.#startChild(running));
       running.child = child;
       output.collect(child);
       running.input?.connect(child.stdin);
@@ -278,7 +278,7 @@ export class ProcessRunner {
       running.input?.close();
       // A kill after the exit must not change the status.
       cause = running.cause;
-      const remaining = await (running.ending ?? child.end(0));
+      const remaining = await (running.ending ?? child.rest);
       if (remaining.length > 0) failure = notEnded(remaining);
       await output.finish();
     } catch (error) {
@@ -292,29 +292,26 @@ export class ProcessRunner {
     await this.#finish(running, { exit, failure, cause });
   }
 
-  async #startChild({ process }: Running): Promise<Child> {
-    const { supervisor, store, clock, settings, secretVariables } = this.#given;
-    const { process_id: processId, session_id: sessionId, command, cwd } = process;
+  #startChild({ process }: Running): Promise<Child> {
+    const { supervisor, store, clock } = this.#given;
+    return supervisor.start(this.#commandOf(process), (tx, pid) =>
+      store.move(tx, startProcess(process, pid, clock.now()), 'process.started'),
+    );
+  }
+
+  #commandOf({ process_id, session_id, command, cwd, stdin }: Process): ChildCommand {
+    const { settings, secretVariables } = this.#given;
     const { allow_shell, env_remove, env_pass: pass } = settings();
     const [program, ...args] = allow_shell
       ? (['/bin/sh', '-c', command] as const)
       : splitWords(command);
-    const remove = new Set([...env_remove, ...secretVariables()]);
-    return supervisor.start({
-      command: program,
-      args,
-      cwd,
-      env: processEnvironment(globalThis.process.env, {
-        processId,
-        sessionId,
-        remove,
-        pass,
-      }),
-      what: `process ${processId}`,
-      stdin: process.stdin,
-      onRegister: (tx, pid) =>
-        store.move(tx, startProcess(process, pid, clock.now()), 'process.started'),
+    const env = processEnvironment(globalThis.process.env, {
+      processId: process_id,
+      sessionId: session_id,
+      remove: new Set([...env_remove, ...secretVariables()]),
+      pass,
     });
+    return { command: program, args, cwd, env, what: `process ${process_id}`, stdin };
   }
 
   #timeLimit(running: Running, child: Child): Disposable {

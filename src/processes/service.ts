@@ -1,4 +1,3 @@
-import net from 'node:net';
 import path from 'node:path';
 import type { BodyOf, QueryOf, ResponseOf } from '../api/endpoint.ts';
 import type {
@@ -22,18 +21,19 @@ import type { RecordPage } from '../store/records.ts';
 import { assertCommand, assertProgram } from './command.ts';
 import type { StreamName } from './output.ts';
 import { hasEnded } from './process.ts';
-import { hasText, readPiece, readTail } from './reading.ts';
+import { readPiece, readTail } from './reading.ts';
 import type { ProcessRunner, ProcessSettings } from './runner.ts';
 import { CALLER, type ProcessStore } from './store.ts';
+import { ProcessWaits } from './waits.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
-/** The interval between two tries to connect to a port, in ms. */
-const PORT_INTERVAL_MS = 50;
 /** The maximum size of a frame of a log stream, in bytes. */
 const PIECE_BYTES = 64 * 1024;
 
 /** A command to run. `caller_id` is the external caller that owns it, by the id of its token. */
 type NewProcess = BodyOf<typeof createProcess> & { caller_id?: string | null };
+
+type ServiceSettings = ProcessSettings & { default_timeout_ms: number };
 
 interface ProcessServiceDependencies {
   db: Database;
@@ -42,7 +42,7 @@ interface ProcessServiceDependencies {
   runner: ProcessRunner;
   clock: Clock;
   ids: Ids;
-  settings: () => ProcessSettings & { default_timeout_ms: number };
+  settings: () => ServiceSettings;
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
 }
@@ -50,9 +50,11 @@ interface ProcessServiceDependencies {
 /** The use-cases of processes. Each method resolves once its result is on disk. */
 export class ProcessService {
   readonly #given: ProcessServiceDependencies;
+  readonly #waits: ProcessWaits;
 
   constructor(given: ProcessServiceDependencies) {
     this.#given = given;
+    this.#waits = new ProcessWaits(given);
   }
 
   /** Accepts a command. It starts as soon as there is a place for it. */
@@ -81,41 +83,49 @@ export class ProcessService {
         'invalid',
         'on_exit: there is nobody to notify: name the owner as session_id',
       );
-    using _place = this.#given.runner.reserve(session_id ?? caller_id ?? null);
+    using place = this.#given.runner.reserve(session_id ?? caller_id ?? null);
+    const queued = this.#queued(body, settings);
+    using prepared = this.#given.runner.prepare(queued, place, old);
     return await this.#given.db.transact((tx) => {
-      const owner = session_id ? this.#owner(tx, session_id) : null;
-      const cwd = workingDirectory(path.resolve(owner?.cwd ?? '.', body.cwd ?? '.'));
-      if (!settings.allow_shell) assertProgram(command, cwd, globalThis.process.env.PATH);
-      const queued: Process = {
-        process_id: this.#given.ids.next('proc'),
-        session_id: owner?.id ?? null,
-        caller_id: caller_id ?? null,
-        command,
-        cwd,
-        status: 'queued',
-        pid: null,
-        exit_code: null,
-        signal: null,
-        stdin: body.stdin ?? 'none',
-        timeout_ms: body.timeout_ms ?? settings.default_timeout_ms,
-        kill_reason: null,
-        failure: null,
-        stdout_bytes: 0,
-        stderr_bytes: 0,
-        stdout_truncated: false,
-        stderr_truncated: false,
-        on_exit: on_exit ?? null,
-        notice: null,
-        queued_at: this.#given.clock.now(),
-        started_at: null,
-        ended_at: null,
-        trimmed: false,
-      };
+      if (session_id) this.#owner(tx, session_id);
       if (old !== undefined) this.#kill(tx, old, undefined, 'restarted');
-      this.#given.runner.accept(tx, queued, old);
+      this.#given.runner.accept(tx, prepared);
       keep(tx, { process: queued });
       return queued;
     });
+  }
+
+  /** Returns the record of a command that may be accepted. */
+  #queued(body: NewProcess, settings: ServiceSettings): Process {
+    const { session_id, caller_id, command, on_exit } = body;
+    const owner = session_id ? this.#given.db.peek((rx) => this.#owner(rx, session_id)) : undefined;
+    const cwd = workingDirectory(path.resolve(owner?.cwd ?? '.', body.cwd ?? '.'));
+    if (!settings.allow_shell) assertProgram(command, cwd, globalThis.process.env.PATH);
+    return {
+      process_id: this.#given.ids.next('proc'),
+      session_id: owner?.id ?? null,
+      caller_id: caller_id ?? null,
+      command,
+      cwd,
+      status: 'queued',
+      pid: null,
+      exit_code: null,
+      signal: null,
+      stdin: body.stdin ?? 'none',
+      timeout_ms: body.timeout_ms ?? settings.default_timeout_ms,
+      kill_reason: null,
+      failure: null,
+      stdout_bytes: 0,
+      stderr_bytes: 0,
+      stdout_truncated: false,
+      stderr_truncated: false,
+      on_exit: on_exit ?? null,
+      notice: null,
+      queued_at: this.#given.clock.now(),
+      started_at: null,
+      ended_at: null,
+      trimmed: false,
+    };
   }
 
   get(id: string, owner?: string): Promise<Process> {
@@ -244,29 +254,8 @@ export class ProcessService {
     disconnected: AbortSignal,
   ): Promise<ResponseOf<typeof waitForProcess>> {
     await this.get(id, query.session_id);
-    const over = new AbortController();
-    const signal = AbortSignal.any([over.signal, disconnected]);
-    const [condition = '', ...rest] = query.for.split(':');
-    try {
-      const limit = this.#given.clock.sleep(query.timeout_ms, signal).then(
-        () => false,
-        () => false,
-      );
-      const ended = this.#given.runner.done(id).then(() => condition === 'exit');
-      const found =
-        condition === 'port'
-          ? this.#untilPortOpen(Number(rest[0]), signal)
-          : condition === 'log'
-            ? this.#untilPrinted(id, rest.join(':'), signal)
-            : ended;
-      // A text that the process printed just before its end counts too.
-      const end =
-        condition === 'log' ? ended.then(() => this.#hasPrinted(id, rest.join(':'))) : ended;
-      const matched = await Promise.race([found, end, limit]);
-      return { process: await this.get(id), matched };
-    } finally {
-      over.abort();
-    }
+    const matched = await this.#waits.for(id, query, disconnected);
+    return { process: await this.get(id), matched };
   }
 
   diagnostics(): ProcessDiagnostics {
@@ -285,53 +274,4 @@ export class ProcessService {
     assertOpen(owner);
     return owner;
   }
-
-  async #untilPortOpen(port: number, signal: AbortSignal): Promise<boolean> {
-    while (!signal.aborted) {
-      if ((await isPortOpen(port, '127.0.0.1')) || (await isPortOpen(port, '::1'))) return true;
-      await this.#given.clock.sleep(PORT_INTERVAL_MS, signal).catch(() => undefined);
-    }
-    return false;
-  }
-
-  async #hasPrinted(id: string, text: string): Promise<boolean> {
-    const found = await Promise.all(
-      (['stdout', 'stderr'] as const).map((stream) =>
-        hasText(this.#given.runner.logPath(id, stream), text),
-      ),
-    );
-    return found.includes(true);
-  }
-
-  async #untilPrinted(id: string, text: string, signal: AbortSignal): Promise<boolean> {
-    const printed = Promise.withResolvers<boolean>();
-    const needle = Buffer.from(text);
-    const tails: Record<StreamName, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
-    const search = async () => {
-      if (await this.#hasPrinted(id, text)) printed.resolve(true);
-    };
-    if (signal.aborted) return false;
-    using _listening = this.#given.runner.listen(id, (stream, chunk) => {
-      const seen = Buffer.concat([tails[stream], chunk]);
-      if (seen.includes(needle)) printed.resolve(true);
-      // The beginning of the text may have been printed before the listener was added.
-      else if (tails[stream].length < needle.length - 1) search().catch(printed.reject);
-      tails[stream] = seen.subarray(Math.max(0, seen.length - needle.length + 1));
-    });
-    signal.addEventListener('abort', () => printed.resolve(false), { once: true });
-    await search();
-    return await printed.promise;
-  }
-}
-
-function isPortOpen(port: number, host: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = net.connect({ port, host });
-    const end = (isOpen: boolean) => {
-      socket.destroy();
-      resolve(isOpen);
-    };
-    socket.once('connect', () => end(true));
-    socket.once('error', () => end(false));
-  });
 }

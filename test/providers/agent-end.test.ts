@@ -15,6 +15,7 @@ function child(): Child & { exit: (code: number) => void; endings: number[] } {
     stdout: new PassThrough(),
     stderr: new PassThrough(),
     exited,
+    rest: exited.then(() => []),
     exit: (code) => resolve({ code, signal: null }),
     endings,
     async end(graceMs) {

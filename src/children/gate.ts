@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Writable } from 'node:stream';
+import { type Identity, identify } from './identity.ts';
+
+const SHELL = '/bin/sh';
+
+/**
+ * The gate: a child begins as a shell that waits for a line on descriptor 3. If the server dies before the child is on
+ * the keeper's list, the shell reads the end of the file and exits. The variable is not the command's: it is unset.
+ */
+const WAIT = 'IFS= read -r CADRE_GATE <&3 || exit 125; exec 3<&-; unset CADRE_GATE';
+
+/** The limit of Linux for one argument of a program, in bytes (MAX_ARG_STRLEN without the NUL at its end). */
+const MAX_ARGUMENT_BYTES = 131_071;
+
+/** How a child ended. Both are null if it could not be ended because it runs as another user, and was given up. */
+export interface ChildExit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+/** What is started behind the gate. */
+export interface GatedCommand {
+  command: string;
+  args: readonly string[];
+  cwd: string;
+  /** The whole environment. */
+  env: Record<string, string>;
+  /** `none`: the command reads the end of the file at once. */
+  stdin?: 'pipe' | 'none';
+}
+
+/** A process that leads a group of its own and waits behind the gate. */
+export interface Gated {
+  readonly process: ChildProcess;
+  readonly leader: Identity;
+  readonly exit: PromiseWithResolvers<ChildExit>;
+}
+
+/** Starts the shell that waits at the gate. Returns the error if the system starts no process. */
+export function startGated(given: GatedCommand): Gated | Promise<Error> {
+  const exit = Promise.withResolvers<ChildExit>();
+  exit.promise.catch(() => undefined);
+  let process: ChildProcess;
+  try {
+    process = spawn(SHELL, wordsOf(given), {
+      cwd: given.cwd,
+      env: given.env,
+      detached: true,
+      stdio: [given.stdin === 'none' ? 'ignore' : 'pipe', 'pipe', 'pipe', 'pipe'],
+    });
+  } catch (error) {
+    return Promise.resolve(error as Error);
+  }
+  process.once('exit', (code, signal) => exit.resolve({ code, signal }));
+  process.once('error', exit.reject);
+  const leader = process.pid === undefined ? undefined : identify(process.pid);
+  if (leader) return { process, leader, exit };
+  return exit.promise.then(
+    () => new Error('it ended before it was seen'),
+    (error: unknown) => error as Error,
+  );
+}
+
+/** Lets the command run. */
+export function openGate({ process }: Gated): void {
+  const gate = process.stdio[3] as Writable;
+  // A child that ends early is reported by its exit, so a failed write to its pipes must not end the server.
+  for (const stream of [process.stdin, gate]) stream?.on('error', () => undefined);
+  gate.end('\n');
+}
+
+/**
+ * Returns the words of the shell at the gate. A command of the shell is run by that shell itself, which saves it the
+ * start of a second one; any other takes its place.
+ */
+function wordsOf({ command, args }: GatedCommand): string[] {
+  const [flag, text = ''] = args;
+  const own = `${WAIT}; ${text}`;
+  if (command === SHELL && flag === '-c' && args.length === 2 && fitsArgument(own))
+    return [flag, own];
+  return ['-c', `${WAIT}; exec "$@"`, 'cadre', command, ...args];
+}
+
+function fitsArgument(text: string): boolean {
+  return text.length * 3 <= MAX_ARGUMENT_BYTES || Buffer.byteLength(text) <= MAX_ARGUMENT_BYTES;
+}
