@@ -260,6 +260,8 @@ export interface AgentKind {
   problem(): string | null;
   /** Why the last start of an agent failed, or null. The next turn tries again all the same. */
   startFailure?(): string | null;
+  /** What to do where nobody is logged in to the agent, as far as its processes have shown; else null. It is cheap. */
+  loggedOut?(): string | null;
   /** Why no agent could have the settings, or null, as far as that is known without an agent. */
   objection?(settings: TurnSettings): ProviderError | null;
   /** For diagnostics. */
