@@ -57,6 +57,8 @@ interface TokenServiceDependencies {
   logger: Logger;
   /** Returns the API token of the current configuration. */
   apiToken: () => string;
+  /** Runs in the transaction that revokes a token, to end what its bearer has started. */
+  onRevoked: (tx: Writer, tokenId: string) => void;
 }
 
 /** The API token and the additional tokens. Of the secrets of the latter only digests are stored. */
@@ -151,9 +153,15 @@ export class TokenService implements Disposable {
     });
   }
 
-  /** Revokes a token: once this resolves, it authenticates no request, and its streams end. Throws `not_found`. */
+  /**
+   * Revokes a token: once this resolves, it authenticates no request, and its streams end, as do the processes that it
+   * started as a caller of its own. Throws `not_found`.
+   */
   async delete(id: string): Promise<Token> {
-    const stored = await this.#given.db.transact((tx) => this.#store.delete(tx, id));
+    const stored = await this.#given.db.transact((tx) => {
+      this.#given.onRevoked(tx, id);
+      return this.#store.delete(tx, id);
+    });
     this.#end(stored.secret_sha256);
     const { name, scope } = stored;
     this.#given.logger.info({ token_id: id, name, scope }, 'a token was revoked');

@@ -11,8 +11,16 @@ import { AppError } from '../errors.ts';
 /** What the editor has chosen for the turns that it sends; null: as the session was opened. */
 export interface Wishes {
   permission_mode: string | null;
+  agent_mode: string | null;
   model: string | null;
   thinking_effort: string | null;
+}
+
+/** What the agent of a session offers to choose from; nothing where the provider cannot tell. */
+export interface Offered {
+  models: readonly Model[];
+  /** Its own modes; none where its provider has no agents with modes of their own. */
+  agentModes: readonly string[];
 }
 
 type Settings = Pick<Session, keyof Wishes | 'provider_defaults'>;
@@ -20,6 +28,7 @@ type Settings = Pick<Session, keyof Wishes | 'provider_defaults'>;
 /** The options by which an editor chooses, and the setting that each is. */
 const settingOf = {
   mode: 'permission_mode',
+  agent_mode: 'agent_mode',
   model: 'model',
   effort: 'thinking_effort',
 } as const satisfies Record<string, keyof Wishes>;
@@ -59,7 +68,7 @@ export function modesOf(session: Settings, wishes: Wishes): SessionModeState {
 export function optionsOf(
   session: Settings,
   wishes: Wishes,
-  models: readonly Model[],
+  { models, agentModes }: Offered,
 ): SessionConfigOption[] {
   const { currentModeId, availableModes } = modesOf(session, wishes);
   const mode = select(
@@ -72,40 +81,35 @@ export function optionsOf(
       description: description ?? null,
     })),
   );
-  const model = select(
-    'model',
-    'Model',
-    currentOf('model', session, wishes),
-    valuesOf(
+  const choice = (id: Exclude<OptionId, 'mode'>, name: string, known: readonly Named[]) => {
+    const setting = settingOf[id];
+    const current = currentOf(setting, session, wishes);
+    return known.length === 0
+      ? []
+      : [select(id, name, current, valuesOf(setting, session, wishes, known))];
+  };
+  const named = (value: string) => [value, value] as const;
+  return [
+    mode,
+    ...choice('agent_mode', "Agent's own mode", agentModes.map(named)),
+    ...choice(
       'model',
-      session,
-      wishes,
+      'Model',
       models.map(({ id, display_name }) => [id, display_name]),
     ),
-  );
-  const levels = levelsOf(session, wishes, models);
-  const effort = select(
-    'effort',
-    'Thinking effort',
-    currentOf('thinking_effort', session, wishes),
-    valuesOf(
-      'thinking_effort',
-      session,
-      wishes,
-      levels.map((level) => [level, level]),
-    ),
-  );
-  return [mode, ...(models.length > 0 ? [model] : []), ...(levels.length > 0 ? [effort] : [])];
+    ...choice('effort', 'Thinking effort', levelsOf(session, wishes, models).map(named)),
+  ];
 }
 
 /** The wishes after a choice. Throws `invalid` for one that is not offered. */
 export function chosen(
   option: string,
   value: unknown,
-  given: { session: Settings; wishes: Wishes; models: readonly Model[] },
+  given: { session: Settings; wishes: Wishes; offered: Offered },
 ): Wishes {
-  const { session, wishes, models } = given;
-  const options = optionsOf(session, wishes, models);
+  const { session, wishes, offered } = given;
+  const { models } = offered;
+  const options = optionsOf(session, wishes, offered);
   const found = options.find(({ id }) => id === option);
   if (!found || !Object.hasOwn(settingOf, option))
     throw new AppError('invalid', `no option "${option}": there are ${namesOf(options)}`);
@@ -117,14 +121,25 @@ export function chosen(
     );
   const setting = settingOf[option as OptionId];
   const isNone = value === DEFAULT && setting !== 'permission_mode' && session[setting] === null;
-  // A provider may have a model of that very name, which is a choice as any other.
-  const isModel = setting === 'model' && models.some(({ id }) => id === DEFAULT);
-  const after = { ...wishes, [setting]: isNone && !isModel ? null : value };
+  // An agent may have a model or a mode of that very name, which is a choice as any other.
+  const names = setting === 'agent_mode' ? offered.agentModes : models.map(({ id }) => id);
+  const isName = setting !== 'thinking_effort' && names.includes(DEFAULT);
+  const after = { ...wishes, [setting]: isNone && !isName ? null : value };
   // The levels of one model are not those of another.
   const levels = levelsOf(session, after, models);
   const effort = after.thinking_effort;
   return effort === null || levels.includes(effort) ? after : { ...after, thinking_effort: null };
 }
+
+/** The permission mode is the mode of the session; the agent's own is a choice that the protocol has no category for. */
+const categoryOf: Record<OptionId, string | null> = {
+  mode: 'mode',
+  agent_mode: null,
+  model: 'model',
+  effort: 'thought_level',
+};
+
+type Named = readonly [value: string, name: string];
 
 function select(
   id: OptionId,
@@ -132,23 +147,21 @@ function select(
   currentValue: string,
   options: SessionConfigSelectOption[],
 ): SessionConfigOption {
-  const category = id === 'effort' ? 'thought_level' : id;
-  return { type: 'select', id, name, category, currentValue, options };
+  return { type: 'select', id, name, category: categoryOf[id], currentValue, options };
 }
 
-function currentOf(
-  setting: 'model' | 'thinking_effort',
-  session: Settings,
-  wishes: Wishes,
-): string {
+/** The settings whose values the agent names. */
+type FreeSetting = Exclude<keyof Wishes, 'permission_mode'>;
+
+function currentOf(setting: FreeSetting, session: Settings, wishes: Wishes): string {
   return wishes[setting] ?? session[setting] ?? DEFAULT;
 }
 
 function valuesOf(
-  setting: 'model' | 'thinking_effort',
+  setting: FreeSetting,
   session: Settings,
   wishes: Wishes,
-  known: readonly (readonly [value: string, name: string])[],
+  known: readonly Named[],
 ): SessionConfigSelectOption[] {
   const offered = known.map(([value, name]) => ({ value, name }));
   const current = currentOf(setting, session, wishes);

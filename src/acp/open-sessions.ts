@@ -1,13 +1,13 @@
 import type { AgentContext, ClientCapabilities } from '@agentclientprotocol/sdk/unstable';
 import type { BodyInputOf } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
-import type { Model } from '../api/providers.ts';
 import type { Session } from '../api/sessions.ts';
 import type { Client } from '../client/client.ts';
 import { replayBefore } from '../client/replay.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { AttachedSession } from './attached-session.ts';
+import type { Offered } from './choices.ts';
 import { Choosing } from './choosing.ts';
 import { endedTurns, historyOf } from './history.ts';
 import type { ServerLink } from './server-link.ts';
@@ -107,7 +107,7 @@ export class OpenSessions {
     from: { after: number; told: ReadonlySet<string> },
   ): Promise<AttachedSession> {
     const { link, clock, editor, capabilities } = this.#given;
-    const choosing = new Choosing(session, await this.#models(session));
+    const choosing = new Choosing(session, await this.#offered(session));
     const attached = new AttachedSession({
       link,
       clock,
@@ -122,13 +122,19 @@ export class OpenSessions {
     return attached;
   }
 
-  /** The models of the provider of a session; none where it cannot tell. */
-  async #models({ provider, agent }: Session): Promise<Model[]> {
+  /** What the agent of a session offers, as far as its provider can tell. */
+  async #offered({ provider, agent }: Session): Promise<Offered> {
+    const { link } = this.#given;
     const query = agent === null ? {} : { agent };
     try {
-      return await this.#given.link.call(endpoints.listModels, { params: { provider }, query });
+      const models = await link.call(endpoints.listModels, { params: { provider }, query });
+      if (agent === null) return { models, agentModes: [] };
+      // It has named them when it was asked for its models.
+      const { agents = [] } =
+        (await link.call(endpoints.listProviders, {})).find(({ id }) => id === provider) ?? {};
+      return { models, agentModes: agents.find(({ name }) => name === agent)?.modes ?? [] };
     } catch (error) {
-      if (error instanceof AppError) return [];
+      if (error instanceof AppError) return { models: [], agentModes: [] };
       throw error;
     }
   }

@@ -20,8 +20,12 @@ const agent = z
     display_name: z.string(),
     configured: z.boolean().describe('Whether the configuration has a section for it.'),
     installed: z.boolean().describe('Whether its command was found.'),
-    healthy: z.boolean(),
-    detail: z.string(),
+    healthy: z
+      .boolean()
+      .describe(
+        'False: it cannot start, its last start failed, or nobody is logged in, as far as its processes have shown.',
+      ),
+    detail: z.string().describe('`ready`, or what is wrong and what to do.'),
     version: z
       .string()
       .nullable()

@@ -88,7 +88,8 @@ export const createToken = endpoint({
 export const deleteToken = endpoint({
   method: 'DELETE',
   path: '/v1/tokens/{token_id}',
-  summary: 'Revoke a token: its streams end, and requests with it are refused from now on',
+  summary:
+    'Revoke a token: its streams and the processes that it started as a caller of its own end, and requests with it are refused from now on',
   access: 'admin',
   params: { token_id: z.string().describe('The token.') },
   response: token,

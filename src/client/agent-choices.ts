@@ -1,5 +1,5 @@
 import { DEFAULT_AGENT, type ProviderId } from '../api/provider-kinds.ts';
-import type { ProviderRecord } from '../api/providers.ts';
+import type { AgentRecord, ProviderRecord } from '../api/providers.ts';
 import { type Defaults, preferredProvider } from './defaults.ts';
 
 /** An agent that a new session may have. */
@@ -35,8 +35,9 @@ function choicesOf({ id, enabled, healthy, agents }: ProviderRecord) {
       ? [{ label: id, provider: id, agent: null, modes: [], isReady: healthy, isDefault: true }]
       : [];
   // Those that the provider has turned off, or that lack their program, can only be refused.
+  const mayWork = ({ healthy, auth }: AgentRecord) => healthy || auth.authenticated === false;
   return agents
-    .filter((agent) => agent.healthy || (enabled && agent.configured))
+    .filter((agent) => mayWork(agent) || (enabled && agent.configured))
     .map((agent) => ({
       label: agent.name === DEFAULT_AGENT ? id : agent.name,
       provider: id,

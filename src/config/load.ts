@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { z } from 'zod';
+import { agentProvider } from '../api/provider-kinds.ts';
 import { AppError } from '../errors.ts';
 import { issueInWords } from '../lib/explain.ts';
 import { nearest } from '../lib/nearest.ts';
@@ -50,6 +51,7 @@ export function findConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): FoundCon
   for (const { path, value } of settings) put(tree, path, value);
   const result = configSchema.safeParse(tree, { error: issueInWords });
   for (const issue of result.error?.issues ?? []) problems.push(...explain(issue, settings));
+  problems.push(...contradictionsIn(settings));
   return {
     config: problems.length === 0 ? (result.data ?? null) : null,
     problems,
@@ -61,6 +63,18 @@ export function findConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): FoundCon
 /** The data directory: the configured one, else `$XDG_DATA_HOME/cadre`. */
 export function dataDirectory(config: Config, env: NodeJS.ProcessEnv): string {
   return path.resolve(config.data.root_dir ?? defaultDataDirectory(env));
+}
+
+/** A default agent beside a default provider that has no agents with names. A variable may choose another provider. */
+function contradictionsIn(settings: readonly Setting[]): string[] {
+  const last = (name: string) => settings.findLast(({ path }) => path.join('.') === name);
+  const [provider, agent] = [last('defaults.provider'), last('defaults.agent')];
+  if (!provider || typeof agent?.value !== 'string' || provider.value === agentProvider) return [];
+  const isOverridden = agent.origin.isFile && !provider.origin.isFile;
+  if (isOverridden || typeof provider.value !== 'string') return [];
+  return [
+    `defaults.agent: "${agent.value}" is an agent of ${agentProvider}, but defaults.provider is "${provider.value}": leave one of them out (${agent.origin.placeOf(agent.path)})`,
+  ];
 }
 
 function explain(issue: z.core.$ZodIssue, settings: readonly Setting[]): string[] {

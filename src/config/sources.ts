@@ -22,6 +22,7 @@ export interface Setting {
 }
 
 export interface Origin {
+  isFile: boolean;
   /** As `config show` prints it: `file PATH`, `environment NAME`, `flag --NAME`. */
   text: string;
   /** The place of one value in it, as near as is known: `line 3 of PATH`. */
@@ -38,6 +39,7 @@ export function fromFile(flags: ConfigFlags, env: NodeJS.ProcessEnv): Setting[] 
   const file = configFile(flags, env);
   const text = readText(file, flags.config !== undefined || env.CADRE_CONFIG !== undefined);
   const origin: Origin = {
+    isFile: true,
     text: `file ${file}`,
     placeOf(path) {
       const line = lineOf(text, path);
@@ -53,7 +55,7 @@ export function fromEnvironment(env: NodeJS.ProcessEnv): Setting[] {
     const name = `CADRE_${key.path.join('_').toUpperCase()}`;
     const value = env[name];
     const text = `environment ${name}`;
-    const origin = { text, placeOf: () => text };
+    const origin = { isFile: false, text, placeOf: () => text };
     return value === undefined ? [] : [{ path: key.path, value: typed(value, key), origin }];
   });
 }
@@ -69,7 +71,9 @@ export function fromFlags(flags: ConfigFlags): Setting[] {
   ];
   return given.flatMap(([path, flag, value]) => {
     const text = `flag ${flag}`;
-    return value === undefined ? [] : [{ path, value, origin: { text, placeOf: () => text } }];
+    return value === undefined
+      ? []
+      : [{ path, value, origin: { isFile: false, text, placeOf: () => text } }];
   });
 }
 

@@ -194,7 +194,16 @@ export class ProcessService {
 
   /** Ends the queued and running processes of a session, once the transaction is on disk. */
   killAllOf(tx: Writer, sessionId: string, reason: string): void {
-    for (const { process_id } of this.#given.store.unfinishedOf(tx, sessionId))
+    this.#killAll(tx, this.#given.store.unfinishedOf(tx, sessionId), reason);
+  }
+
+  /** Ends the queued and running processes of an external caller, once the transaction is on disk. */
+  killAllOfCaller(tx: Writer, callerId: string, reason: string): void {
+    this.#killAll(tx, this.#given.store.unfinishedOfCaller(tx, callerId), reason);
+  }
+
+  #killAll(tx: Writer, processes: readonly Process[], reason: string): void {
+    for (const { process_id } of processes)
       tx.whenDurable(() => this.#given.runner.kill(process_id, { status: 'killed', reason }));
   }
 

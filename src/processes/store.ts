@@ -75,6 +75,11 @@ export class ProcessStore {
     );
   }
 
+  /** The queued and running processes of an external caller, by the id of its token. */
+  unfinishedOfCaller(rx: Reader, callerId: string): Process[] {
+    return this.processes.where(rx, `${CALLER} = ? AND status IN ('queued', 'running')`, callerId);
+  }
+
   /** Returns the process that ended first, of those that retention has not trimmed. */
   oldestTrimmable(rx: Reader): Process | undefined {
     return this.processes.first(

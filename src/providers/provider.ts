@@ -205,6 +205,10 @@ export interface Agent {
   readonly gone: Promise<string>;
   /** Why the agent cannot have the settings, or null. It answers from memory, without a request to the agent. */
   objection(settings: TurnSettings): ProviderError | null;
+  /** Whether the agent may still offer what the settings are about: until then {@link objection} is null. */
+  awaits?(settings: TurnSettings): boolean;
+  /** Waits until the agent has offered what the settings are about, for a few seconds at most. */
+  untilOffered?(settings: TurnSettings, signal: AbortSignal): Promise<void>;
   /** Runs one turn; resolves when the turn has ended, also where it failed. Throws {@link ProviderError} before it began. */
   prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome>;
   /** Asks the agent to end the running turn. */
@@ -256,6 +260,8 @@ export interface AgentKind {
   problem(): string | null;
   /** Why the last start of an agent failed, or null. The next turn tries again all the same. */
   startFailure?(): string | null;
+  /** What to do where nobody is logged in to the agent, as far as its processes have shown; else null. It is cheap. */
+  loggedOut?(): string | null;
   /** Why no agent could have the settings, or null, as far as that is known without an agent. */
   objection?(settings: TurnSettings): ProviderError | null;
   /** For diagnostics. */

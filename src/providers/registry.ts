@@ -181,50 +181,45 @@ function countsOf(kind: NamedAgentKind) {
 
 function agentRecord(kind: NamedAgentKind, preferred: string | null | undefined): AgentRecord {
   const problem = wrongWith(kind);
-  const auth = kind.lastAuth();
   return {
     name: kind.name,
     display_name: kind.displayName,
     configured: kind.isConfigured,
     installed: kind.isInstalled(),
     healthy: problem === null,
-    detail: problem ?? loginDetail(kind.name, auth),
+    detail: problem ?? 'ready',
     version: kind.stats().version,
     default: kind.name === preferred,
     modes: [...kind.lastModes()],
     asks: kind.asks ?? null,
-    auth,
+    auth: kind.lastAuth(),
   };
-}
-
-/** An agent that nobody is logged in to can start all the same, so it is healthy. */
-function loginDetail(name: string, { authenticated }: AuthStatus): string {
-  return authenticated === false
-    ? `nobody is logged in: run cadre providers login acp --agent ${name}`
-    : 'ready';
 }
 
 function recordOf(provider: Provider, preferred: ProviderId | null): ProviderRecord {
   const { id, displayName, enabled, capabilities } = provider;
   const problem = wrongWith(provider);
-  const { kinds } = provider;
-  const kind = kinds?.preferred == null ? undefined : kinds.find(kinds.preferred);
   return {
     id,
     display_name: displayName,
     enabled,
     healthy: problem === null,
-    detail: problem ?? (kind ? loginDetail(kind.name, kind.lastAuth()) : 'ready'),
+    detail: problem ?? 'ready',
     default: id === preferred,
     capabilities: { ...capabilities },
     agents: kindsOf(provider).map((kind) => agentRecord(kind, provider.kinds?.preferred)),
   };
 }
 
-/** Why no agent is healthy: none can start, or the last start failed. Null for a healthy one. */
-export function wrongWith(kind: AgentKind): string | null {
+/** Why no agent is healthy: none can start, the last start failed, or nobody is logged in. Null for a healthy one. */
+function wrongWith(kind: AgentKind): string | null {
   const failure = kind.startFailure?.() ?? null;
-  return kind.problem() ?? (failure === null ? null : `the last start failed: ${failure}`);
+  return (
+    kind.problem() ??
+    (failure === null ? null : `the last start failed: ${failure}`) ??
+    kind.loggedOut?.() ??
+    null
+  );
 }
 
 /** Turns a ProviderError into an AppError: a provider that cannot answer is no bug of the server. */

@@ -41,7 +41,13 @@ export function buildEdge(
   undo: AsyncDisposableStack,
 ) {
   const { config } = base;
-  const tokens = undo.use(new TokenService({ ...base, apiToken: () => config.now.auth.token }));
+  const tokens = undo.use(
+    new TokenService({
+      ...base,
+      apiToken: () => config.now.auth.token,
+      onRevoked: (tx, id) => nouns.processes.service.killAllOfCaller(tx, id, 'token_revoked'),
+    }),
+  );
   const diagnostics = buildDiagnostics(base, nouns, recovery, undo);
   const server = buildServer(base, nouns, { tokens, diagnostics });
   undo.defer(() => server.close());

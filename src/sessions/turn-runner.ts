@@ -59,7 +59,8 @@ export class TurnRunner {
       live !== undefined &&
       !live.aside &&
       !this.#stopping.signal.aborted &&
-      live.agent.objection(settingsOf(session, turn)) === null;
+      live.agent.objection(settingsOf(session, turn)) === null &&
+      live.agent.awaits?.(settingsOf(session, turn)) !== true;
     if (isBegun) beginTurnInRows(tx, turn, live.agent, this.#given);
     tx.whenDurable(() => this.start(turn, isBegun));
   }
@@ -229,7 +230,12 @@ export class TurnRunner {
       return;
     }
     running.live = live;
-    const objection = live.agent.objection(settingsOf(session, turn));
+    const settings = settingsOf(session, turn);
+    if (live.agent.awaits?.(settings)) {
+      await live.agent.untilOffered?.(settings, signal);
+      if (signal.aborted) return;
+    }
+    const objection = live.agent.objection(settings);
     if (objection) return this.#failUnseen(turn, objection);
     await this.#outputs.closeAside(live);
     const broken = Promise.withResolvers<TurnOutcome>();
@@ -245,11 +251,7 @@ export class TurnRunner {
     live.last = { turn_id: turn.turn_id, output };
     const outcome = running.interrupting
       ? { status: 'interrupted' as const, error: null }
-      : await Promise.race([
-          this.#prompt(live, prompt, settingsOf(session, turn)),
-          cut,
-          broken.promise,
-        ]);
+      : await Promise.race([this.#prompt(live, prompt, settings), cut, broken.promise]);
     live.output = undefined;
     if (running.left) return;
     failpoint('turn.ending');

@@ -74,7 +74,10 @@ describe('session/new', () => {
     const session = await client.call(endpoints.getSession, { params: { session_id: sessionId } });
     expect(session).toMatchObject({ cwd: directory, permission_mode: 'require_approval' });
     expect(modes?.currentModeId).toBe('require_approval');
-    expect(configOptions).toMatchObject([{ id: 'mode', category: 'mode', type: 'select' }]);
+    expect(configOptions).toMatchObject([
+      { id: 'mode', category: 'mode', type: 'select' },
+      { id: 'agent_mode', category: null, type: 'select', currentValue: 'default' },
+    ]);
   });
 
   test('refuses a directory that is not there, in the words of the server.', async () => {
@@ -410,12 +413,27 @@ describe('session/set_mode and session/set_config_option', () => {
       configId: 'mode',
       value: 'read_only',
     });
-    expect(configOptions).toMatchObject([{ id: 'mode', currentValue: 'read_only' }]);
+    expect(configOptions[0]).toMatchObject({ id: 'mode', currentValue: 'read_only' });
     await editor.prompt(sessionId, 'mode');
     expect(editor.text()).toBe('full_accessread_only');
     expect(course(editor.updates)).toEqual(
       expect.arrayContaining(['current_mode_update', 'config_option_update']),
     );
+  });
+
+  test("choose the agent's own mode, by its own name, beside the permission mode.", async () => {
+    const editor = await openEditor(server());
+    const { sessionId } = await editor.open(server().directory);
+    const choose = (value: string) =>
+      editor.agent.request(of.setConfigOption, { sessionId, configId: 'agent_mode', value });
+    const { configOptions } = await choose('full_access');
+    expect(configOptions).toMatchObject([
+      { id: 'mode', currentValue: 'require_approval' },
+      { id: 'agent_mode', currentValue: 'full_access' },
+    ]);
+    await editor.prompt(sessionId, 'mode');
+    expect(editor.text()).toBe('full_access');
+    await expect(choose('yolo')).rejects.toThrow(/"yolo" is no agent_mode here: choose default/);
   });
 
   test('refuse what is not offered, with what is.', async () => {

@@ -147,6 +147,32 @@ describe('the agents of acp', () => {
   });
 });
 
+describe('a default agent, which is one of acp,', () => {
+  const claude = { CADRE_DEFAULTS_PROVIDER: 'claude' };
+  const both = '[defaults]\nprovider = "claude"\nagent = "gemini"\n';
+
+  test('beside another default provider is refused, with the place of it.', () => {
+    expect(refusal(both)).toMatch(
+      /defaults\.agent: "gemini" is an agent of acp, but defaults\.provider is "claude": leave one of them out \(line 3 of /,
+    );
+  });
+
+  test('that a variable names is refused as well: the provider of the file would win.', () => {
+    const env = { CADRE_DEFAULTS_AGENT: 'gemini' };
+    expect(refusal('[defaults]\nprovider = "codex"\n', env)).toContain(
+      'environment CADRE_DEFAULTS_AGENT',
+    );
+  });
+
+  test.for([
+    ['beside acp', '[defaults]\nprovider = "acp"\nagent = "gemini"\n', {}],
+    ['where a variable chooses another provider', '[defaults]\nagent = "gemini"\n', claude],
+    ['alone', '[defaults]\nagent = "gemini"\n', {}],
+  ] as const)('is taken %s.', ([, toml, env]) => {
+    expect(load(toml, env).defaults.agent).toBe('gemini');
+  });
+});
+
 describe('precedence', () => {
   const file =
     '[server]\nbind_address = "127.0.0.1:1"\n[log]\nlevel = "warn"\n[data]\nroot_dir = "/file"';

@@ -72,6 +72,23 @@ describe('an external caller, with a token of the scope tools and no session', (
     },
   );
 
+  it('ends with its token: what it runs is ended, and nothing of others', async () => {
+    const [one, other] = [await make(), await make()];
+    const run = async (token: CreatedToken) =>
+      (await call(token, 'run', { command: 'tail -f /dev/null', cwd: cwd() })).result.process
+        .process_id;
+    const [mine, theirs] = [await run(one), await run(other)];
+    const { client } = given().given;
+    await client.call(endpoints.deleteToken, { params: { token_id: one.id } });
+    const wait = { params: { process_id: mine }, query: { timeout_ms: 30_000 } };
+    const { process } = await client.call(endpoints.waitForProcess, wait);
+    expect(process).toMatchObject({ status: 'killed', kill_reason: 'token_revoked' });
+    expect((await call(other, 'status', { process_id: theirs })).result).toMatchObject({
+      process: { status: 'running' },
+    });
+    await call(other, 'kill', { process_id: theirs });
+  });
+
   it('calls as itself alone, or as a session, which then has its own mode', async () => {
     const [one, other] = [await make(), await make()];
     await expect(call(one, 'status', {}, other.id)).rejects.toMatchObject({ code: 'not_found' });

@@ -9,7 +9,7 @@ import type { World } from '../world.ts';
 
 interface AcpOptions extends Pick<
   OpenOptions,
-  'provider' | 'agent' | 'model' | 'effort' | 'permissionMode'
+  'provider' | 'agent' | 'model' | 'effort' | 'permissionMode' | 'agentMode'
 > {
   session?: string;
 }
@@ -31,6 +31,10 @@ export function acpCommand(program: Command, world: World): void {
     .option(
       '--permission-mode <mode>',
       'what the agent may do in new sessions (default: [defaults], else require_approval: it asks in the editor)',
+    )
+    .option(
+      '--agent-mode <mode>',
+      "the agent's own mode in new sessions, by its own name; for agents of acp",
     )
     .option('--session <session>', 'give the editor this session instead of a new one')
     .addHelpText(

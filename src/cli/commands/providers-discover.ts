@@ -129,7 +129,7 @@ function serverSays(
   if (provider === name) return listed.healthy ? null : listed.detail;
   const agent = listed.agents.find((one) => one.name === name);
   if (!agent) return 'start the server again: it does not find this agent on its PATH';
-  return agent.healthy && agent.auth.authenticated !== false ? null : agent.detail;
+  return agent.healthy ? null : agent.detail;
 }
 
 function useOf({ name, provider }: Omit<Discovered, 'next'>): string {

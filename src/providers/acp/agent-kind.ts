@@ -76,6 +76,11 @@ export class AcpAgentKind implements NamedAgentKind {
     return this.#health.startFailure;
   }
 
+  loggedOut(): string | null {
+    if (this.lastSeen.auth.status().authenticated !== false) return null;
+    return `nobody is logged in: run cadre providers login acp --agent ${this.name}`;
+  }
+
   stats() {
     return this.#health.stats(this.agent.command);
   }

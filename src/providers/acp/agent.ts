@@ -1,6 +1,5 @@
 import type { StoredInputItem, Usage } from '../../api/sessions.ts';
 import type { Child } from '../../children/supervisor.ts';
-import { imageData } from '../image-data.ts';
 import {
   type Agent,
   type AgentSink,
@@ -8,27 +7,27 @@ import {
   failed,
   noWishes,
   ProviderError,
-  report,
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
+import { z } from 'zod';
 import { applySettings } from './apply.ts';
 import { Choices } from './choices.ts';
 import { agentError } from './connection.ts';
-import { Calls } from './calls.ts';
+import { contentOf } from './prompt-content.ts';
 import { Elicitations } from './elicitations.ts';
-import { withMediaKept } from './kept-media.ts';
 import { Frankness, type Notice } from './frankness.ts';
 import { noteChoices } from './last-seen.ts';
-import { nothingOffered, type Offer, readChoiceUpdate } from './options.ts';
+import { LateChoices } from './late-choices.ts';
+import { type ChoiceName, nothingOffered, type Offer, readChoiceUpdate } from './options.ts';
 import { outcomeOf } from './outcome.ts';
 import { mcpServersOf } from './mcp-servers.ts';
 import { isOwnTool } from './own-tools.ts';
 import { allowOnce, approvalRequest, outcomeFor, readPermission } from './permission.ts';
 import { AcpProcess, type StartOptions } from './process.ts';
 import { openedIn, reopen } from './reopen.ts';
-import type { ReportedCall } from './reported-call.ts';
-import { isOfSession, readUpdate } from './updates.ts';
+import { Reports } from './reports.ts';
+import { refIn } from './subagents.ts';
 import { UsageMeter } from './usage.ts';
 
 /** Some agents replay a history after they have said that it is loaded: a silence this long ends it. */
@@ -58,11 +57,15 @@ interface Running {
  * What the agent is at. `opening`: it may replay the history of a session. `preparing`: a turn's settings are applied
  * before its prompt is sent. `isDeaf`: the agent confirms a setting, so what it says is of no turn.
  */
-type State =
-  | { is: 'idle' }
-  | { is: 'opening'; lastHeardAt: number }
-  | { is: 'preparing'; isDeaf: boolean; isCancelled: boolean }
-  | Running;
+type State = { is: 'idle' } | { is: 'opening'; lastHeardAt: number } | Preparing | Running;
+
+interface Preparing {
+  is: 'preparing';
+  isDeaf: boolean;
+  cancelled: AbortController;
+}
+
+const aboutSession = z.looseObject({ sessionId: z.string() });
 
 /** One session, in one process. */
 export class AcpAgent implements Agent {
@@ -73,8 +76,8 @@ export class AcpAgent implements Agent {
   #state: State = { is: 'idle' };
   #choices = new Choices(nothingOffered, null, {}, () => undefined);
   readonly #frankness: Frankness;
-  /** What the agent has reported of the tool calls of this turn that have not ended. */
-  readonly #calls = new Calls();
+  readonly #reports: Reports;
+  readonly #late: LateChoices;
   readonly #meter: UsageMeter;
   /** What the newest turn was prompted with. */
   #settings: TurnSettings = noWishes();
@@ -89,9 +92,22 @@ export class AcpAgent implements Agent {
       sink: options.sink,
       isAsking: () =>
         this.#state.is === 'running' && this.#settings.permissionMode === 'require_approval',
-      callOf: (ref) => this.#calls.of(ref),
+      callOf: (ref) => this.#reports.calls.of(ref),
     });
     this.#frankness = new Frankness(() => this.asks);
+    this.#reports = new Reports({
+      sink: options.sink,
+      meter: this.#meter,
+      frankness: this.#frankness,
+      onUnknown: options.onUnknown,
+      onWork: () => this.#late.working(),
+    });
+    this.#late = new LateChoices({
+      clock: options.clock,
+      lastSeen: options.lastSeen,
+      choices: () => this.#choices,
+      gone: () => this.process.gone,
+    });
     this.process = new AcpProcess(child, options, {
       onUpdate: (params) => this.#update(params),
       onPermission: (params, withdrawn) => this.#permission(params, withdrawn),
@@ -133,7 +149,7 @@ export class AcpAgent implements Agent {
       );
     }
     this.ref = opened.sessionId;
-    this.#choices = this.#choicesOf(opened, null);
+    this.#opened(this.#choicesOf(opened, null));
   }
 
   /** Takes up a session, which `earlier` says how began. Throws {@link ProviderError}. */
@@ -145,11 +161,16 @@ export class AcpAgent implements Agent {
       const opened = await this.process.login.around('opening', () =>
         reopen(this.process, params, () => this.#untilSilent(opening)),
       );
-      this.#choices = this.#choicesOf(opened, earlier);
       this.ref = ref;
+      this.#opened(this.#choicesOf(opened, earlier));
     } finally {
       this.#state = { is: 'idle' };
     }
+  }
+
+  #opened(choices: Choices): void {
+    this.#choices = choices;
+    this.#late.expectNews();
   }
 
   /** What the agent has said of its choices before its answer holds where the answer leaves it out. */
@@ -161,26 +182,47 @@ export class AcpAgent implements Agent {
   }
 
   objection(settings: TurnSettings): ProviderError | null {
-    return this.#choices.objection(settings);
+    return this.#late.mayCome(settings) ? null : this.#choices.objection(settings);
+  }
+
+  awaits(settings: TurnSettings): boolean {
+    return this.#late.mayCome(settings);
+  }
+
+  untilOffered(settings: TurnSettings, signal: AbortSignal): Promise<void> {
+    return this.#late.untilOffered(settings, signal);
   }
 
   async prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome> {
-    const preparing = { is: 'preparing' as const, isDeaf: false, isCancelled: false };
+    const preparing: Preparing = {
+      is: 'preparing',
+      isDeaf: false,
+      cancelled: new AbortController(),
+    };
     this.#state = preparing;
-    this.#calls.clear();
     this.#meter.beginTurn();
     this.process.forgetStrays();
     this.#settings = settings;
     try {
-      const left = await applySettings(this.#choices, settings, (method, asked) =>
-        this.#setChoice(preparing, method, asked),
+      const waiting = new Set<ChoiceName>();
+      const { signal } = preparing.cancelled;
+      const left = await applySettings(
+        this.#choices,
+        settings,
+        (method, asked) => this.#setChoice(preparing, method, asked),
+        async (which) => {
+          if (await this.#late.isForLater(which, settings, signal)) waiting.add(which);
+          return !waiting.has(which) && !signal.aborted;
+        },
       );
       for (const message of left) await this.#tell({ code: 'choice_kept', message });
       await this.#tell(this.#frankness.beforeTurn(settings, this.#choices.missingAskingMode));
-      const prompt = await Promise.all(input.map((item) => this.#contentOf(item)));
+      const prompt = await Promise.all(
+        input.map((item) => contentOf(item, this.process.can.image)),
+      );
       // Agents forget a cancel that comes before the prompt that it is about.
-      if (preparing.isCancelled) return { status: 'interrupted', error: null };
-      return await this.#run(prompt);
+      if (signal.aborted) return { status: 'interrupted', error: null };
+      return await this.#run(prompt, waiting);
     } finally {
       this.#state = { is: 'idle' };
     }
@@ -188,7 +230,8 @@ export class AcpAgent implements Agent {
 
   cancel(): void {
     const state = this.#state;
-    if (state.is === 'preparing' || state.is === 'running') state.isCancelled = true;
+    if (state.is === 'preparing') state.cancelled.abort();
+    if (state.is === 'running') state.isCancelled = true;
     this.process.notify('session/cancel', { sessionId: this.ref });
   }
 
@@ -196,9 +239,17 @@ export class AcpAgent implements Agent {
     return this.process.end(graceMs);
   }
 
-  async #run(prompt: object[]): Promise<TurnOutcome> {
+  async #run(prompt: object[], waiting: Set<ChoiceName>): Promise<TurnOutcome> {
     const running: Running = { is: 'running', isCancelled: false, refused: null, limit: null };
     this.#state = running;
+    this.#reports.beginTurn();
+    this.#late.begin({
+      settings: this.#settings,
+      waiting,
+      ask: (method, params) => this.process.ask(method, { sessionId: this.ref, ...params }),
+      tell: (notice) => this.#tell(notice),
+      refuse: ({ code, message }) => void this.#refuse(code, message),
+    });
     try {
       const params = { sessionId: this.ref, prompt };
       const answer = await this.process.login.around(
@@ -208,7 +259,10 @@ export class AcpAgent implements Agent {
       );
       const usage = this.#meter.turn(answer);
       if (usage) await this.#options.sink.update({ type: 'usage', usage });
-      return running.refused ?? outcomeOf(answer);
+      const missing = running.isCancelled ? null : this.#late.answered();
+      return (
+        running.refused ?? (missing && failed(missing.code, missing.message)) ?? outcomeOf(answer)
+      );
     } catch (error) {
       if (running.refused) return running.refused;
       if (error instanceof ProviderError)
@@ -224,6 +278,8 @@ export class AcpAgent implements Agent {
       return failed('provider_exited', await this.process.describeLoss());
     } finally {
       running.limit?.[Symbol.dispose]();
+      this.#late.end();
+      this.#reports.endTurn();
     }
   }
 
@@ -243,15 +299,8 @@ export class AcpAgent implements Agent {
       return await this.process.ask(method, { sessionId: this.ref, ...params });
     } finally {
       preparing.isDeaf = false;
+      this.#late.expectNews();
     }
-  }
-
-  async #contentOf(item: StoredInputItem): Promise<object> {
-    if (item.type === 'text') return { type: 'text', text: item.text };
-    if (!this.process.can.image)
-      throw new ProviderError('unsupported_images', 'acp: this agent takes no images');
-    const data = await imageData('acp', item);
-    return { type: 'image', data, mimeType: item.media_type };
   }
 
   /** Resolves when the agent has been silent for a while: it has replayed the history of the session. */
@@ -279,37 +328,23 @@ export class AcpAgent implements Agent {
   }
 
   #update(params: unknown): Promise<void> | undefined {
-    const { clock, sink } = this.#options;
+    const { clock } = this.#options;
     if (this.#state.is === 'opening') this.#state.lastHeardAt = clock.monotonic();
     const raw = (params as { update?: unknown } | undefined)?.update;
-    const choice = readChoiceUpdate(params, this.ref);
-    if (choice) this.#choices.hear(choice, !this.#isDeaf);
-    if (this.#isDeaf) return this.#takeOfSession(raw);
-    const kept = withMediaKept(raw, (data) => sink.keep(data));
-    return kept instanceof Promise ? kept.then((one) => this.#take(one)) : this.#take(kept);
+    const other = this.#otherSession(params);
+    const choice = other === null ? readChoiceUpdate(raw) : null;
+    if (choice) {
+      this.#choices.hear(choice, !this.#isDeaf);
+      void this.#late.offered();
+    }
+    if (this.#isDeaf) return this.#reports.takeOfSession(raw, other);
+    return this.#reports.take(raw, other, this.#settings);
   }
 
-  /** Takes an update while the agent replays a history or confirms a setting: only what is of the session counts. */
-  #takeOfSession(raw: unknown): Promise<void> | undefined {
-    const update = readUpdate(raw);
-    const counts = typeof update !== 'string' && isOfSession(update);
-    return counts ? this.#options.sink.update(update) : undefined;
-  }
-
-  /** Takes an update of a turn, or of the session. */
-  #take(raw: unknown): Promise<void> | undefined {
-    const { sink, onUnknown } = this.#options;
-    const update = readUpdate(raw);
-    if (update === 'unknown') onUnknown();
-    if (typeof update === 'string') return undefined;
-    const used = this.#meter.request(raw);
-    if (used) void sink.update({ type: 'usage', usage: used });
-    if (update.type !== 'tool') return sink.update(update);
-    const { call, change } = this.#calls.reported(update.ref, raw as ReportedCall, update.change);
-    const unasked = this.#frankness.afterCall(call, this.#settings);
-    const shown = { ...update, change };
-    if (!unasked) return sink.update(shown);
-    return report(sink, [shown, { type: 'notice', ...unasked }]);
+  /** The session that a message is about, where it is not that of this agent: agents tell of their subagents, too. */
+  #otherSession(params: unknown): string | null {
+    const { sessionId } = aboutSession.safeParse(params).data ?? {};
+    return sessionId === undefined || this.ref === '' || sessionId === this.ref ? null : sessionId;
   }
 
   /** A permission request becomes an approval where approvals are on; else, by the interface, it fails the turn. */
@@ -319,12 +354,14 @@ export class AcpAgent implements Agent {
     this.#frankness.noteAsked();
     const permission = readPermission(params);
     const { tool, options } = permission;
+    const { calls } = this.#reports;
+    const ref = tool && refIn(this.#otherSession(params), tool.ref);
     // For some agents this is the first mention of the tool.
-    if (tool) {
-      const change = this.#calls.asked(tool.ref, permission.call);
-      await sink.update({ type: 'tool', ref: tool.ref, change });
+    if (ref !== null) {
+      const change = calls.asked(ref, permission.call);
+      await sink.update({ type: 'tool', ref, change });
     }
-    const known = tool ? this.#calls.of(tool.ref) : undefined;
+    const known = ref === null ? undefined : calls.of(ref);
     if (isOwnTool(permission, known, agent.quirks)) {
       const allowed = allowOnce(options);
       if (allowed) return allowed;
@@ -344,8 +381,8 @@ export class AcpAgent implements Agent {
       return this.#refuse('provider_error', message);
     }
     // Some agents say nothing more of a tool that was refused.
-    if (tool && answer.decision === 'decline')
-      await sink.update({ type: 'tool', ref: tool.ref, change: { status: 'failed' } });
+    if (ref !== null && answer.decision === 'decline')
+      await sink.update({ type: 'tool', ref, change: { status: 'failed' } });
     return outcome;
   }
 

@@ -13,43 +13,95 @@ interface Shown {
 
 const list = z.array(z.unknown()).catch([]);
 
-/** What an agent has reported of the tool calls of a turn. */
+/** A call that has not ended. */
+interface Open {
+  /** All that was said of it. */
+  call: ReportedCall;
+  /** What was said of it since the last turn began, which may be about another call with the same id. */
+  said: ReportedCall;
+  /** Whether it was shown in this turn, or since it ended. */
+  isShown: boolean;
+  /** Whether it was mentioned since the last turn began. */
+  isFresh: boolean;
+}
+
+/** What an agent has reported of its tool calls. A call may go on after its turn. */
 export class Calls {
-  readonly #open = new Map<string, ReportedCall>();
+  readonly #open = new Map<string, Open>();
+  /** The calls that have ended since the last turn began. */
+  readonly #ended = new Set<string>();
   readonly #shown = new Map<string, Shown>();
+  #isInTurn = false;
 
-  clear(): void {
-    this.#open.clear();
-    this.#shown.clear();
+  /** A turn begins. Calls of which nothing was heard since the last one began are forgotten. */
+  beginTurn(): void {
+    for (const [ref, one] of this.#open) {
+      if (one.isFresh) this.#open.set(ref, { ...one, said: {}, isShown: false, isFresh: false });
+      else this.#open.delete(ref);
+    }
+    for (const ref of this.#shown.keys()) if (!this.#open.has(ref)) this.#shown.delete(ref);
+    this.#ended.clear();
+    this.#isInTurn = true;
   }
 
-  /** All that is known of a call that has not ended. */
+  /** The turn has ended, and what was shown in it with it: what is said of its calls from now on is shown anew. */
+  endTurn(): void {
+    for (const [ref, one] of this.#open) this.#open.set(ref, { ...one, isShown: false });
+    this.#isInTurn = false;
+  }
+
+  /** All that this turn knows of a call that has not ended. */
   of(ref: string): ReportedCall | undefined {
-    return this.#open.get(ref);
+    const one = this.#open.get(ref);
+    return one?.isShown ? one.said : undefined;
   }
 
-  /** Notes what an update says of a call. Returns all that is known of it, and what has changed as it is shown. */
+  /**
+   * Notes what an update says of a call. Returns all that is known of it, and what has changed as it is shown, which is
+   * all of it where the call was shown in an earlier turn. Null for news of a call that ended in the turn before.
+   */
   reported(
     ref: string,
     news: ReportedCall,
     change: ToolChange,
-  ): { call: ReportedCall; change: ToolChange } {
-    const call = mergeCalls(this.#open.get(ref) ?? {}, news);
+  ): { call: ReportedCall; change: ToolChange } | null {
+    const isNew = news.sessionUpdate === 'tool_call';
+    if (!this.#isInTurn && !isNew && this.#ended.has(ref)) return null;
+    let before = this.#open.get(ref);
+    if (isNew && before?.isShown === false) {
+      before = undefined;
+      this.#shown.delete(ref);
+    }
+    const call = mergeCalls(before?.call ?? {}, news);
+    const said = mergeCalls(before?.said ?? {}, news);
+    const isWhole = before?.isShown === false;
+    const whole = isWhole ? { ...this.#soFar(ref, call), ...change } : change;
     // A call that has ended is forgotten: a later call may have the same id.
-    if (change.status === 'completed' || change.status === 'failed') this.#open.delete(ref);
-    else this.#open.set(ref, call);
-    return { call, change: this.#withOutput(ref, news, change) };
+    if (change.status === 'completed' || change.status === 'failed') {
+      this.#open.delete(ref);
+      this.#ended.add(ref);
+    } else this.#open.set(ref, { call, said, isShown: true, isFresh: true });
+    return { call, change: this.#withOutput(ref, news, whole, isWhole) };
+  }
+
+  /** A call as it was shown before, with its output. */
+  #soFar(ref: string, call: ReportedCall): ToolChange {
+    const told = readToolCall({ ...call, toolCallId: ref });
+    const shown = this.#shown.get(ref);
+    const change = told === 'unknown' ? {} : told.change;
+    return shown ? { ...change, output: outputOf(shown) } : change;
   }
 
   /** The change with the whole output: the texts of the content, and what the terminal of the call has written. */
-  #withOutput(ref: string, news: ReportedCall, change: ToolChange): ToolChange {
+  #withOutput(ref: string, news: ReportedCall, change: ToolChange, isWhole: boolean): ToolChange {
     const shown = this.#shown.get(ref) ?? { content: '', terminal: '' };
     this.#shown.set(ref, shown);
     const content = contentText(list.parse(news.content));
     const terminal = withTerminal(shown.terminal, news._meta);
     if (content === null && terminal === '') return change;
     // What the terminal has written is often repeated as the raw output.
-    if (content === null && terminal === shown.terminal) return without(change, 'output');
+    if (content === null && terminal === shown.terminal)
+      return isWhole ? change : without(change, 'output');
     shown.content = content ?? shown.content;
     shown.terminal = terminal;
     return { ...change, output: outputOf(shown) };

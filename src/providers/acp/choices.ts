@@ -96,9 +96,52 @@ export class Choices {
       const wish = this.#wish(which, settings);
       const objection = this.#objectionTo(which, wish, settings);
       if (objection) return objection;
-      if (wish !== null && wish !== this.choice(which).current) return null;
+      if (this.hasToBeSet(which, settings)) return null;
     }
     return null;
+  }
+
+  /** Whether the settings wish for another value than the one that the agent has now. */
+  hasToBeSet(which: ChoiceName, settings: TurnSettings): boolean {
+    const wish = this.#wish(which, settings);
+    return wish !== null && wish !== this.choice(which).current;
+  }
+
+  /**
+   * Whether the agent has not offered a choice that the settings are about: some name theirs after they have opened the
+   * session, or after the first prompt. One that asks only in a certain mode may still name that mode.
+   */
+  isUntold(which: ChoiceName, settings: TurnSettings): boolean {
+    if (this.choice(which).canBeSet) return false;
+    return this.#wish(which, settings) !== null || this.#wantsAskingMode(which, settings);
+  }
+
+  /**
+   * Whether a turn may begin before a choice is set that the agent has not offered yet: with another model or effort, or
+   * with fewer rights than it wants. A stricter mode has to be set first.
+   */
+  mayBeLate(which: ChoiceName, settings: TurnSettings): boolean {
+    if (which !== 'agentMode' || this.#wantsAskingMode(which, settings)) return true;
+    const loosest: readonly (string | undefined)[] = [
+      'full_access',
+      'bypass',
+      this.#modes.full_access,
+    ];
+    return loosest.includes(settings.agentMode ?? settings.permissionMode ?? undefined);
+  }
+
+  /** Whether a turn that asks people can do without the choice: the agent is then in a mode of which nothing is known. */
+  isOptional(which: ChoiceName, settings: TurnSettings): boolean {
+    return this.#wantsAskingMode(which, settings);
+  }
+
+  #wantsAskingMode(which: ChoiceName, { agentMode, permissionMode }: TurnSettings): boolean {
+    return (
+      which === 'agentMode' &&
+      agentMode === null &&
+      permissionMode === 'require_approval' &&
+      this.#modes.require_approval !== undefined
+    );
   }
 
   /** The request for one choice of a turn; null where there is nothing to set. Throws {@link ProviderError}. */
@@ -156,6 +199,8 @@ export class Choices {
 
   #set(offer: Offer): void {
     this.#offer = offer;
+    // What an agent names first, after it has opened the session, is what the session began with.
+    for (const which of choiceNames) this.#began[which] ??= this.choice(which).current;
     this.#note();
   }
 
@@ -200,7 +245,9 @@ export class Choices {
 
   #offered(which: ChoiceName): string {
     const ids = this.#ids(which);
-    return ids.length > 0 ? `it has: ${ids.join(', ')}` : 'it offers none to choose from';
+    return ids.length > 0
+      ? `it has: ${ids.join(', ')}`
+      : 'it offers none to choose from (some agents offer theirs only after a first prompt: send one without it)';
   }
 
   #ids(which: ChoiceName): string[] {

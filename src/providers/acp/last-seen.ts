@@ -1,6 +1,7 @@
 import type { Model } from '../../api/providers.ts';
 import { AuthRecord } from './auth-record.ts';
 import type { Choices } from './choices.ts';
+import { type ChoiceName, choiceNames } from './options.ts';
 
 /**
  * What was last seen of an agent by any of its processes, so that it can be told without starting one. It is empty when
@@ -14,10 +15,21 @@ export interface LastSeen {
   /** The thinking efforts that it has offered with each of its models. */
   readonly levels: Map<string, readonly string[]>;
   readonly auth: AuthRecord;
+  /** The choices for which a turn has waited, and which the agent did not offer: no turn waits for them again. */
+  readonly notOffered: Set<ChoiceName>;
+  /** The choices that it has offered only after it had got a prompt. */
+  readonly offeredLate: Set<ChoiceName>;
 }
 
 export function nothingSeen(): LastSeen {
-  return { models: null, modes: [], levels: new Map(), auth: new AuthRecord() };
+  return {
+    models: null,
+    modes: [],
+    levels: new Map(),
+    auth: new AuthRecord(),
+    notOffered: new Set(),
+    offeredLate: new Set(),
+  };
 }
 
 /**
@@ -34,4 +46,6 @@ export function noteChoices(seen: LastSeen, choices: Choices): void {
     reasoning_levels: [...(seen.levels.get(id) ?? levels)],
   }));
   seen.modes = choices.choice('agentMode').offered.map(({ id }) => id);
+  for (const which of choiceNames)
+    if (choices.choice(which).canBeSet) seen.notOffered.delete(which);
 }

@@ -56,13 +56,10 @@ export function readOptions(raw: unknown): Option[] | null {
   return optionList.safeParse(raw).data?.configOptions ?? null;
 }
 
-const choiceUpdate = z.looseObject({
-  sessionId: z.string().optional().catch(undefined),
-  update: z.union([
-    z.looseObject({ sessionUpdate: z.literal('current_mode_update'), currentModeId: z.string() }),
-    z.looseObject({ sessionUpdate: z.literal('config_option_update'), configOptions: z.unknown() }),
-  ]),
-});
+const choiceUpdate = z.union([
+  z.looseObject({ sessionUpdate: z.literal('current_mode_update'), currentModeId: z.string() }),
+  z.looseObject({ sessionUpdate: z.literal('config_option_update'), configOptions: z.unknown() }),
+]);
 
 /** A change of a choice in a session. */
 export interface ChoiceUpdate {
@@ -70,12 +67,10 @@ export interface ChoiceUpdate {
   options: readonly Option[] | null;
 }
 
-/** Reads the params of a `session/update`; null where it changes no choice, or one of another session. */
-export function readChoiceUpdate(params: unknown, ref: string): ChoiceUpdate | null {
-  const { data } = choiceUpdate.safeParse(params);
-  // An agent may tell of the sessions of its own subagents.
-  if (!data || (ref !== '' && data.sessionId !== undefined && data.sessionId !== ref)) return null;
-  const { update } = data;
+/** Reads the update in a `session/update`; null where it changes no choice. */
+export function readChoiceUpdate(raw: unknown): ChoiceUpdate | null {
+  const { data: update } = choiceUpdate.safeParse(raw);
+  if (!update) return null;
   return update.sessionUpdate === 'current_mode_update'
     ? { mode: update.currentModeId, options: null }
     : { mode: null, options: readOptions(update) };

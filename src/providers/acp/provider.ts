@@ -59,6 +59,10 @@ export class AcpProvider implements Provider {
     return this.#preferred.startFailure();
   }
 
+  loggedOut(): string | null {
+    return this.#preferred.loggedOut();
+  }
+
   stats() {
     return this.#preferred.stats();
   }

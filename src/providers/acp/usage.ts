@@ -25,8 +25,12 @@ type Tokens = Pick<
   'input_tokens' | 'output_tokens' | 'cached_input_tokens' | 'total_tokens'
 >;
 
+/** What a session has used before. */
+type Earlier = Tokens & { cost_usd?: number | null };
+
 /** Counts what the turns of one session have used, from wherever the agent says it. */
 export class UsageMeter {
+  readonly #cost: CostMeter;
   /** Whether the agent's numbers are those of the whole session. */
   readonly #isCumulative: () => boolean;
   /** What the agent had counted before this turn; null: nothing is known of it. */
@@ -35,9 +39,16 @@ export class UsageMeter {
   #requests: Tokens | null = null;
 
   /** `before`: the sum of all earlier turns of the session. */
-  constructor({ isCumulative, before }: { isCumulative: () => boolean; before: Tokens | null }) {
+  constructor({ isCumulative, before }: { isCumulative: () => boolean; before: Earlier | null }) {
     this.#isCumulative = isCumulative;
     this.#before = before;
+    this.#cost = new CostMeter(before?.cost_usd ?? 0);
+  }
+
+  /** An update as it counts for the session: with the cost of the whole session, also where the agent counts anew. */
+  ofSession(usage: Partial<Usage>): Partial<Usage> {
+    const { cost_usd: told } = usage;
+    return typeof told === 'number' ? { ...usage, cost_usd: this.#cost.ofSession(told) } : usage;
   }
 
   beginTurn(): void {
@@ -60,6 +71,34 @@ export class UsageMeter {
     const before = this.#before;
     this.#before = told;
     return before && isAtLeast(told, before) ? difference(told, before) : told;
+  }
+}
+
+/** Sums of money are rounded: two that differ by less, in USD, are the same. */
+const SAME_USD = 1e-6;
+
+/**
+ * The cost of a session. Agents tell that of the whole session so far; some forget it when they are restarted or begin a
+ * conversation anew, and then count from zero.
+ */
+class CostMeter {
+  /** What the agent does not count any more. */
+  #forgotten = 0;
+  /** The highest sum that the agent has counted since then. */
+  #counted: number;
+
+  /** `before`: the cost of the session before this process. */
+  constructor(before: number) {
+    this.#counted = before;
+  }
+
+  ofSession(told: number): number {
+    if (told < this.#counted - SAME_USD) {
+      this.#forgotten += this.#counted;
+      this.#counted = 0;
+    }
+    this.#counted = Math.max(this.#counted, told);
+    return this.#forgotten + this.#counted;
   }
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { until } from '../../support/providers/calls.ts';
+import { interrupt, until } from '../../support/providers/calls.ts';
 import {
   endTurn,
   initialized,
@@ -390,6 +390,145 @@ describe('the options of an agent', () => {
       const { clientCapabilities } = agent?.last('initialize')?.params ?? {};
       expect(clientCapabilities).toMatchObject({ session: { configOptions: { boolean: {} } } });
     });
+  });
+});
+
+describe('choices that an agent offers only after it has opened the session', () => {
+  const some = () => ({
+    sessionUpdate: 'config_option_update',
+    configOptions: [
+      option('mode', 'mode', 'ask', ['ask', 'yolo']),
+      option('model', 'model', 'one', ['one', 'two']),
+    ],
+  });
+  const opensLate = (tell: (agent: RawAgent) => void): Role => ({
+    methods: {
+      'session/new': (_params, agent) => {
+        setImmediate(() => tell(agent));
+        return { sessionId: `raw-${agent.pid}` };
+      },
+      'session/set_config_option': () => ({}),
+    },
+  });
+
+  test.each([
+    ['a model', { model: 'two' }, 'model=two'],
+    ["a mode of the agent's own", { agent_mode: 'yolo' }, 'mode=yolo'],
+    ['full_access', { permission_mode: 'full_access' }, 'mode=yolo'],
+    ['the mode in which it asks', { permission_mode: 'require_approval' }, null],
+  ])('are waited for by the first turn: %s', (_what, wish, set) => {
+    const modes = { full_access: 'yolo', require_approval: 'ask' };
+    return withRawAgent(
+      opensLate((agent) => agent.update(some())),
+      async ({ open, agents }) => {
+        const session = await open(wish);
+        expect((await session.run('one')).status).toBe('completed');
+        expect(wanted(agents[0])).toEqual([...(set === null ? [] : [set]), 'prompt']);
+        await session.run('two');
+        expect(wanted(agents[0]).slice(-1)).toEqual(['prompt']);
+      },
+      { acp: { agents: { default: { modes } } } },
+    );
+  });
+
+  test('are not waited for twice where they do not come: the turn fails, and no agent sees it', () =>
+    withRawAgent({}, async ({ open, agents }) => {
+      const session = await open({ model: 'two' });
+      expect((await session.run('one')).error?.code).toBe('invalid_model');
+      const other = await open({ model: 'two' });
+      expect((await other.run('one')).error?.message).toContain('after a first prompt');
+      expect(agents.flatMap(wanted)).toEqual([]);
+    }));
+
+  test('are waited for after a model was set, whose efforts come later', () =>
+    withRawAgent(
+      {
+        methods: {
+          'session/new': (_params, { pid }) => ({
+            sessionId: `raw-${pid}`,
+            configOptions: [option('model', 'model', 'one', ['one', 'two'])],
+          }),
+          'session/set_config_option': ({ configId }, agent) => {
+            const model = option('model', 'model', 'two', ['one', 'two']);
+            const effort = option('effort', 'thought_level', 'low', ['low', 'high']);
+            const configOptions = [model, effort];
+            if (configId === 'model')
+              setImmediate(() =>
+                agent.update({ sessionUpdate: 'config_option_update', configOptions }),
+              );
+            return {};
+          },
+        },
+      },
+      async ({ open, agents }) => {
+        const session = await open({ model: 'two', thinking_effort: 'high' });
+        expect((await session.run('one')).status).toBe('completed');
+        expect(wanted(agents[0])).toEqual(['model=two', 'effort=high', 'prompt']);
+      },
+    ));
+
+  test('are waited for no longer than until the turn is interrupted', () =>
+    withRawAgent({}, async ({ client, open, agents }) => {
+      const session = await open({ model: 'two' });
+      const turn = await session.send('one');
+      await until('it is open', () => agents[0]?.last('session/new') !== undefined);
+      await interrupt(client, session, turn);
+      expect((await session.watch.end(turn)).kind).toBe('turn.interrupted');
+    }));
+
+  describe('and after its first prompt', () => {
+    const slow: Role = {
+      methods: { 'session/set_config_option': () => ({}) },
+      turns: {
+        go(agent) {
+          agent.update(some());
+          return endTurn;
+        },
+        async work(agent) {
+          agent.update(some());
+          await agent.hears('session/set_config_option');
+          agent.say('working');
+          return endTurn;
+        },
+        silent: () => endTurn,
+      },
+    };
+
+    test('are set as soon as they are offered, which the session is told', () =>
+      withRawAgent(
+        slow,
+        async ({ open, agents }) => {
+          expect((await (await open({ model: 'two' })).run('go')).status).toBe('failed');
+          expect((await (await open()).run('go')).status).toBe('completed');
+          const session = await open({ model: 'two', permission_mode: 'bypass' });
+          const strict = await open({ permission_mode: 'read_only' });
+          const turn = await session.run('work');
+          expect(turn.error).toBeNull();
+          expect(turn).toMatchObject({ status: 'completed', text: 'working' });
+          expect(wanted(agents[2]).slice(0, 2)).toEqual(['prompt', 'model=two']);
+          const notice = session.watch.events.find(({ kind }) => kind === 'session.notice');
+          expect(notice?.payload).toMatchObject({
+            code: 'choice_late',
+            message: expect.stringContaining('model "two"') as string,
+          });
+          expect((await strict.run('go')).error?.code).toBe('invalid_permission_mode');
+        },
+        { acp: { agents: { default: { modes: { full_access: 'yolo' } } } } },
+      ));
+
+    test('fail the turn where the agent begins to work without them', () =>
+      withRawAgent(slow, async ({ open }) => {
+        await (await open()).run('go');
+        const turn = await (await open({ model: 'two' })).run('say this');
+        expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
+      }));
+
+    test('fail the turn where the agent ends it without them', () =>
+      withRawAgent(slow, async ({ open }) => {
+        await (await open()).run('go');
+        const turn = await (await open({ model: 'two' })).run('silent');
+        expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
+      }));
   });
 });
 

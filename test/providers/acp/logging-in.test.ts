@@ -204,13 +204,17 @@ describe('the login of an agent', () => {
       expect(await status()).toMatchObject({ authenticated: false });
       const provider = async () => (await client.call(endpoints.listProviders, {}))[0];
       const login = expect.stringContaining('nobody is logged in');
-      const agents = expect.arrayContaining([expect.objectContaining({ detail: login })]);
-      expect(await provider()).toMatchObject({ healthy: true, detail: login, agents });
+      const loggedOut = { healthy: false, detail: login };
+      const agents = expect.arrayContaining([expect.objectContaining(loggedOut)]);
+      expect(await provider()).toMatchObject({ ...loggedOut, agents });
+      expect((await provider())?.detail).toContain('run cadre providers login acp --agent default');
+      expect(await client.call(endpoints.getHealth, {})).toMatchObject({ status: 'degraded' });
       const body = { method_id: 'browser' };
       const made = await client.call(endpoints.authenticateAgent, { params, body });
       expect(made).toMatchObject({ authenticated: true, mode: 'agent_managed' });
       expect(await status()).toEqual(made);
-      expect(await provider()).toMatchObject({ detail: 'ready' });
+      expect(await provider()).toMatchObject({ healthy: true, detail: 'ready' });
+      expect(await client.call(endpoints.getHealth, {})).toMatchObject({ status: 'ok' });
       expect(await session.run('hello')).toMatchObject({ status: 'completed' });
     }));
 

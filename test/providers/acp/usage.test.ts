@@ -3,7 +3,7 @@ import type { Usage } from '../../../src/api/sessions.ts';
 import { UsageMeter } from '../../../src/providers/acp/usage.ts';
 import { turnOf } from '../../support/providers/calls.ts';
 import { endTurn, never, withRawAgent } from '../../support/providers/raw-agent.ts';
-import { goes } from '../../support/providers/rows.ts';
+import { dies, goes } from '../../support/providers/rows.ts';
 import { ofKind } from '../../support/turns.ts';
 
 const tokens = (input: number, output: number) => ({
@@ -136,6 +136,29 @@ describe('the usage of a turn of an ACP agent', () => {
       },
       { agents: ['vibe'] },
     );
+  });
+
+  test('goes on from its cost where a restarted agent counts from zero, and never goes down', () => {
+    let cost = 0;
+    const role = goes((agent) => {
+      const amount = (cost += 2);
+      agent.update({ sessionUpdate: 'usage_update', cost: { amount, currency: 'USD' } });
+      return endTurn;
+    });
+    return withRawAgent(role, async ({ open, agents }) => {
+      const session = await open();
+      expect((await session.run('go')).usage?.cost_usd).toBe(2);
+      expect((await session.run('go')).usage?.cost_usd).toBe(2);
+      await dies(agents[0]);
+      cost = 0;
+      expect((await session.run('go')).usage?.cost_usd).toBe(2);
+      cost = 3;
+      expect((await session.run('go')).usage?.cost_usd).toBe(3);
+      // The conversation is begun anew, and its cost with it.
+      cost = 1;
+      expect((await session.run('go')).usage?.cost_usd).toBe(3);
+      expect((await session.record()).usage?.cost_usd).toBe(12);
+    });
   });
 
   test('is what was counted since, where the agent has begun to count anew', () => {

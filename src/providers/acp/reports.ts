@@ -1,0 +1,78 @@
+import { type AgentSink, report, type TurnSettings } from '../provider.ts';
+import { Calls } from './calls.ts';
+import type { Frankness } from './frankness.ts';
+import { withMediaKept } from './kept-media.ts';
+import type { ReportedCall } from './reported-call.ts';
+import { Subagents } from './subagents.ts';
+import { isOfSession, readUpdate } from './updates.ts';
+import type { UsageMeter } from './usage.ts';
+
+interface Given {
+  sink: AgentSink;
+  meter: UsageMeter;
+  frankness: Frankness;
+  onUnknown: () => void;
+  /** Called when the agent begins to work: it says, thinks or does something. */
+  onWork: () => void;
+}
+
+/** Hands on what an agent reports. `other` is the session of a subagent; null: it is of the agent itself. */
+export class Reports {
+  /** What the agent has reported of its tool calls. */
+  readonly calls = new Calls();
+  readonly #given: Given;
+  readonly #subagents = new Subagents();
+
+  constructor(given: Given) {
+    this.#given = given;
+  }
+
+  beginTurn(): void {
+    this.calls.beginTurn();
+    this.#subagents.clear();
+  }
+
+  endTurn(): void {
+    this.calls.endTurn();
+    this.#subagents.clear();
+  }
+
+  /** Takes an update of a turn, of the session, or of what goes on after a turn. */
+  take(raw: unknown, other: string | null, settings: TurnSettings): Promise<void> | undefined {
+    const { sink } = this.#given;
+    const kept = withMediaKept(raw, (data) => sink.keep(data));
+    return kept instanceof Promise
+      ? kept.then((one) => this.#takeKept(one, other, settings))
+      : this.#takeKept(kept, other, settings);
+  }
+
+  /** Takes an update while the agent replays a history or confirms a setting: only what is of the session counts. */
+  takeOfSession(raw: unknown, other: string | null): Promise<void> | undefined {
+    const update = readUpdate(raw);
+    const counts = typeof update !== 'string' && other === null && isOfSession(update);
+    return counts ? this.#given.sink.update(update) : undefined;
+  }
+
+  #takeKept(raw: unknown, other: string | null, settings: TurnSettings): Promise<void> | undefined {
+    const { sink, meter, frankness, onUnknown, onWork } = this.#given;
+    const read = readUpdate(raw);
+    if (read === 'unknown') onUnknown();
+    if (typeof read === 'string') return undefined;
+    const update = other === null ? read : this.#subagents.read(other, read);
+    if (!update) return undefined;
+    const used = meter.request(raw);
+    if (used) void sink.update({ type: 'usage', usage: used });
+    if (WORK.has(update.type)) onWork();
+    if (update.type === 'usage')
+      return sink.update({ type: 'usage', usage: meter.ofSession(update.usage) });
+    if (update.type !== 'tool' || read.type !== 'tool') return sink.update(update);
+    const told = this.calls.reported(update.ref, raw as ReportedCall, update.change);
+    if (!told) return undefined;
+    const unasked = frankness.afterCall(told.call, settings);
+    const shown = { ...update, change: told.change };
+    if (!unasked) return sink.update(shown);
+    return report(sink, [shown, { type: 'notice', ...unasked }]);
+  }
+}
+
+const WORK: ReadonlySet<string> = new Set(['message', 'reasoning', 'tool', 'plan']);
