@@ -1,6 +1,8 @@
 import http from 'node:http';
 import type { BodyInputOf, Endpoint, ParamsOf, QueryInputOf, ResponseOf } from '../api/endpoint.ts';
+import type { RuntimeEventRecord } from '../api/events.ts';
 import { AppError, type ErrorCode, errorCodes } from '../errors.ts';
+import type { EventScope } from './event-scope.ts';
 
 /** The address of a server and the token for it. */
 export interface ClientOptions {
@@ -56,6 +58,15 @@ export interface Client {
     body?: string,
     more?: { headers?: Record<string, string>; signal?: AbortSignal },
   ): Promise<http.IncomingMessage>;
+  /**
+   * Follows a scope of the log after a seq, where that is not a stream over HTTP: yields the newest seq once it begins,
+   * then events. Throws `unreachable` when it breaks.
+   */
+  follow?(
+    scope: EventScope,
+    after: number | 'latest',
+    signal?: AbortSignal,
+  ): AsyncIterable<RuntimeEventRecord | { latestSeq: number }>;
   /**
    * The answer to a GET, by its path alone and unchecked: for callers that cannot wait until the descriptions of the
    * endpoints are loaded.
