@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import type { RuntimeEventRecord } from '../../api/events.ts';
+import type { RuntimeEventRecord, StreamGap } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
-import type { Client } from '../../client/client.ts';
 import type { EventScope } from '../../client/event-scope.ts';
-import { replay } from '../../client/replay.ts';
+import { seqBefore } from '../../client/seq-before.ts';
 import { type StreamOptions, streamEvents } from '../../client/stream.ts';
+import { storedEvents } from '../../client/stored.ts';
 import { describeGap, telling } from '../../client/telling.ts';
 import { AppError } from '../../errors.ts';
 import { parseDuration } from '../../lib/duration.ts';
@@ -117,7 +117,7 @@ async function follow(
     clock: world.clock,
     ...reading,
     signal,
-    onGap: (gap) => world.stderr.write(`cadre: ${describeGap(gap)}\n`),
+    onGap: (gap) => tellGap(world, gap),
     onConnection: (state) =>
       world.stderr.write(
         state.lost
@@ -129,27 +129,13 @@ async function follow(
   if (signal.aborted) world.exit(Number(signal.reason));
 }
 
-/** The events that are stored now, read page by page. */
-async function* stored(
-  { world, client }: CommandContext,
-  { after: from, ...scope }: Reading,
-): AsyncGenerator<RuntimeEventRecord> {
-  if (from === 'latest') return;
-  let after: number = from;
-  let trimmed = 0;
-  for (;;) {
-    const { value, headers } = await replay(client, scope, { after_seq: after, limit: 10_000 });
-    const gone = Number(headers['x-trimmed-seq'] ?? 0);
-    if (gone > trimmed)
-      world.stderr.write(
-        `cadre: ${describeGap({ requested: after, trimmed_seq: gone, latest_seq: gone })}\n`,
-      );
-    trimmed = gone;
-    yield* value;
-    const next = headers['x-next-after-seq'];
-    if (next === undefined) return;
-    after = Number(next);
-  }
+/** The events that are stored now. */
+function stored({ world, client }: CommandContext, { after, ...scope }: Reading) {
+  return after === 'latest' ? [] : storedEvents(client, scope, after, (gap) => tellGap(world, gap));
+}
+
+function tellGap({ stderr }: World, gap: StreamGap): void {
+  stderr.write(`cadre: ${describeGap(gap)}\n`);
 }
 
 /** The seq to begin after: the cursor's, else the one of the options, else 0 for the whole log. */
@@ -177,21 +163,6 @@ function timeOf(text: string, now: number): number {
   const date = Date.parse(text);
   if (!Number.isNaN(date)) return date;
   throw new AppError('usage', `--since "${text}" is no time: give 30s, 5m, 2h, 7d, or a date`);
-}
-
-/** The last seq before the first event that is not older than `time`, found by binary search with one event a step. */
-async function seqBefore(client: Client, time: number): Promise<number> {
-  const first = async (after_seq: number) =>
-    client.ask(endpoints.replayEvents, { query: { after_seq, limit: 1 } });
-  let low = 0;
-  let high = Number((await first(0)).headers['x-seq'] ?? 0);
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    const [event] = (await first(middle)).value;
-    if (event && event.created_at < time) low = event.seq;
-    else high = middle;
-  }
-  return low;
 }
 
 /** The descriptor of an output; null for a stream without one. */
