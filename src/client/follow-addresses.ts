@@ -119,7 +119,12 @@ export class FollowingAddresses implements Following {
             : { state: 'reachable' },
         ),
     });
-    for await (const event of events) await put({ node, event });
+    try {
+      for await (const event of events) await put({ node, event });
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      throw new AppError(error.code, awayText(node, error), { cause: error });
+    }
   }
 
   /** Where the log of a server is read from, once it answers; null where nobody waits for it any more. */
@@ -162,6 +167,11 @@ export class FollowingAddresses implements Following {
     if (typeof from === 'string' || 'cursor' in from) return { epoch, seq: 0 };
     return { epoch, seq: await seqBefore(client, from.since) };
   }
+}
+
+/** Why a server does not answer, with its name. */
+function awayText(node: string, { message }: AppError): string {
+  return message.startsWith(node) ? message : `${node} is unreachable: ${message}`;
 }
 
 function gapNotice(gap: StreamGap): Notice {

@@ -69,6 +69,11 @@ export class RoutedClient implements Client {
     return client.open(endpoint, input, body, more);
   }
 
+  /** The client of the server that has a record. Throws as `serverOf`. */
+  async clientOf(id: string): Promise<Client> {
+    return (await this.#serverFor(id)).client;
+  }
+
   misunderstanding(): AppError | null {
     for (const caller of this.#used) {
       const found = caller.misunderstanding();
@@ -106,6 +111,16 @@ export class RoutedClient implements Client {
 /** The several servers that a client asks; null where it asks one. */
 export function serversOf(client: Client): Servers | null {
   return client instanceof RoutedClient ? client.servers : null;
+}
+
+/** The client of the one server that has a record. Throws as `serverOf`. */
+export async function clientOf(client: Client, id: string): Promise<Client> {
+  return client instanceof RoutedClient ? client.clientOf(id) : client;
+}
+
+/** The client of the one server where new work goes. Throws as `first`. */
+export async function firstOf(client: Client): Promise<Client> {
+  return client instanceof RoutedClient ? usable(await client.servers.first()).client : client;
 }
 
 const RECORD = /^(sess|proc|team|wt)_[0-9a-f]{32}$/;

@@ -5,7 +5,7 @@ import type { Session } from '../api/sessions.ts';
 import type { Client } from './client.ts';
 
 /** What calls one server: over HTTP, or as a node of a fleet. */
-export type Caller = Pick<Client, 'call' | 'ask' | 'open' | 'follow' | 'misunderstanding'>;
+export type Caller = Client;
 
 /** One of several servers. */
 export interface ServerEntry {
