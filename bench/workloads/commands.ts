@@ -1,0 +1,116 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { ask } from '../client/http.ts';
+import { cpuMilliseconds } from '../client/process.ts';
+import { type Frame, followNewest } from '../client/stream.ts';
+import { median, quantile } from '../report/statistics.ts';
+import { type Server, withServer } from '../subject.ts';
+import { type Measures, workload } from '../workload.ts';
+
+const CLIENTS = 16;
+const FIRST = 50;
+
+/** Short commands, from the request to their end: each is stored and supervised, and its output is kept. */
+export const commands = workload({
+  about: `\`echo\`, one after the other and by ${CLIENTS} clients, each until its end is on the global stream, and the CPU time of the server; bare: spawn of /bin/sh, its output read`,
+  needs: 'server',
+  units: {
+    'one, to its end': 'ms',
+    [`${CLIENTS} clients`]: '/s',
+    [`${CLIENTS} clients, p99`]: 'ms',
+    'CPU of a command': 'ms',
+  },
+  sizes: { short: { alone: 50, together: 400 }, full: { alone: 200, together: 2000 } },
+  server: (stage, size) =>
+    withServer(stage, async (server) => {
+      const ends = new Ends();
+      const stream = await followNewest(server, (frame) => ends.take(frame));
+      const run = (command: string) => runOne(server, ends, command);
+      const measures = await measure(run, size, () => cpuMilliseconds(server.pid));
+      stream.close();
+      return measures;
+    }),
+  bare: (_directory, size) => measure(spawnOne, size, ownCpu),
+});
+
+async function measure(
+  run: (command: string) => Promise<void>,
+  { alone, together }: { alone: number; together: number },
+  cpu: () => number,
+): Promise<Measures> {
+  await timed(run, 1, FIRST);
+  const one = await timed(run, 1, alone);
+  const before = cpu();
+  const many = await timed(run, CLIENTS, together);
+  return {
+    'one, to its end': median(one.times),
+    [`${CLIENTS} clients`]: together / many.seconds,
+    [`${CLIENTS} clients, p99`]: quantile(many.times, 0.99),
+    'CPU of a command': (cpu() - before) / together,
+  };
+}
+
+async function timed(
+  run: (command: string) => Promise<void>,
+  clients: number,
+  count: number,
+): Promise<{ times: number[]; seconds: number }> {
+  const times: number[] = [];
+  let next = 0;
+  const started = performance.now();
+  await Promise.all(
+    Array.from({ length: clients }, async () => {
+      for (let n = next++; n < count; n = next++) {
+        const asked = performance.now();
+        await run(`echo ${n}`);
+        times.push(performance.now() - asked);
+      }
+    }),
+  );
+  return { times, seconds: (performance.now() - started) / 1000 };
+}
+
+async function runOne(server: Server, ends: Ends, command: string): Promise<void> {
+  const { process: made } = await ask<{ process: { process_id: string } }>(
+    server,
+    'POST',
+    '/v1/processes',
+    { command },
+  );
+  const kind = await ends.of(made.process_id);
+  if (kind !== 'process.completed') throw new Error(`${command}: ${kind}`);
+}
+
+async function spawnOne(command: string): Promise<void> {
+  const child = spawn('/bin/sh', ['-c', command], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const [[code]] = await Promise.all([once(child, 'exit'), text(child.stdout), text(child.stderr)]);
+  if (code !== 0) throw new Error(`${command} ended with ${code}`);
+}
+
+/** The CPU time of the bench itself, which is the parent of the baseline's commands, in milliseconds. */
+function ownCpu(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
+/** The ends of processes, which may be on the stream before the answer to the request has come. */
+class Ends {
+  readonly #early = new Map<string, string>();
+  readonly #waiting = new Map<string, (kind: string) => void>();
+
+  take({ kind, data }: Frame): void {
+    if (!/^process\.(completed|failed|killed|timed_out)$/.test(kind)) return;
+    const { process_id: id } = JSON.parse(data) as { process_id: string };
+    const resolve = this.#waiting.get(id);
+    if (resolve) resolve(kind);
+    else this.#early.set(id, kind);
+    this.#waiting.delete(id);
+  }
+
+  async of(id: string): Promise<string> {
+    const early = this.#early.get(id);
+    this.#early.delete(id);
+    return early ?? new Promise((resolve) => this.#waiting.set(id, resolve));
+  }
+}
