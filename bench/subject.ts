@@ -25,11 +25,17 @@ export interface Subject {
   program: readonly string[] | null;
   /** Whether the bench starts its servers: each with data of its own, and a process to look at. */
   isStarted: boolean;
-  start(directory: string): Promise<Server>;
+  start(directory: string, agent?: AgentKind): Promise<Server>;
 }
 
+/** The agent of `baselines/agent.ts`, or a program that never answers: then only the server works. */
+type AgentKind = 'speaks' | 'silent';
+
 const TOKEN = 'the-token-of-the-bench-0123456789';
-const AGENT = path.join(import.meta.dirname, 'baselines/agent.ts');
+const agents: Record<AgentKind, string> = {
+  speaks: `'${process.execPath}' '${path.join(import.meta.dirname, 'baselines/agent.ts')}'`,
+  silent: 'sleep infinity',
+};
 const BARE_SERVER = path.join(import.meta.dirname, 'baselines/bare-server.mjs');
 const START_LIMIT_MS = 30_000;
 
@@ -40,7 +46,8 @@ export function cadreAt(name: 'cadre' | 'before', file: string): Subject {
   // Between starts a home is kept, so that code which was compiled by the first is not compiled again.
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'cadre-bench-home-'));
   process.once('exit', () => fs.rmSync(home, { recursive: true, force: true }));
-  const start = (directory: string) => startCommand([...program, 'serve'], directory, home);
+  const start: Subject['start'] = (directory, agent) =>
+    startCommand([...program, 'serve'], directory, { home, agent });
   return { name, program, isStarted: true, start };
 }
 
@@ -52,7 +59,7 @@ export function peerFrom(env: NodeJS.ProcessEnv): Subject | null {
   const { PEER_CMD: command, PEER_URL: url, PEER_TOKEN: token = TOKEN } = env;
   if (command !== undefined) {
     const words = ['/bin/sh', '-c', `exec ${command}`];
-    const start = (directory: string) => startCommand(words, directory, directory);
+    const start: Subject['start'] = (directory, agent) => startCommand(words, directory, { agent });
     return { name: 'peer', program: null, isStarted: true, start };
   }
   if (url === undefined) return null;
@@ -64,8 +71,9 @@ export function peerFrom(env: NodeJS.ProcessEnv): Subject | null {
 export async function withServer<T>(
   { subject, directory }: Stage,
   use: (server: Server) => Promise<T>,
+  agent?: AgentKind,
 ): Promise<T> {
-  return ending(await subject.start(directory), use);
+  return ending(await subject.start(directory, agent), use);
 }
 
 /** The same with the minimal server of `baselines/bare-server.mjs`, which keeps its data in `directory`. */
@@ -73,7 +81,7 @@ export async function withBareServer<T>(
   directory: string,
   use: (server: Server) => Promise<T>,
 ): Promise<T> {
-  return ending(await startCommand([process.execPath, BARE_SERVER], directory, directory), use);
+  return ending(await startCommand([process.execPath, BARE_SERVER], directory), use);
 }
 
 async function ending<T>(server: Server, use: (server: Server) => Promise<T>): Promise<T> {
@@ -93,11 +101,11 @@ export function dataOf(directory: string): string {
 export async function startCommand(
   [file = '', ...args]: readonly string[],
   directory: string,
-  home: string,
+  { home = directory, agent = 'speaks' }: { home?: string; agent?: AgentKind | undefined } = {},
 ): Promise<Server> {
   fs.mkdirSync(dataOf(directory), { recursive: true, mode: 0o700 });
   const port = await freePort();
-  const env = environmentOf(directory, home, port);
+  const env = environmentOf(directory, home, agent, port);
   const logFile = path.join(directory, 'bench-server.log');
   const log = fs.openSync(logFile, 'a');
   const started = performance.now();
@@ -127,11 +135,16 @@ export async function startCommand(
  * What a server is told: where to listen, where its data lies, its token, and the executable that is its ACP agent. Those
  * of cadre have cadre's names, too.
  */
-function environmentOf(directory: string, home: string, port: number): NodeJS.ProcessEnv {
+function environmentOf(
+  directory: string,
+  home: string,
+  kind: AgentKind,
+  port: number,
+): NodeJS.ProcessEnv {
   const tokenFile = path.join(directory, 'bench-token');
   fs.writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
   const agent = path.join(directory, 'bench-agent');
-  fs.writeFileSync(agent, `#!/bin/sh\nexec '${process.execPath}' '${AGENT}'\n`, { mode: 0o755 });
+  fs.writeFileSync(agent, `#!/bin/sh\nexec ${agents[kind]}\n`, { mode: 0o755 });
   const { PATH = '', TMPDIR = os.tmpdir() } = process.env;
   return {
     PATH,

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
-import { quantile } from '../report/statistics.ts';
 import type { Address } from './http.ts';
+import { type Pace, together } from './together.ts';
 
 /** Requests that are all alike, sent by a number of clients, each of which waits for its answer before the next. */
 export interface Requests {
@@ -12,19 +12,11 @@ export interface Requests {
   count: number;
 }
 
-/** How fast requests were answered. */
-export interface Answered {
-  perSecond: number;
-  /** Milliseconds. */
-  p50: number;
-  p99: number;
-}
-
 /**
  * Sends requests over plain sockets: the bytes of a request are made once, and of an answer only its status and length are
  * read. So the client takes a small part of the time on two cores, and the rest is the server's.
  */
-export async function load(server: Address, requests: Requests): Promise<Answered> {
+export async function load(server: Address, requests: Requests): Promise<Pace> {
   const { hostname, port, host } = new URL(server.url);
   const bytes = bytesOf(requests, host, server.token);
   const connections = await Promise.all(
@@ -34,25 +26,10 @@ export async function load(server: Address, requests: Requests): Promise<Answere
       return new Connection(socket);
     }),
   );
-  const times: number[] = [];
-  let left = requests.count;
-  const started = performance.now();
-  await Promise.all(
-    connections.map(async (connection) => {
-      while (left-- > 0) {
-        const sent = performance.now();
-        await connection.ask(bytes);
-        times.push(performance.now() - sent);
-      }
-    }),
-  );
-  const seconds = (performance.now() - started) / 1000;
+  const { clients, count } = requests;
+  const pace = await together(clients, count, async (client) => connections[client]?.ask(bytes));
   for (const connection of connections) connection.end();
-  return {
-    perSecond: requests.count / seconds,
-    p50: quantile(times, 0.5),
-    p99: quantile(times, 0.99),
-  };
+  return pace;
 }
 
 function bytesOf({ method, path, body = '' }: Requests, host: string, token: string): Buffer {

@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { ask } from '../client/http.ts';
-import { cpuMilliseconds } from '../client/process.ts';
+import { cpuMilliseconds, ownCpu } from '../client/process.ts';
 import { type Frame, followNewest } from '../client/stream.ts';
-import { median, quantile } from '../report/statistics.ts';
+import { together } from '../client/together.ts';
 import { type Server, withServer } from '../subject.ts';
 import { type Measures, workload } from '../workload.ts';
 
@@ -21,7 +21,7 @@ export const commands = workload({
     [`${CLIENTS} clients, p99`]: 'ms',
     'CPU of a command': 'ms',
   },
-  sizes: { short: { alone: 50, together: 400 }, full: { alone: 200, together: 2000 } },
+  sizes: { short: { alone: 50, many: 400 }, full: { alone: 200, many: 2000 } },
   server: (stage, size) =>
     withServer(stage, async (server) => {
       const ends = new Ends();
@@ -36,39 +36,20 @@ export const commands = workload({
 
 async function measure(
   run: (command: string) => Promise<void>,
-  { alone, together }: { alone: number; together: number },
+  { alone, many }: { alone: number; many: number },
   cpu: () => number,
 ): Promise<Measures> {
-  await timed(run, 1, FIRST);
-  const one = await timed(run, 1, alone);
+  const echo = (_client: number, n: number) => run(`echo ${n}`);
+  await together(1, FIRST, echo);
+  const one = await together(1, alone, echo);
   const before = cpu();
-  const many = await timed(run, CLIENTS, together);
+  const all = await together(CLIENTS, many, echo);
   return {
-    'one, to its end': median(one.times),
-    [`${CLIENTS} clients`]: together / many.seconds,
-    [`${CLIENTS} clients, p99`]: quantile(many.times, 0.99),
-    'CPU of a command': (cpu() - before) / together,
+    'one, to its end': one.p50,
+    [`${CLIENTS} clients`]: all.perSecond,
+    [`${CLIENTS} clients, p99`]: all.p99,
+    'CPU of a command': (cpu() - before) / many,
   };
-}
-
-async function timed(
-  run: (command: string) => Promise<void>,
-  clients: number,
-  count: number,
-): Promise<{ times: number[]; seconds: number }> {
-  const times: number[] = [];
-  let next = 0;
-  const started = performance.now();
-  await Promise.all(
-    Array.from({ length: clients }, async () => {
-      for (let n = next++; n < count; n = next++) {
-        const asked = performance.now();
-        await run(`echo ${n}`);
-        times.push(performance.now() - asked);
-      }
-    }),
-  );
-  return { times, seconds: (performance.now() - started) / 1000 };
 }
 
 async function runOne(server: Server, ends: Ends, command: string): Promise<void> {
@@ -86,12 +67,6 @@ async function spawnOne(command: string): Promise<void> {
   const child = spawn('/bin/sh', ['-c', command], { stdio: ['ignore', 'pipe', 'pipe'] });
   const [[code]] = await Promise.all([once(child, 'exit'), text(child.stdout), text(child.stderr)]);
   if (code !== 0) throw new Error(`${command} ended with ${code}`);
-}
-
-/** The CPU time of the bench itself, which is the parent of the baseline's commands, in milliseconds. */
-function ownCpu(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
 }
 
 /** The ends of processes, which may be on the stream before the answer to the request has come. */

@@ -1,0 +1,47 @@
+import { type Address, send } from '../client/http.ts';
+import { together } from '../client/together.ts';
+import { withBareServer, withServer } from '../subject.ts';
+import { type Measures, workload } from '../workload.ts';
+
+/** The writes of one client are a latency, those of many a throughput. */
+const MANY = [16, 64];
+
+interface Size {
+  alone: number;
+  many: number;
+}
+
+/** Clients open sessions: each answer means that the session and its event are on disk. */
+export const acknowledgedWrites = workload<Size>({
+  about: `sessions created by one client and by ${MANY.join(' and ')}, each on disk before its answer; bare: the same bodies appended to a file, with grouped fdatasync`,
+  needs: 'server',
+  units: {
+    'one client': 'ms',
+    ...Object.fromEntries(MANY.map((clients) => [`${clients} clients`, '/s'])),
+    [`${MANY.at(-1)} clients, p99`]: 'ms',
+  },
+  sizes: { short: { alone: 200, many: 3000 }, full: { alone: 500, many: 10_000 } },
+  server: (stage, size) =>
+    withServer(stage, (server) => measure(server, '/v1/sessions', stage.directory, size)),
+  bare: (directory, size) =>
+    withBareServer(directory, (server) => measure(server, '/append', directory, size)),
+});
+
+async function measure(
+  server: Address,
+  path: string,
+  cwd: string,
+  { alone, many }: Size,
+): Promise<Measures> {
+  const body = JSON.stringify({ provider: 'acp', cwd, metadata: { about: 'x'.repeat(100) } });
+  const run = (clients: number, count: number) =>
+    together(clients, count, () => send(server, 'POST', path, body));
+  await run(16, many / 4);
+  const measures: Measures = { 'one client': (await run(1, alone)).p50 };
+  for (const clients of MANY) {
+    const { perSecond, p99 } = await run(clients, many);
+    measures[`${clients} clients`] = perSecond;
+    measures[`${clients} clients, p99`] = p99;
+  }
+  return measures;
+}
