@@ -31,6 +31,9 @@ export interface Subject {
 /** The agent of `baselines/agent.ts`, or a program that never answers: then only the server works. */
 type AgentKind = 'speaks' | 'silent';
 
+/** The cadre of this directory, which `npm run build` makes. */
+export const OWN = path.join(import.meta.dirname, '../bin/cadre.js');
+
 const TOKEN = 'the-token-of-the-bench-0123456789';
 const agents: Record<AgentKind, string> = {
   speaks: `'${process.execPath}' '${path.join(import.meta.dirname, 'baselines/agent.ts')}'`,

@@ -3,7 +3,9 @@ import { acknowledgedWrites } from './workloads/acknowledged-writes.ts';
 import { clientCommands } from './workloads/client-commands.ts';
 import { commands } from './workloads/commands.ts';
 import { fanOut } from './workloads/fan-out.ts';
+import { growth } from './workloads/growth.ts';
 import { largeTeam } from './workloads/large-team.ts';
+import { longLog } from './workloads/long-log.ts';
 import { memory } from './workloads/memory.ts';
 import { plainRequests } from './workloads/plain-requests.ts';
 import { replay } from './workloads/replay.ts';
@@ -23,7 +25,9 @@ export const workloads: Record<string, (form: Form) => Sized> = {
   'acknowledged-writes': acknowledgedWrites,
   'plain-requests': plainRequests,
   replay,
+  'long-log': longLog,
   'fan-out': fanOut,
   'team-messages': teamMessages,
   'large-team': largeTeam,
+  growth,
 };
