@@ -1,47 +1,45 @@
 import { parseArgs } from 'node:util';
-import { acknowledgedWrites } from './workloads/acknowledged-writes.ts';
-import { coldStart } from './workloads/cold-start.ts';
-import { fanOut } from './workloads/fan-out.ts';
-import { largeTeam } from './workloads/large-team.ts';
-import { shortCommands } from './workloads/short-commands.ts';
-import { turnInside } from './workloads/turn-inside.ts';
-import { warmStart } from './workloads/warm-start.ts';
-import type { Workload } from './workload.ts';
+import { textOf } from './report/text.ts';
+import { namesFrom, resultOf } from './runner.ts';
+import { cadreAt, OWN, peerFrom, type Subject } from './subject.ts';
+import { workloads } from './workloads.ts';
 
-const workloads: Record<string, Workload> = {
-  'acknowledged-writes': acknowledgedWrites,
-  'cold-start': coldStart,
-  'fan-out': fanOut,
-  'large-team': largeTeam,
-  'short-commands': shortCommands,
-  'turn-inside': turnInside,
-  'warm-start': warmStart,
-};
+const HELP = `node bench/run.ts [WORKLOAD...]     measures these workloads, or all
 
-/**
- * Runs the workloads named on the command line, or all. Each runs against cadre and against a minimal baseline,
- * alternately and with the same client. Only the ratio of the two can be compared between machines.
- */
+  --short          seconds for each workload, instead of minutes
+  --rounds N       how often each side is measured (3)
+  --json           a line of JSON for each workload on stdout
+  --cadre FILE     the cadre to measure: an executable, or its bin/cadre.js (that of this directory)
+  --before FILE    another cadre, measured in the same rounds: what was there before a change
+  PEER_CMD, PEER_URL and PEER_TOKEN name another server of the same interface: see docs/performance.md
+
+workloads: ${Object.keys(workloads).join(', ')}
+`;
+
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { rounds: { type: 'string', default: '3' }, json: { type: 'boolean', default: false } },
+  options: {
+    short: { type: 'boolean', default: false },
+    rounds: { type: 'string', default: '3' },
+    json: { type: 'boolean', default: false },
+    cadre: { type: 'string', default: OWN },
+    before: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
 });
-for (const name of positionals.length > 0 ? positionals : Object.keys(workloads)) {
-  const workload = workloads[name];
-  if (!workload)
-    throw new Error(`no workload "${name}"; there are: ${Object.keys(workloads).join(', ')}`);
-  const figures = await workload.run(Number(values.rounds), (line) =>
-    process.stderr.write(`${name}: ${line}\n`),
-  );
-  if (values.json) {
-    process.stdout.write(`${JSON.stringify({ workload: name, figures })}\n`);
-    continue;
-  }
-  process.stdout.write(`\n${name}: ${workload.about}\n`);
-  for (const { what, unit, cadre, bare } of figures) {
-    const ratio = bare === 0 ? '-' : (cadre / bare).toFixed(2);
-    process.stdout.write(
-      `  ${what.padEnd(28)} cadre ${cadre.toFixed(1).padStart(9)} ${unit.padEnd(4)}  bare ${bare.toFixed(1).padStart(9)} ${unit.padEnd(4)}  ratio ${ratio}\n`,
-    );
+
+if (values.help) process.stdout.write(HELP);
+else await main();
+
+async function main(): Promise<void> {
+  const subjects: Subject[] = [cadreAt('cadre', values.cadre)];
+  if (values.before !== undefined) subjects.push(cadreAt('before', values.before));
+  const peer = peerFrom(process.env);
+  if (peer) subjects.push(peer);
+  const form = values.short ? 'short' : 'full';
+  const rounds = Number(values.rounds);
+  for (const name of namesFrom(positionals)) {
+    const result = await resultOf(name, { form, rounds, subjects });
+    process.stdout.write(values.json ? `${JSON.stringify(result)}\n` : `\n${textOf(result)}`);
   }
 }

@@ -1,39 +1,58 @@
-/** One measurement of cadre and of the baseline: the median over the rounds. */
-export interface Figure {
-  what: string;
-  unit: string;
-  cadre: number;
-  bare: number;
+import type { Subject } from './subject.ts';
+
+/** What one side of a workload measured in one round, by figure. */
+export type Measures = Record<string, number>;
+
+/** The two lengths of a workload: `short` takes seconds a round, `full` is what the published tables are made of. */
+export type Form = 'short' | 'full';
+
+/** The server that a workload measures, and where its data lies. */
+export interface Stage {
+  subject: Subject;
+  /** New in each round, unless the workload has `prepare`: then the one that was prepared. */
+  directory: string;
 }
 
-/** A workload that is measured on cadre and on a minimal baseline. */
-export interface Workload {
+/**
+ * A workload that is measured on servers and on a minimal baseline. `Size` says how much work it is.
+ *
+ * `needs`: what a subject has to be. `server`: any server of the interface. `process`: one that the bench starts, so that
+ * its start and memory can be measured. `program`: a cadre whose commands can be run, too.
+ */
+export interface Workload<Size> {
   about: string;
-  run(rounds: number, progress: (line: string) => void): Promise<Figure[]>;
+  needs: 'server' | 'process' | 'program';
+  /** The unit of each figure. More is better where it ends with `/s`, less for all others. */
+  units: Record<string, string>;
+  sizes: Record<Form, Size>;
+  /** Is called once for each subject, before all rounds: makes the state that the rounds only read. */
+  prepare?: (stage: Stage, size: Size) => Promise<void>;
+  server: (stage: Stage, size: Size) => Promise<Measures>;
+  bare: (directory: string, size: Size) => Promise<Measures>;
 }
 
-/** The value below which `share` of the values lie. */
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+/** A workload whose size has been chosen. */
+export interface Sized {
+  about: string;
+  needs: Workload<unknown>['needs'];
+  units: Record<string, string>;
+  prepare: ((stage: Stage) => Promise<void>) | null;
+  server(stage: Stage): Promise<Measures>;
+  bare(directory: string): Promise<Measures>;
 }
 
-export function median(values: readonly number[]): number {
-  return quantile(values, 0.5);
-}
-
-/** Combines the measurements of all rounds of both sides into one figure for each unit. */
-export function pair(
-  cadre: readonly Record<string, number>[],
-  bare: readonly Record<string, number>[],
-  units: Record<string, string>,
-): Figure[] {
-  const of = (rounds: readonly Record<string, number>[], what: string) =>
-    median(rounds.map((round) => round[what] ?? 0));
-  return Object.entries(units).map(([what, unit]) => ({
-    what,
-    unit,
-    cadre: of(cadre, what),
-    bare: of(bare, what),
-  }));
+/** Hides the type of a workload's size, so that workloads of all sizes fit in one table. */
+export function workload<Size>(given: Workload<Size>): (form: Form) => Sized {
+  return (form) => {
+    const size = given.sizes[form];
+    const { about, needs, units, prepare } = given;
+    return {
+      about,
+      needs,
+      units,
+      prepare: prepare ? (stage) => prepare(stage, size) : null,
+      server: (stage) => given.server(stage, size),
+      bare: (directory) => given.bare(directory, size),
+    };
+  };
 }

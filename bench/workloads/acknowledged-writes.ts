@@ -1,70 +1,47 @@
-import fs from 'node:fs';
-import http from 'node:http';
-import os from 'node:os';
-import path from 'node:path';
-import { startServer } from '../../test/support/server.ts';
-import { pair, quantile, type Workload } from '../workload.ts';
-import { startBareAppend } from '../baselines/bare-append.ts';
+import { type Address, send } from '../client/http.ts';
+import { together } from '../client/together.ts';
+import { withBareServer, withServer } from '../subject.ts';
+import { type Measures, workload } from '../workload.ts';
 
-const CLIENTS = 64;
-const REQUESTS = 6000;
+/** The writes of one client are a latency, those of many a throughput. */
+const MANY = [16, 64];
 
-/** Many clients open sessions at once: each response means that the session and its event are on disk. */
-export const acknowledgedWrites: Workload = {
-  about: `${REQUESTS} POSTs by ${CLIENTS} clients, each on disk before its response; bare: append to a file, with group commit`,
-  async run(rounds, progress) {
-    const cadre: Record<string, number>[] = [];
-    const bare: Record<string, number>[] = [];
-    for (let round = 1; round <= rounds; round++) {
-      const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'cadre-bench-'));
-      const server = await startServer(directory, { args: ['--log-level', 'warn'] });
-      const body = JSON.stringify({ provider: 'acp', cwd: directory, title: 'x'.repeat(100) });
-      cadre.push(await load(`${server.url}/v1/sessions`, server.token, body));
-      await server.end('SIGTERM');
-      const plain = await startBareAppend(path.join(directory, 'bare.log'));
-      bare.push(await load(plain.url, 'none', body));
-      await plain.end();
-      fs.rmSync(directory, { recursive: true });
-      progress(`round ${round} of ${rounds}`);
-    }
-    return pair(cadre, bare, { 'requests a second': '/s', 'answer p50': 'ms', 'answer p99': 'ms' });
-  },
-};
-
-async function load(url: string, token: string, body: string): Promise<Record<string, number>> {
-  const agent = new http.Agent({ keepAlive: true, maxSockets: CLIENTS });
-  const post = () => postOnce(agent, url, token, body);
-  await Promise.all(Array.from({ length: CLIENTS }, post));
-  const times: number[] = [];
-  let left = REQUESTS;
-  const started = performance.now();
-  await Promise.all(
-    Array.from({ length: CLIENTS }, async () => {
-      while (left-- > 0) {
-        const sent = performance.now();
-        await post();
-        times.push(performance.now() - sent);
-      }
-    }),
-  );
-  const seconds = (performance.now() - started) / 1000;
-  agent.destroy();
-  return {
-    'requests a second': REQUESTS / seconds,
-    'answer p50': quantile(times, 0.5),
-    'answer p99': quantile(times, 0.99),
-  };
+interface Size {
+  alone: number;
+  many: number;
 }
 
-function postOnce(agent: http.Agent, url: string, token: string, body: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-    const request = http.request(url, { method: 'POST', agent, headers }, (response) => {
-      response.resume();
-      if (response.statusCode === 200) response.once('end', resolve);
-      else reject(new Error(`${url} answered ${response.statusCode}`));
-    });
-    request.once('error', reject);
-    request.end(body);
-  });
+/** Clients open sessions: each answer means that the session and its event are on disk. */
+export const acknowledgedWrites = workload<Size>({
+  about: `sessions created by one client and by ${MANY.join(' and ')}, each on disk before its answer; bare: the same bodies appended to a file, with grouped fdatasync`,
+  needs: 'server',
+  units: {
+    'one client': 'ms',
+    ...Object.fromEntries(MANY.map((clients) => [`${clients} clients`, '/s'])),
+    [`${MANY.at(-1)} clients, p99`]: 'ms',
+  },
+  sizes: { short: { alone: 200, many: 3000 }, full: { alone: 500, many: 10_000 } },
+  server: (stage, size) =>
+    withServer(stage, (server) => measure(server, '/v1/sessions', stage.directory, size)),
+  bare: (directory, size) =>
+    withBareServer(directory, (server) => measure(server, '/append', directory, size)),
+});
+
+async function measure(
+  server: Address,
+  path: string,
+  cwd: string,
+  { alone, many }: Size,
+): Promise<Measures> {
+  const body = JSON.stringify({ provider: 'acp', cwd, metadata: { about: 'x'.repeat(100) } });
+  const run = (clients: number, count: number) =>
+    together(clients, count, () => send(server, 'POST', path, body));
+  await run(16, many / 4);
+  const measures: Measures = { 'one client': (await run(1, alone)).p50 };
+  for (const clients of MANY) {
+    const { perSecond, p99 } = await run(clients, many);
+    measures[`${clients} clients`] = perSecond;
+    measures[`${clients} clients, p99`] = p99;
+  }
+  return measures;
 }

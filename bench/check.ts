@@ -1,0 +1,60 @@
+import { parseArgs } from 'node:util';
+import { compare, LIMIT, type Comparison } from './report/compare.ts';
+import { readResults, type Result } from './report/result.ts';
+import { newestStored } from './report/stored.ts';
+import { shortNumber } from './report/text.ts';
+import { resultOf } from './runner.ts';
+import { cadreAt, OWN } from './subject.ts';
+
+/**
+ * Compares this cadre with the stored results of the newest release, says what got worse by more than 15 %, and fails if
+ * something did. Measures each stored workload in the stored form, or reads the results of a run that was made before.
+ */
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    rounds: { type: 'string', default: '5' },
+    stored: { type: 'string', default: newestStored() },
+    results: { type: 'string', multiple: true },
+  },
+});
+
+const stored = readResults([values.stored]).filter(
+  ({ workload }) => positionals.length === 0 || positionals.includes(workload),
+);
+const now = values.results ? readResults(values.results) : await measured(stored);
+const comparisons = compare(stored, now);
+process.stdout.write(`${report(comparisons)}\n`);
+process.exitCode = comparisons.some(({ verdict }) => verdict === 'worse') ? 1 : 0;
+
+async function measured(stored: readonly Result[]): Promise<Result[]> {
+  const rounds = Number(values.rounds);
+  const subjects = [cadreAt('cadre', OWN)];
+  const results: Result[] = [];
+  for (const { workload, form } of stored)
+    results.push(await resultOf(workload, { form, rounds, subjects }));
+  return results;
+}
+
+function report(all: readonly Comparison[]): string {
+  const of = (verdict: Comparison['verdict']) => all.filter((one) => one.verdict === verdict);
+  const share = `${LIMIT * 100} %`;
+  return [
+    ...section(`worse by more than ${share}, in each round:`, of('worse')),
+    ...section(
+      `worse by more than ${share}, but not in each round, so run these again:`,
+      of('unsure'),
+    ),
+    ...section(`better by more than ${share}, in each round:`, of('better')),
+    `${of('same').length} of ${all.length} figures are as in ${values.stored}`,
+  ].join('\n');
+}
+
+function section(title: string, comparisons: readonly Comparison[]): string[] {
+  const lines = comparisons.map(({ workload, what, stored, now, change }) => {
+    const rounds = `${shortNumber(now.low)}-${shortNumber(now.high)}`;
+    const name = `${workload}: ${what}`.padEnd(52);
+    return `  ${name} ${shortNumber(stored)} -> ${shortNumber(now.median)} (${rounds}), ${Math.round(Math.abs(change) * 100)} %`;
+  });
+  return lines.length === 0 ? [] : [title, ...lines];
+}

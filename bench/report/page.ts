@@ -1,0 +1,57 @@
+import type { Figure, Result } from './result.ts';
+import { shortNumber } from './text.ts';
+
+const BEGIN = '<!-- The tables are written by `node bench/page.ts`. -->';
+const END = '<!-- End of the tables. -->';
+
+/** The order of the columns, with their headings. Of these a table has the ones that were measured. */
+const SIDES = { cadre: 'cadre', before: 'before', peer: 'peer', bare: 'bare' } as const;
+
+/** Replaces the part of a page between the two marks by the tables of the results. Throws if a mark is missing. */
+export function withTables(page: string, results: readonly Result[]): string {
+  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
+  if (begin < 0 || end < begin) throw new Error(`the page lacks "${BEGIN}" or "${END}" after it`);
+  return `${page.slice(0, begin)}${BEGIN}\n\n${tables(results)}\n\n${page.slice(end)}`;
+}
+
+/** A heading, a sentence and a table for each result. */
+export function tables(results: readonly Result[]): string {
+  return results.map(tableOf).join('\n\n');
+}
+
+function tableOf({ workload, about, form, rounds, machine, node, figures }: Result): string {
+  const sides = (Object.keys(SIDES) as (keyof typeof SIDES)[]).filter((side) =>
+    figures.some((figure) => figure.sides[side]),
+  );
+  const compared = sides.filter((side) => figures.some((figure) => figure.ratios[side]));
+  const head = ['', '', ...sides.map((side) => SIDES[side]), ...compared.map(ratioHead)];
+  const rows = figures.map((figure) => [
+    figure.what,
+    figure.unit,
+    ...sides.map((side) => cell(figure, side)),
+    ...compared.map((side) => ratioCell(figure, side)),
+  ]);
+  const rule = head.map((_, n) => (n < 2 ? '---' : '--:'));
+  return [
+    `### ${workload}`,
+    '',
+    `${about.charAt(0).toUpperCase()}${about.slice(1)}. Form \`${form}\`, ${rounds} rounds, ${machine}, Node ${node}.`,
+    '',
+    ...[head, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`),
+  ].join('\n');
+}
+
+function ratioHead(side: keyof typeof SIDES): string {
+  return `${SIDES[side]} / bare`;
+}
+
+function cell({ sides }: Figure, side: string): string {
+  const spread = sides[side];
+  if (!spread) return '';
+  const { median, low, high } = spread;
+  return `${shortNumber(median)} (${shortNumber(low)}-${shortNumber(high)})`;
+}
+
+function ratioCell({ ratios }: Figure, side: string): string {
+  return ratios[side] ? shortNumber(ratios[side].median) : '';
+}

@@ -1,0 +1,39 @@
+import fs from 'node:fs';
+import type { Spread } from './statistics.ts';
+
+/** One measured thing of a workload. */
+export interface Figure {
+  what: string;
+  unit: string;
+  /** By side: `cadre`, `bare`, and where they ran `before` and `peer`. */
+  sides: Record<string, Spread>;
+  /** The ratio of a side to the baseline. */
+  ratios: Record<string, Spread>;
+}
+
+/** What a run of one workload measured: a line of JSON. */
+export interface Result {
+  workload: string;
+  about: string;
+  form: 'short' | 'full';
+  rounds: number;
+  /** The version of cadre. */
+  version: string;
+  node: string;
+  machine: string;
+  figures: Figure[];
+  /** Sides that could not run the workload. */
+  failures: { side: string; reason: string }[];
+}
+
+/** Whether more of a unit is better. */
+export function isMoreBetter(unit: string): boolean {
+  return unit.endsWith('/s');
+}
+
+/** Reads results of runs: files with a result in each line. Of two of the same workload the later one counts. */
+export function readResults(files: readonly string[]): Result[] {
+  const lines = files.flatMap((file) => fs.readFileSync(file, 'utf8').trim().split('\n'));
+  const results = lines.filter(Boolean).map((line) => JSON.parse(line) as Result);
+  return [...new Map(results.map((result) => [result.workload, result])).values()];
+}
