@@ -15,6 +15,7 @@ import { build } from 'esbuild';
 import { makeTemplate } from '../src/store/template.ts';
 import { compileBundles } from './code-cache.mjs';
 import { lazySegmenter } from './lazy-segmenter.mjs';
+import { leanLibraries } from './lean-libraries.mjs';
 import { noTopLevelAwait } from './no-top-level-await.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -92,7 +93,7 @@ async function bundle(entry, outfile) {
       __CADRE_VERSION__: JSON.stringify(packageVersion()),
       __CADRE_COMMIT__: JSON.stringify(commit()),
     },
-    plugins: [noTopLevelAwait, lazySegmenter],
+    plugins: [noTopLevelAwait, lazySegmenter, leanLibraries],
   });
 }
 
