@@ -16,6 +16,24 @@ const required = {
   'fastify/lib/server.js': ['node:https', 'node:http2', 'node:dns'],
 };
 
+// A function of one line where there was one that V8 has to compile at each start, for each route.
+const compiled = {
+  'find-my-way/lib/node.js': [
+    /  const lines = \[\]\n[^]*?\n  return new Function\('path', 'i', .*/,
+    `  const rest = prefix.slice(1)
+  return (path, i) => path.startsWith(rest, i + 1)`,
+  ],
+  'find-my-way/lib/handler-storage.js': [
+    /    const fnBody = \["'use strict'"\]\n[^]*?    return new Function\('NullObject', .*/,
+    `    return (...values) => {
+      const all = values.length > 4 && values[4] ? [...values.slice(0, 4), ...values[4]] : values
+      const found = new NullObject()
+      for (let i = 0; i < params.length; i++) found[params[i]] = all[i]
+      return found
+    }`,
+  ],
+};
+
 const unused = {
   // Messages are English.
   'zod/v4/locales/index.js': `export { default as en } from './en.js';`,
@@ -44,6 +62,9 @@ export const leanLibraries = {
     build.onLoad({ filter: filterOf(Object.keys(required), '/node_modules/', '$') }, ({ path }) => ({
       contents: requiredLate(path, fs.readFileSync(path, 'utf8')),
     }));
+    build.onLoad({ filter: filterOf(Object.keys(compiled), '/node_modules/', '$') }, ({ path }) => ({
+      contents: notCompiled(path, fs.readFileSync(path, 'utf8')),
+    }));
     build.onLoad({ filter: filterOf(Object.keys(unused), '/node_modules/', '$') }, ({ path }) => ({
       contents: valueFor(path, unused),
     }));
@@ -68,6 +89,12 @@ function requiredLate(path, code) {
     if (!line.test(text)) throw new Error(`${path} has changed: where does it load ${name}?`);
     return text.replace(line, `const $1 = lazy(() => require('${name}'))`);
   }, `${LAZY}\n${code}`);
+}
+
+function notCompiled(path, code) {
+  const [part, by] = valueFor(path, compiled);
+  if (!part.test(code)) throw new Error(`${path} has changed: where does it compile a function?`);
+  return code.replace(part, () => by);
 }
 
 function valueFor(path, table) {
