@@ -2,7 +2,6 @@
 // Node 14 must be able to read this file: an old Node gets no further than here.
 import { existsSync } from 'fs';
 import Module from 'module';
-import { join } from 'path';
 import { fileURLToPath } from 'url';
 
 // Before all else: on this signal Node would open its debugger to whoever reaches the loopback (src/lib/self.ts).
@@ -11,22 +10,18 @@ if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
 const require = Module.createRequire(import.meta.url);
 const [major, minor] = process.versions.node.split('.').map(Number);
 
-// Shells ask for completions at each key, so these do not wait for all commands to load, nor for another Node.
+// Shells ask for completions at each key, so these do not wait for another Node where this one will do.
 const completes =
   process.argv[process.argv.indexOf('__complete', 2) + 1] === '--' &&
   process.argv.indexOf('__complete', 2) > 1;
 
-if (completes && (major > 20 || (major === 20 && minor >= 12))) start('complete.cjs');
-else if (major > 22 || (major === 22 && minor >= 12)) start('cadre.cjs');
+if (major > 22 || (major === 22 && minor >= 12)) start('cadre.cjs');
+else if (completes && (major > 20 || (major === 20 && minor >= 12))) start('complete.cjs');
 else startAgain(pinnedNode());
 
 function start(name) {
   const bundle = fileURLToPath(new URL(`../dist/${name}`, import.meta.url));
   if (!existsSync(bundle)) fail(`dist/${name} is missing; run \`npm run build\` first`);
-  // In the user's own directory: the default is shared, and compiled code is run without being checked.
-  const { HOME, XDG_CACHE_HOME = HOME && join(HOME, '.cache') } = process.env;
-  if (XDG_CACHE_HOME && Module.enableCompileCache)
-    Module.enableCompileCache(join(XDG_CACHE_HOME, 'cadre'));
   require(bundle); // not import(), which would scan the whole file for exports before it runs it
 }
 

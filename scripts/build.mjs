@@ -1,10 +1,11 @@
-// Bundles src/main.ts into dist/cadre.cjs, what completes it in a shell into dist/complete.cjs, and puts the files it reads at run time into dist/assets.
+// Bundles src/main.ts into dist/cadre.cjs and each part of src/bundles into a file beside it, which that one loads, runs
+// each for the code that V8 compiles, and puts the files that are read at run time into dist/assets.
 //
 //   npm run build
 //   npm run build -- --out DIR
 //
-// The output is one CommonJS file, because a single executable can have a code cache for no other form.
-// Each `await import()` in it stays lazy: a command's module is parsed with the file, but evaluated only on use.
+// Each output is one CommonJS file: such a file loads at once, and with what V8 compiled of it before.
+// Each `await import()` in it stays lazy: a command's module is in the file, but evaluated only on use.
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
@@ -12,7 +13,9 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { makeTemplate } from '../src/store/template.ts';
+import { compileBundles } from './code-cache.mjs';
 import { lazySegmenter } from './lazy-segmenter.mjs';
+import { leanLibraries } from './lean-libraries.mjs';
 import { noTopLevelAwait } from './no-top-level-await.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -22,6 +25,8 @@ const assets = {
   'node_modules/sql.js/dist/sql-wasm.wasm': 'npm install',
   'src/api/openapi.yaml': 'make openapi',
 };
+
+const bundles = ['complete', 'client', 'sidecar', 'serve', 'program'];
 
 const { values: options } = parseArgs({ options: { out: { type: 'string' } } });
 
@@ -41,16 +46,17 @@ async function main(out) {
   const fresh = fs.mkdtempSync(join(out, '.build-'));
   try {
     await bundle('src/main.ts', join(fresh, 'cadre.cjs'));
-    await bundle('src/cli/complete/main.ts', join(fresh, 'complete.cjs'));
-    for (const name of ['cadre.cjs', 'complete.cjs']) refuseWideText(join(fresh, name));
+    for (const name of bundles) await bundle(`src/bundles/${name}.ts`, join(fresh, `${name}.cjs`));
+    for (const name of ['cadre', ...bundles]) refuseWideText(join(fresh, `${name}.cjs`));
     copyAssets(join(fresh, 'assets'));
     writeCommands(fresh);
     await writeTemplate(fresh);
+    await compileBundles(fresh);
     publish(fresh, out);
   } finally {
     fs.rmSync(fresh, { recursive: true, force: true });
   }
-  report(join(out, 'cadre.cjs'), performance.now() - started);
+  report(out, performance.now() - started);
 }
 
 function refuseMissingAssets() {
@@ -87,7 +93,7 @@ async function bundle(entry, outfile) {
       __CADRE_VERSION__: JSON.stringify(packageVersion()),
       __CADRE_COMMIT__: JSON.stringify(commit()),
     },
-    plugins: [noTopLevelAwait, lazySegmenter],
+    plugins: [noTopLevelAwait, lazySegmenter, leanLibraries],
   });
 }
 
@@ -137,29 +143,29 @@ async function writeTemplate(fresh) {
   fs.writeFileSync(join(fresh, 'assets/empty.cadre'), await makeTemplate(wasm));
 }
 
-// A rename is atomic, so a running bundle never reads half a file. The bundle is renamed last, so that
-// the new bundle always finds the assets that it was built with.
+// A rename is atomic, so a running bundle never reads half a file. What loads the others is renamed last, so that it
+// always finds those that it was built with.
 function publish(fresh, out) {
-  const names = fs.readdirSync(join(fresh, 'assets'));
+  const names = fs.readdirSync(fresh).filter((name) => name !== 'assets' && name !== 'cadre.cjs');
+  const assets = fs.readdirSync(join(fresh, 'assets')).map((name) => join('assets', name));
   fs.mkdirSync(join(out, 'assets'), { recursive: true });
-  for (const name of names) {
-    fs.renameSync(join(fresh, 'assets', name), join(out, 'assets', name));
-  }
-  for (const name of ['complete.cjs', 'cadre.cjs'])
+  for (const name of [...assets, ...names, 'cadre.cjs'])
     fs.renameSync(join(fresh, name), join(out, name));
-  removeOthers(join(out, 'assets'), names);
+  removeOthers(out, [...names, 'cadre.cjs', 'assets', basename(fresh)]);
+  removeOthers(join(out, 'assets'), assets.map((name) => basename(name)));
 }
 
-// The executable contains everything in dist/assets, so obsolete assets are removed.
+// The executable contains everything in dist, so obsolete files are removed.
 function removeOthers(directory, names) {
   for (const name of fs.readdirSync(directory)) {
     if (!names.includes(name)) fs.rmSync(join(directory, name), { recursive: true });
   }
 }
 
-function report(file, milliseconds) {
-  const kib = Math.round(fs.statSync(file).size / 1024);
-  const count = Object.keys(assets).length + 1;
-  const name = relative(process.cwd(), file);
-  console.log(`${name} ${kib} KiB, ${count} assets, ${Math.round(milliseconds)} ms`);
+function report(out, milliseconds) {
+  const sizes = bundles.map((name) => {
+    const { size } = fs.statSync(join(out, `${name}.cjs`));
+    return `${name} ${Math.round(size / 1024)} KiB`;
+  });
+  console.log(`${relative(process.cwd(), out)}: ${sizes.join(', ')}; ${Math.round(milliseconds)} ms`);
 }

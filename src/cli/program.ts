@@ -2,41 +2,26 @@ import { Command, CommanderError } from 'commander';
 import { version } from '../lib/self.ts';
 import { systemClock } from '../lib/clock.ts';
 import { AppError } from '../errors.ts';
+import { operandsOf } from '../bundles/choose.ts';
 import { exitCodes, reportFailure } from './exit.ts';
 import { terminalOf, type World } from './world.ts';
 
-type Register = (program: Command, world: World) => void;
+type Load = () => Promise<(program: Command, world: World) => void>;
 
-/** The modules of the commands. A command line loads only its own, because its user waits for every import. */
-const commands: Record<string, () => Promise<Register>> = {
-  serve: async () => (await import('./commands/serve.ts')).serveCommand,
-  run: async () => (await import('./commands/run.ts')).runCommand,
-  sessions: async () => (await import('./commands/sessions.ts')).sessionCommands,
-  approvals: async () => (await import('./commands/approvals.ts')).approvalCommands,
-  providers: async () => (await import('./commands/providers.ts')).providerCommands,
-  processes: async () => (await import('./commands/processes.ts')).processCommands,
-  worktrees: async () => (await import('./commands/worktrees.ts')).worktreeCommands,
-  teams: async () => (await import('./commands/teams.ts')).teamCommands,
-  events: async () => (await import('./commands/events.ts')).eventCommands,
-  mcp: async () => (await import('./commands/mcp.ts')).mcpCommands,
-  acp: async () => (await import('./commands/acp.ts')).acpCommand,
-  tokens: async () => (await import('./commands/tokens.ts')).tokenCommands,
-  db: async () => (await import('./commands/db.ts')).dbCommands,
-  config: async () => (await import('./commands/config.ts')).configCommands,
-  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
-  top: async () => (await import('./commands/top.ts')).topCommand,
-  status: async () => (await import('./commands/status.ts')).statusCommand,
-  completion: async () => (await import('./commands/completion.ts')).completionCommand,
-  diagnostics: async () => (await import('./commands/diagnostics.ts')).diagnosticsCommands,
-  metrics: async () => (await import('./commands/diagnostics.ts')).metricsCommand,
-  version: async () => (await import('./commands/version.ts')).versionCommand,
-  __commands: async () =>
-    (await import('./commands/completion.ts')).commandTableCommand(createProgram),
-  'demo-agent': async () => (await import('./commands/demo-agent.ts')).demoAgentCommand,
-};
+/** Modules of commands. A command line loads only its own, because its user waits for every import. */
+export interface Commands {
+  /** By the names of the commands, in the order of the help. */
+  named: Readonly<Record<string, Load>>;
+  /** The screen, which opens where no command is named. */
+  screen?: Load;
+}
 
-/** The command tree; with `argv` only the branch that it names. */
-export async function createProgram(world: World, argv?: readonly string[]): Promise<Command> {
+/** The tree of these commands; with `argv` only the branch that it names. */
+export async function createProgram(
+  world: World,
+  { named: commands, screen }: Commands,
+  argv?: readonly string[],
+): Promise<Command> {
   const program = new Command('cadre')
     .description('Runs teams of coding agents on one machine.')
     .version(version, '-V, --version', 'show the version')
@@ -59,7 +44,7 @@ export async function createProgram(world: World, argv?: readonly string[]): Pro
       writeOut: (text) => world.stdout.write(text),
     })
     .exitOverride();
-  const [first, second] = argv ? operandsOf(program, argv) : [];
+  const [first, second] = argv ? operandsOf(argv) : [];
   const named = first === 'help' ? second : first;
   if (named === undefined && asksVersionOnly(argv)) return program;
   const { completeHelp, helpStyle } = await import('./help.ts');
@@ -77,8 +62,8 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 auth, 5 refused, 6 no server
   const wanted = named === undefined ? undefined : commands[named];
   const loads = wanted
     ? [wanted]
-    : first === undefined && opensScreen(world, argv)
-      ? [home]
+    : screen && first === undefined && opensScreen(world, argv)
+      ? [screen]
       : Object.values(commands);
   for (const load of loads) (await load())(program, world);
   completeHelp(program, (text, path) => {
@@ -107,16 +92,6 @@ function inOneLine(text: string): string {
     .replaceAll(/\. ([A-Z])/g, (_, first: string) => `: ${first.toLowerCase()}`);
 }
 
-/** The arguments that are neither options nor values of options of the program. */
-function operandsOf(program: Command, argv: readonly string[]): string[] {
-  const takesValue = new Set(
-    program.options.filter(({ required }) => required).map(({ long }) => long),
-  );
-  return argv.filter((argument, i) => !argument.startsWith('-') && !takesValue.has(argv[i - 1]));
-}
-
-const home = async () => (await import('./commands/home.ts')).homeCommand;
-
 /** Whether a command line without a command opens the screen: on a terminal, unless it asks for something else. */
 function opensScreen(world: World, argv: readonly string[] = ['--help']): boolean {
   const asks = argv.some((argument) => ['-h', '--help', '--json'].includes(argument));
@@ -127,8 +102,9 @@ function asksVersionOnly(argv: readonly string[] = []): boolean {
   return argv.includes('--version') || argv.includes('-V');
 }
 
-/** Runs the command line of this process; resolves with its exit code. */
-export async function runCli(argv: readonly string[]): Promise<number> {
+/** Runs the command line of this process, which names one of the commands, and sets the exit code. */
+export async function runCli(commands: Commands): Promise<void> {
+  const argv = process.argv.slice(2);
   // The reader of a pipe has closed it, which is no error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(exitCodes.ok);
@@ -141,12 +117,13 @@ export async function runCli(argv: readonly string[]): Promise<number> {
   const { stdin, stdout, stderr, env } = process;
   const cwd = () => process.cwd();
   const world = { stdin, stdout, stderr, env, cwd, clock: systemClock, interrupted: signalled };
-  return runIn(world, argv);
+  process.exitCode = await runIn(world, commands, argv);
 }
 
 /** Runs a command line in a world; resolves with its exit code. */
 export async function runIn(
   outside: Omit<World, 'connect' | 'exit'>,
+  commands: Commands,
   argv: readonly string[],
 ): Promise<number> {
   let code: number = exitCodes.ok;
@@ -158,7 +135,7 @@ export async function runIn(
       code = wanted;
     },
   };
-  const program = await createProgram(world, argv);
+  const program = await createProgram(world, commands, argv);
   try {
     await program.parseAsync([...argv], { from: 'user' });
   } catch (error) {

@@ -82,7 +82,7 @@ export function readBuilt(name: string): Uint8Array | undefined {
 
 // A child runs under the Node of this process. One that runs the TypeScript source can run the bundle, too.
 function bundlePath(): string {
-  if (isBundled) return modulePath;
+  if (isBundled) return join(dirname(modulePath), 'cadre.cjs');
   const bundle = fromSourceRoot('dist/cadre.cjs');
   if (!existsSync(bundle)) throw new Error(`no ${bundle}; run \`npm run build\` first`);
   return bundle;

@@ -125,9 +125,9 @@ export class Database {
     return this.#checkpoints.count;
   }
 
-  /** Prepares a statement that lives as long as the database; it runs inside `transact`, `read` and `peek` alone. */
+  /** A statement that is prepared once and lives as long as the database; it runs inside `transact`, `read` and `peek` alone. */
   prepare<Row extends readonly SqlValue[] = SqlValue[]>(sql: string): Statement<Row> {
-    return new Statement(this.#prepareRaw<Row>(sql), sql);
+    return new Statement(() => this.#prepareRaw<Row>(sql), sql);
   }
 
   #prepareRaw<Row extends readonly SqlValue[] = SqlValue[]>(sql: string): RawStatement<Row> {

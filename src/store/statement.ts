@@ -9,13 +9,19 @@ const READS = /^\s*(SELECT|WITH|EXPLAIN|PRAGMA (?!incremental_vacuum))/i;
  * reads them with a {@link Reader}. Anything else throws.
  */
 export class Statement<Row extends readonly SqlValue[] = SqlValue[]> {
-  readonly #raw: RawStatement<Row>;
+  readonly #prepare: () => RawStatement<Row>;
+  #prepared: RawStatement<Row> | undefined;
   readonly #assertMayRead: (rx: Reader) => void;
 
-  constructor(raw: RawStatement<Row>, sql: string) {
-    this.#raw = raw;
+  /** `prepare` is called when the statement first runs: a start needs few of them, and SQLite takes its time for each. */
+  constructor(prepare: () => RawStatement<Row>, sql: string) {
+    this.#prepare = prepare;
     // A statement with RETURNING returns rows and also changes them.
     this.#assertMayRead = READS.test(sql) ? assertReader : (tx) => assertWriter(tx as Writer);
+  }
+
+  get #raw(): RawStatement<Row> {
+    return (this.#prepared ??= this.#prepare());
   }
 
   /** Runs it for its effect; returns how many rows changed. */

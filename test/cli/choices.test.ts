@@ -5,6 +5,7 @@ import { loginProviderIds, providerId } from '../../src/api/provider-kinds.ts';
 import { choicesOf } from '../../src/cli/choices.ts';
 import { shells } from '../../src/cli/complete/scripts.ts';
 import { mcpAgents } from '../../src/cli/mcp/agents.ts';
+import { commands } from '../../src/cli/commands/index.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { World } from '../../src/cli/world.ts';
 import { keys } from '../../src/config/keys.ts';
@@ -53,7 +54,7 @@ const unlisted = {
 describe('the choices of options and arguments', () => {
   it('are those of the schema wherever a schema has an enum for them', async () => {
     const listed = Object.entries(schemas).map(([place, schema]) => [place, choicesOf(schema)]);
-    expect(choicesIn(await createProgram({} as World))).toEqual({
+    expect(choicesIn(await createProgram({} as World, commands))).toEqual({
       ...Object.fromEntries(listed),
       ...unlisted,
     });

@@ -9,6 +9,7 @@ import { describeProgram, describeTree } from '../../src/cli/complete/describe.t
 import { placeOf } from '../../src/cli/complete/place.ts';
 import { completionScript, shells } from '../../src/cli/complete/scripts.ts';
 import type { CompletionTable } from '../../src/cli/complete/table.ts';
+import { commands } from '../../src/cli/commands/index.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { World } from '../../src/cli/world.ts';
 import { readAsset } from '../../src/lib/self.ts';
@@ -69,7 +70,7 @@ describe('the committed scripts', () => {
 describe('the table of the build', () => {
   let table: CompletionTable;
   beforeAll(async () => {
-    table = describeProgram(await createProgram({} as World));
+    table = describeProgram(await createProgram({} as World, commands));
   });
 
   it('has the commands of the program, and only permission modes that are known', () => {

@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { exampleLines, examples } from '../../src/cli/examples.ts';
+import { commands } from '../../src/cli/commands/index.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { World } from '../../src/cli/world.ts';
 
 let program: Command;
 beforeAll(async () => {
-  program = await createProgram({} as World);
+  program = await createProgram({} as World, commands);
 });
 
 describe('the help of every command', () => {

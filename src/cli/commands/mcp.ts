@@ -3,38 +3,19 @@ import type { ResponseOf } from '../../api/endpoint.ts';
 import { endpoints } from '../../api/index.ts';
 import { AppError } from '../../errors.ts';
 import { newUuid } from '../../lib/ids.ts';
-import { type GlobalOptions, serverDirectory } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import { sessionId } from '../find.ts';
 import { table } from '../output.ts';
 import { clientAction, type World } from '../world.ts';
 import { installCommands } from './mcp-install.ts';
+import { mcpGroup, serveSubcommand } from './mcp-serve.ts';
 
 /** `cadre mcp …`: the tools that the agents of sessions call. */
 export function mcpCommands(program: Command, world: World): void {
-  const mcp = program
-    .command('mcp')
-    .description("the tools of sessions' agents, and of your own agents outside of cadre");
+  const mcp = mcpGroup(program);
   for (const register of installCommands) register(mcp, world);
 
-  mcp
-    .command('serve')
-    .description(
-      'serve the tools of one session, or of an installed caller, over MCP, on stdin and stdout: what an agent starts',
-    )
-    .option('--caller <name>', 'the caller that cadre mcp install has installed')
-    .addHelpText(
-      'after',
-      '\nCADRE_GATEWAY_URL, CADRE_GATEWAY_TOKEN and CADRE_SESSION_ID say of which server and session, without --caller.',
-    )
-    .action(async ({ caller }: { caller?: string }, command: Command) => {
-      const { runSidecar, accessOfSession } = await import('../../mcp/sidecar.ts');
-      const access =
-        caller === undefined
-          ? () => accessOfSession(world.env)
-          : await callerAccess(caller, command.optsWithGlobals<GlobalOptions>(), world);
-      await runSidecar({ access, stdin: process.stdin, stdout: process.stdout });
-    });
+  serveSubcommand(mcp, world);
 
   mcp
     .command('tools')
@@ -78,12 +59,6 @@ export function mcpCommands(program: Command, world: World): void {
         if (!envelope.ok) world.exit(exitCodes.failed);
       }),
     );
-}
-
-async function callerAccess(caller: string, global: GlobalOptions, { env }: World) {
-  const { accessOfCaller } = await import('../mcp/caller-access.ts');
-  const directory = global.dataDir ?? (await serverDirectory(global, env));
-  return () => accessOfCaller(directory, caller);
 }
 
 interface CallOptions {

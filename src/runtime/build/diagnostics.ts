@@ -48,7 +48,7 @@ export function buildDiagnostics(
     feed,
     tally,
     counts: new SessionCounts(db),
-    eventLoop: undo.use(watchEventLoop()),
+    eventLoop: undo.use(watchEventLoop(clock)),
     recovery,
     providers: nouns.providers.registry,
     agents: nouns.sessions.pool,

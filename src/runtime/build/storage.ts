@@ -16,7 +16,9 @@ export function buildStorage(base: Base, undo: AsyncDisposableStack) {
     new Backups({
       db,
       directory,
-      wasm: readAsset('sql-wasm.wasm'),
+      get wasm() {
+        return readAsset('sql-wasm.wasm');
+      },
       newEpoch: () => ids.next('epoch'),
       minFreeBytes: () => config.now.retention.min_free_bytes,
     }),

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Readable, Writable } from 'node:stream';
+import { commands } from '../../../src/cli/commands/index.ts';
 import { runIn } from '../../../src/cli/program.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { selfCommand } from '../../../src/lib/self.ts';
@@ -119,6 +120,7 @@ export async function runHere(
       clock: systemClock,
       interrupted: () => never,
     },
+    commands,
     args,
   );
   return ended(code, stdout.text, stderr.text);

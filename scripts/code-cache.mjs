@@ -1,0 +1,118 @@
+// Keeps the code that V8 compiles when a bundle runs, as dist/<bundle>.<version of V8>-<kind of machine>.compiled: a start
+// then neither parses nor compiles what it needs. src/bundles/load.ts gives it back to V8, which refuses what does not fit.
+//
+// Each bundle does once what most of its users wait for; as a program, this file runs one bundle.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import * as fs from 'node:fs';
+import { createRequire } from 'node:module';
+import * as os from 'node:os';
+import { join } from 'node:path';
+import v8 from 'node:v8';
+import { Script } from 'node:vm';
+
+const clientLines = [
+  'sessions list',
+  'processes list',
+  'status',
+  'sessions list --json',
+  'teams list',
+  'approvals list',
+  'providers list',
+];
+
+// What an MCP client says first.
+const handshake = [
+  {
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'build', version: '0' } },
+  },
+  { method: 'notifications/initialized' },
+  { id: 2, method: 'tools/list' },
+];
+
+if (process.argv[1] === import.meta.filename) runBundle();
+
+/** Compiles the bundles in a directory, and writes what was compiled beside them. */
+export async function compileBundles(directory) {
+  const place = fs.mkdtempSync(join(os.tmpdir(), 'cadre-build-'));
+  const all = [];
+  const run = (bundle, lines, stdin = '') => {
+    const one = started({ directory, place, bundle, lines, stdin });
+    all.push(one);
+    return one;
+  };
+  const data = ['--data-dir', join(place, 'data')];
+  try {
+    const server = run('serve', [['serve', ...data, '--port', '0', '--demo', '--log-level', 'warn']]);
+    await server.ready;
+    const client = run('client', clientLines.map((line) => [...data, ...line.split(' ')]));
+    const sidecar = run('sidecar', [['mcp', 'serve']], handshake.map(message).join(''));
+    const program = run('program', [['--help'], ['config', 'path']]);
+    const complete = run('complete', [['__complete', '--', 'cadre', 'sessions', '']]);
+    await Promise.all([client, sidecar, program, complete].map(({ ended }) => ended));
+    server.end();
+    await server.ended;
+  } finally {
+    for (const { end } of all) end();
+    await Promise.allSettled(all.map(({ ended }) => ended));
+    fs.rmSync(place, { recursive: true, force: true });
+  }
+}
+
+function message(fields) {
+  return `${JSON.stringify({ jsonrpc: '2.0', ...fields })}\n`;
+}
+
+function started({ directory, place, bundle, lines, stdin }) {
+  const env = {
+    PATH: process.env.PATH,
+    HOME: place,
+    CADRE_GATEWAY_URL: 'http://127.0.0.1:1',
+    CADRE_GATEWAY_TOKEN: 'none',
+    CADRE_SESSION_ID: 'none',
+  };
+  const child = fork(import.meta.filename, [directory, bundle, JSON.stringify(lines)], {
+    cwd: place,
+    env,
+    execArgv: [],
+    stdio: ['pipe', 'pipe', 'pipe', 'ipc'],
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text));
+  child.stdin.end(stdin);
+  const ended = once(child, 'close').then(([code]) => {
+    if (code !== 0) throw new Error(`${bundle} ended with ${code} while it was compiled: ${said}`);
+  });
+  return {
+    ended,
+    ready: Promise.race([once(child.stdout, 'data'), ended]),
+    end: () => child.kill('SIGTERM'),
+  };
+}
+
+function runBundle() {
+  const [directory, bundle, lines] = process.argv.slice(2);
+  const file = join(directory, `${bundle}.cjs`);
+  // These options would be part of what is compiled, and it would fit no start, which has them later.
+  v8.setFlagsFromString = () => undefined;
+  const script = new Script(
+    `(function (exports, require, module, __filename, __dirname) {${fs.readFileSync(file, 'latin1')}\n})`,
+    { filename: file },
+  );
+  process.channel?.unref();
+  const left = JSON.parse(lines);
+  const next = () => {
+    const line = left.shift();
+    if (line === undefined) return;
+    process.argv = [process.execPath, join(directory, 'cadre.cjs'), ...line];
+    script.runInThisContext()({}, createRequire(file), { exports: {} }, file, directory);
+  };
+  process.on('beforeExit', next);
+  process.on('exit', () => {
+    const name = `${bundle}.${process.versions.v8}-${process.arch}.compiled`;
+    fs.writeFileSync(join(directory, name), script.createCachedData());
+  });
+  next();
+}

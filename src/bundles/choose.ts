@@ -1,0 +1,42 @@
+/** A part of the program that has a bundle of its own, so that its users wait for nothing else to load. */
+export type Bundle = 'serve' | 'sidecar' | 'client' | 'complete' | 'program';
+
+/** The commands that are clients of a server and nothing else. */
+export const clientNouns: ReadonlySet<string> = new Set([
+  'sessions',
+  'approvals',
+  'providers',
+  'processes',
+  'worktrees',
+  'teams',
+  'events',
+  'tokens',
+  'status',
+  'diagnostics',
+  'metrics',
+]);
+
+/** The options before a command that take the next argument as their value. */
+export const valued: ReadonlySet<string> = new Set([
+  '--url',
+  '--token-file',
+  '--data-dir',
+  '--select',
+]);
+
+/** The bundle that holds what a command line asks for; `program` has all commands. */
+export function bundleFor(argv: readonly string[]): Bundle {
+  const at = argv.indexOf('__complete');
+  if (at >= 0 && argv[at + 1] === '--') return 'complete';
+  const [first = '', second] = operandsOf(argv);
+  if (first === 'serve') return 'serve';
+  if (first === 'mcp' && second === 'serve') return 'sidecar';
+  return clientNouns.has(first) ? 'client' : 'program';
+}
+
+/** The arguments that are neither options nor values of options before the command. */
+export function operandsOf(argv: readonly string[]): string[] {
+  return argv.filter(
+    (argument, i) => !argument.startsWith('-') && !(i > 0 && valued.has(argv[i - 1] ?? '')),
+  );
+}

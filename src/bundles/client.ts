@@ -1,0 +1,4 @@
+import { clients } from '../cli/commands/clients.ts';
+import { runCli } from '../cli/program.ts';
+
+void runCli({ named: clients });

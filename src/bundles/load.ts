@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { createRequire, enableCompileCache } from 'node:module';
+import path from 'node:path';
+import { getRawAsset, isSea } from 'node:sea';
+import { fileURLToPath } from 'node:url';
+import { Script } from 'node:vm';
+import type { Bundle } from './choose.ts';
+
+/** The directory of this file, once it is bundled; in the executable that of the executable. */
+const directory = path.dirname(fileURLToPath(import.meta.url));
+
+/** How V8 gets a module, the same in scripts/code-cache.mjs: what is compiled in advance fits that text alone. */
+const [before, after] = ['(function (exports, require, module, __filename, __dirname) {', '\n})'];
+
+/**
+ * Runs a bundle, which does the rest by itself. The build has run each bundle once and kept the functions that V8
+ * compiled for that; they fit one version of V8 on one kind of machine. Under another, Node keeps its own.
+ */
+export function startBundle(name: Bundle): void {
+  const file = path.join(directory, `${name}.cjs`);
+  const require = createRequire(file);
+  const compiled = compiledFor(name);
+  if (!compiled && !isSea()) {
+    keepCompiled();
+    require(file);
+    return;
+  }
+  const text = bytesOf(`${name}.cjs`);
+  const source = Buffer.concat([Buffer.from(before), text, Buffer.from(after)]).toString('latin1');
+  const script = new Script(source, {
+    filename: file,
+    ...(compiled && { cachedData: compiled }),
+  });
+  const module = { exports: {} };
+  const run = script.runInThisContext() as (...given: unknown[]) => void;
+  run(module.exports, require, module, isSea() ? process.execPath : file, directory);
+}
+
+function compiledFor(name: Bundle): Buffer | undefined {
+  try {
+    return bytesOf(`${name}.${process.versions.v8}-${process.arch}.compiled`);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Throws where there is no such file. */
+function bytesOf(name: string): Buffer {
+  return isSea() ? Buffer.from(getRawAsset(name)) : readFileSync(path.join(directory, name));
+}
+
+/** In the user's own directory: the default is shared, and compiled code is run without being checked. */
+function keepCompiled(): void {
+  const { HOME, XDG_CACHE_HOME = HOME && path.join(HOME, '.cache') } = process.env;
+  if (XDG_CACHE_HOME) enableCompileCache(path.join(XDG_CACHE_HOME, 'cadre'));
+}

@@ -1,0 +1,5 @@
+import { runCli } from '../cli/program.ts';
+
+void runCli({ named: {
+  serve: async () => (await import('../cli/commands/serve.ts')).serveCommand,
+} });

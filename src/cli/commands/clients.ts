@@ -1,0 +1,16 @@
+import type { Commands } from '../program.ts';
+
+/** The commands that are clients of a server and nothing else; bundles/choose.ts has the same names. */
+export const clients = {
+  sessions: async () => (await import('./sessions.ts')).sessionCommands,
+  approvals: async () => (await import('./approvals.ts')).approvalCommands,
+  providers: async () => (await import('./providers.ts')).providerCommands,
+  processes: async () => (await import('./processes.ts')).processCommands,
+  worktrees: async () => (await import('./worktrees.ts')).worktreeCommands,
+  teams: async () => (await import('./teams.ts')).teamCommands,
+  events: async () => (await import('./events.ts')).eventCommands,
+  tokens: async () => (await import('./tokens.ts')).tokenCommands,
+  status: async () => (await import('./status.ts')).statusCommand,
+  diagnostics: async () => (await import('./diagnostics.ts')).diagnosticsCommands,
+  metrics: async () => (await import('./diagnostics.ts')).metricsCommand,
+} satisfies Commands['named'];
