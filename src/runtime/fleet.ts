@@ -6,7 +6,12 @@ import { machineId } from '../lib/machine-id.ts';
 import { newUuid } from '../lib/ids.ts';
 import { version } from '../lib/self.ts';
 import type { Base } from './base.ts';
-import type { Edge, Nouns } from './build.ts';
+
+/** The parts of the server that its fleet uses. */
+interface FleetParts {
+  agents: { readonly busy: number };
+  server: HttpServer;
+}
 
 /** What the runtime needs of a member of a fleet. */
 interface Seat {
@@ -37,9 +42,9 @@ export class FleetSeat {
   }
 
   /** Begins to join the configured fleet, in the background. Called once the server listens. */
-  take(nouns: Nouns, { server }: Pick<Edge, 'server'>): void {
+  take(parts: FleetParts): void {
     if (this.#membership === null) return;
-    this.#taking = this.#join(this.#membership, nouns, server).catch((error: unknown) => {
+    this.#taking = this.#join(this.#membership, parts).catch((error: unknown) => {
       this.#failure = error instanceof Error ? error.message : String(error);
       this.#base.logger.error({ err: error }, 'the fleet cannot be joined');
       return null;
@@ -52,14 +57,14 @@ export class FleetSeat {
     await seat?.leave();
   }
 
-  async #join(membership: FleetMembership, { sessions }: Nouns, server: HttpServer): Promise<Seat> {
+  async #join(membership: FleetMembership, { agents, server }: FleetParts): Promise<Seat> {
     const { clock, logger, db, config } = this.#base;
     const { Member } = await import('../fleet/index.ts');
     this.#seat = new Member({
       access: membership,
       labels: membership.labels,
       self: { instance: newUuid(), epoch: db.epoch, machine: machineId(), version },
-      load: () => ({ live: sessions.pool.busy, max_live: config.now.providers.max_live }),
+      load: () => ({ live: agents.busy, max_live: config.now.providers.max_live }),
       ask: (request, { scope, user }) => server.ask(request, holderOf(scope, user)),
       tasks: [],
       clock,
