@@ -7,3 +7,4 @@ export { publicKeyIn } from './key-files.ts';
 export { Member } from './member.ts';
 export { namesOf } from './names.ts';
 export { ADMIN, natsConfig } from './nats-config.ts';
+export { FleetServers } from './servers.ts';
