@@ -100,6 +100,7 @@ async function tried(
     const done = work(connection).then(async () => {
       // A refusal of what has no answer comes before the answer to this.
       await connection.flush();
+      await new Promise(setImmediate);
       return 'done';
     });
     return await Promise.race([done, refused.promise]);
