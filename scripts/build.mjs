@@ -1,4 +1,5 @@
-// Bundles src/main.ts into dist/cadre.cjs, what completes it in a shell into dist/complete.cjs, and puts the files it reads at run time into dist/assets.
+// Bundles src/main.ts into dist/cadre.cjs, what completes it in a shell into dist/complete.cjs, each part of parts.mjs
+// into a file of its own, and puts the files that it reads at run time into dist/assets.
 //
 //   npm run build
 //   npm run build -- --out DIR
@@ -14,6 +15,7 @@ import { build } from 'esbuild';
 import { makeTemplate } from '../src/store/template.ts';
 import { lazySegmenter } from './lazy-segmenter.mjs';
 import { noTopLevelAwait } from './no-top-level-await.mjs';
+import { loadsParts, partOptions, parts } from './parts.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -22,6 +24,9 @@ const assets = {
   'node_modules/sql.js/dist/sql-wasm.wasm': 'npm install',
   'src/api/openapi.yaml': 'make openapi',
 };
+
+// The last one is what finds the others.
+const bundles = ['complete.cjs', ...parts.map((part) => `${part}.cjs`), 'cadre.cjs'];
 
 const { values: options } = parseArgs({ options: { out: { type: 'string' } } });
 
@@ -40,9 +45,14 @@ async function main(out) {
   fs.mkdirSync(out, { recursive: true });
   const fresh = fs.mkdtempSync(join(out, '.build-'));
   try {
-    await bundle('src/main.ts', join(fresh, 'cadre.cjs'));
-    await bundle('src/cli/complete/main.ts', join(fresh, 'complete.cjs'));
-    for (const name of ['cadre.cjs', 'complete.cjs']) refuseWideText(join(fresh, name));
+    const shared = await bundleParts(fresh);
+    await bundle('src/main.ts', join(fresh, 'cadre.cjs'), {
+      plugins: [noTopLevelAwait, lazySegmenter, loadsParts(shared)],
+    });
+    await bundle('src/cli/complete/main.ts', join(fresh, 'complete.cjs'), {
+      plugins: [noTopLevelAwait, lazySegmenter],
+    });
+    for (const name of bundles) refuseWideText(join(fresh, name));
     copyAssets(join(fresh, 'assets'));
     writeCommands(fresh);
     await writeTemplate(fresh);
@@ -59,7 +69,19 @@ function refuseMissingAssets() {
   }
 }
 
-async function bundle(entry, outfile) {
+// Bundles each part, and returns the modules that it takes from the bundle that loads it.
+async function bundleParts(fresh) {
+  const shared = {};
+  for (const part of parts) {
+    const modules = new Set();
+    const options = partOptions(part, modules);
+    await bundle(`src/${part}/index.ts`, join(fresh, `${part}.cjs`), options);
+    shared[part] = [...modules];
+  }
+  return shared;
+}
+
+async function bundle(entry, outfile, more = {}) {
   await build({
     absWorkingDir: root,
     entryPoints: [entry],
@@ -87,7 +109,7 @@ async function bundle(entry, outfile) {
       __CADRE_VERSION__: JSON.stringify(packageVersion()),
       __CADRE_COMMIT__: JSON.stringify(commit()),
     },
-    plugins: [noTopLevelAwait, lazySegmenter],
+    ...more,
   });
 }
 
@@ -145,8 +167,7 @@ function publish(fresh, out) {
   for (const name of names) {
     fs.renameSync(join(fresh, 'assets', name), join(out, 'assets', name));
   }
-  for (const name of ['complete.cjs', 'cadre.cjs'])
-    fs.renameSync(join(fresh, name), join(out, name));
+  for (const name of bundles) fs.renameSync(join(fresh, name), join(out, name));
   removeOthers(join(out, 'assets'), names);
 }
 

@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { Client } from '../client/client.ts';
+import { type Client, HttpClient } from '../client/client.ts';
 import { defaultConfigFile, defaultDataDirectory } from '../config/paths.ts';
 import { findRegistration, type Registered } from '../config/registration.ts';
 import type { Config } from '../config/schema.ts';
@@ -37,7 +37,7 @@ export async function connect(options: GlobalOptions, env: NodeJS.ProcessEnv): P
       `no server is running on ${directory}${stale}: start one with cadre serve, or name one with --url`,
     );
   }
-  return new Client({ url, token: tokenFor(url, options, env, running, configured) });
+  return new HttpClient({ url, token: tokenFor(url, options, env, running, configured) });
 }
 
 /** The data directory of the server on this machine that the options and the configuration name. */

@@ -1,12 +1,16 @@
 import http from 'node:http';
 import type { BodyInputOf, Endpoint, ParamsOf, QueryInputOf, ResponseOf } from '../api/endpoint.ts';
+import type { RuntimeEventRecord } from '../api/events.ts';
 import { AppError, type ErrorCode, errorCodes } from '../errors.ts';
+import type { EventScope } from './event-scope.ts';
 
-/** The address of the server and the token for it. */
+/** The address of a server and the token for it. */
 export interface ClientOptions {
   /** `http://HOST:PORT`. */
   url: string;
   token: string;
+  /** What people call the server; errors name it. Absent where there is only one. */
+  name?: string;
 }
 
 type Empty = Record<string, never>;
@@ -26,8 +30,59 @@ export interface Answer<T> {
   headers: http.IncomingHttpHeaders;
 }
 
-/** Calls a server. Throws a refusal as an AppError with the server's code, and `unreachable` without an answer. */
-export class Client {
+/**
+ * Calls a server, or several as if they were one. Throws a refusal as an AppError with the server's code, and
+ * `unreachable` without an answer.
+ */
+export interface Client {
+  /** The address, as people are told it. */
+  readonly url: string;
+  /** `key`: an Idempotency-Key, with which a request that is repeated within a day is done once. */
+  call<E extends Endpoint>(
+    endpoint: E,
+    input: CallInput<E>,
+    signal?: AbortSignal,
+    key?: string,
+  ): Promise<ResponseOf<E>>;
+  /** Like `call`, with the headers of the answer. */
+  ask<E extends Endpoint>(
+    endpoint: E,
+    input: CallInput<E>,
+    signal?: AbortSignal,
+    key?: string,
+  ): Promise<Answer<ResponseOf<E>>>;
+  /** Sends a request and resolves with a successful response, its body unread. */
+  open<E extends Endpoint>(
+    endpoint: E,
+    input: CallInput<E>,
+    body?: string,
+    more?: { headers?: Record<string, string>; signal?: AbortSignal },
+  ): Promise<http.IncomingMessage>;
+  /**
+   * Follows a scope of the log after a seq, where that is not a stream over HTTP: yields the newest seq once it begins,
+   * then events. Throws `unreachable` when it breaks.
+   */
+  follow?(
+    scope: EventScope,
+    after: number | 'latest',
+    signal?: AbortSignal,
+  ): AsyncIterable<RuntimeEventRecord | { latestSeq: number }>;
+  /**
+   * The answer to a GET, by its path alone and unchecked: for callers that cannot wait until the descriptions of the
+   * endpoints are loaded.
+   */
+  get(path: string, signal: AbortSignal): Promise<unknown>;
+  /**
+   * The error for a caller that failed on an answer; null where every answer matches its schema. Answers are checked
+   * only here, because a server of another version may leave out a field that the caller does not need.
+   */
+  misunderstanding(): AppError | null;
+  /** Closes the kept-alive connections. */
+  close(): void;
+}
+
+/** Calls one server over HTTP. */
+export class HttpClient implements Client {
   readonly #options: ClientOptions;
   readonly #agent = new http.Agent({ keepAlive: true });
   /** The last answer of each endpoint. */
@@ -41,7 +96,12 @@ export class Client {
     return this.#options.url;
   }
 
-  /** `key`: an Idempotency-Key, with which a request that is repeated within a day is done once. */
+  /** The address, with the name of the server where it has one. */
+  get #place(): string {
+    const { url, name } = this.#options;
+    return name === undefined ? url : `${url} (${name})`;
+  }
+
   async call<E extends Endpoint>(
     endpoint: E,
     input: CallInput<E>,
@@ -51,10 +111,6 @@ export class Client {
     return (await this.ask(endpoint, input, signal, key)).value;
   }
 
-  /**
-   * The answer to a GET, by its path alone and unchecked: for callers that cannot wait until the descriptions of the
-   * endpoints are loaded.
-   */
   async get(path: string, signal: AbortSignal): Promise<unknown> {
     const response = await this.#send('GET', path, undefined, { signal });
     const text = await readAll(response);
@@ -62,7 +118,6 @@ export class Client {
     return JSON.parse(text) as unknown;
   }
 
-  /** Like `call`, with the headers of the answer. */
   async ask<E extends Endpoint>(
     endpoint: E,
     input: CallInput<E>,
@@ -85,10 +140,6 @@ export class Client {
     return { value, headers: response.headers };
   }
 
-  /**
-   * The error for a caller that failed on an answer; null where every answer matches its schema. Answers are checked
-   * only here, because a server of another version may leave out a field that the caller does not need.
-   */
   misunderstanding(): AppError | null {
     for (const [{ method, path, response }, value] of this.#answers)
       if (!response.safeParse(value).success)
@@ -109,12 +160,11 @@ export class Client {
   #foreign(why: string, cause?: unknown): AppError {
     return new AppError(
       'unreachable',
-      `the server at ${this.url} is no cadre server, or one of another version (${why}): name the right one with --url`,
+      `the server at ${this.#place} is no cadre server, or one of another version (${why}): name the right one with --url`,
       { cause },
     );
   }
 
-  /** Sends a request and resolves with a successful response, its body unread. Throws as the class says. */
   async open<E extends Endpoint>(
     endpoint: E,
     input: CallInput<E>,
@@ -140,7 +190,6 @@ export class Client {
     throw this.#foreign(`it said ${status}, not as a cadre server does`);
   }
 
-  /** Closes the kept-alive connections. */
   close(): void {
     this.#agent.destroy();
   }
@@ -166,9 +215,11 @@ export class Client {
       request.once('response', resolve);
       request.once('error', (error) => {
         reject(
-          new AppError('unreachable', `no server answers at ${url}: start one with cadre serve`, {
-            cause: error,
-          }),
+          new AppError(
+            'unreachable',
+            `no server answers at ${this.#place}: start one with cadre serve`,
+            { cause: error },
+          ),
         );
       });
       request.end(body);

@@ -2,7 +2,7 @@ import { useApp, useWindowSize } from 'ink';
 import { type ReactNode, useEffect, useState } from 'react';
 import type { Client } from '../client/client.ts';
 import type { Defaults } from '../client/defaults.ts';
-import type { EventScope } from '../client/replay.ts';
+import type { EventScope } from '../client/event-scope.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Acts } from './acts.ts';
 import { Desk } from './desk.ts';

@@ -1,6 +1,6 @@
 import { Box, Text } from 'ink';
 import { type ReactNode, useState } from 'react';
-import type { EventScope } from '../client/replay.ts';
+import type { EventScope } from '../client/event-scope.ts';
 import type { Clock } from '../lib/clock.ts';
 import { describeResolved } from './approval-answer.ts';
 import { Bar } from './bar.tsx';

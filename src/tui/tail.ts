@@ -1,6 +1,7 @@
 import type { RuntimeEventRecord } from '../api/events.ts';
 import type { Client } from '../client/client.ts';
-import { type EventScope, replay, replayBefore } from '../client/replay.ts';
+import type { EventScope } from '../client/event-scope.ts';
+import { replay, replayBefore } from '../client/replay.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Connection, follow } from './follow.ts';
 import { Source } from './source.ts';

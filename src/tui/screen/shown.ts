@@ -1,4 +1,4 @@
-import type { EventScope } from '../../client/replay.ts';
+import type { EventScope } from '../../client/event-scope.ts';
 import type { Notices } from '../hooks.ts';
 import type { BoardView } from '../list/board.ts';
 import type { Thing } from '../list/things.ts';

@@ -1,0 +1,121 @@
+import { headers, type NatsConnection } from '@nats-io/transport-node';
+import { engineHeaders, type Names } from './names.ts';
+
+/** A value of a bucket, with the revision that a change of it has to name. */
+export interface Entry {
+  /** Null: there is none, because it was removed. */
+  value: string | null;
+  /** The sequence of its message in the bucket's stream; 0: there never was one, or it has expired. */
+  revision: number;
+}
+
+/** Thrown where a value changed since it was read. */
+export class Changed extends Error {
+  override readonly name = 'Changed';
+}
+
+/** How long the engine may take for an answer, in milliseconds: a new leader needs a second or two. */
+const ANSWER_MS = 3000;
+
+/**
+ * Keys and values of the fleet, kept by the engine. Every change names the revision that it replaces, so of two at once
+ * the engine takes one. Throws what the connection throws where the engine does not answer.
+ */
+export class Bucket {
+  readonly #connection: NatsConnection;
+  readonly #names: Names;
+  readonly #bucket: string;
+
+  constructor(connection: NatsConnection, names: Names, bucket: string) {
+    this.#connection = connection;
+    this.#names = names;
+    this.#bucket = bucket;
+  }
+
+  /** The newest value of a key, as the leader has it. */
+  async get(key: string): Promise<Entry> {
+    const subject = `$JS.API.STREAM.MSG.GET.${this.#names.bucketStream(this.#bucket)}`;
+    const asked = JSON.stringify({ last_by_subj: this.#subject(key) });
+    const answer = (
+      await this.#connection.request(subject, asked, { timeout: ANSWER_MS })
+    ).json<Found>();
+    if (answer.error?.code === 404) return { value: null, revision: 0 };
+    if (answer.error) throw new Error(`${this.#bucket}: ${answer.error.description}`);
+    const { seq, data = '', hdrs } = answer.message;
+    const isRemoved = hdrs !== undefined && /KV-Operation:|Nats-Marker-Reason:/.test(decoded(hdrs));
+    return { value: isRemoved ? null : decoded(data), revision: seq };
+  }
+
+  /** Every living key below a prefix, such as `alive.>`, from whichever replica answers, so perhaps a moment old. */
+  async all(pattern: string): Promise<string[]> {
+    const subject = `$JS.API.DIRECT.GET.${this.#names.bucketStream(this.#bucket)}`;
+    const asked = JSON.stringify({ multi_last: [this.#subject(pattern)] });
+    const answers = await this.#connection.requestMany(subject, asked, {
+      maxWait: ANSWER_MS,
+      strategy: 'timer',
+    });
+    const values: string[] = [];
+    let isWhole = false;
+    for await (const { data, headers: about } of answers) {
+      // The last answer has no message, and so has the only one where the bucket is empty.
+      isWhole = about?.code === 204 || about?.code === 404;
+      if (isWhole) break;
+      if (about?.hasError) throw new Error(`${this.#bucket}: ${about.description}`);
+      if (about?.get(engineHeaders.keyOperation) || about?.get('Nats-Marker-Reason')) continue;
+      values.push(Buffer.from(data).toString('utf8'));
+    }
+    if (!isWhole) throw new Error(`${this.#bucket}: the answer was cut off`);
+    return values;
+  }
+
+  /** Writes a value; `ttl` as `Nats-TTL` has it. Returns the new revision. Throws Changed if `revision` is not the last. */
+  put(key: string, value: string, revision: number, ttl?: string): Promise<number> {
+    return this.#write(key, value, revision, ttl === undefined ? {} : { [engineHeaders.ttl]: ttl });
+  }
+
+  /** Removes a value. Throws Changed if `revision` is not the last. */
+  async remove(key: string, revision: number): Promise<void> {
+    await this.#write(key, '', revision, { [engineHeaders.keyOperation]: 'DEL' });
+  }
+
+  async #write(
+    key: string,
+    value: string,
+    revision: number,
+    more: Record<string, string>,
+  ): Promise<number> {
+    const about = headers();
+    about.set(engineHeaders.expectedLast, String(revision));
+    for (const [name, text] of Object.entries(more)) about.set(name, text);
+    const sent = { headers: about, timeout: ANSWER_MS };
+    const answer = (await this.#connection.request(this.#subject(key), value, sent)).json<Stored>();
+    if (answer.error?.err_code === WRONG_LAST_SEQUENCE) throw new Changed(answer.error.description);
+    if (answer.error) throw new Error(`${this.#bucket}: ${answer.error.description}`);
+    return answer.seq;
+  }
+
+  #subject(key: string): string {
+    return this.#names.key(this.#bucket, key);
+  }
+}
+
+/** The number by which the engine says that another message came first. */
+const WRONG_LAST_SEQUENCE = 10_071;
+
+interface Refused {
+  code: number;
+  err_code?: number;
+  description: string;
+}
+interface Found {
+  error?: Refused;
+  message: { seq: number; data?: string; hdrs?: string };
+}
+interface Stored {
+  error?: Refused;
+  seq: number;
+}
+
+function decoded(base64: string): string {
+  return Buffer.from(base64, 'base64').toString('utf8');
+}
