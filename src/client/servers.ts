@@ -46,7 +46,8 @@ export interface FollowAll {
 
 /** An event of a server, or what has become of the way to it. */
 export type FromServer =
-  { node: string; event: RuntimeEventRecord } | { node: string; notice: Notice };
+  | { node: string; event: RuntimeEventRecord }
+  | { node: string; notice: Notice };
 
 /**
  * `reachable` comes each time that a server begins to be followed, the first time as well; `unreachable` once for each

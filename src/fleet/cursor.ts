@@ -1,36 +1,34 @@
-import { z } from 'zod';
 import { AppError } from '../errors.ts';
 import type { MirroredMessage } from './mirrored.ts';
 import { newestStaying, stays } from './mirrored.ts';
 
-const mark = z.object({
-  /** The newest seq that was taken. */
-  seq: z.int(),
-  /** The newest seq up to it that stays. */
-  stays: z.int(),
-});
-const state = z.object({
-  v: z.literal(1),
-  /** The id of the stream; null before the first message. */
-  stream: z.string().nullable(),
-  /** The number of the last message that was taken. */
-  seq: z.int(),
-  /** When the engine stored it, in Unix milliseconds. */
-  at: z.number().nullable(),
-  /** The last message that was taken and stays: by it the reader sees whether the stream is what it was. */
-  last: z.object({ seq: z.int(), id: z.string() }).nullable(),
-  /** How far the reader has come with each log of each node, by `NODE EPOCH`. */
-  logs: z.record(z.string(), mark),
-});
-
 /** How far a reader has come with one log of a node. */
-export type LogMark = z.output<typeof mark>;
+export interface LogMark {
+  /** The newest seq that was taken. */
+  seq: number;
+  /** The newest seq up to it that stays. */
+  stays: number;
+}
+
+interface State {
+  v: 1;
+  /** The id of the stream; null before the first message. */
+  stream: string | null;
+  /** The number of the last message that was taken. */
+  seq: number;
+  /** When the engine stored it, in Unix milliseconds. */
+  at: number | null;
+  /** The last message that was taken and stays: by it the reader sees whether the stream is what it was. */
+  last: { seq: number; id: string } | null;
+  /** How far the reader has come with each log of each node, by `NODE EPOCH`. */
+  logs: Record<string, LogMark>;
+}
 
 /** The place of a reader in the stream, and in every log that it holds. */
 export class FleetCursor {
-  readonly #state: z.output<typeof state>;
+  readonly #state: State;
 
-  private constructor(of: z.output<typeof state>) {
+  private constructor(of: State) {
     this.#state = of;
   }
 
@@ -43,10 +41,12 @@ export class FleetCursor {
   static parse(text: string): FleetCursor {
     try {
       const json = Buffer.from(text, 'base64url').toString();
-      return new FleetCursor(state.parse(JSON.parse(json)));
+      const found = JSON.parse(json) as unknown;
+      if (isState(found)) return new FleetCursor(found);
     } catch {
-      throw new AppError('usage', 'this is no cursor of a fleet: begin without one');
+      // Falls through to the refusal.
     }
+    throw new AppError('usage', 'this is no cursor of a fleet: begin without one');
   }
 
   /** The cursor as one opaque word. */
@@ -97,4 +97,18 @@ export class FleetCursor {
     this.#state.at = at;
     if (id !== null && stays(kind)) this.#state.last = { seq: streamSeq, id };
   }
+}
+
+function isState(found: unknown): found is State {
+  if (typeof found !== 'object' || found === null) return false;
+  const { v, stream, seq, at, last, logs } = found as Partial<State>;
+  return (
+    v === 1 &&
+    (stream === null || typeof stream === 'string') &&
+    Number.isSafeInteger(seq) &&
+    (at === null || Number.isFinite(at)) &&
+    (last === null || (Number.isSafeInteger(last?.seq) && typeof last?.id === 'string')) &&
+    typeof logs === 'object' &&
+    Object.values(logs).every((mark) => Number.isSafeInteger(mark.seq + mark.stays))
+  );
 }

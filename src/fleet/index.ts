@@ -2,3 +2,4 @@
 export { connectTo } from './connection.ts';
 export { initFleet } from './init.ts';
 export { Member } from './member.ts';
+export { mirrorTask } from './mirror-task.ts';

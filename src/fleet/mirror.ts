@@ -16,7 +16,8 @@ export interface MirroredLog {
   readonly latestSeq: number;
   /** The id of an event; null if the log does not have it, or not any more. */
   idAt(seq: number): string | null;
-  follow(after: number, signal: AbortSignal): AsyncIterable<FeedPage>;
+  /** Ends when `ending` has aborted and everything up to then was yielded. */
+  follow(after: number, ending: AbortSignal): AsyncIterable<FeedPage>;
 }
 
 /** How far the mirror had come, kept for the case that the stream has no message of this node left. */
@@ -71,7 +72,7 @@ const MAX_RETRY_MS = 2000;
 const ROW_MS = 2000;
 
 /** The stream and the log contradict each other: somebody has to look. */
-export class Diverged extends Error {}
+class Contradiction extends Error {}
 
 /** Where a mirror stands: what it has written last. */
 interface Place {
@@ -112,7 +113,10 @@ export class Mirror {
     return this.#status;
   }
 
-  /** Runs until `signal` aborts, or until stream and log contradict each other. Never rejects. */
+  /**
+   * Runs until `signal` aborts, and then writes what is in the log up to then if the engine takes it; or until stream
+   * and log contradict each other, which the status says. Never rejects.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     let pause = RETRY_MS;
@@ -125,7 +129,7 @@ export class Mirror {
       } catch (error) {
         if (signal.aborted) return;
         const { message } = error as Error;
-        if (error instanceof Diverged) return this.#setState('diverged', message);
+        if (error instanceof Contradiction) return this.#setState('diverged', message);
         if (error instanceof Refused) this.#status.refused++;
         else {
           this.#status.failed++;
@@ -137,7 +141,7 @@ export class Mirror {
     }
   }
 
-  /** Decides from the newest message of this node where to go on. Throws `Diverged`. */
+  /** Decides from the newest message of this node where to go on. Throws Contradiction. */
   async #resume(head: Head | null): Promise<Place> {
     const { log, rows, stream } = this.#parts;
     if (!head) {
@@ -215,15 +219,15 @@ export class Mirror {
   }
 }
 
-/** Throws `Diverged` where the stream has events of this epoch that this log does not have. */
+/** Throws Contradiction where the stream has events of this epoch that this log does not have. */
 function assertSameLog(log: MirroredLog, { seq, id }: Head): void {
   if (seq > log.latestSeq)
-    throw new Diverged(
+    throw new Contradiction(
       `the fleet has event ${seq} of this server's log, which ends at ${log.latestSeq}: the data directory was set back, or is a copy of another one`,
     );
   const own = id === null ? null : log.idAt(seq);
   if (own !== null && own !== id)
-    throw new Diverged(
+    throw new Contradiction(
       `event ${seq} is ${own} here and ${id} in the fleet: two servers run on copies of one data directory`,
     );
 }

@@ -49,7 +49,7 @@ export interface ReaderParts {
   /** Moves with each event that is yielded, just before it is. */
   cursor: FleetCursor;
   /** Asks a node for its events after `after` up to `upTo`. Rejects where it cannot be asked. */
-  fill(node: string, epoch: string, after: number, upTo: number): Promise<FleetEvent[]>;
+  fill: (node: string, epoch: string, after: number, upTo: number) => Promise<FleetEvent[]>;
 }
 
 export type FleetItem = { event: FleetEvent } | { notice: FleetNotice };

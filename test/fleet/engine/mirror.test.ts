@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
 import { FleetCursor } from '../../../src/fleet/cursor.ts';
 import { namesOf } from '../../../src/fleet/names.ts';
 import { NatsMirrorStream } from '../../../src/fleet/nats-mirror-stream.ts';
@@ -11,6 +12,10 @@ import { faultless, judge } from '../../support/fleet/judge.ts';
 import { append, startMirror, wholeLog } from '../../support/fleet/mirroring.ts';
 import { shared } from '../../support/shared.ts';
 import { withStore } from '../../support/memory-store.ts';
+import { withRuntime } from '../../support/runtime.ts';
+import { scriptedProvider } from '../../support/scripted-provider.ts';
+import { openStore } from '../../support/store.ts';
+import { tempDirectory } from '../../support/temp.ts';
 
 const fleet = shared<TestFleet>('fleet', (use) => withFleet(use));
 const names = namesOf('test');
@@ -43,6 +48,46 @@ function startReader(node: string, cursor: FleetCursor, follow: boolean) {
     },
   };
 }
+
+describe('a server with [fleet]', () => {
+  test('has all its events in the stream when it has stopped, and goes on there when it starts again.', async () => {
+    await using directory = tempDirectory();
+    for (const round of [1, 2]) {
+      const config = { fleet: { url: fleet().urls, name: 'server', fleet: 'test' } };
+      await withRuntime(
+        async ({ client }) => {
+          await expectEventually(
+            async () => (await client.call(endpoints.getHealth, {})).fleet?.state,
+          ).toBe('member');
+          for (let i = 0; i < 5; i++)
+            await client.call(endpoints.createSession, {
+              body: { provider: 'acp', title: `${round} ${i}` },
+            });
+        },
+        { config, directory: directory.path, providers: [scriptedProvider()] },
+      );
+      await using store = await openStore(directory.path);
+      const latest = store.db.durableSeq;
+      await using reader = startReader('server', FleetCursor.start(), false);
+      await reader.done;
+      expect(reader.events.at(-1)?.seq).toBe(store.entries().at(-1)?.seq);
+      expect(judge(wholeLog(store, latest), reader.events)).toMatchObject(faultless);
+    }
+  });
+
+  test('without a mirror is a member that tells nothing.', async () => {
+    const config = { fleet: { url: fleet().urls, name: 'quiet', fleet: 'test', mirror: false } };
+    await withRuntime(
+      async ({ client }) => {
+        await expectEventually(
+          async () => (await client.call(endpoints.getHealth, {})).fleet?.state,
+        ).toBe('member');
+      },
+      { config },
+    );
+    expect(await streamOf('quiet').head()).toBeNull();
+  });
+});
 
 describe('with JetStream, a mirror', () => {
   test('writes batches that are read once and in order, by a cursor and while they come.', () =>

@@ -1,7 +1,7 @@
 import { Feed } from '../../../src/events/feed.ts';
 import { Mirror, type MirrorParts, type MirrorRows } from '../../../src/fleet/mirror.ts';
 import type { MirrorStream } from '../../../src/fleet/mirror-stream.ts';
-import { mirroredLog, mirrorRows } from '../../../src/fleet/own-log.ts';
+import { mirroredLog, mirrorRows } from '../../../src/runtime/mirrored-log.ts';
 import { noFailpoints } from '../../../src/lib/failpoint.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import type { TestStore } from '../memory-store.ts';

@@ -1,8 +1,8 @@
 import type { Feed } from '../events/feed.ts';
 import type { EventLog } from '../events/log.ts';
+import type { MirroredLog, MirrorRow, MirrorRows } from '../fleet/mirror.ts';
 import type { Database } from '../store/database.ts';
 import { forksOf } from '../store/forks.ts';
-import type { MirroredLog, MirrorRow, MirrorRows } from './mirror.ts';
 
 /** The log of this server as its mirror reads it. */
 export function mirroredLog(parts: { db: Database; log: EventLog; feed: Feed }): MirroredLog {
@@ -18,9 +18,11 @@ export function mirroredLog(parts: { db: Database; log: EventLog; feed: Feed }):
       const [entry] = log.page({ name: 'runtime' }, bounds).entries;
       return entry ? (JSON.parse(entry.text) as { id: string }).id : null;
     },
-    follow: (after, signal) => feed.follow({ name: 'runtime' }, after, signal),
+    follow: (after, ending) => feed.follow({ name: 'runtime' }, after, NEVER, ending),
   };
 }
+
+const NEVER = new AbortController().signal;
 
 /** Where the mirror keeps how far it has come: a row of the table `meta`. */
 export function mirrorRows(db: Database): MirrorRows {
