@@ -227,7 +227,8 @@ export class HttpClient implements Client {
   }
 }
 
-function pathWith(
+/** The path of a request, with its query. */
+export function pathWith(
   path: string,
   params: Record<string, string>,
   query: Record<string, unknown>,
@@ -245,7 +246,7 @@ function pathWith(
 }
 
 /** The server's refusal as an AppError; null for a body that no cadre server sends. */
-function refusal(status: number, text: string): AppError | null {
+export function refusal(status: number, text: string): AppError | null {
   let body: { error?: unknown; code?: unknown } | null;
   try {
     body = JSON.parse(text) as typeof body;

@@ -31,14 +31,8 @@ export type Ask = (
   asker: Asker & { scope: 'admin' | 'read' },
 ) => Promise<{ status: number; headers: Record<string, string>; text: string }>;
 
-/** The headers of answers that travel. */
-const KEPT_HEADERS = new Set([
-  'x-seq',
-  'x-epoch',
-  'x-next-cursor',
-  'idempotency-replayed',
-  'content-type',
-]);
+/** The headers of answers that travel: those of cadre, and what the body is. */
+const KEPT_HEADERS = /^(x-|idempotency-replayed$|content-type$)/;
 
 /**
  * Answers the requests to a node until `signal` aborts. While `isOurs` says no, nothing is answered: the name may be
@@ -82,7 +76,7 @@ async function answerTo(message: Msg, ask: Ask): Promise<string> {
     return refusal(403, 'forbidden_scope', 'nodes ask nothing of each other in this version');
   try {
     const { status, headers, text } = await ask(request, { scope, user });
-    const kept = Object.entries(headers).filter(([name]) => KEPT_HEADERS.has(name));
+    const kept = Object.entries(headers).filter(([name]) => KEPT_HEADERS.test(name));
     const isJson = headers['content-type']?.startsWith('application/json') === true;
     const body = isJson ? text : JSON.stringify(text === '' ? null : text);
     return `{"status":${status},"headers":${JSON.stringify(Object.fromEntries(kept))},"body":${body}}`;
