@@ -84,7 +84,10 @@ function whatFailed(error: unknown, node: string): 'absent' | 'silent' {
       `NATS refuses this request to the node "${node}": the key of this person may not ask under this name and scope`,
       { cause: error },
     );
-  if (cause instanceof errors.ClosedConnectionError || cause instanceof errors.DrainingConnectionError)
+  if (
+    cause instanceof errors.ClosedConnectionError ||
+    cause instanceof errors.DrainingConnectionError
+  )
     throw new AppError('unreachable', 'the connection to the fleet was closed', { cause: error });
   return 'silent';
 }

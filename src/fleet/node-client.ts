@@ -94,7 +94,11 @@ export class NodeClient implements Caller {
   ): Promise<FleetAnswer> {
     if (endpoint.answers === 'stream' || endpoint.answers === 'bytes') throw noStream(endpoint);
     const { connection, names, scope, user, clock, newKey } = this.#visit;
-    const { params = {}, query = {}, body } = input as {
+    const {
+      params = {},
+      query = {},
+      body,
+    } = input as {
       params?: Record<string, string>;
       query?: Record<string, unknown>;
       body?: unknown;

@@ -20,6 +20,7 @@ export class CampaignNode {
   readonly #options: NodeOptions;
   #server: TestServer | undefined;
   #recording = new AbortController();
+  #hasDied = false;
 
   constructor(name: string, directory: string, options: NodeOptions) {
     this.name = name;
@@ -43,6 +44,8 @@ export class CampaignNode {
         ...this.#options.env,
       },
     });
+    this.#hasDied = false;
+    void this.#server.exited.then(() => (this.#hasDied = true));
     this.#record(this.#server);
     return this;
   }
@@ -56,10 +59,8 @@ export class CampaignNode {
   }
 
   /** Whether the server has ended by itself. */
-  async hasDied(): Promise<boolean> {
-    const server = this.#server;
-    if (!server) return false;
-    return Promise.race([server.exited.then(() => true), Promise.resolve(false)]);
+  get hasDied(): boolean {
+    return this.#hasDied;
   }
 
   async state(): Promise<{ state: string; detail?: string | undefined } | undefined> {
