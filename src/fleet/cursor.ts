@@ -70,10 +70,9 @@ export class FleetCursor {
     return this.#state.last;
   }
 
-  /** From here on the numbers are those of this stream. */
-  enter(stream: string): void {
-    if (this.#state.stream === stream) return;
-    Object.assign(this.#state, { stream, last: null, seq: 0 });
+  /** From here on the numbers are those of this stream, behind `seq`, or from the time `at` on. */
+  enter(stream: string, { seq, at }: { seq: number; at: number | null }): void {
+    Object.assign(this.#state, { stream, seq, at, last: null });
   }
 
   /** How far the reader has come with a log; undefined: it has seen none of it. */

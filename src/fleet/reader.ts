@@ -52,6 +52,16 @@ export interface ReaderParts {
   fill: (node: string, epoch: string, after: number, upTo: number) => Promise<FleetEvent[]>;
 }
 
+/** Where a cursor that is at no place yet begins. `since`: Unix milliseconds. */
+export type Begin = 'start' | 'latest' | { since: number };
+
+export interface ReadOptions {
+  /** Waits for more behind the newest message. */
+  follow: boolean;
+  signal: AbortSignal;
+  begin?: Begin;
+}
+
 export type FleetItem = { event: FleetEvent } | { notice: FleetNotice };
 
 /** After a loss the stream is read again from this long before the last message, in ms. */
@@ -67,14 +77,14 @@ const MAX_RETRY_MS = 2000;
  */
 export async function* readFleet(
   parts: ReaderParts,
-  { follow, signal }: { follow: boolean; signal: AbortSignal },
+  { follow, signal, begin = 'start' }: ReadOptions,
 ): AsyncGenerator<FleetItem, void> {
   const { stream, clock, cursor } = parts;
   let pause = RETRY_MS;
   while (!signal.aborted) {
     const before = cursor.seq;
     try {
-      const { from, isRewind } = await whereToBegin(stream, cursor);
+      const { from, isRewind } = await whereToBegin(stream, cursor, begin);
       if (isRewind) yield { notice: { node: null, kind: 'rewind' } };
       for await (const { message, at } of stream.read(from, { follow, signal })) {
         yield* taken(parts, message);
@@ -97,12 +107,21 @@ export async function* readFleet(
 async function whereToBegin(
   stream: ReaderStream,
   cursor: FleetCursor,
+  begin: Begin,
 ): Promise<{ from: From; isRewind: boolean }> {
   const { id, first, last } = await stream.info();
-  const { stream: known, seq, at, last: stayed } = cursor;
-  cursor.enter(id);
-  if (known === null) return { from: { after: 0 }, isRewind: false };
-  if (known !== id) return { from: { after: 0 }, isRewind: true };
+  const isNew = cursor.stream === null;
+  if (isNew)
+    cursor.enter(id, {
+      seq: begin === 'latest' ? last : 0,
+      at: typeof begin === 'object' ? begin.since : null,
+    });
+  if (cursor.stream !== id) {
+    cursor.enter(id, { seq: 0, at: null });
+    return { from: { after: 0 }, isRewind: true };
+  }
+  const { seq, at, last: stayed } = cursor;
+  if (seq === 0 && at !== null) return { from: { time: at }, isRewind: false };
   if (seq <= last && (await isUnchanged(stream, cursor, first)))
     // Deltas behind the last message that stays may be others by now: those that are known are skipped.
     return { from: { after: Math.min(seq, stayed?.seq ?? seq) }, isRewind: false };
