@@ -14,6 +14,8 @@ export interface GlobalOptions {
   /** The configuration file. Only some commands take this option. */
   config?: string;
   json?: boolean;
+  /** The addresses of the fleet's NATS, separated by commas; true or empty: as configured. */
+  fleet?: string | true;
 }
 
 /**

@@ -20,6 +20,7 @@ const commands: Record<string, () => Promise<Register>> = {
   events: async () => (await import('./commands/events.ts')).eventCommands,
   mcp: async () => (await import('./commands/mcp.ts')).mcpCommands,
   acp: async () => (await import('./commands/acp.ts')).acpCommand,
+  fleet: async () => (await import('./commands/fleet.ts')).fleetCommands,
   tokens: async () => (await import('./commands/tokens.ts')).tokenCommands,
   db: async () => (await import('./commands/db.ts')).dbCommands,
   config: async () => (await import('./commands/config.ts')).configCommands,
@@ -42,6 +43,7 @@ export async function createProgram(world: World, argv?: readonly string[]): Pro
     .version(version, '-V, --version', 'show the version')
     .option('--url <url>', "the server's address (CADRE_URL)")
     .option('--token-file <file>', 'a file with the API token (CADRE_TOKEN: the token itself)')
+    .option('--fleet [url]', 'a fleet, by the address of its NATS (CADRE_FLEET; else [fleet])')
     .option('--data-dir <directory>', 'the data directory (CADRE_DATA_ROOT_DIR)')
     .option(
       '--select <id>',
@@ -149,7 +151,7 @@ export async function runIn(
   };
   const program = await createProgram(world, argv);
   try {
-    await program.parseAsync([...argv], { from: 'user' });
+    await program.parseAsync(withFleet(argv), { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError)
       return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
@@ -158,6 +160,14 @@ export async function runIn(
     return reportFailure(error, program.opts().json === true, world.stderr);
   }
   return code;
+}
+
+/** Keeps `--fleet` from taking the word behind it for its address, unless that is one. */
+function withFleet(argv: readonly string[]): string[] {
+  return argv.map((one, at) => {
+    const isAlone = one === '--fleet' && !argv[at + 1]?.includes('://');
+    return isAlone ? '--fleet=' : one;
+  });
 }
 
 const SIGNAL_CODES = { SIGINT: exitCodes.interrupted, SIGTERM: 143 } as const;

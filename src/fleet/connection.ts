@@ -5,6 +5,7 @@ import {
   type NatsConnection,
   nkeyAuthenticator,
 } from '@nats-io/transport-node';
+import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { AppError } from '../errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 import { version } from '../lib/self.ts';
@@ -56,6 +57,7 @@ export async function connectTo(access: Access): Promise<NatsConnection> {
 
 function optionsOf(access: Access): ConnectionOptions {
   const { urls, name, fleet, credentials, tls } = access;
+  for (const url of urls) assertAddress(url);
   // Also where the engine itself would not insist: somebody between could have removed its word.
   const isEncrypted =
     Object.values(tls).some((file) => file !== null) || urls.some((url) => url.startsWith('tls:'));
@@ -74,12 +76,23 @@ function optionsOf(access: Access): ConnectionOptions {
     // What the servers tell each other may not be reachable from here: only the configured addresses count.
     ignoreClusterUpdates: true,
     ...(credentials === null ? {} : { authenticator: nkeyAuthenticator(readSeed(credentials)) }),
-    ...(isEncrypted ? { tls: tlsOf(tls) } : {}),
+    ...(isEncrypted ? { tls: tlsOf(tls, urls) } : {}),
   };
 }
 
-function tlsOf({ ca, cert, key }: Access['tls']) {
+function assertAddress(url: string): void {
+  if (URL.canParse(url) && /^(nats|tls):$/.test(new URL(url).protocol)) return;
+  throw new AppError('invalid', `"${url}" is no address of NATS: give nats://HOST:PORT or tls://HOST:PORT`);
+}
+
+function tlsOf({ ca, cert, key }: Access['tls'], urls: readonly string[]) {
+  const hosts = urls.map((url) => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1'));
   return {
+    // The library names no host where the address is a number. Any host of the fleet's engine is as good as another.
+    checkServerIdentity(_host: string, certificate: PeerCertificate): Error | undefined {
+      const errors = hosts.map((host) => checkServerIdentity(host, certificate));
+      return errors.includes(undefined) ? undefined : errors[0];
+    },
     ...(ca === null ? {} : { ca: readPem(ca) }),
     ...(cert === null ? {} : { cert: readPem(cert) }),
     ...(key === null ? {} : { key: readPem(key) }),
@@ -93,7 +106,7 @@ function readPem(file: string): string {
 }
 
 /** The seed of an nkey in a file. Throws `invalid` for a file that others may read, and for one without a seed. */
-function readSeed(file: string): Uint8Array {
+export function readSeed(file: string): Uint8Array {
   const { text, stat } = readFile(file);
   if ((stat.mode & 0o077) !== 0)
     throw new AppError('invalid', `the key file ${file} may be read by others: chmod 600 it`);

@@ -1,5 +1,4 @@
 import type { NatsConnection } from '@nats-io/transport-node';
-import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { Bucket } from './bucket.ts';
@@ -169,12 +168,7 @@ export class Member {
 
   #fail(error: unknown): void {
     const detail = error instanceof Error ? error.message : String(error);
-    const isNew = this.#status.state === 'joining' && !(error instanceof AppError);
-    const way = isNew ? `${detail}: has cadre fleet init been run for this fleet?` : detail;
-    this.#tell({
-      state: this.#status.state === 'joining' ? 'joining' : 'unreachable',
-      detail: way,
-    });
+    this.#tell({ state: this.#status.state === 'joining' ? 'joining' : 'unreachable', detail });
   }
 
   /** Logs each change of the state, once. */

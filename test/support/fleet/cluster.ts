@@ -19,6 +19,8 @@ export interface ClusterOptions {
   config?: (directory: string, index: number) => string;
   /** What is set in `jetstream { … }`, beside the directory. */
   jetstream?: string;
+  /** The whole configuration of a server, instead of one that is made here; its port and name are replaced. */
+  whole?: (at: number) => string;
   /** The addresses begin with it; `tls` where `config` has certificates. */
   scheme?: 'nats' | 'tls';
 }
@@ -141,8 +143,10 @@ function configuration(
   { name, port, directory }: EngineServer,
   at: number,
   routes: readonly number[],
-  { config, jetstream = '' }: ClusterOptions,
+  { config, whole, jetstream = '' }: ClusterOptions,
 ): string {
+  if (whole)
+    return whole(at).replace('0.0.0.0:4222', `127.0.0.1:${port}`).replace('$NATS_NAME', name);
   const cluster = `cluster { name: test, listen: "127.0.0.1:${routes[at]}", routes: [${routes
     .map((one) => `"nats://127.0.0.1:${one}"`)
     .join(', ')}] }`;
