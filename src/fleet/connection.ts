@@ -82,7 +82,10 @@ function optionsOf(access: Access): ConnectionOptions {
 
 function assertAddress(url: string): void {
   if (URL.canParse(url) && /^(nats|tls):$/.test(new URL(url).protocol)) return;
-  throw new AppError('invalid', `"${url}" is no address of NATS: give nats://HOST:PORT or tls://HOST:PORT`);
+  throw new AppError(
+    'invalid',
+    `"${url}" is no address of NATS: give nats://HOST:PORT or tls://HOST:PORT`,
+  );
 }
 
 function tlsOf({ ca, cert, key }: Access['tls'], urls: readonly string[]) {
