@@ -41,8 +41,13 @@ export async function createProgram(world: World, argv?: readonly string[]): Pro
   const program = new Command('cadre')
     .description('Runs teams of coding agents on one machine.')
     .version(version, '-V, --version', 'show the version')
-    .option('--url <url>', "the server's address (CADRE_URL)")
-    .option('--token-file <file>', 'a file with the API token (CADRE_TOKEN: the token itself)')
+    .option('--url <url>', "the server's address (CADRE_URL); repeat it to ask several", repeated)
+    .option(
+      '--token-file <file>',
+      'a file with the API token (CADRE_TOKEN: the token itself)',
+      repeated,
+    )
+    .option('--on <server>', 'of several servers, only this one, by its name', repeated)
     .option('--fleet [url]', 'a fleet, by the address of its NATS (CADRE_FLEET; else [fleet])')
     .option('--data-dir <directory>', 'the data directory (CADRE_DATA_ROOT_DIR)')
     .option(
@@ -87,6 +92,11 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 auth, 5 refused, 6 no server
     );
   });
   return program;
+}
+
+/** All values of an option. */
+function repeated(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
 }
 
 /** A message of commander's as ours are: `unknown option '--x' (Did you mean --y?)`. */
@@ -144,7 +154,8 @@ export async function runIn(
   let code: number = exitCodes.ok;
   const world: World = {
     ...outside,
-    connect: async (options) => (await import('./context.ts')).connect(options, world.env),
+    connect: async (options) =>
+      (await import('./connect.ts')).connect(options, world.env, world.clock),
     exit(wanted) {
       code = wanted;
     },

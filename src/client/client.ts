@@ -68,15 +68,12 @@ export interface Client {
     signal?: AbortSignal,
   ): AsyncIterable<RuntimeEventRecord | { latestSeq: number }>;
   /**
-   * The answer to a GET, by its path alone and unchecked: for callers that cannot wait until the descriptions of the
-   * endpoints are loaded.
-   */
-  get(path: string, signal: AbortSignal): Promise<unknown>;
-  /**
    * The error for a caller that failed on an answer; null where every answer matches its schema. Answers are checked
    * only here, because a server of another version may leave out a field that the caller does not need.
    */
   misunderstanding(): AppError | null;
+  /** Of several servers, those that could not be asked, each in a sentence for people. */
+  remarks?(): readonly string[];
   /** Closes the kept-alive connections. */
   close(): void;
 }
@@ -111,6 +108,10 @@ export class HttpClient implements Client {
     return (await this.ask(endpoint, input, signal, key)).value;
   }
 
+  /**
+   * The answer to a GET, by its path alone and unchecked: for callers that cannot wait until the descriptions of the
+   * endpoints are loaded.
+   */
   async get(path: string, signal: AbortSignal): Promise<unknown> {
     const response = await this.#send('GET', path, undefined, { signal });
     const text = await readAll(response);
@@ -194,6 +195,13 @@ export class HttpClient implements Client {
     this.#agent.destroy();
   }
 
+  #silence(): string {
+    const { url, name } = this.#options;
+    return name === undefined
+      ? `no server answers at ${url}: start one with cadre serve`
+      : `${name} is unreachable: no server answers at ${url}`;
+  }
+
   #send(
     method: string,
     path: string,
@@ -214,13 +222,7 @@ export class HttpClient implements Client {
       });
       request.once('response', resolve);
       request.once('error', (error) => {
-        reject(
-          new AppError(
-            'unreachable',
-            `no server answers at ${this.#place}: start one with cadre serve`,
-            { cause: error },
-          ),
-        );
+        reject(new AppError('unreachable', this.#silence(), { cause: error }));
       });
       request.end(body);
     });

@@ -5,7 +5,7 @@ import type { Session } from '../api/sessions.ts';
 import type { Client } from './client.ts';
 
 /** What calls one server: over HTTP, or as a node of a fleet. */
-export type Caller = Pick<Client, 'call' | 'ask' | 'open' | 'follow'>;
+export type Caller = Client;
 
 /** One of several servers. */
 export interface ServerEntry {
@@ -79,6 +79,8 @@ export interface Servers {
   first(): Promise<ServerEntry>;
   /** What was last known of a server; null where nothing is. */
   known(name: string): Promise<Known | null>;
+  /** Keeps what a server has listed, for `known`. Absent where that is kept without it. */
+  remember?(name: string, listed: Partial<Omit<Known, 'at'>>): Promise<void>;
   /** Throws `conflict` from its iteration for the cursor of another log. */
   follow(options: FollowAll, signal: AbortSignal): Following;
   /** Closes all connections. */

@@ -75,6 +75,24 @@ const providerSections = {
   claude: installedAgent('claude'),
 } satisfies Record<ProviderId, z.ZodType>;
 
+/** A server that commands ask, in a list of several. */
+const namedServer = z.strictObject({
+  name: z
+    .string()
+    .max(64)
+    .regex(
+      /^[A-Za-z0-9][\w.-]*$/,
+      'has to begin with a letter or digit, and go on with those, ".", "_" or "-"',
+    ),
+  /** null: the server on this machine, on the data directory of this configuration. */
+  url: z
+    .url({ protocol: /^https?$/ })
+    .nullable()
+    .default(null),
+  /** The file with its token; one that is not absolute is beside the configuration, or with ~/ in the home directory. */
+  token_file: z.string().min(1).nullable().default(null),
+});
+
 /**
  * Every key of the configuration with its default. Keys are set by config.toml, environment variables
  * `CADRE_SECTION_KEY` and flags. In a variable, a list is an array in JSON or TOML, or its values separated by commas;
@@ -83,6 +101,11 @@ const providerSections = {
  */
 export const configSchema = z.strictObject({
   public_base_url: z.url().nullable().default(null),
+  /** The servers that commands ask where no flag or variable names one. New work goes to the first one. */
+  servers: z
+    .array(namedServer)
+    .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'has a name twice')
+    .default([]),
   server: z
     .strictObject({
       bind_address: z
@@ -229,7 +252,10 @@ export const configSchema = z.strictObject({
       name: fleetName.nullable().default(null),
       /** The name of the fleet. Several fleets may share NATS servers. */
       fleet: fleetName.default('default'),
-      /** The file with the seed of this node's nkey, which only its owner may read; null: NATS asks for none. */
+      /**
+       * The file with the seed of this node's nkey, which only its owner may read; null: NATS asks for none. Files that are
+       * not absolute are beside the configuration, or with ~/ in the home directory.
+       */
       credentials: z.string().min(1).nullable().default(null),
       /** Files in PEM. `ca`: who signed the certificate of NATS; `cert` and `key`: what this side shows, if it has to. */
       tls: z

@@ -1,14 +1,13 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { RuntimeEventRecord } from '../api/events.ts';
 import { endpoints } from '../api/index.ts';
+import type { Client } from '../client/client.ts';
 import type { EventScope } from '../client/event-scope.ts';
 import { replay } from '../client/replay.ts';
-import type { Caller } from '../client/servers.ts';
-import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Names } from './names.ts';
 
-/** The most events of a page, at first. */
+/** The most events of a page. */
 const PAGE = 500;
 /** How often a node is asked for new events that the fleet's copy has not announced, in milliseconds. */
 const LOOK_EVERY_MS = 1000;
@@ -21,7 +20,13 @@ const PAUSE_MS = 50;
  * `unreachable` when the node no longer answers.
  */
 export async function* followNode(
-  given: { client: Caller; connection: NatsConnection; names: Names; node: string; clock: Clock },
+  given: {
+    client: Pick<Client, 'ask'>;
+    connection: NatsConnection;
+    names: Names;
+    node: string;
+    clock: Clock;
+  },
   scope: EventScope,
   from: number | 'latest',
   signal: AbortSignal | undefined,
@@ -35,36 +40,14 @@ export async function* followNode(
     yield { latestSeq };
     let after = from === 'latest' ? latestSeq : from;
     while (!signal?.aborted) {
-      const page = await pageAfter(client, scope, after, signal);
-      yield* page.events;
-      after = page.next ?? Math.max(after, page.events.at(-1)?.seq ?? 0);
-      if (page.next === null) await news.wait(signal);
+      const { value, headers } = await replay(client, scope, { after_seq: after, limit: PAGE });
+      yield* value;
+      const next = headers['x-next-after-seq'];
+      after = Number(next ?? value.at(-1)?.seq ?? after);
+      if (next === undefined) await news.wait(signal);
     }
   } finally {
     subscription.unsubscribe();
-  }
-}
-
-/**
- * A page of a node's events: a smaller one where the answer is more than NATS carries. `next`: where the next page
- * begins; null where there is none yet.
- */
-export async function pageAfter(
-  client: Caller,
-  scope: EventScope,
-  after: number,
-  signal?: AbortSignal,
-): Promise<{ events: RuntimeEventRecord[]; next: number | null }> {
-  for (let limit = PAGE; ; limit = Math.ceil(limit / 4)) {
-    signal?.throwIfAborted();
-    try {
-      const { value, headers } = await replay(client, scope, { after_seq: after, limit });
-      const next = headers['x-next-after-seq'];
-      return { events: value, next: next === undefined ? null : Number(next) };
-    } catch (error) {
-      const isTooLong = error instanceof AppError && error.code === 'payload_too_large';
-      if (!isTooLong || limit === 1) throw error;
-    }
   }
 }
 

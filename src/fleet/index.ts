@@ -8,3 +8,4 @@ export { Member } from './member.ts';
 export { mirrorTask } from './mirror-task.ts';
 export { namesOf } from './names.ts';
 export { ADMIN, natsConfig } from './nats-config.ts';
+export { FleetServers } from './servers.ts';

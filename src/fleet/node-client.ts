@@ -2,9 +2,8 @@ import type http from 'node:http';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Endpoint, ResponseOf } from '../api/endpoint.ts';
 import type { RuntimeEventRecord } from '../api/events.ts';
-import { type Answer, type CallInput, pathWith, refusal } from '../client/client.ts';
+import { type Answer, type CallInput, type Client, pathWith, refusal } from '../client/client.ts';
 import type { EventScope } from '../client/event-scope.ts';
-import type { Caller } from '../client/servers.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { askNode } from './asking.ts';
@@ -24,11 +23,17 @@ export interface Visit {
   newKey: () => string;
 }
 
+interface Input {
+  params?: Record<string, string>;
+  query?: Record<string, unknown>;
+  body?: unknown;
+}
+
 /** How long a node may take for an answer, in milliseconds, beside what the request itself asks it to wait. */
 const PATIENCE_MS = 5000;
 
 /** Calls one node through the fleet, as its client over HTTP would. It has no streams. */
-export class NodeClient implements Caller {
+export class NodeClient implements Client {
   readonly node: string;
   readonly #visit: Visit;
   /** The last answer of each endpoint. */
@@ -58,7 +63,8 @@ export class NodeClient implements Caller {
     signal?: AbortSignal,
     key?: string,
   ): Promise<Answer<ResponseOf<E>>> {
-    const { status, headers, body } = await this.#send(endpoint, input as object, signal, key);
+    const answer = await this.#sendFitting(endpoint, input as Input, signal, key);
+    const { status, headers, body } = answer;
     if (status >= 300)
       throw refusal(status, JSON.stringify(body)) ?? this.#foreign(`it said ${status}`);
     this.#answers.set(endpoint, body);
@@ -86,23 +92,34 @@ export class NodeClient implements Caller {
     return null;
   }
 
+  /** Does nothing: the connection belongs to the fleet. */
+  close(): void {}
+
+  /** Asks for smaller pages of a list until one fits into an answer. */
+  async #sendFitting(
+    endpoint: Endpoint,
+    input: Input,
+    signal: AbortSignal | undefined,
+    key: string | undefined,
+  ): Promise<FleetAnswer> {
+    const field = endpoint.method === 'GET' ? endpoint.query.limit : undefined;
+    let limit = Number(field?.safeParse(input.query?.limit).data ?? 1);
+    for (let fitting = input; ; fitting = { ...input, query: { ...input.query, limit } }) {
+      const answer = await this.#send(endpoint, fitting, signal, key);
+      if (answer.status !== 413 || limit <= 1) return answer;
+      limit = Math.ceil(limit / 4);
+    }
+  }
+
   async #send(
     endpoint: Endpoint,
-    input: object,
+    input: Input,
     signal: AbortSignal | undefined,
     key: string | undefined,
   ): Promise<FleetAnswer> {
     if (endpoint.answers === 'stream' || endpoint.answers === 'bytes') throw noStream(endpoint);
     const { connection, names, scope, user, clock, newKey } = this.#visit;
-    const {
-      params = {},
-      query = {},
-      body,
-    } = input as {
-      params?: Record<string, string>;
-      query?: Record<string, unknown>;
-      body?: unknown;
-    };
+    const { params = {}, query = {}, body } = input;
     const isKeyed = endpoint.method === 'POST' && endpoint.access !== 'gateway' && !endpoint.secret;
     const asking = {
       connection,

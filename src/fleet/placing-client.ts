@@ -1,8 +1,7 @@
 import type http from 'node:http';
 import type { Endpoint, ResponseOf } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
-import type { Answer, CallInput } from '../client/client.ts';
-import type { Caller } from '../client/servers.ts';
+import type { Answer, CallInput, Client } from '../client/client.ts';
 import { AppError } from '../errors.ts';
 import { Bucket } from './bucket.ts';
 import { NodeClient, type Visit } from './node-client.ts';
@@ -20,7 +19,7 @@ const REFUSED = new Set(['too_many', 'storage_full']);
  * the request's key, so whoever repeats the request asks the same node. What comes before it, such as the list of
  * providers, is asked of the node that would get the session now.
  */
-export class PlacingClient implements Caller {
+export class PlacingClient implements Client {
   readonly #visit: Visit;
   readonly #labels: readonly string[];
   readonly #random: () => number;
@@ -41,6 +40,10 @@ export class PlacingClient implements Caller {
     this.#labels = given.labels;
     this.#random = given.random;
     this.#onPlaced = given.onPlaced;
+  }
+
+  get url(): string {
+    return `fleet ${this.#visit.names.fleet}`;
   }
 
   async call<E extends Endpoint>(
@@ -73,6 +76,9 @@ export class PlacingClient implements Caller {
   misunderstanding(): AppError | null {
     return this.#last?.misunderstanding() ?? null;
   }
+
+  /** Does nothing: the connection belongs to the fleet. */
+  close(): void {}
 
   async #place<E extends Endpoint>(
     endpoint: E,
