@@ -2,8 +2,11 @@ import { ownerOf } from '../client/owner.ts';
 import type { FollowAll, Following, Known, ServerEntry, Servers } from '../client/servers.ts';
 import { AppError } from '../errors.ts';
 import { type FleetNode, fleetNodes } from './fleet-nodes.ts';
-import { FollowingNodes } from './following-nodes.ts';
+import { fill } from './fill.ts';
+import { FollowingFleet } from './following-fleet.ts';
+import { NatsReaderStream } from './nats-reader-stream.ts';
 import { NodeClient, type Visit } from './node-client.ts';
+import { NodeView, viewKinds } from './node-view.ts';
 import { PlacingClient } from './placing-client.ts';
 
 /** For so long, in milliseconds, the list of nodes holds. */
@@ -46,7 +49,7 @@ export class FleetServers implements Servers {
   async serverOf(id: string): Promise<ServerEntry> {
     const node = this.#placed.get(id);
     if (node !== undefined) return this.named(node);
-    return ownerOf(await this.list(), id, () => this.known());
+    return ownerOf(await this.list(), id, (name) => this.known(name));
   }
 
   /** Where new work goes: to a node that is found once it is known what is asked. */
@@ -55,13 +58,30 @@ export class FleetServers implements Servers {
     return { name: url, url, state: 'reachable', detail: null, client: this.#placing };
   }
 
-  async known(): Promise<Known | null> {
-    return null;
+  /** Made from what the fleet has of the node's events. */
+  async known(name: string): Promise<Known | null> {
+    const { connection, names } = this.#visit;
+    const filters = viewKinds.map((kind) => names.event(name, kind));
+    const stream = new NatsReaderStream(connection, names, filters);
+    const view = new NodeView();
+    const { signal } = new AbortController();
+    for await (const arrived of stream.read({ after: 0 }, { follow: false, signal }))
+      view.take(arrived);
+    return view.known;
   }
 
-  /** The events of all nodes that were found when this began, each read from its own log. */
+  /** The events of all nodes, or of one, as the fleet's stream has them: also of nodes that do not answer. */
   follow(options: FollowAll, signal: AbortSignal): Following {
-    return new FollowingNodes(() => this.list(), this.#visit.clock, options, signal);
+    const { connection, names, clock } = this.#visit;
+    const filter = options.node === undefined ? names.allEvents : names.eventsOf(options.node);
+    const parts = {
+      stream: new NatsReaderStream(connection, names, [filter]),
+      fill: (node: string, epoch: string, after: number, upTo: number) =>
+        fill(new NodeClient(this.#visit, node), { node, epoch, after, upTo }),
+      clock,
+      list: () => this.list(),
+    };
+    return new FollowingFleet(parts, options, signal);
   }
 
   close(): void {
