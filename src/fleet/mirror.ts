@@ -16,6 +16,8 @@ export interface MirroredLog {
   readonly latestSeq: number;
   /** The id of an event; null if the log does not have it, or not any more. */
   idAt(seq: number): string | null;
+  /** The seq of the newest event up to `seq` that stays; 0: the log has none. */
+  stayingUpTo(seq: number): number;
   /** Ends when `ending` has aborted and everything up to then was yielded. */
   follow(after: number, ending: AbortSignal): AsyncIterable<FeedPage>;
 }
@@ -24,8 +26,6 @@ export interface MirroredLog {
 export interface MirrorRow {
   epoch: string;
   seq: number;
-  /** The seq of the newest event up to `seq` that stays. */
-  prev: number;
   /** The id of the stream. */
   stream: string;
 }
@@ -148,7 +148,8 @@ export class Mirror {
       // Retention of the stream took what there was, or the stream is new.
       const row = rows.read();
       const isOurs = row !== null && row.epoch === log.epoch && row.stream === (await stream.id());
-      return { expected: 0, after: isOurs ? row.seq : 0, prev: isOurs ? row.prev : 0, toldGap: 0 };
+      const after = isOurs ? row.seq : 0;
+      return { expected: 0, after, prev: log.stayingUpTo(after), toldGap: 0 };
     }
     const { streamSeq: expected, epoch, seq } = head;
     if (epoch !== log.epoch) return this.#changeEpoch(head);
@@ -166,8 +167,9 @@ export class Mirror {
       to: { epoch: log.epoch, after },
     };
     const drafts = [{ kind: EPOCH_KIND, seq: after, text: JSON.stringify(mark) }];
-    const expected = await this.#publish({ expected: head.streamSeq, prev: after }, drafts);
-    return { expected, after, prev: after, toldGap: 0 };
+    const prev = log.stayingUpTo(after);
+    const expected = await this.#publish({ expected: head.streamSeq, prev }, drafts);
+    return { expected, after, prev, toldGap: 0 };
   }
 
   async #follow(place: Place, signal: AbortSignal): Promise<void> {
@@ -205,11 +207,11 @@ export class Mirror {
     return last;
   }
 
-  async #keepRow({ after: seq, prev }: Place): Promise<void> {
+  async #keepRow({ after: seq }: Place): Promise<void> {
     const { log, stream, rows, clock } = this.#parts;
     if (clock.monotonic() - this.#rowAt < ROW_MS) return;
     this.#rowAt = clock.monotonic();
-    await rows.write({ epoch: log.epoch, seq, prev, stream: await stream.id() });
+    await rows.write({ epoch: log.epoch, seq, stream: await stream.id() });
   }
 
   #setState(state: MirrorStatus['state'], detail: string | null): void {

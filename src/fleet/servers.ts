@@ -65,8 +65,12 @@ export class FleetServers implements Servers {
     const stream = new NatsReaderStream(connection, names, filters);
     const view = new NodeView();
     const { signal } = new AbortController();
-    for await (const arrived of stream.read({ after: 0 }, { follow: false, signal }))
-      view.take(arrived);
+    try {
+      for await (const arrived of stream.read({ after: 0 }, { follow: false, signal }))
+        view.take(arrived);
+    } catch (error) {
+      throw unanswered(error);
+    }
     return view.known;
   }
 
@@ -91,8 +95,12 @@ export class FleetServers implements Servers {
   #nodes(): Promise<FleetNode[]> {
     const { clock, connection, names } = this.#visit;
     const at = clock.monotonic();
-    if (!this.#asked || at - this.#asked.at > FRESH_MS)
-      this.#asked = { at, nodes: fleetNodes(connection, names) };
+    if (!this.#asked || at - this.#asked.at > FRESH_MS) {
+      const nodes = fleetNodes(connection, names).catch((error: unknown) => {
+        throw unanswered(error);
+      });
+      this.#asked = { at, nodes };
+    }
     return this.#asked.nodes;
   }
 
@@ -103,4 +111,13 @@ export class FleetServers implements Servers {
     const detail = `the node "${node}" is unreachable: it has given no sign of life for 6 s`;
     return { name: node, url: client.url, state: 'unreachable', detail, client: null };
   }
+}
+
+/** What it means for whoever asked that the engine did not answer. */
+function unanswered(error: unknown): unknown {
+  if (error instanceof AppError) return error;
+  const why = error instanceof Error ? error.message : String(error);
+  return new AppError('unreachable', `NATS does not answer for the fleet (${why})`, {
+    cause: error,
+  });
 }

@@ -7,6 +7,7 @@ import { forksOf } from '../store/forks.ts';
 /** The log of this server as its mirror reads it. */
 export function mirroredLog(parts: { db: Database; log: EventLog; feed: Feed }): MirroredLog {
   const { db, log, feed } = parts;
+  const staying = db.prepare<[number | null]>('SELECT max(seq) FROM events WHERE seq <= ?');
   return {
     epoch: db.epoch,
     forks: forksOf(db),
@@ -18,6 +19,7 @@ export function mirroredLog(parts: { db: Database; log: EventLog; feed: Feed }):
       const [entry] = log.page({ name: 'runtime' }, bounds).entries;
       return entry ? (JSON.parse(entry.text) as { id: string }).id : null;
     },
+    stayingUpTo: (seq) => db.peek((rx) => staying.get(rx, seq)?.[0] ?? 0),
     follow: (after, ending) => feed.follow({ name: 'runtime' }, after, NEVER, ending),
   };
 }

@@ -1,4 +1,3 @@
-import path from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { FleetCursor } from '../../../src/fleet/cursor.ts';
 import { fill } from '../../../src/fleet/fill.ts';
@@ -8,9 +7,14 @@ import { NatsMirrorStream } from '../../../src/fleet/nats-mirror-stream.ts';
 import { NatsReaderStream } from '../../../src/fleet/nats-reader-stream.ts';
 import { type FleetEvent, type FleetNotice, readFleet } from '../../../src/fleet/reader.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { type ClusterOptions, type EngineServer, withFleet } from '../../support/fleet/cluster.ts';
+import {
+  type ClusterOptions,
+  type EngineServer,
+  untilDone,
+  withFleet,
+} from '../../support/fleet/cluster.ts';
 import type { TestFleet } from '../../support/fleet/cluster.ts';
-import { judge, type Verdict } from '../../support/fleet/judge.ts';
+import { type Had, judge, type Verdict } from '../../support/fleet/judge.ts';
 import { scaled } from '../../support/patience.ts';
 import { CampaignNode } from './node.ts';
 
@@ -83,8 +87,12 @@ export async function settled({ connection }: Arena, node: CampaignNode): Promis
   }
 }
 
-/** All messages of the stream, in its order. */
-export async function wholeStream({ connection }: Arena): Promise<MirroredMessage[]> {
+/** All messages of the stream, in its order, once the engine gives them. */
+export function wholeStream(arena: Arena): Promise<MirroredMessage[]> {
+  return untilDone(() => readStream(arena));
+}
+
+async function readStream({ connection }: Arena): Promise<MirroredMessage[]> {
   const all: MirroredMessage[] = [];
   const { signal } = new AbortController();
   const stream = new NatsReaderStream(connection, names);
@@ -122,7 +130,7 @@ export class FleetReader implements AsyncDisposable {
 
   /** Resolves once it has read all that the stream has. */
   async caughtUp({ connection }: Arena): Promise<void> {
-    const { last } = await new NatsReaderStream(connection, names).info();
+    const { last } = await untilDone(() => new NatsReaderStream(connection, names).info());
     while (this.cursor.seq < last) await systemClock.sleep(50);
   }
 
@@ -137,25 +145,24 @@ export class FleetReader implements AsyncDisposable {
   }
 }
 
-/** What the stream, and a reader, have of each server, once everything has come to rest. */
+/** What the stream, and a reader, have of all that each server had until now. */
 export async function verdicts(
   arena: Arena,
   reader?: FleetReader,
 ): Promise<Record<string, Verdict>> {
+  const expected = await Promise.all(arena.nodes.map((node) => node.expected()));
   for (const node of arena.nodes) await settled(arena, node);
   const all = await wholeStream(arena);
   await reader?.caughtUp(arena);
   const found: Record<string, Verdict> = {};
-  for (const node of arena.nodes) {
-    const [expected, { epoch }] = [await node.expected(), await node.log()];
+  for (const [i, node] of arena.nodes.entries()) {
+    const { epoch } = await node.log();
+    const known = expected[i] ?? new Map<number, string>();
+    const last = Math.max(...known.keys());
+    const upTo = (had: readonly Had[]) => had.filter(({ seq }) => seq <= last);
     const mirrored = all.filter((one) => one.node === node.name && one.epoch === epoch);
-    found[node.name] = judge(expected, mirrored);
-    if (reader) found[`${node.name}, reader`] = judge(expected, reader.of(node, epoch));
+    found[node.name] = judge(known, upTo(mirrored));
+    if (reader) found[`${node.name}, reader`] = judge(known, upTo(reader.of(node, epoch)));
   }
   return found;
-}
-
-/** Where a copy of a directory of the engine or a server goes. */
-export function beside(directory: string, name: string): string {
-  return path.join(path.dirname(directory), name);
 }

@@ -113,6 +113,7 @@ export const setBack: Scenario = ({ times }) =>
         await withEngineDown(arena, (store, saved) => fs.cpSync(store, saved, { recursive: true }));
         const kept = await lastOf(arena);
         while ((await lastOf(arena)) < kept + 300) await sleep(100);
+        await reader.caughtUp(arena);
         lost.push((await lastOf(arena)) - kept);
         await withEngineDown(arena, (store, saved) => {
           fs.rmSync(store, { recursive: true });

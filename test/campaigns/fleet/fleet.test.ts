@@ -3,6 +3,7 @@ import { seeded } from '../crash/random.ts';
 import { faultless, type Verdict } from '../../support/fleet/judge.ts';
 import { scaled } from '../../support/patience.ts';
 import { control } from './control.ts';
+import * as copies from './copies.ts';
 import * as engine from './engine-faults.ts';
 import * as node from './node-faults.ts';
 import type { Scenario } from './scenario.ts';
@@ -16,6 +17,8 @@ const scenarios: Record<string, Scenario> = {
   'a server hangs while another writes as it': node.twoWriters,
   'a network swallows everything for longer than anybody waits': node.cutOff,
   'clocks are two hours wrong': node.clocks,
+  'a backup takes the place of a server': copies.restored,
+  'a copy of a directory runs as the same node': copies.copied,
   'the leader of the stream is killed': engine.leaderKilled,
   'the leader of the stream hangs': engine.leaderStopped,
   'there is no engine, and a server is killed meanwhile': engine.outage,
