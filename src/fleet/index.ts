@@ -5,6 +5,7 @@ export { type FleetNode, fleetNodes } from './fleet-nodes.ts';
 export { initFleet } from './init.ts';
 export { publicKeyIn } from './key-files.ts';
 export { Member } from './member.ts';
+export { mirrorTask } from './mirror-task.ts';
 export { namesOf } from './names.ts';
 export { ADMIN, natsConfig } from './nats-config.ts';
 export { FleetServers } from './servers.ts';

@@ -2,8 +2,11 @@ import { ownerOf } from '../client/owner.ts';
 import type { FollowAll, Following, Known, ServerEntry, Servers } from '../client/servers.ts';
 import { AppError } from '../errors.ts';
 import { type FleetNode, fleetNodes } from './fleet-nodes.ts';
-import { FollowingNodes } from './following-nodes.ts';
+import { fill } from './fill.ts';
+import { FollowingFleet } from './following-fleet.ts';
+import { NatsReaderStream } from './nats-reader-stream.ts';
 import { NodeClient, type Visit } from './node-client.ts';
+import { NodeView, viewKinds } from './node-view.ts';
 import { PlacingClient } from './placing-client.ts';
 
 /** For so long, in milliseconds, the list of nodes holds. */
@@ -46,7 +49,7 @@ export class FleetServers implements Servers {
   async serverOf(id: string): Promise<ServerEntry> {
     const node = this.#placed.get(id);
     if (node !== undefined) return this.named(node);
-    return ownerOf(await this.list(), id, () => this.known());
+    return ownerOf(await this.list(), id, (name) => this.known(name));
   }
 
   /** Where new work goes: to a node that is found once it is known what is asked. */
@@ -55,13 +58,34 @@ export class FleetServers implements Servers {
     return { name: url, url, state: 'reachable', detail: null, client: this.#placing };
   }
 
-  async known(): Promise<Known | null> {
-    return null;
+  /** Made from what the fleet has of the node's events. */
+  async known(name: string): Promise<Known | null> {
+    const { connection, names } = this.#visit;
+    const filters = viewKinds.map((kind) => names.event(name, kind));
+    const stream = new NatsReaderStream(connection, names, filters);
+    const view = new NodeView();
+    const { signal } = new AbortController();
+    try {
+      for await (const arrived of stream.read({ after: 0 }, { follow: false, signal }))
+        view.take(arrived);
+    } catch (error) {
+      throw unanswered(error);
+    }
+    return view.known;
   }
 
-  /** The events of all nodes that were found when this began, each read from its own log. */
+  /** The events of all nodes, or of one, as the fleet's stream has them: also of nodes that do not answer. */
   follow(options: FollowAll, signal: AbortSignal): Following {
-    return new FollowingNodes(() => this.list(), this.#visit.clock, options, signal);
+    const { connection, names, clock } = this.#visit;
+    const filter = options.node === undefined ? names.allEvents : names.eventsOf(options.node);
+    const parts = {
+      stream: new NatsReaderStream(connection, names, [filter]),
+      fill: (node: string, epoch: string, after: number, upTo: number) =>
+        fill(new NodeClient(this.#visit, node), { node, epoch, after, upTo }),
+      clock,
+      list: () => this.list(),
+    };
+    return new FollowingFleet(parts, options, signal);
   }
 
   close(): void {
@@ -71,8 +95,12 @@ export class FleetServers implements Servers {
   #nodes(): Promise<FleetNode[]> {
     const { clock, connection, names } = this.#visit;
     const at = clock.monotonic();
-    if (!this.#asked || at - this.#asked.at > FRESH_MS)
-      this.#asked = { at, nodes: fleetNodes(connection, names) };
+    if (!this.#asked || at - this.#asked.at > FRESH_MS) {
+      const nodes = fleetNodes(connection, names).catch((error: unknown) => {
+        throw unanswered(error);
+      });
+      this.#asked = { at, nodes };
+    }
     return this.#asked.nodes;
   }
 
@@ -83,4 +111,13 @@ export class FleetServers implements Servers {
     const detail = `the node "${node}" is unreachable: it has given no sign of life for 6 s`;
     return { name: node, url: client.url, state: 'unreachable', detail, client: null };
   }
+}
+
+/** What it means for whoever asked that the engine did not answer. */
+function unanswered(error: unknown): unknown {
+  if (error instanceof AppError) return error;
+  const why = error instanceof Error ? error.message : String(error);
+  return new AppError('unreachable', `NATS does not answer for the fleet (${why})`, {
+    cause: error,
+  });
 }

@@ -1,16 +1,19 @@
 import type { TokenHolder } from '../access/tokens.ts';
 import type { FleetStatus } from '../api/runtime.ts';
 import { type FleetMembership, membershipOf } from '../config/fleet.ts';
+import type { Feed } from '../events/feed.ts';
 import type { HttpServer } from '../http/server.ts';
 import { machineId } from '../lib/machine-id.ts';
 import { newUuid } from '../lib/ids.ts';
 import { version } from '../lib/self.ts';
 import type { Base } from './base.ts';
+import { mirroredLog, mirrorRows } from './mirrored-log.ts';
 
 /** The parts of the server that its fleet uses. */
 interface FleetParts {
   agents: { readonly busy: number };
   server: HttpServer;
+  feed: Feed;
 }
 
 /** What the runtime needs of a member of a fleet. */
@@ -57,16 +60,18 @@ export class FleetSeat {
     await seat?.leave();
   }
 
-  async #join(membership: FleetMembership, { agents, server }: FleetParts): Promise<Seat> {
-    const { clock, logger, db, config } = this.#base;
-    const { Member } = await import('../fleet/index.ts');
+  async #join(membership: FleetMembership, { agents, server, feed }: FleetParts): Promise<Seat> {
+    const { clock, logger, db, config, failpoint } = this.#base;
+    const { Member, mirrorTask } = await import('../fleet/index.ts');
+    const log = mirroredLog({ ...this.#base, feed });
+    const mirrored = { log, rows: mirrorRows(db), clock, failpoint, logger };
     this.#seat = new Member({
       access: membership,
       labels: membership.labels,
       self: { instance: newUuid(), epoch: db.epoch, machine: machineId(), version },
       load: () => ({ live: agents.busy, max_live: config.now.providers.max_live }),
       ask: (request, { scope, user }) => server.ask(request, holderOf(scope, user)),
-      tasks: [],
+      tasks: membership.mirror ? [mirrorTask(mirrored)] : [],
       clock,
       logger,
     });

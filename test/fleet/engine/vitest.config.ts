@@ -8,7 +8,7 @@ const part = { include: ['test/fleet/engine/{joining,requests,permissions}.test.
 
 export default defineConfig({
   test: {
-    include: ['test/fleet/engine/**/*.test.ts'],
+    include: ['test/fleet/engine/**/*.test.ts', 'test/campaigns/fleet/**/*.test.ts'],
     ...(isPart && part),
     globalSetup: ['test/support/global-setup.ts'],
     reporters: [isPart ? 'default' : 'verbose', './test/support/watchdog.ts'],
