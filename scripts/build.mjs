@@ -1,5 +1,6 @@
-// Bundles src/main.ts into dist/cadre.cjs and each part of src/bundles into a file beside it, which that one loads, runs
-// each for the code that V8 compiles, and puts the files that are read at run time into dist/assets.
+// Bundles src/main.ts into dist/cadre.cjs, each part of src/bundles into a file beside it, which that one loads, and each
+// folder of parts.mjs into one that a bundle loads on use; runs each for the code that V8 compiles, and puts the files that
+// are read at run time into dist/assets.
 //
 //   npm run build
 //   npm run build -- --out DIR
@@ -17,6 +18,7 @@ import { compileBundles } from './code-cache.mjs';
 import { lazySegmenter } from './lazy-segmenter.mjs';
 import { leanLibraries } from './lean-libraries.mjs';
 import { noTopLevelAwait } from './no-top-level-await.mjs';
+import { loadsParts, partOptions, parts } from './parts.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -45,9 +47,12 @@ async function main(out) {
   fs.mkdirSync(out, { recursive: true });
   const fresh = fs.mkdtempSync(join(out, '.build-'));
   try {
-    await bundle('src/main.ts', join(fresh, 'cadre.cjs'));
-    for (const name of bundles) await bundle(`src/bundles/${name}.ts`, join(fresh, `${name}.cjs`));
-    for (const name of ['cadre', ...bundles]) refuseWideText(join(fresh, `${name}.cjs`));
+    const shared = await bundleParts(fresh);
+    const plugins = [noTopLevelAwait, lazySegmenter, leanLibraries, loadsParts(shared)];
+    await bundle('src/main.ts', join(fresh, 'cadre.cjs'), { plugins });
+    for (const name of bundles)
+      await bundle(`src/bundles/${name}.ts`, join(fresh, `${name}.cjs`), { plugins });
+    for (const name of ['cadre', ...parts, ...bundles]) refuseWideText(join(fresh, `${name}.cjs`));
     copyAssets(join(fresh, 'assets'));
     writeCommands(fresh);
     await writeTemplate(fresh);
@@ -65,7 +70,19 @@ function refuseMissingAssets() {
   }
 }
 
-async function bundle(entry, outfile) {
+// Bundles each part, and returns the modules that it takes from the bundle that loads it.
+async function bundleParts(fresh) {
+  const shared = {};
+  for (const part of parts) {
+    const modules = new Set();
+    const options = partOptions(part, modules);
+    await bundle(`src/${part}/index.ts`, join(fresh, `${part}.cjs`), options);
+    shared[part] = [...modules];
+  }
+  return shared;
+}
+
+async function bundle(entry, outfile, more = {}) {
   await build({
     absWorkingDir: root,
     entryPoints: [entry],
@@ -93,7 +110,7 @@ async function bundle(entry, outfile) {
       __CADRE_VERSION__: JSON.stringify(packageVersion()),
       __CADRE_COMMIT__: JSON.stringify(commit()),
     },
-    plugins: [noTopLevelAwait, lazySegmenter, leanLibraries],
+    ...more,
   });
 }
 
@@ -152,7 +169,10 @@ function publish(fresh, out) {
   for (const name of [...assets, ...names, 'cadre.cjs'])
     fs.renameSync(join(fresh, name), join(out, name));
   removeOthers(out, [...names, 'cadre.cjs', 'assets', basename(fresh)]);
-  removeOthers(join(out, 'assets'), assets.map((name) => basename(name)));
+  removeOthers(
+    join(out, 'assets'),
+    assets.map((name) => basename(name)),
+  );
 }
 
 // The executable contains everything in dist, so obsolete files are removed.
@@ -167,5 +187,7 @@ function report(out, milliseconds) {
     const { size } = fs.statSync(join(out, `${name}.cjs`));
     return `${name} ${Math.round(size / 1024)} KiB`;
   });
-  console.log(`${relative(process.cwd(), out)}: ${sizes.join(', ')}; ${Math.round(milliseconds)} ms`);
+  console.log(
+    `${relative(process.cwd(), out)}: ${sizes.join(', ')}; ${Math.round(milliseconds)} ms`,
+  );
 }

@@ -59,12 +59,18 @@ export const leanLibraries = {
       contents: standIn(path, onFirstUse[path]),
       resolveDir: pluginData,
     }));
-    build.onLoad({ filter: filterOf(Object.keys(required), '/node_modules/', '$') }, ({ path }) => ({
-      contents: requiredLate(path, fs.readFileSync(path, 'utf8')),
-    }));
-    build.onLoad({ filter: filterOf(Object.keys(compiled), '/node_modules/', '$') }, ({ path }) => ({
-      contents: notCompiled(path, fs.readFileSync(path, 'utf8')),
-    }));
+    build.onLoad(
+      { filter: filterOf(Object.keys(required), '/node_modules/', '$') },
+      ({ path }) => ({
+        contents: requiredLate(path, fs.readFileSync(path, 'utf8')),
+      }),
+    );
+    build.onLoad(
+      { filter: filterOf(Object.keys(compiled), '/node_modules/', '$') },
+      ({ path }) => ({
+        contents: notCompiled(path, fs.readFileSync(path, 'utf8')),
+      }),
+    );
     build.onLoad({ filter: filterOf(Object.keys(unused), '/node_modules/', '$') }, ({ path }) => ({
       contents: valueFor(path, unused),
     }));

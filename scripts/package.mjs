@@ -11,6 +11,7 @@ import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { parts } from './parts.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const require = createRequire(import.meta.url);
@@ -211,7 +212,10 @@ function seaConfig(target, dist) {
     execArgvExtension: 'none',
     // On SIGUSR1 Node would open its debugger, without authentication, to every local user.
     execArgv: ['--disable-sigusr1'],
-    assets: assetsOf(join(dist, 'assets')),
+    assets: {
+      ...assetsOf(join(dist, 'assets')),
+      ...Object.fromEntries(parts.map((part) => [`${part}.cjs`, join(dist, `${part}.cjs`)])),
+    },
   };
 }
 

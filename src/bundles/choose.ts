@@ -20,6 +20,7 @@ export const clientNouns: ReadonlySet<string> = new Set([
 export const valued: ReadonlySet<string> = new Set([
   '--url',
   '--token-file',
+  '--on',
   '--data-dir',
   '--select',
 ]);
@@ -37,6 +38,16 @@ export function bundleFor(argv: readonly string[]): Bundle {
 /** The arguments that are neither options nor values of options before the command. */
 export function operandsOf(argv: readonly string[]): string[] {
   return argv.filter(
-    (argument, i) => !argument.startsWith('-') && !(i > 0 && valued.has(argv[i - 1] ?? '')),
+    (argument, i) => !argument.startsWith('-') && !isValueOf(argv[i - 1], argument),
   );
+}
+
+function isValueOf(option: string | undefined, argument: string): boolean {
+  if (option === '--fleet') return isFleetAddress(argument);
+  return option !== undefined && valued.has(option);
+}
+
+/** Whether the word behind `--fleet` is its address, which it may do without. */
+export function isFleetAddress(argument: string | undefined): boolean {
+  return argument?.includes('://') === true;
 }

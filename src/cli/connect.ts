@@ -8,13 +8,15 @@ import { connectOne, type GlobalOptions, namedServers } from './context.ts';
 
 /**
  * A client of the server that the options name; of all servers where these, or `[[servers]]` of the configuration, name
- * several, and `--on` none of them. Throws as `connectOne` and `addressesFor`, and what is wrong with the only server.
+ * several, and `--on` none of them; of the nodes of a fleet with `--fleet`. Throws as `connectOne` and `addressesFor`, and what is wrong with the only server.
  */
 export async function connect(
   options: GlobalOptions,
   env: NodeJS.ProcessEnv,
   clock: Clock,
 ): Promise<Client> {
+  if (options.fleet !== undefined || env.CADRE_FLEET)
+    return (await import('./fleet.ts')).connectFleet(options, env, clock);
   if (!(await namedServers(options, env))) return connectOne(options, env);
   const { addressesFor } = await import('./named-servers.ts');
   const addresses = (await addressesFor(options, env)) ?? [];

@@ -16,6 +16,8 @@ export interface GlobalOptions {
   /** The configuration file. Only some commands take this option. */
   config?: string;
   json?: boolean;
+  /** The addresses of the fleet's NATS, separated by commas; true or empty: as configured. */
+  fleet?: string | true;
 }
 
 /** The servers in the configuration, where a command asks servers by their names; null where it asks the one it always asks. */

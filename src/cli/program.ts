@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { version } from '../lib/self.ts';
 import { systemClock } from '../lib/clock.ts';
 import { AppError } from '../errors.ts';
-import { operandsOf } from '../bundles/choose.ts';
+import { isFleetAddress, operandsOf } from '../bundles/choose.ts';
 import { exitCodes, reportFailure } from './exit.ts';
 import { terminalOf, type World } from './world.ts';
 
@@ -32,6 +32,7 @@ export async function createProgram(
       repeated,
     )
     .option('--on <server>', 'of several servers, only this one, by its name', repeated)
+    .option('--fleet [url]', 'a fleet, by the address of its NATS (CADRE_FLEET; else [fleet])')
     .option('--data-dir <directory>', 'the data directory (CADRE_DATA_ROOT_DIR)')
     .option(
       '--select <id>',
@@ -137,7 +138,7 @@ export async function runIn(
   };
   const program = await createProgram(world, commands, argv);
   try {
-    await program.parseAsync([...argv], { from: 'user' });
+    await program.parseAsync(withFleet(argv), { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError)
       return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
@@ -146,6 +147,14 @@ export async function runIn(
     return reportFailure(error, program.opts().json === true, world.stderr);
   }
   return code;
+}
+
+/** Keeps `--fleet` from taking the word behind it for its address, unless that is one. */
+function withFleet(argv: readonly string[]): string[] {
+  return argv.map((one, at) => {
+    const isAlone = one === '--fleet' && !isFleetAddress(argv[at + 1]);
+    return isAlone ? '--fleet=' : one;
+  });
 }
 
 const SIGNAL_CODES = { SIGINT: exitCodes.interrupted, SIGTERM: 143 } as const;

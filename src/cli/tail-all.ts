@@ -11,15 +11,19 @@ export async function tailAll(
   servers: Servers,
   options: TailOptions,
 ): Promise<void> {
-  const { cursorFile: file, kind: kinds, reconnect: reconnectMs, follow } = options;
+  const { cursorFile: file, kind: kinds, reconnect: reconnectMs, follow, node: only } = options;
   const cursor = file === undefined ? null : new CursorOfSeveral(file, descriptorOf(world.stdout));
   const saved = cursor?.start ?? null;
   const from = saved === null ? beginning(options, world.clock.now()) : { cursor: saved };
   const signal = world.interrupted();
-  const names = (await servers.list()).map(({ name }) => name);
-  const width = Math.max(...names.map((name) => name.length));
+  if (only !== undefined) await servers.named(only);
+  const names = only === undefined ? (await servers.list()).map(({ name }) => name) : [only];
+  const width = Math.max(0, ...names.map((name) => name.length));
   const news = new News(names, (text) => world.stderr.write(`cadre: ${text}\n`));
-  const events = servers.follow({ from, kinds, reconnectMs, isStoredOnly: !follow }, signal);
+  const events = servers.follow(
+    { from, kinds, node: only, reconnectMs, isStoredOnly: !follow },
+    signal,
+  );
   try {
     for await (const one of events) {
       if ('notice' in one) {

@@ -1,13 +1,13 @@
 import type { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { HttpClient } from './client.ts';
+import type { Client, HttpClient } from './client.ts';
 
 /** A server that people have named, and the way to it. */
-export interface Address {
+export interface Address<C extends Client = HttpClient> {
   name: string;
   url: string;
   /** An error where it is known without asking that nothing can be asked of it: no token is known, or it does not run. */
-  client: HttpClient | AppError;
+  client: C | AppError;
 }
 
 /** A server that does not answer within this time, in ms, is unreachable. */

@@ -3,6 +3,7 @@ import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Address, within } from './address.ts';
 import { FollowingAddresses } from './follow-addresses.ts';
+import { ownerOf } from './owner.ts';
 import type { LastKnown } from './last-known.ts';
 import type { Caller, FollowAll, Following, Known, ServerEntry, Servers } from './servers.ts';
 
@@ -43,17 +44,7 @@ export class Addresses implements Servers {
   }
 
   async serverOf(id: string): Promise<ServerEntry> {
-    const entries = await this.list();
-    const found = await Promise.all(entries.map((entry) => has(entry, id)));
-    const owner = entries[found.indexOf('yes')];
-    if (owner) return owner;
-    const away = entries.filter((_, i) => found[i] === 'unknown');
-    if (away.length === 0) throw new AppError('not_found', `no server has "${id}"`);
-    const known = await Promise.all(away.map(({ name }) => this.known(name)));
-    const last = away[known.findIndex((one) => one !== null && idsIn(one).includes(id))];
-    const asked = last ? [last] : away;
-    const others = last || away.length === entries.length ? '' : `; no other server has "${id}"`;
-    throw new AppError('unreachable', `${asked.map(({ detail }) => detail).join('; ')}${others}`);
+    return ownerOf(await this.list(), id, (name) => this.known(name));
   }
 
   known(name: string): Promise<Known | null> {
@@ -90,36 +81,4 @@ export function usable(entry: ServerEntry): ServerEntry & { client: Caller } {
   const { client, detail } = entry;
   if (client) return { ...entry, client };
   throw new AppError('unreachable', detail ?? `${entry.name} is unreachable`);
-}
-
-/** Whether a server has the record with an id; `unknown` where it cannot be asked. */
-async function has({ client }: ServerEntry, id: string): Promise<'yes' | 'no' | 'unknown'> {
-  if (!client) return 'unknown';
-  try {
-    await lookUp(client, id);
-    return 'yes';
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return error.code === 'unreachable' ? 'unknown' : 'no';
-  }
-}
-
-function lookUp(client: Caller, id: string): Promise<unknown> {
-  switch (id.split('_')[0]) {
-    case 'proc':
-      return client.call(endpoints.getProcess, { params: { process_id: id } });
-    case 'team':
-      return client.call(endpoints.getTeam, { params: { team_id: id } });
-    case 'wt':
-      return client.call(endpoints.getWorktree, { params: { worktree_id: id } });
-    default:
-      return client.call(endpoints.getSession, { params: { session_id: id } });
-  }
-}
-
-function idsIn({ sessions, approvals, processes }: Known): string[] {
-  return [
-    ...[...sessions, ...approvals].map(({ id }) => id),
-    ...processes.map(({ process_id }) => process_id),
-  ];
 }

@@ -74,6 +74,8 @@ export interface Client {
   misunderstanding(): AppError | null;
   /** Of several servers, those that could not be asked, each in a sentence for people. */
   remarks?(): readonly string[];
+  /** Of several servers, the client of the one that has a record. Throws `not_found` and `unreachable`. */
+  clientOf?(id: string): Promise<Client>;
   /** Closes the kept-alive connections. */
   close(): void;
 }
@@ -229,7 +231,8 @@ export class HttpClient implements Client {
   }
 }
 
-function pathWith(
+/** The path of a request, with its query. */
+export function pathWith(
   path: string,
   params: Record<string, string>,
   query: Record<string, unknown>,
@@ -247,7 +250,7 @@ function pathWith(
 }
 
 /** The server's refusal as an AppError; null for a body that no cadre server sends. */
-function refusal(status: number, text: string): AppError | null {
+export function refusal(status: number, text: string): AppError | null {
   let body: { error?: unknown; code?: unknown } | null;
   try {
     body = JSON.parse(text) as typeof body;

@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Address, within } from './address.ts';
 import { byTime } from './by-time.ts';
-import type { HttpClient } from './client.ts';
+import type { Client } from './client.ts';
 import { Funnel } from './funnel.ts';
 import { seqBefore } from './seq-before.ts';
 import type { FollowAll, Following, FromServer, Notice } from './servers.ts';
@@ -23,7 +23,7 @@ interface Position {
 
 /** The events of several servers, each read from its own log. */
 export class FollowingAddresses implements Following {
-  readonly #addresses: readonly Address[];
+  readonly #addresses: readonly Address<Client>[];
   readonly #clock: Clock;
   readonly #options: FollowAll;
   readonly #signal: AbortSignal;
@@ -31,7 +31,7 @@ export class FollowingAddresses implements Following {
   readonly #positions: Map<string, Position>;
 
   constructor(
-    addresses: readonly Address[],
+    addresses: readonly Address<Client>[],
     clock: Clock,
     options: FollowAll,
     signal: AbortSignal,
@@ -60,7 +60,7 @@ export class FollowingAddresses implements Following {
     return byTime(this.#addresses.map((address) => this.#storedOf(address)));
   }
 
-  async *#storedOf({ name: node, client }: Address): AsyncGenerator<FromServer, void> {
+  async *#storedOf({ name: node, client }: Address<Client>): AsyncGenerator<FromServer, void> {
     try {
       if (client instanceof AppError) throw client;
       const position = await this.#positionOf(node, client);
@@ -93,7 +93,7 @@ export class FollowingAddresses implements Following {
   }
 
   async #read(
-    { name: node, client }: Address,
+    { name: node, client }: Address<Client>,
     put: (one: FromServer) => Promise<void>,
     signal: AbortSignal,
   ): Promise<void> {
@@ -130,7 +130,7 @@ export class FollowingAddresses implements Following {
   /** Where the log of a server is read from, once it answers; null where nobody waits for it any more. */
   async #begin(
     node: string,
-    client: HttpClient,
+    client: Client,
     notify: (notice: Notice) => void,
     signal: AbortSignal,
   ): Promise<Position | null> {
@@ -150,7 +150,7 @@ export class FollowingAddresses implements Following {
   }
 
   /** Where the log of a server is read from. Throws `conflict` where the cursor is of another log. */
-  async #positionOf(node: string, client: HttpClient): Promise<Position> {
+  async #positionOf(node: string, client: Client): Promise<Position> {
     const { from } = this.#options;
     const { value, headers } = await within(this.#clock, (signal) =>
       client.ask(endpoints.getVersion, {}, signal),

@@ -20,3 +20,16 @@ export function frameOf(entry: LogEntry): Buffer {
   }
   return frame;
 }
+
+/** Returns the entries of frames that follow one another, for a follower that is no stream. */
+export function entriesOf(page: Buffer): LogEntry[] {
+  const frames = page.toString().split(END_OF_FRAME).slice(0, -1);
+  return frames.map((frame) => {
+    const [id = '', event = '', data = ''] = frame.split('\n');
+    return {
+      seq: Number(id.slice('id: '.length)),
+      kind: event.slice('event: '.length),
+      text: data.slice('data: '.length),
+    };
+  });
+}

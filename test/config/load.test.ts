@@ -79,6 +79,16 @@ describe('the defaults', () => {
         init_script_path: '.cadre/worktree-init.sh',
         deletion_policy_default: 'delete_on_last_claim',
       },
+      fleet: {
+        url: null,
+        name: null,
+        fleet: 'default',
+        credentials: null,
+        tls: { ca: null, cert: null, key: null },
+        labels: [],
+        mirror: true,
+        person: { name: null, credentials: null, scope: 'admin' },
+      },
       providers: {
         idle_timeout_ms: 900_000,
         max_live: 32,

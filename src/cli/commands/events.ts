@@ -19,6 +19,7 @@ export interface TailOptions {
   session?: string;
   process?: string;
   team?: string;
+  node?: string;
   kind?: string[];
   afterSeq?: string;
   since?: string;
@@ -38,6 +39,7 @@ export function eventCommands(program: Command, world: World): void {
     .option('--session <session>', 'only of this session')
     .option('--process <process>', 'only of this process')
     .option('--team <team>', 'only of this team')
+    .option('--node <name>', 'of several servers, only of this one, also if it does not answer')
     .option('--kind <kind...>', 'only of these kinds: turn.completed, or all of a group as turn.*')
     .option('--after-seq <seq>', 'only after this event; "latest": only what is new')
     .option('--since <time>', 'only what is newer: 30s, 5m, 2h, 7d, or a date')
@@ -59,6 +61,11 @@ async function tail(given: CommandContext, options: TailOptions): Promise<void> 
   const servers = serversOf(given.client);
   if (servers && said === undefined)
     return (await import('../tail-all.ts')).tailAll(given, servers, options);
+  if (options.node !== undefined)
+    throw new AppError(
+      'usage',
+      'give --node where several servers are asked, and without --session, --process and --team',
+    );
   const context = await withOwner(given, options);
   const { world, client, global } = context;
   const cursor = file === undefined ? null : new CursorFile(file, descriptorOf(world.stdout));

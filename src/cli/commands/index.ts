@@ -14,6 +14,7 @@ export const commands: Commands = {
     events: clients.events,
     mcp: async () => (await import('./mcp.ts')).mcpCommands,
     acp: async () => (await import('./acp.ts')).acpCommand,
+    fleet: async () => (await import('./fleet.ts')).fleetCommands,
     tokens: clients.tokens,
     db: async () => (await import('./db.ts')).dbCommands,
     config: async () => (await import('./config.ts')).configCommands,
@@ -25,7 +26,9 @@ export const commands: Commands = {
     metrics: clients.metrics,
     version: async () => (await import('./version.ts')).versionCommand,
     __commands: async () =>
-      (await import('./completion.ts')).commandTableCommand((world) => createProgram(world, commands)),
+      (await import('./completion.ts')).commandTableCommand((world) =>
+        createProgram(world, commands),
+      ),
     'demo-agent': async () => (await import('./demo-agent.ts')).demoAgentCommand,
   },
   screen: async () => (await import('./home.ts')).homeCommand,
