@@ -16,7 +16,7 @@ export function workingDirectory(requested: string | null | undefined): string {
 
 /** Returns why a directory cannot be used. */
 function refusal(directory: string, { code }: NodeJS.ErrnoException): AppError {
-  if (!fs.existsSync(directory))
+  if (code === 'ENOENT' || (code === 'ENOTDIR' && !fs.existsSync(directory)))
     return new AppError('invalid', `cwd "${directory}" does not exist`);
   if (code === 'ENOTDIR') return new AppError('invalid', `cwd "${directory}" is not a directory`);
   return new AppError('invalid', `cwd "${directory.slice(0, 200)}" cannot be used: ${code}`);
