@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { BodyOf, QueryOf } from '../api/endpoint.ts';
 import {
   API_TOKEN_ID,
@@ -223,5 +223,5 @@ function withoutDigest({ secret_sha256: _digest, ...token }: StoredToken): Token
 }
 
 function sha256(secret: string): Buffer {
-  return createHash('sha256').update(secret).digest();
+  return hash('sha256', secret, 'buffer');
 }

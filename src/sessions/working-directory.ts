@@ -6,19 +6,18 @@ import { AppError } from '../errors.ts';
 export function workingDirectory(requested: string | null | undefined): string {
   const directory = path.resolve(requested ?? process.cwd());
   if (requested?.includes('\0')) throw new AppError('invalid', 'cwd holds a NUL character');
-  const found = statOrUndefined(directory);
-  if (!found) throw new AppError('invalid', `cwd "${directory}" does not exist`);
-  if (!found.isDirectory()) throw new AppError('invalid', `cwd "${directory}" is not a directory`);
-  return fs.realpathSync.native(directory);
+  try {
+    // The dot makes anything but a directory fail, in one call of the system.
+    return fs.realpathSync.native(`${directory}/.`);
+  } catch (error) {
+    throw refusal(directory, error as NodeJS.ErrnoException);
+  }
 }
 
-function statOrUndefined(directory: string): fs.Stats | undefined {
-  try {
-    return fs.statSync(directory, { throwIfNoEntry: false });
-  } catch (error) {
-    throw new AppError(
-      'invalid',
-      `cwd "${directory.slice(0, 200)}" cannot be used: ${(error as NodeJS.ErrnoException).code}`,
-    );
-  }
+/** Returns why a directory cannot be used. */
+function refusal(directory: string, { code }: NodeJS.ErrnoException): AppError {
+  if (code === 'ENOENT' || (code === 'ENOTDIR' && !fs.existsSync(directory)))
+    return new AppError('invalid', `cwd "${directory}" does not exist`);
+  if (code === 'ENOTDIR') return new AppError('invalid', `cwd "${directory}" is not a directory`);
+  return new AppError('invalid', `cwd "${directory.slice(0, 200)}" cannot be used: ${code}`);
 }

@@ -29,7 +29,7 @@ export function configure(host: HostedSqlite, handle: number): void {
   // // NORMAL, with the store's own sync of the WAL off the main thread, is as durable as FULL.
   exec('PRAGMA synchronous = NORMAL');
   exec('PRAGMA wal_autocheckpoint = 0');
-  exec('PRAGMA cache_size = -32000');
+  exec('PRAGMA cache_size = -8000');
   // Without it, a large transaction would write pages to the WAL before its COMMIT.
   exec('PRAGMA cache_spill = OFF');
   exec('PRAGMA temp_store = MEMORY');
