@@ -87,7 +87,10 @@ async function measure(
     await pause(REST_MS);
     const idle = treeMegabytes(server.pid);
     const middle = Math.floor((events * scale) / 2);
-    const p50 = async (run: () => Promise<unknown>) => (await together(1, requests, run)).p50;
+    const p50 = async (run: () => Promise<unknown>) => {
+      await together(1, requests, run);
+      return (await together(1, requests, run)).p50;
+    };
     return {
       start: median(started),
       'idle memory': idle,
@@ -109,7 +112,7 @@ async function turnOf(server: Server, cwd: string, requests: number): Promise<nu
     await sendTurn(server, session, 'words 10');
     await over;
   };
-  await turn();
+  await together(1, requests, turn);
   const { p50 } = await together(1, requests, turn);
   stream.close();
   return p50;
