@@ -3,7 +3,7 @@ import { compare, LIMIT, type Comparison } from './report/compare.ts';
 import { readResults, type Result } from './report/result.ts';
 import { newestStored } from './report/stored.ts';
 import { shortNumber } from './report/text.ts';
-import { resultOf } from './runner.ts';
+import { resultOf, warnIfBusy } from './runner.ts';
 import { cadreAt, OWN } from './subject.ts';
 
 /**
@@ -35,6 +35,7 @@ async function measured(stored: readonly Result[]): Promise<Result[]> {
   const rounds = Number(values.rounds);
   const subjects = [cadreAt('cadre', OWN)];
   const results: Result[] = [];
+  warnIfBusy();
   for (const { workload } of stored)
     results.push(await resultOf(workload, { form, rounds, subjects }));
   return results;
@@ -46,7 +47,7 @@ function report(all: readonly Comparison[]): string {
   return [
     ...section(`worse by more than ${share}, in each round:`, of('worse')),
     ...section(
-      `worse by more than ${share}, but not in each round, so run these again:`,
+      `worse by more than ${share}, but not in each round: run these again, where nothing else works`,
       of('unsure'),
     ),
     ...section(`better by more than ${share}, in each round:`, of('better')),
