@@ -26,7 +26,7 @@ export async function runRounds(
   try {
     for (const side of sides) {
       if (side === 'bare' || !workload.prepare) continue;
-      progress(`${side.name} is prepared`);
+      progress(`the log of ${side.name} is made`);
       await workload.prepare({ subject: side, directory: path.join(root, side.name) });
     }
     for (let round = 0; round < rounds; round++) {
