@@ -8,6 +8,7 @@ import { endsTurn, Stream } from '../client/stream.ts';
 import { together } from '../client/together.ts';
 import { eventsAtOne, nameAt } from '../report/growth-chart.ts';
 import { median } from '../report/statistics.ts';
+import { rotated } from '../rounds.ts';
 import { type Server, withServer } from '../subject.ts';
 import { type Measures, type Stage, workload } from '../workload.ts';
 
@@ -57,15 +58,14 @@ export const growth = workload<Size>({
     }
   },
   async server(stage, size) {
-    const found: Partial<Record<What, number>>[] = [];
-    for (const scale of SCALES) found.push(await measure(at(stage, scale), size, scale));
+    const found = new Map<number, Record<What, number>>();
+    for (const scale of rotated(SCALES, stage.round))
+      found.set(scale, await measure(at(stage, scale), size, scale));
+    const least = found.get(1);
     const measures: Measures = {};
-    for (const [index, scale] of SCALES.entries())
-      for (const what of Object.keys(UNITS) as What[]) {
-        const value = found[index]?.[what] ?? Number.NaN;
-        measures[nameAt(what, scale)] =
-          scale === 1 ? value : value / (found[0]?.[what] ?? Number.NaN);
-      }
+    for (const [scale, one] of found)
+      for (const [what, value] of Object.entries(one) as [What, number][])
+        measures[nameAt(what, scale)] = scale === 1 ? value : value / (least?.[what] ?? Number.NaN);
     return measures;
   },
   bare: () => Promise.resolve({}),
