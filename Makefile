@@ -1,6 +1,7 @@
 # Every target runs on the pinned Node in node_modules, whatever Node the machine has.
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 N ?= 200
+BENCH ?=
 PREFIX ?= $(HOME)/.local
 SEED ?=
 
@@ -145,8 +146,16 @@ test-api-part: deps ## Run a part of test-api in a minute, with the same request
 	sh test/agents/loopback.sh vitest run --config test/campaigns/api/vitest.config.ts
 
 .PHONY: bench
-bench: build ## Measure each workload, and a minimal baseline for comparison
-	node bench/run.ts
+bench: build ## Measure all workloads beside minimal baselines (BENCH="turn --short --json", see bench/run.ts --help)
+	node bench/run.ts $(BENCH)
+
+.PHONY: bench-check
+bench-check: build ## Say what got worse by more than 15 % since the results in bench/stored (BENCH="turn replay")
+	node bench/check.ts $(BENCH)
+
+.PHONY: bench-page
+bench-page: deps ## Write the tables of docs/performance.md and its chart from the results in bench/stored (BENCH="FILE...")
+	node bench/page.ts $(BENCH)
 
 .PHONY: package
 package: build ## Build the single executable, out/cadre, and smoke-test it

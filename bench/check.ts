@@ -3,12 +3,13 @@ import { compare, LIMIT, type Comparison } from './report/compare.ts';
 import { readResults, type Result } from './report/result.ts';
 import { newestStored } from './report/stored.ts';
 import { shortNumber } from './report/text.ts';
-import { resultOf } from './runner.ts';
+import { resultOf, warnIfBusy } from './runner.ts';
 import { cadreAt, OWN } from './subject.ts';
 
 /**
- * Compares this cadre with the stored results of the newest release, says what got worse by more than 15 %, and fails if
- * something did. Measures each stored workload in the stored form, or reads the results of a run that was made before.
+ * `node bench/check.ts [WORKLOAD...]`: compares this cadre with the stored results of the newest release, says what got
+ * worse by more than 15 %, and fails if something did. Measures the workloads in the short form, with `--full` in the full
+ * one; or reads the results of a run that was made before (`--results FILE`).
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -16,12 +17,15 @@ const { values, positionals } = parseArgs({
     rounds: { type: 'string', default: '5' },
     stored: { type: 'string', default: newestStored() },
     results: { type: 'string', multiple: true },
+    full: { type: 'boolean', default: false },
   },
 });
 
+const form = values.full ? 'full' : 'short';
 const stored = readResults([values.stored]).filter(
-  ({ workload }) => positionals.length === 0 || positionals.includes(workload),
+  (one) => one.form === form && (positionals.length === 0 || positionals.includes(one.workload)),
 );
+if (stored.length === 0) throw new Error(`${values.stored} has no such result of the form ${form}`);
 const now = values.results ? readResults(values.results) : await measured(stored);
 const comparisons = compare(stored, now);
 process.stdout.write(`${report(comparisons)}\n`);
@@ -31,7 +35,8 @@ async function measured(stored: readonly Result[]): Promise<Result[]> {
   const rounds = Number(values.rounds);
   const subjects = [cadreAt('cadre', OWN)];
   const results: Result[] = [];
-  for (const { workload, form } of stored)
+  warnIfBusy();
+  for (const { workload } of stored)
     results.push(await resultOf(workload, { form, rounds, subjects }));
   return results;
 }
@@ -42,7 +47,7 @@ function report(all: readonly Comparison[]): string {
   return [
     ...section(`worse by more than ${share}, in each round:`, of('worse')),
     ...section(
-      `worse by more than ${share}, but not in each round, so run these again:`,
+      `worse by more than ${share}, but not in each round: run these again, where nothing else works`,
       of('unsure'),
     ),
     ...section(`better by more than ${share}, in each round:`, of('better')),

@@ -26,15 +26,14 @@ export async function runRounds(
   try {
     for (const side of sides) {
       if (side === 'bare' || !workload.prepare) continue;
-      progress(`${side.name} is prepared`);
-      await workload.prepare({ subject: side, directory: path.join(root, side.name) });
+      progress(`the log of ${side.name} is made`);
+      await workload.prepare({ subject: side, directory: path.join(root, side.name), round: 0 });
     }
     for (let round = 0; round < rounds; round++) {
-      for (let turn = 0; turn < sides.length; turn++) {
-        const side = sides[(round + turn) % sides.length] ?? 'bare';
+      for (const side of rotated(sides, round)) {
         if (failures.some((failure) => failure.side === nameOf(side))) continue;
         try {
-          measured.get(nameOf(side))?.push(await measure(workload, side, root));
+          measured.get(nameOf(side))?.push(await measure(workload, side, root, round));
         } catch (error) {
           // Another server may lack something. A failure of this cadre or of the baseline is a fault.
           if (side === 'bare' || side.name === 'cadre') throw error;
@@ -49,12 +48,23 @@ export async function runRounds(
   return { figures: figuresOf(workload.units, measured), failures };
 }
 
-async function measure(workload: Sized, side: Side, root: string): Promise<Measures> {
+/** The same items, beginning with another one each time. */
+export function rotated<T>(items: readonly T[], by: number): T[] {
+  const first = by % items.length;
+  return [...items.slice(first), ...items.slice(0, first)];
+}
+
+async function measure(
+  workload: Sized,
+  side: Side,
+  root: string,
+  round: number,
+): Promise<Measures> {
   const fresh = fs.mkdtempSync(path.join(root, 'round-'));
   try {
     if (side === 'bare') return await workload.bare(fresh);
     const directory = workload.prepare ? path.join(root, side.name) : fresh;
-    return await workload.server({ subject: side, directory });
+    return await workload.server({ subject: side, directory, round });
   } finally {
     fs.rmSync(fresh, { recursive: true, force: true });
   }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { textOf } from './report/text.ts';
-import { namesFrom, resultOf } from './runner.ts';
+import { namesFrom, resultOf, warnIfBusy } from './runner.ts';
 import { cadreAt, OWN, peerFrom, type Subject } from './subject.ts';
 import { workloads } from './workloads.ts';
 
@@ -38,6 +38,7 @@ async function main(): Promise<void> {
   if (peer) subjects.push(peer);
   const form = values.short ? 'short' : 'full';
   const rounds = Number(values.rounds);
+  warnIfBusy();
   for (const name of namesFrom(positionals)) {
     const result = await resultOf(name, { form, rounds, subjects });
     process.stdout.write(values.json ? `${JSON.stringify(result)}\n` : `\n${textOf(result)}`);

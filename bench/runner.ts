@@ -16,6 +16,15 @@ export function namesFrom(given: readonly string[]): string[] {
   return given.length > 0 ? [...given] : Object.keys(workloads);
 }
 
+/** Says so where other programs keep the machine from being measured. */
+export function warnIfBusy(): void {
+  const [load = 0] = os.loadavg();
+  if (load > os.availableParallelism() / 2)
+    process.stderr.write(
+      `the machine is busy (load ${load.toFixed(1)}): the figures will show it\n`,
+    );
+}
+
 /** Runs a workload by its name, and writes how far it is to stderr. */
 export async function resultOf(
   name: string,

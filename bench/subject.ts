@@ -46,9 +46,7 @@ const START_LIMIT_MS = 30_000;
 export function cadreAt(name: 'cadre' | 'before', file: string): Subject {
   const whole = fs.realpathSync(file);
   const program = /\.c?js$/.test(whole) ? [process.execPath, whole] : [whole];
-  // Between starts a home is kept, so that code which was compiled by the first is not compiled again.
-  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'cadre-bench-home-'));
-  process.once('exit', () => fs.rmSync(home, { recursive: true, force: true }));
+  const home = keptHome();
   const start: Subject['start'] = (directory, agent) =>
     startCommand([...program, 'serve'], directory, { home, agent });
   return { name, program, isStarted: true, start };
@@ -62,12 +60,21 @@ export function peerFrom(env: NodeJS.ProcessEnv): Subject | null {
   const { PEER_CMD: command, PEER_URL: url, PEER_TOKEN: token = TOKEN } = env;
   if (command !== undefined) {
     const words = ['/bin/sh', '-c', `exec ${command}`];
-    const start: Subject['start'] = (directory, agent) => startCommand(words, directory, { agent });
+    const home = keptHome();
+    const start: Subject['start'] = (directory, agent) =>
+      startCommand(words, directory, { home, agent });
     return { name: 'peer', program: null, isStarted: true, start };
   }
   if (url === undefined) return null;
   const server = { url, token, pid: 0, startedIn: Number.NaN, end: () => Promise.resolve() };
   return { name: 'peer', program: null, isStarted: false, start: () => Promise.resolve(server) };
+}
+
+/** A home that servers share from start to start, so that code which the first has compiled is not compiled again. */
+function keptHome(): string {
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'cadre-bench-home-'));
+  process.once('exit', () => fs.rmSync(home, { recursive: true, force: true }));
+  return home;
 }
 
 /** Runs `use` with a server of the subject, and ends the server whatever happens. */

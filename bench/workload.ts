@@ -11,6 +11,8 @@ export interface Stage {
   subject: Subject;
   /** New in each round, unless the workload has `prepare`: then the one that was prepared. */
   directory: string;
+  /** From 0 on. */
+  round: number;
 }
 
 /**

@@ -14,8 +14,8 @@ export interface Comparison {
   /** By which share it got worse; below 0: better. */
   change: number;
   /**
-   * `worse` and `better`: the median by more than the limit, and each round. `unsure`: the median is worse, but not each
-   * round was.
+   * `worse` and `better`: the median by more than the limit, and each round beside each stored round. `unsure`: the median
+   * is worse, but the rounds overlap.
    */
   verdict: 'worse' | 'better' | 'same' | 'unsure';
 }
@@ -48,11 +48,10 @@ function judge(
   now: Spread,
   unit: string,
 ): Pick<Comparison, 'stored' | 'now' | 'change' | 'verdict'> {
-  const [best, worst] = isMoreBetter(unit) ? [now.high, now.low] : [now.low, now.high];
-  const changeTo = (value: number) =>
-    isMoreBetter(unit) ? old.median / value - 1 : value / old.median - 1;
-  const change = changeTo(now.median);
+  const change = isMoreBetter(unit) ? old.median / now.median - 1 : now.median / old.median - 1;
+  const [isHigher, isLower] = [now.low > old.high, now.high < old.low];
+  const [isWorse, isBetter] = isMoreBetter(unit) ? [isLower, isHigher] : [isHigher, isLower];
   const common = { stored: old.median, now, change };
-  if (change > LIMIT) return { ...common, verdict: changeTo(best) > 0 ? 'worse' : 'unsure' };
-  return { ...common, verdict: change < -LIMIT && changeTo(worst) < 0 ? 'better' : 'same' };
+  if (change > LIMIT) return { ...common, verdict: isWorse ? 'worse' : 'unsure' };
+  return { ...common, verdict: change < -LIMIT && isBetter ? 'better' : 'same' };
 }

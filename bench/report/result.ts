@@ -31,9 +31,18 @@ export function isMoreBetter(unit: string): boolean {
   return unit.endsWith('/s');
 }
 
-/** Reads results of runs: files with a result in each line. Of two of the same workload the later one counts. */
+/** Reads results of runs: files with a result in each line. Of two of the same workload and form the later one counts. */
 export function readResults(files: readonly string[]): Result[] {
-  const lines = files.flatMap((file) => fs.readFileSync(file, 'utf8').trim().split('\n'));
+  const lines = files.flatMap((file) => fs.readFileSync(file, 'utf8').split('\n'));
   const results = lines.filter(Boolean).map((line) => JSON.parse(line) as Result);
-  return [...new Map(results.map((result) => [result.workload, result])).values()];
+  return [...new Map(results.map((one) => [`${one.workload} ${one.form}`, one])).values()];
+}
+
+/** One result of each workload: the full one where there is one. */
+export function fullest(results: readonly Result[]): Result[] {
+  const shortFirst = results.toSorted((one) => (one.form === 'short' ? -1 : 1));
+  const byWorkload = new Map(shortFirst.map((one) => [one.workload, one]));
+  return [...new Set(results.map(({ workload }) => workload))].flatMap(
+    (workload) => byWorkload.get(workload) ?? [],
+  );
 }

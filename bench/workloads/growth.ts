@@ -8,6 +8,7 @@ import { endsTurn, Stream } from '../client/stream.ts';
 import { together } from '../client/together.ts';
 import { eventsAtOne, nameAt } from '../report/growth-chart.ts';
 import { median } from '../report/statistics.ts';
+import { rotated } from '../rounds.ts';
 import { type Server, withServer } from '../subject.ts';
 import { type Measures, type Stage, workload } from '../workload.ts';
 
@@ -57,15 +58,14 @@ export const growth = workload<Size>({
     }
   },
   async server(stage, size) {
-    const found: Partial<Record<What, number>>[] = [];
-    for (const scale of SCALES) found.push(await measure(at(stage, scale), size, scale));
+    const found = new Map<number, Record<What, number>>();
+    for (const scale of rotated(SCALES, stage.round))
+      found.set(scale, await measure(at(stage, scale), size, scale));
+    const least = found.get(1);
     const measures: Measures = {};
-    for (const [index, scale] of SCALES.entries())
-      for (const what of Object.keys(UNITS) as What[]) {
-        const value = found[index]?.[what] ?? Number.NaN;
-        measures[nameAt(what, scale)] =
-          scale === 1 ? value : value / (found[0]?.[what] ?? Number.NaN);
-      }
+    for (const [scale, one] of found)
+      for (const [what, value] of Object.entries(one) as [What, number][])
+        measures[nameAt(what, scale)] = scale === 1 ? value : value / (least?.[what] ?? Number.NaN);
     return measures;
   },
   bare: () => Promise.resolve({}),
@@ -87,7 +87,10 @@ async function measure(
     await pause(REST_MS);
     const idle = treeMegabytes(server.pid);
     const middle = Math.floor((events * scale) / 2);
-    const p50 = async (run: () => Promise<unknown>) => (await together(1, requests, run)).p50;
+    const p50 = async (run: () => Promise<unknown>) => {
+      await together(1, requests, run);
+      return (await together(1, requests, run)).p50;
+    };
     return {
       start: median(started),
       'idle memory': idle,
@@ -109,7 +112,7 @@ async function turnOf(server: Server, cwd: string, requests: number): Promise<nu
     await sendTurn(server, session, 'words 10');
     await over;
   };
-  await turn();
+  await together(1, requests, turn);
   const { p50 } = await together(1, requests, turn);
   stream.close();
   return p50;

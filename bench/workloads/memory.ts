@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { fill } from '../client/fill.ts';
 import { load } from '../client/load.ts';
 import { forgetPeak, peakMegabytes, treeMegabytes } from '../client/process.ts';
 import { type Server, withBareServer, withServer } from '../subject.ts';
@@ -11,45 +12,60 @@ const CLIENTS = 16;
 interface Size {
   processes: number;
   sessions: number;
+  events: number;
 }
 
 /** The memory of a server and of its helpers. */
 export const memory = workload<Size>({
   about:
-    'resident memory of the server and its helpers, without agents: idle, after the full form has run 1,000 commands and opened 500 sessions (short: 200 and 100), and the most that the server itself had meanwhile; bare: the minimal HTTP server, which appends as many bodies',
+    'resident memory of the server and its helpers, without agents: idle, after commands and new sessions (full: 1,000 and 500, short: 200 and 100), and the most of the server itself while eight agents use tools as fast as they can (full: 50,000 events, short: 10,000); bare: the minimal HTTP server, which appends as many bodies',
   needs: 'process',
   units: { idle: 'MB', 'after the load': 'MB', busy: 'MB' },
   sizes: {
-    short: { processes: 200, sessions: 100 },
-    full: { processes: 1000, sessions: 500 },
+    short: { processes: 200, sessions: 100, events: 10_000 },
+    full: { processes: 1000, sessions: 500, events: 50_000 },
   },
   server: (stage, size) =>
     withServer(stage, (server) =>
-      measure(server, size, { commands: '/v1/processes', sessions: '/v1/sessions' }),
+      measure(server, size, {
+        commands: '/v1/processes',
+        sessions: '/v1/sessions',
+        busy: () => fill(server, stage.directory, size.events),
+      }),
     ),
   bare: (directory, size) =>
     withBareServer(directory, (server) =>
-      measure(server, size, { commands: '/append', sessions: '/append' }),
+      measure(server, size, {
+        commands: '/append',
+        sessions: '/append',
+        busy: () => post(server, '/append', { text: 'x'.repeat(400) }, size.events),
+      }),
     ),
 });
+
+interface Work {
+  commands: string;
+  sessions: string;
+  busy: () => Promise<unknown>;
+}
 
 async function measure(
   server: Server,
   { processes, sessions }: Size,
-  paths: { commands: string; sessions: string },
+  work: Work,
 ): Promise<Measures> {
   await pause(REST_MS);
   const idle = treeMegabytes(server.pid);
-  forgetPeak(server.pid);
-  const requests = { method: 'POST', clients: CLIENTS } as const;
-  const command = JSON.stringify({ command: 'echo hello' });
-  const session = JSON.stringify({ provider: 'acp', cwd: '/' });
-  await load(server, { ...requests, path: paths.commands, body: command, count: processes });
-  await load(server, { ...requests, path: paths.sessions, body: session, count: sessions });
+  await post(server, work.commands, { command: 'echo hello' }, processes);
+  await post(server, work.sessions, { provider: 'acp', cwd: '/' }, sessions);
   await pause(REST_MS);
-  return {
-    idle,
-    'after the load': treeMegabytes(server.pid),
-    busy: peakMegabytes(server.pid),
-  };
+  const loaded = treeMegabytes(server.pid);
+  forgetPeak(server.pid);
+  await work.busy();
+  return { idle, 'after the load': loaded, busy: peakMegabytes(server.pid) };
+}
+
+function post(server: Server, path: string, body: object, count: number): Promise<unknown> {
+  const text = JSON.stringify(body);
+  return load(server, { method: 'POST', path, body: text, clients: CLIENTS, count });
 }

@@ -12,8 +12,8 @@ export const start = workload({
   needs: 'process',
   units: { 'new directory': 'ms', 'used directory': 'ms', 'CPU, new directory': 'ms' },
   sizes: { short: { starts: 3 }, full: { starts: 10 } },
-  server: ({ subject, directory }, { starts }) =>
-    measure(directory, starts, (at, use) => withServer({ subject, directory: at }, use)),
+  server: (stage, { starts }) =>
+    measure(stage.directory, starts, (at, use) => withServer({ ...stage, directory: at }, use)),
   bare: (directory, { starts }) => measure(directory, starts, withBareServer),
 });
 
