@@ -1,4 +1,5 @@
 import { endpoints } from '../../src/api/index.ts';
+import { streamEvents } from '../../src/client/stream.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { withFleet } from '../../test/support/fleet/cluster.ts';
 import { startServer, type TestServer } from '../../test/support/server.ts';
@@ -79,20 +80,27 @@ async function write({ client }: TestServer, rate: number, seconds: number): Pro
   return times;
 }
 
-/** Sends turns, one after the other; returns how long each took, from the request to its end, in ms. */
+/** Sends turns, one after the other; returns how long each took, from the request to its end on a stream, in ms. */
 async function turns({ client }: TestServer, count: number): Promise<number[]> {
   const { id } = await client.call(endpoints.createSession, { body: { provider: 'acp' } });
+  const over = new AbortController();
+  const ends = streamEvents({
+    client,
+    clock: systemClock,
+    sessionId: id,
+    kinds: ['turn.completed'],
+    signal: over.signal,
+  });
   const times: number[] = [];
   for (let i = 0; i < count; i++) {
     const sent = performance.now();
-    const { turn_id } = await client.call(endpoints.sendTurn, {
+    await client.call(endpoints.sendTurn, {
       params: { session_id: id },
       body: { input: [{ type: 'text', text: 'say done' }] },
     });
-    await client.call(endpoints.getTurn, {
-      params: { session_id: id, turn_id },
-    });
+    await ends.next();
     times.push(performance.now() - sent);
   }
+  over.abort();
   return times;
 }
