@@ -74,6 +74,8 @@ export interface Client {
   misunderstanding(): AppError | null;
   /** Of several servers, those that could not be asked, each in a sentence for people. */
   remarks?(): readonly string[];
+  /** Of several servers, the client of the one that has a record. Throws `not_found` and `unreachable`. */
+  clientOf?(id: string): Promise<Client>;
   /** Closes the kept-alive connections. */
   close(): void;
 }

@@ -115,7 +115,7 @@ export class FollowingAddresses implements Following {
       onConnection: (state) =>
         notify(
           state.lost
-            ? { state: 'unreachable', detail: state.error.message }
+            ? { state: 'unreachable', detail: awayText(node, state.error) }
             : { state: 'reachable' },
         ),
     });

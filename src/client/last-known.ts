@@ -27,7 +27,12 @@ export class LastKnown {
 
   /** Keeps what was listed; what is absent stays. A directory that cannot be written to is no error: nothing is kept. */
   write(name: string, listed: Partial<Known>): Promise<void> {
-    const { sessions = [], approvals = [], processes = [] } = this.#read(name) ?? {};
+    const isWhole = listed.sessions && listed.approvals && listed.processes;
+    const {
+      sessions = [],
+      approvals = [],
+      processes = [],
+    } = isWhole ? {} : (this.#read(name) ?? {});
     const next = { sessions, approvals, processes, ...listed, at: this.#now() };
     const file = this.#file(name);
     const draft = `${file}.${newUuid()}.part`;

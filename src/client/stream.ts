@@ -11,7 +11,7 @@ const RETRY_MS = 100;
 const MAX_RETRY_MS = 5000;
 
 export interface StreamOptions extends EventScope {
-  client: Pick<Client, 'open' | 'follow'>;
+  client: Pick<Client, 'open' | 'follow' | 'clientOf'>;
   clock: Clock;
   /** Only events after this seq; `latest`: only new ones. Absent: from the start of the log. */
   after?: number | 'latest' | undefined;
@@ -78,9 +78,11 @@ export async function* streamEvents(
 
 /** One connection: yields the newest seq once it is open, then events. Throws `unreachable` when it breaks. */
 async function* connection(
-  { client, sessionId, processId, teamId, kinds, signal, onGap }: StreamOptions,
+  { client: several, sessionId, processId, teamId, kinds, signal, onGap }: StreamOptions,
   after: number | 'latest',
 ): AsyncGenerator<RuntimeEventRecord | { latestSeq: number }, void> {
+  const id = sessionId ?? processId ?? teamId;
+  const client = (id === undefined ? undefined : await several.clientOf?.(id)) ?? several;
   if (client.follow) {
     yield* client.follow({ sessionId, processId, teamId, kinds }, after, signal);
     return;

@@ -9,14 +9,18 @@ import type { Names } from './names.ts';
 
 /** The most events of a page. */
 const PAGE = 500;
-/** How often a node is asked for new events that the fleet's copy has not announced, in milliseconds. */
-const LOOK_EVERY_MS = 1000;
+/**
+ * How soon a node is asked again that has just had events, in milliseconds, and how seldom one that has had none: the
+ * time doubles. What the fleet's copy announces is asked for at once.
+ */
+const LOOK_SOON_MS = 100;
+const LOOK_LATE_MS = 2000;
 /** The least time between two questions, in milliseconds: what comes meanwhile comes together. */
 const PAUSE_MS = 50;
 
 /**
  * The events of a node's scope after a seq, then those that come: read page by page, as soon as the fleet's copy has
- * another event of the node, and once a second at least. Yields the newest seq first, as a stream does. Throws
+ * another event of the node, and every two seconds at least. Yields the newest seq first, as a stream does. Throws
  * `unreachable` when the node no longer answers.
  */
 export async function* followNode(
@@ -39,12 +43,15 @@ export async function* followNode(
     const latestSeq = Number(headers['x-seq'] ?? 0);
     yield { latestSeq };
     let after = from === 'latest' ? latestSeq : from;
+    let wait = LOOK_SOON_MS;
     while (!signal?.aborted) {
       const { value, headers } = await replay(client, scope, { after_seq: after, limit: PAGE });
       yield* value;
       const next = headers['x-next-after-seq'];
       after = Number(next ?? value.at(-1)?.seq ?? after);
-      if (next === undefined) await news.wait(signal);
+      if (value.length > 0) wait = LOOK_SOON_MS;
+      if (next === undefined) await news.wait(wait, signal);
+      wait = Math.min(wait * 2, LOOK_LATE_MS);
     }
   } finally {
     subscription.unsubscribe();
@@ -66,13 +73,13 @@ class News {
     this.#wake();
   }
 
-  /** Resolves a moment after news have come, at the latest after a second, or when the signal aborts. */
-  async wait(signal: AbortSignal | undefined): Promise<void> {
+  /** Resolves a moment after news have come, at the latest after `ms`, or when the signal aborts. */
+  async wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
     const over = new AbortController();
     this.#wake = () => over.abort();
     if (this.#hasCome) over.abort();
     const either = signal ? AbortSignal.any([signal, over.signal]) : over.signal;
-    await this.#clock.sleep(LOOK_EVERY_MS, either).catch(() => undefined);
+    await this.#clock.sleep(ms, either).catch(() => undefined);
     this.#hasCome = false;
     if (over.signal.aborted) await this.#clock.sleep(PAUSE_MS, signal).catch(() => undefined);
   }

@@ -38,17 +38,20 @@ export async function askInside(
   { method, path, body, key }: InsideRequest,
   holder: TokenHolder,
 ): Promise<InsideAnswer> {
-  const answer = await holders.run(holder, () =>
-    app.inject({
-      method: method as 'GET',
-      url: path,
-      headers: {
-        host: 'localhost',
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(key === undefined ? {} : { 'idempotency-key': key }),
-      },
-      ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
-    }),
+  // It begins with the `await`, which therefore has to be inside.
+  const answer = await holders.run(
+    holder,
+    async () =>
+      await app.inject({
+        method: method as 'GET',
+        url: path,
+        headers: {
+          host: 'localhost',
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(key === undefined ? {} : { 'idempotency-key': key }),
+        },
+        ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
+      }),
   );
   const headers = Object.entries(answer.headers).map(([name, value]) => [name, String(value)]);
   return {

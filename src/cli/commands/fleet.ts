@@ -43,9 +43,8 @@ export function fleetCommands(program: Command, world: World): void {
 }
 
 const nodeTable = listOf<FleetNode>(
-  ['NODE', 'STATE', 'BUSY', 'VERSION', 'LABELS'],
-  ({ node, state, live, max_live, version, labels }) => [
-    node,
+  ['STATE', 'BUSY', 'VERSION', 'LABELS'],
+  ({ state, live, max_live, version, labels }) => [
     state,
     live === null || max_live === null ? '-' : `${live}/${max_live}`,
     version ?? '-',

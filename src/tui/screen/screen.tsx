@@ -22,7 +22,7 @@ export interface ScreenProps {
   place: Place;
   rows: number;
   columns: number;
-  onEvents: (scope: EventScope) => void;
+  onEvents: (scope: EventScope, id?: string) => void;
   onLeave: () => void;
 }
 

@@ -14,7 +14,6 @@ import { natsConfig } from '../../../src/fleet/nats-config.ts';
 import { livingNodes } from '../../../src/fleet/sign-of-life.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { NodeClient } from '../../../src/fleet/node-client.ts';
-import { expectEventually } from '../../support/expect-eventually.ts';
 import { Cluster, untilDone } from '../../support/fleet/cluster.ts';
 import { withRuntime } from '../../support/runtime.ts';
 import { shared } from '../../support/shared.ts';
@@ -76,9 +75,10 @@ const secured = shared<Secured>('secured fleet', async (use) => {
   };
   await withRuntime(
     async ({ client }) => {
-      await expectEventually(
-        async () => (await client.call(endpoints.getHealth, {})).fleet?.state,
-      ).toBe('member');
+      await untilDone(async () => {
+        const { fleet } = await client.call(endpoints.getHealth, {});
+        if (fleet?.state !== 'member') throw new Error(fleet?.detail ?? 'no member');
+      });
       await use({ as, urls, ca });
     },
     { config: { fleet: member } },
@@ -100,6 +100,7 @@ async function tried(
     const done = work(connection).then(async () => {
       // A refusal of what has no answer comes before the answer to this.
       await connection.flush();
+      await new Promise(setImmediate);
       return 'done';
     });
     return await Promise.race([done, refused.promise]);
