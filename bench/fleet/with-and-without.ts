@@ -7,7 +7,7 @@ import { tempDirectory } from '../../test/support/temp.ts';
 import { Lags } from './lags.ts';
 import { cpuOf, say, spreadOf } from './measured.ts';
 
-const SECONDS = 5;
+const SECONDS = 4;
 const RATES = [20, 200, 600];
 const TURNS = 60;
 
