@@ -2,7 +2,7 @@ import { errors, type NatsConnection, type RequestOptions } from '@nats-io/trans
 import type { ManualClock } from '../manual-clock.ts';
 
 /** What a listener does with a request: an answer, `silent` where none ever comes, or undefined where nobody listens. */
-type Answer = string | 'silent' | undefined;
+type Answer = { text: string } | 'silent' | undefined;
 
 /**
  * An engine of a test's own, in memory: the newest message of each subject with its sequence, refused where it is not
@@ -51,7 +51,7 @@ export class ScriptedEngine {
     this.asked.push({ subject, data });
     const answer = this.answer(data);
     if (answer === undefined) throw new errors.NoRespondersError(subject);
-    if (answer !== 'silent') return message(JSON.parse(answer));
+    if (answer !== 'silent') return message(JSON.parse(answer.text));
     await this.#clock.sleep(options?.timeout ?? 0);
     throw new errors.TimeoutError();
   }
