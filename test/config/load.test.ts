@@ -36,6 +36,7 @@ describe('the defaults', () => {
   test('hold where nothing is configured, and no file is there.', () => {
     expect(load(null)).toEqual({
       public_base_url: null,
+      servers: [],
       server: {
         bind_address: '127.0.0.1:7433',
         allowed_hosts: [],

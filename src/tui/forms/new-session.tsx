@@ -101,12 +101,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
     <Box flexDirection="column" height={rows} overflow="hidden">
       <Text bold>new session</Text>
       {fields.map((name, i) => (
-        <Box key={name} flexShrink={0}>
-          <Box width={10} flexShrink={0}>
-            <Tint tone={i === at ? 'name' : 'faint'} bold={i === at}>
-              {`${i === at ? '▌' : ' '}${name}`}
-            </Tint>
-          </Box>
+        <Labelled key={name} name={name} isActive={i === at}>
           {name === 'node' || name === 'provider' ? (
             <Text wrap="truncate-end">
               {name === 'node' ? node : (chosen?.label ?? '')}
@@ -116,7 +111,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
             <Field
               editor={values[name]}
               columns={columns - 11}
-              rows={name === 'prompt' ? Math.max(1, Math.min(8, rows - 8)) : 1}
+              rows={name === 'prompt' ? Math.max(1, Math.min(8, rows - 2 - fields.length)) : 1}
               isActive={i === at}
               placeholder={hints[name]}
               onChange={(next) => change(name, next)}
@@ -124,13 +119,35 @@ export function NewSessionForm(props: FormProps): ReactNode {
               onOther={other}
             />
           )}
-        </Box>
+        </Labelled>
       ))}
       <Button
         isReady={at === fields.length}
         keys={`${hasRecent ? '^R recent  ' : ''}^S create  enter next field  esc back`}
         hasRoom={rows > 9}
       />
+    </Box>
+  );
+}
+
+/** A field behind its name. */
+function Labelled({
+  name,
+  isActive,
+  children,
+}: {
+  name: FieldName;
+  isActive: boolean;
+  children: ReactNode;
+}): ReactNode {
+  return (
+    <Box flexShrink={0}>
+      <Box width={10} flexShrink={0}>
+        <Tint tone={isActive ? 'name' : 'faint'} bold={isActive}>
+          {`${isActive ? '▌' : ' '}${name}`}
+        </Tint>
+      </Box>
+      {children}
     </Box>
   );
 }
