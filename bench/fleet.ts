@@ -17,7 +17,8 @@ const { values, positionals } = parseArgs({
   },
 });
 const parts: Record<string, () => Promise<void>> = {
-  mirror: () => withAndWithout(Number(values.rounds)),
+  writes: () => withAndWithout(Number(values.rounds), ['writes']),
+  turns: () => withAndWithout(Number(values.rounds), ['turns']),
   async 'catch-up'() {
     await catchUp(Number(values.events), 1);
     await catchUp(Number(values.events), 3);

@@ -1,4 +1,3 @@
-import type http from 'node:http';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Endpoint, ResponseOf } from '../api/endpoint.ts';
 import type { RuntimeEventRecord } from '../api/events.ts';
@@ -72,7 +71,7 @@ export class NodeClient implements Client {
   }
 
   /** Throws `invalid`: nothing streams through a fleet. */
-  open(endpoint: Endpoint): Promise<http.IncomingMessage> {
+  open(endpoint: Endpoint): Promise<never> {
     return Promise.reject(noStream(endpoint));
   }
 

@@ -1,4 +1,3 @@
-import type http from 'node:http';
 import type { Endpoint, ResponseOf } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
 import type { Answer, CallInput, Client } from '../client/client.ts';
@@ -69,7 +68,7 @@ export class PlacingClient implements Client {
     return answer;
   }
 
-  async open(endpoint: Endpoint): Promise<http.IncomingMessage> {
+  async open(endpoint: Endpoint): Promise<never> {
     return this.#node(await this.#choose()).open(endpoint);
   }
 

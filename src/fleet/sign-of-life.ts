@@ -61,11 +61,6 @@ export async function livingNodes(bucket: Bucket): Promise<NodeSign[]> {
   return signs.toSorted((one, other) => (one.node < other.node ? -1 : 1));
 }
 
-/** The sign of one node; null where it is not alive. */
-export async function signOf(bucket: Bucket, names: Names, node: string): Promise<NodeSign | null> {
-  return readSign((await bucket.get(names.alive(node))).value);
-}
-
 /** Keeps the sign of one node in the bucket. */
 export class SignOfLife {
   readonly #bucket: Bucket;

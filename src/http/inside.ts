@@ -38,21 +38,20 @@ export async function askInside(
   { method, path, body, key }: InsideRequest,
   holder: TokenHolder,
 ): Promise<InsideAnswer> {
-  // It begins with the `await`, which therefore has to be inside.
-  const answer = await holders.run(
-    holder,
-    async () =>
-      await app.inject({
-        method: method as 'GET',
-        url: path,
-        headers: {
-          host: 'localhost',
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...(key === undefined ? {} : { 'idempotency-key': key }),
-        },
-        ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
-      }),
-  );
+  const answer = await holders.run(holder, async () => {
+    // `inject` does nothing before it is awaited, so that has to happen inside.
+    const injected = await app.inject({
+      method: method as 'GET',
+      url: path,
+      headers: {
+        host: 'localhost',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(key === undefined ? {} : { 'idempotency-key': key }),
+      },
+      ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
+    });
+    return injected;
+  });
   const headers = Object.entries(answer.headers).map(([name, value]) => [name, String(value)]);
   return {
     status: answer.statusCode,

@@ -16,11 +16,12 @@ export function fleetCommands(program: Command, world: World): void {
     .description('how the NATS servers of the fleet are doing')
     .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
-      const found = await onFleet(options, world, async ({ visit, connection, names, part }) => {
-        const nodes = await part.fleetNodes(connection, names);
-        const engine = await part.engineStatus(connection, names);
+      const { engineStatus, fleetNodes } = await import('../../fleet/index.ts');
+      const found = await onFleet(options, world, async ({ connection, names }) => {
+        const nodes = await fleetNodes(connection, names);
+        const engine = await engineStatus(connection, names);
         const alive = nodes.filter(({ state }) => state === 'alive').length;
-        return { fleet: visit.fleet, ...engine, nodes: nodes.length, alive };
+        return { fleet: names.fleet, ...engine, nodes: nodes.length, alive };
       });
       showDocument(world, options, found, () =>
         details(statusFields(found), { layout: layoutOf(world.stdout, world.env) }),
@@ -32,8 +33,9 @@ export function fleetCommands(program: Command, world: World): void {
     .description('list the nodes: those that are alive, and those that have been')
     .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
-      const nodes = await onFleet(options, world, ({ connection, names, part }) =>
-        part.fleetNodes(connection, names),
+      const { fleetNodes } = await import('../../fleet/index.ts');
+      const nodes = await onFleet(options, world, ({ connection, names }) =>
+        fleetNodes(connection, names),
       );
       const layout = layoutOf(world.stdout, world.env);
       showDocument(world, options, nodes, () =>
@@ -74,10 +76,10 @@ async function onFleet<T>(
 ): Promise<T> {
   const { fleetVisit } = await import('../fleet.ts');
   const visit = await fleetVisit(options, world.env);
-  const part = await import('../../fleet/index.ts');
-  const connection = await part.connectTo(visit);
+  const { connectTo, namesOf } = await import('../../fleet/index.ts');
+  const connection = await connectTo(visit);
   try {
-    return await ask({ visit, part, connection, names: part.namesOf(visit.fleet) });
+    return await ask({ connection, names: namesOf(visit.fleet) });
   } finally {
     await connection.close();
   }
@@ -85,8 +87,6 @@ async function onFleet<T>(
 
 type Part = typeof import('../../fleet/index.ts');
 interface Asked {
-  visit: { fleet: string };
-  part: Part;
   connection: Awaited<ReturnType<Part['connectTo']>>;
   names: ReturnType<Part['namesOf']>;
 }

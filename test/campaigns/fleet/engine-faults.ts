@@ -122,8 +122,9 @@ export const setBack: Scenario = ({ times }) =>
         await sleep(2000);
       }
     });
+    const found = await verdicts(arena, reader);
     const rewinds = reader.notices.filter(({ kind }) => kind === 'rewind').length;
-    return { lost, rewinds, verdicts: await verdicts(arena, reader) };
+    return { lost, rewinds, verdicts: found };
   });
 
 /** Kills all servers of the engine, does something to their stores, and starts them again. */
