@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { BodyOf, QueryOf } from '../api/endpoint.ts';
 import {
   API_TOKEN_ID,
@@ -215,5 +215,6 @@ function withoutDigest({ secret_sha256: _digest, ...token }: StoredToken): Token
 }
 
 function sha256(secret: string): Buffer {
-  return createHash('sha256').update(secret).digest();
+  // One call, which takes a third of the time of an object that is made, filled and read: each request comes by here.
+  return hash('sha256', secret, 'buffer');
 }

@@ -97,8 +97,8 @@ export class EventLog {
    * that carries its own number: the next one of the sequence, taken just before.
    */
   append(tx: Writer, draft: EventDraft, seq = tx.nextSeq()): DescribedEvent {
-    const record = eventRecord(draft, { seq, id: this.#ids.next('evt'), now: this.#clock.now() });
-    const text = JSON.stringify(record);
+    const assigned = { seq, id: this.#ids.next('evt'), now: this.#clock.now() };
+    const { record, text } = eventRecord(draft, assigned);
     const { session_id, process_id, worktree_id, team_id } = record;
     const values: SqlValue[] = [seq, record.kind, session_id, process_id, worktree_id, team_id];
     values.push(record.created_at, text, checksum(text, seq));

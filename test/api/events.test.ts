@@ -28,7 +28,7 @@ const many = Array.from({ length: 100_000 }, (_, i) => i);
 
 function eventOf(kind: EventKind, payload: object) {
   const draft = untypedDraft({ kind, payload: { ...payload } });
-  return eventRecord(draft, { seq: 7, id: 'evt_1', now: 1 });
+  return eventRecord(draft, { seq: 7, id: 'evt_1', now: 1 }).record;
 }
 
 describe('a kind of event', () => {

@@ -174,7 +174,7 @@ describe('eventRecord', () => {
   test('has every field, null where the draft says nothing.', () => {
     const given = { seq: 7, id: 'evt_1', now: 123 };
     expect(
-      eventRecord({ kind: 'runtime.started', payload: { previous_stop: 'none' } }, given),
+      eventRecord({ kind: 'runtime.started', payload: { previous_stop: 'none' } }, given).record,
     ).toEqual({
       seq: 7,
       id: 'evt_1',
@@ -195,7 +195,7 @@ describe('eventRecord', () => {
     const given = { seq: 1, id: 'evt_1', now: 1 };
     const scopeOf = (
       kind: 'turn.started' | 'message.delta' | 'session.closed' | 'runtime.stopping',
-    ) => eventRecord(untypedDraft({ kind, session_id: 'sess_1', payload: {} }), given).scope;
+    ) => eventRecord(untypedDraft({ kind, session_id: 'sess_1', payload: {} }), given).record.scope;
     expect(scopeOf('turn.started')).toBe('session');
     expect(scopeOf('message.delta')).toBe('session');
     expect(scopeOf('session.closed')).toBe('session');
