@@ -13,7 +13,7 @@ export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void 
   fill(gateway.hooks, { serverUrl: () => server.url });
   fill(sessions.hooks, {
     // The inbox and the pool are parts of the runner, and report to it.
-    start: (turn) => sessions.runner.start(turn),
+    accepted: (tx, session, turn) => sessions.runner.accepted(tx, session, turn),
     requestInterrupt: (tx, turn) => sessions.runner.requestInterrupt(tx, turn),
     onExit: (agent) => void sessions.runner.agentExited(agent),
     onExpired: (approval) =>

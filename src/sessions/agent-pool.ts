@@ -67,6 +67,12 @@ export class AgentPool {
     return this.#entries.get(sessionId)?.live;
   }
 
+  /** Returns the live agent of a session, unless a turn leases it. */
+  findIdle(sessionId: string): LiveAgent | undefined {
+    const entry = this.#entries.get(sessionId);
+    return entry?.leases === 0 ? entry.live : undefined;
+  }
+
   /** Returns the number of live agents of a provider, or of one of its named agents. */
   count(provider: Session['provider'], agent?: string): number {
     return [...this.#entries.values()].filter(

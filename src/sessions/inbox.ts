@@ -41,8 +41,8 @@ interface Dependencies {
   clock: Clock;
   ids: Ids;
   logger: Logger;
-  /** Runs an accepted turn. */
-  start: (turn: Turn) => void;
+  /** Runs a turn that was accepted in this transaction, once that is on disk. */
+  accepted: (tx: Writer, session: Session, turn: Turn) => void;
   /** Stores the interrupt of a turn. Its agent is asked to end the turn once that is on disk. */
   requestInterrupt: (tx: Writer, turn: Turn) => unknown;
 }
@@ -96,7 +96,7 @@ export class Inbox {
 
   /** Makes one turn of the entries that wait for a session, if the session is idle and not paused. */
   beginNextTurn(tx: Writer, sessionId: string): void {
-    const { sessionStore, clock, ids, start } = this.#given;
+    const { sessionStore, clock, ids, accepted } = this.#given;
     if (!this.#isOpen || !this.isFree(tx, sessionId)) return;
     const entries = this.#next(tx, sessionId);
     const [first] = entries;
@@ -108,16 +108,13 @@ export class Inbox {
       input: entries.flatMap(({ input }) => input),
       accepted_at: clock.now(),
     });
-    sessionStore.acceptTurn(
-      tx,
-      beginTurn(sessionStore.session(tx, sessionId), turn, turn.accepted_at),
-      turn,
-    );
+    const session = sessionStore.session(tx, sessionId);
+    sessionStore.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
     for (const { entry } of entries) {
       this.#store.assign(tx, entry, turn.turn_id);
       this.#ownerOf(entry).injecting(tx, entry.ref, turn);
     }
-    tx.whenDurable(() => start(turn));
+    accepted(tx, session, turn);
   }
 
   /** Lets entries become turns from now on. A start of the server ends every backoff. */

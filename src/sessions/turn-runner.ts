@@ -54,7 +54,7 @@ export class TurnRunner {
    * the same transaction, which saves the agent the wait for a second one.
    */
   accepted(tx: Writer, session: Session, turn: Turn): void {
-    const live = this.#given.pool.find(turn.session_id);
+    const live = this.#given.pool.findIdle(turn.session_id);
     const isBegun =
       live !== undefined &&
       !live.aside &&

@@ -32,7 +32,11 @@ describe('[approvals] notify_command', () => {
       expect(await said).toBe('done\n');
       const stdin = fs.readFileSync(file('stdin'), 'utf8');
       expect(JSON.parse(stdin) as Approval).toEqual(approval);
-      expect(fs.readFileSync(file('argv'), 'utf8').trimEnd()).toBe(`/bin/sh\n-c\n${command}`);
+      // The shell of a command waits at the gate first, so that its text begins with that.
+      const argv = fs.readFileSync(file('argv'), 'utf8').trimEnd();
+      expect(argv).toMatch(/^\/bin\/sh\n-c\n[^\n]*CADRE_GATE; cat /);
+      expect(argv.endsWith(`; ${command}`)).toBe(true);
+      expect(argv).not.toContain(approval.id);
       const environment = fs.readFileSync(file('env'), 'utf8');
       expect(environment).not.toContain(approval.id);
       expect(environment).not.toContain(stage.given.token);

@@ -16,7 +16,7 @@ import type { Storage } from './storage.ts';
 /** The functions that the parts of sessions call of each other and of later nouns; each is described at its caller. */
 interface SessionHooks
   extends
-    Pick<NeedsOf<typeof Inbox>, 'start' | 'requestInterrupt'>,
+    Pick<NeedsOf<typeof Inbox>, 'accepted' | 'requestInterrupt'>,
     Pick<NeedsOf<typeof AgentPool>, 'onExit'>,
     Pick<NeedsOf<typeof ApprovalDesk>, 'onExpired'>,
     Pick<NeedsOf<typeof TurnRunner>, 'onSessionFailed'>,
@@ -37,7 +37,7 @@ export function buildSessions(
   const inbox = new Inbox({
     ...base,
     sessionStore: store,
-    start: (turn) => hooks.start(turn),
+    accepted: (tx, session, turn) => hooks.accepted(tx, session, turn),
     requestInterrupt: (tx, turn) => hooks.requestInterrupt(tx, turn),
   });
   const pool = new AgentPool({
