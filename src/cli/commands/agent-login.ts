@@ -86,23 +86,32 @@ function logInWith(
   agent: string,
   method: AuthMethodRecord,
 ): Promise<AuthStatus> {
-  const { world, client } = context;
   const { type, program } = method;
   if (type === 'terminal' && program) return logInHere(context, agent, program);
   if (type === 'env_var' && method.needs_person) throw missing(context, agent, method);
   if (method.needs_person)
     context.note(`waits until ${agent} has logged in; a browser may open on the server's machine`);
+  return logInByAgent(context, agent, method.id);
+}
+
+/** Has the agent log in by itself, and shows the pages that it asks somebody to open meanwhile. */
+async function logInByAgent(
+  context: CommandContext,
+  agent: string,
+  methodId: string,
+): Promise<AuthStatus> {
   const over = new AbortController();
-  const answer = client.call(
-    endpoints.authenticateAgent,
-    { params: { agent }, body: { method_id: method.id } },
-    world.interrupted(),
-  );
   const shown = showPages(context, agent, over.signal).catch(() => undefined);
-  return answer.finally(() => {
+  try {
+    return await context.client.call(
+      endpoints.authenticateAgent,
+      { params: { agent }, body: { method_id: methodId } },
+      context.world.interrupted(),
+    );
+  } finally {
     over.abort();
-    return shown;
-  });
+    await shown;
+  }
 }
 
 /** Shows the pages that the agent asks somebody to open, each once, until `over` aborts. */
