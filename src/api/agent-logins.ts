@@ -85,6 +85,23 @@ export const authenticateAgent = endpoint({
   response: authStatus,
 });
 
+const loginPage = z
+  .looseObject({ message: z.string().describe("The agent's words."), url: z.string() })
+  .meta({
+    id: 'LoginPage',
+    description: 'A page that a person is to open, to log in to an agent.',
+  });
+export type LoginPage = z.output<typeof loginPage>;
+
+export const listLoginPages = endpoint({
+  ...common,
+  method: 'GET',
+  path: '/v1/providers/acp/agents/{agent}/login/pages',
+  summary: 'The pages that a login under way asks a person to open; nothing is started',
+  secret: true,
+  response: z.array(loginPage),
+});
+
 export const checkAgentLogin = endpoint({
   ...common,
   method: 'POST',

@@ -48,6 +48,7 @@ export const endpoints = {
   listModels: providers.listModels,
   ...namedLoginEndpoints,
   getAgentLogin: agentLogins.getAgentLogin,
+  listLoginPages: agentLogins.listLoginPages,
   authenticateAgent: agentLogins.authenticateAgent,
   checkAgentLogin: agentLogins.checkAgentLogin,
   logOutAgent: agentLogins.logOutAgent,

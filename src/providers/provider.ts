@@ -1,5 +1,5 @@
 import type { Capabilities, ProviderId } from '../api/provider-kinds.ts';
-import type { AgentLoginRecord } from '../api/agent-logins.ts';
+import type { AgentLoginRecord, LoginPage } from '../api/agent-logins.ts';
 import type { AuthStatus, Model } from '../api/providers.ts';
 import type { McpServer } from '../api/mcp-servers.ts';
 import type { Approval, ApprovalDetail, ApprovalScope, Question } from '../api/approvals.ts';
@@ -315,6 +315,8 @@ export interface AgentLogin {
   look(signal: AbortSignal): Promise<AgentLoginRecord>;
   /** Logs in with a method; null: the configured one, else the only one. */
   authenticate(methodId: string | null, signal: AbortSignal): Promise<AuthStatus>;
+  /** The pages that a call of `authenticate` under way asks a person to open. */
+  pages(): readonly LoginPage[];
   /** Opens a session, to see whether somebody is logged in. */
   check(signal: AbortSignal): Promise<AuthStatus>;
   end(signal: AbortSignal): Promise<AuthStatus>;

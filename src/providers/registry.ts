@@ -113,6 +113,7 @@ export class ProviderRegistry {
     const { login } = kind;
     return {
       look: (signal) => refusing(id, login.look(signal)),
+      pages: () => login.pages(),
       authenticate: (method, signal) => refusing(id, login.authenticate(method, signal)),
       check: (signal) => refusing(id, login.check(signal)),
       end: (signal) => refusing(id, login.end(signal)),

@@ -1,7 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { cadreOn, runCadre } from '../support/cli/cadre.ts';
+import { endpoints } from '../../src/api/index.ts';
+import { cadreOn, runCadre, startCadre } from '../support/cli/cadre.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 
@@ -13,12 +15,13 @@ const lines = require('node:readline').createInterface({ input: process.stdin })
 const methods = [
   { id: 'tui', name: 'Sign in here', type: 'terminal', args: ['--login'], env: { OF_METHOD: 'yes' } },
   { id: 'browser', name: 'Browser \\u001b[31m' },
+  { id: 'page', name: 'A page' },
   { id: 'env', name: 'A token', type: 'env_var', vars: [{ name: 'PLAYED_TOKEN' }] },
 ];
 const agentCapabilities = { auth: { logout: {} } };
 const answers = {
   initialize: () => ({ protocolVersion: 1, agentCapabilities, authMethods: methods }),
-  authenticate: () => (fs.writeFileSync(flag, ''), {}),
+  authenticate: (params) => (fs.writeFileSync(flag, ''), params.methodId === 'page' ? null : {}),
   logout: () => (fs.rmSync(flag, { force: true }), {}),
   'session/new': () => fs.existsSync(flag) && { sessionId: 's' },
 };
@@ -28,10 +31,29 @@ if (process.argv.includes('--login'))
     if (code === 'right') fs.writeFileSync(flag, '');
     process.exit(code === 'right' ? 0 : 3);
   });
-else
+let isAccepted = false;
+// The login is made once the page was opened, which the file of the test says.
+function askForPage(id) {
+  const url = 'https://login.invalid/code\\u001b[31m';
+  const params = { mode: 'url', message: 'Sign in.', url, elicitationId: 'e1', requestId: id };
+  console.log(JSON.stringify({ jsonrpc: '2.0', id: 'page', method: 'elicitation/create', params }));
+  const opened = process.env.HOME + '/opened';
+  const look = () => {
+    if (!fs.existsSync(opened)) return setTimeout(look, 20);
+    const error = { code: -32603, message: 'declined' };
+    console.log(JSON.stringify({ jsonrpc: '2.0', id, ...(isAccepted ? { result: {} } : { error }) }));
+  };
+  look();
+}
+if (!process.argv.includes('--login'))
   lines.on('line', (line) => {
-    const { id, method } = JSON.parse(line);
-    const result = answers[method]?.();
+    const { id, method, params, result: said } = JSON.parse(line);
+    if (method === undefined) {
+      isAccepted = said.action === 'accept';
+      return;
+    }
+    const result = answers[method]?.(params);
+    if (result === null) return askForPage(id);
     const error = { code: -32000, message: 'Authentication required' };
     console.log(JSON.stringify({ jsonrpc: '2.0', id, ...(result ? { result } : { error }) }));
   });
@@ -76,11 +98,24 @@ describe('cadre providers login acp', () => {
   test('calls the method of the agent, which it names where nobody can be asked.', async () => {
     const several = await ask('login', 'acp');
     expect(several).toMatchObject({ code: 2, stdout: '' });
-    expect(several.stderr).toMatch(/several methods.*--method \(tui, browser, env\)/);
+    expect(several.stderr).toMatch(/several methods.*--method \(tui, browser, page, env\)/);
     const unknown = await ask('login', 'acp', '--method', 'nonsense');
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('browser')]);
     const made = await ask('login', 'acp', '--method', 'browser', '--json');
     expect(made.json()).toMatchObject({ authenticated: true });
+  });
+
+  test('shows the page that the login asks somebody to open, while it waits for it.', async () => {
+    const method = ['--agent', 'played', '--method', 'page'];
+    const login = ['--data-dir', own.path, 'providers', 'login', 'acp', ...method];
+    const command = startCadre(own.path, login);
+    await expectEventually(command.stderr).toContain('Sign in. Open https://login.invalid/code');
+    fs.writeFileSync(path.join(own.path, 'home', 'opened'), '');
+    const { code, stdout, stderr } = await command.ended;
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^authenticated +true$/m)]);
+    expect(stderr).not.toContain('\u001b');
+    const params = { agent: 'played' };
+    expect(await server.client.call(endpoints.listLoginPages, { params })).toEqual([]);
   });
 
   test('says which variable a method needs, and where it is set.', async () => {

@@ -37,7 +37,7 @@ describe.skipIf(!hasPty)('a day of work', () => {
       await expectShows('worktree none');
       type('say **Hello** from the `agent`');
       await expectShows('**Hello** from the');
-      for (const field of ['provider', 'model', 'mode', 'cwd']) {
+      for (const field of ['provider', 'model', 'permission', 'mode', 'cwd']) {
         type('\t');
         await expectShows(`▌${field}`);
       }

@@ -86,14 +86,20 @@ describe('the place to work', () => {
         await expectShows('n opens one');
         await press('n');
         await expectShows('new session');
-        await expectShows('provider acp');
-        await press('say first', ...Array<string>(4).fill(keys.enter), '\u0015', directory);
+        await expectShows(/provider +acp/);
+        await press('say first', ...Array<string>(3).fill(keys.enter));
+        await expectShows('▌permission');
+        await press(keys.left);
+        await expectShows('permission full_access');
+        await press(keys.enter, keys.enter, '\u0015', directory);
         await press(keys.enter, keys.enter);
         await expectShows('new session');
         expect(await client.call(endpoints.listSessions, { query: {} })).toEqual([]);
         await press(keys.enter);
         await expectHides('new session');
         await expectShows(/▌. +say first/);
+        const [opened] = await client.call(endpoints.listSessions, { query: {} });
+        expect(opened).toMatchObject({ permission_mode: 'full_access' });
         await press('n');
         // The last choices are there again; only the prompt is new.
         await expectShows(new RegExp(`cwd +${directory.slice(0, 20)}`));
@@ -250,8 +256,8 @@ describe('the place to work', () => {
       await withScreen(client, start, async ({ expectShows, press, lines }) => {
         await expectShows('SESSIONS 2');
         await press('n', '\u0012');
-        await expectShows('cwd      /home/ada/project');
-        for (let step = 0; step < 4; step++) await press(keys.tab);
+        await expectShows(/cwd +\/home\/ada\/project/);
+        for (let step = 0; step < 5; step++) await press(keys.tab);
         await expectShows('^R recent');
         const cwd = () => lines().find((line) => line.includes('▌cwd')) ?? '';
         await press('\u0012');

@@ -9,6 +9,9 @@ import { choose } from '../choose.ts';
 import { details } from '../output.ts';
 import type { CommandContext } from '../world.ts';
 
+/** How often the pages of a login under way are looked for. */
+const LOOK_MS = 500;
+
 /** The variables of the user's terminal that a login program gets besides those of the agent. */
 const TERMINAL_VARIABLES = [
   'BROWSER',
@@ -83,17 +86,50 @@ function logInWith(
   agent: string,
   method: AuthMethodRecord,
 ): Promise<AuthStatus> {
-  const { world, client } = context;
   const { type, program } = method;
   if (type === 'terminal' && program) return logInHere(context, agent, program);
   if (type === 'env_var' && method.needs_person) throw missing(context, agent, method);
   if (method.needs_person)
     context.note(`waits until ${agent} has logged in; a browser may open on the server's machine`);
-  return client.call(
-    endpoints.authenticateAgent,
-    { params: { agent }, body: { method_id: method.id } },
-    world.interrupted(),
-  );
+  return logInByAgent(context, agent, method.id);
+}
+
+/** Has the agent log in by itself, and shows the pages that it asks somebody to open meanwhile. */
+async function logInByAgent(
+  context: CommandContext,
+  agent: string,
+  methodId: string,
+): Promise<AuthStatus> {
+  const over = new AbortController();
+  const shown = showPages(context, agent, over.signal).catch(() => undefined);
+  try {
+    return await context.client.call(
+      endpoints.authenticateAgent,
+      { params: { agent }, body: { method_id: methodId } },
+      context.world.interrupted(),
+    );
+  } finally {
+    over.abort();
+    await shown;
+  }
+}
+
+/** Shows the pages that the agent asks somebody to open, each once, until `over` aborts. */
+async function showPages(
+  { world, client }: CommandContext,
+  agent: string,
+  over: AbortSignal,
+): Promise<void> {
+  const shown = new Set<string>();
+  while (!over.aborted) {
+    const pages = await client.call(endpoints.listLoginPages, { params: { agent } }, over);
+    for (const { message, url } of pages) {
+      if (shown.has(url)) continue;
+      shown.add(url);
+      world.stderr.write(`cadre: ${plain(`${message} Open ${url}`)}\n`);
+    }
+    await world.clock.sleep(LOOK_MS, over);
+  }
 }
 
 /** Runs the agent's login program in the user's terminal, and then asks the server whether the agent works. */

@@ -1,4 +1,4 @@
-import type { AgentLoginRecord } from '../../api/agent-logins.ts';
+import type { AgentLoginRecord, LoginPage } from '../../api/agent-logins.ts';
 import { endpoints } from '../../api/index.ts';
 import type {
   AuthStatus,
@@ -19,6 +19,7 @@ export interface ProviderKnowledge {
   /** Returns the login of an agent of acp. Throws `not_found` and `provider_unavailable`. */
   agentLogin: (agent: string) => {
     look(signal: AbortSignal): Promise<AgentLoginRecord>;
+    pages(): readonly LoginPage[];
     authenticate(methodId: string | null, signal: AbortSignal): Promise<AuthStatus>;
     check(signal: AbortSignal): Promise<AuthStatus>;
     end(signal: AbortSignal): Promise<AuthStatus>;
@@ -49,6 +50,7 @@ export function providerRoutes(mount: Mount, providers: ProviderKnowledge): void
   mount(endpoints.getAgentLogin, ({ params, disconnected }) =>
     providers.agentLogin(params.agent).look(disconnected),
   );
+  mount(endpoints.listLoginPages, ({ params }) => [...providers.agentLogin(params.agent).pages()]);
   mount(endpoints.authenticateAgent, ({ params, body, disconnected }) =>
     providers.agentLogin(params.agent).authenticate(body.method_id ?? null, disconnected),
   );

@@ -1,4 +1,9 @@
-import type { AgentLoginRecord, AuthMethodRecord, LoginProgram } from '../../api/agent-logins.ts';
+import type {
+  AgentLoginRecord,
+  AuthMethodRecord,
+  LoginPage,
+  LoginProgram,
+} from '../../api/agent-logins.ts';
 import { AppError } from '../../errors.ts';
 import { findProgram } from '../../lib/find-program.ts';
 import { type AgentLogin, ProviderError } from '../provider.ts';
@@ -16,14 +21,27 @@ export function agentLogin(starting: Starting): AgentLogin {
   const asking = <T>(
     signal: AbortSignal,
     question: (agent: AcpAgent, start: StartOptions) => Promise<T>,
-  ) => starting(signal, (start) => askAgent(start, (agent) => question(agent, start)));
+    onPage?: (page: LoginPage) => void,
+  ) => starting(signal, (start) => askAgent(start, (agent) => question(agent, start), onPage));
+  const pages = new Set<LoginPage>();
   return {
+    pages: () => [...pages],
     look: (signal) => asking(signal, async (agent, start) => recordOf(agent, start)),
-    authenticate: (methodId, signal) =>
-      asking(signal, async (agent, start) => {
+    async authenticate(methodId, signal) {
+      const own: LoginPage[] = [];
+      const logIn = async (agent: AcpAgent, start: StartOptions) => {
         await authenticate(agent, start, methodId);
         return start.lastSeen.auth.status();
-      }),
+      };
+      try {
+        return await asking(signal, logIn, (page) => {
+          own.push(page);
+          pages.add(page);
+        });
+      } finally {
+        for (const page of own) pages.delete(page);
+      }
+    },
     check: (signal) =>
       starting(signal, async (start) => {
         await tryAgent(start);

@@ -1,3 +1,4 @@
+import type { LoginPage } from '../../api/agent-logins.ts';
 import type { StoredInputItem, Usage } from '../../api/sessions.ts';
 import type { Child } from '../../children/supervisor.ts';
 import {
@@ -10,7 +11,6 @@ import {
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
-import { z } from 'zod';
 import { applySettings } from './apply.ts';
 import { Choices } from './choices.ts';
 import { agentError } from './connection.ts';
@@ -27,7 +27,7 @@ import { allowOnce, approvalRequest, outcomeFor, readPermission } from './permis
 import { AcpProcess, type StartOptions } from './process.ts';
 import { openedIn, reopen } from './reopen.ts';
 import { Reports } from './reports.ts';
-import { refIn } from './subagents.ts';
+import { otherSession, refIn } from './subagents.ts';
 import { UsageMeter } from './usage.ts';
 
 /** Some agents replay a history after they have said that it is loaded: a silence this long ends it. */
@@ -42,6 +42,8 @@ export interface AgentOptions extends StartOptions {
   tools: AgentTools | null;
   /** What the earlier turns of the session have used; null where there were none. */
   usedBefore: Usage | null;
+  /** Takes a page that a person is to open, outside of any turn: a login shows it. */
+  onPage?: (page: LoginPage) => void;
 }
 
 interface Running {
@@ -65,8 +67,6 @@ interface Preparing {
   cancelled: AbortController;
 }
 
-const aboutSession = z.looseObject({ sessionId: z.string() });
-
 /** One session, in one process. */
 export class AcpAgent implements Agent {
   /** Empty until the session is open. */
@@ -84,8 +84,10 @@ export class AcpAgent implements Agent {
 
   constructor(child: Child, options: AgentOptions) {
     this.#options = options;
+    const hasQuirk = (wanted: string) => options.agent.quirks.some(({ id }) => id === wanted);
     this.#meter = new UsageMeter({
-      isCumulative: () => options.agent.quirks.some(({ id }) => id === 'cumulative_usage'),
+      isCumulative: () => hasQuirk('cumulative_usage'),
+      isCostOfProcess: () => hasQuirk('cost_of_process'),
       before: options.usedBefore,
     });
     const elicitations = new Elicitations({
@@ -93,6 +95,7 @@ export class AcpAgent implements Agent {
       isAsking: () =>
         this.#state.is === 'running' && this.#settings.permissionMode === 'require_approval',
       callOf: (ref) => this.#reports.calls.of(ref),
+      onPage: options.onPage,
     });
     this.#frankness = new Frankness(() => this.asks);
     this.#reports = new Reports({
@@ -331,7 +334,7 @@ export class AcpAgent implements Agent {
     const { clock } = this.#options;
     if (this.#state.is === 'opening') this.#state.lastHeardAt = clock.monotonic();
     const raw = (params as { update?: unknown } | undefined)?.update;
-    const other = this.#otherSession(params);
+    const other = otherSession(params, this.ref);
     const choice = other === null ? readChoiceUpdate(raw) : null;
     if (choice) {
       this.#choices.hear(choice, !this.#isDeaf);
@@ -339,12 +342,6 @@ export class AcpAgent implements Agent {
     }
     if (this.#isDeaf) return this.#reports.takeOfSession(raw, other);
     return this.#reports.take(raw, other, this.#settings);
-  }
-
-  /** The session that a message is about, where it is not that of this agent: agents tell of their subagents, too. */
-  #otherSession(params: unknown): string | null {
-    const { sessionId } = aboutSession.safeParse(params).data ?? {};
-    return sessionId === undefined || this.ref === '' || sessionId === this.ref ? null : sessionId;
   }
 
   /** A permission request becomes an approval where approvals are on; else, by the interface, it fails the turn. */
@@ -355,7 +352,7 @@ export class AcpAgent implements Agent {
     const permission = readPermission(params);
     const { tool, options } = permission;
     const { calls } = this.#reports;
-    const ref = tool && refIn(this.#otherSession(params), tool.ref);
+    const ref = tool && refIn(otherSession(params, this.ref), tool.ref);
     // For some agents this is the first mention of the tool.
     if (ref !== null) {
       const change = calls.asked(ref, permission.call);

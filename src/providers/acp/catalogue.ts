@@ -156,6 +156,11 @@ export const catalogue: readonly CatalogueEntry[] = [
         seen_in: '0.100.0',
         what: 'It hides the tools of MCP servers behind a search, unless ENABLE_TOOL_SEARCH is false.',
       },
+      {
+        id: 'cost_of_process',
+        seen_in: '0.100.0',
+        what: 'The cost that it reports is that of its process: it begins at zero when it takes up a session again.',
+      },
     ],
     install: 'npm install -g @agentclientprotocol/claude-agent-acp (needs Node 22)',
   },

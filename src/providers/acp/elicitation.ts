@@ -98,7 +98,8 @@ export function elicitationAnswer(asked: Elicitation, answer: AgentAnswer): obje
     : { action: 'accept', content: contentFor(asked, answer.answers ?? {}) };
 }
 
-function isPage(asked: Elicitation): asked is z.output<typeof page> {
+/** Whether it is a page that a person is to open. */
+export function isPage(asked: Elicitation): asked is z.output<typeof page> {
   return asked.mode === 'url';
 }
 

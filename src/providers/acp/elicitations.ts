@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import type { LoginPage } from '../../api/agent-logins.ts';
 import type { AgentSink } from '../provider.ts';
 import {
   type Elicitation,
   elicitationAnswer,
   elicitationRequest,
+  isPage,
   pageIdOf,
   readElicitation,
 } from './elicitation.ts';
@@ -15,6 +17,8 @@ interface Given {
   isAsking: () => boolean;
   /** What is known of a tool call of the turn. */
   callOf: (ref: string) => ReportedCall | undefined;
+  /** Shows a page to whoever waits for the agent, where that is no turn. */
+  onPage: ((page: LoginPage) => void) | undefined;
 }
 
 /** Puts the questions of an agent to people. */
@@ -31,6 +35,11 @@ export class Elicitations {
   async ask(params: unknown, withdrawn: AbortSignal): Promise<object> {
     const asked = readElicitation(params);
     if (!asked) return { action: 'decline' };
+    const { onPage } = this.#given;
+    if (onPage && isPage(asked)) {
+      onPage({ message: asked.message, url: asked.url });
+      return { action: 'accept' };
+    }
     if (!this.#given.isAsking()) return this.#decline(asked);
     const pageId = pageIdOf(asked);
     const done = new AbortController();

@@ -1,3 +1,4 @@
+import type { LoginPage } from '../../api/agent-logins.ts';
 import type { Session } from '../../api/sessions.ts';
 import {
   type Agent,
@@ -59,12 +60,14 @@ export function hasSession(ref: string, start: StartOptions): Promise<boolean> {
   });
 }
 
-/** Starts an agent for a question alone, and ends it. */
+/** Starts an agent for a question alone, and ends it. `onPage` takes the pages that it asks a person to open meanwhile. */
 export function askAgent<T>(
   start: StartOptions,
   question: (agent: AcpAgent) => Promise<T>,
+  onPage?: (page: LoginPage) => void,
 ): Promise<T> {
-  return withAgent({ ...start, sink: silentSink, tools: null, usedBefore: null }, async (agent) => {
+  const options = { ...start, sink: silentSink, tools: null, usedBefore: null };
+  return withAgent({ ...options, ...(onPage && { onPage }) }, async (agent) => {
     try {
       return await question(agent);
     } finally {

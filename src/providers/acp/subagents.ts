@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { AgentUpdate } from '../provider.ts';
 
 /** One subagent, as it is shown. */
@@ -54,6 +55,14 @@ export class Subagents {
     if (!this.#shown.has(session)) this.#shown.set(session, { text: '', message: undefined });
     return toolOf(session, { title: `subagent: ${title}`, kind: 'think' });
   }
+}
+
+const about = z.looseObject({ sessionId: z.string() });
+
+/** The session that a message is about, where it is not that of `ref`; `ref` is empty until that one is open. */
+export function otherSession(params: unknown, ref: string): string | null {
+  const { sessionId } = about.safeParse(params).data ?? {};
+  return sessionId === undefined || ref === '' || sessionId === ref ? null : sessionId;
 }
 
 /** The id of a tool call of another session: it may be that of a call of ours. */

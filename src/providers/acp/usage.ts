@@ -25,6 +25,14 @@ type Tokens = Pick<
   'input_tokens' | 'output_tokens' | 'cached_input_tokens' | 'total_tokens'
 >;
 
+/** How an agent counts, which is known once it has said who it is. */
+interface HowCounted {
+  /** Whether its tokens are those of the whole session; else those of a turn. */
+  isCumulative: () => boolean;
+  /** Whether its cost is that of its process; else that of the whole session. */
+  isCostOfProcess: () => boolean;
+}
+
 /** What a session has used before. */
 type Earlier = Tokens & { cost_usd?: number | null };
 
@@ -39,10 +47,10 @@ export class UsageMeter {
   #requests: Tokens | null = null;
 
   /** `before`: the sum of all earlier turns of the session. */
-  constructor({ isCumulative, before }: { isCumulative: () => boolean; before: Earlier | null }) {
+  constructor({ isCumulative, isCostOfProcess, before }: HowCounted & { before: Earlier | null }) {
     this.#isCumulative = isCumulative;
     this.#before = before;
-    this.#cost = new CostMeter(before?.cost_usd ?? 0);
+    this.#cost = new CostMeter(isCostOfProcess, before?.cost_usd ?? 0);
   }
 
   /** An update as it counts for the session: with the cost of the whole session, also where the agent counts anew. */
@@ -86,17 +94,21 @@ class CostMeter {
   #forgotten = 0;
   /** The highest sum that the agent has counted since then. */
   #counted: number;
+  readonly #isOfProcess: () => boolean;
+  #isFirst = true;
 
   /** `before`: the cost of the session before this process. */
-  constructor(before: number) {
+  constructor(isOfProcess: () => boolean, before: number) {
+    this.#isOfProcess = isOfProcess;
     this.#counted = before;
   }
 
   ofSession(told: number): number {
-    if (told < this.#counted - SAME_USD) {
+    if ((this.#isFirst && this.#isOfProcess()) || told < this.#counted - SAME_USD) {
       this.#forgotten += this.#counted;
       this.#counted = 0;
     }
+    this.#isFirst = false;
     this.#counted = Math.max(this.#counted, told);
     return this.#forgotten + this.#counted;
   }

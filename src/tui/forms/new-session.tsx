@@ -1,5 +1,6 @@
 import { Box, type Key, Text } from 'ink';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
+import { permissionModes } from '../../api/permission-modes.ts';
 import type { AgentChoice } from '../../client/agent-choices.ts';
 import type { Acts, NewSession as Wanted } from '../acts.ts';
 import { useKey } from '../keyboard.ts';
@@ -9,7 +10,16 @@ import { type Editor, emptyEditor, inserted } from './editor.ts';
 import { Field } from './field.tsx';
 
 /** The fields of the form, from top to bottom. */
-const allFields = ['prompt', 'node', 'provider', 'model', 'mode', 'cwd', 'worktree'] as const;
+const allFields = [
+  'prompt',
+  'node',
+  'provider',
+  'model',
+  'permission',
+  'mode',
+  'cwd',
+  'worktree',
+] as const;
 type FieldName = (typeof allFields)[number];
 
 /** What is written in the fields. */
@@ -22,6 +32,7 @@ export function firstChoices(cwd: string): Choices {
     node: emptyEditor,
     provider: emptyEditor,
     model: emptyEditor,
+    permission: emptyEditor,
     mode: emptyEditor,
   };
   return { ...empty, cwd: inserted(emptyEditor, cwd), worktree: emptyEditor };
@@ -32,10 +43,14 @@ const hints: Record<FieldName, string> = {
   node: 'left and right choose',
   provider: 'left and right choose',
   model: "the provider's own; left and right choose",
+  permission: 'what it may do; left and right choose',
   mode: "the agent's own; left and right choose those it has shown",
   cwd: 'the directory of the server',
   worktree: 'none; + makes one, a name makes or finds that one',
 };
+
+/** Empty: that of the defaults, else `require_approval`. `bypass` is another name of `full_access`. */
+const PERMISSIONS = ['', ...permissionModes.filter((mode) => mode !== 'bypass')];
 
 interface FormProps {
   /** Carries out what is asked of a server; of several, the one with this name. */
@@ -60,7 +75,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
   const node = nodes.find((name) => name === values.node.text) ?? nodes[0] ?? '';
   const acts = useMemo(() => actsOn(node), [actsOn, node]);
   const { chosen, ...offers } = useOffers(acts, values.provider.text, fields[at] === 'model');
-  const offered = { ...offers, node: nodes, cwd: recent };
+  const offered = { ...offers, node: nodes, permission: PERMISSIONS, cwd: recent };
   const change = (name: FieldName, next: (editor: Editor) => Editor) =>
     setValues((before) => ({ ...before, [name]: next(before[name]) }));
   const create = () => {
@@ -110,7 +125,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
           ) : (
             <Field
               editor={values[name]}
-              columns={columns - 11}
+              columns={columns - 13}
               rows={name === 'prompt' ? Math.max(1, Math.min(8, rows - 2 - fields.length)) : 1}
               isActive={i === at}
               placeholder={hints[name]}
@@ -124,7 +139,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
       <Button
         isReady={at === fields.length}
         keys={`${hasRecent ? '^R recent  ' : ''}^S create  enter next field  esc back`}
-        hasRoom={rows > 9}
+        hasRoom={rows > 10}
       />
     </Box>
   );
@@ -142,7 +157,7 @@ function Labelled({
 }): ReactNode {
   return (
     <Box flexShrink={0}>
-      <Box width={10} flexShrink={0}>
+      <Box width={12} flexShrink={0}>
         <Tint tone={isActive ? 'name' : 'faint'} bold={isActive}>
           {`${isActive ? '▌' : ' '}${name}`}
         </Tint>
@@ -172,8 +187,8 @@ function Button({
 }
 
 /** Whether left and right choose what a field has, which can be written all the same. */
-function isOffered(name: FieldName | undefined): name is 'model' | 'mode' {
-  return name === 'model' || name === 'mode';
+function isOffered(name: FieldName | undefined): name is 'model' | 'permission' | 'mode' {
+  return name === 'model' || name === 'permission' || name === 'mode';
 }
 
 /**
@@ -206,7 +221,7 @@ function useOffers(
 }
 
 function wantedOf(
-  { prompt, model, mode, cwd, worktree }: Choices,
+  { prompt, model, permission, mode, cwd, worktree }: Choices,
   chosen: AgentChoice | undefined,
 ): Wanted {
   const textOf = ({ text }: Editor) => (text.trim() === '' ? null : text.trim());
@@ -217,7 +232,8 @@ function wantedOf(
       provider: chosen?.provider ?? null,
       agent: chosen?.agent ?? null,
       model: textOf(model),
-      // Other providers take a mode of their own as permission_mode.
+      // A provider without named agents takes a mode of its own as permission_mode.
+      permission_mode: textOf(permission),
       agent_mode: chosen?.agent ? textOf(mode) : null,
       cwd: textOf(cwd),
       ...(name === null ? {} : { worktree: name === '+' ? true : { worktree_name: name } }),

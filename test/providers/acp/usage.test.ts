@@ -17,6 +17,13 @@ const chunk = (used: object) => ({
   _meta: { usage: used, durationMs: 3 },
 });
 
+const nothing = {
+  input_tokens: null,
+  output_tokens: null,
+  cached_input_tokens: null,
+  total_tokens: null,
+};
+
 const usageIn = ({ usage }: Record<string, unknown>) => (usage ?? {}) as Partial<Usage>;
 
 describe('the usage of a turn of an ACP agent', () => {
@@ -138,6 +145,20 @@ describe('the usage of a turn of an ACP agent', () => {
     );
   });
 
+  test('has the whole cost where a restarted agent, known to count anew, has soon spent more', () => {
+    const before = { ...nothing, cost_usd: 2 };
+    const meter = (isCostOfProcess: boolean) =>
+      new UsageMeter({
+        isCumulative: () => false,
+        isCostOfProcess: () => isCostOfProcess,
+        before,
+      });
+    const anew = meter(true);
+    expect([5, 6].map((cost_usd) => anew.ofSession({ cost_usd }).cost_usd)).toEqual([7, 8]);
+    const other = meter(false);
+    expect([5, 6].map((cost_usd) => other.ofSession({ cost_usd }).cost_usd)).toEqual([5, 6]);
+  });
+
   test('goes on from its cost where a restarted agent counts from zero, and never goes down', () => {
     let cost = 0;
     const role = goes((agent) => {
@@ -168,7 +189,8 @@ describe('the usage of a turn of an ACP agent', () => {
       cached_input_tokens: null,
       total_tokens: 110,
     };
-    const meter = () => new UsageMeter({ isCumulative: () => true, before });
+    const meter = () =>
+      new UsageMeter({ isCumulative: () => true, isCostOfProcess: () => false, before });
     expect(meter().turn({ usage: tokens(130, 12) })).toMatchObject({
       input_tokens: 30,
       output_tokens: 2,
