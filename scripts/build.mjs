@@ -14,6 +14,7 @@ import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { makeTemplate } from '../src/store/template.ts';
 import { compileBundles } from './code-cache.mjs';
+import { lazySchemas } from './lazy-schemas.mjs';
 import { lazySegmenter } from './lazy-segmenter.mjs';
 import { leanLibraries } from './lean-libraries.mjs';
 import { noTopLevelAwait } from './no-top-level-await.mjs';
@@ -93,7 +94,7 @@ async function bundle(entry, outfile) {
       __CADRE_VERSION__: JSON.stringify(packageVersion()),
       __CADRE_COMMIT__: JSON.stringify(commit()),
     },
-    plugins: [noTopLevelAwait, lazySegmenter, leanLibraries],
+    plugins: [noTopLevelAwait, lazySegmenter, leanLibraries, lazySchemas],
   });
 }
 
