@@ -6,15 +6,19 @@ import * as fs from 'node:fs';
 import { relative, sep } from 'node:path';
 import { transform } from 'esbuild';
 
-const schemaFiles = /\/src\/(?:api|config|providers)\/.*\.ts$/;
-const importsZod = /^import \{ z \} from "zod";$/m;
+const schemaFiles =
+  /\/src\/(?:api|config|providers)\/.*\.ts$|\/@modelcontextprotocol\/sdk\/dist\/esm\/types\.js$/;
+const importsZod = /^import (?:\{ z \}|\* as z) from ['"]zod(?:\/v4)?['"];$/m;
+// `z.`, or a schema that another is made from.
+const beginsSchema =
+  /^(?:z\.\w|[a-zA-Z]\w*\.(?:nullable|optional|nullish|default|describe|meta|array|extend|pick|omit|partial|or|and)\()/;
 
 export const lazySchemas = {
   name: 'lazy-schemas',
   setup(build) {
     build.onLoad({ filter: schemaFiles }, async ({ path }) => {
       const { code } = await transform(fs.readFileSync(path, 'utf8'), {
-        loader: 'ts',
+        loader: path.endsWith('.ts') ? 'ts' : 'js',
         target: build.initialOptions.target,
         sourcefile: relative(process.cwd(), path).split(sep).join('/'),
       });
@@ -125,7 +129,7 @@ function tokenAt(code, at) {
       ? /^\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/.exec(rest)?.[0]
       : undefined);
   if (found !== undefined) return found;
-  if (/^z\.\w/.test(rest) && !/[\w$.]$/.test(before)) return 'z.';
+  if (beginsSchema.test(rest) && !/[\w$.]$/.test(before)) return 'z.';
   return /^[\w$]+/.exec(rest)?.[0] ?? rest[0];
 }
 
