@@ -29,6 +29,17 @@ const assets = {
 
 const bundles = ['complete', 'client', 'sidecar', 'serve', 'program'];
 
+// The bundle of clients opens no screen: where there is a terminal, src/bundles/choose.ts takes the whole program.
+const noScreen = {
+  name: 'no-screen',
+  setup(build) {
+    build.onResolve({ filter: /\/tui\/open\.tsx$/ }, ({ path }) => ({ path, namespace: 'no-screen' }));
+    build.onLoad({ filter: /.*/, namespace: 'no-screen' }, () => ({
+      contents: `export function openScreen() { throw new Error('this bundle has no screen'); }`,
+    }));
+  },
+};
+
 const { values: options } = parseArgs({ options: { out: { type: 'string' } } });
 
 try {
@@ -94,7 +105,7 @@ async function bundle(entry, outfile) {
       __CADRE_VERSION__: JSON.stringify(packageVersion()),
       __CADRE_COMMIT__: JSON.stringify(commit()),
     },
-    plugins: [noTopLevelAwait, lazySegmenter, leanLibraries, lazySchemas],
+    plugins: [noTopLevelAwait, lazySegmenter, leanLibraries, lazySchemas, ...(/client\.ts$/.test(entry) ? [noScreen] : [])],
   });
 }
 

@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty';
 import { bundleFor } from './bundles/choose.ts';
 import { startBundle } from './bundles/load.ts';
 import { refuseDebugger, version } from './lib/self.ts';
@@ -9,5 +10,9 @@ function main(argv: readonly string[]): void {
   const [only, ...more] = argv;
   const asksVersion = (only === '--version' || only === '-V') && more.length === 0;
   if (asksVersion) process.stdout.write(`${version}\n`);
-  else startBundle(bundleFor(argv));
+  else startBundle(bundleFor(argv, hasTerminal));
+}
+
+function hasTerminal(): boolean {
+  return isatty(0) && isatty(1);
 }
