@@ -1,4 +1,3 @@
-import { isatty } from 'node:tty';
 import { bundleFor } from './bundles/choose.ts';
 import { startBundle } from './bundles/load.ts';
 import { refuseDebugger, version } from './lib/self.ts';
@@ -14,5 +13,7 @@ function main(argv: readonly string[]): void {
 }
 
 function hasTerminal(): boolean {
+  // Loaded here: all of Node's network code comes with it.
+  const { isatty } = process.getBuiltinModule('node:tty');
   return isatty(0) && isatty(1);
 }

@@ -127,7 +127,10 @@ export class Database {
 
   /** A statement that is prepared once and lives as long as the database; it runs inside `transact`, `read` and `peek` alone. */
   prepare<Row extends readonly SqlValue[] = SqlValue[]>(sql: string): Statement<Row> {
-    return new Statement(() => this.#prepareRaw<Row>(sql), sql);
+    return new Statement(() => {
+      if (this.#closed) throw new AppError('shutting_down', 'the store is closed');
+      return this.#prepareRaw<Row>(sql);
+    }, sql);
   }
 
   #prepareRaw<Row extends readonly SqlValue[] = SqlValue[]>(sql: string): RawStatement<Row> {
