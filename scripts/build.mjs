@@ -33,7 +33,10 @@ const bundles = ['complete', 'client', 'sidecar', 'serve', 'program'];
 const noScreen = {
   name: 'no-screen',
   setup(build) {
-    build.onResolve({ filter: /\/tui\/open\.tsx$/ }, ({ path }) => ({ path, namespace: 'no-screen' }));
+    build.onResolve({ filter: /\/tui\/open\.tsx$/ }, ({ path }) => ({
+      path,
+      namespace: 'no-screen',
+    }));
     build.onLoad({ filter: /.*/, namespace: 'no-screen' }, () => ({
       contents: `export function openScreen() { throw new Error('this bundle has no screen'); }`,
     }));
@@ -105,7 +108,13 @@ async function bundle(entry, outfile) {
       __CADRE_VERSION__: JSON.stringify(packageVersion()),
       __CADRE_COMMIT__: JSON.stringify(commit()),
     },
-    plugins: [noTopLevelAwait, lazySegmenter, leanLibraries, lazySchemas, ...(/client\.ts$/.test(entry) ? [noScreen] : [])],
+    plugins: [
+      noTopLevelAwait,
+      lazySegmenter,
+      leanLibraries,
+      lazySchemas,
+      ...(entry.endsWith('/client.ts') ? [noScreen] : []),
+    ],
   });
 }
 
@@ -164,7 +173,10 @@ function publish(fresh, out) {
   for (const name of [...assets, ...names, 'cadre.cjs'])
     fs.renameSync(join(fresh, name), join(out, name));
   removeOthers(out, [...names, 'cadre.cjs', 'assets', basename(fresh)]);
-  removeOthers(join(out, 'assets'), assets.map((name) => basename(name)));
+  removeOthers(
+    join(out, 'assets'),
+    assets.map((name) => basename(name)),
+  );
 }
 
 // The executable contains everything in dist, so obsolete files are removed.
@@ -179,5 +191,7 @@ function report(out, milliseconds) {
     const { size } = fs.statSync(join(out, `${name}.cjs`));
     return `${name} ${Math.round(size / 1024)} KiB`;
   });
-  console.log(`${relative(process.cwd(), out)}: ${sizes.join(', ')}; ${Math.round(milliseconds)} ms`);
+  console.log(
+    `${relative(process.cwd(), out)}: ${sizes.join(', ')}; ${Math.round(milliseconds)} ms`,
+  );
 }

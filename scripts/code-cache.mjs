@@ -26,7 +26,11 @@ const handshake = [
   {
     id: 1,
     method: 'initialize',
-    params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'build', version: '0' } },
+    params: {
+      protocolVersion: '2025-06-18',
+      capabilities: {},
+      clientInfo: { name: 'build', version: '0' },
+    },
   },
   { method: 'notifications/initialized' },
   { id: 2, method: 'tools/list' },
@@ -45,9 +49,14 @@ export async function compileBundles(directory) {
   };
   const data = ['--data-dir', join(place, 'data')];
   try {
-    const server = run('serve', [['serve', ...data, '--port', '0', '--demo', '--log-level', 'warn']]);
+    const server = run('serve', [
+      ['serve', ...data, '--port', '0', '--demo', '--log-level', 'warn'],
+    ]);
     await server.ready;
-    const client = run('client', clientLines.map((line) => [...data, ...line.split(' ')]));
+    const client = run(
+      'client',
+      clientLines.map((line) => [...data, ...line.split(' ')]),
+    );
     const sidecar = run('sidecar', [['mcp', 'serve']], handshake.map(message).join(''));
     const program = run('program', [['--help'], ['config', 'path']]);
     const complete = run('complete', [['__complete', '--', 'cadre', 'sessions', '']]);

@@ -23,7 +23,8 @@ export const lazySchemas = {
         sourcefile: relative(process.cwd(), path).split(sep).join('/'),
       });
       if (!importsZod.test(code)) return { contents: code };
-      const imports = 'import { z } from "zod";\nimport { whenUsed as __whenUsed } from "lazy-schemas";';
+      const imports =
+        'import { z } from "zod";\nimport { whenUsed as __whenUsed } from "lazy-schemas";';
       return { contents: lazily(code).replace(importsZod, imports) };
     });
     build.onResolve({ filter: /^lazy-schemas$/ }, ({ path, resolveDir }) => ({
@@ -38,7 +39,10 @@ export const lazySchemas = {
     // What is known of a schema is looked up by the schema, never by its stand-in.
     build.onLoad({ filter: /zod\/v4\/core\/registries\.js$/ }, ({ path }) => {
       const code = fs.readFileSync(path, 'utf8');
-      const built = code.replace(/^ {4}(get|has)\(schema\) \{$/gm, '$&\n        schema = schema[Symbol.for("cadre.built")] ?? schema;');
+      const built = code.replace(
+        /^ {4}(get|has)\(schema\) \{$/gm,
+        '$&\n        schema = schema[Symbol.for("cadre.built")] ?? schema;',
+      );
       if (built === code) throw new Error(`${path} has changed: where does it look a schema up?`);
       return { contents: built };
     });
@@ -148,7 +152,7 @@ function endOfChain(code, start) {
 
 function endOfBrackets(code, start) {
   let depth = 0;
-  for (let at = start; at < code.length; ) {
+  for (let at = start; at < code.length;) {
     const token = tokenAt(code, at);
     at += token.length;
     if (opens(token)) depth += 1;
@@ -160,7 +164,7 @@ function endOfBrackets(code, start) {
 
 function endOfExpression(code, start) {
   let depth = 0;
-  for (let at = start; at < code.length; ) {
+  for (let at = start; at < code.length;) {
     const token = tokenAt(code, at);
     if (depth === 0 && (closes(token) || token === ',' || token === ';')) return at;
     if (opens(token)) depth += 1;

@@ -37,7 +37,8 @@ const compiled = {
 
 const unused = {
   // mcp/tool-server.ts gives the server a validator that says so.
-  '@modelcontextprotocol/sdk/dist/esm/validation/ajv-provider.js': 'export class AjvJsonSchemaValidator {}',
+  '@modelcontextprotocol/sdk/dist/esm/validation/ajv-provider.js':
+    'export class AjvJsonSchemaValidator {}',
   // Messages are English.
   'zod/v4/locales/index.js': `export { default as en } from './en.js';`,
   'zod/v4/classic/from-json-schema.js': `
@@ -62,12 +63,18 @@ export const leanLibraries = {
       contents: standIn(path, onFirstUse[path]),
       resolveDir: pluginData,
     }));
-    build.onLoad({ filter: filterOf(Object.keys(required), '/node_modules/', '$') }, ({ path }) => ({
-      contents: requiredLate(path, fs.readFileSync(path, 'utf8')),
-    }));
-    build.onLoad({ filter: filterOf(Object.keys(compiled), '/node_modules/', '$') }, ({ path }) => ({
-      contents: notCompiled(path, fs.readFileSync(path, 'utf8')),
-    }));
+    build.onLoad(
+      { filter: filterOf(Object.keys(required), '/node_modules/', '$') },
+      ({ path }) => ({
+        contents: requiredLate(path, fs.readFileSync(path, 'utf8')),
+      }),
+    );
+    build.onLoad(
+      { filter: filterOf(Object.keys(compiled), '/node_modules/', '$') },
+      ({ path }) => ({
+        contents: notCompiled(path, fs.readFileSync(path, 'utf8')),
+      }),
+    );
     build.onLoad({ filter: filterOf(Object.keys(unused), '/node_modules/', '$') }, ({ path }) => ({
       contents: valueFor(path, unused),
     }));
@@ -88,7 +95,10 @@ function standIn(library, names) {
 
 function requiredLate(path, code) {
   return valueFor(path, required).reduce((text, name) => {
-    const line = new RegExp(`^(?:const (\\w+) = require\\('${name}'\\)|import (\\w+) from '${name}');?$`, 'm');
+    const line = new RegExp(
+      `^(?:const (\\w+) = require\\('${name}'\\)|import (\\w+) from '${name}');?$`,
+      'm',
+    );
     if (!line.test(text)) throw new Error(`${path} has changed: where does it load ${name}?`);
     return text.replace(line, `const $1$2 = lazy(() => require('${name}'));`);
   }, `${LAZY}\n${code}`);

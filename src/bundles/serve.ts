@@ -1,5 +1,7 @@
 import { runCli } from '../cli/program.ts';
 
-void runCli({ named: {
-  serve: async () => (await import('../cli/commands/serve.ts')).serveCommand,
-} });
+void runCli({
+  named: {
+    serve: async () => (await import('../cli/commands/serve.ts')).serveCommand,
+  },
+});

@@ -1,6 +1,8 @@
 import { runCli } from '../cli/program.ts';
 
 // Each session's agent starts one of these and waits for it.
-void runCli({ named: {
-  mcp: async () => (await import('../cli/commands/mcp-serve.ts')).sidecarCommands,
-} });
+void runCli({
+  named: {
+    mcp: async () => (await import('../cli/commands/mcp-serve.ts')).sidecarCommands,
+  },
+});

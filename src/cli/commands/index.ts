@@ -25,7 +25,9 @@ export const commands: Commands = {
     metrics: clients.metrics,
     version: async () => (await import('./version.ts')).versionCommand,
     __commands: async () =>
-      (await import('./completion.ts')).commandTableCommand((world) => createProgram(world, commands)),
+      (await import('./completion.ts')).commandTableCommand((world) =>
+        createProgram(world, commands),
+      ),
     'demo-agent': async () => (await import('./demo-agent.ts')).demoAgentCommand,
   },
   screen: async () => (await import('./home.ts')).homeCommand,
