@@ -127,13 +127,11 @@ export class Database {
 
   /** A statement that is prepared once and lives as long as the database; it runs inside `transact`, `read` and `peek` alone. */
   prepare<Row extends readonly SqlValue[] = SqlValue[]>(sql: string): Statement<Row> {
-    return new Statement(() => {
-      if (this.#closed) throw new AppError('shutting_down', 'the store is closed');
-      return this.#prepareRaw<Row>(sql);
-    }, sql);
+    return new Statement(() => this.#prepareRaw<Row>(sql), sql);
   }
 
   #prepareRaw<Row extends readonly SqlValue[] = SqlValue[]>(sql: string): RawStatement<Row> {
+    if (this.#closed) throw new AppError('shutting_down', 'the store is closed');
     const statement = new RawStatement<Row>(this.#host, this.#handle, sql, (error) => {
       if (mayHaveRolledBack(error) && this.#group) this.#poison = error;
       if (isDamage(error)) this.damage.note('SQLite', error.message);
