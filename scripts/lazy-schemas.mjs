@@ -10,7 +10,7 @@ const schemaFiles =
   /\/src\/(?:api|config|providers)\/.*\.ts$|\/@modelcontextprotocol\/sdk\/dist\/esm\/types\.js$/;
 const importsZod = /^import (?:\{ z \}|\* as z) from ['"]zod(?:\/v4)?['"];$/m;
 // `z.`, or a schema that another is made from.
-const beginsSchema =
+const schemaCall =
   /^(?:z\.\w|[a-zA-Z]\w*\.(?:nullable|optional|nullish|default|describe|meta|array|extend|pick|omit|partial|or|and)\()/;
 
 export const lazySchemas = {
@@ -36,23 +36,33 @@ export const lazySchemas = {
       contents: WHEN_USED,
       resolveDir: pluginData,
     }));
-    // What is known of a schema is looked up by the schema, never by its stand-in.
-    build.onLoad({ filter: /zod\/v4\/core\/registries\.js$/ }, ({ path }) => {
-      const code = fs.readFileSync(path, 'utf8');
-      const built = code.replace(
-        /^ {4}(get|has)\(schema\) \{$/gm,
-        '$&\n        schema = schema[Symbol.for("cadre.built")] ?? schema;',
-      );
-      if (built === code) throw new Error(`${path} has changed: where does it look a schema up?`);
-      return { contents: built };
-    });
+    build.onLoad(
+      { filter: /zod\/v4\/core\/(?:registries|to-json-schema|json-schema-processors)\.js$/ },
+      ({ path }) => ({
+        contents: ofBuilt(path, fs.readFileSync(path, 'utf8')),
+      }),
+    );
   },
 };
+
+// Where zod looks up what it knows of a schema, it has to have the schema, never a stand-in.
+const lookups =
+  /^(?: {4}(?:get|has)|export function (?:processSchema|toJSONSchema))\((schema|input)\b.*\) \{$/gm;
+
+function ofBuilt(path, code) {
+  const changed = code.replace(
+    lookups,
+    (line, schema) => `${line}\n${schema} = ${schema}[Symbol.for('cadre.built')] ?? ${schema};`,
+  );
+  if (changed === code) throw new Error(`${path} has changed: where does it look a schema up?`);
+  return changed;
+}
 
 const WHEN_USED = `
   import { z } from 'zod';
   const BUILT = Symbol.for('cadre.built');
   const isStandIn = new WeakSet();
+  const takesSchemas = new Set(['or', 'and', 'extend', 'safeExtend', 'pipe', 'catchall']);
   const built = (value) => {
     if (typeof value !== 'object' || value === null) return value;
     if (isStandIn.has(value)) return value[BUILT];
@@ -73,7 +83,14 @@ const WHEN_USED = `
     let schema;
     const get = () => (schema ??= build(building));
     const standIn = new Proxy({}, {
-      get: (_none, key) => (key === BUILT ? get() : get()[key]),
+      get(_none, key) {
+        const schema = get();
+        if (key === BUILT) return schema;
+        const value = schema[key];
+        if (typeof value !== 'function') return value;
+        const takes = takesSchemas.has(key);
+        return (...given) => value.apply(schema, takes ? given.map(built) : given);
+      },
       has: (_none, key) => key in get(),
       set: (_none, key, value) => Reflect.set(get(), key, value),
       getPrototypeOf: () => Object.getPrototypeOf(get()),
@@ -89,14 +106,14 @@ function lazily(code) {
   const functions = [];
   let depth = 0;
   while (at < code.length) {
-    const token = tokenAt(code, at);
-    if (token === 'z.' && functions.length === 0) {
+    if (functions.length === 0 && beginsSchema(code, at)) {
       const end = endOfChain(code, at);
       const chain = code.slice(at, end);
       out += chain.endsWith(')') ? `__whenUsed((z) => ${chain})` : chain;
       at = end;
       continue;
     }
+    const token = tokenAt(code, at);
     if (opens(token)) {
       depth += 1;
       if (token === '{' && /(?:\)|=>)\s*$/.test(out)) functions.push(depth);
@@ -122,7 +139,11 @@ function lazily(code) {
 const opens = (token) => token === '(' || token === '[' || token === '{';
 const closes = (token) => token === ')' || token === ']' || token === '}';
 
-/** A string, comment, regular expression or template, whole; `z.` where it begins a chain; else a word or one character. */
+function beginsSchema(code, at) {
+  return schemaCall.test(code.slice(at, at + 80)) && !/[\w$.]/.test(code[at - 1] ?? '');
+}
+
+/** A string, comment, regular expression or template, whole; else a word or one character. */
 function tokenAt(code, at) {
   const rest = code.slice(at, at + 20_000);
   const before = code.slice(Math.max(0, at - 40), at);
@@ -133,7 +154,6 @@ function tokenAt(code, at) {
       ? /^\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/.exec(rest)?.[0]
       : undefined);
   if (found !== undefined) return found;
-  if (beginsSchema.test(rest) && !/[\w$.]$/.test(before)) return 'z.';
   return /^[\w$]+/.exec(rest)?.[0] ?? rest[0];
 }
 
