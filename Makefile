@@ -129,6 +129,15 @@ test-api: deps ## Test the server with requests made from openapi.yaml for 10 mi
 	node test/campaigns/api/install.main.ts
 	SEED=$(SEED) TEST_LIMIT_MS=1500000 sh test/agents/loopback.sh vitest run --config test/campaigns/api/vitest.config.ts
 
+# Without Go there is no nats-server: the installation says so, and nothing is run.
+.PHONY: test-fleet
+test-fleet: deps ## Test fleets with real NATS servers, which it installs into a directory of the tests; needs Go
+	node test/fleet/install.main.ts || exit $$(( $$? == 3 ? 0 : 1 )); vitest run --config test/fleet/engine/vitest.config.ts
+
+.PHONY: test-fleet-part
+test-fleet-part: export FLEET = part
+test-fleet-part: test-fleet ## Run a part of test-fleet, in less than a minute
+
 .PHONY: test-api-part
 test-api-part: export API = part
 test-api-part: deps ## Run a part of test-api in a minute, with the same requests each time

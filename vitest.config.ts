@@ -11,7 +11,12 @@ process.env.MALLOC_TRIM_THRESHOLD_ ??= '131072';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.{ts,tsx}'],
-    exclude: ['test/agents/**', 'test/campaigns/api/**'],
+    exclude: [
+      'test/agents/**',
+      'test/fleet/engine/**',
+      'test/campaigns/fleet/**',
+      'test/campaigns/api/**',
+    ],
     globalSetup: ['test/support/global-setup.ts'],
     setupFiles: ['test/support/check-answers.ts', 'test/support/limits.ts'],
     reporters: ['default', './test/support/watchdog.ts'],

@@ -1,5 +1,6 @@
 // Bundles src/main.ts into dist/cadre.cjs and each part of src/bundles into a file beside it, which that one loads, runs
-// each for the code that V8 compiles, and puts the files that are read at run time into dist/assets.
+// each for the code that V8 compiles, bundles each part of parts.mjs into a file that those load, and puts the files that
+// are read at run time into dist/assets.
 //
 //   npm run build
 //   npm run build -- --out DIR
@@ -18,6 +19,7 @@ import { lazySchemas } from './lazy-schemas.mjs';
 import { lazySegmenter } from './lazy-segmenter.mjs';
 import { leanLibraries } from './lean-libraries.mjs';
 import { noTopLevelAwait } from './no-top-level-await.mjs';
+import { loadsParts, partOptions, parts } from './parts.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -43,6 +45,9 @@ const noScreen = {
   },
 };
 
+// What keeps a start short.
+const lean = [noTopLevelAwait, lazySegmenter, leanLibraries, lazySchemas];
+
 const { values: options } = parseArgs({ options: { out: { type: 'string' } } });
 
 try {
@@ -60,9 +65,13 @@ async function main(out) {
   fs.mkdirSync(out, { recursive: true });
   const fresh = fs.mkdtempSync(join(out, '.build-'));
   try {
+    const shared = await bundleParts(fresh);
     await bundle('src/main.ts', join(fresh, 'cadre.cjs'));
-    for (const name of bundles) await bundle(`src/bundles/${name}.ts`, join(fresh, `${name}.cjs`));
-    for (const name of ['cadre', ...bundles]) refuseWideText(join(fresh, `${name}.cjs`));
+    for (const name of bundles) {
+      const plugins = [...lean, loadsParts(shared), ...(name === 'client' ? [noScreen] : [])];
+      await bundle(`src/bundles/${name}.ts`, join(fresh, `${name}.cjs`), { plugins });
+    }
+    for (const name of ['cadre', ...bundles, ...parts]) refuseWideText(join(fresh, `${name}.cjs`));
     copyAssets(join(fresh, 'assets'));
     writeCommands(fresh);
     await writeTemplate(fresh);
@@ -80,7 +89,19 @@ function refuseMissingAssets() {
   }
 }
 
-async function bundle(entry, outfile) {
+// Bundles each part, and returns the modules that it takes from the bundle that loads it.
+async function bundleParts(fresh) {
+  const shared = {};
+  for (const part of parts) {
+    const modules = new Set();
+    const options = partOptions(part, modules);
+    await bundle(`src/${part}/index.ts`, join(fresh, `${part}.cjs`), options);
+    shared[part] = [...modules];
+  }
+  return shared;
+}
+
+async function bundle(entry, outfile, more = {}) {
   await build({
     absWorkingDir: root,
     entryPoints: [entry],
@@ -108,13 +129,7 @@ async function bundle(entry, outfile) {
       __CADRE_VERSION__: JSON.stringify(packageVersion()),
       __CADRE_COMMIT__: JSON.stringify(commit()),
     },
-    plugins: [
-      noTopLevelAwait,
-      lazySegmenter,
-      leanLibraries,
-      lazySchemas,
-      ...(entry.endsWith('/client.ts') ? [noScreen] : []),
-    ],
+    ...more,
   });
 }
 

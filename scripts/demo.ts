@@ -14,7 +14,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isDescribed, isIn, type RuntimeEventRecord } from '../src/api/events.ts';
 import { endpoints } from '../src/api/index.ts';
 import { carriersOf, type Identity, identify, isAlive, signal } from '../src/children/identity.ts';
-import { Client } from '../src/client/client.ts';
+import { type Client, HttpClient } from '../src/client/client.ts';
 import { settle } from '../src/client/settle.ts';
 import { streamEvents } from '../src/client/stream.ts';
 import { AppError } from '../src/errors.ts';
@@ -222,7 +222,7 @@ async function startServer(): Promise<Server> {
     pid: number;
     token_file: string;
   };
-  const client = new Client({ url, token: fs.readFileSync(token_file, 'utf8').trim() });
+  const client = new HttpClient({ url, token: fs.readFileSync(token_file, 'utf8').trim() });
   const { children } = await client.call(endpoints.getDiagnostics, {});
   return {
     client,

@@ -161,6 +161,7 @@ export const places = {
       'demo-agent',
       'children/detached',
       'tui',
+      'fleet',
     ],
     because:
       'a command is a client of the server; parts that run in the process of a command are loaded on demand',
@@ -183,7 +184,14 @@ export const places = {
     may: ['lib'],
     because: 'the demo agent stands for a foreign program: it knows ACP and no noun of the product',
   },
+  fleet: {
+    may: ['client', 'api', ...base],
+    types: ['config/fleet', 'events', 'store'],
+    because:
+      'a fleet carries requests and events of servers that need none: it is a bundle of its own, and takes everything else from the one that loads it',
+  },
   runtime: {
+    lazily: ['fleet'],
     may: [
       'config',
       'children',
@@ -275,6 +283,10 @@ export const doors = {
   'sugar-high': {
     in: ['terminal/highlight'],
     because: 'only terminal/highlight colours code; it takes the tokens, and no HTML is made',
+  },
+  '@nats-io/*': {
+    in: ['fleet'],
+    because: 'only a member of a fleet, and who asks one, loads the client of NATS',
   },
   execa: {
     in: ['children'],

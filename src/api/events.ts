@@ -160,6 +160,6 @@ export function kindsMatching(patterns: readonly string[]): Set<EventKind> {
   );
 }
 
-function matches(pattern: string, kind: string): boolean {
+export function matches(pattern: string, kind: string): boolean {
   return pattern.endsWith('.*') ? kind.startsWith(pattern.slice(0, -1)) : kind === pattern;
 }

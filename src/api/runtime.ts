@@ -18,11 +18,29 @@ const healthCheck = z
   })
   .meta({ id: 'HealthCheck', description: 'How one part of the server is.' });
 
+const fleetStatus = z
+  .looseObject({
+    state: z
+      .enum(['off', 'joining', 'member', 'name_taken', 'diverged', 'unreachable'])
+      .describe(
+        'off: configured for none. joining: not a member since the start. member: it is one. name_taken: another server has its name. diverged: the copy of its events in the fleet is of another log. unreachable: NATS does not answer just now.',
+      ),
+    detail: z
+      .string()
+      .optional()
+      .describe('What is wrong, and what to do about it. Only where something is.'),
+  })
+  .meta({ id: 'FleetStatus', description: 'What the server is in its fleet.' });
+export type FleetStatus = z.output<typeof fleetStatus>;
+
 export const health = z
   .looseObject({
     status: healthStatus,
     version: z.string(),
     uptime_ms: z.int(),
+    fleet: fleetStatus
+      .optional()
+      .describe('Work on this server goes on in every state. Older servers have no such field.'),
     checks: z.looseObject({
       store: healthCheck.describe(
         'Whether there is room for new work, the disk syncs in time, and no damaged row was read since the start.',

@@ -20,6 +20,7 @@ export const clientNouns: ReadonlySet<string> = new Set([
 export const valued: ReadonlySet<string> = new Set([
   '--url',
   '--token-file',
+  '--on',
   '--data-dir',
   '--select',
 ]);
@@ -40,7 +41,11 @@ export function bundleFor(argv: readonly string[], hasTerminal: () => boolean): 
 
 /** The arguments that are neither options nor values of options before the command. */
 export function operandsOf(argv: readonly string[]): string[] {
-  return argv.filter(
-    (argument, i) => !argument.startsWith('-') && !(i > 0 && valued.has(argv[i - 1] ?? '')),
-  );
+  return argv.filter((argument, i) => !argument.startsWith('-') && !isValue(argument, argv[i - 1]));
+}
+
+/** `--fleet` takes the next argument only where that is an address. */
+function isValue(argument: string, before: string | undefined): boolean {
+  if (before === undefined) return false;
+  return valued.has(before) || (before === '--fleet' && argument.includes('://'));
 }

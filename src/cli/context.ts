@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { Client } from '../client/client.ts';
+import { HttpClient } from '../client/client.ts';
 import { defaultConfigFile, defaultDataDirectory } from '../config/paths.ts';
 import { findRegistration, type Registered } from '../config/registration.ts';
 import type { Config } from '../config/schema.ts';
@@ -8,12 +8,30 @@ import { AppError } from '../errors.ts';
 
 /** The options that every client command takes. */
 export interface GlobalOptions {
-  url?: string | undefined;
-  tokenFile?: string | undefined;
+  url?: readonly string[] | undefined;
+  tokenFile?: readonly string[] | undefined;
+  /** Of several servers, the one that is asked. */
+  on?: readonly string[] | undefined;
   dataDir?: string | undefined;
   /** The configuration file. Only some commands take this option. */
   config?: string;
   json?: boolean;
+  /** The addresses of the fleet's NATS, separated by commas; true or empty: as configured. */
+  fleet?: string | true;
+}
+
+/** The servers in the configuration, where a command asks servers by their names; null where it asks the one it always asks. */
+export async function namedServers(
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<Config['servers'] | null> {
+  const { url: urls = env.CADRE_URL ? [env.CADRE_URL] : [], on, dataDir } = options;
+  const servers = (await configuration(options, env))?.servers ?? [];
+  const isNamed =
+    urls.length === 0
+      ? servers.length > 0 && dataDir === undefined
+      : servers.some(({ url }) => url !== null && urls.some((one) => isAt(one, url)));
+  return isNamed || urls.length > 1 || on !== undefined ? servers : null;
 }
 
 /**
@@ -22,12 +40,15 @@ export interface GlobalOptions {
  * another address may come from a file in a foreign directory. Throws `unreachable` where no server is known, `usage`
  * and `unauthorized` as `tokenFor`.
  */
-export async function connect(options: GlobalOptions, env: NodeJS.ProcessEnv): Promise<Client> {
+export async function connectOne(
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<HttpClient> {
   const configured = await configuredServer(options, env);
   const directory = directoryOf(options, configured, env);
   const registered = findRegistration(directory);
   const running = registered?.runs ? registered.server : null;
-  const url = options.url ?? env.CADRE_URL ?? running?.url;
+  const url = options.url?.at(-1) ?? env.CADRE_URL ?? running?.url;
   if (!url) {
     const stale = registered
       ? `, and the last one (pid ${registered.server.pid}) did not stop in order`
@@ -37,7 +58,7 @@ export async function connect(options: GlobalOptions, env: NodeJS.ProcessEnv): P
       `no server is running on ${directory}${stale}: start one with cadre serve, or name one with --url`,
     );
   }
-  return new Client({ url, token: tokenFor(url, options, env, running, configured) });
+  return new HttpClient({ url, token: tokenFor(url, options, env, running, configured) });
 }
 
 /** The data directory of the server on this machine that the options and the configuration name. */
@@ -48,7 +69,7 @@ export async function serverDirectory(
   return directoryOf(options, await configuredServer(options, env), env);
 }
 
-function directoryOf(
+export function directoryOf(
   options: GlobalOptions,
   configured: { directory: string } | null,
   env: NodeJS.ProcessEnv,
@@ -57,7 +78,7 @@ function directoryOf(
 }
 
 /** The data directory and the token in the configuration file; null where there is no file. */
-async function configuredServer(
+export async function configuredServer(
   options: GlobalOptions,
   env: NodeJS.ProcessEnv,
 ): Promise<{ directory: string; token: string | null } | null> {
@@ -93,14 +114,15 @@ async function readConfiguration(
   return (await import('../config/load.ts')).loadConfig({ config: file }, env);
 }
 
-/** Throws `usage` for a token file that does not exist, `unauthorized` where no token may be sent to the address. */
-function tokenFor(
+/** The token for an address. Throws `usage` for a token file that does not exist, `unauthorized` where no token may be sent to the address. */
+export function tokenFor(
   url: string,
-  { tokenFile }: GlobalOptions,
+  { tokenFile: files }: Pick<GlobalOptions, 'tokenFile'>,
   env: NodeJS.ProcessEnv,
   running: Pick<Registered, 'url' | 'token_file'> | null,
   configured: { token: string | null } | null,
 ): string {
+  const tokenFile = files?.at(-1);
   if (tokenFile) {
     if (!fs.existsSync(tokenFile))
       throw new AppError('usage', `there is no token file ${tokenFile}`);
@@ -123,8 +145,13 @@ function tokenFor(
   );
 }
 
+/** Whether two addresses are one. */
+function isAt(one: string, other: string): boolean {
+  return addressOf(one) === addressOf(other);
+}
+
 /** Scheme, host and port. Two names of one machine are two addresses, because a name may resolve differently later. */
-function addressOf(url: string): string {
+export function addressOf(url: string): string {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new AppError('usage', `"${url}" is no address of a server: give http://HOST:PORT`);
   return new URL(url).origin;

@@ -30,8 +30,8 @@ export class CursorFile {
   /** `output` is the descriptor that lines are written to; null where the output has none. */
   constructor(file: string, output: number | null) {
     this.#file = file;
-    this.#output = output !== null && fs.fstatSync(output).isFile() ? output : null;
-    this.#state = readCursor(file);
+    this.#output = fileOf(output);
+    this.#state = readCursor(file, content);
   }
 
   /** The seq to continue after; null before the first event. Throws `conflict` for the cursor of another log. */
@@ -58,31 +58,40 @@ export class CursorFile {
     this.#saved ??= setImmediate(() => this.save());
   }
 
-  /** Writes the cursor atomically: to a draft, which is then renamed. */
   save(): void {
     if (this.#saved) clearImmediate(this.#saved);
     this.#saved = undefined;
-    if (!this.#state) return;
-    const bytes = this.#output === null ? null : fs.fstatSync(this.#output).size;
-    // Created exclusively under an unpredictable name: in a shared directory another user could place a link there.
-    const draft = path.join(
-      path.dirname(this.#file),
-      `.${path.basename(this.#file)}.${newUuid()}.part`,
-    );
-    try {
-      const text = `${JSON.stringify({ ...this.#state, bytes })}\n`;
-      fs.writeFileSync(draft, text, { mode: 0o600, flag: 'wx' });
-      fs.renameSync(draft, this.#file);
-    } catch (error) {
-      fs.rmSync(draft, { force: true });
-      throw error;
-    }
+    if (this.#state) writeCursor(this.#file, { ...this.#state, bytes: sizeOf(this.#output) });
+  }
+}
+
+/** The size of an output; null where it is no regular file. */
+export function sizeOf(output: number | null): number | null {
+  return output === null ? null : fs.fstatSync(output).size;
+}
+
+/** The descriptor of an output that is a regular file; null for any other. */
+export function fileOf(output: number | null): number | null {
+  return output !== null && fs.fstatSync(output).isFile() ? output : null;
+}
+
+/** Writes a cursor atomically: to a draft, which is then renamed. */
+export function writeCursor(file: string, cursor: object): void {
+  // Created exclusively under an unpredictable name: in a shared directory another user could place a link there.
+  const draft = path.join(path.dirname(file), `.${path.basename(file)}.${newUuid()}.part`);
+  try {
+    fs.writeFileSync(draft, `${JSON.stringify(cursor)}\n`, { mode: 0o600, flag: 'wx' });
+    fs.renameSync(draft, file);
+  } catch (error) {
+    fs.rmSync(draft, { force: true });
+    throw error;
   }
 }
 
 const MAX_BYTES = 64 * 1024;
 
-function readCursor(file: string): z.output<typeof content> | null {
+/** The cursor in a file; null where there is no file. Throws `usage` for a file that is no cursor of this form. */
+export function readCursor<T>(file: string, content: z.ZodType<T>): T | null {
   let text: string;
   try {
     text = readSmallFile(file, { maxBytes: MAX_BYTES }).text;
@@ -102,8 +111,13 @@ function readCursor(file: string): z.output<typeof content> | null {
  * not grown beyond `known` bytes, and where its last line is none of `events tail`.
  */
 function repairEnd(output: number, known: number | null): number | null {
+  return seqOf(linesBehind(output, known).at(-1) ?? '');
+}
+
+/** The whole lines of the output behind `known` bytes, of its end; removes half a line behind them. */
+export function linesBehind(output: number, known: number | null): string[] {
   const { size } = fs.fstatSync(output);
-  if (known === null || size <= known) return null;
+  if (known === null || size <= known) return [];
   // Opened again, because the descriptor may be write-only.
   const file = fs.openSync(`/proc/self/fd/${output}`, 'r+');
   try {
@@ -112,8 +126,7 @@ function repairEnd(output: number, known: number | null): number | null {
     fs.readSync(file, end, 0, end.length, from);
     const whole = end.lastIndexOf('\n') + 1;
     if (whole < end.length && (whole > 0 || from === known)) fs.ftruncateSync(file, from + whole);
-    const lines = end.toString('utf8', 0, whole).trimEnd().split('\n');
-    return seqOf(lines.at(-1) ?? '');
+    return end.toString('utf8', 0, whole).trimEnd().split('\n');
   } finally {
     fs.closeSync(file);
   }

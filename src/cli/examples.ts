@@ -171,6 +171,15 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['acp --provider codex', 'with the agents of Codex'],
     ['acp --session "long job"', 'with a session that is there already'],
   ],
+  'fleet init': [
+    [
+      'fleet init --print-nats-config --host 10.0.0.1 --node a --node b --person alice',
+      'prints nats.conf, and makes the keys of all',
+    ],
+    ['fleet init --fleet nats://10.0.0.1:4222', 'makes the fleet, with the key of admin'],
+  ],
+  'fleet status': [['fleet status --fleet nats://10.0.0.1:4222', '']],
+  'fleet nodes': [['fleet nodes', 'of the fleet in [fleet] of the configuration']],
   'tokens list': [['tokens list', '']],
   'tokens create': [
     ['tokens create prometheus --scope read --expires 30d', 'prints the secret, this once'],

@@ -34,7 +34,7 @@ const states: Partial<Record<keyof Palette, readonly string[]>> = {
   good: ['ok', 'yes', 'ready', 'completed', 'active', 'idle', 'injected', 'consumed', 'accepted'],
   accent: ['running', 'working', 'injecting'],
   warn: ['warn', 'waiting_for_approval', 'pending', 'queued', 'deferred', 'retained', 'degraded'],
-  bad: ['fail', 'failed', 'no', 'killed', 'timed_out', 'missing', 'expired'],
+  bad: ['fail', 'failed', 'no', 'killed', 'timed_out', 'missing', 'expired', 'unreachable'],
   faint: ['closed', 'cleaned', 'cancelled', 'interrupted', 'declined'],
 };
 

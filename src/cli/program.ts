@@ -25,8 +25,14 @@ export async function createProgram(
   const program = new Command('cadre')
     .description('Runs teams of coding agents on one machine.')
     .version(version, '-V, --version', 'show the version')
-    .option('--url <url>', "the server's address (CADRE_URL)")
-    .option('--token-file <file>', 'a file with the API token (CADRE_TOKEN: the token itself)')
+    .option('--url <url>', "the server's address (CADRE_URL); repeat it to ask several", repeated)
+    .option(
+      '--token-file <file>',
+      'a file with the API token (CADRE_TOKEN: the token itself)',
+      repeated,
+    )
+    .option('--on <server>', 'of several servers, only this one, by its name', repeated)
+    .option('--fleet [url]', 'a fleet, by the address of its NATS (CADRE_FLEET; else [fleet])')
     .option('--data-dir <directory>', 'the data directory (CADRE_DATA_ROOT_DIR)')
     .option(
       '--select <id>',
@@ -70,6 +76,11 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 auth, 5 refused, 6 no server
     );
   });
   return program;
+}
+
+/** All values of an option. */
+function repeated(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
 }
 
 /** A message of commander's as ours are: `unknown option '--x' (Did you mean --y?)`. */
@@ -128,7 +139,8 @@ export async function runIn(
 ): Promise<number> {
   let code: number = exitCodes.ok;
   const own = {
-    connect: async (options) => (await import('./context.ts')).connect(options, outside.env),
+    connect: async (options) =>
+      (await import('./connect.ts')).connect(options, outside.env, outside.clock),
     exit(wanted) {
       code = wanted;
     },
@@ -136,7 +148,7 @@ export async function runIn(
   const world = Object.defineProperties(own, Object.getOwnPropertyDescriptors(outside)) as World;
   const program = await createProgram(world, commands, argv);
   try {
-    await program.parseAsync([...argv], { from: 'user' });
+    await program.parseAsync(withFleet(argv), { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError)
       return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
@@ -145,6 +157,14 @@ export async function runIn(
     return reportFailure(error, program.opts().json === true, world.stderr);
   }
   return code;
+}
+
+/** Keeps `--fleet` from taking the word behind it for its address, unless that is one. */
+function withFleet(argv: readonly string[]): string[] {
+  return argv.map((one, at) => {
+    const isAlone = one === '--fleet' && !argv[at + 1]?.includes('://');
+    return isAlone ? '--fleet=' : one;
+  });
 }
 
 const SIGNAL_CODES = { SIGINT: exitCodes.interrupted, SIGTERM: 143 } as const;

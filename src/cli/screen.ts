@@ -1,4 +1,5 @@
 import { endpoints } from '../api/index.ts';
+import { serversOf } from '../client/routed.ts';
 import { noDefaults } from '../client/defaults.ts';
 import type { Start } from '../tui/app.tsx';
 import { exitCodes } from './exit.ts';
@@ -16,8 +17,8 @@ export async function openScreen(
 ): Promise<boolean> {
   const terminal = terminalOf(world);
   if (global.json || !terminal) return false;
-  // Fails before the screen is opened.
-  if (!answers) await client.call(endpoints.getVersion, {});
+  // Fails before the screen is opened. Of several servers the screen shows which of them answer.
+  if (!answers && !serversOf(client)) await client.call(endpoints.getVersion, {});
   const { clock, env } = world;
   const signal = world.interrupted();
   // The page of events opens no session.

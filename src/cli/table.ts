@@ -1,4 +1,5 @@
 import { plain } from '../lib/plain.ts';
+import { ago } from '../terminal/time.ts';
 import type { Style } from '../terminal/palette.ts';
 import { type Layout, stateStyle, whole } from './layout.ts';
 import { truncated, widthOf } from './widths.ts';
@@ -62,17 +63,37 @@ function styleOf(row: number, heading: string, cell: string, { palette }: Layout
   return STATES.has(heading) ? stateStyle(palette, cell) : (text) => text;
 }
 
-/** Prints a list as a table with a row for each record; `now` is in Unix milliseconds. */
+/**
+ * Prints a list as a table with a row for each record; `now` is in Unix milliseconds. Records of several servers have a
+ * column with the server of each.
+ */
 export function listOf<T>(
   heading: readonly string[],
   cellsOf: (one: T, now: number) => readonly string[],
 ): (found: readonly T[], at: { now: number; layout?: Layout }) => string {
-  return (found, { now, layout }) =>
-    table(
-      heading,
-      found.map((one) => cellsOf(one, now)),
+  return (found, { now, layout }) => {
+    const isOfSeveral = found.some((one) => nodeOf(one, now) !== null);
+    return table(
+      isOfSeveral ? withNode(heading, 'NODE') : heading,
+      found.map((one) => {
+        const cells = cellsOf(one, now);
+        return isOfSeveral ? withNode(cells, nodeOf(one, now) ?? '-') : cells;
+      }),
       layout,
     );
+  };
+}
+
+/** The column of the server comes after the one of ids. */
+export function withNode(cells: readonly string[], node: string): string[] {
+  return [...cells.slice(0, 1), node, ...cells.slice(1)];
+}
+
+/** The server of a record, and the age of what is known if it does not answer; null where there is one server. */
+export function nodeOf(record: unknown, now: number): string | null {
+  const { node, last_known_at } = record as { node?: unknown; last_known_at?: unknown };
+  if (typeof node !== 'string') return null;
+  return typeof last_known_at === 'number' ? `${node} (${ago(now - last_known_at)} old)` : node;
 }
 
 /**

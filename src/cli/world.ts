@@ -16,7 +16,7 @@ export interface World {
   /** The working directory. Throws where it is gone. */
   cwd: () => string;
   clock: Clock;
-  /** A client of the server that the options name. Throws as `connect` of context.ts. */
+  /** A client of the server that the options name. Throws as `connect` of connect.ts. */
   connect(options: GlobalOptions): Promise<Client>;
   /** Aborts on INT and TERM, with the exit code to end with as its reason. */
   interrupted(): AbortSignal;
@@ -74,13 +74,23 @@ export function clientAction<Arguments extends unknown[]>(
       const layout = layoutOf(world.stdout, world.env);
       await run({ world, client, global, show, note, layout }, ...(given as Arguments));
       await later;
+      for (const remark of client.remarks?.() ?? []) world.stderr.write(`cadre: ${remark}\n`);
     } catch (error) {
-      if (error instanceof AppError) throw inFlags(error, command);
+      if (error instanceof AppError) throw inFlags(orUnreachable(error, client), command);
       throw client.misunderstanding() ?? error;
     } finally {
       client.close();
     }
   };
+}
+
+/** Of several servers, what was not found may be on one that could not be asked. */
+function orUnreachable(error: AppError, client: Client): AppError {
+  const remarks = client.remarks?.() ?? [];
+  if (error.code !== 'not_found' || remarks.length === 0) return error;
+  return new AppError('unreachable', `${remarks.join('; ')}; elsewhere ${error.message}`, {
+    cause: error,
+  });
 }
 
 /** Writes one document: `value` as JSON with `--json`, else `text`. */

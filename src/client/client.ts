@@ -1,12 +1,16 @@
 import http from 'node:http';
 import type { BodyInputOf, Endpoint, ParamsOf, QueryInputOf, ResponseOf } from '../api/endpoint.ts';
+import type { RuntimeEventRecord } from '../api/events.ts';
 import { AppError, type ErrorCode, errorCodes } from '../errors.ts';
+import type { EventScope } from './event-scope.ts';
 
-/** The address of the server and the token for it. */
+/** The address of a server and the token for it. */
 export interface ClientOptions {
   /** `http://HOST:PORT`. */
   url: string;
   token: string;
+  /** What people call the server; errors name it. Absent where there is only one. */
+  name?: string;
 }
 
 type Empty = Record<string, never>;
@@ -26,8 +30,58 @@ export interface Answer<T> {
   headers: http.IncomingHttpHeaders;
 }
 
-/** Calls a server. Throws a refusal as an AppError with the server's code, and `unreachable` without an answer. */
-export class Client {
+/**
+ * Calls a server, or several as if they were one. Throws a refusal as an AppError with the server's code, and
+ * `unreachable` without an answer.
+ */
+export interface Client {
+  /** The address, as people are told it. */
+  readonly url: string;
+  /** `key`: an Idempotency-Key, with which a request that is repeated within a day is done once. */
+  call<E extends Endpoint>(
+    endpoint: E,
+    input: CallInput<E>,
+    signal?: AbortSignal,
+    key?: string,
+  ): Promise<ResponseOf<E>>;
+  /** Like `call`, with the headers of the answer. */
+  ask<E extends Endpoint>(
+    endpoint: E,
+    input: CallInput<E>,
+    signal?: AbortSignal,
+    key?: string,
+  ): Promise<Answer<ResponseOf<E>>>;
+  /** Sends a request and resolves with a successful response, its body unread. */
+  open<E extends Endpoint>(
+    endpoint: E,
+    input: CallInput<E>,
+    body?: string,
+    more?: { headers?: Record<string, string>; signal?: AbortSignal },
+  ): Promise<http.IncomingMessage>;
+  /**
+   * Follows a scope of the log after a seq, where that is not a stream over HTTP: yields the newest seq once it begins,
+   * then events. Throws `unreachable` when it breaks.
+   */
+  follow?(
+    scope: EventScope,
+    after: number | 'latest',
+    signal?: AbortSignal,
+  ): AsyncIterable<RuntimeEventRecord | { latestSeq: number }>;
+  /**
+   * The error for a caller that failed on an answer; null where every answer matches its schema. Answers are checked
+   * only here, because a server of another version may leave out a field that the caller does not need.
+   */
+  misunderstanding(): AppError | null;
+  /** Of several servers, those that could not be asked, each in a sentence for people. */
+  remarks?(): readonly string[];
+  /** Of several servers, the client of the one that has a record. Throws `not_found` and `unreachable`. */
+  clientOf?(id: string): Promise<Client>;
+  /** Closes the kept-alive connections. */
+  close(): void;
+}
+
+/** Calls one server over HTTP. */
+export class HttpClient implements Client {
   readonly #options: ClientOptions;
   readonly #agent = new http.Agent({ keepAlive: true });
   /** The last answer of each endpoint. */
@@ -41,7 +95,12 @@ export class Client {
     return this.#options.url;
   }
 
-  /** `key`: an Idempotency-Key, with which a request that is repeated within a day is done once. */
+  /** The address, with the name of the server where it has one. */
+  get #place(): string {
+    const { url, name } = this.#options;
+    return name === undefined ? url : `${url} (${name})`;
+  }
+
   async call<E extends Endpoint>(
     endpoint: E,
     input: CallInput<E>,
@@ -62,7 +121,6 @@ export class Client {
     return JSON.parse(text) as unknown;
   }
 
-  /** Like `call`, with the headers of the answer. */
   async ask<E extends Endpoint>(
     endpoint: E,
     input: CallInput<E>,
@@ -85,10 +143,6 @@ export class Client {
     return { value, headers: response.headers };
   }
 
-  /**
-   * The error for a caller that failed on an answer; null where every answer matches its schema. Answers are checked
-   * only here, because a server of another version may leave out a field that the caller does not need.
-   */
   misunderstanding(): AppError | null {
     for (const [{ method, path, response }, value] of this.#answers)
       if (!response.safeParse(value).success)
@@ -109,12 +163,11 @@ export class Client {
   #foreign(why: string, cause?: unknown): AppError {
     return new AppError(
       'unreachable',
-      `the server at ${this.url} is no cadre server, or one of another version (${why}): name the right one with --url`,
+      `the server at ${this.#place} is no cadre server, or one of another version (${why}): name the right one with --url`,
       { cause },
     );
   }
 
-  /** Sends a request and resolves with a successful response, its body unread. Throws as the class says. */
   async open<E extends Endpoint>(
     endpoint: E,
     input: CallInput<E>,
@@ -140,9 +193,15 @@ export class Client {
     throw this.#foreign(`it said ${status}, not as a cadre server does`);
   }
 
-  /** Closes the kept-alive connections. */
   close(): void {
     this.#agent.destroy();
+  }
+
+  #silence(): string {
+    const { url, name } = this.#options;
+    return name === undefined
+      ? `no server answers at ${url}: start one with cadre serve`
+      : `${name} is unreachable: no server answers at ${url}`;
   }
 
   #send(
@@ -165,18 +224,15 @@ export class Client {
       });
       request.once('response', resolve);
       request.once('error', (error) => {
-        reject(
-          new AppError('unreachable', `no server answers at ${url}: start one with cadre serve`, {
-            cause: error,
-          }),
-        );
+        reject(new AppError('unreachable', this.#silence(), { cause: error }));
       });
       request.end(body);
     });
   }
 }
 
-function pathWith(
+/** The path of a request, with its query. */
+export function pathWith(
   path: string,
   params: Record<string, string>,
   query: Record<string, unknown>,
@@ -194,7 +250,7 @@ function pathWith(
 }
 
 /** The server's refusal as an AppError; null for a body that no cadre server sends. */
-function refusal(status: number, text: string): AppError | null {
+export function refusal(status: number, text: string): AppError | null {
   let body: { error?: unknown; code?: unknown } | null;
   try {
     body = JSON.parse(text) as typeof body;

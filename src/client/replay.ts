@@ -1,14 +1,11 @@
 import type { RuntimeEventRecord } from '../api/events.ts';
 import { endpoints } from '../api/index.ts';
 import type { Answer, Client } from './client.ts';
-import type { StreamOptions } from './stream.ts';
-
-/** The part of the log that is read; the whole log where nothing is named. */
-export type EventScope = Pick<StreamOptions, 'sessionId' | 'processId' | 'teamId' | 'kinds'>;
+import type { EventScope } from './event-scope.ts';
 
 /** A page of a scope's stored events. */
 export function replay(
-  client: Client,
+  client: Pick<Client, 'ask'>,
   { sessionId: session_id, processId: process_id, teamId: team_id, kinds }: EventScope,
   page: { after_seq: number; limit: number },
 ): Promise<Answer<RuntimeEventRecord[]>> {
@@ -31,7 +28,7 @@ const PAGE = 10_000;
  * scope takes a few steps, and of a dense log little more than `count` events are read.
  */
 export async function replayBefore(
-  client: Client,
+  client: Pick<Client, 'ask'>,
   scope: EventScope,
   before: number,
   count: number,
@@ -45,7 +42,7 @@ export async function replayBefore(
 
 /** The last `count` events between two seqs. */
 async function lastOf(
-  client: Client,
+  client: Pick<Client, 'ask'>,
   scope: EventScope,
   { after, before }: { after: number; before: number },
   count: number,

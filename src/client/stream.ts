@@ -3,23 +3,16 @@ import { endpoints } from '../api/index.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Client } from './client.ts';
+import type { EventScope } from './event-scope.ts';
 import { framesOf } from './frames.ts';
 
 /** The backoff before a lost connection is opened again: it starts here and doubles up to the maximum. */
 const RETRY_MS = 100;
 const MAX_RETRY_MS = 5000;
 
-export interface StreamOptions {
-  client: Client;
+export interface StreamOptions extends EventScope {
+  client: Pick<Client, 'open' | 'follow' | 'clientOf'>;
   clock: Clock;
-  /** Only events of this session. */
-  sessionId?: string | undefined;
-  /** Only events of this process. */
-  processId?: string | undefined;
-  /** Only events of this team. */
-  teamId?: string | undefined;
-  /** Only events of these kinds, or groups of kinds. */
-  kinds?: readonly string[] | undefined;
   /** Only events after this seq; `latest`: only new ones. Absent: from the start of the log. */
   after?: number | 'latest' | undefined;
   signal?: AbortSignal;
@@ -85,9 +78,15 @@ export async function* streamEvents(
 
 /** One connection: yields the newest seq once it is open, then events. Throws `unreachable` when it breaks. */
 async function* connection(
-  { client, sessionId, processId, teamId, kinds, signal, onGap }: StreamOptions,
+  { client: several, sessionId, processId, teamId, kinds, signal, onGap }: StreamOptions,
   after: number | 'latest',
 ): AsyncGenerator<RuntimeEventRecord | { latestSeq: number }, void> {
+  const id = sessionId ?? processId ?? teamId;
+  const client = (id === undefined ? undefined : await several.clientOf?.(id)) ?? several;
+  if (client.follow) {
+    yield* client.follow({ sessionId, processId, teamId, kinds }, after, signal);
+    return;
+  }
   const query = { after_seq: after, ...(kinds ? { kind: [...kinds] } : {}) };
   const more = signal ? { signal } : {};
   const open = () => {

@@ -4,6 +4,7 @@ import type { ConfigWithToken } from './token.ts';
 
 /** The keys that a running server takes over; every other key needs a restart. */
 const RELOADED = new Set([
+  'servers',
   'server.allowed_hosts',
   'server.allowed_origins',
   'server.max_streams',

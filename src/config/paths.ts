@@ -15,6 +15,17 @@ export function defaultDataDirectory(env: NodeJS.ProcessEnv): string {
   return own ?? path.join(base ?? path.join(home(env), '.local', 'share'), 'cadre');
 }
 
+/** The directory of what can be made again, and may be removed at any time. */
+export function cacheDirectory(env: NodeJS.ProcessEnv): string {
+  return path.join(env.XDG_CACHE_HOME ?? path.join(home(env), '.cache'), 'cadre');
+}
+
+/** A file that the configuration names: absolute, below the home directory with `~/`, else beside the configuration. */
+export function configuredFile(file: string, env: NodeJS.ProcessEnv): string {
+  if (file.startsWith('~/')) return path.join(home(env), file.slice(2));
+  return path.resolve(path.dirname(defaultConfigFile(env)), file);
+}
+
 function home(env: NodeJS.ProcessEnv): string {
   return env.HOME ?? os.homedir();
 }

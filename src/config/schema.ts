@@ -48,6 +48,11 @@ const acpAgent = z.strictObject({
   asks: z.boolean().nullable().default(null),
 });
 
+/** A name that can be part of a subject of NATS. */
+const fleetName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/, 'has to be 1 to 63 letters, digits, "-" or "_"');
+
 /** The section of each provider, `[providers.<id>]`. */
 const providerSections = {
   acp: z
@@ -70,6 +75,24 @@ const providerSections = {
   claude: installedAgent('claude'),
 } satisfies Record<ProviderId, z.ZodType>;
 
+/** A server that commands ask, in a list of several. */
+const namedServer = z.strictObject({
+  name: z
+    .string()
+    .max(64)
+    .regex(
+      /^[A-Za-z0-9][\w.-]*$/,
+      'has to begin with a letter or digit, and go on with those, ".", "_" or "-"',
+    ),
+  /** null: the server on this machine, on the data directory of this configuration. */
+  url: z
+    .url({ protocol: /^https?$/ })
+    .nullable()
+    .default(null),
+  /** The file with its token; one that is not absolute is beside the configuration, or with ~/ in the home directory. */
+  token_file: z.string().min(1).nullable().default(null),
+});
+
 /**
  * Every key of the configuration with its default. Keys are set by config.toml, environment variables
  * `CADRE_SECTION_KEY` and flags. In a variable, a list is an array in JSON or TOML, or its values separated by commas;
@@ -78,6 +101,11 @@ const providerSections = {
  */
 export const configSchema = z.strictObject({
   public_base_url: z.url().nullable().default(null),
+  /** The servers that commands ask where no flag or variable names one. New work goes to the first one. */
+  servers: z
+    .array(namedServer)
+    .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'has a name twice')
+    .default([]),
   server: z
     .strictObject({
       bind_address: z
@@ -210,6 +238,48 @@ export const configSchema = z.strictObject({
           }),
         )
         .default([]),
+    })
+    .prefault({}),
+  /** Several servers that are seen and used as one. A server is a member where `url` and `name` are set. */
+  fleet: z
+    .strictObject({
+      /** The addresses of the NATS servers, `nats://HOST:PORT`: one, several separated by commas, or a list. */
+      url: z
+        .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
+        .nullable()
+        .default(null),
+      /** The name of this server in the fleet, as a node. */
+      name: fleetName.nullable().default(null),
+      /** The name of the fleet. Several fleets may share NATS servers. */
+      fleet: fleetName.default('default'),
+      /**
+       * The file with the seed of this node's nkey, which only its owner may read; null: NATS asks for none. Files that are
+       * not absolute are beside the configuration, or with ~/ in the home directory.
+       */
+      credentials: z.string().min(1).nullable().default(null),
+      /** Files in PEM. `ca`: who signed the certificate of NATS; `cert` and `key`: what this side shows, if it has to. */
+      tls: z
+        .strictObject({
+          ca: z.string().min(1).nullable().default(null),
+          cert: z.string().min(1).nullable().default(null),
+          key: z.string().min(1).nullable().default(null),
+        })
+        .prefault({}),
+      /** What the machine has, such as `gpu`: by that a place for a session is found. */
+      labels: z.array(fleetName).default([]),
+      /** Whether this node's events are copied to the fleet. */
+      mirror: z.boolean().default(true),
+      /** Who asks the fleet with the commands of this machine. */
+      person: z
+        .strictObject({
+          /** null: the name of the user of this machine. */
+          name: fleetName.nullable().default(null),
+          /** The file with the seed of this person's nkey. */
+          credentials: z.string().min(1).nullable().default(null),
+          /** What the permissions of that nkey allow. */
+          scope: z.enum(['admin', 'read']).default('admin'),
+        })
+        .prefault({}),
     })
     .prefault({}),
   providers: z

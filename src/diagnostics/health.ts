@@ -1,4 +1,4 @@
-import type { Health } from '../api/runtime.ts';
+import type { FleetStatus, Health } from '../api/runtime.ts';
 import { version } from '../lib/self.ts';
 import type { StorageBudget } from '../retention/budget.ts';
 import type { Database } from '../store/database.ts';
@@ -12,19 +12,26 @@ const SLOW_SYNC_MS = 1000;
 /** A single sync that takes longer degrades health by itself, because until it ends no change receives its response. */
 const STUCK_SYNC_MS = 5000;
 
-/** Returns the server's health, which is `degraded` if one of its checks is. */
+/** What somebody has to mend before the server is in its fleet. An engine that does not answer may come back by itself. */
+const DEGRADING: ReadonlySet<FleetStatus['state']> = new Set(['name_taken', 'diverged']);
+
+/** Returns the server's health, which is `degraded` if one of its checks is, or its fleet keeps it out. */
 export function readHealth(
-  sources: Pick<Sources, 'clock' | 'startedAt' | 'budget' | 'providers'> & {
+  sources: Pick<Sources, 'clock' | 'startedAt' | 'budget' | 'providers' | 'fleet'> & {
     db: Pick<Database, 'syncTimes' | 'damage'>;
   },
 ): Health {
   const store = checkOf(storeProblems(sources));
   const unhealthy = sources.providers.unhealthy();
   const providers = checkOf(unhealthy.map(({ id, detail }) => `${id}: ${detail}`));
+  const fleet = sources.fleet();
+  const isBad = DEGRADING.has(fleet.state);
+  const worst = [store, providers].some(({ status }) => status !== 'ok') || isBad;
   return {
-    status: store.status === 'ok' ? providers.status : store.status,
+    status: worst ? 'degraded' : 'ok',
     version,
     uptime_ms: Math.round(uptimeMs(sources)),
+    fleet,
     checks: { store, providers },
   };
 }

@@ -1,6 +1,6 @@
 import type { ProcessDiagnostics } from '../api/processes.ts';
 import type { ProviderDiagnostics } from '../api/providers.ts';
-import type { RecoverySummary } from '../api/runtime.ts';
+import type { FleetStatus, RecoverySummary } from '../api/runtime.ts';
 import type { ProviderId } from '../api/provider-kinds.ts';
 import type { CommsDiagnostics } from '../api/team-view.ts';
 import type { WorktreeDiagnostics } from '../api/worktrees.ts';
@@ -37,6 +37,7 @@ export interface Sources {
   teams: { diagnostics(): CommsDiagnostics; waitingCount(): Promise<number> };
   supervisor: { readonly live: number; readonly outOfReach: number };
   keeper: { readonly pid: number | null };
+  fleet: () => FleetStatus;
 }
 
 /** Returns how long the server has been running, in milliseconds. */

@@ -2,9 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type AccessRules, assertAddressed, assertScope, identify } from '../access/admit.ts';
 import type { FailedAuthentications } from '../access/failed-auth.ts';
+import type { TokenHolder } from '../access/tokens.ts';
 import type { Endpoint } from '../api/endpoint.ts';
 import type { RequestCounts } from '../diagnostics/requests.ts';
+import { AppError } from '../errors.ts';
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts';
+import { letInElsewhere } from './inside.ts';
 import { whenOver } from './leaving.ts';
 import { accessOfPath } from './route-table.ts';
 
@@ -35,6 +38,8 @@ export class Entrance {
    */
   async letIn(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     const { access } = this.#given;
+    const holder = letInElsewhere();
+    if (holder) return this.#letInAs(holder, request);
     assertAddressed(request, access);
     allowOrigin(request, reply, access.allowedOrigins().length > 0);
     if (isPreflight(request)) {
@@ -50,6 +55,21 @@ export class Entrance {
       throw error;
     }
     assertScope(request.bearer, request.method, asked);
+    return true;
+  }
+
+  /** Admits a request that another door has identified. Throws if the rights of its sender do not suffice. */
+  #letInAs(holder: TokenHolder, request: FastifyRequest): boolean {
+    request.bearer = holder;
+    // Answers are kept under the sender's authorization and key: this one can come from nobody else.
+    request.headers.authorization = holder.id;
+    assertScope(holder, request.method, accessOf(request));
+    const { answers } = request.routeOptions.config;
+    if (answers === 'stream' || answers === 'bytes')
+      throw new AppError(
+        'invalid',
+        'a request through the fleet gets one answer, and no stream or file: read pages instead, or ask the server itself',
+      );
     return true;
   }
 

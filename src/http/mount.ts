@@ -24,6 +24,7 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     access?: Endpoint['access'];
+    answers?: Endpoint['answers'];
     statuses?: Endpoint['statuses'];
     /** The path as the endpoint writes it. */
     path?: string;
@@ -99,7 +100,12 @@ export function mounter(
       url: endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       exposeHeadRoute: endpoint.method === 'GET',
       bodyLimit: endpoint.bodyLimit,
-      config: { access: endpoint.access, path: endpoint.path, statuses: endpoint.statuses },
+      config: {
+        access: endpoint.access,
+        answers: endpoint.answers,
+        path: endpoint.path,
+        statuses: endpoint.statuses,
+      },
       async handler(request, reply) {
         try {
           return await answer(callOf(request, reply), request, reply);

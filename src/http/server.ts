@@ -2,7 +2,7 @@ import net from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AccessRules } from '../access/admit.ts';
 import { FailedAuthentications } from '../access/failed-auth.ts';
-import type { TokenService } from '../access/tokens.ts';
+import type { TokenHolder, TokenService } from '../access/tokens.ts';
 import { RequestCounts } from '../diagnostics/requests.ts';
 import { AppError } from '../errors.ts';
 import type { Feed } from '../events/feed.ts';
@@ -19,6 +19,7 @@ import type { SessionOpening } from '../worktrees/opening.ts';
 import type { WorktreeService } from '../worktrees/service.ts';
 import { createApp } from './app.ts';
 import { accessOf, Entrance } from './entrance.ts';
+import { askInside, type InsideAnswer, type InsideRequest } from './inside.ts';
 import { type Mount, mounter } from './mount.ts';
 import { assertNotEncoded, isUnknown, refuseUnknown } from './refuse.ts';
 import { eventRoutes } from './routes/events.ts';
@@ -42,6 +43,11 @@ export interface HttpServer {
   readonly url: string;
   /** Resolves once the server listens. Throws AppError if it cannot. */
   listen(host: string, port: number): Promise<void>;
+  /**
+   * Answers a request that another door has let in, with the rights of `holder`. It cannot stream. A refusal is an
+   * answer, not an error.
+   */
+  ask(request: InsideRequest, holder: TokenHolder): Promise<InsideAnswer>;
   /** From now on requests that would change something are refused with `shutting_down`. */
   refuseChanges(): void;
   /** Ends the streams after their stored events, then every connection. */
@@ -100,6 +106,7 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
     async listen(host, port) {
       url = await listen(app, host, port);
     },
+    ask: (request, holder) => askInside(app, request, holder),
     refuseChanges() {
       takesChanges = false;
       // The server stops accepting connections, but open ones may still read. `close` of node:http would also close

@@ -9,6 +9,8 @@ export type FailpointName =
   | 'broadcast.stored'
   | 'child.gated'
   | 'child.registered'
+  | 'mirror.before'
+  | 'mirror.after'
   | 'spawn.begun'
   | 'spawn.prepared'
   | 'turn.accepted'

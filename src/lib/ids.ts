@@ -34,6 +34,11 @@ export function newUuid(): string {
   return v4();
 }
 
+/** A number from 0 up to 1, by chance. */
+export function random(): number {
+  return randomBytes(4).readUInt32LE() / 2 ** 32;
+}
+
 /** A secret of 32 random bytes, as 43 characters of base64url. */
 export function newSecret(): string {
   return randomBytes(32).toString('base64url');

@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { ToolEnvelope, ToolInfo } from '../api/gateway.ts';
 import { endpoints } from '../api/index.ts';
 import { toolInfosOf, toolNamespaces } from '../api/tools.ts';
-import { Client } from '../client/client.ts';
+import { type Client, HttpClient } from '../client/client.ts';
 import { AppError } from '../errors.ts';
 import { systemClock } from '../lib/clock.ts';
 import { newUuid } from '../lib/ids.ts';
@@ -91,7 +91,7 @@ class Clients {
       );
     if (this.#last?.url !== url || this.#last.token !== token) {
       this.close();
-      this.#last = { url, token, client: new Client({ url, token }) };
+      this.#last = { url, token, client: new HttpClient({ url, token }) };
     }
     return this.#last.client;
   }

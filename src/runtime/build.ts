@@ -11,6 +11,7 @@ import { buildSessions } from './build/sessions.ts';
 import { buildStorage } from './build/storage.ts';
 import { buildTeams } from './build/teams.ts';
 import { buildWorktrees } from './build/worktrees.ts';
+import { FleetSeat } from './fleet.ts';
 import type { RuntimeOptions } from './options.ts';
 
 export type Nouns = ReturnType<typeof buildNouns>;
@@ -42,8 +43,9 @@ export function buildEdge(
 ) {
   const { config } = base;
   const tokens = undo.use(new TokenService({ ...base, apiToken: () => config.now.auth.token }));
-  const diagnostics = buildDiagnostics(base, nouns, recovery, undo);
+  const fleet = new FleetSeat(base);
+  const diagnostics = buildDiagnostics(base, { ...nouns, fleet }, recovery, undo);
   const server = buildServer(base, nouns, { tokens, diagnostics });
   undo.defer(() => server.close());
-  return { tokens, diagnostics, server };
+  return { tokens, diagnostics, server, fleet };
 }

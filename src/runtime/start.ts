@@ -44,6 +44,11 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   await nouns.sessions.inbox.open();
   const background = startBackground(base, nouns, summary);
   announce(base, nouns, edge, undo);
+  edge.fleet.take({
+    agents: nouns.sessions.pool,
+    server: edge.server,
+    feed: nouns.storage.feed,
+  });
   return runtimeOf({ base, nouns, edge, upkeep, background, opened: undo.move() });
 }
 

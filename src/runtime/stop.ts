@@ -18,6 +18,8 @@ export async function stop(running: Running, hurry: AbortSignal): Promise<void> 
   await endWorktrees(base, nouns, hurry);
   await endBackground(running);
   await children.supervisor.endAll(hurry.aborted ? 0 : CHILD_GRACE_MS);
+  // Behind the last event, so that the fleet has it too.
+  await edge.fleet.leave();
   await edge.server.close();
   await storeEnd(base, nouns);
   await opened[Symbol.asyncDispose]();

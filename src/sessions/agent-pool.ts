@@ -75,6 +75,12 @@ export class AgentPool {
     ).length;
   }
 
+  /** The number of agents that a turn leases, or that a turn waits for: at `maxLive` a further turn has to wait. */
+  get busy(): number {
+    const leased = [...this.#entries.values()].filter(({ leases }) => leases > 0).length;
+    return leased + this.#moving + this.#waiting.length;
+  }
+
   /**
    * Resolves with the agent of a session; starts one if the session has none, once there is room. The agent is busy
    * until it is released. Throws the error of a failed start, or the signal's reason.

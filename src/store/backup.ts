@@ -4,6 +4,7 @@ import path from 'node:path';
 import { AppError } from '../errors.ts';
 import { DATABASE_FILE, openHandle, type SqlTools, sqlTools } from './connection.ts';
 import type { Database } from './database.ts';
+import { fork } from './forks.ts';
 import { loadHostedSqlite } from './host/sqlite.ts';
 import { asStorageError } from './storage-error.ts';
 
@@ -173,12 +174,12 @@ async function makeOwnStore(directory: string, settings: BackupSettings): Promis
 }
 
 /**
- * Separates the copy from the original: it gets a log id of its own, and it forgets the original's children, which may
+ * Separates the copy from the original: it gets a log id of its own and keeps whose copy it is, and it forgets the original's children, which may
  * still run and are not its own to end.
  */
 function detach(sql: SqlTools, epoch: string): void {
   sql.exec('BEGIN IMMEDIATE');
-  sql.one("UPDATE meta SET value = ? WHERE key = 'epoch'", epoch);
+  fork(sql, epoch);
   sql.exec('DELETE FROM children');
   sql.exec('UPDATE runs SET swept_at = started_at WHERE swept_at IS NULL');
   sql.exec('COMMIT');

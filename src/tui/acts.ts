@@ -32,6 +32,11 @@ export class Acts {
     this.#defaults = defaults;
   }
 
+  /** Carries out on another server what a person decides. */
+  on(client: Client): Acts {
+    return new Acts(client, this.#defaults);
+  }
+
   /** Whether this screen has answered an approval. */
   isMine(approval: string): boolean {
     return this.#mine.has(approval);

@@ -2,14 +2,16 @@ import { useApp, useWindowSize } from 'ink';
 import { type ReactNode, useEffect, useState } from 'react';
 import type { Client } from '../client/client.ts';
 import type { Defaults } from '../client/defaults.ts';
-import type { EventScope } from '../client/replay.ts';
+import type { EventScope } from '../client/event-scope.ts';
+import { serversOf } from '../client/routed.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Acts } from './acts.ts';
-import { Desk } from './desk.ts';
+import { ServerDesk } from './desk.ts';
+import { DeskOfAll } from './desk-of-all.ts';
 import { firstChoices } from './forms/new-session.tsx';
 import { emptyKeyboard, Listeners, useKeyboard } from './keyboard.ts';
 import { Board } from './list/board.ts';
-import type { Place } from './screen/place.ts';
+import { clientOf, type Place } from './screen/place.ts';
 import { Screen } from './screen/screen.tsx';
 import { Source } from './source.ts';
 import { Tail } from './tail.ts';
@@ -74,7 +76,10 @@ export function App(props: AppProps): ReactNode {
         <Screen
           {...size}
           place={place}
-          onEvents={(scope) => setTail(new Tail({ client, clock, scope }))}
+          onEvents={(scope, id) => {
+            const node = desk.overview.get().nodes.get(id ?? '')?.name;
+            setTail(new Tail({ client: clientOf(place, { id }), clock, scope, node }));
+          }}
           onLeave={() => exit()}
         />
       )}
@@ -84,16 +89,20 @@ export function App(props: AppProps): ReactNode {
 
 function placeFor({ client, clock, defaults, start, terminal }: AppProps): Place {
   const watches = start.page === 'tail' ? 'approvals' : 'everything';
-  const desk = new Desk({ client, clock, watches });
+  const servers = serversOf(client);
+  const desk = servers ? new DeskOfAll(servers, clock) : new ServerDesk({ client, clock, watches });
   const wanted = start.page === 'top' ? start.select : undefined;
-  return {
+  const acts = new Acts(client, defaults);
+  const place: Place = {
     client,
     clock,
     desk,
     terminal,
     board: new Board(desk.overview, clock, wanted),
-    acts: new Acts(client, defaults),
+    acts,
+    actsOn: (name) => (servers ? acts.on(clientOf(place, { name })) : acts),
     drafts: new Map(),
     choices: new Source(firstChoices(terminal.directory)),
   };
+  return place;
 }

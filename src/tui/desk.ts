@@ -1,23 +1,16 @@
-import type { Approval } from '../api/approvals.ts';
 import { endpoints } from '../api/index.ts';
 import type { Diagnostics } from '../api/runtime.ts';
-import type { Session } from '../api/sessions.ts';
 import type { Client } from '../client/client.ts';
-import { listAll } from '../client/listing.ts';
-import { replayBefore } from '../client/replay.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Connection, follow } from './follow.ts';
-import { emptyOverview, type Overview, type SessionNow } from './overview.ts';
+import type { NodeState } from './node-state.ts';
+import { emptyOverview, type Overview } from './overview.ts';
 import { overviewKinds, withEvent } from './overview-events.ts';
-import { idle } from './session-now.ts';
+import { oldestFirst, readOverview, readWork, withWorkOf } from './read-overview.ts';
 import { Source } from './source.ts';
 
-/** This many of its latest events are read to show what a running session does. */
-const LAST_EVENTS = 20;
 /** The server's diagnostics are polled at this interval, because no event reports them. */
-const SERVER_MS = 10_000;
-/** This many of what has ended is listed: the newest of each kind. */
-const ENDED = 100;
+export const SERVER_MS = 10_000;
 
 interface DeskDependencies {
   client: Client;
@@ -25,12 +18,24 @@ interface DeskDependencies {
   watches: 'everything' | 'approvals';
 }
 
-/** Keeps the overview from one listing and the events after it. */
-export class Desk {
+/** What the screen knows of one server, or of several. */
+export interface Desk {
+  readonly overview: Source<Overview>;
+  readonly connection: Source<Connection>;
+  /** As of the last poll; null before the first, and where there are several servers. */
+  readonly server: Source<Diagnostics | null>;
+  /** Each of several servers; empty where there is one. */
+  readonly nodes: Source<readonly NodeState[]>;
+  start(): void;
+  stop(): void;
+}
+
+/** Keeps the overview of one server from one listing and the events after it. */
+export class ServerDesk implements Desk {
   readonly overview = new Source<Overview>(emptyOverview);
   readonly connection = new Source<Connection>({ state: 'reading' });
-  /** As of the last poll; null before the first. */
   readonly server = new Source<Diagnostics | null>(null);
+  readonly nodes = new Source<readonly NodeState[]>([]);
   readonly #given: DeskDependencies;
   readonly #stopped = new AbortController();
   #looks: Disposable | undefined;
@@ -71,46 +76,12 @@ export class Desk {
 
   async #listAll(): Promise<number> {
     const { client } = this.#given;
-    const { seq, server, sessions, approvals, processes } = await listAll(client);
-    const query = { limit: ENDED };
-    const closed = await client.call(endpoints.listSessions, {
-      query: { ...query, status: 'closed' },
-    });
-    const ended = await client.call(endpoints.listProcesses, { query });
-    const teams = await client.call(endpoints.listTeams, { query: { limit: 500 } });
-    const worktrees = await client.call(endpoints.listWorktrees, { query: { limit: 500 } });
+    const { seq, server, overview } = await readOverview(client);
     this.server.set(server);
-    this.overview.set({
-      ...emptyOverview,
-      sessions: keyed([...closed, ...sessions].map(idle), ({ session }) => session.id),
-      approvals: oldestFirst(approvals),
-      processes: keyed([...ended, ...processes], ({ process_id }) => process_id),
-      teams: keyed(
-        teams.filter(({ deleted_at }) => deleted_at === null),
-        ({ id }) => id,
-      ),
-      worktrees: keyed(worktrees, ({ id }) => id),
-    });
-    for (const session of sessions) {
-      if (session.active_turn_id === null) continue;
-      const now = await this.#whatItIsAt(session, session.active_turn_id, seq);
-      this.overview.change((overview) => ({
-        ...overview,
-        sessions: new Map(overview.sessions).set(session.id, now),
-      }));
-    }
+    this.overview.set(overview);
+    for await (const now of readWork(client, overview, seq))
+      this.overview.change((known) => withWorkOf(known, now));
     return seq;
-  }
-
-  async #whatItIsAt(session: Session, turn_id: string, seq: number): Promise<SessionNow> {
-    const params = { session_id: session.id, turn_id };
-    const { accepted_at } = await this.#given.client.call(endpoints.getTurn, { params });
-    const kinds = ['message.completed', 'tool.started', 'tool.completed'];
-    const scope = { sessionId: session.id, kinds };
-    const last = await replayBefore(this.#given.client, scope, seq + 1, LAST_EVENTS);
-    const now = { ...emptyOverview, sessions: new Map([[session.id, idle(session)]]) };
-    const known = last.reduce(withEvent, now).sessions.get(session.id);
-    return { ...(known ?? idle(session)), since: accepted_at };
   }
 
   async #lookAtServer(): Promise<void> {
@@ -120,12 +91,4 @@ export class Desk {
       // The stream reports that the server is away.
     }
   }
-}
-
-function keyed<T>(list: readonly T[], keyOf: (one: T) => string): Map<string, T> {
-  return new Map(list.map((one) => [keyOf(one), one]));
-}
-
-function oldestFirst(approvals: readonly Approval[]): Map<string, Approval> {
-  return keyed(approvals.toReversed(), ({ id }) => id);
 }

@@ -1,6 +1,6 @@
 import { isDelta, type RuntimeEventRecord, type StreamGap } from '../api/events.ts';
 import type { Client } from '../client/client.ts';
-import type { EventScope } from '../client/replay.ts';
+import type { EventScope } from '../client/event-scope.ts';
 import { streamEvents } from '../client/stream.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';

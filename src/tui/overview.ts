@@ -17,6 +17,15 @@ export interface Overview {
   worktrees: ReadonlyMap<string, WorktreePlace>;
   /** The approval that was resolved last, by this client or another. */
   resolved: Resolved | null;
+  /** Of several servers, the one of each thing, by the id of the thing; empty where there is one server. */
+  nodes: ReadonlyMap<string, Node>;
+}
+
+/** One of several servers. */
+export interface Node {
+  name: string;
+  /** Whether it does not answer: what is shown of it is what was last known. */
+  isAway: boolean;
 }
 
 /** Where a worktree belongs. */
@@ -43,6 +52,7 @@ export const emptyOverview: Overview = {
   teams: new Map(),
   worktrees: new Map(),
   resolved: null,
+  nodes: new Map(),
 };
 
 /** A map with another value for a key; without the key where the value is null. */
@@ -55,4 +65,32 @@ export function changed<T>(
   if (value === null) next.delete(key);
   else next.set(key, value);
   return next;
+}
+
+/** The overviews of several servers as one. `resolved`: what was resolved last on any of them. */
+export function joined(
+  parts: readonly { node: Node; overview: Overview }[],
+  resolved: Resolved | null,
+): Overview {
+  const all = <T>(of: (overview: Overview) => ReadonlyMap<string, T>) =>
+    new Map(parts.flatMap(({ overview }) => [...of(overview)]));
+  return {
+    sessions: all(({ sessions }) => sessions),
+    approvals: oldestFirst(all(({ approvals }) => approvals)),
+    processes: all(({ processes }) => processes),
+    teams: all(({ teams }) => teams),
+    worktrees: all(({ worktrees }) => worktrees),
+    resolved,
+    nodes: new Map(
+      parts.flatMap(({ node, overview: { sessions, approvals, processes, teams } }) =>
+        [sessions, approvals, processes, teams].flatMap((one) =>
+          [...one.keys()].map((id) => [id, node] as const),
+        ),
+      ),
+    ),
+  };
+}
+
+function oldestFirst(approvals: ReadonlyMap<string, Approval>): Map<string, Approval> {
+  return new Map([...approvals].toSorted(([, a], [, b]) => a.created_at - b.created_at));
 }

@@ -1,4 +1,4 @@
-import type { EventScope } from '../client/replay.ts';
+import type { EventScope } from '../client/event-scope.ts';
 import type { Row } from './row.ts';
 
 /** The nouns that a view can be narrowed to, each with the key that does it for the selected row. */

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { RuntimeEventRecord } from '../api/events.ts';
-import type { EventScope } from '../client/replay.ts';
+import type { EventScope } from '../client/event-scope.ts';
 import { describeGap } from '../client/telling.ts';
 import { Bar } from './bar.tsx';
 import type { Connection } from './follow.ts';

@@ -1,5 +1,5 @@
 import type { Approval } from '../api/approvals.ts';
-import type { EventScope } from '../client/replay.ts';
+import type { EventScope } from '../client/event-scope.ts';
 import type { Notices } from './hooks.ts';
 import { moveKeys, useKeys } from './keyboard.ts';
 import { readKinds } from './kinds.ts';

@@ -1,6 +1,6 @@
 import { Box, Text } from 'ink';
 import { type ReactNode, useState } from 'react';
-import type { EventScope } from '../client/replay.ts';
+import type { EventScope } from '../client/event-scope.ts';
 import type { Clock } from '../lib/clock.ts';
 import { describeResolved } from './approval-answer.ts';
 import { Bar } from './bar.tsx';
@@ -60,7 +60,7 @@ export function TailPage(props: TailPageProps): ReactNode {
 
   return (
     <Box flexDirection="column" width={columns} height={rows}>
-      <TailHead scope={scope} view={view} connection={connection} clock={clock} />
+      <TailHead node={tail.node} scope={scope} view={view} connection={connection} clock={clock} />
       {layer.name === 'help' ? (
         <Help keys={tailKeys} rows={height} columns={columns} onLeave={back} />
       ) : layer.name === 'sheet' ? (
@@ -98,6 +98,7 @@ export function TailPage(props: TailPageProps): ReactNode {
 }
 
 interface TailHeadProps {
+  node: string | undefined;
   scope: EventScope;
   view: View;
   connection: Connection;
@@ -105,13 +106,14 @@ interface TailHeadProps {
 }
 
 /** The first line: the scope, whether the list is paused, and the state of the connection. */
-function TailHead({ scope, view, connection, clock }: TailHeadProps): ReactNode {
+function TailHead({ node, scope, view, connection, clock }: TailHeadProps): ReactNode {
   const now = useNow(clock);
   return (
     <Bar
       left={
         <Text wrap="truncate-end">
           <Text bold>cadre events</Text> {describeScope(scope)}
+          {node === undefined ? '' : ` on ${node}`}
         </Text>
       }
       right={

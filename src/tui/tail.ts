@@ -1,6 +1,7 @@
 import type { RuntimeEventRecord } from '../api/events.ts';
 import type { Client } from '../client/client.ts';
-import { type EventScope, replay, replayBefore } from '../client/replay.ts';
+import type { EventScope } from '../client/event-scope.ts';
+import { replay, replayBefore } from '../client/replay.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Connection, follow } from './follow.ts';
 import { Source } from './source.ts';
@@ -15,6 +16,8 @@ export interface TailOptions {
   scope: EventScope;
   /** The seq to begin after. Without it the newest stored events are shown. */
   after?: number | 'latest' | undefined;
+  /** Of several servers, the one whose log it is. */
+  node?: string | undefined;
   /** Called with the newest seq that was received. */
   onSeq?: (seq: number) => void;
 }
@@ -24,12 +27,14 @@ export class Tail {
   readonly view = new Source<View>(emptyView);
   readonly connection = new Source<Connection>({ state: 'reading' });
   readonly scope: Source<EventScope>;
+  readonly node: string | undefined;
   readonly #options: TailOptions;
   #reading: AbortController | undefined;
   #older: Promise<void> | undefined;
 
   constructor(options: TailOptions) {
     this.#options = options;
+    this.node = options.node;
     this.scope = new Source(options.scope);
   }
 

@@ -7,7 +7,7 @@ import {
 } from '@agentclientprotocol/sdk/unstable';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { Client } from '../../src/client/client.ts';
+import { HttpClient } from '../../src/client/client.ts';
 import { AppError } from '../../src/errors.ts';
 import { choose, connectEditor, openEditor } from '../support/acp/editor.ts';
 
@@ -45,7 +45,7 @@ describe('initialize', () => {
   test('says what to do where no server runs, and works once one does.', async () => {
     let isThere = false;
     const connect = async () => {
-      if (isThere) return new Client(server());
+      if (isThere) return new HttpClient(server());
       throw new AppError('unreachable', 'no server is running: start one with cadre serve');
     };
     const { agent } = connectEditor(server(), { connect });

@@ -1,7 +1,7 @@
 import { methods } from '@agentclientprotocol/sdk/unstable';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { Client } from '../../src/client/client.ts';
+import { HttpClient } from '../../src/client/client.ts';
 import { openEditor, type Place } from '../support/acp/editor.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
@@ -30,7 +30,7 @@ async function withMortalServer(
 
 test('SIGKILL of the server under a prompt: it fails with what happened, and the next one works.', () =>
   withMortalServer(async ({ place, directory, restart }) => {
-    const connect = () => Promise.resolve(new Client({ ...place }));
+    const connect = () => Promise.resolve(new HttpClient({ ...place }));
     const editor = await openEditor(place, { connect });
     const idle = await openEditor(place, { connect });
     const { sessionId } = await editor.open(directory);
@@ -52,7 +52,7 @@ test('a permission that is asked for when the server dies can be answered to the
     const answer = Promise.withResolvers<void>();
     const asked = Promise.withResolvers<void>();
     const editor = await openEditor(place, {
-      connect: () => Promise.resolve(new Client({ ...place })),
+      connect: () => Promise.resolve(new HttpClient({ ...place })),
       async askUser() {
         asked.resolve();
         await answer.promise;
@@ -66,7 +66,7 @@ test('a permission that is asked for when the server dies can be answered to the
     answer.resolve();
     expect(await prompt).toMatchObject({ stopReason: 'end_turn' });
     const params = { session_id: sessionId };
-    const client = new Client(place);
+    const client = new HttpClient(place);
     const approvals = await client.call(endpoints.listSessionApprovals, { params });
     client.close();
     expect(approvals).toMatchObject([
@@ -77,17 +77,17 @@ test('a permission that is asked for when the server dies can be answered to the
 test('an editor that shows notices is told that the server is lost and that it is back.', () =>
   withMortalServer(async ({ place, directory, restart }) => {
     const editor = await openEditor(place, {
-      connect: () => Promise.resolve(new Client({ ...place })),
+      connect: () => Promise.resolve(new HttpClient({ ...place })),
       capabilities: { session: { notices: {} } },
     });
     const { sessionId } = await editor.open(directory);
-    const client = new Client(place);
+    const client = new HttpClient(place);
     await runTurn(client, sessionId, 'say hi');
     client.close();
     await restart();
     await editor.told((one) => one.sessionUpdate === 'notice' && one.severity === 'warning');
     await editor.told((one) => one.sessionUpdate === 'notice' && one.severity === 'info');
-    const other = new Client(place);
+    const other = new HttpClient(place);
     await send(other, sessionId, 'say again');
     await expectEventually(() => editor.text()).toBe('hiagain');
     other.close();
@@ -95,7 +95,7 @@ test('an editor that shows notices is told that the server is lost and that it i
 
 test('a session that is closed elsewhere says so, and refuses prompts.', () =>
   withMortalServer(async ({ place, directory }) => {
-    const client = new Client(place);
+    const client = new HttpClient(place);
     const { id } = await openSession(client, directory);
     const editor = await openEditor(place);
     await editor.agent.request(methods.agent.session.resume, { sessionId: id, cwd: directory });

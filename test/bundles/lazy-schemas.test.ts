@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { build, type Plugin } from 'esbuild';
+import { build } from 'esbuild';
 import { z } from 'zod';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Endpoint } from '../../src/api/endpoint.ts';
@@ -28,7 +28,7 @@ beforeAll(async () => {
     platform: 'node',
     target: 'node22.12',
     format: 'cjs',
-    plugins: [lazySchemas as Plugin],
+    plugins: [lazySchemas],
   });
   // All zods of a process share what they know of schemas, and that of the sources knows nothing of stand-ins.
   const shared = globalThis as { __zod_globalRegistry?: unknown };

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import { endpoints } from '../../src/api/index.ts';
-import { Client } from '../../src/client/client.ts';
+import { type Client, HttpClient } from '../../src/client/client.ts';
 import { settle } from '../../src/client/settle.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { selfCommand } from '../../src/lib/self.ts';
@@ -106,7 +106,7 @@ class Load {
   readonly #client: Client;
 
   constructor(server: TestServer, directory: string) {
-    this.#client = new Client({ url: server.url, token: server.token });
+    this.#client = new HttpClient({ url: server.url, token: server.token });
     this.#workers = Array.from({ length: 3 }, () => this.#work(directory));
   }
 

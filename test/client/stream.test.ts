@@ -4,7 +4,7 @@ import { setImmediate as nextLoop } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import { endpoints } from '../../src/api/index.ts';
-import { Client } from '../../src/client/client.ts';
+import { HttpClient } from '../../src/client/client.ts';
 import { streamEvents, type StreamOptions } from '../../src/client/stream.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { openRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
@@ -88,7 +88,7 @@ interface Reading {
 }
 
 function read(url: string, token: string, more: Partial<StreamOptions> = {}): Reading {
-  const client = new Client({ url, token });
+  const client = new HttpClient({ url, token });
   const abort = new AbortController();
   const events: RuntimeEventRecord[] = [];
   const states: string[] = [];
@@ -235,7 +235,7 @@ describe('a stream of the client', () => {
   test('without anybody to tell, ends with its error when the connection is lost.', () =>
     withRuntime(async (given) => {
       await using wire = await wireTo(given.url);
-      const client = new Client({ url: wire.url, token: given.token });
+      const client = new HttpClient({ url: wire.url, token: given.token });
       const events = streamEvents({ client, clock: hasty });
       await events.next();
       wire.cut();

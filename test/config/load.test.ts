@@ -36,6 +36,7 @@ describe('the defaults', () => {
   test('hold where nothing is configured, and no file is there.', () => {
     expect(load(null)).toEqual({
       public_base_url: null,
+      servers: [],
       server: {
         bind_address: '127.0.0.1:7433',
         allowed_hosts: [],
@@ -78,6 +79,16 @@ describe('the defaults', () => {
         root_dir: null,
         init_script_path: '.cadre/worktree-init.sh',
         deletion_policy_default: 'delete_on_last_claim',
+      },
+      fleet: {
+        url: null,
+        name: null,
+        fleet: 'default',
+        credentials: null,
+        tls: { ca: null, cert: null, key: null },
+        labels: [],
+        mirror: true,
+        person: { name: null, credentials: null, scope: 'admin' },
       },
       providers: {
         idle_timeout_ms: 900_000,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Process } from '../../src/api/processes.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { CreatedToken } from '../../src/api/tokens.ts';
-import { Client } from '../../src/client/client.ts';
+import { HttpClient } from '../../src/client/client.ts';
 import { sharedStage } from '../support/sessions/stage.ts';
 
 interface Envelope {
@@ -19,7 +19,7 @@ describe('an external caller, with a token of the scope tools and no session', (
     });
   /** Calls with a token, as itself unless another id is given. */
   async function call({ secret, id }: CreatedToken, tool: string, args: object = {}, as = id) {
-    const client = new Client({ url: given().given.url, token: secret });
+    const client = new HttpClient({ url: given().given.url, token: secret });
     try {
       const body = { tool_name: `cadre_process_${tool}`, caller_agent_id: as, args: { ...args } };
       return (await client.call(endpoints.invokeTool, { body })) as unknown as Envelope;

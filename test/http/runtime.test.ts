@@ -24,6 +24,7 @@ describe('health', () => {
         status: 'ok',
         version,
         uptime_ms: expect.any(Number),
+        fleet: { state: 'off' },
         checks: { store: { status: 'ok' }, providers: { status: 'ok' } },
       });
     }, scripted()));

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { Client } from '../../src/client/client.ts';
+import { type Client, HttpClient } from '../../src/client/client.ts';
 import { settle } from '../../src/client/settle.ts';
 import { streamEvents } from '../../src/client/stream.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -69,7 +69,7 @@ async function onSmallDisk(
     const { url, pid } = JSON.parse(await firstLine(child)) as { url: string; pid: number };
     const inside = `/proc/${pid}/root${mounted}`;
     const token = fs.readFileSync(path.join(inside, 'data/auth/token'), 'utf8').trim();
-    const client = new Client({ url, token });
+    const client = new HttpClient({ url, token });
     const filler = path.join(inside, 'filler');
     await test(
       {

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Backup, Backups, backUpClosed } from '../../src/store/backup.ts';
 import { checkStore } from '../../src/store/check.ts';
+import { forksOf } from '../../src/store/forks.ts';
 import { sqlWasm } from '../support/database.ts';
 import {
   copyStore,
@@ -71,6 +72,23 @@ describe('a backup', () => {
     expect(copy.entries()).toEqual(store.entries());
     expect(copy.db.peek((rx) => copy.notes.get(rx, 'c'))?.id).toBe('c');
     expect(copy.db.epoch).toBe('epoch_copy');
+  });
+
+  test('says of which logs it is a copy, and up to where.', async () => {
+    await using directory = tempDirectory();
+    await using other = tempDirectory();
+    await using third = tempDirectory();
+    await using store = await openStore(directory.path);
+    expect(forksOf(store.db)).toEqual([]);
+    for (const id of ['a', 'b', 'c']) await store.db.transact((tx) => store.write(tx, id));
+    await keep(await backupsOf(store, directory.path).make(never), other.path);
+    await using copy = await openStore(other.path);
+    const first = { epoch: store.db.epoch, seq: 3 };
+    expect(forksOf(copy.db)).toEqual([first]);
+    await copy.db.transact((tx) => copy.write(tx, 'd'));
+    await keep(await backupsOf(copy, other.path).make(never), third.path);
+    await using copyOfCopy = await openStore(third.path);
+    expect(forksOf(copyOfCopy.db)).toEqual([{ epoch: 'epoch_copy', seq: 4 }, first]);
   });
 
   test('taken again and again under load is each time whole, and all of the log up to its seq.', async () => {

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { Client } from '../../src/client/client.ts';
+import { type Client, HttpClient } from '../../src/client/client.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import type { RuntimeOptions } from '../../src/runtime/options.ts';
@@ -53,7 +53,7 @@ export async function openRuntime(
       .split('\n')
       .filter(Boolean)
       .map((line) => JSON.parse(line) as Record<string, unknown>);
-  return { runtime, client: new Client({ url, token }), url, token, directory, logLines };
+  return { runtime, client: new HttpClient({ url, token }), url, token, directory, logLines };
 }
 
 /** Runs `test` with a fresh runtime, and stops it whatever happens. */

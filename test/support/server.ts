@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, lchownSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { Client } from '../../src/client/client.ts';
+import { type Client, HttpClient } from '../../src/client/client.ts';
 import { readToken } from '../../src/config/token.ts';
 import { selfCommand } from '../../src/lib/self.ts';
 import { asDataDirectory, tempDirectory } from './temp.ts';
@@ -79,7 +79,7 @@ export async function startServer(
   ]);
   const { url, token_file: tokenFile } = JSON.parse(ready) as { url: string; token_file: string };
   const token = user ? readFileSync(tokenFile, 'utf8').trim() : readToken(tokenFile);
-  const client = new Client({ url, token });
+  const client = new HttpClient({ url, token });
   return {
     url,
     token,

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { Client } from '../../src/client/client.ts';
+import { type Client, HttpClient } from '../../src/client/client.ts';
 import { findRegistration } from '../../src/config/registration.ts';
 import { readToken } from '../../src/config/token.ts';
 import { runCadre } from '../support/cli/cadre.ts';
@@ -23,7 +23,7 @@ async function serving(
     await terminal.expectShows('listens on');
     const found = findRegistration(directory)?.server;
     const token = readToken(found?.token_file ?? '');
-    const client = new Client({ url: found?.url ?? '', token });
+    const client = new HttpClient({ url: found?.url ?? '', token });
     try {
       await use(terminal, client);
     } finally {

@@ -124,6 +124,8 @@ describe('the list', () => {
     expect(rowTextOf(thing, NOW)).toEqual({
       symbol: '○',
       tone: 'faint',
+      node: '',
+      isAway: false,
       title: '23456789',
       isBold: false,
       isPinned: false,

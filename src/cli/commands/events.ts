@@ -1,24 +1,25 @@
 import type { Command } from 'commander';
-import type { RuntimeEventRecord } from '../../api/events.ts';
+import type { RuntimeEventRecord, StreamGap } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
-import type { Client } from '../../client/client.ts';
-import { type EventScope, replay } from '../../client/replay.ts';
+import type { EventScope } from '../../client/event-scope.ts';
+import { clientOf, serversOf } from '../../client/routed.ts';
+import { seqBefore } from '../../client/seq-before.ts';
 import { type StreamOptions, streamEvents } from '../../client/stream.ts';
-import { describeGap, telling } from '../../client/telling.ts';
+import { storedEvents } from '../../client/stored.ts';
+import { describeGap } from '../../client/telling.ts';
 import { AppError } from '../../errors.ts';
-import { parseDuration } from '../../lib/duration.ts';
-import { shorten } from '../../lib/shorten.ts';
 import { CursorFile } from '../cursor-file.ts';
+import { descriptorOf, eventLine, timeOf } from '../event-line.ts';
 import { processId, sessionId, teamId } from '../find.ts';
-import { shortId } from '../output.ts';
 import { milliseconds } from '../milliseconds.ts';
 import { openScreen } from '../screen.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
-interface TailOptions {
+export interface TailOptions {
   session?: string;
   process?: string;
   team?: string;
+  node?: string;
   kind?: string[];
   afterSeq?: string;
   since?: string;
@@ -38,6 +39,7 @@ export function eventCommands(program: Command, world: World): void {
     .option('--session <session>', 'only of this session')
     .option('--process <process>', 'only of this process')
     .option('--team <team>', 'only of this team')
+    .option('--node <name>', 'of several servers, only of this one, also if it does not answer')
     .option('--kind <kind...>', 'only of these kinds: turn.completed, or all of a group as turn.*')
     .option('--after-seq <seq>', 'only after this event; "latest": only what is new')
     .option('--since <time>', 'only what is newer: 30s, 5m, 2h, 7d, or a date')
@@ -51,11 +53,21 @@ export function eventCommands(program: Command, world: World): void {
     .action(clientAction(world, tail));
 }
 
-async function tail(context: CommandContext, options: TailOptions): Promise<void> {
-  const { world, client, global } = context;
+async function tail(given: CommandContext, options: TailOptions): Promise<void> {
   const { session, process, team, kind, cursorFile: file } = options;
-  if ([session, process, team].filter((one) => one !== undefined).length > 1)
+  const [said, ...others] = [session, process, team].filter((one) => one !== undefined);
+  if (others.length > 0)
     throw new AppError('usage', 'give --session, --process or --team, not several of them');
+  const servers = serversOf(given.client);
+  if (servers && said === undefined)
+    return (await import('../tail-all.ts')).tailAll(given, servers, options);
+  if (options.node !== undefined)
+    throw new AppError(
+      'usage',
+      'give --node where several servers are asked, and without --session, --process and --team',
+    );
+  const context = await withOwner(given, options);
+  const { world, client, global } = context;
   const cursor = file === undefined ? null : new CursorFile(file, descriptorOf(world.stdout));
   const reading: Reading = {
     sessionId: session === undefined ? undefined : await sessionId(client, session),
@@ -67,7 +79,7 @@ async function tail(context: CommandContext, options: TailOptions): Promise<void
   const isAsked = options.afterSeq !== undefined;
   if (options.follow && (await watch(context, reading, isAsked, cursor))) return;
   const write = (event: RuntimeEventRecord) => {
-    world.stdout.write(`${global.json ? JSON.stringify(event) : line(event)}\n`);
+    world.stdout.write(`${global.json ? JSON.stringify(event) : eventLine(event)}\n`);
     cursor?.moveTo(event.seq);
   };
   try {
@@ -77,6 +89,22 @@ async function tail(context: CommandContext, options: TailOptions): Promise<void
   } finally {
     cursor?.save();
   }
+}
+
+/** Of several servers, the one whose session, process or team is read. */
+async function withOwner(
+  context: CommandContext,
+  { session, process, team }: TailOptions,
+): Promise<CommandContext> {
+  const { client } = context;
+  if (!serversOf(client)) return context;
+  const id =
+    session !== undefined
+      ? await sessionId(client, session)
+      : process !== undefined
+        ? await processId(client, process)
+        : await teamId(client, team ?? '');
+  return { ...context, client: await clientOf(client, id) };
 }
 
 /** Shows the events on the screen. Answers false where there is no terminal for it. */
@@ -116,7 +144,7 @@ async function follow(
     clock: world.clock,
     ...reading,
     signal,
-    onGap: (gap) => world.stderr.write(`cadre: ${describeGap(gap)}\n`),
+    onGap: (gap) => tellGap(world, gap),
     onConnection: (state) =>
       world.stderr.write(
         state.lost
@@ -128,27 +156,13 @@ async function follow(
   if (signal.aborted) world.exit(Number(signal.reason));
 }
 
-/** The events that are stored now, read page by page. */
-async function* stored(
-  { world, client }: CommandContext,
-  { after: from, ...scope }: Reading,
-): AsyncGenerator<RuntimeEventRecord> {
-  if (from === 'latest') return;
-  let after: number = from;
-  let trimmed = 0;
-  for (;;) {
-    const { value, headers } = await replay(client, scope, { after_seq: after, limit: 10_000 });
-    const gone = Number(headers['x-trimmed-seq'] ?? 0);
-    if (gone > trimmed)
-      world.stderr.write(
-        `cadre: ${describeGap({ requested: after, trimmed_seq: gone, latest_seq: gone })}\n`,
-      );
-    trimmed = gone;
-    yield* value;
-    const next = headers['x-next-after-seq'];
-    if (next === undefined) return;
-    after = Number(next);
-  }
+/** The events that are stored now. */
+function stored({ world, client }: CommandContext, { after, ...scope }: Reading) {
+  return after === 'latest' ? [] : storedEvents(client, scope, after, (gap) => tellGap(world, gap));
+}
+
+function tellGap({ stderr }: World, gap: StreamGap): void {
+  stderr.write(`cadre: ${describeGap(gap)}\n`);
 }
 
 /** The seq to begin after: the cursor's, else the one of the options, else 0 for the whole log. */
@@ -168,45 +182,3 @@ async function startingPoint(
   if (/^\d{1,16}$/.test(afterSeq)) return Number(afterSeq);
   throw new AppError('usage', `--after-seq "${afterSeq}" is not a number: give a seq, or latest`);
 }
-
-/** The Unix milliseconds of a date, or of a duration before `now`. Throws `usage` for any other text. */
-function timeOf(text: string, now: number): number {
-  const ago = parseDuration(text);
-  if (ago !== null) return now - ago;
-  const date = Date.parse(text);
-  if (!Number.isNaN(date)) return date;
-  throw new AppError('usage', `--since "${text}" is no time: give 30s, 5m, 2h, 7d, or a date`);
-}
-
-/** The last seq before the first event that is not older than `time`, found by binary search with one event a step. */
-async function seqBefore(client: Client, time: number): Promise<number> {
-  const first = async (after_seq: number) =>
-    client.ask(endpoints.replayEvents, { query: { after_seq, limit: 1 } });
-  let low = 0;
-  let high = Number((await first(0)).headers['x-seq'] ?? 0);
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    const [event] = (await first(middle)).value;
-    if (event && event.created_at < time) low = event.seq;
-    else high = middle;
-  }
-  return low;
-}
-
-/** The descriptor of an output; null for a stream without one. */
-function descriptorOf(output: NodeJS.WritableStream): number | null {
-  return 'fd' in output && typeof output.fd === 'number' ? output.fd : null;
-}
-
-/** One event as a line of text. */
-function line(event: RuntimeEventRecord): string {
-  const { seq, kind, session_id, process_id, team_id, created_at } = event;
-  const said = telling(event);
-  const cut = shorten(said, LINE_CHARACTERS);
-  const time = new Date(created_at).toISOString().slice(11, 23);
-  const whose = session_id ?? process_id ?? team_id;
-  const who = whose ? shortId(whose) : '-'.padEnd(8);
-  return `${String(seq).padStart(6)}  ${time}  ${who}  ${kind.padEnd(20)}  ${cut}`.trimEnd();
-}
-
-const LINE_CHARACTERS = 100;

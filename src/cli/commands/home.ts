@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
+import { serversOf } from '../../client/routed.ts';
 import { AppError } from '../../errors.ts';
-import { serverDirectory, type GlobalOptions } from '../context.ts';
+import { namedServers, serverDirectory, type GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import { openScreen } from '../screen.ts';
 import { clientAction, terminalOf, type World } from '../world.ts';
@@ -29,12 +30,20 @@ async function answeringServer(world: World, options: HomeOptions): Promise<Clie
   let client: Client | undefined;
   try {
     client = await world.connect(options);
-    await client.call(endpoints.getVersion, {});
+    // Of several servers the screen shows which of them answer.
+    if (!serversOf(client)) await client.call(endpoints.getVersion, {});
     return client;
   } catch (error) {
     client?.close();
-    const isElsewhere = options.url !== undefined || world.env.CADRE_URL !== undefined;
-    if (isElsewhere || !(error instanceof AppError) || error.code !== 'unreachable') throw error;
+    const isElsewhere =
+      world.env.CADRE_URL !== undefined || (await namedServers(options, world.env));
+    if (
+      options.url !== undefined ||
+      isElsewhere ||
+      !(error instanceof AppError) ||
+      error.code !== 'unreachable'
+    )
+      throw error;
     return null;
   }
 }

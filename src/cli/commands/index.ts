@@ -14,6 +14,7 @@ export const commands: Commands = {
     events: clients.events,
     mcp: async () => (await import('./mcp.ts')).mcpCommands,
     acp: async () => (await import('./acp.ts')).acpCommand,
+    fleet: async () => (await import('./fleet.ts')).fleetCommands,
     tokens: clients.tokens,
     db: async () => (await import('./db.ts')).dbCommands,
     config: async () => (await import('./config.ts')).configCommands,

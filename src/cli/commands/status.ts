@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
+import { serversOf } from '../../client/routed.ts';
 import { durationText } from '../../terminal/time.ts';
 import { details, mebibytes } from '../output.ts';
 import { clientAction, type World } from '../world.ts';
@@ -10,7 +11,10 @@ export function statusCommand(program: Command, world: World): void {
     .command('status')
     .description('how the server is doing')
     .action(
-      clientAction(world, async ({ client, show, layout }) => {
+      clientAction(world, async (context) => {
+        const { client, show, layout } = context;
+        const servers = serversOf(client);
+        if (servers) return (await import('../top-of-all.ts')).showStatus(context, servers);
         const found = await client.call(endpoints.getDiagnostics, {});
         const { store } = found.health.checks;
         show(found, () =>

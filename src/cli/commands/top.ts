@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
 import { type Listing, listAll } from '../../client/listing.ts';
+import { serversOf } from '../../client/routed.ts';
 import { durationText } from '../../terminal/time.ts';
 import type { Layout } from '../layout.ts';
-import { ago, details, mebibytes, shortId, table } from '../output.ts';
+import { listedTables } from '../listed-tables.ts';
+import { details, mebibytes } from '../output.ts';
 import { openScreen } from '../screen.ts';
 import { clientAction, type World } from '../world.ts';
 
@@ -15,6 +17,8 @@ export function topCommand(program: Command, world: World): void {
       clientAction(world, async (context) => {
         if (await openScreen(context, { page: 'top' })) return;
         const { client, show, layout } = context;
+        const servers = serversOf(client);
+        if (servers) return (await import('../top-of-all.ts')).showAll(context, servers);
         const { server, ...listed } = await listAll(client);
         show({ url: client.url, server, ...listed }, () =>
           describe(client.url, { server, ...listed }, { now: world.clock.now(), layout }),
@@ -25,7 +29,7 @@ export function topCommand(program: Command, world: World): void {
 
 function describe(
   url: string,
-  { server, sessions, approvals, processes }: Listing,
+  { server, ...listed }: Omit<Listing, 'seq'>,
   { now, layout }: { now: number; layout: Layout },
 ) {
   return [
@@ -40,39 +44,6 @@ function describe(
       },
       { layout },
     ),
-    table(
-      ['WAITS', 'SESSION', 'KIND', 'AGE', 'TITLE'],
-      approvals.map(({ id, session_id, kind, created_at, title }) => [
-        shortId(id),
-        shortId(session_id),
-        kind,
-        ago(created_at, now),
-        title,
-      ]),
-      layout,
-    ),
-    table(
-      ['SESSION', 'PROVIDER', 'STATUS', 'AGE', 'ACTIVE', 'TITLE', 'CWD'],
-      sessions.map(({ id, provider, status, created_at, last_activity_at, title, cwd }) => [
-        shortId(id),
-        provider,
-        status,
-        ago(created_at, now),
-        ago(last_activity_at, now),
-        title ?? '-',
-        cwd,
-      ]),
-      layout,
-    ),
-    table(
-      ['PROCESS', 'STATUS', 'AGE', 'COMMAND'],
-      processes.map(({ process_id, status, queued_at, command }) => [
-        shortId(process_id),
-        status,
-        ago(queued_at, now),
-        command,
-      ]),
-      layout,
-    ),
+    ...listedTables(listed, { now, layout }),
   ].join('\n');
 }

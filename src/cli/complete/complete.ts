@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { defaultConfigFile } from '../../config/paths.ts';
 import { readAsset } from '../../lib/self.ts';
-import { connect } from '../context.ts';
+import { type Asked, clientsOf, getFrom, serverNames } from './clients.ts';
 import type { World } from '../world.ts';
 import { type Place, placeOf } from './place.ts';
 import { isRecord, type Offer, recordOffers } from './records.ts';
@@ -58,19 +58,21 @@ async function valuesFor(
   const words = value.choices.length > 0 ? value.choices : values[placeholder];
   if (words) return words.map((word) => ({ word, about: '' }));
   if (/^(file|directory)$/.test(value.name)) return [{ word: `<${value.name}>`, about: '' }];
+  if (flag === '--on') return serverNames(withoutConfig(env));
   if (!isRecord(placeholder)) return [];
-  const options = {
+  const options: Asked = {
     url: given.get('--url'),
     tokenFile: given.get('--token-file'),
     dataDir: given.get('--data-dir'),
+    on: given.get('--on'),
   };
-  const client = await connect(options, withoutConfig(env));
+  const clients = await clientsOf(options, withoutConfig(env));
   try {
     const late = new AbortController();
     using _limit = clock.after(PATIENCE_MS, () => late.abort());
-    return await recordOffers(placeholder, typed, given, client, late.signal);
+    return await recordOffers(placeholder, typed, given, getFrom(clients, late.signal));
   } finally {
-    client.close();
+    for (const client of clients) client.close();
   }
 }
 
@@ -84,7 +86,7 @@ const byFlag: Readonly<Record<string, string>> = {
 function withoutConfig(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   try {
     const text = fs.readFileSync(defaultConfigFile(env), 'utf8');
-    return /root_dir|token/.test(text) ? env : { ...env, CADRE_CONFIG: '/dev/null/none' };
+    return /root_dir|token|servers/.test(text) ? env : { ...env, CADRE_CONFIG: '/dev/null/none' };
   } catch {
     return env;
   }

@@ -1,4 +1,3 @@
-import type { Client } from '../../client/client.ts';
 import { plain } from '../../lib/plain.ts';
 import { shorten } from '../../lib/shorten.ts';
 
@@ -10,7 +9,7 @@ export interface Offer {
 
 type Row = Readonly<Record<string, unknown>>;
 /** Reads a path of the server. */
-type Get = (path: string) => Promise<unknown>;
+export type Get = (path: string) => Promise<unknown>;
 
 interface Kind {
   /** The path of the list; null where the line does not say what it is of. */
@@ -153,12 +152,10 @@ export async function recordOffers(
   placeholder: string,
   typed: string,
   given: ReadonlyMap<string, string>,
-  client: Client,
-  signal: AbortSignal,
+  get: Get,
 ): Promise<Offer[]> {
   const kind = kinds[placeholder];
   if (!kind) return [];
-  const get: Get = (path) => client.get(path, signal);
   const session = () => wholeId('session', given.get('session') ?? given.get('--session'), get);
   const team = () => wholeId('team', given.get('team'), get);
   const agent = given.get('--agent');

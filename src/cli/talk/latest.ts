@@ -2,6 +2,7 @@ import { endpoints } from '../../api/index.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { Client } from '../../client/client.ts';
 import { pagesOf } from '../../client/pages.ts';
+import { firstOf } from '../../client/routed.ts';
 import { AppError } from '../../errors.ts';
 import { sessions } from '../nouns.ts';
 import { repositoryOf } from './repository.ts';
@@ -10,7 +11,9 @@ import { repositoryOf } from './repository.ts';
  * The session in which something happened last, of those that take a turn and work in the directory `here`, an absolute
  * path; where none does, of those that work in a worktree of its repository. Throws `not_found`.
  */
-export async function latestHere(client: Client, here: string): Promise<Session> {
+export async function latestHere(given: Client, here: string): Promise<Session> {
+  // Another machine may have a directory of the same name.
+  const client = await firstOf(given);
   const open: Session[] = [];
   for await (const page of sessions.all(client))
     open.push(...page.filter(({ status }) => status !== 'closed' && status !== 'failed'));

@@ -7,6 +7,7 @@ import { readHealth } from '../../diagnostics/health.ts';
 import type { Sources } from '../../diagnostics/sources.ts';
 import { StorageUsage } from '../../diagnostics/usage.ts';
 import type { Base } from '../base.ts';
+import type { FleetSeat } from '../fleet.ts';
 import type { Children } from './children.ts';
 import type { Processes } from './processes.ts';
 import type { Providers } from './providers.ts';
@@ -24,6 +25,7 @@ interface Measured {
   processes: Processes;
   worktrees: Worktrees;
   teams: Teams;
+  fleet: Pick<FleetSeat, 'status'>;
 }
 
 export type ServerDiagnostics = ReturnType<typeof buildDiagnostics>;
@@ -57,6 +59,7 @@ export function buildDiagnostics(
     teams: nouns.teams.service,
     supervisor: nouns.children.supervisor,
     keeper: nouns.children.keeper,
+    fleet: () => nouns.fleet.status,
   };
   return {
     health: () => readHealth(sources),

@@ -1,5 +1,5 @@
 import { Box, type Key, Text } from 'ink';
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import type { AgentChoice } from '../../client/agent-choices.ts';
 import type { Acts, NewSession as Wanted } from '../acts.ts';
 import { useKey } from '../keyboard.ts';
@@ -9,8 +9,8 @@ import { type Editor, emptyEditor, inserted } from './editor.ts';
 import { Field } from './field.tsx';
 
 /** The fields of the form, from top to bottom. */
-const fields = ['prompt', 'provider', 'model', 'mode', 'cwd', 'worktree'] as const;
-type FieldName = (typeof fields)[number];
+const allFields = ['prompt', 'node', 'provider', 'model', 'mode', 'cwd', 'worktree'] as const;
+type FieldName = (typeof allFields)[number];
 
 /** What is written in the fields. */
 export type Choices = Record<FieldName, Editor>;
@@ -19,6 +19,7 @@ export type Choices = Record<FieldName, Editor>;
 export function firstChoices(cwd: string): Choices {
   const empty = {
     prompt: emptyEditor,
+    node: emptyEditor,
     provider: emptyEditor,
     model: emptyEditor,
     mode: emptyEditor,
@@ -28,6 +29,7 @@ export function firstChoices(cwd: string): Choices {
 
 const hints: Record<FieldName, string> = {
   prompt: 'what it is to do; ^J: a new line',
+  node: 'left and right choose',
   provider: 'left and right choose',
   model: "the provider's own; left and right choose",
   mode: "the agent's own; left and right choose those it has shown",
@@ -36,34 +38,41 @@ const hints: Record<FieldName, string> = {
 };
 
 interface FormProps {
-  acts: Acts;
+  /** Carries out what is asked of a server; of several, the one with this name. */
+  actsOn: (node: string) => Acts;
+  /** The names of several servers; empty where there is one. */
+  nodes: readonly string[];
   choices: Source<Choices>;
   /** The directories that ^R puts into cwd, one after the other. */
   recent: readonly string[];
   columns: number;
   rows: number;
-  onCreate: (wanted: Wanted) => void;
+  onCreate: (wanted: Wanted, acts: Acts) => void;
   onLeave: () => void;
 }
 
 /** Asks for a new session. Enter goes to the next field; the button below, or ^S anywhere, creates it. */
 export function NewSessionForm(props: FormProps): ReactNode {
-  const { acts, choices, recent, columns, rows, onCreate, onLeave } = props;
+  const { actsOn, nodes, choices, recent, columns, rows, onCreate, onLeave } = props;
   const [values, setValues] = useState(choices.get());
   const [at, setAt] = useState(0);
+  const fields = allFields.filter((name) => name !== 'node' || nodes.length > 0);
+  const node = nodes.find((name) => name === values.node.text) ?? nodes[0] ?? '';
+  const acts = useMemo(() => actsOn(node), [actsOn, node]);
   const { chosen, ...offers } = useOffers(acts, values.provider.text, fields[at] === 'model');
-  const offered = { ...offers, cwd: recent };
+  const offered = { ...offers, node: nodes, cwd: recent };
   const change = (name: FieldName, next: (editor: Editor) => Editor) =>
     setValues((before) => ({ ...before, [name]: next(before[name]) }));
   const create = () => {
     choices.set({ ...values, prompt: emptyEditor });
-    onCreate(wantedOf(values, chosen));
+    onCreate(wantedOf(values, chosen), acts);
   };
   const step = (by: number) => setAt((now) => Math.max(0, Math.min(fields.length, now + by)));
   const choose = (name: keyof typeof offered, by: number) => {
     const options = offered[name];
     if (options.length === 0) return;
-    const now = name === 'provider' ? (chosen?.label ?? '') : values[name].text;
+    const now =
+      name === 'node' ? node : name === 'provider' ? (chosen?.label ?? '') : values[name].text;
     const next = options[(options.indexOf(now) + by + options.length) % options.length];
     change(name, () => inserted(emptyEditor, next ?? ''));
   };
@@ -76,7 +85,11 @@ export function NewSessionForm(props: FormProps): ReactNode {
   };
   useKey((input, key) => {
     const name = fields[at];
-    if (name === 'provider' || (isOffered(name) && (key.leftArrow || key.rightArrow))) {
+    if (
+      name === 'node' ||
+      name === 'provider' ||
+      (isOffered(name) && (key.leftArrow || key.rightArrow))
+    ) {
       if (key.leftArrow || key.rightArrow) choose(name, key.leftArrow ? -1 : 1);
       else if (key.return) step(1);
       else other(input, key);
@@ -88,22 +101,17 @@ export function NewSessionForm(props: FormProps): ReactNode {
     <Box flexDirection="column" height={rows} overflow="hidden">
       <Text bold>new session</Text>
       {fields.map((name, i) => (
-        <Box key={name} flexShrink={0}>
-          <Box width={10} flexShrink={0}>
-            <Tint tone={i === at ? 'name' : 'faint'} bold={i === at}>
-              {`${i === at ? '▌' : ' '}${name}`}
-            </Tint>
-          </Box>
-          {name === 'provider' ? (
+        <Labelled key={name} name={name} isActive={i === at}>
+          {name === 'node' || name === 'provider' ? (
             <Text wrap="truncate-end">
-              {chosen?.label ?? ''}
-              <Tint tone="faint">{i === at ? `  ${offered.provider.join(' ')}` : ''}</Tint>
+              {name === 'node' ? node : (chosen?.label ?? '')}
+              <Tint tone="faint">{i === at ? `  ${offered[name].join(' ')}` : ''}</Tint>
             </Text>
           ) : (
             <Field
               editor={values[name]}
               columns={columns - 11}
-              rows={name === 'prompt' ? Math.max(1, Math.min(8, rows - 8)) : 1}
+              rows={name === 'prompt' ? Math.max(1, Math.min(8, rows - 2 - fields.length)) : 1}
               isActive={i === at}
               placeholder={hints[name]}
               onChange={(next) => change(name, next)}
@@ -111,13 +119,35 @@ export function NewSessionForm(props: FormProps): ReactNode {
               onOther={other}
             />
           )}
-        </Box>
+        </Labelled>
       ))}
       <Button
         isReady={at === fields.length}
         keys={`${hasRecent ? '^R recent  ' : ''}^S create  enter next field  esc back`}
         hasRoom={rows > 9}
       />
+    </Box>
+  );
+}
+
+/** A field behind its name. */
+function Labelled({
+  name,
+  isActive,
+  children,
+}: {
+  name: FieldName;
+  isActive: boolean;
+  children: ReactNode;
+}): ReactNode {
+  return (
+    <Box flexShrink={0}>
+      <Box width={10} flexShrink={0}>
+        <Tint tone={isActive ? 'name' : 'faint'} bold={isActive}>
+          {`${isActive ? '▌' : ' '}${name}`}
+        </Tint>
+      </Box>
+      {children}
     </Box>
   );
 }

@@ -14,6 +14,10 @@ export interface RowText {
   isBold: boolean;
   isPinned: boolean;
   isMuted: boolean;
+  /** The server, where there are several; else empty. */
+  node: string;
+  /** Whether that server does not answer. */
+  isAway: boolean;
   /** Repository and branch, or the directory. */
   place: string;
   agent: string;
@@ -37,9 +41,12 @@ export const symbols: Record<Standing, readonly [symbol: string, tone: Tone]> = 
 export function rowTextOf(thing: Thing, now: number): RowText {
   const standing = standingOf(thing, now);
   const [symbol, tone] = symbols[standing];
+  const { name: node = '', isAway = false } = thing.node ?? {};
   return {
     symbol,
-    tone,
+    tone: isAway ? 'faint' : tone,
+    node: isAway ? `${node}?` : node,
+    isAway,
     age: ageOf(now - sinceOf(thing)),
     isBold: standing === 'unseen' || standing === 'waiting',
     isPinned: thing.kind === 'session' && thing.now.session.pinned,
@@ -133,13 +140,14 @@ export function containsText(thing: Thing, text: string): boolean {
   if (text === '') return true;
   const wanted = text.toLowerCase();
   const { title, place, agent, words } = wordsOf(thing);
+  const node = thing.node?.name ?? '';
   const cwd =
     thing.kind === 'session'
       ? thing.now.session.cwd
       : thing.kind === 'process'
         ? thing.process.cwd
         : '';
-  return [title, place, agent, words, thing.id, cwd].some((part) =>
+  return [title, place, agent, words, node, thing.id, cwd].some((part) =>
     part.toLowerCase().includes(wanted),
   );
 }

@@ -26,7 +26,7 @@ export const Row = memo(function Row({ thing, now, ...rest }: RowProps): ReactNo
 type Shown = RowText & Omit<RowProps, 'thing' | 'now'>;
 
 function Single(row: Shown): ReactNode {
-  const { columns, place, agent, age, words } = row;
+  const { columns, node, isAway, place, agent, age, words } = row;
   const isWide = columns >= 72;
   const left = columns - 9;
   return (
@@ -37,7 +37,14 @@ function Single(row: Shown): ReactNode {
       </Box>
       {isWide && (
         <Box width={left - Math.floor(left * 0.36)} flexShrink={0} columnGap={1} paddingLeft={1}>
-          <Box width={Math.floor(left * 0.22)} flexShrink={0}>
+          {node !== '' && (
+            <Box width={Math.floor(left * 0.12)} flexShrink={0}>
+              <Tint tone={isAway ? 'bad' : 'name'} wrap="truncate-end">
+                {node}
+              </Tint>
+            </Box>
+          )}
+          <Box width={Math.floor(left * (node === '' ? 0.22 : 0.16))} flexShrink={0}>
             <Tint tone="faint" wrap="truncate-start">
               {place}
             </Tint>
@@ -62,7 +69,7 @@ function Single(row: Shown): ReactNode {
 }
 
 function Double(row: Shown): ReactNode {
-  const { columns, place, agent, age, words, search } = row;
+  const { columns, node, isAway, place, agent, age, words, search } = row;
   // What was said last is worth more than the whole path.
   const where = [truncatedStart(place, Math.floor(columns * 0.3)), columns < 48 ? '' : agent];
   return (
@@ -75,6 +82,12 @@ function Double(row: Shown): ReactNode {
         <Text>{age.padStart(5)}</Text>
       </Box>
       <Box height={1} paddingLeft={4}>
+        {node !== '' && (
+          <Box flexShrink={0}>
+            <Tint tone={isAway ? 'bad' : 'name'}>{node}</Tint>
+            <Tint tone="faint">{' · '}</Tint>
+          </Box>
+        )}
         <Tint tone="faint" wrap="truncate-end">
           <Highlight
             text={[...where, words].filter((part) => part !== '').join(' · ')}

@@ -2,10 +2,12 @@ import type { Approval } from '../../api/approvals.ts';
 import type { Process } from '../../api/processes.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { Team } from '../../api/teams.ts';
-import type { Overview, SessionNow, WorktreePlace } from '../overview.ts';
+import type { Node, Overview, SessionNow, WorktreePlace } from '../overview.ts';
 
-/** What a row of the list stands for. */
-export type Thing =
+/** What a row of the list stands for, and the one of several servers that has it. */
+export type Thing = Row & { node?: Node };
+
+type Row =
   | { kind: 'approval'; id: string; approval: Approval; session: Session | null }
   | { kind: 'session'; id: string; now: SessionNow; worktree: WorktreePlace | null }
   | { kind: 'process'; id: string; process: Process }
@@ -44,6 +46,16 @@ function standingOfProcess({ status }: Process): Standing {
 
 /** All things, the newest of each kind first; approvals the oldest first. */
 export function thingsOf(overview: Overview): Thing[] {
+  const { nodes } = overview;
+  const rows = rowsOf(overview);
+  if (nodes.size === 0) return rows;
+  return rows.map((row) => {
+    const node = nodes.get(row.id);
+    return node ? { ...row, node } : row;
+  });
+}
+
+function rowsOf(overview: Overview): Row[] {
   const { sessions, approvals, processes, teams, worktrees } = overview;
   return [
     ...[...approvals.values()].map((approval) => ({

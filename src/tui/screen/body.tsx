@@ -10,6 +10,7 @@ import { ServerSheet } from '../sheets/server.tsx';
 import { Tint } from '../tint.tsx';
 import { keysFor } from './help.ts';
 import { PanePart } from './pane-part.tsx';
+import type { Place } from './place.ts';
 import type { Shown } from './shown.ts';
 
 /** Everything between the first line and the last: the list and the pane, or a sheet or a form over both. */
@@ -25,13 +26,14 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
       return (
         <NewSessionForm
           {...room}
-          acts={place.acts}
+          actsOn={place.actsOn}
+          nodes={liveNodes(place)}
           choices={place.choices}
           recent={recentDirectories(place.desk.overview.get())}
           onLeave={back}
-          onCreate={(wanted) => {
+          onCreate={(wanted, acts) => {
             back();
-            attempt(place.acts.open(wanted).then(({ id }) => place.board.selectOnceThere(id)));
+            attempt(acts.open(wanted).then(({ id }) => place.board.selectOnceThere(id)));
           }}
         />
       );
@@ -51,6 +53,11 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
     default:
       return <ListAndPane shown={shown} />;
   }
+}
+
+/** The names of those of several servers on which a session can be opened. */
+function liveNodes({ desk }: Place): string[] {
+  return desk.nodes.get().flatMap(({ name, state }) => (state === 'live' ? [name] : []));
 }
 
 function ListAndPane({ shown }: { shown: Shown }): ReactNode {

@@ -5,6 +5,7 @@ import { Bar } from '../bar.tsx';
 import type { Desk } from '../desk.ts';
 import { useNow, useSource } from '../hooks.ts';
 import { Link } from '../link.tsx';
+import { NodesHealth } from './nodes-health.tsx';
 import type { BoardView } from '../list/board.ts';
 import { lenses } from '../list/sections.ts';
 import { Tint } from '../tint.tsx';
@@ -52,7 +53,12 @@ export function Head({
 function Health({ desk, clock }: { desk: Desk; clock: Clock }): ReactNode {
   const connection = useSource(desk.connection);
   const server = useSource(desk.server);
-  const now = useNow(clock, connection.state === 'lost');
+  const nodes = useSource(desk.nodes);
+  const now = useNow(
+    clock,
+    connection.state === 'lost' || nodes.some(({ since }) => since !== null),
+  );
+  if (nodes.length > 0) return <NodesHealth nodes={nodes} now={now} />;
   const status = server?.health.status ?? 'ok';
   if (connection.state === 'live' && status !== 'ok')
     return (

@@ -64,8 +64,8 @@ export function thingKeys(shown: Shown): KeyTable {
     m: withThing((thing) => mute(shown, thing)),
     R: withThing((thing) => rename(shown, thing)),
     y: withThing(() => setMode({ name: 'copy' })),
-    e: withThing((thing) => onEvents(scopeOf(thing))),
-    E: () => onEvents({}),
+    e: withThing((thing) => onEvents(scopeOf(thing), thing.id)),
+    E: () => onEvents({}, shown.thing?.id),
     v: () => setMode({ name: 'server' }),
     '?': () => setMode({ name: 'help' }),
   };

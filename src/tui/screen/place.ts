@@ -8,6 +8,19 @@ import type { Board } from '../list/board.ts';
 import type { Source } from '../source.ts';
 import type { Terminal } from '../terminal.ts';
 
+/** The client of the server with a name, else of the one that has the thing with an id; of one server, the only one. */
+export function clientOf(
+  { desk, client }: Place,
+  { id = '', name = desk.overview.get().nodes.get(id)?.name }: Wanted,
+): Client {
+  return desk.nodes.get().find((node) => node.name === name)?.client ?? client;
+}
+
+interface Wanted {
+  id?: string | undefined;
+  name?: string | undefined;
+}
+
 /** What the screen has for as long as it is open, whichever page is shown. */
 export interface Place {
   client: Client;
@@ -15,6 +28,8 @@ export interface Place {
   desk: Desk;
   board: Board;
   acts: Acts;
+  /** The same on one of several servers, by its name. */
+  actsOn: (node: string) => Acts;
   terminal: Terminal;
   /** What was begun to be said, by session. */
   drafts: Map<string, Editor>;

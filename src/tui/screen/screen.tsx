@@ -1,6 +1,6 @@
 import { Box, Text } from 'ink';
 import { type ReactNode, useState } from 'react';
-import type { EventScope } from '../../client/replay.ts';
+import type { EventScope } from '../../client/event-scope.ts';
 import { describeResolved } from '../approval-answer.ts';
 import { useNotice, useResolved, useSource } from '../hooks.ts';
 import { useKeys } from '../keyboard.ts';
@@ -22,7 +22,7 @@ export interface ScreenProps {
   place: Place;
   rows: number;
   columns: number;
-  onEvents: (scope: EventScope) => void;
+  onEvents: (scope: EventScope, id?: string) => void;
   onLeave: () => void;
 }
 

@@ -1,4 +1,4 @@
-import type { EventScope } from '../../client/replay.ts';
+import type { EventScope } from '../../client/event-scope.ts';
 import type { Notices } from '../hooks.ts';
 import type { BoardView } from '../list/board.ts';
 import type { Thing } from '../list/things.ts';
@@ -33,7 +33,7 @@ export interface Shown extends Notices {
   /** The lines and columns of everything between the first line and the last. */
   height: number;
   columns: number;
-  /** Shows the events of a scope. */
-  onEvents: (scope: EventScope) => void;
+  /** Shows the events of a scope; of several servers, of the one that has the thing with this id. */
+  onEvents: (scope: EventScope, id?: string) => void;
   onLeave: () => void;
 }

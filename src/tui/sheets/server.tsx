@@ -3,11 +3,12 @@ import type { ReactNode } from 'react';
 import type { Diagnostics } from '../../api/runtime.ts';
 import type { Desk } from '../desk.ts';
 import { duration } from '../duration.ts';
+import type { NodeState } from '../node-state.ts';
 import { useSource } from '../hooks.ts';
 import { useKeys } from '../keyboard.ts';
 import { Tint } from '../tint.tsx';
 
-/** How the server is, as of the last poll. */
+/** How the server is, or each of several, as of the last poll. */
 export function ServerSheet({
   desk,
   url,
@@ -21,7 +22,9 @@ export function ServerSheet({
   onLeave: () => void;
 }): ReactNode {
   const server = useSource(desk.server);
+  const nodes = useSource(desk.nodes);
   useKeys({ escape: onLeave, return: onLeave, q: onLeave, v: onLeave });
+  if (nodes.length > 0) return <Nodes nodes={nodes} rows={rows} />;
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
       {[['server', url] as const, ...(server ? figuresOf(server) : [])].map(([name, figure]) => (
@@ -32,6 +35,26 @@ export function ServerSheet({
       ))}
     </Box>
   );
+}
+
+/** Several servers, each in a line. */
+function Nodes({ nodes, rows }: { nodes: readonly NodeState[]; rows: number }): ReactNode {
+  const width = Math.max(...nodes.map(({ name }) => name.length)) + 2;
+  return (
+    <Box flexDirection="column" height={rows} overflow="hidden">
+      {nodes.map(({ name, url, state, detail, server }) => (
+        <Text key={name} wrap="truncate-end">
+          <Tint tone={state === 'away' ? 'bad' : 'name'}>{name.padEnd(width)}</Tint>
+          {server ? figuresOf(server).map(figureText).join('  ') : (detail ?? state)}
+          <Tint tone="faint">{server ? `  ${url}` : ''}</Tint>
+        </Text>
+      ))}
+    </Box>
+  );
+}
+
+function figureText([name, figure]: readonly [name: string, figure: string]): string {
+  return name === 'status' ? figure : `${name} ${figure}`;
 }
 
 function figuresOf({ health, memory, streams, storage }: Diagnostics) {

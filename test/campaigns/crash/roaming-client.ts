@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Endpoint } from '../../../src/api/endpoint.ts';
-import { type CallInput, Client } from '../../../src/client/client.ts';
+import { type CallInput, type Client, HttpClient } from '../../../src/client/client.ts';
 import { AppError } from '../../../src/errors.ts';
 
 /** A client of whichever server serves the directory just now: each start has a port of its own. */
-export class RoamingClient extends Client {
+export class RoamingClient extends HttpClient {
   #at: Client | null = null;
 
   constructor() {

@@ -17,7 +17,7 @@ import {
 import { onTestFinished } from 'vitest';
 import { type AgentOptions, createCadreAgent } from '../../../src/acp/agent.ts';
 import { ServerLink } from '../../../src/acp/server-link.ts';
-import { Client } from '../../../src/client/client.ts';
+import { type Client, HttpClient } from '../../../src/client/client.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 
 /** The server that an editor's agent finds; a test may put another one into its place. */
@@ -61,7 +61,7 @@ export interface Editor {
 /** Opens an editor without initializing its connection. */
 export function connectEditor(place: Place, options: EditorOptions = {}) {
   const link = new ServerLink(
-    options.connect ?? (() => Promise.resolve(new Client(place))),
+    options.connect ?? (() => Promise.resolve(new HttpClient(place))),
     systemClock,
   );
   const app = createCadreAgent({

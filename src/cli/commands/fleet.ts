@@ -1,0 +1,92 @@
+import type { Command } from 'commander';
+import type { EngineStatus, FleetNode } from '../../fleet/index.ts';
+import type { GlobalOptions } from '../context.ts';
+import { details, listOf, mebibytes } from '../output.ts';
+import { layoutOf } from '../layout.ts';
+import { showDocument, type World } from '../world.ts';
+import { fleetInit } from './fleet-init.ts';
+
+/** `cadre fleet …`: what is about the fleet itself. */
+export function fleetCommands(program: Command, world: World): void {
+  const fleet = program.command('fleet').description('several servers as one, over NATS');
+  fleetInit(fleet, world);
+
+  fleet
+    .command('status')
+    .description('how the NATS servers of the fleet are doing')
+    .action(async (_options: object, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const { engineStatus, fleetNodes } = await import('../../fleet/index.ts');
+      const found = await onFleet(options, world, async ({ connection, names }) => {
+        const nodes = await fleetNodes(connection, names);
+        const engine = await engineStatus(connection, names);
+        const alive = nodes.filter(({ state }) => state === 'alive').length;
+        return { fleet: names.fleet, ...engine, nodes: nodes.length, alive };
+      });
+      showDocument(world, options, found, () =>
+        details(statusFields(found), { layout: layoutOf(world.stdout, world.env) }),
+      );
+    });
+
+  fleet
+    .command('nodes')
+    .description('list the nodes: those that are alive, and those that have been')
+    .action(async (_options: object, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const { fleetNodes } = await import('../../fleet/index.ts');
+      const nodes = await onFleet(options, world, ({ connection, names }) =>
+        fleetNodes(connection, names),
+      );
+      const layout = layoutOf(world.stdout, world.env);
+      showDocument(world, options, nodes, () =>
+        nodeTable(nodes, { now: world.clock.now(), layout }),
+      );
+    });
+}
+
+const nodeTable = listOf<FleetNode>(
+  ['STATE', 'BUSY', 'VERSION', 'LABELS'],
+  ({ state, live, max_live, version, labels }) => [
+    state,
+    live === null || max_live === null ? '-' : `${live}/${max_live}`,
+    version ?? '-',
+    labels?.join(', ') || '-',
+  ],
+);
+
+function statusFields(found: EngineStatus & { fleet: string; nodes: number; alive: number }) {
+  const { stream } = found;
+  return {
+    fleet: found.fleet,
+    nats: `${found.server} ${found.version}, ${found.rtt_ms} ms away`,
+    nodes: `${found.alive} of ${found.nodes} alive`,
+    events: `${stream.messages} in ${mebibytes(stream.bytes)} of ${mebibytes(stream.max_bytes)}`,
+    copies: stream.replicas,
+    ...(stream.leader === null ? {} : { leader: stream.leader }),
+    ...(stream.behind.length === 0 ? {} : { behind: stream.behind.join(', ') }),
+    'largest request': mebibytes(found.max_payload),
+  };
+}
+
+/** Connects to the fleet as the person of the configuration, asks, and closes the connection in any case. */
+async function onFleet<T>(
+  options: GlobalOptions,
+  world: World,
+  ask: (given: Asked) => Promise<T>,
+): Promise<T> {
+  const { fleetVisit } = await import('../fleet.ts');
+  const visit = await fleetVisit(options, world.env);
+  const { connectTo, namesOf } = await import('../../fleet/index.ts');
+  const connection = await connectTo(visit);
+  try {
+    return await ask({ connection, names: namesOf(visit.fleet) });
+  } finally {
+    await connection.close();
+  }
+}
+
+type Part = typeof import('../../fleet/index.ts');
+interface Asked {
+  connection: Awaited<ReturnType<Part['connectTo']>>;
+  names: ReturnType<Part['namesOf']>;
+}

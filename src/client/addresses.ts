@@ -1,0 +1,84 @@
+import { endpoints } from '../api/index.ts';
+import { AppError } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
+import { type Address, within } from './address.ts';
+import { FollowingAddresses } from './follow-addresses.ts';
+import { ownerOf } from './owner.ts';
+import type { LastKnown } from './last-known.ts';
+import type { Caller, FollowAll, Following, Known, ServerEntry, Servers } from './servers.ts';
+
+/** For so long, in ms, the state of a server holds. */
+const FRESH_MS = 2000;
+
+/** Several servers, each by its own address. */
+export class Addresses implements Servers {
+  readonly #addresses: readonly Address[];
+  readonly #clock: Clock;
+  readonly #lastKnown: LastKnown;
+  #asked: { at: number; entries: Promise<ServerEntry[]> } | undefined;
+
+  constructor(addresses: readonly Address[], clock: Clock, lastKnown: LastKnown) {
+    this.#addresses = addresses;
+    this.#clock = clock;
+    this.#lastKnown = lastKnown;
+  }
+
+  list(): Promise<ServerEntry[]> {
+    const at = this.#clock.monotonic();
+    if (!this.#asked || at - this.#asked.at > FRESH_MS)
+      this.#asked = { at, entries: Promise.all(this.#addresses.map((one) => this.#look(one))) };
+    return this.#asked.entries;
+  }
+
+  async named(name: string): Promise<ServerEntry> {
+    const found = this.#addresses.find((one) => one.name === name);
+    if (found) return this.#look(found);
+    const names = this.#addresses.map((one) => one.name).join(', ');
+    throw new AppError('usage', `no server has the name "${name}": there are ${names}`);
+  }
+
+  async first(): Promise<ServerEntry> {
+    const [first] = this.#addresses;
+    if (!first) throw new AppError('usage', 'no server is named: name one with --url');
+    return usable(await this.#look(first));
+  }
+
+  async serverOf(id: string): Promise<ServerEntry> {
+    return ownerOf(await this.list(), id, (name) => this.known(name));
+  }
+
+  known(name: string): Promise<Known | null> {
+    return this.#lastKnown.read(name);
+  }
+
+  remember(name: string, listed: Partial<Known>): Promise<void> {
+    return this.#lastKnown.write(name, listed);
+  }
+
+  follow(options: FollowAll, signal: AbortSignal): Following {
+    const addresses = this.#addresses.filter(({ name }) => (options.node ?? name) === name);
+    return new FollowingAddresses(addresses, this.#clock, options, signal);
+  }
+
+  close(): void {
+    for (const { client } of this.#addresses) if (!(client instanceof AppError)) client.close();
+  }
+
+  async #look({ name, url, client }: Address): Promise<ServerEntry> {
+    try {
+      if (client instanceof AppError) throw client;
+      await within(this.#clock, (signal) => client.call(endpoints.getVersion, {}, signal));
+      return { name, url, state: 'reachable', detail: null, client };
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return { name, url, state: 'unreachable', detail: error.message, client: null };
+    }
+  }
+}
+
+/** The server that may be asked. Throws `unreachable`. */
+export function usable(entry: ServerEntry): ServerEntry & { client: Caller } {
+  const { client, detail } = entry;
+  if (client) return { ...entry, client };
+  throw new AppError('unreachable', detail ?? `${entry.name} is unreachable`);
+}

@@ -1,0 +1,72 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { readSmallFile } from '../lib/foreign-file.ts';
+import { newUuid } from '../lib/ids.ts';
+import { makeDirectory } from '../lib/make-directory.ts';
+import type { Known } from './servers.ts';
+
+/** Of each noun, so many of the newest records are kept. */
+const KEPT = 500;
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/** What servers have listed last, each in a file of a directory that can be removed at any time. */
+export class LastKnown {
+  readonly #directory: string;
+  readonly #now: () => number;
+
+  /** `now` is in Unix milliseconds. */
+  constructor(directory: string, now: () => number) {
+    this.#directory = directory;
+    this.#now = now;
+  }
+
+  /** Null where nothing is known, or the file is damaged. */
+  read(name: string): Promise<Known | null> {
+    return Promise.resolve(this.#read(name));
+  }
+
+  /** Keeps what was listed; what is absent stays. A directory that cannot be written to is no error: nothing is kept. */
+  write(name: string, listed: Partial<Known>): Promise<void> {
+    const isWhole = listed.sessions && listed.approvals && listed.processes;
+    const {
+      sessions = [],
+      approvals = [],
+      processes = [],
+    } = isWhole ? {} : (this.#read(name) ?? {});
+    const next = { sessions, approvals, processes, ...listed, at: this.#now() };
+    const file = this.#file(name);
+    const draft = `${file}.${newUuid()}.part`;
+    try {
+      makeDirectory(this.#directory);
+      fs.writeFileSync(draft, JSON.stringify(cut(next)), { mode: 0o600, flag: 'wx' });
+      fs.renameSync(draft, file);
+    } catch {
+      fs.rmSync(draft, { force: true });
+    }
+    return Promise.resolve();
+  }
+
+  #read(name: string): Known | null {
+    try {
+      const { text } = readSmallFile(this.#file(name), { maxBytes: MAX_BYTES });
+      const known = JSON.parse(text) as Known;
+      const lists: unknown[] = [known.sessions, known.approvals, known.processes];
+      return Number.isFinite(known.at) && lists.every(Array.isArray) ? known : null;
+    } catch {
+      return null;
+    }
+  }
+
+  #file(name: string): string {
+    return path.join(this.#directory, `${encodeURIComponent(name)}.json`);
+  }
+}
+
+function cut({ sessions, approvals, processes, ...known }: Known): Known {
+  return {
+    ...known,
+    sessions: sessions.slice(0, KEPT),
+    approvals: approvals.slice(0, KEPT),
+    processes: processes.slice(0, KEPT),
+  };
+}

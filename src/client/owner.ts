@@ -1,0 +1,56 @@
+import { endpoints } from '../api/index.ts';
+import { AppError } from '../errors.ts';
+import type { Caller, Known, ServerEntry } from './servers.ts';
+
+/**
+ * The server that has the record with an id, by asking all of them. Throws `not_found`; where servers cannot be asked
+ * that might have it, `unreachable` with what is wrong with them. `known`: what was last known of such a server.
+ */
+export async function ownerOf(
+  entries: readonly ServerEntry[],
+  id: string,
+  known: (name: string) => Promise<Known | null>,
+): Promise<ServerEntry> {
+  const found = await Promise.all(entries.map((entry) => has(entry, id)));
+  const owner = entries[found.indexOf('yes')];
+  if (owner) return owner;
+  const away = entries.filter((_, i) => found[i] === 'unknown');
+  if (away.length === 0) throw new AppError('not_found', `no server has "${id}"`);
+  const lists = await Promise.all(away.map(({ name }) => known(name)));
+  const last = away[lists.findIndex((one) => one !== null && idsIn(one).includes(id))];
+  const asked = last ? [last] : away;
+  const others = last || away.length === entries.length ? '' : `; no other server has "${id}"`;
+  throw new AppError('unreachable', `${asked.map(({ detail }) => detail).join('; ')}${others}`);
+}
+
+/** Whether a server has the record with an id; `unknown` where it cannot be asked. */
+async function has({ client }: ServerEntry, id: string): Promise<'yes' | 'no' | 'unknown'> {
+  if (!client) return 'unknown';
+  try {
+    await lookUp(client, id);
+    return 'yes';
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return error.code === 'unreachable' ? 'unknown' : 'no';
+  }
+}
+
+function lookUp(client: Caller, id: string): Promise<unknown> {
+  switch (id.split('_')[0]) {
+    case 'proc':
+      return client.call(endpoints.getProcess, { params: { process_id: id } });
+    case 'team':
+      return client.call(endpoints.getTeam, { params: { team_id: id } });
+    case 'wt':
+      return client.call(endpoints.getWorktree, { params: { worktree_id: id } });
+    default:
+      return client.call(endpoints.getSession, { params: { session_id: id } });
+  }
+}
+
+function idsIn({ sessions, approvals, processes }: Known): string[] {
+  return [
+    ...[...sessions, ...approvals].map(({ id }) => id),
+    ...processes.map(({ process_id }) => process_id),
+  ];
+}

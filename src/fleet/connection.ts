@@ -1,0 +1,161 @@
+import {
+  type ConnectionOptions,
+  connect,
+  errors,
+  type NatsConnection,
+  nkeyAuthenticator,
+} from '@nats-io/transport-node';
+import { checkServerIdentity, type PeerCertificate } from 'node:tls';
+import { AppError } from '../errors.ts';
+import { readSmallFile } from '../lib/foreign-file.ts';
+import { version } from '../lib/self.ts';
+import { namesOf, OLDEST_ENGINE } from './names.ts';
+
+/** How to reach the engine of a fleet, and as whom. */
+export interface Access {
+  /** The addresses of the NATS servers, `nats://HOST:PORT`; any of them will do. */
+  urls: readonly string[];
+  fleet: string;
+  /** The name of the node or person. */
+  name: string;
+  /** A file with the seed of an nkey; null: none is needed. */
+  credentials: string | null;
+  tls: { ca: string | null; cert: string | null; key: string | null };
+}
+
+/** How long one attempt to connect may take, in milliseconds. */
+const CONNECT_MS = 5000;
+/** How long to wait between two attempts, in milliseconds; the library adds up to 100 by chance. */
+const RECONNECT_EVERY_MS = 200;
+/**
+ * How often the engine is asked whether it is there, in milliseconds, and how many questions may be open: a network that
+ * swallows everything is noticed after 8 s at most, and another server is tried.
+ */
+const PING_EVERY_MS = 2000;
+const MAX_PINGS_OPEN = 3;
+
+/**
+ * Connects to the engine. From then on the connection reconnects by itself, to any of the addresses, until it is closed.
+ * Its answers come to an inbox of its own, which nobody else may listen to. Throws `unreachable` where no address
+ * answers, `unauthorized` where the engine refuses the credentials, and `invalid` for files that cannot be used and for
+ * an engine that is too old.
+ */
+export async function connectTo(access: Access): Promise<NatsConnection> {
+  const connection = await connect(optionsOf(access)).catch((error: unknown) => {
+    throw explained(error, access);
+  });
+  const found = connection.info?.version ?? 'unknown';
+  if (isOlder(found, OLDEST_ENGINE)) {
+    await connection.close();
+    throw new AppError(
+      'invalid',
+      `nats-server ${found} is too old for a fleet: install ${OLDEST_ENGINE} or newer`,
+    );
+  }
+  return connection;
+}
+
+function optionsOf(access: Access): ConnectionOptions {
+  const { urls, name, fleet, credentials, tls } = access;
+  for (const url of urls) assertAddress(url);
+  // Also where the engine itself would not insist: somebody between could have removed its word.
+  const isEncrypted =
+    Object.values(tls).some((file) => file !== null) || urls.some((url) => url.startsWith('tls:'));
+  return {
+    servers: [...urls],
+    name: `cadre ${version} ${name}`,
+    inboxPrefix: namesOf(fleet).inbox(name),
+    timeout: CONNECT_MS,
+    pingInterval: PING_EVERY_MS,
+    maxPingOut: MAX_PINGS_OPEN,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: RECONNECT_EVERY_MS,
+    reconnectJitterTLS: RECONNECT_EVERY_MS,
+    // Whoever mends a mistake in the permissions need not start every node again.
+    ignoreAuthErrorAbort: true,
+    // What the servers tell each other may not be reachable from here: only the configured addresses count.
+    ignoreClusterUpdates: true,
+    ...(credentials === null ? {} : { authenticator: nkeyAuthenticator(readSeed(credentials)) }),
+    ...(isEncrypted ? { tls: tlsOf(tls, urls) } : {}),
+  };
+}
+
+function assertAddress(url: string): void {
+  if (URL.canParse(url) && /^(nats|tls):$/.test(new URL(url).protocol)) return;
+  throw new AppError(
+    'invalid',
+    `"${url}" is no address of NATS: give nats://HOST:PORT or tls://HOST:PORT`,
+  );
+}
+
+function tlsOf({ ca, cert, key }: Access['tls'], urls: readonly string[]) {
+  const hosts = urls.map((url) => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1'));
+  return {
+    // The library names no host where the address is a number. Any host of the fleet's engine is as good as another.
+    checkServerIdentity(_host: string, certificate: PeerCertificate): Error | undefined {
+      const errors = hosts.map((host) => checkServerIdentity(host, certificate));
+      return errors.includes(undefined) ? undefined : errors[0];
+    },
+    ...(ca === null ? {} : { ca: readPem(ca) }),
+    ...(cert === null ? {} : { cert: readPem(cert) }),
+    ...(key === null ? {} : { key: readPem(key) }),
+  };
+}
+
+const MAX_FILE_BYTES = 64 * 1024;
+
+function readPem(file: string): string {
+  return readFile(file).text;
+}
+
+/** The seed of an nkey in a file. Throws `invalid` for a file that others may read, and for one without a seed. */
+export function readSeed(file: string): Uint8Array {
+  const { text, stat } = readFile(file);
+  if ((stat.mode & 0o077) !== 0)
+    throw new AppError('invalid', `the key file ${file} may be read by others: chmod 600 it`);
+  const seed = /^SU[A-Z2-7]{50,60}$/m.exec(text)?.[0];
+  if (seed === undefined)
+    throw new AppError(
+      'invalid',
+      `the key file ${file} holds no seed of a user's nkey: it is a line that begins with SU`,
+    );
+  return new TextEncoder().encode(seed);
+}
+
+function readFile(file: string): ReturnType<typeof readSmallFile> {
+  try {
+    return readSmallFile(file, { maxBytes: MAX_FILE_BYTES });
+  } catch (error) {
+    throw new AppError('invalid', `cannot read ${file}: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}
+
+/** What a failed connection means for whoever wanted it. */
+function explained(error: unknown, { urls, name, credentials }: Access): AppError {
+  if (error instanceof AppError) return error;
+  const where = urls.join(', ');
+  const why = error instanceof Error ? error.message : String(error);
+  if (error instanceof errors.UserAuthenticationExpiredError || /authorization/i.test(why))
+    return new AppError(
+      'unauthorized',
+      credentials === null
+        ? `NATS at ${where} asks who is there: name the file with the nkey of "${name}" in fleet.credentials or fleet.person.credentials`
+        : `NATS at ${where} does not know the key in ${credentials}: see that its configuration has the public key of "${name}"`,
+      { cause: error },
+    );
+  return new AppError('unreachable', `no NATS server answers at ${where} (${why})`, {
+    cause: error,
+  });
+}
+
+/** Whether a version is older than another, by its numbers. */
+export function isOlder(version: string, than: string): boolean {
+  const [a, b] = [version, than].map((text) => text.split(/[.-]/).slice(0, 3).map(Number));
+  for (let at = 0; at < 3; at++) {
+    const difference = (a?.[at] ?? 0) - (b?.[at] ?? 0);
+    if (difference !== 0) return difference < 0;
+  }
+  return false;
+}

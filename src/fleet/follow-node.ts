@@ -1,0 +1,86 @@
+import type { NatsConnection } from '@nats-io/transport-node';
+import type { RuntimeEventRecord } from '../api/events.ts';
+import { endpoints } from '../api/index.ts';
+import type { Client } from '../client/client.ts';
+import type { EventScope } from '../client/event-scope.ts';
+import { replay } from '../client/replay.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Names } from './names.ts';
+
+/** The most events of a page. */
+const PAGE = 500;
+/**
+ * How soon a node is asked again that has just had events, in milliseconds, and how seldom one that has had none: the
+ * time doubles. What the fleet's copy announces is asked for at once.
+ */
+const LOOK_SOON_MS = 100;
+const LOOK_LATE_MS = 2000;
+/** The least time between two questions, in milliseconds: what comes meanwhile comes together. */
+const PAUSE_MS = 50;
+
+/**
+ * The events of a node's scope after a seq, then those that come: read page by page, as soon as the fleet's copy has
+ * another event of the node, and every two seconds at least. Yields the newest seq first, as a stream does. Throws
+ * `unreachable` when the node no longer answers.
+ */
+export async function* followNode(
+  given: {
+    client: Pick<Client, 'ask'>;
+    connection: NatsConnection;
+    names: Names;
+    node: string;
+    clock: Clock;
+  },
+  scope: EventScope,
+  from: number | 'latest',
+  signal: AbortSignal | undefined,
+): AsyncGenerator<RuntimeEventRecord | { latestSeq: number }, void> {
+  const { client, connection, names, node, clock } = given;
+  const news = new News(clock);
+  const subscription = connection.subscribe(names.eventsOf(node), { callback: () => news.come() });
+  try {
+    const { headers } = await client.ask(endpoints.getVersion, {}, signal);
+    const latestSeq = Number(headers['x-seq'] ?? 0);
+    yield { latestSeq };
+    let after = from === 'latest' ? latestSeq : from;
+    let wait = LOOK_SOON_MS;
+    while (!signal?.aborted) {
+      const { value, headers } = await replay(client, scope, { after_seq: after, limit: PAGE });
+      yield* value;
+      const next = headers['x-next-after-seq'];
+      after = Number(next ?? value.at(-1)?.seq ?? after);
+      if (value.length > 0) wait = LOOK_SOON_MS;
+      if (next === undefined) await news.wait(wait, signal);
+      wait = Math.min(wait * 2, LOOK_LATE_MS);
+    }
+  } finally {
+    subscription.unsubscribe();
+  }
+}
+
+/** Says when to look again. */
+class News {
+  readonly #clock: Clock;
+  #hasCome = false;
+  #wake: () => void = () => undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  come(): void {
+    this.#hasCome = true;
+    this.#wake();
+  }
+
+  /** Resolves a moment after news have come, at the latest after `ms`, or when the signal aborts. */
+  async wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    const over = new AbortController();
+    this.#wake = () => over.abort();
+    if (this.#hasCome) over.abort();
+    const either = signal ? AbortSignal.any([signal, over.signal]) : over.signal;
+    await this.#clock.sleep(ms, either).catch(() => undefined);
+    this.#hasCome = false;
+    if (over.signal.aborted) await this.#clock.sleep(PAUSE_MS, signal).catch(() => undefined);
+  }
+}

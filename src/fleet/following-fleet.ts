@@ -1,0 +1,123 @@
+import { matches, type RuntimeEventRecord } from '../api/events.ts';
+import { Funnel } from '../client/funnel.ts';
+import type { FollowAll, Following, FromServer, Notice, ServerEntry } from '../client/servers.ts';
+import type { Clock } from '../lib/clock.ts';
+import { FleetCursor } from './cursor.ts';
+import { type Begin, type FleetItem, type FleetNotice, readFleet } from './reader.ts';
+import type { ReaderParts } from './reader.ts';
+
+/** How often it is looked which nodes are alive, in ms. */
+const LOOK_MS = 2000;
+
+export interface FollowingParts {
+  stream: ReaderParts['stream'];
+  fill: ReaderParts['fill'];
+  clock: Clock;
+  /** All nodes, as they are now. */
+  list: () => Promise<ServerEntry[]>;
+}
+
+/** The events of a fleet as its stream has them, also those of nodes that do not answer. */
+export class FollowingFleet implements Following {
+  readonly #parts: FollowingParts;
+  readonly #options: FollowAll;
+  readonly #signal: AbortSignal;
+  readonly #cursor: FleetCursor;
+
+  /** Throws `usage` for a cursor that is none of a fleet. */
+  constructor(parts: FollowingParts, options: FollowAll, signal: AbortSignal) {
+    this.#parts = parts;
+    this.#options = options;
+    this.#signal = signal;
+    this.#cursor = cursorOf(options.from);
+  }
+
+  cursor(): string {
+    return this.#cursor.toString();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<FromServer, void> {
+    const over = new AbortController();
+    const signal = AbortSignal.any([this.#signal, over.signal]);
+    if (this.#options.isStoredOnly) return yield* this.#events(signal);
+    const funnel = new Funnel<FromServer>();
+    funnel.add(async () => {
+      for await (const one of this.#events(signal)) await funnel.put(one);
+    });
+    funnel.add(() => this.#presence((one) => funnel.put(one), signal));
+    try {
+      yield* funnel;
+    } finally {
+      over.abort();
+    }
+  }
+
+  async *#events(signal: AbortSignal): AsyncGenerator<FromServer, void> {
+    const { stream, fill, clock } = this.#parts;
+    const { from, isStoredOnly } = this.#options;
+    const begin: Begin = typeof from === 'object' && 'cursor' in from ? 'start' : from;
+    const items = readFleet(
+      { stream, fill, clock, cursor: this.#cursor },
+      { follow: isStoredOnly !== true, signal, begin },
+    );
+    for await (const item of items) {
+      const one = this.#told(item);
+      if (one) yield one;
+    }
+  }
+
+  /** What of an item is told; null: nothing. */
+  #told(item: FleetItem): FromServer | null {
+    if ('notice' in item) return toldNotice(item.notice);
+    const { node, kind, text } = item.event;
+    const { kinds } = this.#options;
+    if (kinds && !kinds.some((pattern) => matches(pattern, kind))) return null;
+    return { node, event: JSON.parse(text) as RuntimeEventRecord };
+  }
+
+  /** Tells which nodes are alive, and what changes in that. */
+  async #presence(put: (one: FromServer) => Promise<void>, signal: AbortSignal): Promise<void> {
+    const { list, clock } = this.#parts;
+    const { node: wanted } = this.#options;
+    const states = new Map<string, ServerEntry['state']>();
+    while (!signal.aborted) {
+      // Without the engine nobody knows; the last state stays.
+      for (const { name, state, detail } of await list().catch(() => [])) {
+        if (states.get(name) === state || (wanted ?? name) !== name) continue;
+        states.set(name, state);
+        const notice: Notice =
+          state === 'reachable' ? { state } : { state, detail: detail ?? `${name} is gone` };
+        await Promise.race([put({ node: name, notice }), aborted(signal)]);
+      }
+      await clock.sleep(LOOK_MS, signal).catch(() => undefined);
+    }
+  }
+}
+
+function cursorOf(from: FollowAll['from']): FleetCursor {
+  return typeof from === 'object' && 'cursor' in from
+    ? FleetCursor.parse(from.cursor)
+    : FleetCursor.start();
+}
+
+function toldNotice(notice: FleetNotice): FromServer | null {
+  const { node } = notice;
+  if (node === null) return null;
+  if (notice.kind === 'epoch') {
+    const { from, to } = notice.mark;
+    const text =
+      to.after > 0
+        ? `the server goes on with a copy of its log, from event ${to.after} on; what it had after that until event ${from.seq} is not in it`
+        : 'the server has another log now, which begins anew';
+    return { node, notice: { state: 'gap', text } };
+  }
+  const text = `events between ${notice.after} and ${notice.up_to} are missing: ${notice.why}`;
+  return { node, notice: { state: 'gap', text } };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,200 @@
+import type { NatsConnection } from '@nats-io/transport-node';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+import { Bucket } from './bucket.ts';
+import { type Access, connectTo } from './connection.ts';
+import { ALIVE_TTL_MS, type Names, namesOf } from './names.ts';
+import { type Ask, serveRequests } from './requests.ts';
+import { type Identity, type NodeSign, SignOfLife } from './sign-of-life.ts';
+
+/** What a member of a fleet is joined with. */
+export interface MemberOptions {
+  access: Access;
+  labels: readonly string[];
+  self: Identity & { version: string };
+  /** How many agents run, and how many may. */
+  load: () => { live: number; max_live: number };
+  /** Answers a request by the server's own endpoints. */
+  ask: Ask;
+  /** What runs beside, as long as this server has the name, such as the mirror. */
+  tasks: readonly MemberTask[];
+  clock: Clock;
+  logger: Logger;
+}
+
+/** A connection to the fleet, as the node that it belongs to. */
+export interface Link {
+  connection: NatsConnection;
+  names: Names;
+  node: string;
+}
+
+/**
+ * Runs while the server has its name, until `signal` aborts; it outlives reconnects, and is started again after the name
+ * was lost. One that throws Diverged is not started again.
+ */
+export type MemberTask = (link: Link, signal: AbortSignal) => Promise<void>;
+
+/** Thrown by a task where the fleet's copy of this node's events is of another log. The message says what to do. */
+export class Diverged extends Error {
+  override readonly name = 'Diverged';
+}
+
+export type MemberState = 'joining' | 'member' | 'name_taken' | 'diverged' | 'unreachable';
+
+/** What a member tells of itself. `detail`: what is wrong, and what to do about it; null where nothing is. */
+export interface MemberStatus {
+  state: MemberState;
+  detail: string | null;
+}
+
+const RENEW_EVERY_MS = ALIVE_TTL_MS / 3;
+/** How long to wait after a failed attempt to join, in milliseconds. */
+const RETRY_MS = 1000;
+/** How long leaving may take, in milliseconds: nobody waits longer for a fleet that does not answer. */
+const LEAVE_MS = 2000;
+
+/** Keeps a server in its fleet: joins, renews its sign of life, answers requests, and joins again after trouble. */
+export class Member {
+  readonly #given: MemberOptions;
+  readonly #ending = new AbortController();
+  readonly #names: Names;
+  readonly #done: Promise<void>;
+  #status: MemberStatus = { state: 'joining', detail: null };
+  #diverged: string | null = null;
+
+  constructor(given: MemberOptions) {
+    this.#given = given;
+    this.#names = namesOf(given.access.fleet);
+    this.#done = this.#run();
+  }
+
+  get status(): MemberStatus {
+    if (this.#status.state === 'member' && this.#diverged !== null)
+      return { state: 'diverged', detail: this.#diverged };
+    return this.#status;
+  }
+
+  /** Leaves the fleet: takes the sign of life away and closes the connection. Takes 2 s at most; never throws. */
+  async leave(): Promise<void> {
+    this.#ending.abort();
+    const late = new AbortController();
+    await Promise.race([
+      this.#done,
+      this.#given.clock.sleep(LEAVE_MS, late.signal).catch(() => undefined),
+    ]);
+    late.abort();
+  }
+
+  async #run(): Promise<void> {
+    const { clock, logger } = this.#given;
+    while (!this.#ending.signal.aborted) {
+      try {
+        const connection = await connectTo(this.#given.access);
+        await this.#stay(connection);
+      } catch (error) {
+        this.#fail(error);
+        logger.debug({ err: error }, 'the fleet cannot be joined');
+      }
+      await clock.sleep(RETRY_MS, this.#ending.signal).catch(() => undefined);
+    }
+  }
+
+  /** Stays until the server stops, or the connection is closed for good. */
+  async #stay(connection: NatsConnection): Promise<void> {
+    const over = new AbortController();
+    const signal = AbortSignal.any([this.#ending.signal, over.signal]);
+    void connection.closed().then(() => over.abort());
+    const sign = this.#signOfLife(connection);
+    let work: Work | null = null;
+    try {
+      while (!signal.aborted) {
+        const isOurs = await this.#renew(sign);
+        if (isOurs && work === null) work = this.#begin(connection, sign);
+        if (isOurs === false && work !== null) work = await end(work);
+        await this.#given.clock.sleep(RENEW_EVERY_MS, signal).catch(() => undefined);
+      }
+    } finally {
+      if (work) await end(work);
+      await sign.end().catch(() => undefined);
+      await connection.close();
+    }
+  }
+
+  /** Null: the engine did not answer. */
+  async #renew(sign: SignOfLife): Promise<boolean | null> {
+    try {
+      const isOurs = await sign.renew();
+      this.#tell(
+        isOurs
+          ? { state: 'member', detail: null }
+          : { state: 'name_taken', detail: takenDetail(this.#given.access.name) },
+      );
+      return isOurs;
+    } catch (error) {
+      this.#fail(error);
+      return null;
+    }
+  }
+
+  #begin(connection: NatsConnection, sign: SignOfLife): Work {
+    const { access, ask, tasks, logger } = this.#given;
+    const stopping = new AbortController();
+    const { signal } = stopping;
+    const link: Link = { connection, names: this.#names, node: access.name };
+    serveRequests({ ...link, ask, isOurs: () => sign.isOurs, signal });
+    const running = tasks.map(async (task) => {
+      try {
+        if (this.#diverged === null) await task(link, signal);
+      } catch (error) {
+        if (error instanceof Diverged) this.#diverged = error.message;
+        if (!signal.aborted) logger.error({ err: error }, 'a task of the fleet ended');
+      }
+    });
+    return { stopping, done: Promise.all(running) };
+  }
+
+  #signOfLife(connection: NatsConnection): SignOfLife {
+    const { access, labels, self, load, clock } = this.#given;
+    const sign = (): NodeSign => ({
+      node: access.name,
+      ...self,
+      labels: [...labels],
+      ...load(),
+    });
+    const bucket = new Bucket(connection, this.#names, this.#names.nodes);
+    return new SignOfLife({ bucket, names: this.#names, clock, sign });
+  }
+
+  #fail(error: unknown): void {
+    const detail = error instanceof Error ? error.message : String(error);
+    this.#tell({ state: this.#status.state === 'joining' ? 'joining' : 'unreachable', detail });
+  }
+
+  /** Logs each change of the state, once. */
+  #tell(status: MemberStatus): void {
+    const before = this.#status;
+    this.#status = status;
+    if (before.state === status.state && before.detail === status.detail) return;
+    const { logger, access } = this.#given;
+    const about = { fleet: access.fleet, node: access.name, state: status.state };
+    if (status.detail === null) logger.info(about, 'fleet');
+    else logger.warn({ ...about, detail: status.detail }, 'fleet');
+  }
+}
+
+/** What runs while the name is ours. */
+interface Work {
+  stopping: AbortController;
+  done: Promise<unknown>;
+}
+
+async function end(work: Work): Promise<null> {
+  work.stopping.abort();
+  await work.done;
+  return null;
+}
+
+function takenDetail(name: string): string {
+  return `another server is the node "${name}" of this fleet: give this one another fleet.name, or stop the other`;
+}

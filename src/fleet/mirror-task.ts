@@ -1,0 +1,20 @@
+import type { Logger } from '../lib/log.ts';
+import { Diverged, type MemberTask } from './member.ts';
+import { Mirror, type MirrorParts } from './mirror.ts';
+import { NatsMirrorStream } from './nats-mirror-stream.ts';
+
+/** What a member does for its events: a mirror of them runs as long as the server has its name. */
+export function mirrorTask(
+  parts: Omit<MirrorParts, 'stream' | 'onState'> & { logger: Logger },
+): MemberTask {
+  return async ({ connection, names, node }, signal) => {
+    const mirror = new Mirror({
+      ...parts,
+      stream: new NatsMirrorStream(connection, names, node),
+      onState: ({ state, detail, seq }) => parts.logger.info({ state, detail, seq }, 'mirror'),
+    });
+    await mirror.run(signal);
+    const { state, detail } = mirror.status;
+    if (state === 'diverged') throw new Diverged(detail ?? state);
+  };
+}

@@ -1,0 +1,244 @@
+import type { LogEntry } from '../events/log.ts';
+import type { FeedPage } from '../events/feed.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Failpoint } from '../lib/failpoint.ts';
+import type { Fork } from '../store/forks.ts';
+import { EPOCH_KIND, GAP_KIND, newestStaying, stays } from './mirrored.ts';
+import type { EpochMark, GapMark } from './mirrored.ts';
+import { type Draft, type Head, type MirrorStream, Refused } from './mirror-stream.ts';
+
+/** The log of this server, as its mirror reads it. */
+export interface MirroredLog {
+  readonly epoch: string;
+  /** The logs that this one is a copy of, and where it parted from each. */
+  readonly forks: readonly Fork[];
+  /** The newest seq that is on disk. */
+  readonly latestSeq: number;
+  /** The id of an event; null if the log does not have it, or not any more. */
+  idAt(seq: number): string | null;
+  /** The seq of the newest event up to `seq` that stays; 0: the log has none. */
+  stayingUpTo(seq: number): number;
+  /** Ends when `ending` has aborted and everything up to then was yielded. */
+  follow(after: number, ending: AbortSignal): AsyncIterable<FeedPage>;
+}
+
+/** How far the mirror had come, kept for the case that the stream has no message of this node left. */
+export interface MirrorRow {
+  epoch: string;
+  seq: number;
+  /** The id of the stream. */
+  stream: string;
+}
+
+export interface MirrorRows {
+  read(): MirrorRow | null;
+  write(row: MirrorRow): Promise<void>;
+}
+
+export interface MirrorStatus {
+  /** starting: it has not reached the stream yet; unreachable: it tries again; diverged: it has stopped for good. */
+  state: 'starting' | 'following' | 'unreachable' | 'diverged';
+  /** Why, in the states `unreachable` and `diverged`. */
+  detail: string | null;
+  /** The newest seq that is known to be in the stream. */
+  seq: number;
+  /** Counts since the start: events written, batches written, batches refused by the fence, and other failures. */
+  events: number;
+  batches: number;
+  refused: number;
+  failed: number;
+}
+
+export interface MirrorParts {
+  log: MirroredLog;
+  stream: MirrorStream;
+  rows: MirrorRows;
+  clock: Clock;
+  failpoint: Failpoint;
+  /** Called when `state` or `detail` of the status has changed. */
+  onState?: (status: MirrorStatus) => void;
+  /** Called with each page of the log once it is in the stream. */
+  onPublished?: (entries: readonly LogEntry[]) => void;
+}
+
+/** Two batches begin at least this far apart, in ms, unless the first was full. */
+const PACE_MS = 25;
+/** A page of the feed with this many events may be followed by more at once. */
+const FULL_PAGE = 256;
+/** The pause before another attempt: it starts here and doubles up to the maximum, in ms. */
+const RETRY_MS = 50;
+const MAX_RETRY_MS = 2000;
+/** The row is written at most this often, in ms. */
+const ROW_MS = 2000;
+
+/** The stream and the log contradict each other: somebody has to look. */
+class Contradiction extends Error {}
+
+/** Where a mirror stands: what it has written last. */
+interface Place {
+  /** The number of the newest message of this node in the stream. */
+  expected: number;
+  /** The seq up to which the log is in the stream. */
+  after: number;
+  /** The seq of the newest event in the stream that stays. */
+  prev: number;
+  /** The gap that the newest message tells of already, by its end. */
+  toldGap: number;
+}
+
+/**
+ * Copies the durable events of this server into the stream of the fleet, each once and in order. How far it has come is
+ * what the stream says, and every batch is fenced by that: one that is repeated, late or from a second writer is refused
+ * as a whole. After any error it asks the stream again. It follows the feed as any stream does, so nothing in the server
+ * waits for it.
+ */
+export class Mirror {
+  readonly #parts: MirrorParts;
+  #status: MirrorStatus = {
+    state: 'starting',
+    detail: null,
+    seq: 0,
+    events: 0,
+    batches: 0,
+    refused: 0,
+    failed: 0,
+  };
+  #rowAt = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: MirrorParts) {
+    this.#parts = parts;
+  }
+
+  get status(): Readonly<MirrorStatus> {
+    return this.#status;
+  }
+
+  /**
+   * Runs until `signal` aborts, and then writes what is in the log up to then if the engine takes it; or until stream
+   * and log contradict each other, which the status says. Never rejects.
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
+    let pause = RETRY_MS;
+    while (!signal.aborted) {
+      const { batches } = this.#status;
+      try {
+        const place = await this.#resume(await this.#parts.stream.head());
+        this.#setState('following', null);
+        await this.#follow(place, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        const { message } = error as Error;
+        if (error instanceof Contradiction) return this.#setState('diverged', message);
+        if (error instanceof Refused) this.#status.refused++;
+        else {
+          this.#status.failed++;
+          this.#setState('unreachable', message);
+        }
+      }
+      pause = this.#status.batches > batches ? RETRY_MS : Math.min(pause * 2, MAX_RETRY_MS);
+      await clock.sleep(pause, signal).catch(() => undefined);
+    }
+  }
+
+  /** Decides from the newest message of this node where to go on. Throws Contradiction. */
+  async #resume(head: Head | null): Promise<Place> {
+    const { log, rows, stream } = this.#parts;
+    if (!head) {
+      // Retention of the stream took what there was, or the stream is new.
+      const row = rows.read();
+      const isOurs = row !== null && row.epoch === log.epoch && row.stream === (await stream.id());
+      const after = isOurs ? row.seq : 0;
+      return { expected: 0, after, prev: log.stayingUpTo(after), toldGap: 0 };
+    }
+    const { streamSeq: expected, epoch, seq } = head;
+    if (epoch !== log.epoch) return this.#changeEpoch(head);
+    assertSameLog(log, head);
+    return { expected, after: seq, prev: newestStaying(head), toldGap: toldGap(head) };
+  }
+
+  /** A copy of the log in the stream goes on where it parted from it, any other log at its beginning. */
+  async #changeEpoch(head: Head): Promise<Place> {
+    const { log } = this.#parts;
+    const fork = log.forks.find(({ epoch }) => epoch === head.epoch);
+    const after = fork ? Math.min(fork.seq, head.seq) : 0;
+    const mark: EpochMark = {
+      from: { epoch: head.epoch, seq: head.seq },
+      to: { epoch: log.epoch, after },
+    };
+    const drafts = [{ kind: EPOCH_KIND, seq: after, text: JSON.stringify(mark) }];
+    const prev = log.stayingUpTo(after);
+    const expected = await this.#publish({ expected: head.streamSeq, prev }, drafts);
+    return { expected, after, prev, toldGap: 0 };
+  }
+
+  async #follow(place: Place, signal: AbortSignal): Promise<void> {
+    const { log, clock } = this.#parts;
+    for await (const page of log.follow(place.after, signal)) {
+      const began = clock.monotonic();
+      await this.#mirror(page, place);
+      if (page.entries.length >= FULL_PAGE) continue;
+      // What happens meanwhile comes in one batch.
+      const rest = PACE_MS - (clock.monotonic() - began);
+      if (rest > 0) await clock.sleep(rest, signal).catch(() => undefined);
+    }
+  }
+
+  /** Writes a page of the log, and moves the place behind it. */
+  async #mirror({ entries, trimmed }: FeedPage, place: Place): Promise<void> {
+    const gap = trimmed !== null && trimmed !== place.toldGap ? gapDraft(place, trimmed) : null;
+    const drafts: Draft[] = gap ? [gap, ...entries] : entries;
+    if (drafts.length === 0) return;
+    place.expected = await this.#publish(place, drafts);
+    place.after = entries.at(-1)?.seq ?? place.after;
+    place.prev = entries.findLast(({ kind }) => stays(kind))?.seq ?? place.prev;
+    this.#status.seq = place.after;
+    this.#status.events += entries.length;
+    this.#parts.onPublished?.(entries);
+    await this.#keepRow(place);
+  }
+
+  async #publish({ expected, prev }: Pick<Place, 'expected' | 'prev'>, drafts: readonly Draft[]) {
+    const { log, stream, failpoint } = this.#parts;
+    failpoint('mirror.before');
+    const last = await stream.publish({ epoch: log.epoch, expected, prev, drafts });
+    failpoint('mirror.after');
+    this.#status.batches++;
+    return last;
+  }
+
+  async #keepRow({ after: seq }: Place): Promise<void> {
+    const { log, stream, rows, clock } = this.#parts;
+    if (clock.monotonic() - this.#rowAt < ROW_MS) return;
+    this.#rowAt = clock.monotonic();
+    await rows.write({ epoch: log.epoch, seq, stream: await stream.id() });
+  }
+
+  #setState(state: MirrorStatus['state'], detail: string | null): void {
+    if (this.#status.state === state && this.#status.detail === detail) return;
+    this.#status = { ...this.#status, state, detail };
+    this.#parts.onState?.(this.#status);
+  }
+}
+
+/** Throws Contradiction where the stream has events of this epoch that this log does not have. */
+function assertSameLog(log: MirroredLog, { seq, id }: Head): void {
+  if (seq > log.latestSeq)
+    throw new Contradiction(
+      `the fleet has event ${seq} of this server's log, which ends at ${log.latestSeq}: the data directory was set back, or is a copy of another one`,
+    );
+  const own = id === null ? null : log.idAt(seq);
+  if (own !== null && own !== id)
+    throw new Contradiction(
+      `event ${seq} is ${own} here and ${id} in the fleet: two servers run on copies of one data directory`,
+    );
+}
+
+function gapDraft({ after }: Place, trimmed: number): Draft {
+  const mark: GapMark = { after, up_to: trimmed };
+  return { kind: GAP_KIND, seq: after, text: JSON.stringify(mark) };
+}
+
+function toldGap({ kind, text }: Head): number {
+  return kind === GAP_KIND ? (JSON.parse(text) as GapMark).up_to : 0;
+}

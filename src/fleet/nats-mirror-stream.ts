@@ -1,0 +1,106 @@
+import { headers, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
+import { newUuid } from '../lib/ids.ts';
+import { type Batch, type Draft, type Head, type MirrorStream, Refused } from './mirror-stream.ts';
+import { isMark, stays } from './mirrored.ts';
+import { DELTA_TTL, engineHeaders, eventHeaders, type Names } from './names.ts';
+import { readMessage } from './read-message.ts';
+import { streamInfo } from './stream-info.ts';
+
+/** For how long the engine may take to answer, in ms. */
+const ANSWER_MS = 5000;
+/** The number by which the engine says that another message came first. */
+const WRONG_LAST_SEQUENCE = 10_071;
+
+interface Answer {
+  seq?: number;
+  error?: { err_code?: number; description: string };
+}
+
+/** The stream of a fleet, as JetStream keeps it, for the mirror of one node. */
+export class NatsMirrorStream implements MirrorStream {
+  readonly #nc: NatsConnection;
+  readonly #names: Names;
+  readonly #node: string;
+  /** Tells the batches of this process from those of any other. */
+  readonly #writer = newUuid();
+  #batches = 0;
+  #id: string | undefined;
+
+  constructor(nc: NatsConnection, names: Names, node: string) {
+    this.#nc = nc;
+    this.#names = names;
+    this.#node = node;
+  }
+
+  async id(): Promise<string> {
+    this.#id ??= (await streamInfo(this.#nc, this.#names)).id;
+    return this.#id;
+  }
+
+  async head(): Promise<Head | null> {
+    // A mirror asks for it when something has happened, perhaps to the stream as a whole.
+    this.#id = undefined;
+    const message = await this.#nc.request(this.#names.head(this.#node), '', {
+      timeout: ANSWER_MS,
+    });
+    const about = message.headers;
+    if (about?.code === 404) return null;
+    if (about?.hasError) throw new Error(`the newest message of this node: ${about.description}`);
+    const streamSeq = Number(about?.get('Nats-Sequence'));
+    return readMessage(about?.get('Nats-Subject') ?? '', about, streamSeq, message.string());
+  }
+
+  /** All messages but the last are sent without waiting: it takes one round trip. */
+  async publish({ epoch, expected, prev, drafts }: Batch): Promise<number> {
+    const batch = `${this.#writer}-${++this.#batches}`;
+    const count = drafts.length;
+    let link = prev;
+    for (const [i, draft] of drafts.entries()) {
+      const about = eventHeadersOf(draft, epoch, link);
+      if (i === 0) this.#fence(about, expected);
+      if (count > 1) {
+        about.set(engineHeaders.batchId, batch);
+        about.set(engineHeaders.batchSequence, String(i + 1));
+      }
+      if (stays(draft.kind)) link = draft.seq;
+      const subject = this.#names.event(this.#node, draft.kind);
+      if (i < count - 1) {
+        this.#nc.publish(subject, draft.text, { headers: about });
+        continue;
+      }
+      if (count > 1) about.set(engineHeaders.batchCommit, '1');
+      const sent = { headers: about, timeout: ANSWER_MS };
+      return stored((await this.#nc.request(subject, draft.text, sent)).json<Answer>());
+    }
+    throw new Error('a batch holds at least one message');
+  }
+
+  /** The batch is stored only behind the expected message. */
+  #fence(about: MsgHdrs, expected: number): void {
+    about.set(engineHeaders.expectedLast, String(expected));
+    about.set(engineHeaders.expectedLastSubject, this.#names.eventsOf(this.#node));
+  }
+}
+
+function eventHeadersOf({ kind, seq, text }: Draft, epoch: string, prev: number): MsgHdrs {
+  const about = headers();
+  about.set(eventHeaders.epoch, epoch);
+  about.set(eventHeaders.seq, String(seq));
+  about.set(eventHeaders.prev, String(prev));
+  if (isMark(kind)) return about;
+  const id = idOf(text);
+  if (id !== undefined) about.set(eventHeaders.id, id);
+  if (!stays(kind)) about.set(engineHeaders.ttl, DELTA_TTL);
+  return about;
+}
+
+/** The id of an event in its stored text, which begins with its seq and its id. */
+function idOf(text: string): string | undefined {
+  return /^\{"seq":\d+,"id":"([^"]+)"/.exec(text)?.[1];
+}
+
+function stored({ seq, error }: Answer): number {
+  if (!error && seq !== undefined) return seq;
+  const why = error?.description ?? 'the engine did not say where the batch is';
+  throw error?.err_code === WRONG_LAST_SEQUENCE ? new Refused(why) : new Error(why);
+}

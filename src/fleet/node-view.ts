@@ -1,0 +1,99 @@
+import type { Approval } from '../api/approvals.ts';
+import { type EventOf, isIn, type KindIn, type RuntimeEventRecord } from '../api/events.ts';
+import type { Process } from '../api/processes.ts';
+import type { Session } from '../api/sessions.ts';
+import { requestedApproval } from '../client/requested-approval.ts';
+import type { Known } from '../client/servers.ts';
+import { sessionAfterRequest, sessionAfterTurn } from '../client/session-after.ts';
+import type { Arrived } from './reader.ts';
+import { EPOCH_KIND, type EpochMark, isMark } from './mirrored.ts';
+
+/** What a view is made from: the kinds of events, as subjects have them. */
+export const viewKinds = [
+  'session.*',
+  'turn.*',
+  'approval.*',
+  'process.queued',
+  'process.started',
+  'process.completed',
+  'process.failed',
+  'process.timed_out',
+  'process.killed',
+  'fleet.*',
+] as const;
+
+/** What a node had, made from its events alone, as the screen makes it from those of a server that answers. */
+export class NodeView {
+  readonly #sessions = new Map<string, Session>();
+  readonly #approvals = new Map<string, Approval>();
+  readonly #processes = new Map<string, Process>();
+  #at = 0;
+
+  /** Null before the first event. */
+  get known(): Known | null {
+    if (this.#at === 0) return null;
+    return {
+      at: this.#at,
+      sessions: [...this.#sessions.values()].toReversed(),
+      approvals: [...this.#approvals.values()],
+      processes: [...this.#processes.values()].toReversed(),
+    };
+  }
+
+  /** Takes the next message of the node. */
+  take({ message: { kind, text }, at }: Arrived): void {
+    this.#at = Math.round(at);
+    if (kind === EPOCH_KIND) this.#changeLog(JSON.parse(text) as EpochMark);
+    if (isMark(kind)) return;
+    const event = JSON.parse(text) as RuntimeEventRecord;
+    if (isIn('session', event)) this.#session(event);
+    else if (isIn('turn', event)) this.#turn(event);
+    else if (isIn('approval', event)) this.#approval(event);
+    else if (isIn('process', event)) this.#process(event);
+  }
+
+  /** Nothing of the log before is in one that begins anew. */
+  #changeLog({ to }: EpochMark): void {
+    if (to.after > 0) return;
+    this.#sessions.clear();
+    this.#approvals.clear();
+    this.#processes.clear();
+  }
+
+  #session(event: EventOf<KindIn<'session'>>): void {
+    const { kind, session_id: id, payload } = event;
+    if (id === null || kind === 'session.notice') return;
+    const known = this.#sessions.get(id);
+    if (kind === 'session.created')
+      this.#sessions.set(id, { metadata: null, ...event.payload.session });
+    else if (known) this.#sessions.set(id, { ...known, ...payload.session });
+  }
+
+  #turn(event: EventOf<KindIn<'turn'>>): void {
+    const known = this.#sessions.get(event.session_id ?? '');
+    if (known) this.#sessions.set(known.id, sessionAfterTurn(known, event));
+  }
+
+  #approval(event: EventOf<KindIn<'approval'>>): void {
+    const { id, session_id } = event.payload.approval;
+    const isAsked = event.kind === 'approval.requested';
+    if (isAsked) this.#approvals.set(id, requestedApproval(event.payload));
+    else this.#approvals.delete(id);
+    const known = this.#sessions.get(session_id);
+    if (!known || known.active_turn_id === null) return;
+    const waits = [...this.#approvals.values()].some((one) => one.session_id === session_id);
+    const status = waits ? 'waiting_for_approval' : 'running';
+    this.#sessions.set(
+      session_id,
+      isAsked ? sessionAfterRequest(known, event) : { ...known, status },
+    );
+  }
+
+  #process(event: EventOf<KindIn<'process'>>): void {
+    const { kind, process_id: id } = event;
+    if (id === null || kind === 'process.output') return;
+    const known = this.#processes.get(id);
+    if (kind === 'process.queued') this.#processes.set(id, event.payload.process);
+    else if (known) this.#processes.set(id, { ...known, ...event.payload.process });
+  }
+}

@@ -1,0 +1,182 @@
+import type { Clock } from '../lib/clock.ts';
+import type { FleetCursor, LogMark } from './cursor.ts';
+import { EPOCH_KIND, type EpochMark, GAP_KIND, type GapMark, stays } from './mirrored.ts';
+import type { MirroredMessage } from './mirrored.ts';
+import type { StreamInfo } from './stream-info.ts';
+
+/** Where a reading of the stream begins: behind a number, or at a time in Unix milliseconds. */
+export type From = { after: number } | { time: number };
+
+/** What a reader needs of the stream. Every method rejects if the engine does not answer. */
+export interface ReaderStream {
+  info(): Promise<StreamInfo>;
+  /** The id of the event of a message; null if the stream does not have the message. */
+  idAt(seq: number): Promise<string | null>;
+  /**
+   * Yields messages in order. Ends when `signal` aborts, whenever the connection was lost or the engine has made the
+   * reading anew, since the stream may then be another; and, unless `follow`, with the newest message.
+   */
+  read(from: From, options: { follow: boolean; signal: AbortSignal }): AsyncIterable<Arrived>;
+}
+
+export interface Arrived {
+  message: MirroredMessage;
+  /** When the engine stored it, in Unix milliseconds. */
+  at: number;
+}
+
+/** An event of a node. `text` is its record as JSON, as that node has it. */
+export interface FleetEvent {
+  node: string;
+  epoch: string;
+  seq: number;
+  kind: string;
+  text: string;
+}
+
+/** Something else than an event that whoever reads a fleet has to know. */
+export type FleetNotice =
+  | { node: string; kind: 'epoch'; mark: EpochMark }
+  /** Events after `after` and up to `up_to` are missing, and why. */
+  | { node: string; kind: 'gap'; after: number; up_to: number; why: string }
+  /** The stream is not what it was: it is read again from some time before. */
+  | { node: null; kind: 'rewind' }
+  | { node: null; kind: 'lost'; why: string };
+
+export interface ReaderParts {
+  stream: ReaderStream;
+  clock: Clock;
+  /** Moves with each event that is yielded, just before it is. */
+  cursor: FleetCursor;
+  /** Asks a node for its events after `after` up to `upTo`. Rejects where it cannot be asked. */
+  fill: (node: string, epoch: string, after: number, upTo: number) => Promise<FleetEvent[]>;
+}
+
+/** Where a cursor that is at no place yet begins. `since`: Unix milliseconds. */
+export type Begin = 'start' | 'latest' | { since: number };
+
+export interface ReadOptions {
+  /** Waits for more behind the newest message. */
+  follow: boolean;
+  signal: AbortSignal;
+  begin?: Begin;
+}
+
+export type FleetItem = { event: FleetEvent } | { notice: FleetNotice };
+
+/** After a loss the stream is read again from this long before the last message, in ms. */
+const REWIND_MS = 10 * 60_000;
+/** The pause before the engine is asked again: it starts here and doubles up to the maximum, in ms. */
+const RETRY_MS = 100;
+const MAX_RETRY_MS = 2000;
+
+/**
+ * Yields the events of all nodes in the order of the stream, those of a node in the order of its log, each once, also
+ * where the engine has lost messages that it had acknowledged: then the nodes write them again, and the reader reads
+ * again from some time before. Ends when `signal` aborts and, unless `follow`, with the newest message.
+ */
+export async function* readFleet(
+  parts: ReaderParts,
+  { follow, signal, begin = 'start' }: ReadOptions,
+): AsyncGenerator<FleetItem, void> {
+  const { stream, clock, cursor } = parts;
+  let pause = RETRY_MS;
+  while (!signal.aborted) {
+    const before = cursor.seq;
+    try {
+      const { from, isRewind } = await whereToBegin(stream, cursor, begin);
+      if (isRewind) yield { notice: { node: null, kind: 'rewind' } };
+      for await (const { message, at } of stream.read(from, { follow, signal })) {
+        yield* taken(parts, message);
+        cursor.pass(message, at);
+      }
+      if (!follow) return;
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!follow) throw error;
+      if (pause === RETRY_MS)
+        yield { notice: { node: null, kind: 'lost', why: (error as Error).message } };
+      pause = Math.min(pause * 2, MAX_RETRY_MS);
+    }
+    if (cursor.seq !== before) pause = RETRY_MS;
+    await clock.sleep(pause, signal).catch(() => undefined);
+  }
+}
+
+/** Behind the cursor where the stream is still what it was; else some time before. */
+async function whereToBegin(
+  stream: ReaderStream,
+  cursor: FleetCursor,
+  begin: Begin,
+): Promise<{ from: From; isRewind: boolean }> {
+  const { id, first, last } = await stream.info();
+  const isNew = cursor.stream === null;
+  if (isNew)
+    cursor.enter(id, {
+      seq: begin === 'latest' ? last : 0,
+      at: typeof begin === 'object' ? begin.since : null,
+    });
+  if (cursor.stream !== id) {
+    cursor.enter(id, { seq: 0, at: null });
+    return { from: { after: 0 }, isRewind: true };
+  }
+  const { seq, at, last: stayed } = cursor;
+  if (seq === 0 && at !== null) return { from: { time: at }, isRewind: false };
+  if (seq <= last && (await isUnchanged(stream, cursor, first)))
+    // Deltas behind the last message that stays may be others by now: those that are known are skipped.
+    return { from: { after: Math.min(seq, stayed?.seq ?? seq) }, isRewind: false };
+  return { from: at === null ? { after: 0 } : { time: at - REWIND_MS }, isRewind: true };
+}
+
+/** Looks at the last message that stays: it is the same one, or retention has taken it. */
+async function isUnchanged(
+  stream: ReaderStream,
+  { last }: FleetCursor,
+  first: number,
+): Promise<boolean> {
+  if (last === null || last.seq < first) return true;
+  return (await stream.idAt(last.seq)) === last.id;
+}
+
+/** What a message brings: nothing where it is known already, and what is missing before it. */
+async function* taken(parts: ReaderParts, message: MirroredMessage): AsyncGenerator<FleetItem> {
+  const { cursor } = parts;
+  const { node, epoch, seq, prev, kind, text } = message;
+  const mark = cursor.markOf(node, epoch);
+  if (kind === EPOCH_KIND) {
+    if (mark) return;
+    const { to } = JSON.parse(text) as EpochMark;
+    cursor.mark(node, epoch, { seq: to.after, stays: to.after });
+    yield { notice: { node, kind: 'epoch', mark: JSON.parse(text) as EpochMark } };
+  } else if (kind === GAP_KIND) {
+    const gap = JSON.parse(text) as GapMark;
+    if (!mark || gap.after >= mark.seq)
+      yield { notice: { node, kind: 'gap', ...gap, why: 'they left its log before they came' } };
+  } else if (!mark || seq > mark.seq) {
+    if (mark && prev > mark.stays && prev > mark.seq) yield* filled(parts, message, mark);
+    cursor.take(message);
+    yield { event: { node, epoch, seq, kind, text } };
+  }
+}
+
+/** The events between the last one that was taken and a message: the engine lost them, the node has them. */
+async function* filled(
+  { cursor, fill }: ReaderParts,
+  { node, epoch, prev }: MirroredMessage,
+  { seq: after, stays: stayed }: LogMark,
+): AsyncGenerator<FleetItem> {
+  let events: FleetEvent[];
+  try {
+    events = await fill(node, epoch, after, prev);
+  } catch (error) {
+    const why = `the fleet does not have them, and ${node} cannot be asked: ${(error as Error).message}`;
+    yield { notice: { node, kind: 'gap', after, up_to: prev, why } };
+    return;
+  }
+  let newest = stayed;
+  for (const event of events) {
+    if (stays(event.kind)) newest = event.seq;
+    cursor.mark(node, epoch, { seq: event.seq, stays: newest });
+    yield { event };
+  }
+}

@@ -1,0 +1,119 @@
+import type { Msg, NatsConnection } from '@nats-io/transport-node';
+import type { AskingScope, Names } from './names.ts';
+import { askerOf } from './names.ts';
+
+/** A request as it travels: what HTTP has in its first line, and a body. */
+export interface FleetRequest {
+  method: string;
+  /** The path, with the query. */
+  path: string;
+  body?: unknown;
+  /** The idempotency key of a change. */
+  key?: string;
+}
+
+/** The answer to it. `body`: null where there is none; a text where the endpoint answers with one. */
+export interface FleetAnswer {
+  status: number;
+  headers: Record<string, string>;
+  body: unknown;
+}
+
+/** Who asks, by the subject of the request, which the engine's permissions guard. */
+export interface Asker {
+  scope: AskingScope;
+  user: string;
+}
+
+/** Answers a request by the server's own endpoints: `text` is JSON, unless the content type is another. */
+export type Ask = (
+  request: FleetRequest,
+  asker: Asker & { scope: 'admin' | 'read' },
+) => Promise<{ status: number; headers: Record<string, string>; text: string }>;
+
+/** The headers of answers that travel: those of cadre, and what the body is. */
+const KEPT_HEADERS = /^(x-|idempotency-replayed$|content-type$)/;
+
+/**
+ * Answers the requests to a node until `signal` aborts. While `isOurs` says no, nothing is answered: the name may be
+ * another server's by then, and the client asks again.
+ */
+export function serveRequests(given: {
+  connection: NatsConnection;
+  names: Names;
+  node: string;
+  ask: Ask;
+  isOurs: () => boolean;
+  signal: AbortSignal;
+}): void {
+  const { connection, names, node, ask, isOurs, signal } = given;
+  const subscription = connection.subscribe(names.requestsOf(node), {
+    callback: (error, message) => {
+      if (error === null && isOurs()) void respond(message, ask, limitOf(connection));
+    },
+  });
+  signal.addEventListener('abort', () => subscription.unsubscribe(), { once: true });
+}
+
+/** The most bytes that a message may have, as the engine is configured. */
+export function limitOf(connection: NatsConnection): number {
+  return connection.info?.max_payload ?? 1024 * 1024;
+}
+
+async function respond(message: Msg, ask: Ask, maxBytes: number): Promise<void> {
+  const bytes = Buffer.from(await answerTo(message, ask));
+  message.respond(bytes.length <= maxBytes ? bytes : tooLong(bytes.length, maxBytes));
+}
+
+/** The answer as it travels. */
+async function answerTo(message: Msg, ask: Ask): Promise<string> {
+  const asker = askerOf(message.subject);
+  const request = readRequest(message);
+  if (asker === null || request === null)
+    return refusal(400, 'invalid', 'this is no request of a fleet: {method, path, body, key}');
+  const { scope, user } = asker;
+  if (scope === 'peer')
+    return refusal(403, 'forbidden_scope', 'nodes ask nothing of each other in this version');
+  try {
+    const { status, headers, text } = await ask(request, { scope, user });
+    const kept = Object.entries(headers).filter(([name]) => KEPT_HEADERS.test(name));
+    const isJson = headers['content-type']?.startsWith('application/json') === true;
+    const body = isJson ? text : JSON.stringify(text === '' ? null : text);
+    return `{"status":${status},"headers":${JSON.stringify(Object.fromEntries(kept))},"body":${body}}`;
+  } catch (error) {
+    return refusal(500, 'internal', error instanceof Error ? error.message : String(error));
+  }
+}
+
+function readRequest(message: Msg): FleetRequest | null {
+  try {
+    const { method, path, body, key } = message.json<Partial<FleetRequest>>();
+    const isWhole =
+      typeof method === 'string' &&
+      typeof path === 'string' &&
+      path.startsWith('/') &&
+      (key === undefined || typeof key === 'string');
+    if (!isWhole) return null;
+    return {
+      method,
+      path,
+      ...(body === undefined ? {} : { body }),
+      ...(key === undefined ? {} : { key }),
+    };
+  } catch {
+    return null;
+  }
+}
+
+function tooLong(bytes: number, maxBytes: number): string {
+  return refusal(
+    413,
+    'payload_too_large',
+    `the answer has ${bytes} bytes, and NATS carries ${maxBytes}: ask for less with a limit, or raise max_payload of nats-server`,
+  );
+}
+
+function refusal(status: number, code: string, error: string): string {
+  const answer: FleetAnswer = { status, headers: {}, body: { error, code } };
+  return JSON.stringify(answer);
+}

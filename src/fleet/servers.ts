@@ -1,0 +1,123 @@
+import { ownerOf } from '../client/owner.ts';
+import type { FollowAll, Following, Known, ServerEntry, Servers } from '../client/servers.ts';
+import { AppError } from '../errors.ts';
+import { type FleetNode, fleetNodes } from './fleet-nodes.ts';
+import { fill } from './fill.ts';
+import { FollowingFleet } from './following-fleet.ts';
+import { NatsReaderStream } from './nats-reader-stream.ts';
+import { NodeClient, type Visit } from './node-client.ts';
+import { NodeView, viewKinds } from './node-view.ts';
+import { PlacingClient } from './placing-client.ts';
+
+/** For so long, in milliseconds, the list of nodes holds. */
+const FRESH_MS = 2000;
+
+/** The nodes of a fleet, as several servers that a command asks as if they were one. */
+export class FleetServers implements Servers {
+  readonly #visit: Visit;
+  readonly #labels: readonly string[];
+  readonly #placing: PlacingClient;
+  /** The node of each session that was made here. */
+  readonly #placed = new Map<string, string>();
+  #asked: { at: number; nodes: Promise<FleetNode[]> } | undefined;
+
+  /** `labels`: only nodes that have all of them. */
+  constructor(visit: Visit, given: { labels: readonly string[]; random: () => number }) {
+    this.#visit = visit;
+    this.#labels = given.labels;
+    const onPlaced = (id: string, node: string) => void this.#placed.set(id, node);
+    this.#placing = new PlacingClient(visit, { ...given, onPlaced });
+  }
+
+  async list(): Promise<ServerEntry[]> {
+    const nodes = await this.#nodes();
+    // A dead node says nothing of its labels: only who asks for all nodes is told of it.
+    const wanted = nodes.filter(({ labels }) =>
+      this.#labels.every((label) => labels?.includes(label)),
+    );
+    return wanted.map((node) => this.#entry(node));
+  }
+
+  async named(name: string): Promise<ServerEntry> {
+    const nodes = await this.#nodes();
+    const found = nodes.find(({ node }) => node === name);
+    if (found) return this.#entry(found);
+    const names = nodes.map(({ node }) => node).join(', ') || 'none';
+    throw new AppError('usage', `no node has the name "${name}": there are ${names}`);
+  }
+
+  async serverOf(id: string): Promise<ServerEntry> {
+    const node = this.#placed.get(id);
+    if (node !== undefined) return this.named(node);
+    return ownerOf(await this.list(), id, (name) => this.known(name));
+  }
+
+  /** Where new work goes: to a node that is found once it is known what is asked. */
+  async first(): Promise<ServerEntry> {
+    const { url } = this.#placing;
+    return { name: url, url, state: 'reachable', detail: null, client: this.#placing };
+  }
+
+  /** Made from what the fleet has of the node's events. */
+  async known(name: string): Promise<Known | null> {
+    const { connection, names } = this.#visit;
+    const filters = viewKinds.map((kind) => names.event(name, kind));
+    const stream = new NatsReaderStream(connection, names, filters);
+    const view = new NodeView();
+    const { signal } = new AbortController();
+    try {
+      for await (const arrived of stream.read({ after: 0 }, { follow: false, signal }))
+        view.take(arrived);
+    } catch (error) {
+      throw unanswered(error);
+    }
+    return view.known;
+  }
+
+  /** The events of all nodes, or of one, as the fleet's stream has them: also of nodes that do not answer. */
+  follow(options: FollowAll, signal: AbortSignal): Following {
+    const { connection, names, clock } = this.#visit;
+    const filter = options.node === undefined ? names.allEvents : names.eventsOf(options.node);
+    const parts = {
+      stream: new NatsReaderStream(connection, names, [filter]),
+      fill: (node: string, epoch: string, after: number, upTo: number) =>
+        fill(new NodeClient(this.#visit, node), { node, epoch, after, upTo }),
+      clock,
+      list: () => this.list(),
+    };
+    return new FollowingFleet(parts, options, signal);
+  }
+
+  close(): void {
+    void this.#visit.connection.close();
+  }
+
+  #nodes(): Promise<FleetNode[]> {
+    const { clock, connection, names } = this.#visit;
+    const at = clock.monotonic();
+    if (!this.#asked || at - this.#asked.at > FRESH_MS) {
+      const nodes = fleetNodes(connection, names).catch((error: unknown) => {
+        throw unanswered(error);
+      });
+      this.#asked = { at, nodes };
+    }
+    return this.#asked.nodes;
+  }
+
+  #entry({ node, state }: FleetNode): ServerEntry {
+    const client = new NodeClient(this.#visit, node);
+    if (state === 'alive')
+      return { name: node, url: client.url, state: 'reachable', detail: null, client };
+    const detail = `the node "${node}" is unreachable: it has given no sign of life for 6 s`;
+    return { name: node, url: client.url, state: 'unreachable', detail, client: null };
+  }
+}
+
+/** What it means for whoever asked that the engine did not answer. */
+function unanswered(error: unknown): unknown {
+  if (error instanceof AppError) return error;
+  const why = error instanceof Error ? error.message : String(error);
+  return new AppError('unreachable', `NATS does not answer for the fleet (${why})`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,132 @@
+import type { Clock } from '../lib/clock.ts';
+import { type Bucket, Changed } from './bucket.ts';
+import { ALIVE_TTL_MS, type Names } from './names.ts';
+
+/** What a node says of itself, every two seconds. */
+export interface NodeSign {
+  node: string;
+  /** The start of the server: another one for each. */
+  instance: string;
+  /** The epoch of its event log. */
+  epoch: string;
+  /** Identifies the machine, and tells nothing of it. */
+  machine: string;
+  version: string;
+  labels: string[];
+  /** How many agents run, and how many may. */
+  live: number;
+  max_live: number;
+}
+
+/** What of a sign tells whose it is. */
+export type Identity = Pick<NodeSign, 'instance' | 'epoch' | 'machine'>;
+
+/**
+ * Whether a server may take a name. `held`: whether it has already had it since it started. The living sign of another
+ * server is in the way, unless that was an earlier start of this one: it has the same log and is from the same machine. A
+ * server that held the name, and finds another start of itself there, was copied with its directory: it gives way, or the two
+ * would take the name from each other for ever.
+ */
+export function mayTake(own: Identity, found: Identity | null, held: boolean): boolean {
+  if (found === null || found.instance === own.instance) return true;
+  return !held && found.epoch === own.epoch && found.machine === own.machine;
+}
+
+/** The sign in the text of a key; null for a text that is none. */
+export function readSign(text: string | null): NodeSign | null {
+  if (text === null) return null;
+  try {
+    const { node, instance, epoch, machine, version, labels, live, max_live } = JSON.parse(
+      text,
+    ) as Record<string, unknown>;
+    const words = [node, instance, epoch, machine, version];
+    if (!words.every((one) => typeof one === 'string')) return null;
+    return {
+      ...({ node, instance, epoch, machine, version } as Record<
+        keyof Identity | 'node' | 'version',
+        string
+      >),
+      labels: Array.isArray(labels) ? labels.filter((one) => typeof one === 'string') : [],
+      live: Number.isSafeInteger(live) ? (live as number) : 0,
+      max_live: Number.isSafeInteger(max_live) ? (max_live as number) : 0,
+    };
+  } catch {
+    return null;
+  }
+}
+
+/** The living nodes, by name. */
+export async function livingNodes(bucket: Bucket): Promise<NodeSign[]> {
+  const signs = (await bucket.all('alive.*')).flatMap((text) => readSign(text) ?? []);
+  return signs.toSorted((one, other) => (one.node < other.node ? -1 : 1));
+}
+
+/** Keeps the sign of one node in the bucket. */
+export class SignOfLife {
+  readonly #bucket: Bucket;
+  readonly #key: string;
+  readonly #clock: Clock;
+  readonly #sign: () => NodeSign;
+  #revision = 0;
+  #held = false;
+  #until = 0;
+
+  constructor(given: { bucket: Bucket; names: Names; clock: Clock; sign: () => NodeSign }) {
+    this.#bucket = given.bucket;
+    this.#key = given.names.alive(given.sign().node);
+    this.#clock = given.clock;
+    this.#sign = given.sign;
+  }
+
+  /**
+   * Whether the name is certainly ours: our sign cannot have expired yet. Only then may requests be answered, because
+   * another server may have the name after that.
+   */
+  get isOurs(): boolean {
+    return this.#clock.monotonic() < this.#until;
+  }
+
+  /**
+   * Renews the sign. Returns whether the name is ours; null: another server's living sign is in the way. Throws where the
+   * engine does not answer.
+   */
+  async renew(): Promise<boolean> {
+    const own = this.#sign();
+    const asked = this.#clock.monotonic();
+    try {
+      if (this.#revision === 0 && !(await this.#look(own))) return false;
+      this.#revision = await this.#put(own);
+    } catch (error) {
+      if (!(error instanceof Changed)) throw error;
+      // Expired, or somebody else's: look at it before the next attempt.
+      this.#revision = 0;
+      if (!(await this.#look(own))) return false;
+      this.#revision = await this.#put(own);
+    }
+    this.#held = true;
+    this.#until = asked + ALIVE_TTL_MS;
+    return true;
+  }
+
+  /** Takes the sign away, so that nobody waits for its end. Does nothing where it is not ours. */
+  async end(): Promise<void> {
+    if (!this.isOurs) return;
+    this.#until = 0;
+    await this.#bucket.remove(this.#key, this.#revision);
+  }
+
+  #put(own: NodeSign): Promise<number> {
+    return this.#bucket.put(this.#key, JSON.stringify(own), this.#revision, TTL);
+  }
+
+  /** Reads what is there, to replace it. Returns whether it may be replaced. */
+  async #look(own: NodeSign): Promise<boolean> {
+    const { value, revision } = await this.#bucket.get(this.#key);
+    const isFree = mayTake(own, readSign(value), this.#held);
+    if (isFree) this.#revision = revision;
+    else this.#until = 0;
+    return isFree;
+  }
+}
+
+const TTL = `${ALIVE_TTL_MS / 1000}s`;

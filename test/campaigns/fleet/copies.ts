@@ -1,0 +1,110 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { endpoints } from '../../../src/api/index.ts';
+import { EPOCH_KIND } from '../../../src/fleet/mirrored.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { untilDone } from '../../support/fleet/cluster.ts';
+import { judge } from '../../support/fleet/judge.ts';
+import { DATABASE_FILE } from '../../support/store.ts';
+import { FleetReader, inArena, settled, verdicts, wholeStream } from './arena.ts';
+import { underLoad } from './load.ts';
+import type { CampaignNode } from './node.ts';
+import type { Scenario } from './scenario.ts';
+
+const sleep = (ms: number) => systemClock.sleep(ms);
+
+/** A backup is restored in the place of a server: another log, which says of which it is a copy, and up to where. */
+export const restored: Scenario = () =>
+  inArena({ servers: 1, nodes: 1 }, async (arena) => {
+    await using reader = new FleetReader(arena);
+    const [original] = arena.nodes;
+    if (!original) throw new Error('the arena has a server');
+    await underLoad(arena.nodes, () => sleep(2000));
+    const place = arena.place('restored');
+    fs.mkdirSync(place);
+    await backUp(original, path.join(place, DATABASE_FILE));
+    await underLoad(arena.nodes, () => sleep(1500));
+    await settled(arena, original);
+    const { epoch } = await original.log();
+    await original.end();
+    arena.nodes.pop();
+    const copy = await arena.join(original.name, { directory: place });
+    await underLoad(arena.nodes, () => sleep(2000));
+    await settled(arena, copy);
+    const expected = await copy.expected();
+    await settled(arena, copy);
+    await reader.caughtUp(arena);
+    const all = await wholeStream(arena);
+    const mark = all.find(({ kind }) => kind === EPOCH_KIND);
+    const parted = mark?.seq ?? 0;
+    const now = (await copy.log()).epoch;
+    const last = Math.max(...expected.keys());
+    // The line of the copy: the events of the original up to where it parted from it, then its own.
+    const line = <T extends { epoch: string; seq: number }>(of: readonly T[]) => [
+      ...of.filter((one) => one.epoch === epoch && one.seq <= parted),
+      ...of.filter((one) => one.epoch === now && one.seq <= last),
+    ];
+    const mirrored = all.filter(({ kind }) => kind !== EPOCH_KIND);
+    return {
+      parted,
+      abandoned: all.filter((one) => one.epoch === epoch && one.seq > parted).length,
+      verdicts: {
+        copy: judge(expected, line(mirrored)),
+        'copy, reader': judge(expected, line(reader.events)),
+      },
+    };
+  });
+
+/** A copy of a directory as it lies there is no backup: neither one that is behind nor one that went on is let in. */
+export const copied: Scenario = () =>
+  inArena({ servers: 1, nodes: 1 }, async (arena) => {
+    const [original] = arena.nodes;
+    if (!original) throw new Error('the arena has a server');
+    await underLoad(arena.nodes, () => sleep(1500));
+    await original.end('SIGTERM');
+    const places = ['behind', 'ahead'].map((name) => arena.place(name));
+    for (const place of places) fs.cpSync(original.directory, place, { recursive: true });
+    await original.start();
+    await underLoad(arena.nodes, () => sleep(1500));
+    await settled(arena, original);
+    await original.end('SIGTERM');
+    const said: unknown[] = [];
+    for (const [i, directory] of places.entries()) {
+      const copy = await arena.join(original.name, { directory });
+      // The second one writes more than the original has, before it joins for the second time.
+      if (i === 1) await goOn(copy, (await originalEnd(arena)) + 20);
+      said.push(await refused(copy));
+      await copy.end();
+      arena.nodes.pop();
+    }
+    await original.start();
+    return { said, verdicts: await verdicts(arena) };
+  });
+
+async function backUp({ server }: CampaignNode, file: string): Promise<void> {
+  const response = await server.client.open(endpoints.backUpStorage, {});
+  await fs.promises.writeFile(file, response, { mode: 0o600 });
+}
+
+async function originalEnd(arena: Parameters<typeof wholeStream>[0]): Promise<number> {
+  return (await wholeStream(arena)).at(-1)?.seq ?? 0;
+}
+
+/** Has a copy write until its log is longer, and starts it again, so that it looks at the fleet with that log. */
+async function goOn(copy: CampaignNode, until: number): Promise<void> {
+  const { client } = copy.server;
+  while ((await copy.log()).last < until)
+    for (let i = 0; i < 20; i++)
+      await client.call(endpoints.createSession, { body: { provider: 'acp' } });
+  await copy.end('SIGTERM');
+  await copy.start();
+}
+
+/** Waits until a copy says that it is none of the fleet; returns what it says. */
+function refused(copy: CampaignNode): Promise<string | undefined> {
+  return untilDone(async () => {
+    const { state, detail } = (await copy.state()) ?? { state: 'off' };
+    if (state !== 'diverged') throw new Error(`the copy is ${state}`);
+    return detail;
+  });
+}

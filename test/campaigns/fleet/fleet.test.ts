@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { seeded } from '../crash/random.ts';
+import { faultless, type Verdict } from '../../support/fleet/judge.ts';
+import { scaled } from '../../support/patience.ts';
+import { control } from './control.ts';
+import * as copies from './copies.ts';
+import * as engine from './engine-faults.ts';
+import * as node from './node-faults.ts';
+import type { Scenario } from './scenario.ts';
+
+/** How often each fault comes: once for each change, N times by `make fleet`. */
+const times = Number(process.env.FLEET_TIMES ?? 1);
+const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+
+const scenarios: Record<string, Scenario> = {
+  'servers are killed at any moment, and around the commit of a batch': node.kills,
+  'a server hangs while another writes as it': node.twoWriters,
+  'a network swallows everything for longer than anybody waits': node.cutOff,
+  'clocks are two hours wrong': node.clocks,
+  'a backup takes the place of a server': copies.restored,
+  'a copy of a directory runs as the same node': copies.copied,
+  'the leader of the stream is killed': engine.leaderKilled,
+  'the leader of the stream hangs': engine.leaderStopped,
+  'there is no engine, and a server is killed meanwhile': engine.outage,
+  'the stream takes no more, until it gets room': engine.full,
+  'the stream is emptied': engine.emptied,
+  'all stores of the engine are set back': engine.setBack,
+};
+
+test.for(Object.entries(scenarios))(
+  'nothing is lost, doubled or out of order while %s',
+  { timeout: scaled(120_000 + times * 60_000) },
+  async ([title, scenario]) => {
+    process.stdout.write(`fleet campaign: ${title}, ${times} times, SEED=${seed}\n`);
+    const { verdicts, ...told } = await scenario({ times, random: seeded(seed) });
+    process.stdout.write(`fleet campaign: ${JSON.stringify({ ...told, verdicts })}\n`);
+    for (const [whose, verdict] of Object.entries(verdicts)) {
+      expect(verdict, whose).toMatchObject(faultless);
+      // A campaign in which nothing happened would find nothing.
+      expect(verdict.had, whose).toBeGreaterThan(0);
+    }
+  },
+);
+
+test(
+  'a mirror with message ids and a cursor of its own fails, or the judge sees nothing',
+  { timeout: scaled(240_000) },
+  async () => {
+    const verdict: Verdict = await control({ times: 1, random: seeded(seed) });
+    process.stdout.write(`fleet campaign: control ${JSON.stringify(verdict)}\n`);
+    expect(verdict.doubled + verdict.disorder + verdict.lost).toBeGreaterThan(0);
+  },
+);

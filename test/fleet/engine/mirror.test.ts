@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { FleetCursor } from '../../../src/fleet/cursor.ts';
+import { namesOf } from '../../../src/fleet/names.ts';
+import { NatsMirrorStream } from '../../../src/fleet/nats-mirror-stream.ts';
+import { NatsReaderStream } from '../../../src/fleet/nats-reader-stream.ts';
+import { type FleetEvent, readFleet } from '../../../src/fleet/reader.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { type TestFleet, withFleet } from '../../support/fleet/cluster.ts';
+import { faultless, judge } from '../../support/fleet/judge.ts';
+import { append, startMirror, wholeLog } from '../../support/fleet/mirroring.ts';
+import { shared } from '../../support/shared.ts';
+import { withStore } from '../../support/memory-store.ts';
+import { withRuntime } from '../../support/runtime.ts';
+import { scriptedProvider } from '../../support/scripted-provider.ts';
+import { openStore } from '../../support/store.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+const fleet = shared<TestFleet>('fleet', (use) => withFleet(use));
+const names = namesOf('test');
+
+function streamOf(node: string) {
+  return new NatsMirrorStream(fleet().connection, names, node);
+}
+
+function startReader(node: string, cursor: FleetCursor, follow: boolean) {
+  const events: FleetEvent[] = [];
+  const stopping = new AbortController();
+  const parts = {
+    stream: new NatsReaderStream(fleet().connection, names, [names.eventsOf(node)]),
+    clock: systemClock,
+    cursor,
+    fill: async () => {
+      throw new Error('nobody answers');
+    },
+  };
+  const done = (async () => {
+    for await (const item of readFleet(parts, { follow, signal: stopping.signal }))
+      if ('event' in item) events.push(item.event);
+  })();
+  return {
+    events,
+    done,
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await done;
+    },
+  };
+}
+
+describe('a server with [fleet]', () => {
+  test('has all its events in the stream when it has stopped, and goes on there when it starts again.', async () => {
+    await using directory = tempDirectory();
+    for (const round of [1, 2]) {
+      const config = { fleet: { url: fleet().urls, name: 'server', fleet: 'test' } };
+      await withRuntime(
+        async ({ client }) => {
+          await expectEventually(
+            async () => (await client.call(endpoints.getHealth, {})).fleet?.state,
+          ).toBe('member');
+          for (let i = 0; i < 5; i++)
+            await client.call(endpoints.createSession, {
+              body: { provider: 'acp', title: `${round} ${i}` },
+            });
+        },
+        { config, directory: directory.path, providers: [scriptedProvider()] },
+      );
+      await using store = await openStore(directory.path);
+      const latest = store.db.durableSeq;
+      await using reader = startReader('server', FleetCursor.start(), false);
+      await reader.done;
+      expect(reader.events.at(-1)?.seq).toBe(store.entries().at(-1)?.seq);
+      expect(judge(wholeLog(store, latest), reader.events)).toMatchObject(faultless);
+    }
+  });
+
+  test('without a mirror is a member that tells nothing.', async () => {
+    const config = { fleet: { url: fleet().urls, name: 'quiet', fleet: 'test', mirror: false } };
+    await withRuntime(
+      async ({ client }) => {
+        await expectEventually(
+          async () => (await client.call(endpoints.getHealth, {})).fleet?.state,
+        ).toBe('member');
+      },
+      { config },
+    );
+    expect(await streamOf('quiet').head()).toBeNull();
+  });
+});
+
+describe('with JetStream, a mirror', () => {
+  test('writes batches that are read once and in order, by a cursor and while they come.', () =>
+    withStore(async (store) => {
+      await using _mirror = startMirror(store, streamOf('n1'), { clock: systemClock });
+      const cursor = FleetCursor.start();
+      await using reader = startReader('n1', cursor, true);
+      await append(store, 3);
+      await append(store, 700);
+      await append(store, 5, 'message.delta');
+      await append(store, 1);
+      await expectEventually(() => reader.events.at(-1)?.seq).toBe(store.db.durableSeq);
+      expect(judge(wholeLog(store, store.db.durableSeq), reader.events)).toMatchObject(faultless);
+      await using again = startReader('n1', FleetCursor.parse(cursor.toString()), false);
+      await again.done;
+      expect(again.events).toEqual([]);
+      await using whole = startReader('n1', FleetCursor.start(), false);
+      await whole.done;
+      expect(whole.events).toEqual(reader.events);
+    }));
+
+  test('is refused by the fence where another has written.', () =>
+    withStore(async (store) => {
+      const stream = streamOf('n2');
+      await append(store, 3);
+      const drafts = [{ kind: 'session.updated', seq: 1, text: '{"seq":1,"id":"evt_1"}' }];
+      const batch = { epoch: store.db.epoch, prev: 0, drafts };
+      const first = await stream.publish({ ...batch, expected: 0 });
+      await expect(stream.publish({ ...batch, expected: 0 })).rejects.toThrow('last sequence');
+      await expect(
+        stream.publish({ ...batch, expected: 0, drafts: [...drafts, ...drafts] }),
+      ).rejects.toThrow('last sequence');
+      expect(await stream.head()).toMatchObject({ streamSeq: first, id: 'evt_1', seq: 1, prev: 0 });
+      expect(await streamOf('nobody').head()).toBeNull();
+      expect(await stream.id()).toBe('test');
+    }));
+});

@@ -1,0 +1,96 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Bucket } from '../../src/fleet/bucket.ts';
+import { namesOf } from '../../src/fleet/names.ts';
+import { chosenNode, noRoom, Places } from '../../src/fleet/placement.ts';
+import type { NodeSign } from '../../src/fleet/sign-of-life.ts';
+import { ScriptedEngine } from '../support/fleet/scripted-engine.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+const names = namesOf('f');
+
+function node(name: string, live: number, labels: string[] = []): NodeSign {
+  return {
+    node: name,
+    instance: 'i',
+    epoch: 'e',
+    machine: 'm',
+    version: '1',
+    labels,
+    live,
+    max_live: 4,
+  };
+}
+
+function stage() {
+  const engine = new ScriptedEngine(new ManualClock());
+  const places = new Places(new Bucket(engine.connection(), names, names.places));
+  return { engine, places, subject: (key: string) => names.key(names.places, key) };
+}
+
+describe('the chosen node', () => {
+  test('has all labels and room, and of two that chance names it is the one with more room.', () => {
+    const nodes = fc
+      .array(fc.tuple(fc.nat({ max: 4 }), fc.subarray(['gpu', 'big'])))
+      .map((all) => all.map(([live, labels], at) => node(`n${at}`, live, labels)));
+    const chances = fc.tuple(fc.nat({ max: 999 }), fc.nat({ max: 999 }));
+    fc.assert(
+      fc.property(nodes, fc.subarray(['gpu', 'big']), chances, (all, labels, thousandths) => {
+        const rest = [...thousandths];
+        const found = chosenNode(all, labels, () => (rest.shift() ?? 0) / 1000);
+        const fit = all.filter(
+          (one) => labels.every((label) => one.labels.includes(label)) && one.live < 4,
+        );
+        if (found === null) return fit.length === 0;
+        const drawn = thousandths.map((one) => fit[Math.floor((one / 1000) * fit.length)]);
+        return fit.includes(found) && drawn.every((one) => found.live <= (one?.live ?? 0));
+      }),
+    );
+  });
+
+  test.for([
+    [[], [], 'unreachable', 'no node of the fleet is alive'],
+    [
+      [node('a', 0)],
+      ['gpu'],
+      'too_many',
+      'no living node is with the label gpu: see cadre fleet nodes',
+    ],
+    [[node('a', 4)], [], 'too_many', 'no living node has room: try again when a turn has ended'],
+  ] as const)(
+    'is missing for a reason that is said: %j with %j.',
+    ([nodes, labels, code, message]) => {
+      expect(chosenNode(nodes, labels, () => 0)).toBeNull();
+      expect(noRoom(nodes, labels)).toMatchObject({ code, message });
+    },
+  );
+});
+
+describe('the place of a request', () => {
+  test('is chosen once: whoever repeats the request gets the same node.', async () => {
+    const { places } = stage();
+    expect(await places.take('key', async () => 'a')).toMatchObject({ node: 'a' });
+    expect(await places.take('key', async () => 'b')).toMatchObject({ node: 'a' });
+    expect(await places.take('other key!', async () => 'b')).toMatchObject({ node: 'b' });
+    expect(await places.take('other key!', async () => 'c')).toMatchObject({ node: 'b' });
+  });
+
+  test('is the one of whoever was faster.', async () => {
+    const { engine, places, subject } = stage();
+    engine.onRead = () => {
+      engine.onRead = () => undefined;
+      engine.write(subject('key'), '{"node":"theirs"}');
+    };
+    expect(await places.take('key', async () => 'ours')).toMatchObject({ node: 'theirs' });
+  });
+
+  test('that was given up is chosen anew, and one that another client has chosen since stays.', async () => {
+    const { engine, places, subject } = stage();
+    const first = await places.take('key', async () => 'a');
+    await places.release('key', first);
+    const second = await places.take('key', async () => 'b');
+    expect(second.node).toBe('b');
+    await places.release('key', first);
+    expect(engine.read(subject('key'))).toBe('{"node":"b"}');
+  });
+});

@@ -1,0 +1,74 @@
+import { Feed } from '../../../src/events/feed.ts';
+import { Mirror, type MirrorParts, type MirrorRows } from '../../../src/fleet/mirror.ts';
+import type { MirrorStream } from '../../../src/fleet/mirror-stream.ts';
+import { mirroredLog, mirrorRows } from '../../../src/runtime/mirrored-log.ts';
+import { noFailpoints } from '../../../src/lib/failpoint.ts';
+import type { Clock } from '../../../src/lib/clock.ts';
+import type { TestStore } from '../memory-store.ts';
+import { untypedDraft } from '../untyped-events.ts';
+
+/** A clock whose pauses take one turn of the event loop. */
+export function hurriedClock(): Clock {
+  let elapsed = 0;
+  return {
+    now: () => elapsed,
+    monotonic: () => elapsed,
+    async sleep(ms, signal) {
+      elapsed += ms;
+      await new Promise((resolve) => setImmediate(resolve));
+      signal?.throwIfAborted();
+    },
+    after: () => ({ [Symbol.dispose]: () => undefined }),
+    every: () => ({ [Symbol.dispose]: () => undefined }),
+  };
+}
+
+/** A mirror of a store that runs until it is disposed. */
+export function startMirror(
+  store: Pick<TestStore, 'db' | 'log'>,
+  stream: MirrorStream,
+  more: Partial<MirrorParts> & { rows?: MirrorRows } = {},
+) {
+  const { db, log } = store;
+  const feed = new Feed({ db, log });
+  const stopping = new AbortController();
+  const mirror = new Mirror({
+    log: mirroredLog({ db, log, feed }),
+    stream,
+    rows: mirrorRows(db),
+    clock: hurriedClock(),
+    failpoint: noFailpoints,
+    ...more,
+  });
+  const done = mirror.run(stopping.signal);
+  return {
+    mirror,
+    feed,
+    done,
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await done;
+    },
+  };
+}
+
+/** Appends events of a session to a log, in one transaction: of an item's deltas and its end, or none of these. */
+export function append(
+  { db, log }: Pick<TestStore, 'db' | 'log'>,
+  count: number,
+  kind: 'session.updated' | 'message.delta' = 'session.updated',
+): Promise<number[]> {
+  const payload = kind === 'message.delta' ? { item_id: 'item_1', text: 'x' } : { text: 'x' };
+  return db.transact((tx) =>
+    Array.from(
+      { length: count },
+      () => log.append(tx, untypedDraft({ kind, session_id: 'sess_a', payload })).seq,
+    ),
+  );
+}
+
+/** Every event of a log, by seq. */
+export function wholeLog({ log }: Pick<TestStore, 'log'>, upTo: number): Map<number, string> {
+  const bounds = { after: 0, upTo, limit: 1_000_000, maxBytes: Number.MAX_SAFE_INTEGER };
+  return new Map(log.page({ name: 'runtime' }, bounds).entries.map(({ seq, text }) => [seq, text]));
+}

@@ -1,0 +1,109 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { type Client, HttpClient } from '../../src/client/client.ts';
+import { connect } from '../../src/cli/connect.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { selfCommand } from '../../src/lib/self.ts';
+import { type Ended, runHere, type RunOptions } from './cli/cadre.ts';
+import { openRuntime, type TestRuntime } from './runtime.ts';
+import { shared } from './shared.ts';
+import { tempDirectory } from './temp.ts';
+
+/** Several servers with the demo agent, in this process, and a configuration that names them. */
+export interface SeveralServers {
+  /** The client of one of them. */
+  client(name: string): HttpClient;
+  /** A client of all of them, as a command has it. The caller closes it. */
+  all(): Promise<Client>;
+  url(name: string): string;
+  tokenFile(name: string): string;
+  directory(name: string): string;
+  /** The home directory of the user whose configuration names them. */
+  home: string;
+  stop(name: string): Promise<void>;
+  /** Starts one again, at its address and on its data. */
+  start(name: string): Promise<void>;
+  cadre(args: readonly string[], options?: RunOptions): Promise<Ended>;
+}
+
+/** Runs `test` with such servers, and stops them whatever happens. */
+export async function withServers<T>(
+  names: readonly string[],
+  test: (given: SeveralServers) => Promise<T>,
+): Promise<T> {
+  await using own = tempDirectory('servers');
+  const running = new Map<string, TestRuntime>();
+  const clients = new Map<string, HttpClient>();
+  const places = new Map<string, { url: string; tokenFile: string }>();
+  const directory = (name: string) => path.join(own.path, name);
+  const start = async (name: string) => {
+    const address = new URL(places.get(name)?.url ?? 'http://127.0.0.1:0');
+    const given = await openRuntime(directory(name), {
+      config: demoAt(`127.0.0.1:${address.port || 0}`, own.path),
+    });
+    running.set(name, given);
+    const { url, token, tokenFile } = given.runtime;
+    places.set(name, { url, tokenFile: tokenFile ?? '' });
+    clients.set(name, new HttpClient({ url, token }));
+  };
+  const stop = async (name: string) => {
+    const given = running.get(name);
+    running.delete(name);
+    given?.client.close();
+    clients.get(name)?.close();
+    await given?.runtime.stop();
+  };
+  for (const name of names) await start(name);
+  const home = path.join(own.path, 'home');
+  writeConfiguration(home, places);
+  try {
+    return await test({
+      client: (name) => found(clients, name),
+      all: () => connect({}, { HOME: home }, systemClock),
+      url: (name) => found(places, name).url,
+      tokenFile: (name) => found(places, name).tokenFile,
+      directory,
+      home,
+      stop,
+      start,
+      cadre: (args, options) => runHere(home, args, options),
+    });
+  } finally {
+    for (const name of names) await stop(name);
+  }
+}
+
+/** Such servers for all tests of a file or `describe`: for those that change nothing another would notice. */
+export function sharedServers(names: readonly string[]): () => SeveralServers {
+  return shared<SeveralServers>('servers', (use) => withServers(names, use));
+}
+
+function found<T>(all: ReadonlyMap<string, T>, name: string): T {
+  const one = all.get(name);
+  if (one === undefined) throw new Error(`no server ${name}`);
+  return one;
+}
+
+function demoAt(bind_address: string, home: string): Record<string, unknown> {
+  const { file, args } = selfCommand();
+  const env = { CADRE_DEMO_STATE: path.join(home, 'demo-agent'), HOME: home };
+  const acp = { command: file, args: [...args, 'demo-agent'], env };
+  return {
+    server: { bind_address, drain_ms: 200 },
+    providers: { acp },
+    defaults: { provider: 'acp' },
+  };
+}
+
+function writeConfiguration(
+  home: string,
+  places: ReadonlyMap<string, { url: string; tokenFile: string }>,
+): void {
+  const directory = path.join(home, '.config', 'cadre');
+  fs.mkdirSync(directory, { recursive: true });
+  const entries = [...places].map(
+    ([name, { url, tokenFile }]) =>
+      `[[servers]]\nname = "${name}"\nurl = "${url}"\ntoken_file = "${tokenFile}"\n`,
+  );
+  fs.writeFileSync(path.join(directory, 'config.toml'), entries.join('\n'));
+}
