@@ -1,5 +1,5 @@
-// Bundles src/main.ts into dist/cadre.cjs, each part of src/bundles into a file beside it, which that one loads, and each
-// folder of parts.mjs into one that a bundle loads on use; runs each for the code that V8 compiles, and puts the files that
+// Bundles src/main.ts into dist/cadre.cjs and each part of src/bundles into a file beside it, which that one loads, runs
+// each for the code that V8 compiles, bundles each part of parts.mjs into a file that those load, and puts the files that
 // are read at run time into dist/assets.
 //
 //   npm run build
@@ -15,6 +15,7 @@ import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { makeTemplate } from '../src/store/template.ts';
 import { compileBundles } from './code-cache.mjs';
+import { lazySchemas } from './lazy-schemas.mjs';
 import { lazySegmenter } from './lazy-segmenter.mjs';
 import { leanLibraries } from './lean-libraries.mjs';
 import { noTopLevelAwait } from './no-top-level-await.mjs';
@@ -29,6 +30,23 @@ const assets = {
 };
 
 const bundles = ['complete', 'client', 'sidecar', 'serve', 'program'];
+
+// The bundle of clients opens no screen: where there is a terminal, src/bundles/choose.ts takes the whole program.
+const noScreen = {
+  name: 'no-screen',
+  setup(build) {
+    build.onResolve({ filter: /\/tui\/open\.tsx$/ }, ({ path }) => ({
+      path,
+      namespace: 'no-screen',
+    }));
+    build.onLoad({ filter: /.*/, namespace: 'no-screen' }, () => ({
+      contents: `export function openScreen() { throw new Error('this bundle has no screen'); }`,
+    }));
+  },
+};
+
+// What keeps a start short.
+const lean = [noTopLevelAwait, lazySegmenter, leanLibraries, lazySchemas];
 
 const { values: options } = parseArgs({ options: { out: { type: 'string' } } });
 
@@ -48,11 +66,12 @@ async function main(out) {
   const fresh = fs.mkdtempSync(join(out, '.build-'));
   try {
     const shared = await bundleParts(fresh);
-    const plugins = [noTopLevelAwait, lazySegmenter, leanLibraries, loadsParts(shared)];
-    await bundle('src/main.ts', join(fresh, 'cadre.cjs'), { plugins });
-    for (const name of bundles)
+    await bundle('src/main.ts', join(fresh, 'cadre.cjs'));
+    for (const name of bundles) {
+      const plugins = [...lean, loadsParts(shared), ...(name === 'client' ? [noScreen] : [])];
       await bundle(`src/bundles/${name}.ts`, join(fresh, `${name}.cjs`), { plugins });
-    for (const name of ['cadre', ...parts, ...bundles]) refuseWideText(join(fresh, `${name}.cjs`));
+    }
+    for (const name of ['cadre', ...bundles, ...parts]) refuseWideText(join(fresh, `${name}.cjs`));
     copyAssets(join(fresh, 'assets'));
     writeCommands(fresh);
     await writeTemplate(fresh);

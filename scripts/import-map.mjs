@@ -142,7 +142,15 @@ export const places = {
       'terminal turns values into lines of text, for the command line and the screen alike: it reads nothing and writes nothing',
   },
   cli: {
-    may: ['client', 'terminal', 'api', 'config', 'providers/acp/catalogue', ...base],
+    may: [
+      'bundles/choose',
+      'client',
+      'terminal',
+      'api',
+      'config',
+      'providers/acp/catalogue',
+      ...base,
+    ],
     lazily: [
       'runtime',
       'providers/configured',
@@ -201,9 +209,22 @@ export const places = {
     because:
       'runtime is the composition root of the server; cli, tui and client reach the server by HTTP',
   },
-  main: {
+  'bundles/choose': {
+    may: [],
+    because: 'which bundle a command line needs is decided before anything is loaded',
+  },
+  'bundles/load': {
+    may: [],
+    types: ['bundles/choose'],
+    because: 'what loads a bundle is waited for by every command',
+  },
+  bundles: {
     may: ['cli', ...base],
-    because: 'main passes argv to cli; every command would wait for other imports',
+    because: 'a bundle holds some of the commands, and starts them',
+  },
+  main: {
+    may: ['bundles', ...base],
+    because: 'main chooses a bundle and loads it; every command would wait for other imports',
   },
 };
 

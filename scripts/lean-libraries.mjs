@@ -14,6 +14,7 @@ const ours = /\/src\/(children|worktrees|providers)\//;
 const required = {
   'fastify/lib/plugin-utils.js': ['semver'],
   'fastify/lib/server.js': ['node:https', 'node:http2', 'node:dns'],
+  'commander/lib/command.js': ['node:child_process'],
 };
 
 // A function of one line where there was one that V8 has to compile at each start, for each route.
@@ -35,6 +36,9 @@ const compiled = {
 };
 
 const unused = {
+  // mcp/tool-server.ts gives the server a validator that says so.
+  '@modelcontextprotocol/sdk/dist/esm/validation/ajv-provider.js':
+    'export class AjvJsonSchemaValidator {}',
   // Messages are English.
   'zod/v4/locales/index.js': `export { default as en } from './en.js';`,
   'zod/v4/classic/from-json-schema.js': `
@@ -91,9 +95,12 @@ function standIn(library, names) {
 
 function requiredLate(path, code) {
   return valueFor(path, required).reduce((text, name) => {
-    const line = new RegExp(`^const (\\w+) = require\\('${name}'\\)$`, 'm');
+    const line = new RegExp(
+      `^(?:const (\\w+) = require\\('${name}'\\)|import (\\w+) from '${name}');?$`,
+      'm',
+    );
     if (!line.test(text)) throw new Error(`${path} has changed: where does it load ${name}?`);
-    return text.replace(line, `const $1 = lazy(() => require('${name}'))`);
+    return text.replace(line, `const $1$2 = lazy(() => require('${name}'));`);
   }, `${LAZY}\n${code}`);
 }
 

@@ -115,9 +115,19 @@ export async function runCli(commands: Commands): Promise<void> {
     );
     process.exit(reportFailure(failure, argv.includes('--json'), process.stderr));
   });
-  const { stdin, stdout, stderr, env } = process;
-  const cwd = () => process.cwd();
-  const world = { stdin, stdout, stderr, env, cwd, clock: systemClock, interrupted: signalled };
+  const { stdout, stderr, env } = process;
+  const world = {
+    // Node makes it when it is first read, which most commands never do.
+    get stdin() {
+      return process.stdin;
+    },
+    stdout,
+    stderr,
+    env,
+    cwd: () => process.cwd(),
+    clock: systemClock,
+    interrupted: signalled,
+  };
   process.exitCode = await runIn(world, commands, argv);
 }
 
@@ -128,14 +138,14 @@ export async function runIn(
   argv: readonly string[],
 ): Promise<number> {
   let code: number = exitCodes.ok;
-  const world: World = {
-    ...outside,
+  const own = {
     connect: async (options) =>
-      (await import('./connect.ts')).connect(options, world.env, world.clock),
+      (await import('./connect.ts')).connect(options, outside.env, outside.clock),
     exit(wanted) {
       code = wanted;
     },
-  };
+  } satisfies Pick<World, 'connect' | 'exit'>;
+  const world = Object.defineProperties(own, Object.getOwnPropertyDescriptors(outside)) as World;
   const program = await createProgram(world, commands, argv);
   try {
     await program.parseAsync(withFleet(argv), { from: 'user' });

@@ -14,6 +14,13 @@ import { toolNamespaces } from '../api/tools.ts';
 import type { Clock } from '../lib/clock.ts';
 import { version } from '../lib/self.ts';
 
+/** It validates what people answer to the server's questions; this one asks none, so none is loaded. */
+const asksNobody = {
+  getValidator(): never {
+    throw new Error('this server asks its client nothing');
+  },
+};
+
 /** Lists and calls the tools on behalf of one session. */
 export interface ToolBackend {
   list(): Promise<readonly ToolInfo[]>;
@@ -42,7 +49,7 @@ export async function serveTools(
 ): Promise<void> {
   const server = new Server(
     { name: 'cadre', title: 'cadre', version },
-    { capabilities: { tools: {} }, instructions },
+    { capabilities: { tools: {} }, instructions, jsonSchemaValidator: asksNobody },
   );
   server.setRequestHandler(ListToolsRequestSchema, async () => ({
     tools: (await backend.list()).map(mcpToolOf),

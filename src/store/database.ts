@@ -131,6 +131,7 @@ export class Database {
   }
 
   #prepareRaw<Row extends readonly SqlValue[] = SqlValue[]>(sql: string): RawStatement<Row> {
+    if (this.#closed) throw new AppError('shutting_down', 'the store is closed');
     const statement = new RawStatement<Row>(this.#host, this.#handle, sql, (error) => {
       if (mayHaveRolledBack(error) && this.#group) this.#poison = error;
       if (isDamage(error)) this.damage.note('SQLite', error.message);

@@ -47,7 +47,7 @@ export async function openMigrated(
   options: OpenOptions,
 ): Promise<{ host: HostedSqlite; handle: number }> {
   const { directory, wasm, fs = nodeFs, clock, version, newEpoch, template } = options;
-  if (template) await copyTemplate(template, directory);
+  if (template) copyTemplate(template, directory);
   const host = await loadHostedSqlite({ wasm, directory, fs });
   const handle = openHandle(host);
   try {

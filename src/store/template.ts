@@ -1,7 +1,6 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { syncDirectory } from '../lib/sync-directory.ts';
 import { configure, DATABASE_FILE, openHandle, sqlTools } from './connection.ts';
 import { loadHostedSqlite } from './host/sqlite.ts';
 import { createTables } from './migrate.ts';
@@ -30,15 +29,32 @@ export async function makeTemplate(wasm: Uint8Array): Promise<Buffer> {
  * that a first start does. A crash leaves no database or a whole one. Where the system refuses the copy, nothing is
  * left of it: the tables are created then, and SQLite's error is the one that is reported.
  */
-export async function copyTemplate(template: Uint8Array, directory: string): Promise<void> {
+export function copyTemplate(template: Uint8Array, directory: string): void {
   const file = path.join(directory, DATABASE_FILE);
   if (fs.existsSync(file)) return;
   const fresh = `${file}.new`;
   try {
-    await fs.promises.writeFile(fresh, template, { mode: 0o600, flush: true });
-    await fs.promises.rename(fresh, file);
-    await syncDirectory(directory);
+    fs.writeFileSync(fresh, template, { mode: 0o600, flush: true });
+    fs.renameSync(fresh, file);
+    syncNow(directory);
   } catch {
-    await fs.promises.rm(fresh, { force: true }).catch(() => undefined);
+    removeQuietly(fresh);
+  }
+}
+
+function syncNow(directory: string): void {
+  const fd = fs.openSync(directory, 'r');
+  try {
+    fs.fsyncSync(fd);
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+function removeQuietly(file: string): void {
+  try {
+    fs.rmSync(file, { force: true });
+  } catch {
+    // SQLite is refused the same, and says so.
   }
 }

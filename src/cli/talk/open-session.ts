@@ -4,8 +4,6 @@ import type { endpoints } from '../../api/index.ts';
 import { agentProvider, type ProviderId, providerId } from '../../api/provider-kinds.ts';
 import { settingsFor } from '../../client/defaults.ts';
 import type { CommandContext } from '../world.ts';
-import { chooseProvider } from './choose-provider.ts';
-import { defaultsOf } from './defaults.ts';
 
 /** The options of the commands that open a session. */
 export interface OpenOptions {
@@ -51,6 +49,10 @@ export async function openBody(
   context: Pick<CommandContext, 'world' | 'client' | 'global'>,
   options: OpenOptions,
 ): Promise<OpenBody> {
+  const [{ defaultsOf }, { chooseProvider }] = await Promise.all([
+    import('./defaults.ts'),
+    import('./choose-provider.ts'),
+  ]);
   const defaults = await defaultsOf(context);
   const named = options.agent === undefined ? undefined : agentProvider;
   const provider = options.provider ?? named ?? (await chooseProvider(context, defaults));

@@ -24,7 +24,7 @@ export class AcpAgentKind implements NamedAgentKind {
   readonly agent: ResolvedAgent;
   readonly lastSeen: LastSeen = nothingSeen();
   readonly #context: ProviderContext;
-  readonly #environment: Record<string, string>;
+  #environmentOnceUsed: Record<string, string> | undefined;
   readonly #health = new HealthRecord();
   readonly login = agentLogin((signal, ask) =>
     this.#ask(process.cwd(), 'agent for its login', signal, ask),
@@ -37,7 +37,11 @@ export class AcpAgentKind implements NamedAgentKind {
     this.agent = agent;
     this.#context = context;
     this.#refusal = refusal;
-    this.#environment = environmentOf(agent, process.env);
+  }
+
+  /** Made when it is first used: most agents of the catalogue are not installed. */
+  get #environment(): Record<string, string> {
+    return (this.#environmentOnceUsed ??= environmentOf(this.agent, process.env));
   }
 
   get name(): string {

@@ -1,0 +1,44 @@
+import { describe, expect, test } from 'vitest';
+import { bundleFor, clientNouns, valued } from '../../src/bundles/choose.ts';
+import { clients } from '../../src/cli/commands/clients.ts';
+import { commands } from '../../src/cli/commands/index.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import type { World } from '../../src/cli/world.ts';
+
+const [withTerminal, without] = [() => true, () => false];
+const chosen = (line: string, hasTerminal = without) =>
+  bundleFor(line === '' ? [] : line.split(' '), hasTerminal);
+
+describe('the bundle of a command line', () => {
+  test('holds its command, whatever options stand before it.', () => {
+    expect(chosen('serve --port 0')).toBe('serve');
+    expect(chosen('--data-dir serve sessions list')).toBe('client');
+    expect(chosen('--json --url http://127.0.0.1:1 status')).toBe('client');
+    expect(chosen('--on b --fleet nats://127.0.0.1:1 --fleet teams list')).toBe('client');
+    expect(chosen('mcp serve --caller me')).toBe('sidecar');
+    expect(chosen('__complete -- cadre serve')).toBe('complete');
+  });
+
+  test('is the whole program for everything else.', () => {
+    for (const line of ['', '--help', 'help serve', 'mcp list', 'run serve', 'top', 'no-command'])
+      expect(chosen(line), line).toBe('program');
+  });
+
+  test('has the screen where events are shown on a terminal.', () => {
+    expect([chosen('events tail', withTerminal), chosen('events tail')]).toEqual([
+      'program',
+      'client',
+    ]);
+    expect(chosen('sessions list', withTerminal)).toBe('client');
+  });
+
+  test('of clients has exactly the commands that are chosen for it.', () => {
+    expect(Object.keys(clients).toSorted()).toEqual([...clientNouns].toSorted());
+  });
+});
+
+test('The options before a command that take a value are those of the program.', async () => {
+  const program = await createProgram({} as World, commands, ['--version']);
+  const required = program.options.filter((option) => option.required).map(({ long }) => long);
+  expect([...valued].toSorted()).toEqual(required.toSorted());
+});

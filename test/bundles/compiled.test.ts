@@ -1,0 +1,57 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { Script } from 'node:vm';
+import { describe, expect, test } from 'vitest';
+import { parts } from '../../scripts/parts.mjs';
+import { selfCommand } from '../../src/lib/self.ts';
+import { tempDirectory } from '../support/temp.ts';
+
+const { file, args } = selfCommand();
+const dist = path.dirname(args.at(-1) ?? '');
+const fits = `${process.versions.v8}-${process.arch}.compiled`;
+const compiled = fs.readdirSync(dist).filter((name) => name.endsWith(fits));
+
+describe('what the build compiled', () => {
+  test.each(compiled)('%s is taken by V8.', (name) => {
+    const bundle = path.join(dist, name.replace(`.${fits}`, '.cjs'));
+    const script = new Script(
+      `(function (exports, require, module, __filename, __dirname) {${fs.readFileSync(bundle, 'latin1')}\n})`,
+      { filename: bundle, cachedData: fs.readFileSync(path.join(dist, name)) },
+    );
+    expect(script.cachedDataRejected).toBe(false);
+  });
+
+  test('is there for each bundle.', () => {
+    const bundles = fs
+      .readdirSync(dist)
+      .filter((name) => name.endsWith('.cjs') && name !== 'cadre.cjs')
+      .filter((name) => !parts.includes(name.replace('.cjs', '')));
+    expect(compiled.map((name) => name.replace(`.${fits}`, '.cjs')).toSorted()).toEqual(
+      bundles.toSorted(),
+    );
+  });
+});
+
+describe('a command that only prints', () => {
+  test.each([
+    [['--version'], ['http', 'net', 'crypto', 'child_process']],
+    [
+      ['sessions', '--help'],
+      ['child_process', 'tls', 'http2', 'readline'],
+    ],
+  ])('cadre %s loads none of what it does not need.', async (line, unneeded) => {
+    await using directory = tempDirectory();
+    const look = path.join(directory.path, 'look.cjs');
+    fs.writeFileSync(
+      look,
+      `process.on('exit', () => process.stderr.write(JSON.stringify(process.moduleLoadList)));`,
+    );
+    const list = path.join(directory.path, 'list');
+    execFileSync(file, ['-r', look, ...args, ...line], {
+      stdio: ['ignore', 'ignore', fs.openSync(list, 'w')],
+    });
+    const loaded = JSON.parse(fs.readFileSync(list, 'utf8')) as string[];
+    expect(unneeded.filter((name) => loaded.includes(`NativeModule ${name}`))).toEqual([]);
+  });
+});
