@@ -25,24 +25,26 @@ export const valued: ReadonlySet<string> = new Set([
   '--select',
 ]);
 
-/** The bundle that holds what a command line asks for; `program` has all commands. */
-export function bundleFor(argv: readonly string[]): Bundle {
+/**
+ * The bundle that holds what a command line asks for; `program` has all commands, and alone has the screen, which events
+ * are shown on where there is a terminal.
+ */
+export function bundleFor(argv: readonly string[], hasTerminal: () => boolean): Bundle {
   const at = argv.indexOf('__complete');
   if (at >= 0 && argv[at + 1] === '--') return 'complete';
   const [first = '', second] = operandsOf(argv);
   if (first === 'serve') return 'serve';
   if (first === 'mcp' && second === 'serve') return 'sidecar';
-  return clientNouns.has(first) ? 'client' : 'program';
+  if (!clientNouns.has(first) || (first === 'events' && hasTerminal())) return 'program';
+  return 'client';
 }
 
 /** The arguments that are neither options nor values of options before the command. */
 export function operandsOf(argv: readonly string[]): string[] {
-  return argv.filter(
-    (argument, i) => !argument.startsWith('-') && !isValueOf(argv[i - 1], argument),
-  );
+  return argv.filter((argument, i) => !argument.startsWith('-') && !isValue(argument, argv[i - 1]));
 }
 
-function isValueOf(option: string | undefined, argument: string): boolean {
+function isValue(argument: string, option: string | undefined): boolean {
   if (option === '--fleet') return isFleetAddress(argument);
   return option !== undefined && valued.has(option);
 }
