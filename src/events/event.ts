@@ -42,16 +42,17 @@ export function scopeColumn(
   return scope.name === 'runtime' ? null : `${scope.name}_id`;
 }
 
-/** Returns the record of an event as it is stored and sent, and its JSON. */
+/** Returns the record of an event, and its text as it is stored and sent. */
 export function eventRecord(
   draft: EventDraft,
   assigned: { seq: number; id: string; now: number },
 ): { record: DescribedEvent; text: string } {
+  const kind = kinds[draft.kind];
   const record = {
     seq: assigned.seq,
     id: assigned.id,
     kind: draft.kind,
-    scope: kinds[draft.kind].scope,
+    scope: kind.scope,
     session_id: draft.session_id ?? null,
     turn_id: draft.turn_id ?? null,
     process_id: draft.process_id ?? null,
@@ -62,9 +63,9 @@ export function eventRecord(
     payload: draft.payload as Record<string, unknown>,
   };
   let text = JSON.stringify(record);
-  // UTF-8 has at most three bytes for a UTF-16 code unit, so the payload of a shorter text fits.
-  if (text.length > MAX_PAYLOAD_BYTES / 3) {
-    record.payload = fitPayload(draft.payload, kinds[draft.kind]);
+  // A character takes three bytes at most, so that the payload of nearly every event is serialised and measured once.
+  if (text.length * 3 > MAX_PAYLOAD_BYTES) {
+    record.payload = fitPayload(record.payload, kind);
     text = JSON.stringify(record);
   }
   // The draft types kind and payload together, and fitPayload only omits what the schema of the kind lets be missing.
