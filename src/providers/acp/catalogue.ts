@@ -158,7 +158,7 @@ export const catalogue: readonly CatalogueEntry[] = [
       },
       {
         id: 'cost_of_process',
-        seen_in: '0.100.0',
+        seen_in: '0.101.0',
         what: 'The cost that it reports is that of its process: it begins at zero when it takes up a session again.',
       },
     ],
@@ -238,6 +238,11 @@ export const catalogue: readonly CatalogueEntry[] = [
         seen_in: '2.1.0',
         what: 'It asks for permission without the input of the tool call.',
       },
+      {
+        id: 'old_program_of_this_name',
+        seen_in: 'kimi-cli, 1.52.0',
+        what: 'The package kimi-cli of PyPI, which is not maintained, installs a program of this name that ends at once.',
+      },
     ],
     install: 'see https://www.kimi.com/code',
   },
@@ -261,6 +266,11 @@ export const catalogue: readonly CatalogueEntry[] = [
         id: 'cumulative_usage',
         seen_in: '3.0.0',
         what: 'The usage that it reports is that of the whole session so far.',
+      },
+      {
+        id: 'hides_tools',
+        seen_in: '3.0.2',
+        what: 'Its model has to search for the tools of MCP servers, and no setting changes that.',
       },
     ],
     install: 'uv tool install mistral-vibe',
