@@ -3,7 +3,7 @@ import { compare, LIMIT, type Comparison } from './report/compare.ts';
 import { readResults, type Result } from './report/result.ts';
 import { newestStored } from './report/stored.ts';
 import { shortNumber } from './report/text.ts';
-import { resultOf, warnIfBusy } from './runner.ts';
+import { endOnSignals, resultOf, warnIfBusy } from './runner.ts';
 import { cadreAt, OWN } from './subject.ts';
 
 /**
@@ -35,6 +35,7 @@ async function measured(stored: readonly Result[]): Promise<Result[]> {
   const rounds = Number(values.rounds);
   const subjects = [cadreAt('cadre', OWN)];
   const results: Result[] = [];
+  endOnSignals();
   warnIfBusy();
   for (const { workload } of stored)
     results.push(await resultOf(workload, { form, rounds, subjects }));

@@ -20,54 +20,85 @@ export async function runRounds(
   progress: (line: string) => void,
 ): Promise<Pick<Result, 'figures' | 'failures'>> {
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'cadre-bench-'));
-  const sides: Side[] = [...subjects.filter((one) => canRun(one, workload)), 'bare'];
-  const measured = new Map<string, Measures[]>(sides.map((side) => [nameOf(side), []]));
-  const failures: Result['failures'] = [];
+  const removeRoot = () => fs.rmSync(root, { recursive: true, force: true });
+  process.once('exit', removeRoot);
+  const run = new Run(workload, root, subjects);
   try {
-    for (const side of sides) {
-      if (side === 'bare' || !workload.prepare) continue;
-      progress(`the log of ${side.name} is made`);
-      await workload.prepare({ subject: side, directory: path.join(root, side.name), round: 0 });
-    }
+    if (workload.prepare) progress('the logs are made');
+    await run.prepare();
     for (let round = 0; round < rounds; round++) {
-      for (const side of rotated(sides, round)) {
-        if (failures.some((failure) => failure.side === nameOf(side))) continue;
-        try {
-          measured.get(nameOf(side))?.push(await measure(workload, side, root, round));
-        } catch (error) {
-          // Another server may lack something. A failure of this cadre or of the baseline is a fault.
-          if (side === 'bare' || side.name === 'cadre') throw error;
-          failures.push({ side: side.name, reason: (error as Error).message });
-        }
-      }
+      await run.round(round);
       progress(`round ${round + 1} of ${rounds}`);
     }
   } finally {
-    fs.rmSync(root, { recursive: true, force: true });
+    process.off('exit', removeRoot);
+    removeRoot();
   }
-  return { figures: figuresOf(workload.units, measured), failures };
+  return { figures: figuresOf(workload.units, run.measured), failures: run.failures };
+}
+
+/** The rounds of a workload, and what they have measured. */
+class Run {
+  readonly measured: Map<string, Measures[]>;
+  readonly failures: Result['failures'] = [];
+  readonly #workload: Sized;
+  readonly #root: string;
+  readonly #sides: Side[];
+
+  constructor(workload: Sized, root: string, subjects: readonly Subject[]) {
+    this.#workload = workload;
+    this.#root = root;
+    this.#sides = [...subjects.filter((one) => canRun(one, workload)), 'bare'];
+    this.measured = new Map(this.#sides.map((side) => [nameOf(side), []]));
+  }
+
+  async prepare(): Promise<void> {
+    for (const side of this.#sides)
+      await this.#attempt(side, async () => {
+        if (side === 'bare') return;
+        await this.#workload.prepare?.({ subject: side, directory: this.#kept(side), round: 0 });
+      });
+  }
+
+  async round(round: number): Promise<void> {
+    for (const side of rotated(this.#sides, round))
+      await this.#attempt(side, async () => {
+        this.measured.get(nameOf(side))?.push(await this.#measure(side, round));
+      });
+  }
+
+  /** Another server may lack something: it is left out from then on. A failure of this cadre or of the baseline is a fault. */
+  async #attempt(side: Side, run: () => Promise<void>): Promise<void> {
+    if (this.failures.some((failure) => failure.side === nameOf(side))) return;
+    try {
+      await run();
+    } catch (error) {
+      if (side === 'bare' || side.name === 'cadre') throw error;
+      this.failures.push({ side: side.name, reason: (error as Error).message });
+    }
+  }
+
+  async #measure(side: Side, round: number): Promise<Measures> {
+    const fresh = fs.mkdtempSync(path.join(this.#root, 'round-'));
+    try {
+      if (side === 'bare') return await this.#workload.bare(fresh);
+      const directory = this.#workload.prepare ? this.#kept(side) : fresh;
+      return await this.#workload.server({ subject: side, directory, round });
+    } finally {
+      fs.rmSync(fresh, { recursive: true, force: true });
+    }
+  }
+
+  /** The directory of a subject that was prepared. */
+  #kept(subject: Subject): string {
+    return path.join(this.#root, subject.name);
+  }
 }
 
 /** The same items, beginning with another one each time. */
 export function rotated<T>(items: readonly T[], by: number): T[] {
   const first = by % items.length;
   return [...items.slice(first), ...items.slice(0, first)];
-}
-
-async function measure(
-  workload: Sized,
-  side: Side,
-  root: string,
-  round: number,
-): Promise<Measures> {
-  const fresh = fs.mkdtempSync(path.join(root, 'round-'));
-  try {
-    if (side === 'bare') return await workload.bare(fresh);
-    const directory = workload.prepare ? path.join(root, side.name) : fresh;
-    return await workload.server({ subject: side, directory, round });
-  } finally {
-    fs.rmSync(fresh, { recursive: true, force: true });
-  }
 }
 
 /** The figures of all rounds: each side's spread, and that of its ratio to the baseline in the same round. */

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { textOf } from './report/text.ts';
-import { namesFrom, resultOf, warnIfBusy } from './runner.ts';
+import { endOnSignals, namesFrom, resultOf, warnIfBusy } from './runner.ts';
 import { cadreAt, OWN, peerFrom, type Subject } from './subject.ts';
 import { workloads } from './workloads.ts';
 
@@ -38,6 +38,7 @@ async function main(): Promise<void> {
   if (peer) subjects.push(peer);
   const form = values.short ? 'short' : 'full';
   const rounds = Number(values.rounds);
+  endOnSignals();
   warnIfBusy();
   for (const name of namesFrom(positionals)) {
     const result = await resultOf(name, { form, rounds, subjects });

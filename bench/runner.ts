@@ -16,6 +16,12 @@ export function namesFrom(given: readonly string[]): string[] {
   return given.length > 0 ? [...given] : Object.keys(workloads);
 }
 
+/** Ends the bench on a signal as it ends by itself: nothing that it has started or written is left. */
+export function endOnSignals(): void {
+  process.once('SIGINT', () => process.exit(130));
+  process.once('SIGTERM', () => process.exit(143));
+}
+
 /** Says so where other programs keep the machine from being measured. */
 export function warnIfBusy(): void {
   const [load = 0] = os.loadavg();

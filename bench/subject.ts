@@ -102,6 +102,11 @@ async function ending<T>(server: Server, use: (server: Server) => Promise<T>): P
   }
 }
 
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 /** Where a server keeps its data: in `directory` itself the bench keeps what is its own. */
 export function dataOf(directory: string): string {
   return path.join(directory, 'data');
@@ -121,7 +126,8 @@ export async function startCommand(
   const started = performance.now();
   const child = spawn(file, args, { env, cwd: directory, stdio: ['ignore', log, log] });
   fs.closeSync(log);
-  const ended = once(child, 'exit');
+  running.add(child);
+  const ended = once(child, 'exit').finally(() => running.delete(child));
   const url = `http://127.0.0.1:${port}`;
   await untilHealthy(url, child, started).catch((error: unknown) => {
     child.kill('SIGKILL');

@@ -56,6 +56,20 @@ describe('rounds', () => {
     expect(Object.keys(run.figures[0]?.sides ?? {})).toEqual(['cadre', 'bare']);
   });
 
+  it('go on without another build whose state cannot be made', async () => {
+    const { order, sized } = noted(() => ({ time: 1 }));
+    const prepare = ({ subject }: { subject: Subject }) =>
+      subject.name === 'before' ? Promise.reject(new Error('too old')) : Promise.resolve();
+    const run = await runRounds(
+      { ...sized, prepare },
+      [subject('cadre'), subject('before')],
+      1,
+      quiet,
+    );
+    expect(run.failures).toEqual([{ side: 'before', reason: 'too old' }]);
+    expect(order).toEqual(['cadre', 'bare']);
+  });
+
   it('fail where cadre fails', async () => {
     const { sized } = noted(() => {
       throw new Error('a fault');
