@@ -52,7 +52,10 @@ test('who follows a fleet is told which nodes are alive, once for each change', 
   withStore(async (store) => {
     const stream = new ScriptedStream();
     const entry = (state: ServerEntry['state']): ServerEntry => ({
-      ...{ name: 'n1', url: 'fleet', state, client: null },
+      name: 'n1',
+      url: 'fleet',
+      state,
+      client: null,
       detail: state === 'reachable' ? null : 'n1 is gone',
     });
     const entries = [entry('reachable')];

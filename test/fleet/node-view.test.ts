@@ -40,7 +40,12 @@ test('what a node had is made from its events: sessions in every state, what wai
   expect(view.known).toMatchObject({
     at: events.at(-1)?.seq,
     sessions: (await list()).map(({ id, title, status, cwd, last_words, active_turn_id }) => ({
-      ...{ id, title, status, cwd, last_words, active_turn_id },
+      id,
+      title,
+      status,
+      cwd,
+      last_words,
+      active_turn_id,
     })),
     approvals: [{ session_id: waiting.id, status: 'pending' }],
     processes: await processes(),
