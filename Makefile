@@ -138,6 +138,14 @@ test-fleet: deps ## Test fleets with real NATS servers, which it installs into a
 test-fleet-part: export FLEET = part
 test-fleet-part: test-fleet ## Run a part of test-fleet, in less than a minute
 
+.PHONY: fleet
+fleet: deps ## Break a fleet on purpose N times in each way, and judge what its stream and readers have (N=200, SEED=...)
+	node test/fleet/install.main.ts || exit $$(( $$? == 3 ? 0 : 1 )); FLEET_TIMES=$(N) SEED=$(SEED) TEST_LIMIT_MS=43200000 vitest run --config test/fleet/engine/vitest.config.ts test/campaigns/fleet
+
+.PHONY: bench-fleet
+bench-fleet: deps ## Measure the mirror of a fleet, and 20 nodes, with real NATS servers; needs Go
+	node test/fleet/install.main.ts || exit $$(( $$? == 3 ? 0 : 1 )); node bench/fleet.ts
+
 .PHONY: test-api-part
 test-api-part: export API = part
 test-api-part: deps ## Run a part of test-api in a minute, with the same requests each time

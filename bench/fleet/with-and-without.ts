@@ -39,8 +39,12 @@ export async function withAndWithout(
       if (!parts.includes('turns')) return;
       // Nobody reads meanwhile, since that would take the time of who measures.
       for (let round = 0; round < rounds; round++)
-        for (const [mirror, server] of inTurn(servers, round))
-          say(`turns, ${mirror} mirror`, { turn_ms: spreadOf(await turns(server, TURNS)) });
+        for (const [mirror, server] of inTurn(servers, round)) {
+          const cpu = cpuOf(server.pid);
+          const times = await turns(server, TURNS);
+          const used = Math.round(((cpuOf(server.pid) - cpu) / TURNS) * 1e6);
+          say(`turns, ${mirror} mirror`, { turn_ms: spreadOf(times), cpu_us_a_turn: used });
+        }
     },
     { servers: 1 },
   );

@@ -10,7 +10,7 @@ import type { Scenario } from './scenario.ts';
 
 /** How often each fault comes: once for each change, N times by `make fleet`. */
 const times = Number(process.env.FLEET_TIMES ?? 1);
-const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+const seed = Number(process.env.SEED || Date.now() % 2 ** 31);
 
 const scenarios: Record<string, Scenario> = {
   'servers are killed at any moment, and around the commit of a batch': node.kills,
