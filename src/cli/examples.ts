@@ -19,9 +19,11 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ],
     ['run -c "and now the tests"', 'goes on with the latest session of this directory'],
     ['run --worktree fix-login "fix the login"', 'in a git worktree of its own'],
+    ['run --on gpu "fix the login"', 'on one of several servers, by its name'],
   ],
   'sessions create': [
     ['sessions create --title "long job"', 'prints the id of the session'],
+    ['sessions create --on gpu', 'on one of several servers, by its name'],
     ['sessions create --agent gemini --agent-mode plan', 'an agent of acp, in a mode of its own'],
   ],
   'sessions attach': [
