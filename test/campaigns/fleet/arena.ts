@@ -33,11 +33,11 @@ export interface Arena extends TestFleet {
 }
 
 /** Runs `scenario` with a cluster and `count` servers, and ends them whatever happens. */
-export async function inArena<T>(
+export function inArena<T>(
   { nodes: count, ...options }: ClusterOptions & { nodes: number; maxBytes?: number },
   scenario: (arena: Arena) => Promise<T>,
 ): Promise<T> {
-  return await withFleet(async (fleet) => {
+  return withFleet(async (fleet) => {
     const nodes: CampaignNode[] = [];
     const place = (name: string) => fleet.cluster.place(`node-${name}`);
     const arena: Arena = {

@@ -96,7 +96,11 @@ async function writer({ db, log }: Store, urls: string[], signal: AbortSignal) {
     clock: systemClock,
     failpoint: noFailpoints,
   });
-  return { mirror, done: mirror.run(signal).finally(() => connection.close()) };
+  const run = async () => {
+    await mirror.run(signal);
+    await connection.close();
+  };
+  return { mirror, done: run() };
 }
 
 async function write(store: Store, batches: number, events: number): Promise<void> {

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import type { FollowAll, FromServer, ServerEntry } from '../../src/client/servers.ts';
+import { FollowingFleet } from '../../src/fleet/following-fleet.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
+import { append, hurriedClock, startMirror } from '../support/fleet/mirroring.ts';
+import { ScriptedStream } from '../support/fleet/scripted-stream.ts';
+import { withStore } from '../support/memory-store.ts';
+
+function following(stream: ScriptedStream, options: FollowAll, entries: ServerEntry[] = []) {
+  const stopping = new AbortController();
+  const parts = {
+    stream: stream.reader(),
+    fill: () => Promise.resolve([]),
+    clock: hurriedClock(),
+    list: async () => entries,
+  };
+  const events = new FollowingFleet(parts, options, stopping.signal);
+  const got: FromServer[] = [];
+  const done = (async () => {
+    for await (const one of events) got.push(one);
+  })();
+  return { events, got, done, stop: () => stopping.abort() };
+}
+
+const told = (got: readonly FromServer[]) =>
+  got.map((one) => ('event' in one ? one.event.seq : one.notice.state));
+
+test('events of a fleet are filtered by kind, and go on by the cursor', () =>
+  withStore(async (store) => {
+    const stream = new ScriptedStream();
+    await using _mirror = startMirror(store, stream.of('n1'));
+    await append(store, 2);
+    await append(store, 2, 'message.delta');
+    await expectEventually(() => stream.messages.length).toBe(4);
+    const kinds = ['session.*'];
+    const first = following(stream, { from: 'start', kinds, isStoredOnly: true });
+    await first.done;
+    expect(told(first.got)).toEqual([1, 2]);
+    await append(store, 1);
+    await expectEventually(() => stream.messages.length).toBe(5);
+    const cursor = first.events.cursor();
+    const second = following(stream, { from: { cursor }, kinds, isStoredOnly: true });
+    await second.done;
+    expect(told(second.got)).toEqual([5]);
+    const latest = following(stream, { from: 'latest', isStoredOnly: true });
+    await latest.done;
+    expect(latest.got).toEqual([]);
+    expect(() => following(stream, { from: { cursor: 'x' } })).toThrow('no cursor of a fleet');
+  }));
+
+test('who follows a fleet is told which nodes are alive, once for each change', () =>
+  withStore(async (store) => {
+    const stream = new ScriptedStream();
+    const entry = (state: ServerEntry['state']): ServerEntry => ({
+      name: 'n1',
+      url: 'fleet',
+      state,
+      client: null,
+      detail: state === 'reachable' ? null : 'n1 is gone',
+    });
+    const entries = [entry('reachable')];
+    const reader = following(stream, { from: 'start' }, entries);
+    await expectEventually(() => told(reader.got)).toEqual(['reachable']);
+    entries[0] = entry('unreachable');
+    await expectEventually(() => told(reader.got)).toEqual(['reachable', 'unreachable']);
+    await using _mirror = startMirror(store, stream.of('n1'));
+    await append(store, 1);
+    await expectEventually(() => told(reader.got)).toEqual(['reachable', 'unreachable', 1]);
+    reader.stop();
+    await reader.done;
+  }));
