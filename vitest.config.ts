@@ -23,7 +23,13 @@ export default defineConfig({
     teardownTimeout: 60_000,
     retry: 0,
     pool: smallForks,
-    execArgv: ['--max-semi-space-size=16'],
+    // V8's helpers take a core from the tests: the collector's, and those that optimise SQLite beyond what a test needs.
+    execArgv: [
+      '--max-semi-space-size=16',
+      '--no-parallel-scavenge',
+      '--wasm-num-compilation-tasks=1',
+      '--no-wasm-inlining',
+    ],
     // Most tests wait more than they compute; by itself vitest leaves one of two cores alone.
     maxWorkers: 3,
     sequence: { sequencer: SlowestFirst },
