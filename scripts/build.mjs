@@ -45,6 +45,9 @@ const noScreen = {
   },
 };
 
+// What the directory of a build under way begins with; another build may run beside this one.
+const BUILDING = '.build-';
+
 // What keeps a start short.
 const lean = [noTopLevelAwait, lazySegmenter, leanLibraries, lazySchemas];
 
@@ -63,7 +66,7 @@ async function main(out) {
   refuseMissingAssets();
   // The temporary directory is inside the output directory, so that a rename never crosses a file system.
   fs.mkdirSync(out, { recursive: true });
-  const fresh = fs.mkdtempSync(join(out, '.build-'));
+  const fresh = fs.mkdtempSync(join(out, BUILDING));
   try {
     const shared = await bundleParts(fresh);
     await bundle('src/main.ts', join(fresh, 'cadre.cjs'));
@@ -187,7 +190,7 @@ function publish(fresh, out) {
   fs.mkdirSync(join(out, 'assets'), { recursive: true });
   for (const name of [...assets, ...names, 'cadre.cjs'])
     fs.renameSync(join(fresh, name), join(out, name));
-  removeOthers(out, [...names, 'cadre.cjs', 'assets', basename(fresh)]);
+  removeOthers(out, [...names, 'cadre.cjs', 'assets']);
   removeOthers(
     join(out, 'assets'),
     assets.map((name) => basename(name)),
@@ -197,7 +200,8 @@ function publish(fresh, out) {
 // The executable contains everything in dist, so obsolete files are removed.
 function removeOthers(directory, names) {
   for (const name of fs.readdirSync(directory)) {
-    if (!names.includes(name)) fs.rmSync(join(directory, name), { recursive: true });
+    const isOther = !names.includes(name) && !name.startsWith(BUILDING);
+    if (isOther) fs.rmSync(join(directory, name), { recursive: true, force: true });
   }
 }
 

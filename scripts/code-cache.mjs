@@ -59,7 +59,7 @@ export async function compileBundles(directory) {
     );
     const sidecar = run('sidecar', [['mcp', 'serve']], handshake.map(message).join(''));
     const program = run('program', [['--help'], ['config', 'path']]);
-    const complete = run('complete', [['__complete', '--', 'cadre', 'sessions', '']]);
+    const complete = run('complete', [['__complete', '--', 'sessions', '']]);
     await Promise.all([client, sidecar, program, complete].map(({ ended }) => ended));
     server.end();
     await server.ended;

@@ -1,14 +1,27 @@
 // Leaves out of a start what libraries load and a start does not need: a library is loaded when it is first used, and what
 // is never used is not in the bundle. Throws where a package's text is not what it was.
 import * as fs from 'node:fs';
+import { createRequire } from 'node:module';
 
-// What these modules of ours import is the whole library at once; by the name of the library, what they take from it.
+const require = createRequire(import.meta.url);
+
+// What our modules take from these, by their name; of a module of Node, everything.
 const onFirstUse = {
+  ...Object.fromEntries(
+    [
+      'node:crypto',
+      'node:child_process',
+      'node:readline',
+      'node:readline/promises',
+      'node:fs/promises',
+      'node:stream/consumers',
+    ].map((name) => [name, Object.keys(require(name))]),
+  ),
   execa: ['execa'],
   'simple-git': ['simpleGit', 'GitPluginError'],
   '@agentclientprotocol/sdk': ['client', 'RequestError'],
 };
-const ours = /\/src\/(children|worktrees|providers)\//;
+const ours = /\/src\/[a-z]/;
 
 // In these files, each of these modules is loaded when it is first used.
 const required = {
@@ -90,7 +103,10 @@ function standIn(library, names) {
   const exported = names.map(
     (name) => `export const ${name} = lazy(() => require('${library}').${name});`,
   );
-  return `${LAZY}\n${exported.join('\n')}`;
+  const whole = library.startsWith('node:')
+    ? `export default lazy(() => require('${library}'));`
+    : '';
+  return [LAZY, ...exported, whole].join('\n');
 }
 
 function requiredLate(path, code) {

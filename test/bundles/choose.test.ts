@@ -20,8 +20,8 @@ describe('the bundle of a command line', () => {
   });
 
   test('is the whole program for everything else.', () => {
-    for (const line of ['', '--help', 'help serve', 'mcp list', 'run serve', 'top', 'no-command'])
-      expect(chosen(line), line).toBe('program');
+    const lines = ['', '--help', 'help serve', 'mcp list', 'run serve', 'top', 'no-command'];
+    expect(new Set(lines.map((line) => chosen(line)))).toEqual(new Set(['program']));
   });
 
   test('has the screen where events are shown on a terminal.', () => {
@@ -40,5 +40,5 @@ describe('the bundle of a command line', () => {
 test('The options before a command that take a value are those of the program.', async () => {
   const program = await createProgram({} as World, commands, ['--version']);
   const required = program.options.filter((option) => option.required).map(({ long }) => long);
-  expect([...valued].toSorted()).toEqual(required.toSorted());
+  expect(new Set(required)).toEqual(valued);
 });

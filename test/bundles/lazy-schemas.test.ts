@@ -3,7 +3,7 @@ import path from 'node:path';
 import { build } from 'esbuild';
 import { z } from 'zod';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type Endpoint } from '../../src/api/endpoint.ts';
+import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { lazySchemas } from '../../scripts/lazy-schemas.mjs';
 import { tempDirectory } from '../support/temp.ts';

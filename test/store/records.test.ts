@@ -306,10 +306,11 @@ describe('a statement', () => {
     expect(store.warnings).toEqual([]);
   });
 
-  test('of a text SQLite does not understand is refused with its text.', async () => {
+  test('is prepared when it first runs: of a text SQLite does not understand it is refused with that text.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
-    expect(() => store.db.prepare('SELEKT 1')).toThrow(/SELEKT 1/);
+    const statement = store.db.prepare('SELEKT 1');
+    await expect(store.db.transact((tx) => statement.run(tx))).rejects.toThrow(/SELEKT 1/);
   });
 });
 
