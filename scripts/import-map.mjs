@@ -255,11 +255,6 @@ export const doors = {
     in: ['terminal/highlight'],
     because: 'only terminal/highlight colours code; it takes the tokens, and no HTML is made',
   },
-  execa: {
-    in: ['children'],
-    because:
-      'every child process needs the gate, keeper, ledger and marker of children, or nothing would end it after a crash',
-  },
   'simple-git': {
     in: ['worktrees'],
     because: 'only worktrees runs git',
