@@ -289,9 +289,9 @@ export const doors = {
     because: 'only a member of a fleet, and who asks one, loads the client of NATS',
   },
   execa: {
-    in: ['children'],
+    in: ['cli/run-program', 'cli/talk/pager'],
     because:
-      'every child process needs the gate, keeper, ledger and marker of children, or nothing would end it after a crash',
+      'a command runs programs for its user and waits for them; a child of the server needs the gate, keeper and ledger of children',
   },
   'simple-git': {
     in: ['worktrees'],
@@ -321,9 +321,9 @@ export const doors = {
   },
 
   'node:child_process': {
-    in: ['children', 'store/lock', 'cli/talk/pager', 'cli/run-program'],
+    in: ['children', 'store/lock'],
     because:
-      'every child process needs the gate, keeper, ledger and marker of children, or nothing would end it after a crash (flock is the exception, and the pager of a command and the programs that it runs for its user, which end with its terminal)',
+      'every child process needs the gate, keeper, ledger and marker of children, or nothing would end it after a crash (flock is the exception)',
   },
   'node:http': {
     in: ['client', 'http', 'access/admit'],

@@ -17,7 +17,6 @@ const onFirstUse = {
       'node:stream/consumers',
     ].map((name) => [name, Object.keys(require(name))]),
   ),
-  execa: ['execa'],
   'simple-git': ['simpleGit', 'GitPluginError'],
   '@agentclientprotocol/sdk': ['client', 'RequestError'],
 };

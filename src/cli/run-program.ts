@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { AppError } from '../errors.ts';
 
 /** A program that a command runs for its user and waits for. */
@@ -7,6 +6,9 @@ export interface Program {
   args: readonly string[];
   env: NodeJS.ProcessEnv;
 }
+
+type Stream = 'inherit' | 'ignore' | 'pipe' | 2;
+type Streams = [stdin: 'inherit' | 'ignore', stdout: Stream, stderr: Stream];
 
 /** How a program ended, with what it printed where that was read. */
 export interface Ended {
@@ -29,18 +31,23 @@ export function runAndRead(program: Program): Promise<Ended> {
   return run(program, ['ignore', 'pipe', 'pipe']);
 }
 
-function run(
-  { command, args, env }: Program,
-  stdio: ('inherit' | 'ignore' | 'pipe' | number)[],
-): Promise<Ended> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { env, stdio });
-    const texts = { stdout: '', stderr: '' };
-    for (const name of ['stdout', 'stderr'] as const)
-      child[name]?.setEncoding('utf8').on('data', (text: string) => (texts[name] += text));
-    child.once('error', (error) => {
-      reject(new AppError('usage', `${command} could not be started: ${error.message}`));
-    });
-    child.once('close', (code) => resolve({ code, ...texts }));
-  });
+async function run({ command, args, env }: Program, stdio: Streams): Promise<Ended> {
+  const { execa } = await import('execa');
+  const options = {
+    env,
+    extendEnv: false,
+    stdio,
+    reject: false,
+    stripFinalNewline: false,
+  } as const;
+  const ended = await execa(command, args, options);
+  const { exitCode, signal, stdout, stderr } = ended;
+  if (exitCode === undefined && signal === undefined)
+    throw new AppError('usage', `${command} could not be started: ${ended.originalMessage}`);
+  return { code: exitCode ?? null, stdout: textOf(stdout), stderr: textOf(stderr) };
+}
+
+/** What was not read is undefined. */
+function textOf(output: unknown): string {
+  return typeof output === 'string' ? output : '';
 }

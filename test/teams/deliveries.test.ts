@@ -24,6 +24,18 @@ async function atWork({ stage, agents }: Cast) {
 const IN_A_TURN = /^inject(ing|ed)$/;
 
 describe('a message to an idle member', () => {
+  it('is in a turn that has begun when it is answered, where the agent is idle', () =>
+    withTeam(async (cast) => {
+      const first = await cast.say('one');
+      (await cast.stage.provider.nextTurn()).end(completed);
+      await cast.moved(first.delivery, 'consumed');
+      const { delivery } = await cast.say('two');
+      expect(delivery).toMatchObject({ status: 'injected', attempts: 1 });
+      expect(await cast.movesOf(delivery)).toEqual(['pending', 'injecting', 'injected']);
+      (await cast.stage.provider.nextTurn()).end(completed);
+      await cast.moved(delivery, 'consumed');
+    }));
+
   it('becomes a turn at once, in its frame, and is consumed when that completes', () =>
     withTeam(async (cast) => {
       const { stage, agents, team } = cast;

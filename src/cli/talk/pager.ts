@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import type { World } from '../world.ts';
 
 /** Writes a text to stdout; on a terminal through the program that `PAGER` names, where it names one. */
@@ -12,14 +10,16 @@ export async function writePaged(text: string, world: World): Promise<void> {
   }
   // Ctrl-C is for the pager.
   world.interrupted();
-  const child = spawn(pager, {
+  const { execa } = await import('execa');
+  // Whoever leaves the pager early does not want the rest, so its end is no error, however it ended.
+  await execa(pager, {
     shell: true,
-    stdio: ['pipe', 'inherit', 'inherit'],
+    input: text,
+    stdout: 'inherit',
+    stderr: 'inherit',
     // As gh and git do it: colours, no pager for less than a screen, and the screen stays.
     env: { LESS: 'FRX', LV: '-c', ...env },
+    extendEnv: false,
+    reject: false,
   });
-  // Whoever leaves the pager early does not want the rest.
-  child.stdin.on('error', () => undefined);
-  child.stdin.end(text);
-  await once(child, 'close');
 }

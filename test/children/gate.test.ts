@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+import { openDatabase } from '../support/database.ts';
+import { ended, eventsOf, Gate, get, logs, ranTo, run } from '../support/processes/work.ts';
+import { openRuntime, withRuntime } from '../support/runtime.ts';
+import { tempDirectory } from '../support/temp.ts';
+
+describe('a command behind the gate', () => {
+  test('finds neither the variable nor the descriptor of the gate.', () =>
+    withRuntime(async (given) => {
+      const over = await ranTo(
+        given,
+        'echo "${CADRE_GATE-unset} $0"; (: <&3) 2>/dev/null || echo closed',
+      );
+      expect((await logs(given, over)).stdout?.content).toBe('unset /bin/sh\nclosed\n');
+    }));
+
+  test('ends by its own exit code, signal or mistake.', () =>
+    withRuntime(async (given) => {
+      expect(await ranTo(given, 'exit 7')).toMatchObject({ exit_code: 7, signal: null });
+      expect(await ranTo(given, 'kill -9 $$')).toMatchObject({
+        exit_code: null,
+        signal: 'SIGKILL',
+      });
+      expect(await ranTo(given, '&& echo wrong')).toMatchObject({ status: 'failed', exit_code: 2 });
+      expect(await ranTo(given, '\n# a comment\nexit 3')).toMatchObject({ exit_code: 3 });
+    }));
+
+  test('is stored as started together with its acceptance, where there is a place for it.', () =>
+    withRuntime(async (given) => {
+      using gate = new Gate(given.directory);
+      const accepted = await run(given, gate.wait);
+      expect(accepted).toMatchObject({ status: 'queued', pid: null });
+      const now = await get(given, accepted);
+      expect(now).toMatchObject({ status: 'running', pid: expect.any(Number) });
+      const [queued, started] = await eventsOf(given, accepted);
+      expect([queued?.kind, started?.kind]).toEqual(['process.queued', 'process.started']);
+      expect(started?.seq).toBe((queued?.seq ?? 0) + 1);
+      gate.open();
+      await ended(given, accepted);
+    }));
+});
+
+test('The ledger deletes the rows of children that have ended with the row of the next one.', async () => {
+  await using directory = tempDirectory('ledger');
+  const { runtime, client } = await openRuntime(directory.path);
+  for (let n = 0; n < 3; n++) await ranTo({ client }, `echo ${n}`);
+  client.close();
+  await runtime.stop();
+  const db = await openDatabase(directory.path);
+  const rows = db.prepare<[string]>('SELECT what FROM children');
+  expect(db.peek((rx) => rows.all(rx))).toHaveLength(1);
+  await db.close();
+});
