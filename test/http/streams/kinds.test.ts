@@ -7,6 +7,8 @@ import {
 } from '../../../src/api/events.ts';
 import type { EventDraft } from '../../../src/events/event.ts';
 import { openRuntime, type TestRuntime, withRuntime } from '../../support/runtime.ts';
+import { SessionStore } from '../../../src/sessions/store.ts';
+import { aSession } from '../../support/records.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { openStore, type TestStore } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
@@ -233,17 +235,22 @@ const rareOf = (bytes: number): EventDraft => {
   return { kind: 'turn.failed', payload: { ...example, turn: { ...example.turn, error } } };
 };
 
-describe('a rare kind among 50,000 events', () => {
+describe('a rare kind among 50,000 events of a session', () => {
+  const session_id = 'sess_long';
+
   /** They lie so far apart that there are many windows to look through. */
   const write = async ({ db, log }: TestStore) => {
+    const sessions = new SessionStore({ db, log });
+    await db.transact((tx) => sessions.createSession(tx, aSession({ id: session_id })));
     for (let thousand = 0; thousand < 50; thousand++)
       await db.transact((tx) => {
         tx.skipSeqs(30_000);
-        for (let i = 0; i < 1000; i++) log.append(tx, usual);
-        if (thousand === 48) log.append(tx, rare);
+        for (let i = 0; i < 1000; i++) log.append(tx, { ...usual, session_id });
+        if (thousand === 48) log.append(tx, { ...rare, session_id });
       });
   };
-  const RARE_SEQ = 49 * 31_000 + 1;
+  const RARE_SEQ = 49 * 31_000 + 2;
+  const events = `/v1/sessions/${session_id}/events`;
 
   /** Asks for something else three times, one after the other. */
   async function askAside(api: Api): Promise<'aside'> {
@@ -253,14 +260,14 @@ describe('a rare kind among 50,000 events', () => {
 
   test('is found by a replay, and others are answered meanwhile.', () =>
     withLog(write, async (_given, api) => {
-      const found = api('GET', '/v1/events?kind=turn.failed');
+      const found = api('GET', `${events}?kind=turn.failed`);
       expect(await Promise.race([found, askAside(api)])).toBe('aside');
       expect(seqsOf(recordsOf(await found))).toEqual([RARE_SEQ]);
     }));
 
   test('is found by a stream, and others are answered meanwhile.', () =>
     withLog(write, async (given, api) => {
-      const opening = openStream(given, { path: '/v1/events/stream?kind=turn.failed' });
+      const opening = openStream(given, { path: `${events}/stream?kind=turn.failed` });
       const found = opening.then(async (stream) => {
         await stream.untilSeq(RARE_SEQ);
         return stream;
@@ -271,6 +278,21 @@ describe('a rare kind among 50,000 events', () => {
       expect(stream.seqs()).toEqual([RARE_SEQ]);
     }));
 });
+
+test('A rare kind of the whole runtime is found by a replay and a stream.', () =>
+  withLog(
+    ({ db, log }) =>
+      db.transact((tx) => {
+        for (let i = 0; i < 3000; i++) log.append(tx, i === 2000 ? rare : usual);
+      }),
+    async (given, api) => {
+      expect(seqsOf(recordsOf(await api('GET', '/v1/events?kind=turn.failed')))).toEqual([2001]);
+      const stream = await openStream(given, { path: '/v1/events/stream?kind=turn.failed' });
+      await stream.untilSeq(2001);
+      stream.close();
+      expect(stream.seqs()).toEqual([2001]);
+    },
+  ));
 
 describe('a replay of a rare kind', () => {
   /** Events so far apart that a page of a kind looks at one alone. */
