@@ -103,8 +103,10 @@ describe('commands with several servers', () => {
 
   test('take several addresses and their token files from flags alone.', async () => {
     const flags = ['laptop', 'gpu'].flatMap((name) => [
-      ...['--url', given().url(name)],
-      ...['--token-file', given().tokenFile(name)],
+      '--url',
+      given().url(name),
+      '--token-file',
+      given().tokenFile(name),
     ]);
     const env = { CADRE_CONFIG: path.join(given().home, 'none.toml') };
     const { stdout } = await given().cadre(['status', '--json', ...flags], { env });
