@@ -3,29 +3,40 @@
 // a few of them. In the bundle `z.object({…}).meta(…)`, outside of functions, is a stand-in: the schema is built when a
 // property of it is read. zod itself gets built schemas alone, wherever it takes other schemas.
 import * as fs from 'node:fs';
-import { relative, sep } from 'node:path';
-import { transform } from 'esbuild';
+import { parseSync } from 'oxc-parser';
 
 const schemaFiles =
   /\/src\/(?:api|config|providers)\/.*\.ts$|\/@modelcontextprotocol\/sdk\/dist\/esm\/types\.js$/;
 const importsZod = /^import (?:\{ z \}|\* as z) from ['"]zod(?:\/v4)?['"];$/m;
-// `z.`, or a schema that another is made from.
-const schemaCall =
-  /^(?:z\.\w|[a-zA-Z]\w*\.(?:nullable|optional|nullish|default|describe|meta|array|extend|pick|omit|partial|or|and)\()/;
+// The methods of a schema that make another one.
+const derives = new Set([
+  ...[
+    'nullable',
+    'optional',
+    'nullish',
+    'default',
+    'describe',
+    'meta',
+    'array',
+    'extend',
+    'pick',
+    'omit',
+  ],
+  ...['partial', 'or', 'and'],
+]);
 
 export const lazySchemas = {
   name: 'lazy-schemas',
   setup(build) {
-    build.onLoad({ filter: schemaFiles }, async ({ path }) => {
-      const { code } = await transform(fs.readFileSync(path, 'utf8'), {
-        loader: path.endsWith('.ts') ? 'ts' : 'js',
-        target: build.initialOptions.target,
-        sourcefile: relative(process.cwd(), path).split(sep).join('/'),
-      });
-      if (!importsZod.test(code)) return { contents: code };
+    build.onLoad({ filter: schemaFiles }, ({ path }) => {
+      const code = fs.readFileSync(path, 'utf8');
+      if (!importsZod.test(code)) return undefined;
       const imports =
-        'import { z } from "zod";\nimport { whenUsed as __whenUsed } from "lazy-schemas";';
-      return { contents: lazily(code).replace(importsZod, imports) };
+        'import { z } from "zod"; import { whenUsed as __whenUsed } from "lazy-schemas";';
+      return {
+        contents: lazily(path, code).replace(importsZod, imports),
+        loader: path.endsWith('.ts') ? 'ts' : 'js',
+      };
     });
     build.onResolve({ filter: /^lazy-schemas$/ }, ({ path, resolveDir }) => ({
       path,
@@ -99,97 +110,36 @@ const WHEN_USED = `
     return standIn;
   }`;
 
-/** Wraps each outermost chain of calls that begins with \`z.\`, outside of functions, of code as esbuild prints it. */
-function lazily(code) {
-  let out = '';
-  let at = 0;
-  const functions = [];
-  let depth = 0;
-  while (at < code.length) {
-    if (functions.length === 0 && beginsSchema(code, at)) {
-      const end = endOfChain(code, at);
-      const chain = code.slice(at, end);
-      out += chain.endsWith(')') ? `__whenUsed((z) => ${chain})` : chain;
-      at = end;
-      continue;
-    }
-    const token = tokenAt(code, at);
-    if (opens(token)) {
-      depth += 1;
-      if (token === '{' && /(?:\)|=>)\s*$/.test(out)) functions.push(depth);
-      if (token === '(' && /=>\s*$/.test(out)) functions.push(depth);
-    }
-    if (closes(token)) {
-      if (functions.at(-1) === depth) functions.pop();
-      depth -= 1;
-    }
-    // The body of an arrow function without braces: nothing in its line is wrapped.
-    if (token === '=>' && !/^\s*[{(]/.test(code.slice(at + 2))) {
-      const end = endOfExpression(code, at + 2);
-      out += code.slice(at, end);
-      at = end;
-      continue;
-    }
-    out += token;
-    at += token.length;
+/** Wraps each outermost chain of calls that makes a schema, outside of functions. */
+function lazily(path, code) {
+  const { program, errors } = parseSync(path, code);
+  if (errors.length > 0) throw new Error(`${path}: ${errors[0].message}`);
+  return schemasIn(program).reduceRight(
+    (text, { start, end }) =>
+      `${text.slice(0, start)}__whenUsed((z) => ${text.slice(start, end)})${text.slice(end)}`,
+    code,
+  );
+}
+
+/** The outermost calls below a node that make a schema, in their order in the text. */
+function schemasIn(node) {
+  if (Array.isArray(node)) return node.flatMap(schemasIn);
+  if (typeof node?.type !== 'string' || /Function|ClassBody/.test(node.type)) return [];
+  if (makesSchema(node)) return [node];
+  return Object.values(node).flatMap((child) =>
+    typeof child === 'object' ? schemasIn(child) : [],
+  );
+}
+
+/** Whether a node is `z.….()`, or `name.method()…` with a method that makes a schema of another. */
+function makesSchema(node) {
+  if (node.type !== 'CallExpression') return false;
+  const names = [];
+  let inner = node;
+  while (inner.type !== 'Identifier') {
+    if (inner.type === 'MemberExpression') names.push(inner.property.name);
+    inner = inner.type === 'CallExpression' ? inner.callee : inner.object;
+    if (inner === undefined) return false;
   }
-  return out;
-}
-
-const opens = (token) => token === '(' || token === '[' || token === '{';
-const closes = (token) => token === ')' || token === ']' || token === '}';
-
-function beginsSchema(code, at) {
-  return schemaCall.test(code.slice(at, at + 80)) && !/[\w$.]/.test(code[at - 1] ?? '');
-}
-
-/** A string, comment, regular expression or template, whole; else a word or one character. */
-function tokenAt(code, at) {
-  const rest = code.slice(at, at + 20_000);
-  const before = code.slice(Math.max(0, at - 40), at);
-  const found =
-    /^(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\/\/[^\n]*|\/\*[^]*?\*\/|=>)/.exec(rest)?.[0] ??
-    (rest[0] === '`' ? /^`(?:[^`\\]|\\.)*`/.exec(rest)?.[0] : undefined) ??
-    (rest[0] === '/' && /[(,=:[!&|?{};]\s*$/.test(before)
-      ? /^\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/.exec(rest)?.[0]
-      : undefined);
-  if (found !== undefined) return found;
-  return /^[\w$]+/.exec(rest)?.[0] ?? rest[0];
-}
-
-/** Where a chain of names, calls and their arguments ends. */
-function endOfChain(code, start) {
-  let at = start;
-  for (;;) {
-    const word = /^\s*\.?[\w$]+/.exec(code.slice(at, at + 200));
-    const isNext = word && (at === start || /^\s*\./.test(word[0]));
-    if (isNext) at += word[0].length;
-    else if (code[at] === '.') at += 1;
-    else if (code[at] === '(') at = endOfBrackets(code, at);
-    else return at;
-  }
-}
-
-function endOfBrackets(code, start) {
-  let depth = 0;
-  for (let at = start; at < code.length;) {
-    const token = tokenAt(code, at);
-    at += token.length;
-    if (opens(token)) depth += 1;
-    if (closes(token)) depth -= 1;
-    if (depth === 0) return at;
-  }
-  throw new Error('a bracket is not closed');
-}
-
-function endOfExpression(code, start) {
-  let depth = 0;
-  for (let at = start; at < code.length;) {
-    const token = tokenAt(code, at);
-    if (depth === 0 && (closes(token) || token === ',' || token === ';')) return at;
-    if (opens(token)) depth += 1;
-    if (closes(token)) depth -= 1;
-    at += token.length;
-  }
-  return code.length;
+  return inner.name === 'z' ? names.length > 0 : derives.has(names.at(-1));
 }
