@@ -34,7 +34,7 @@ describe.skipIf(!hasPty)('a day of work', () => {
       await day.keep('start');
 
       type('n');
-      await expectShows('worktree none');
+      await expectShows('worktree   none');
       type('say **Hello** from the `agent`');
       await expectShows('**Hello** from the');
       for (const field of ['provider', 'model', 'permission', 'mode', 'cwd']) {

@@ -32,9 +32,9 @@ describe('the screen over several servers', () => {
         await press('n');
         await expectShows('▌prompt');
         await press('say made there', keys.enter);
-        await expectShows('▌node     laptop');
+        await expectShows('▌node       laptop');
         await press(keys.right);
-        await expectShows('▌node     gpu');
+        await expectShows('▌node       gpu');
         // The directory of the test is none of the server's; ^R puts one of those in which it has worked.
         await press(keys.down, keys.down, keys.down, keys.down, '\u0012');
         await press('\u0013');
