@@ -36,7 +36,7 @@ describe('the screen over several servers', () => {
         await press(keys.right);
         await expectShows('▌node       gpu');
         // The directory of the test is none of the server's; ^R puts one of those in which it has worked.
-        await press(keys.down, keys.down, keys.down, keys.down, '\u0012');
+        await press(keys.down, keys.down, keys.down, keys.down, keys.down, '\u0012');
         await press('\u0013');
         await expectShows(/say made there/);
         await expect
