@@ -9,21 +9,11 @@ const schemaFiles =
   /\/src\/(?:api|config|providers)\/.*\.ts$|\/@modelcontextprotocol\/sdk\/dist\/esm\/types\.js$/;
 const importsZod = /^import (?:\{ z \}|\* as z) from ['"]zod(?:\/v4)?['"];$/m;
 // The methods of a schema that make another one.
-const derives = new Set([
-  ...[
-    'nullable',
-    'optional',
-    'nullish',
-    'default',
-    'describe',
-    'meta',
-    'array',
-    'extend',
-    'pick',
-    'omit',
-  ],
-  ...['partial', 'or', 'and'],
-]);
+const derives = new Set(
+  'nullable optional nullish default describe meta array extend pick omit partial or and'.split(
+    ' ',
+  ),
+);
 
 export const lazySchemas = {
   name: 'lazy-schemas',
