@@ -10,19 +10,19 @@ const schemaFiles =
 const importsZod = /^import (?:\{ z \}|\* as z) from ['"]zod(?:\/v4)?['"];$/m;
 // The methods of a schema that make another one.
 const derives = new Set([
-  ...[
-    'nullable',
-    'optional',
-    'nullish',
-    'default',
-    'describe',
-    'meta',
-    'array',
-    'extend',
-    'pick',
-    'omit',
-  ],
-  ...['partial', 'or', 'and'],
+  'nullable',
+  'optional',
+  'nullish',
+  'default',
+  'describe',
+  'meta',
+  'array',
+  'extend',
+  'pick',
+  'omit',
+  'partial',
+  'or',
+  'and',
 ]);
 
 export const lazySchemas = {
