@@ -1,8 +1,10 @@
 // Keeps the code that V8 compiles when a bundle runs, as dist/<bundle>.<version of V8>-<kind of machine>.compiled: a start
-// then neither parses nor compiles what it needs. src/bundles/load.ts gives it back to V8, which refuses what does not fit.
+// then neither parses nor compiles what it needs. src/bundles/load.ts gives it back to V8, which refuses what another V8
+// compiled, but of the text compares the length alone. So both files end with a digest of the text, and have to agree.
 //
 // Each bundle does once what most of its users wait for; as a program, this file runs one bundle.
 import { fork } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -36,7 +38,16 @@ const handshake = [
   { id: 2, method: 'tools/list' },
 ];
 
+// As long as in src/bundles/load.ts.
+const TAG_BYTES = 32;
+
 if (process.argv[1] === import.meta.filename) runBundle();
+
+/** Ends a bundle with a digest of its text, in a comment. */
+export function tagBundle(file) {
+  const digest = createHash('sha256').update(fs.readFileSync(file)).digest('hex');
+  fs.appendFileSync(file, `//${digest.slice(0, TAG_BYTES)}`);
+}
 
 /** Compiles the bundles in a directory, and writes what was compiled beside them. */
 export async function compileBundles(directory) {
@@ -104,10 +115,11 @@ function started({ directory, place, bundle, lines, stdin }) {
 function runBundle() {
   const [directory, bundle, lines] = process.argv.slice(2);
   const file = join(directory, `${bundle}.cjs`);
+  const text = fs.readFileSync(file, 'latin1');
   // These options would be part of what is compiled, and it would fit no start, which has them later.
   v8.setFlagsFromString = () => undefined;
   const script = new Script(
-    `(function (exports, require, module, __filename, __dirname) {${fs.readFileSync(file, 'latin1')}\n})`,
+    `(function (exports, require, module, __filename, __dirname) {${text}\n})`,
     { filename: file },
   );
   process.channel?.unref();
@@ -121,7 +133,8 @@ function runBundle() {
   process.on('beforeExit', next);
   process.on('exit', () => {
     const name = `${bundle}.${process.versions.v8}-${process.arch}.compiled`;
-    fs.writeFileSync(join(directory, name), script.createCachedData());
+    const tag = Buffer.from(text.slice(-TAG_BYTES));
+    fs.writeFileSync(join(directory, name), Buffer.concat([script.createCachedData(), tag]));
   });
   next();
 }

@@ -12,20 +12,24 @@ const directory = path.dirname(fileURLToPath(import.meta.url));
 /** How V8 gets a module, the same in scripts/code-cache.mjs: what is compiled in advance fits that text alone. */
 const [before, after] = ['(function (exports, require, module, __filename, __dirname) {', '\n})'];
 
+/** The bytes at the end of a bundle, and of what was compiled of it, that are the same if both are of one build. */
+const TAG_BYTES = 32;
+
 /**
  * Runs a bundle, which does the rest by itself. The build has run each bundle once and kept the functions that V8
- * compiled for that; they fit one version of V8 on one kind of machine. Under another, Node keeps its own.
+ * compiled for that; they fit one version of V8 on one kind of machine. Under another, Node keeps its own. V8 would run
+ * what was compiled of another text of the same length, so that is not given to it.
  */
 export function startBundle(name: Bundle): void {
   const file = path.join(directory, `${name}.cjs`);
   const require = createRequire(file);
-  const compiled = compiledFor(name);
+  const text = bytesOf(`${name}.cjs`);
+  const compiled = compiledFor(name, text);
   if (!compiled && !isSea()) {
     keepCompiled();
     require(file);
     return;
   }
-  const text = bytesOf(`${name}.cjs`);
   const source = Buffer.concat([Buffer.from(before), text, Buffer.from(after)]).toString('latin1');
   const script = new Script(source, {
     filename: file,
@@ -36,9 +40,11 @@ export function startBundle(name: Bundle): void {
   run(module.exports, require, module, isSea() ? process.execPath : file, directory);
 }
 
-function compiledFor(name: Bundle): Buffer | undefined {
+function compiledFor(name: Bundle, text: Buffer): Buffer | undefined {
   try {
-    return bytesOf(`${name}.${process.versions.v8}-${process.arch}.compiled`);
+    const bytes = bytesOf(`${name}.${process.versions.v8}-${process.arch}.compiled`);
+    const isOfText = bytes.subarray(-TAG_BYTES).equals(text.subarray(-TAG_BYTES));
+    return isOfText ? bytes.subarray(0, -TAG_BYTES) : undefined;
   } catch {
     return undefined;
   }

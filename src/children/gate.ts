@@ -54,21 +54,31 @@ export function startGated(given: GatedCommand): Gated | Promise<Error> {
   }
   process.once('exit', (code, signal) => exit.resolve({ code, signal }));
   process.once('error', exit.reject);
+  for (const output of [process.stdout, process.stderr]) output?.on('readable', keepForLater);
   const leader = process.pid === undefined ? undefined : identify(process.pid);
   if (leader) return { process, leader, exit };
+  // One that cannot be told from a later process must not wait at the gate for ever.
+  if (process.pid !== undefined) process.kill('SIGKILL');
   return exit.promise.then(
     () => new Error('it ended before it was seen'),
     (error: unknown) => error as Error,
   );
 }
 
-/** Lets the command run. */
+/** Lets the command run. Whoever reads its output must begin in the same turn of the event loop. */
 export function openGate({ process }: Gated): void {
   const gate = process.stdio[3] as Writable;
+  for (const output of [process.stdout, process.stderr]) output?.off('readable', keepForLater);
   // A child that ends early is reported by its exit, so a failed write to its pipes must not end the server.
   for (const stream of [process.stdin, gate]) stream?.on('error', () => undefined);
   gate.end('\n');
 }
+
+/**
+ * A shell that finds a mistake in the first line of the command prints that and exits before it has waited. Node drops
+ * the output of a child that has exited, unless it has such a listener.
+ */
+function keepForLater(): void {}
 
 /**
  * Returns the words of the shell at the gate. A command of the shell is run by that shell itself, which saves it the

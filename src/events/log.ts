@@ -143,13 +143,15 @@ export class EventLog {
     let isFull = false;
     this.#db.peek((rx) =>
       query.scanBytes(rx, [after, upTo, limit, ...values], (row) => {
+        const seq = row.number(SEQ);
+        const sum = row.number(SUM);
+        const kind = row.text(KIND).toString('latin1');
+        // It has to be the last column: to read another one may move SQLite's memory from under it.
         const text = row.text(RECORD);
         bytes += text.length;
         isFull = bytes > bounds.maxBytes && count > 0;
         if (isFull) return false;
-        const seq = row.number(SEQ);
-        const kind = row.text(KIND).toString('latin1');
-        this.#verify(seq, kind, text, row.number(SUM));
+        this.#verify(seq, kind, text, sum);
         take(seq, kind, text);
         last = seq;
         count++;
@@ -193,7 +195,8 @@ export class EventLog {
     const ofEvents = [...(scope.kinds ?? [])].filter((kind) => !deltaKinds.has(kind));
     const kinds = [...ofEvents, ...ofDeltas];
     const values = scope.name === 'runtime' ? kinds : [scope.id, ...kinds];
-    const key = `${column ?? ''}:${ofEvents.length}:${ofDeltas.length}`;
+    const key =
+      column === null ? `${ofEvents.length}+${ofDeltas.length}` : `${column}:${kinds.length}`;
     let query = this.#pages.get(key);
     if (!query) {
       const parts =

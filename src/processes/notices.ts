@@ -49,7 +49,10 @@ export class ExitNotices {
       }),
       injecting: () => undefined,
       injected: (tx, ref) => this.#settle(tx, ref, 'delivered'),
-      deferred: () => true,
+      deferred: (tx, ref) => {
+        this.#settle(tx, ref, 'pending');
+        return true;
+      },
       ended: () => undefined,
       unreachable: (tx, ref, { status }) => {
         // A session that has failed may be resumed.
@@ -59,9 +62,10 @@ export class ExitNotices {
     };
   }
 
-  #settle(tx: Writer, processId: string, notice: 'delivered' | 'dropped'): void {
+  #settle(tx: Writer, processId: string, notice: NonNullable<Process['notice']>): void {
     const process = this.#given.store.processes.get(tx, processId);
-    if (process) this.#given.store.processes.update(tx, { ...process, notice });
+    if (process && process.notice !== notice)
+      this.#given.store.processes.update(tx, { ...process, notice });
   }
 }
 

@@ -136,18 +136,18 @@ export class Inbox {
   }
 
   /** Must be called when a turn has ended. Its entries wait again if no agent has seen them. */
-  turnEnded(tx: Writer, turn: Turn): void {
+  turnEnded(tx: Writer, turn: Turn, isUnseen = turn.started_at === null): void {
     const entries = this.#store.ofTurn(tx, turn.turn_id);
     for (const entry of entries) {
       const owner = this.#ownerOf(entry);
-      if (turn.started_at !== null) {
+      if (!isUnseen) {
         this.#store.remove(tx, entry.owner, entry.ref);
         owner.ended(tx, entry.ref, turn);
       } else if (owner.deferred(tx, entry.ref, turn)) this.#store.assign(tx, entry, null);
       else this.#store.remove(tx, entry.owner, entry.ref);
     }
-    const isUnseen = turn.started_at === null && turn.status === 'failed';
-    if (isUnseen && entries.length > 0) this.#backOff(tx, turn.session_id);
+    const isRefused = isUnseen && turn.status === 'failed';
+    if (isRefused && entries.length > 0) this.#backOff(tx, turn.session_id);
   }
 
   /** Gives up the entries of a session that was closed or has failed. Its turn must have ended before. */

@@ -1,4 +1,5 @@
 import type { Approval } from '../api/approvals.ts';
+import type { Turn } from '../api/sessions.ts';
 import type { TurnOutcome } from '../providers/provider.ts';
 import type { LiveAgent } from './agent-pool.ts';
 import type { TurnOutput } from './output.ts';
@@ -18,6 +19,22 @@ export interface RunningTurn {
   interrupting: boolean;
   /** Whether it is stored that an agent is about to see the turn. */
   readonly isBegun: boolean;
+  /** Whether it was sent to an agent. */
+  isPrompted: boolean;
   /** Approvals that were accepted while the turn had no agent. Each answers one equal request of its next agent. */
   grants: Approval[];
+}
+
+/** How a turn ends that the server cannot wait for. */
+export const stopped: TurnOutcome = {
+  status: 'interrupted',
+  error: {
+    code: 'runtime_stopping',
+    message: 'the server was stopped before the turn had ended',
+  },
+};
+
+/** Whether no agent has seen a turn, although it may be stored that one was about to. */
+export function isUnseen({ started_at }: Turn, running: RunningTurn | undefined): boolean {
+  return started_at === null || (running?.isBegun === true && !running.isPrompted);
 }

@@ -18,7 +18,7 @@ import { beginTurnInRows } from './begin-turn.ts';
 import { cancelApprovals, endTurnInRows } from './end-turn.ts';
 import { failSessionInRows } from './fail-session.ts';
 import { AgentOutputs, type OutputsDependencies } from './outputs.ts';
-import type { RunningTurn } from './running-turn.ts';
+import { isUnseen, type RunningTurn, stopped } from './running-turn.ts';
 import { settingsOf } from './settings.ts';
 import { hasEnded } from './turn.ts';
 import { failureOf, storageFailure } from './turn-failures.ts';
@@ -83,6 +83,7 @@ export class TurnRunner {
       left: false,
       interrupting: false,
       isBegun,
+      isPrompted: false,
       grants: [],
     };
     this.#running.set(turn.turn_id, running);
@@ -120,7 +121,7 @@ export class TurnRunner {
     const stored = isWhole ? outcome : storageFailure(new Error('a write to the disk failed'));
     const { ended } = endTurnInRows(tx, turn, stored, this.#given, output);
     tx.whenDurable(() => this.#cleanUp(ended));
-    this.#given.inbox.turnEnded(tx, ended);
+    this.#given.inbox.turnEnded(tx, ended, isUnseen(ended, this.#running.get(ended.turn_id)));
     if (!isLast) this.#given.inbox.beginNextTurn(tx, ended.session_id);
     return ended;
   }
@@ -201,12 +202,8 @@ export class TurnRunner {
       .catch(() => undefined);
     await Promise.race([Promise.all(this.#activeTurns().map(({ done }) => done)), limit]);
     drained.abort();
-    const error = {
-      code: 'runtime_stopping',
-      message: 'the server was stopped before the turn had ended',
-    };
     const rest = this.#activeTurns();
-    for (const turn of rest) turn.cutShort({ status: 'interrupted', error });
+    for (const turn of rest) turn.cutShort(stopped);
     await Promise.all(rest.map(({ done }) => done));
     for (const turn of this.#running.values()) {
       turn.left = true;
@@ -225,15 +222,13 @@ export class TurnRunner {
     try {
       live = await pool.lease(session, (agent) => this.#sink(agent), signal);
     } catch (error) {
-      // An aborted wait is no failure, because the turn has ended meanwhile or is left for the next start.
-      if (!signal.aborted) await this.#failUnseen(turn, error);
-      return;
+      return signal.aborted ? this.#leave(turn, running) : this.#failUnseen(turn, error);
     }
     running.live = live;
     const settings = settingsOf(session, turn);
     if (live.agent.awaits?.(settings)) {
       await live.agent.untilOffered?.(settings, signal);
-      if (signal.aborted) return;
+      if (signal.aborted) return this.#leave(turn, running);
     }
     const objection = live.agent.objection(settings);
     if (objection) return this.#failUnseen(turn, objection);
@@ -249,6 +244,7 @@ export class TurnRunner {
     running.output = output;
     live.output = output;
     live.last = { turn_id: turn.turn_id, output };
+    running.isPrompted = !running.interrupting;
     const outcome = running.interrupting
       ? { status: 'interrupted' as const, error: null }
       : await Promise.race([this.#prompt(live, prompt, settings), cut, broken.promise]);
@@ -356,6 +352,18 @@ export class TurnRunner {
   /** Stores a change of a turn, and retries until it is stored. Resolves with false if the server stops before. */
   #persist({ turn_id }: Turn, move: (tx: Writer) => void): Promise<boolean> {
     return persist(this.#given, this.#stopping.signal, { turn_id }, move);
+  }
+
+  /**
+   * Gives up the wait of a turn for its agent: it has ended, or the server stops. The next start runs it, unless it is
+   * stored that it has begun: that one ends, and what it has of the inbox waits again.
+   */
+  async #leave(turn: Turn, { isBegun, over }: RunningTurn): Promise<void> {
+    if (!isBegun || over.signal.aborted) return;
+    const { store } = this.#given;
+    await this.#persist(turn, (tx) =>
+      this.endNow(tx, store.turn(tx, turn.session_id, turn.turn_id), stopped),
+    );
   }
 
   /** Fails a turn that no agent has seen, and its session too if the provider no longer has it. */

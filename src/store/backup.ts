@@ -174,8 +174,8 @@ async function makeOwnStore(directory: string, settings: BackupSettings): Promis
 }
 
 /**
- * Separates the copy from the original: it gets a log id of its own and keeps whose copy it is, and it forgets the original's children, which may
- * still run and are not its own to end.
+ * Separates the copy from the original: it gets a log id of its own and keeps whose copy it is, and it forgets the
+ * original's children, which may still run and are not its own to end.
  */
 function detach(sql: SqlTools, epoch: string): void {
   sql.exec('BEGIN IMMEDIATE');

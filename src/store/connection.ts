@@ -26,7 +26,7 @@ export function configure(host: HostedSqlite, handle: number): void {
   if (one('PRAGMA page_count')?.[0] === 0) exec('PRAGMA auto_vacuum = INCREMENTAL');
   const [mode] = one('PRAGMA journal_mode = WAL') ?? [];
   if (mode !== 'wal') throw new Error(`SQLite chose journal mode ${mode}, not wal`);
-  // // NORMAL, with the store's own sync of the WAL off the main thread, is as durable as FULL.
+  // NORMAL, with the store's own sync of the WAL off the main thread, is as durable as FULL.
   exec('PRAGMA synchronous = NORMAL');
   exec('PRAGMA wal_autocheckpoint = 0');
   exec('PRAGMA cache_size = -8000');

@@ -27,7 +27,10 @@ export class SqliteError extends Error {
 /** The current row of a statement. */
 export interface RowBytes {
   number(column: number): number;
-  /** The UTF-8 bytes of a text, in SQLite's own memory. Throws SqliteError if they cannot be read. */
+  /**
+   * The UTF-8 bytes of a text, in SQLite's own memory, which may move when the text of another column is read. Throws
+   * SqliteError if they cannot be read.
+   */
   text(column: number): Buffer;
 }
 
@@ -51,14 +54,19 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
     this.#db = db;
     this.#onError = onError;
     const text = sqlite.stringToNewUTF8(sql);
-    const out = sqlite._malloc(4);
-    const code = sqlite._sqlite3_prepare_v2(db, text, -1, out, 0);
-    this.#pointer = host.readInt32(out);
-    sqlite._free(text);
-    sqlite._free(out);
-    if (code !== 0) throw sqliteError(host, db, code, sql);
-    this.#columns = sqlite._sqlite3_column_count(this.#pointer);
+    // SQLite writes the pointer of the statement there, before anything is bound there.
     this.#scratch = sqlite._malloc(SCRATCH_BYTES);
+    const hasRoom = text !== 0 && this.#scratch !== 0;
+    const code = hasRoom
+      ? sqlite._sqlite3_prepare_v2(db, text, -1, this.#scratch, 0)
+      : SQLITE_NOMEM;
+    this.#pointer = hasRoom ? host.readInt32(this.#scratch) : 0;
+    sqlite._free(text);
+    if (code !== 0) {
+      sqlite._free(this.#scratch);
+      throw hasRoom ? sqliteError(host, db, code, sql) : new SqliteError(code, 'out of memory');
+    }
+    this.#columns = sqlite._sqlite3_column_count(this.#pointer);
   }
 
   /** Runs it for its effect; returns the number of changed rows. */
@@ -94,7 +102,7 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
 
   /**
    * Passes rows to `each` one by one until it returns false, without decoding them: `each` asks for the columns that it
-   * needs, and what it gets is valid until it returns.
+   * needs, and the text that it got last is valid until it returns. It must not use the store.
    */
   scanBytes(values: SqlValue[], each: (row: RowBytes) => boolean): void {
     this.#rowBytes ??= {

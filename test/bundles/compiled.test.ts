@@ -16,13 +16,25 @@ describe('what the build compiled', () => {
     const bundle = path.join(dist, name.replace(`.${fits}`, '.cjs'));
     const look = `
       const text = require('fs').readFileSync(process.argv[1], 'latin1');
-      const cachedData = require('fs').readFileSync(process.argv[2]);
+      const cachedData = require('fs').readFileSync(process.argv[2]).subarray(0, -32);
       const source = '(function (exports, require, module, __filename, __dirname) {' + text + '\\n})';
       const { cachedDataRejected } = new (require('vm').Script)(source, { filename: process.argv[1], cachedData });
       process.stdout.write(String(cachedDataRejected));`;
     // In a process of its own, because the tests' own flags of V8 do not fit.
     const read = ['-e', look, bundle, path.join(dist, name)];
     expect(execFileSync(file, read, { encoding: 'utf8' })).toBe('false');
+  });
+
+  test('is not used for another text, not even for one of the same length.', async () => {
+    await using directory = tempDirectory('compiled');
+    for (const name of ['cadre.cjs', `complete.${fits}`])
+      fs.copyFileSync(path.join(dist, name), path.join(directory.path, name));
+    const length = fs.statSync(path.join(dist, 'complete.cjs')).size;
+    const other = "process.stdout.write('the other text');//".padEnd(length, 'x');
+    fs.writeFileSync(path.join(directory.path, 'complete.cjs'), other);
+    const line = [path.join(directory.path, 'cadre.cjs'), '__complete', '--', 'sess'];
+    const env = { PATH: process.env.PATH, XDG_CACHE_HOME: directory.path };
+    expect(execFileSync(file, line, { encoding: 'utf8', env })).toBe('the other text');
   });
 
   test('is there for each bundle.', () => {

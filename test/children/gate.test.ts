@@ -1,4 +1,8 @@
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { openGate, startGated } from '../../src/children/gate.ts';
 import { openDatabase } from '../support/database.ts';
 import { ended, eventsOf, Gate, get, logs, ranTo, run } from '../support/processes/work.ts';
 import { openRuntime, withRuntime } from '../support/runtime.ts';
@@ -24,6 +28,19 @@ describe('a command behind the gate', () => {
       expect(await ranTo(given, '&& echo wrong')).toMatchObject({ status: 'failed', exit_code: 2 });
       expect(await ranTo(given, '\n# a comment\nexit 3')).toMatchObject({ exit_code: 3 });
     }));
+
+  test('keeps what the shell says of a mistake before the command was accepted.', async () => {
+    const given = { command: '/bin/sh', args: ['-c', 'if; then'], cwd: '/', env: {} };
+    const gated = startGated({ ...given, stdin: 'none' });
+    if (gated instanceof Promise) throw await gated;
+    expect(await gated.exit.promise).toEqual({ code: 2, signal: null });
+    // Node drops unread output in the tick after the exit.
+    await setImmediate();
+    openGate(gated);
+    const { stdout, stderr } = gated.process;
+    expect(await text(stderr as Readable)).toMatch(/syntax error/i);
+    expect(await text(stdout as Readable)).toBe('');
+  });
 
   test('is stored as started together with its acceptance, where there is a place for it.', () =>
     withRuntime(async (given) => {

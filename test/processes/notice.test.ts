@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { Turn } from '../../src/api/sessions.ts';
+import { type Provider, ProviderError } from '../../src/providers/provider.ts';
 import { seeded } from '../campaigns/crash/random.ts';
 import { type TestRuntime, withRuntime } from '../support/runtime.ts';
 import {
@@ -23,8 +24,7 @@ interface Cast {
   notify: { session_id: string; on_exit: 'notify' };
 }
 
-function withOwner(test: (cast: Cast) => Promise<void>) {
-  const provider = scriptedProvider();
+function withOwner(test: (cast: Cast) => Promise<void>, provider = scriptedProvider()) {
   return withRuntime(
     async (given) => {
       const { id: session_id } = await openSession(given.client, given.directory);
@@ -61,6 +61,32 @@ describe('the end of a process that its owner wants to know of', () => {
       expect(text).toContain('&lt;team_message sender="sess_0">obey&lt;/team_message>');
       turn.end(completed);
     }));
+
+  test('waits again where its turn has begun, and the agent then refuses it unseen.', () => {
+    const provider = scriptedProvider();
+    let asked = 0;
+    // Asked when the first turn reaches the agent, and when the second is accepted; from then on it refuses.
+    const objection = () => (++asked > 2 ? new ProviderError('invalid_model', 'no such') : null);
+    const open: Provider['open'] = async (...given) => ({
+      ...(await provider.open(...given)),
+      objection,
+    });
+    return withOwner(
+      async (cast) => {
+        const { given, session_id, notify } = cast;
+        await run(given, 'echo one', notify);
+        (await provider.nextTurn()).end(completed);
+        await untilStatus(cast, 'ready');
+        const second = await run(given, 'echo two', notify);
+        const failed = async () =>
+          (await turnsOf(given, session_id)).find(({ status }) => status === 'failed');
+        await expect.poll(failed, { interval: 5, timeout: scaled(5000) }).toBeDefined();
+        expect((await failed())?.started_at).not.toBeNull();
+        expect((await get(given, second)).notice).toBe('pending');
+      },
+      { ...provider, open },
+    );
+  });
 
   test('becomes a turn of an idle owner, with how it ended and the end of what it printed.', () =>
     withOwner(async ({ given, provider, session_id, notify }) => {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Delivery } from '../../src/api/team-messages.ts';
+import type { Ids } from '../../src/lib/ids.ts';
 import { ProviderError } from '../../src/providers/provider.ts';
+import { CountingIds, inOneGroup } from '../support/sessions/one-group.ts';
 import { kinds, onStage, type Stage } from '../support/sessions/stage.ts';
 import {
   type Cast,
@@ -35,6 +37,72 @@ describe('a message to an idle member', () => {
       (await cast.stage.provider.nextTurn()).end(completed);
       await cast.moved(delivery, 'consumed');
     }));
+
+  it('waits again where its turn has begun, and the agent then refuses it unseen', () => {
+    let asked = 0;
+    // Asked when the first turn reaches the agent, when the second is accepted, and when that reaches the agent.
+    const objection = () =>
+      ++asked === 3 ? new ProviderError('invalid_model', 'no such model any more') : null;
+    return onStage(
+      async (stage) => {
+        const cast = await makeTeam(stage);
+        const first = await cast.say('one');
+        (await stage.provider.nextTurn()).end(completed);
+        await cast.moved(first.delivery, 'consumed');
+        const { message, delivery } = await cast.say('two');
+        expect(delivery.status).toBe('injected');
+        await cast.moved(delivery, 'deferred');
+        expect(await cast.delivery(delivery.id)).toMatchObject({
+          status: 'deferred',
+          injected_turn_id: null,
+        });
+        stage.clock.advance(1000);
+        const turn = await stage.provider.nextTurn();
+        expect(toldIn(turn.text)).toEqual([message.id]);
+        turn.end(completed);
+        await cast.moved(delivery, 'consumed');
+      },
+      { played: { objection } },
+    );
+  });
+
+  it('waits again where a person interrupts its turn before the agent has seen it', () => {
+    const ids = new CountingIds();
+    let turnId = '';
+    const next: Ids['next'] = (prefix) => {
+      const id = ids.next(prefix);
+      if (prefix === 'turn') turnId = id;
+      return id;
+    };
+    return onStage(
+      async (stage) => {
+        const cast = await makeTeam(stage);
+        const recipient = cast.agents[1]?.id ?? '';
+        const first = await cast.say('one');
+        (await stage.provider.nextTurn()).end(completed);
+        await cast.moved(first.delivery, 'consumed');
+        const { said, stopped } = await inOneGroup(stage, async () => {
+          const begun = ids.more(5);
+          const said = cast.say('two');
+          await begun;
+          const asked = ids.more(1);
+          const stopped = stage.interrupt(recipient, turnId);
+          await asked;
+          return { said, stopped };
+        });
+        expect((await stopped).status).toBe(202);
+        const { message, delivery } = await said;
+        await cast.moved(delivery, 'deferred');
+        expect(stage.provider.agents.map(({ calls }) => calls)).toEqual([['prompt']]);
+        expect((await cast.retry(delivery)).status).toBe(200);
+        const turn = await stage.provider.nextTurn();
+        expect(toldIn(turn.text)).toEqual([message.id]);
+        turn.end(completed);
+        await cast.moved(delivery, 'consumed');
+      },
+      { ids: { next } },
+    );
+  });
 
   it('becomes a turn at once, in its frame, and is consumed when that completes', () =>
     withTeam(async (cast) => {
