@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Process } from '../../src/api/processes.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { CreatedToken } from '../../src/api/tokens.ts';
@@ -13,6 +13,8 @@ interface Envelope {
 
 describe('an external caller, with a token of the scope tools and no session', () => {
   const given = sharedStage();
+  // To end a process takes time.
+  beforeAll(() => given().clock.runFree());
   const make = (permission_mode: CreatedToken['permission_mode'] = 'full_access') =>
     given().given.client.call(endpoints.createToken, {
       body: { name: 'a caller', scope: 'tools', permission_mode },
