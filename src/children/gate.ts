@@ -54,6 +54,7 @@ export function startGated(given: GatedCommand): Gated | Promise<Error> {
   }
   process.once('exit', (code, signal) => exit.resolve({ code, signal }));
   process.once('error', exit.reject);
+  for (const output of [process.stdout, process.stderr]) output?.on('readable', keep);
   const leader = process.pid === undefined ? undefined : identify(process.pid);
   if (leader) return { process, leader, exit };
   return exit.promise.then(
@@ -62,12 +63,21 @@ export function startGated(given: GatedCommand): Gated | Promise<Error> {
   );
 }
 
-/** Lets the command run. */
+/** Lets the command run. The caller has to read its output from the same turn of the event loop on. */
 export function openGate({ process }: Gated): void {
+  for (const output of [process.stdout, process.stderr]) output?.off('readable', keep);
   const gate = process.stdio[3] as Writable;
   // A child that ends early is reported by its exit, so a failed write to its pipes must not end the server.
   for (const stream of [process.stdin, gate]) stream?.on('error', () => undefined);
   gate.end('\n');
+}
+
+/**
+ * A shell that cannot parse its command says so and exits before the gate is opened. Node discards the output of a child
+ * that has exited, unless somebody listens for it.
+ */
+function keep(): void {
+  // The output stays in the stream.
 }
 
 /**
