@@ -121,6 +121,7 @@ export function tokenFor(
   env: NodeJS.ProcessEnv,
   running: Pick<Registered, 'url' | 'token_file'> | null,
   configured: { token: string | null } | null,
+  remedy = 'set CADRE_TOKEN, or name a file with --token-file',
 ): string {
   const tokenFile = files?.at(-1);
   if (tokenFile) {
@@ -139,10 +140,7 @@ export function tokenFor(
     running === null || isRegistered
       ? ''
       : ` (the one of ${running.url} is sent to that address alone)`;
-  throw new AppError(
-    'unauthorized',
-    `no token is known for ${url}${why}: set CADRE_TOKEN, or name a file with --token-file`,
-  );
+  throw new AppError('unauthorized', `no token is known for ${url}${why}: ${remedy}`);
 }
 
 /** Whether two addresses are one. */

@@ -91,6 +91,10 @@ describe('commands with several servers', () => {
       2,
       'cadre: --url names laptop twice\n',
     ]);
+    expect(await refused('--url', one, '--url', 'nonsense')).toEqual([
+      2,
+      'cadre: "nonsense" is no address of a server: give http://HOST:PORT\n',
+    ]);
     const files = ['--token-file', 'a', '--token-file', 'b', '--token-file', 'c'];
     expect(await refused('--url', one, '--url', two, ...files)).toEqual([
       2,
@@ -112,6 +116,22 @@ describe('commands with several servers', () => {
     const { stdout } = await given().cadre(['status', '--json', ...flags], { env });
     const hosts = ['laptop', 'gpu'].map((name) => new URL(given().url(name)).host);
     expect(JSON.parse(stdout)).toMatchObject(hosts.map((node) => ({ node, state: 'reachable' })));
+  });
+
+  test('say whose token is refused, and where that of a configured server is looked for.', async () => {
+    const [laptop, gpu] = [given().url('laptop'), given().url('gpu')];
+    const both = ['--url', laptop, '--url', gpu, '--token-file', given().tokenFile('laptop')];
+    for (const command of [['status'], ['sessions', 'list']])
+      expect((await cadre(...command, ...both)).stderr).toMatch(
+        /^cadre: gpu: missing or invalid bearer token/m,
+      );
+    const config = path.join(given().home, 'no-token.toml');
+    await fs.promises.writeFile(config, `[[servers]]\nname = "gpu"\nurl = "${gpu}"\n`);
+    const { code, stderr } = await given().cadre(['status'], { env: { CADRE_CONFIG: config } });
+    expect([code, stderr]).toEqual([
+      4,
+      `cadre: gpu: no token is known for ${gpu}: name its file as token_file in [[servers]], or with --token-file\n`,
+    ]);
   });
 
   test('send the token of the environment to no server of the configuration.', async () => {
