@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { makeTemplate } from '../src/store/template.ts';
-import { compileBundles } from './code-cache.mjs';
+import { compileBundles, markBundle } from './code-cache.mjs';
 import { lazySchemas } from './lazy-schemas.mjs';
 import { lazySegmenter } from './lazy-segmenter.mjs';
 import { leanLibraries } from './lean-libraries.mjs';
@@ -74,6 +74,7 @@ async function main(out) {
       const plugins = [...lean, loadsParts(shared), ...(name === 'client' ? [noScreen] : [])];
       await bundle(`src/bundles/${name}.ts`, join(fresh, `${name}.cjs`), { plugins });
     }
+    for (const name of bundles) markBundle(join(fresh, `${name}.cjs`));
     for (const name of ['cadre', ...bundles, ...parts]) refuseWideText(join(fresh, `${name}.cjs`));
     copyAssets(join(fresh, 'assets'));
     writeCommands(fresh);

@@ -3,6 +3,7 @@
 //
 // Each bundle does once what most of its users wait for; as a program, this file runs one bundle.
 import { fork } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -37,6 +38,13 @@ const handshake = [
 ];
 
 if (process.argv[1] === import.meta.filename) runBundle();
+
+/** Marks a bundle, so that src/bundles/load.ts knows what was compiled of it from what was compiled of another build. */
+export function markBundle(file) {
+  const text = fs.readFileSync(file);
+  const mark = `//${createHash('md5').update(text).digest('hex')}`;
+  fs.writeFileSync(file, Buffer.concat([Buffer.from(`${mark}\n`), text]));
+}
 
 /** Compiles the bundles in a directory, and writes what was compiled beside them. */
 export async function compileBundles(directory) {
@@ -106,8 +114,10 @@ function runBundle() {
   const file = join(directory, `${bundle}.cjs`);
   // These options would be part of what is compiled, and it would fit no start, which has them later.
   v8.setFlagsFromString = () => undefined;
+  const text = fs.readFileSync(file, 'latin1');
+  const [mark] = text.split('\n', 1);
   const script = new Script(
-    `(function (exports, require, module, __filename, __dirname) {${fs.readFileSync(file, 'latin1')}\n})`,
+    `(function (exports, require, module, __filename, __dirname) {${text}\n})`,
     { filename: file },
   );
   process.channel?.unref();
@@ -121,7 +131,10 @@ function runBundle() {
   process.on('beforeExit', next);
   process.on('exit', () => {
     const name = `${bundle}.${process.versions.v8}-${process.arch}.compiled`;
-    fs.writeFileSync(join(directory, name), script.createCachedData());
+    fs.writeFileSync(
+      join(directory, name),
+      Buffer.concat([script.createCachedData(), Buffer.from(mark)]),
+    );
   });
   next();
 }

@@ -12,6 +12,9 @@ const directory = path.dirname(fileURLToPath(import.meta.url));
 /** How V8 gets a module, the same in scripts/code-cache.mjs: what is compiled in advance fits that text alone. */
 const [before, after] = ['(function (exports, require, module, __filename, __dirname) {', '\n})'];
 
+/** The length of the mark that a bundle begins with, and what was compiled of it ends with: `//` and a hash of its text. */
+const MARK_BYTES = 34;
+
 /**
  * Runs a bundle, which does the rest by itself. The build has run each bundle once and kept the functions that V8
  * compiled for that; they fit one version of V8 on one kind of machine. Under another, Node keeps its own.
@@ -19,13 +22,13 @@ const [before, after] = ['(function (exports, require, module, __filename, __dir
 export function startBundle(name: Bundle): void {
   const file = path.join(directory, `${name}.cjs`);
   const require = createRequire(file);
-  const compiled = compiledFor(name);
+  const text = bytesOf(`${name}.cjs`);
+  const compiled = compiledFor(name, text);
   if (!compiled && !isSea()) {
     keepCompiled();
     require(file);
     return;
   }
-  const text = bytesOf(`${name}.cjs`);
   const source = Buffer.concat([Buffer.from(before), text, Buffer.from(after)]).toString('latin1');
   const script = new Script(source, {
     filename: file,
@@ -36,9 +39,14 @@ export function startBundle(name: Bundle): void {
   run(module.exports, require, module, isSea() ? process.execPath : file, directory);
 }
 
-function compiledFor(name: Bundle): Buffer | undefined {
+/** Undefined where nothing was compiled, or something else: V8 compares no more than the lengths of texts. */
+function compiledFor(name: Bundle, text: Buffer): Buffer | undefined {
   try {
-    return bytesOf(`${name}.${process.versions.v8}-${process.arch}.compiled`);
+    const all = bytesOf(`${name}.${process.versions.v8}-${process.arch}.compiled`);
+    const end = Math.max(0, all.length - MARK_BYTES);
+    return all.subarray(end).equals(text.subarray(0, MARK_BYTES))
+      ? all.subarray(0, end)
+      : undefined;
   } catch {
     return undefined;
   }

@@ -16,7 +16,8 @@ describe('what the build compiled', () => {
     const bundle = path.join(dist, name.replace(`.${fits}`, '.cjs'));
     const look = `
       const text = require('fs').readFileSync(process.argv[1], 'latin1');
-      const cachedData = require('fs').readFileSync(process.argv[2]);
+      const [mark] = text.split('\\n', 1);
+      const cachedData = require('fs').readFileSync(process.argv[2]).subarray(0, -mark.length);
       const source = '(function (exports, require, module, __filename, __dirname) {' + text + '\\n})';
       const { cachedDataRejected } = new (require('vm').Script)(source, { filename: process.argv[1], cachedData });
       process.stdout.write(String(cachedDataRejected));`;
@@ -33,6 +34,29 @@ describe('what the build compiled', () => {
     expect(compiled.map((name) => name.replace(`.${fits}`, '.cjs')).toSorted()).toEqual(
       bundles.toSorted(),
     );
+  });
+});
+
+describe('a build whose compiled code is not its own', () => {
+  test.each([
+    ['of a text as long as this one', () => undefined],
+    ['cut off', (all: Buffer) => all.subarray(0, all.length / 2)],
+    ['empty', () => Buffer.alloc(0)],
+  ])('runs its text where it is %s.', (_what, damage) => {
+    using copy = tempDirectory();
+    const to = path.join(copy.path, 'dist');
+    fs.cpSync(dist, to, { recursive: true });
+    const [bundle, code] = [path.join(to, 'client.cjs'), path.join(to, `client.${fits}`)];
+    const text = fs.readFileSync(bundle, 'utf8');
+    const other = text
+      .replace(/^\/\/.{4}/, '//0000')
+      .replaceAll('list sessions, newest', 'list SESSIONS, newest');
+    fs.writeFileSync(bundle, other);
+    const damaged = damage(fs.readFileSync(code));
+    if (damaged) fs.writeFileSync(code, damaged);
+    const line = [path.join(to, 'cadre.cjs'), 'sessions', 'list', '--help'];
+    const env = { PATH: process.env.PATH, HOME: copy.path };
+    expect(execFileSync(file, line, { encoding: 'utf8', env })).toContain('list SESSIONS, newest');
   });
 });
 

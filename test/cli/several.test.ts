@@ -103,6 +103,13 @@ describe('commands with several servers', () => {
     expect((await cadre('events', 'tail', '--after-seq', '3')).stderr).toMatch(
       /each server counts its own events/,
     );
+    for (const how of [[], ['--no-follow']]) {
+      const wrong = await cadre('events', 'tail', '--kind', 'nonsense', ...how);
+      expect([wrong.code, wrong.stderr]).toEqual([
+        2,
+        expect.stringMatching(/^cadre: --kind: there is no kind "nonsense"[^\n]*\n$/),
+      ]);
+    }
   });
 
   test('take several addresses and their token files from flags alone.', async () => {
