@@ -89,8 +89,8 @@ export async function configuredServer(
 }
 
 /**
- * The configuration, with the environment, which a command line reads once; null where there is no file. Throws `invalid`
- * where it has problems.
+ * The configuration, with the environment, which a command line reads once; null where no file is there and the environment
+ * names no servers. Throws `invalid` where it has problems.
  */
 export function configuration(
   { config: file }: GlobalOptions,
@@ -110,7 +110,8 @@ async function readConfiguration(
   env: NodeJS.ProcessEnv,
 ): Promise<Config | null> {
   // The schema is loaded only where a file exists, so that other clients start sooner.
-  if (file === undefined && !fs.existsSync(defaultConfigFile(env))) return null;
+  const hasNone = env.CADRE_SERVERS === undefined && !fs.existsSync(defaultConfigFile(env));
+  if (file === undefined && hasNone) return null;
   return (await import('../config/load.ts')).loadConfig({ config: file }, env);
 }
 

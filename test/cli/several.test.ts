@@ -141,6 +141,19 @@ describe('commands with several servers', () => {
     ]);
   });
 
+  test('take the servers of CADRE_SERVERS where there is no file, and say what is wrong with it.', async () => {
+    const one = { name: 'only', url: given().url('gpu'), token_file: given().tokenFile('gpu') };
+    const asked = (servers: string) =>
+      given().cadre(['sessions', 'list', '--on', 'only'], {
+        env: {
+          XDG_CONFIG_HOME: path.join(given().home, 'no-config'),
+          CADRE_SERVERS: servers,
+        },
+      });
+    expect(await asked(JSON.stringify([one]))).toMatchObject({ code: 0, stderr: '' });
+    expect((await asked('nonsense')).stderr).toMatch(/environment CADRE_SERVERS/);
+  });
+
   test('send the token of the environment to no server of the configuration.', async () => {
     const env = { CADRE_TOKEN: 'wrong-token-of-the-environment' };
     const { code } = await given().cadre(['status'], { env });
@@ -153,9 +166,13 @@ describe('commands with several servers', () => {
     expect((await complete('sessions', 'get', '')).stdout).toContain(
       `${id.slice(-8)}\tready  complete me`,
     );
-    expect((await complete('run', '--on', '')).stdout).toBe(
-      `laptop\t${given().url('laptop')}\ngpu\t${given().url('gpu')}\n`,
-    );
+    for (const line of [
+      ['run', '--on', ''],
+      ['events', 'tail', '--node', ''],
+    ])
+      expect((await complete(...line)).stdout).toBe(
+        `laptop\t${given().url('laptop')}\ngpu\t${given().url('gpu')}\n`,
+      );
   });
 });
 
