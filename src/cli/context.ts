@@ -89,8 +89,8 @@ export async function configuredServer(
 }
 
 /**
- * The configuration, with the environment, which a command line reads once; null where there is no file. Throws `invalid`
- * where it has problems.
+ * The configuration, with the environment, which a command line reads once; null where no file is there and the environment
+ * names no servers. Throws `invalid` where it has problems.
  */
 export function configuration(
   { config: file }: GlobalOptions,
@@ -110,7 +110,8 @@ async function readConfiguration(
   env: NodeJS.ProcessEnv,
 ): Promise<Config | null> {
   // The schema is loaded only where a file exists, so that other clients start sooner.
-  if (file === undefined && !fs.existsSync(defaultConfigFile(env))) return null;
+  const hasNone = env.CADRE_SERVERS === undefined && !fs.existsSync(defaultConfigFile(env));
+  if (file === undefined && hasNone) return null;
   return (await import('../config/load.ts')).loadConfig({ config: file }, env);
 }
 
@@ -121,6 +122,7 @@ export function tokenFor(
   env: NodeJS.ProcessEnv,
   running: Pick<Registered, 'url' | 'token_file'> | null,
   configured: { token: string | null } | null,
+  remedy = 'set CADRE_TOKEN, or name a file with --token-file',
 ): string {
   const tokenFile = files?.at(-1);
   if (tokenFile) {
@@ -139,10 +141,7 @@ export function tokenFor(
     running === null || isRegistered
       ? ''
       : ` (the one of ${running.url} is sent to that address alone)`;
-  throw new AppError(
-    'unauthorized',
-    `no token is known for ${url}${why}: set CADRE_TOKEN, or name a file with --token-file`,
-  );
+  throw new AppError('unauthorized', `no token is known for ${url}${why}: ${remedy}`);
 }
 
 /** Whether two addresses are one. */

@@ -64,7 +64,7 @@ export async function fleetVisit(
 ): Promise<FleetVisit> {
   const config = (await configuration(options, env)) ?? loadConfig({}, env);
   const given = options.fleet === true || !options.fleet ? env.CADRE_FLEET : options.fleet;
-  return visitOf(given || undefined, config.fleet, userName(), env);
+  return visitOf(given || undefined, config.fleet, userName());
 }
 
 /** The name of who types, as it can be part of a subject. */

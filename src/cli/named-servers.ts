@@ -1,6 +1,5 @@
 import type { Address } from '../client/address.ts';
 import { HttpClient } from '../client/client.ts';
-import { configuredFile } from '../config/paths.ts';
 import { findRegistration } from '../config/registration.ts';
 import type { Config } from '../config/schema.ts';
 import { AppError } from '../errors.ts';
@@ -50,12 +49,18 @@ async function addressesOf(
   const repeated = named.find(({ name }, at) => named.findIndex((one) => one.name === name) < at);
   if (repeated) throw new AppError('usage', `--url names ${repeated.name} twice`);
   const local = await localServer(options, env);
-  return named.map(({ name, url, tokenFile, env: own }) => {
+  const { CADRE_TOKEN: _, ...withoutToken } = env;
+  return named.map(({ name, url, tokenFile, isConfigured }) => {
     const at = url ?? local.running?.url ?? '';
     try {
       if (at === '')
         throw new AppError('unreachable', `no server is running on ${local.directory}`);
-      const token = tokenFor(at, { tokenFile }, own, local.running, local.configured);
+      // A token of the environment is for servers that the command line names: those of the configuration have their own.
+      const own = isConfigured ? withoutToken : env;
+      const remedy = isConfigured
+        ? 'name its file as token_file in [[servers]], or with --token-file'
+        : undefined;
+      const token = tokenFor(at, { tokenFile }, own, local.running, local.configured, remedy);
       return { name, url: at, client: new HttpClient({ url: at, token, name }) };
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
@@ -69,8 +74,7 @@ interface Named {
   /** null: the server on this machine. */
   url: string | null;
   tokenFile: readonly string[] | undefined;
-  /** The environment that its token may be from. */
-  env: NodeJS.ProcessEnv;
+  isConfigured: boolean;
 }
 
 /** The servers of the flags, else of the environment, else of the configuration. */
@@ -82,31 +86,28 @@ function serversNamed(
   const given = urls.length > 0 || !env.CADRE_URL ? urls : [env.CADRE_URL];
   if (files.length > 1 && files.length !== given.length)
     throw new AppError('usage', 'give --token-file once for all servers, or once for each --url');
-  // A token of the environment is for servers that the command line names: those of the configuration have their own.
-  const { CADRE_TOKEN: _, ...withoutToken } = env;
   if (given.length === 0)
     return (dataDir === undefined ? configured : []).map(({ name, url, token_file }) => ({
       name,
       url,
-      tokenFile: files.length > 0 ? files : filesOf(token_file, env),
-      env: withoutToken,
+      tokenFile: files.length > 0 ? files : filesOf(token_file),
+      isConfigured: true,
     }));
   return given.map((url, at) => {
-    const known = configured.find(
-      (one) => one.url !== null && addressOf(one.url) === addressOf(url),
-    );
+    const origin = addressOf(url);
+    const known = configured.find((one) => one.url !== null && addressOf(one.url) === origin);
     const file = files.length > 1 ? files[at] : files[0];
     return {
       name: known?.name ?? new URL(url).host,
       url,
-      tokenFile: file === undefined ? filesOf(known?.token_file ?? null, env) : [file],
-      env: known ? withoutToken : env,
+      tokenFile: file === undefined ? filesOf(known?.token_file ?? null) : [file],
+      isConfigured: known !== undefined,
     };
   });
 }
 
-function filesOf(file: string | null, env: NodeJS.ProcessEnv): string[] | undefined {
-  return file === null ? undefined : [configuredFile(file, env)];
+function filesOf(file: string | null): string[] | undefined {
+  return file === null ? undefined : [file];
 }
 
 /** The server on this machine, as far as it is known. */

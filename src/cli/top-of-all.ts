@@ -12,6 +12,7 @@ export async function showAll(
   servers: Servers,
 ): Promise<void> {
   const states = await listEach(servers);
+  sayWhoIsAway(states, world);
   const listed = {
     sessions: states.flatMap((state) => withServer(state, state.sessions)),
     approvals: states.flatMap((state) => withServer(state, state.approvals)),
@@ -28,7 +29,14 @@ export async function showStatus(
   servers: Servers,
 ): Promise<void> {
   const states = await listEach(servers);
+  sayWhoIsAway(states, world);
   show(states.map(recordOf), () => serverTable(states, { now: world.clock.now(), layout }));
+}
+
+/** Why a server cannot be asked. */
+function sayWhoIsAway(states: readonly ServerState[], { stderr }: CommandContext['world']): void {
+  for (const { entry } of states)
+    if (!entry.client) stderr.write(`cadre: ${entry.detail ?? `${entry.name} is unreachable`}\n`);
 }
 
 /** A server for `--json`. */

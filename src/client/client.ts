@@ -188,9 +188,16 @@ export class HttpClient implements Client {
     if (status < 300 && (endpoint.access === 'public' || response.headers['x-epoch']))
       return response;
     const said = status < 300 ? null : refusal(status, await readAll(response));
-    if (said) throw said;
+    if (said) throw this.#named(said);
     response.destroy();
     throw this.#foreign(`it said ${status}, not as a cadre server does`);
+  }
+
+  /** Of several servers, each has a token of its own: which one is refused? */
+  #named(error: AppError): AppError {
+    const { name } = this.#options;
+    if (name === undefined || error.code !== 'unauthorized') return error;
+    return new AppError(error.code, `${name}: ${error.message}`, { cause: error });
   }
 
   close(): void {

@@ -73,7 +73,7 @@ export class FollowingAddresses implements Following {
         yield { node, event };
       }
     } catch (error) {
-      if (!(error instanceof AppError) || error.code === 'conflict') throw error;
+      if (!isAbsence(error)) throw error;
       yield { node, notice: { state: 'unreachable', detail: error.message } };
     }
   }
@@ -122,7 +122,7 @@ export class FollowingAddresses implements Following {
     try {
       for await (const event of events) await put({ node, event });
     } catch (error) {
-      if (!(error instanceof AppError)) throw error;
+      if (!isAbsence(error)) throw error;
       throw new AppError(error.code, awayText(node, error), { cause: error });
     }
   }
@@ -139,7 +139,7 @@ export class FollowingAddresses implements Following {
       try {
         return await this.#positionOf(node, client);
       } catch (error) {
-        if (!(error instanceof AppError) || error.code === 'conflict') throw error;
+        if (!isAbsence(error)) throw error;
         if (isFirst) notify({ state: 'unreachable', detail: error.message });
         const waited = this.#clock.monotonic() - began;
         if (waited >= (this.#options.reconnectMs ?? Number.POSITIVE_INFINITY)) throw error;
@@ -167,6 +167,11 @@ export class FollowingAddresses implements Following {
     if (typeof from === 'string' || 'cursor' in from) return { epoch, seq: 0 };
     return { epoch, seq: await seqBefore(client, from.since) };
   }
+}
+
+/** Whether an error concerns one server alone: the others are asked nevertheless. A mistake of the request does not. */
+function isAbsence(error: unknown): error is AppError {
+  return error instanceof AppError && !['conflict', 'invalid', 'usage'].includes(error.code);
 }
 
 /** Why a server does not answer, with its name. */

@@ -1,5 +1,4 @@
 import { AppError } from '../errors.ts';
-import { configuredFile } from './paths.ts';
 import type { Config } from './schema.ts';
 
 /** How to reach the engine of a fleet, and as whom. */
@@ -28,14 +27,10 @@ export interface FleetVisit extends FleetAccess {
 }
 
 /** The membership that a server is configured with; null: it is no member of a fleet. */
-export function membershipOf(
-  { fleet }: Pick<Config, 'fleet'>,
-  env: NodeJS.ProcessEnv,
-): FleetMembership | null {
-  const { url, name, labels, mirror } = fleet;
+export function membershipOf({ fleet }: Pick<Config, 'fleet'>): FleetMembership | null {
+  const { url, name, credentials, tls, labels, mirror } = fleet;
   if (url === null || name === null) return null;
-  const files = filesOf(fleet.credentials, fleet.tls, env);
-  return { urls: urlsOf(url), fleet: fleet.fleet, name, ...files, labels, mirror };
+  return { urls: urlsOf(url), fleet: fleet.fleet, name, credentials, tls, labels, mirror };
 }
 
 /**
@@ -46,7 +41,6 @@ export function visitOf(
   given: string | undefined,
   config: Config['fleet'],
   user: string,
-  env: NodeJS.ProcessEnv,
 ): FleetVisit {
   const url = given ?? config.url;
   if (url === null)
@@ -59,19 +53,10 @@ export function visitOf(
     urls: urlsOf(url),
     fleet: config.fleet,
     name: name ?? user,
-    ...filesOf(credentials, config.tls, env),
+    credentials,
+    tls: config.tls,
     scope,
   };
-}
-
-/** The files, each absolute: one that is not is beside the configuration, or with ~/ in the home directory. */
-function filesOf(
-  credentials: string | null,
-  { ca, cert, key }: FleetAccess['tls'],
-  env: NodeJS.ProcessEnv,
-): Pick<FleetAccess, 'credentials' | 'tls'> {
-  const at = (file: string | null) => (file === null ? null : configuredFile(file, env));
-  return { credentials: at(credentials), tls: { ca: at(ca), cert: at(cert), key: at(key) } };
 }
 
 /** One address, several separated by commas, or a list. */

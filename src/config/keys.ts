@@ -74,10 +74,11 @@ function shapeOf(schema: z.ZodType): Record<string, z.ZodType> | undefined {
   return 'shape' in inner ? (inner.shape as Record<string, z.ZodType>) : undefined;
 }
 
-/** The schema of the sections in a table whose names the user chooses. */
+/** The schema of the sections in a list, or in a table whose names the user chooses. */
 function sectionOf(schema: z.ZodType): z.ZodType | undefined {
   const inner = unwrap(schema);
-  return 'valueType' in inner ? (inner.valueType as z.ZodType) : undefined;
+  if ('valueType' in inner) return inner.valueType as z.ZodType;
+  return 'element' in inner ? (inner.element as z.ZodType) : undefined;
 }
 
 function unwrap(schema: z.ZodType): z.ZodType {

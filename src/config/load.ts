@@ -4,10 +4,18 @@ import { agentProvider } from '../api/provider-kinds.ts';
 import { AppError } from '../errors.ts';
 import { issueInWords } from '../lib/explain.ts';
 import { nearest } from '../lib/nearest.ts';
+import { withAbsoluteFiles } from './files.ts';
 import { emptyTree, keys, namesIn, put } from './keys.ts';
 import { defaultDataDirectory } from './paths.ts';
 import { type Config, configSchema } from './schema.ts';
-import { type ConfigFlags, fromEnvironment, fromFile, fromFlags, type Setting } from './sources.ts';
+import {
+  configFile,
+  type ConfigFlags,
+  fromEnvironment,
+  fromFile,
+  fromFlags,
+  type Setting,
+} from './sources.ts';
 
 /** The result of reading the configuration. */
 export interface FoundConfig {
@@ -53,7 +61,10 @@ export function findConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): FoundCon
   for (const issue of result.error?.issues ?? []) problems.push(...explain(issue, settings));
   problems.push(...contradictionsIn(settings));
   return {
-    config: problems.length === 0 ? (result.data ?? null) : null,
+    config:
+      problems.length === 0 && result.data
+        ? withAbsoluteFiles(result.data, configFile(flags, env), env)
+        : null,
     problems,
     originOf: (name) =>
       settings.findLast(({ path }) => path.join('.') === name)?.origin.text ?? 'default',
@@ -109,6 +120,7 @@ function suggestion(path: readonly string[]): string {
   const names = namesIn(path.slice(0, -1));
   const [beside] = nearest(names, unknown, (name) => name);
   const [elsewhere] = nearest(keys, unknown, (key) => key.path.at(-1) ?? '');
-  const meant = beside ?? elsewhere?.name;
+  const longer = names.find((name) => name.startsWith(`${unknown}_`));
+  const meant = beside ?? longer ?? elsewhere?.name;
   return meant ? `did you mean "${meant}"?` : `known here are ${names.join(', ')}`;
 }

@@ -21,9 +21,9 @@ export function cacheDirectory(env: NodeJS.ProcessEnv): string {
 }
 
 /** A file that the configuration names: absolute, below the home directory with `~/`, else beside the configuration. */
-export function configuredFile(file: string, env: NodeJS.ProcessEnv): string {
-  if (file.startsWith('~/')) return path.join(home(env), file.slice(2));
-  return path.resolve(path.dirname(defaultConfigFile(env)), file);
+export function configuredFile(name: string, configFile: string, env: NodeJS.ProcessEnv): string {
+  if (name.startsWith('~/')) return path.join(home(env), name.slice(2));
+  return path.resolve(path.dirname(configFile), name);
 }
 
 function home(env: NodeJS.ProcessEnv): string {

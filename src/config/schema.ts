@@ -93,6 +93,11 @@ const namedServer = z.strictObject({
   token_file: z.string().min(1).nullable().default(null),
 });
 
+/** What tells servers apart. An address that is none is a problem of its own. */
+function placeOf(url: string | null): string | null {
+  return url !== null && URL.canParse(url) ? new URL(url).origin : url;
+}
+
 /**
  * Every key of the configuration with its default. Keys are set by config.toml, environment variables
  * `CADRE_SECTION_KEY` and flags. In a variable, a list is an array in JSON or TOML, or its values separated by commas;
@@ -105,6 +110,10 @@ export const configSchema = z.strictObject({
   servers: z
     .array(namedServer)
     .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'has a name twice')
+    .refine(
+      (all) => new Set(all.map(({ url }) => placeOf(url))).size === all.length,
+      'has a server twice: each has an address of its own, and one at most has none',
+    )
     .default([]),
   server: z
     .strictObject({

@@ -35,7 +35,7 @@ export class FleetSeat {
 
   constructor(base: Base) {
     this.#base = base;
-    this.#membership = membershipOf(base.config.now, process.env);
+    this.#membership = membershipOf(base.config.now);
   }
 
   get status(): FleetStatus {

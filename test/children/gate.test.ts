@@ -42,6 +42,15 @@ describe('a command behind the gate', () => {
     expect(await text(stdout as Readable)).toBe('');
   });
 
+  test('says what its shell cannot parse.', () =>
+    withRuntime(async (given) => {
+      for (const text of ['echo "open', ')', '&& echo wrong']) {
+        const over = await ranTo(given, text);
+        expect(over).toMatchObject({ status: 'failed', exit_code: 2 });
+        expect((await logs(given, over)).stderr?.content).toMatch(/syntax error/iu);
+      }
+    }));
+
   test('is stored as started together with its acceptance, where there is a place for it.', () =>
     withRuntime(async (given) => {
       using gate = new Gate(given.directory);

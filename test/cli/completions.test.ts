@@ -96,6 +96,13 @@ describe('the table of the build', () => {
     expect(at('--url', '')).toMatchObject({ at: 'cadre', flag: '--url', value: 'url' });
   });
 
+  it('takes the word behind --fleet for its address only where it is one', () => {
+    const list = { at: 'cadre sessions', takesCommand: true };
+    expect(at('--fleet', 'sessions', '')).toMatchObject(list);
+    expect(at('--fleet', 'nats://127.0.0.1:4222', 'sessions', '')).toMatchObject(list);
+    expect(at('--fleet', 'ses')).toMatchObject({ at: 'cadre', takesCommand: true, flag: null });
+  });
+
   it('finds the value that a word is part of, in each of the ways to write an option', () => {
     const status = { at: 'cadre sessions list', flag: '--status', value: 'status' };
     expect(at('sessions', 'list', '--status', '')).toMatchObject(status);

@@ -91,6 +91,10 @@ describe('commands with several servers', () => {
       2,
       'cadre: --url names laptop twice\n',
     ]);
+    expect(await refused('--url', one, '--url', 'nonsense')).toEqual([
+      2,
+      'cadre: "nonsense" is no address of a server: give http://HOST:PORT\n',
+    ]);
     const files = ['--token-file', 'a', '--token-file', 'b', '--token-file', 'c'];
     expect(await refused('--url', one, '--url', two, ...files)).toEqual([
       2,
@@ -99,6 +103,13 @@ describe('commands with several servers', () => {
     expect((await cadre('events', 'tail', '--after-seq', '3')).stderr).toMatch(
       /each server counts its own events/,
     );
+    for (const how of [[], ['--no-follow']]) {
+      const wrong = await cadre('events', 'tail', '--kind', 'nonsense', ...how);
+      expect([wrong.code, wrong.stderr]).toEqual([
+        2,
+        expect.stringMatching(/^cadre: --kind: there is no kind "nonsense"[^\n]*\n$/),
+      ]);
+    }
   });
 
   test('take several addresses and their token files from flags alone.', async () => {
@@ -114,6 +125,35 @@ describe('commands with several servers', () => {
     expect(JSON.parse(stdout)).toMatchObject(hosts.map((node) => ({ node, state: 'reachable' })));
   });
 
+  test('say whose token is refused, and where that of a configured server is looked for.', async () => {
+    const [laptop, gpu] = [given().url('laptop'), given().url('gpu')];
+    const both = ['--url', laptop, '--url', gpu, '--token-file', given().tokenFile('laptop')];
+    for (const command of [['status'], ['sessions', 'list']])
+      expect((await cadre(...command, ...both)).stderr).toMatch(
+        /^cadre: gpu: missing or invalid bearer token/m,
+      );
+    const config = path.join(given().home, 'no-token.toml');
+    await fs.promises.writeFile(config, `[[servers]]\nname = "gpu"\nurl = "${gpu}"\n`);
+    const { code, stderr } = await given().cadre(['status'], { env: { CADRE_CONFIG: config } });
+    expect([code, stderr]).toEqual([
+      4,
+      `cadre: gpu: no token is known for ${gpu}: name its file as token_file in [[servers]], or with --token-file\n`,
+    ]);
+  });
+
+  test('take the servers of CADRE_SERVERS where there is no file, and say what is wrong with it.', async () => {
+    const one = { name: 'only', url: given().url('gpu'), token_file: given().tokenFile('gpu') };
+    const asked = (servers: string) =>
+      given().cadre(['sessions', 'list', '--on', 'only'], {
+        env: {
+          XDG_CONFIG_HOME: path.join(given().home, 'no-config'),
+          CADRE_SERVERS: servers,
+        },
+      });
+    expect(await asked(JSON.stringify([one]))).toMatchObject({ code: 0, stderr: '' });
+    expect((await asked('nonsense')).stderr).toMatch(/environment CADRE_SERVERS/);
+  });
+
   test('send the token of the environment to no server of the configuration.', async () => {
     const env = { CADRE_TOKEN: 'wrong-token-of-the-environment' };
     const { code } = await given().cadre(['status'], { env });
@@ -126,9 +166,13 @@ describe('commands with several servers', () => {
     expect((await complete('sessions', 'get', '')).stdout).toContain(
       `${id.slice(-8)}\tready  complete me`,
     );
-    expect((await complete('run', '--on', '')).stdout).toBe(
-      `laptop\t${given().url('laptop')}\ngpu\t${given().url('gpu')}\n`,
-    );
+    for (const line of [
+      ['run', '--on', ''],
+      ['events', 'tail', '--node', ''],
+    ])
+      expect((await complete(...line)).stdout).toBe(
+        `laptop\t${given().url('laptop')}\ngpu\t${given().url('gpu')}\n`,
+      );
   });
 });
 

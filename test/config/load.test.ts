@@ -478,3 +478,39 @@ test('A tool in [gateway] free that does not exist is refused, and the nearest o
       ),
     );
 });
+
+describe('the list of servers', () => {
+  const listed = (...servers: string[]) =>
+    servers.map((lines) => `[[servers]]\n${lines}\n`).join('');
+  const [one, two] = ['url = "http://127.0.0.1:7501"', 'url = "http://127.0.0.1:7502"'];
+
+  test('has each server once.', () => {
+    const servers = listed(`name = "a"\n${one}`, `name = "b"\n${two}`, 'name = "c"');
+    expect(load(servers).servers.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
+    for (const twice of [
+      listed(`name = "a"\n${one}`, 'name = "b"\nurl = "http://127.0.0.1:7501/"'),
+      listed('name = "a"', 'name = "b"'),
+    ])
+      expect(refusal(twice)).toMatch(/servers: has a server twice/);
+    expect(refusal(listed(`name = "a"\n${one}`, `name = "a"\n${two}`))).toMatch(/a name twice/);
+  });
+
+  test('says which key was meant.', () => {
+    expect(refusal(listed('name = "a"\ntoken = "secret"'))).toMatch(/mean "token_file"/);
+    expect(refusal(listed('name = "a"\nur = "x"'))).toMatch(/mean "url"/);
+  });
+});
+
+test('Files of servers and of the fleet are beside the file that names them, wherever it is.', () => {
+  using home = tempDirectory('config');
+  const config = path.join(home.path, 'other.toml');
+  fs.writeFileSync(
+    config,
+    '[[servers]]\nname = "a"\ntoken_file = "a.token"\n' +
+      '[fleet]\ncredentials = "a.seed"\n[fleet.tls]\nca = "~/ca.pem"\ncert = "/etc/cert.pem"\n',
+  );
+  const { servers, fleet } = loadConfig({ config }, { HOME: '/home/ada' });
+  expect(servers[0]?.token_file).toBe(path.join(home.path, 'a.token'));
+  expect(fleet.credentials).toBe(path.join(home.path, 'a.seed'));
+  expect(fleet.tls).toEqual({ ca: '/home/ada/ca.pem', cert: '/etc/cert.pem', key: null });
+});

@@ -58,7 +58,7 @@ async function valuesFor(
   const words = value.choices.length > 0 ? value.choices : values[placeholder];
   if (words) return words.map((word) => ({ word, about: '' }));
   if (/^(file|directory)$/.test(value.name)) return [{ word: `<${value.name}>`, about: '' }];
-  if (flag === '--on') return serverNames(withoutConfig(env));
+  if (flag === '--on' || flag === '--node') return serverNames(withoutConfig(env));
   if (!isRecord(placeholder)) return [];
   const options: Asked = {
     url: given.get('--url'),

@@ -1,3 +1,4 @@
+import { isFleetAddress } from '../../bundles/choose.ts';
 import type { CommandTree, CommandValue } from './table.ts';
 
 /** Where on the command line the last word is. */
@@ -25,10 +26,13 @@ export function placeOf(tree: CommandTree, words: readonly string[]): Place {
     if (word === '=') continue;
     const here = path.at(-1) ?? tree;
     const next = here.commands.find(({ name, aliases }) => name === word || aliases.includes(word));
-    if (waiting) {
+    if (waiting && !isOther(waiting.flag, word)) {
       given.set(waiting.flag, word);
       waiting = null;
-    } else if (word.startsWith('-')) waiting = valueOf(path, word, given);
+      continue;
+    }
+    waiting = null;
+    if (word.startsWith('-')) waiting = valueOf(path, word, given);
     else if (count === 0 && next) path.push(next);
     else {
       const operand = operandAt(here, count);
@@ -36,6 +40,7 @@ export function placeOf(tree: CommandTree, words: readonly string[]): Place {
       count += 1;
     }
   }
+  if (waiting && isOther(waiting.flag, words.at(-1) ?? '')) waiting = null;
   const here = path.at(-1) ?? tree;
   return {
     path,
@@ -44,6 +49,11 @@ export function placeOf(tree: CommandTree, words: readonly string[]): Place {
     takesCommand: waiting === null && count === 0 && here.commands.length > 0,
     given,
   };
+}
+
+/** Whether the word behind a flag is not its value, but stands for itself: an address is optional behind `--fleet`. */
+function isOther(flag: string, word: string): boolean {
+  return flag === '--fleet' && !isFleetAddress(word);
 }
 
 /** The flag that a word names and the value that it still wants. `--flag=value` has its value. */
