@@ -52,12 +52,15 @@ export class Bucket {
     return { value: isRemoved ? null : decoded(data), revision: seq };
   }
 
-  /** Every living key below a prefix, such as `alive.>`, from whichever replica answers, so perhaps a moment old. */
-  async all(pattern: string): Promise<string[]> {
+  /**
+   * Every living key that fits a pattern, such as `alive.*`, with its value, from whichever replica answers, so perhaps a
+   * moment old.
+   */
+  async all(pattern: string): Promise<Map<string, string>> {
     const subject = `$JS.API.DIRECT.GET.${this.#names.bucketStream(this.#bucket)}`;
     const asked = JSON.stringify({ multi_last: [this.#subject(pattern)] });
     const given = { maxWait: ANSWER_MS, strategy: 'timer' } as const;
-    const values: string[] = [];
+    const values = new Map<string, string>();
     let isWhole = false;
     try {
       const answers = await this.#connection.requestMany(subject, asked, given);
@@ -66,7 +69,8 @@ export class Bucket {
         isWhole = about?.code === 204 || about?.code === 404;
         if (isWhole) break;
         if (about?.get(engineHeaders.keyOperation) || about?.get('Nats-Marker-Reason')) continue;
-        values.push(Buffer.from(data).toString('utf8'));
+        const key = about?.get('Nats-Subject').slice(this.#subject('').length) ?? '';
+        values.set(key, Buffer.from(data).toString('utf8'));
       }
     } catch (error) {
       throw this.#explained(error);

@@ -1,9 +1,11 @@
 import {
+  type Authenticator,
   type ConnectionOptions,
   connect,
   errors,
   type NatsConnection,
   nkeyAuthenticator,
+  nkeys,
 } from '@nats-io/transport-node';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { AppError } from '../errors.ts';
@@ -75,7 +77,7 @@ function optionsOf(access: Access): ConnectionOptions {
     ignoreAuthErrorAbort: true,
     // What the servers tell each other may not be reachable from here: only the configured addresses count.
     ignoreClusterUpdates: true,
-    ...(credentials === null ? {} : { authenticator: nkeyAuthenticator(readSeed(credentials)) }),
+    ...(credentials === null ? {} : { authenticator: authenticatorOf(credentials) }),
     ...(isEncrypted ? { tls: tlsOf(tls, urls) } : {}),
   };
 }
@@ -120,6 +122,21 @@ export function readSeed(file: string): Uint8Array {
       `the key file ${file} holds no seed of a user's nkey: it is a line that begins with SU`,
     );
   return new TextEncoder().encode(seed);
+}
+
+/** Throws `invalid` for a seed with a slip of the pen: it has a checksum. */
+function authenticatorOf(credentials: string): Authenticator {
+  const seed = readSeed(credentials);
+  try {
+    nkeys.fromSeed(seed);
+  } catch (error) {
+    throw new AppError(
+      'invalid',
+      `the seed in the key file ${credentials} is damaged (${(error as Error).message}): copy the file again`,
+      { cause: error },
+    );
+  }
+  return nkeyAuthenticator(seed);
 }
 
 function readFile(file: string): ReturnType<typeof readSmallFile> {

@@ -1,7 +1,7 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { AppError } from '../errors.ts';
-import type { Names } from './names.ts';
+import { isName, type Names } from './names.ts';
 
 /** What the engine of a fleet says of itself, and of the fleet's stream. */
 export interface EngineStatus {
@@ -52,12 +52,18 @@ export async function engineStatus(
   };
 }
 
-/** The nodes that have events in the stream, by name: also those that are not alive. */
+/**
+ * The nodes that have events in the stream, by name: also those that are not alive. Throws `not_found` where the fleet was
+ * not made yet.
+ */
 export async function nodesInStream(connection: NatsConnection, names: Names): Promise<string[]> {
   const manager = await jetstreamManager(connection, { checkAPI: false });
-  const { state } = await manager.streams.info(names.events, { subjects_filter: names.allEvents });
+  const asked = { subjects_filter: names.allEvents };
+  const { state } = await manager.streams.info(names.events, asked).catch((error: unknown) => {
+    throw notMade(error, names.fleet);
+  });
   const nodes = Object.keys(state.subjects ?? {}).map((subject) => subject.split('.')[3] ?? '');
-  return [...new Set(nodes)].filter(Boolean).toSorted((one, other) => (one < other ? -1 : 1));
+  return [...new Set(nodes)].filter(isName).toSorted((one, other) => (one < other ? -1 : 1));
 }
 
 function notMade(error: unknown, fleet: string): unknown {

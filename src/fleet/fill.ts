@@ -26,7 +26,9 @@ export async function fill(client: Pick<Caller, 'ask'>, hole: Hole): Promise<Fle
     }
     for (const { seq, kind, text } of page)
       if (seq <= hole.upTo) events.push({ node: hole.node, epoch: hole.epoch, seq, kind, text });
-    after = page.at(-1)?.seq ?? hole.upTo;
+    const next = page.at(-1)?.seq ?? hole.upTo;
+    if (!(next > after)) throw new Error(`${hole.node} answers with events that nobody asked for`);
+    after = next;
   }
   return events;
 }

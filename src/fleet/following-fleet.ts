@@ -1,8 +1,9 @@
-import { matches, type RuntimeEventRecord } from '../api/events.ts';
+import { matches } from '../api/events.ts';
 import { Funnel } from '../client/funnel.ts';
 import type { FollowAll, Following, FromServer, Notice, ServerEntry } from '../client/servers.ts';
 import type { Clock } from '../lib/clock.ts';
 import { FleetCursor } from './cursor.ts';
+import { readEvent } from './read-message.ts';
 import { type Begin, type FleetItem, type FleetNotice, readFleet } from './reader.ts';
 import type { ReaderParts } from './reader.ts';
 
@@ -69,10 +70,12 @@ export class FollowingFleet implements Following {
   /** What of an item is told; null: nothing. */
   #told(item: FleetItem): FromServer | null {
     if ('notice' in item) return toldNotice(item.notice);
-    const { node, kind, text } = item.event;
+    const { node, seq, kind, text } = item.event;
     const { kinds } = this.#options;
     if (kinds && !kinds.some((pattern) => matches(pattern, kind))) return null;
-    return { node, event: JSON.parse(text) as RuntimeEventRecord };
+    const event = readEvent(text, { seq, kind });
+    const why = `event ${seq} is none of the kind ${kind} as this version knows it`;
+    return event ? { node, event } : { node, notice: { state: 'gap', text: why } };
   }
 
   /** Tells which nodes are alive, and what changes in that. */

@@ -1,5 +1,6 @@
 import { DiscardPolicy, jetstreamManager, StorageType } from '@nats-io/jetstream';
-import type { NatsConnection } from '@nats-io/transport-node';
+import { errors, type NatsConnection } from '@nats-io/transport-node';
+import { AppError } from '../errors.ts';
 import { namesOf, PLACE_TTL_MS } from './names.ts';
 
 /** How the fleet's stream and buckets are kept. */
@@ -18,9 +19,28 @@ const NANOSECONDS = 1_000_000;
 
 /**
  * Makes the stream of events and the buckets of a fleet. What is there already stays as it is, so it may run again. The
- * permissions of a node do not suffice for it. Returns the names of what it made.
+ * permissions of a node do not suffice for it. Returns the names of what it made. Throws `forbidden_scope` where the key
+ * that was used may not make it.
  */
 export async function initFleet(
+  connection: NatsConnection,
+  fleet: string,
+  settings: StoreSettings,
+): Promise<string[]> {
+  try {
+    return await make(connection, fleet, settings);
+  } catch (error) {
+    const cause = error instanceof Error ? (error.cause ?? error) : error;
+    if (!(cause instanceof errors.PermissionViolationError)) throw error;
+    throw new AppError(
+      'forbidden_scope',
+      'NATS does not let this key make the fleet: give the one of the admin with --credentials',
+      { cause: error },
+    );
+  }
+}
+
+async function make(
   connection: NatsConnection,
   fleet: string,
   { replicas, maxBytes, streamId }: StoreSettings,

@@ -62,6 +62,7 @@ export class Member {
   readonly #done: Promise<void>;
   #status: MemberStatus = { state: 'joining', detail: null };
   #diverged: string | null = null;
+  #connection: NatsConnection | null = null;
 
   constructor(given: MemberOptions) {
     this.#given = given;
@@ -84,14 +85,16 @@ export class Member {
       this.#given.clock.sleep(LEAVE_MS, late.signal).catch(() => undefined),
     ]);
     late.abort();
+    // Nothing that still waits for an answer of the engine may keep the process alive.
+    await this.#connection?.close().catch(() => undefined);
   }
 
   async #run(): Promise<void> {
     const { clock, logger } = this.#given;
     while (!this.#ending.signal.aborted) {
       try {
-        const connection = await connectTo(this.#given.access);
-        await this.#stay(connection);
+        this.#connection = await connectTo(this.#given.access);
+        await this.#stay(this.#connection);
       } catch (error) {
         this.#fail(error);
         logger.debug({ err: error }, 'the fleet cannot be joined');

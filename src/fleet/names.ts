@@ -49,6 +49,9 @@ export const engineHeaders = {
 /** A name that may be part of a subject: of a fleet, a node or a person. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/;
 
+/** What the subjects that answers come to begin with. */
+export const INBOXES = '_INBOX.';
+
 export function isName(text: string): boolean {
   return NAME.test(text);
 }
@@ -82,7 +85,7 @@ export function namesOf(fleet: string) {
     /** The subject of a key of a bucket. */
     key: (bucket: string, key: string) => `$KV.${bucket}.${key}`,
     /** The prefix of the subjects that answers to a node or a person come to. */
-    inbox: (who: string) => `_INBOX.${who}`,
+    inbox: (who: string) => `${INBOXES}${who}`,
   };
 }
 
@@ -94,10 +97,14 @@ export function askerOf(subject: string): { scope: AskingScope; user: string } |
   return isName(user) ? { scope: known, user } : null;
 }
 
+/** What the kinds of events are made of, between the dots. */
+const KIND_WORD = /^[A-Za-z0-9_]+$/;
+
 /** The parts of a mirrored event's subject; null for a subject that is none. */
 export function eventSubject(subject: string): { node: string; kind: string } | null {
   const [, , kind, node, ...words] = subject.split('.');
-  return kind === 'ev' && node !== undefined && words.length > 0
+  const isSound = kind === 'ev' && node !== undefined && isName(node) && words.length > 0;
+  return isSound && words.every((word) => KIND_WORD.test(word))
     ? { node, kind: words.join('.') }
     : null;
 }

@@ -11,6 +11,9 @@ const ANSWER_MS = 5000;
 /** The number by which the engine says that another message came first. */
 const WRONG_LAST_SEQUENCE = 10_071;
 
+/** What is no message of a mirror is of no log: the mirror begins anew behind it, as behind another log. */
+const FOREIGN = { kind: '', epoch: '', seq: 0, prev: 0, id: null, text: '' };
+
 interface Answer {
   seq?: number;
   error?: { err_code?: number; description: string };
@@ -47,7 +50,9 @@ export class NatsMirrorStream implements MirrorStream {
     if (about?.code === 404) return null;
     if (about?.hasError) throw new Error(`the newest message of this node: ${about.description}`);
     const streamSeq = Number(about?.get('Nats-Sequence'));
-    return readMessage(about?.get('Nats-Subject') ?? '', about, streamSeq, message.string());
+    const subject = about?.get('Nats-Subject') ?? '';
+    const found = readMessage(subject, about, streamSeq, message.string());
+    return found ?? { ...FOREIGN, streamSeq, node: this.#node };
   }
 
   /** All messages but the last are sent without waiting: it takes one round trip. */

@@ -65,7 +65,9 @@ export class NatsReaderStream implements ReaderStream {
     });
     using _watch = this.#endWhenInDoubt(messages, signal);
     for await (const message of messages) {
-      yield arrived(message);
+      const one = arrived(message);
+      // What no mirror has written is nobody's event: it is passed over.
+      if (one) yield one;
       if (!follow && message.info.pending === 0) break;
     }
     await messages.close();
@@ -98,10 +100,8 @@ export class NatsReaderStream implements ReaderStream {
   }
 }
 
-function arrived(message: JsMsg): Arrived {
-  const { subject, headers, seq, info } = message;
-  return {
-    message: readMessage(subject, headers, seq, message.string()),
-    at: info.timestampNanos / NANOS_PER_MS,
-  };
+function arrived(given: JsMsg): Arrived | null {
+  const { subject, headers, seq, info } = given;
+  const message = readMessage(subject, headers, seq, given.string());
+  return message && { message, at: info.timestampNanos / NANOS_PER_MS };
 }

@@ -1,5 +1,5 @@
 import type { Approval } from '../api/approvals.ts';
-import { type EventOf, isIn, type KindIn, type RuntimeEventRecord } from '../api/events.ts';
+import { type EventOf, isIn, type KindIn } from '../api/events.ts';
 import type { Process } from '../api/processes.ts';
 import type { Session } from '../api/sessions.ts';
 import { requestedApproval } from '../client/requested-approval.ts';
@@ -7,6 +7,7 @@ import type { Known } from '../client/servers.ts';
 import { sessionAfterRequest, sessionAfterTurn } from '../client/session-after.ts';
 import type { Arrived } from './reader.ts';
 import { EPOCH_KIND, type EpochMark, isMark } from './mirrored.ts';
+import { readEvent } from './read-message.ts';
 
 /** What a view is made from: the kinds of events, as subjects have them. */
 export const viewKinds = [
@@ -41,11 +42,12 @@ export class NodeView {
   }
 
   /** Takes the next message of the node. */
-  take({ message: { kind, text }, at }: Arrived): void {
+  take({ message: { kind, seq, text }, at }: Arrived): void {
     this.#at = Math.round(at);
     if (kind === EPOCH_KIND) this.#changeLog(JSON.parse(text) as EpochMark);
     if (isMark(kind)) return;
-    const event = JSON.parse(text) as RuntimeEventRecord;
+    const event = readEvent(text, { seq, kind });
+    if (event === null) return;
     if (isIn('session', event)) this.#session(event);
     else if (isIn('turn', event)) this.#turn(event);
     else if (isIn('approval', event)) this.#approval(event);

@@ -34,7 +34,7 @@ export function noRoom(nodes: readonly NodeSign[], labels: readonly string[]): A
   const fit = nodes.filter((node) => labels.every((one) => node.labels.includes(one)));
   if (nodes.length === 0) return new AppError('unreachable', 'no node of the fleet is alive');
   return fit.length === 0
-    ? new AppError('too_many', `no living node is${wanted}: see cadre fleet nodes`)
+    ? new AppError('too_many', `there is no living node${wanted}: see cadre fleet nodes`)
     : new AppError('too_many', `no living node${wanted} has room: try again when a turn has ended`);
 }
 

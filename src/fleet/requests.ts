@@ -1,6 +1,6 @@
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import type { AskingScope, Names } from './names.ts';
-import { askerOf } from './names.ts';
+import { askerOf, INBOXES } from './names.ts';
 
 /** A request as it travels: what HTTP has in its first line, and a body. */
 export interface FleetRequest {
@@ -31,12 +31,15 @@ export type Ask = (
   asker: Asker & { scope: 'admin' | 'read' },
 ) => Promise<{ status: number; headers: Record<string, string>; text: string }>;
 
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']);
+
 /** The headers of answers that travel: those of cadre, and what the body is. */
 const KEPT_HEADERS = /^(x-|idempotency-replayed$|content-type$)/;
 
 /**
  * Answers the requests to a node until `signal` aborts. While `isOurs` says no, nothing is answered: the name may be
- * another server's by then, and the client asks again.
+ * another server's by then, and the client asks again. Nor is what wants its answer anywhere but in an inbox: with the
+ * rights of this node it would be written where whoever asked may not write.
  */
 export function serveRequests(given: {
   connection: NatsConnection;
@@ -49,7 +52,8 @@ export function serveRequests(given: {
   const { connection, names, node, ask, isOurs, signal } = given;
   const subscription = connection.subscribe(names.requestsOf(node), {
     callback: (error, message) => {
-      if (error === null && isOurs()) void respond(message, ask, limitOf(connection));
+      const isAsked = error === null && message.reply?.startsWith(INBOXES) === true;
+      if (isAsked && isOurs()) void respond(message, ask, connection);
     },
   });
   signal.addEventListener('abort', () => subscription.unsubscribe(), { once: true });
@@ -60,8 +64,11 @@ export function limitOf(connection: NatsConnection): number {
   return connection.info?.max_payload ?? 1024 * 1024;
 }
 
-async function respond(message: Msg, ask: Ask, maxBytes: number): Promise<void> {
+async function respond(message: Msg, ask: Ask, connection: NatsConnection): Promise<void> {
   const bytes = Buffer.from(await answerTo(message, ask));
+  // Whoever asked asks again: on the next connection, or the next node of this name.
+  if (connection.isClosed()) return;
+  const maxBytes = limitOf(connection);
   message.respond(bytes.length <= maxBytes ? bytes : tooLong(bytes.length, maxBytes));
 }
 
@@ -78,7 +85,7 @@ async function answerTo(message: Msg, ask: Ask): Promise<string> {
     const { status, headers, text } = await ask(request, { scope, user });
     const kept = Object.entries(headers).filter(([name]) => KEPT_HEADERS.test(name));
     const isJson = headers['content-type']?.startsWith('application/json') === true;
-    const body = isJson ? text : JSON.stringify(text === '' ? null : text);
+    const body = text === '' ? 'null' : isJson ? text : JSON.stringify(text);
     return `{"status":${status},"headers":${JSON.stringify(Object.fromEntries(kept))},"body":${body}}`;
   } catch (error) {
     return refusal(500, 'internal', error instanceof Error ? error.message : String(error));
@@ -90,6 +97,7 @@ function readRequest(message: Msg): FleetRequest | null {
     const { method, path, body, key } = message.json<Partial<FleetRequest>>();
     const isWhole =
       typeof method === 'string' &&
+      METHODS.has(method) &&
       typeof path === 'string' &&
       path.startsWith('/') &&
       (key === undefined || typeof key === 'string');

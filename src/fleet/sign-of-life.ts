@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts';
 import { type Bucket, Changed } from './bucket.ts';
-import { ALIVE_TTL_MS, type Names } from './names.ts';
+import { ALIVE_TTL_MS, isName, type Names } from './names.ts';
 
 /** What a node says of itself, every two seconds. */
 export interface NodeSign {
@@ -47,17 +47,26 @@ export function readSign(text: string | null): NodeSign | null {
         string
       >),
       labels: Array.isArray(labels) ? labels.filter((one) => typeof one === 'string') : [],
-      live: Number.isSafeInteger(live) ? (live as number) : 0,
-      max_live: Number.isSafeInteger(max_live) ? (max_live as number) : 0,
+      live: countOf(live),
+      max_live: countOf(max_live),
     };
   } catch {
     return null;
   }
 }
 
+function countOf(value: unknown): number {
+  return Number.isSafeInteger(value) ? Math.max(0, value as number) : 0;
+}
+
 /** The living nodes, by name. */
 export async function livingNodes(bucket: Bucket): Promise<NodeSign[]> {
-  const signs = (await bucket.all('alive.*')).flatMap((text) => readSign(text) ?? []);
+  const found = await bucket.all('alive.*');
+  const signs = [...found].flatMap(([key, text]) => {
+    const sign = readSign(text);
+    // The engine guards the key alone: a sign that names another node speaks for nobody.
+    return sign && isName(sign.node) && key === `alive.${sign.node}` ? sign : [];
+  });
   return signs.toSorted((one, other) => (one.node < other.node ? -1 : 1));
 }
 

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
+import { kinds as described } from '../../src/api/events.ts';
 import type { FollowAll, FromServer, ServerEntry } from '../../src/client/servers.ts';
 import { FollowingFleet } from '../../src/fleet/following-fleet.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { append, hurriedClock, startMirror } from '../support/fleet/mirroring.ts';
 import { ScriptedStream } from '../support/fleet/scripted-stream.ts';
-import { withStore } from '../support/memory-store.ts';
+import { type TestStore, withStore } from '../support/memory-store.ts';
 
 function following(stream: ScriptedStream, options: FollowAll, entries: ServerEntry[] = []) {
   const stopping = new AbortController();
@@ -22,6 +23,15 @@ function following(stream: ScriptedStream, options: FollowAll, entries: ServerEn
   return { events, got, done, stop: () => stopping.abort() };
 }
 
+/** Appends events that are whole: a reader looks at them. */
+function appendWhole(
+  store: TestStore,
+  count: number,
+  kind: 'session.updated' | 'message.delta' = 'session.updated',
+) {
+  return append(store, count, kind, { ...described[kind].example });
+}
+
 const told = (got: readonly FromServer[]) =>
   got.map((one) => ('event' in one ? one.event.seq : one.notice.state));
 
@@ -29,14 +39,14 @@ test('events of a fleet are filtered by kind, and go on by the cursor', () =>
   withStore(async (store) => {
     const stream = new ScriptedStream();
     await using _mirror = startMirror(store, stream.of('n1'));
-    await append(store, 2);
-    await append(store, 2, 'message.delta');
+    await appendWhole(store, 2);
+    await appendWhole(store, 2, 'message.delta');
     await expectEventually(() => stream.messages.length).toBe(4);
     const kinds = ['session.*'];
     const first = following(stream, { from: 'start', kinds, isStoredOnly: true });
     await first.done;
     expect(told(first.got)).toEqual([1, 2]);
-    await append(store, 1);
+    await appendWhole(store, 1);
     await expectEventually(() => stream.messages.length).toBe(5);
     const cursor = first.events.cursor();
     const second = following(stream, { from: { cursor }, kinds, isStoredOnly: true });
@@ -64,8 +74,24 @@ test('who follows a fleet is told which nodes are alive, once for each change', 
     entries[0] = entry('unreachable');
     await expectEventually(() => told(reader.got)).toEqual(['reachable', 'unreachable']);
     await using _mirror = startMirror(store, stream.of('n1'));
-    await append(store, 1);
+    await appendWhole(store, 1);
     await expectEventually(() => told(reader.got)).toEqual(['reachable', 'unreachable', 1]);
     reader.stop();
     await reader.done;
+  }));
+
+test('what one node writes wrongly is told, and keeps nobody from the events of the others', () =>
+  withStore(async (store) => {
+    const stream = new ScriptedStream();
+    const drafts = [{ kind: 'turn.started', seq: 1, text: '{"seq":1}' }];
+    await stream.of('n0').publish({ epoch: 'epoch_x', expected: 0, prev: 0, drafts });
+    await using _mirror = startMirror(store, stream.of('n1'));
+    await appendWhole(store, 1);
+    await expectEventually(() => stream.messages.length).toBe(2);
+    const reader = following(stream, { from: 'start', isStoredOnly: true });
+    await reader.done;
+    expect(reader.got).toMatchObject([
+      { node: 'n0', notice: { text: expect.stringContaining('event 1 is none of the kind') } },
+      { node: 'n1', event: { seq: 1 } },
+    ]);
   }));

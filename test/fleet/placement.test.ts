@@ -54,7 +54,7 @@ describe('the chosen node', () => {
       [node('a', 0)],
       ['gpu'],
       'too_many',
-      'no living node is with the label gpu: see cadre fleet nodes',
+      'there is no living node with the label gpu: see cadre fleet nodes',
     ],
     [[node('a', 4)], [], 'too_many', 'no living node has room: try again when a turn has ended'],
   ] as const)(

@@ -13,6 +13,8 @@ import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import type { World } from '../world.ts';
 
+/** How long what is still open may keep a stopped server alive, in milliseconds. */
+const LINGER_MS = 500;
 const QUIET = '  log    warnings and errors; --log-level info shows all\n  stop   Ctrl-C\n';
 
 interface ServeOptions {
@@ -86,6 +88,8 @@ async function serve(world: World, options: ServeOptions & GlobalOptions): Promi
   if (!stop.signal.aborted)
     await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
   await runtime.stop(hurry.signal);
+  // NATS that takes connections and says nothing leaves a socket open that nobody can close: nothing waits for it.
+  world.clock.after(LINGER_MS, () => process.exit());
 }
 
 /**

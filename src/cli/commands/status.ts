@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { FleetStatus } from '../../api/runtime.ts';
 import { endpoints } from '../../api/index.ts';
 import { serversOf } from '../../client/routed.ts';
 import { durationText } from '../../terminal/time.ts';
@@ -16,13 +17,15 @@ export function statusCommand(program: Command, world: World): void {
         const servers = serversOf(client);
         if (servers) return (await import('../top-of-all.ts')).showStatus(context, servers);
         const found = await client.call(endpoints.getDiagnostics, {});
-        const { store } = found.health.checks;
+        const { checks, fleet } = found.health;
+        const { store } = checks;
         show(found, () =>
           details(
             {
               server: client.url,
               status: found.health.status,
               ...(store.detail === undefined ? {} : { store: store.detail }),
+              ...(fleet === undefined || fleet.state === 'off' ? {} : { fleet: fleetText(fleet) }),
               version: found.health.version,
               uptime: durationText(found.health.uptime_ms),
               events: found.storage.latest_seq,
@@ -36,4 +39,9 @@ export function statusCommand(program: Command, world: World): void {
         );
       }),
     );
+}
+
+function fleetText({ state, detail }: FleetStatus): string {
+  const words = state.replaceAll('_', ' ');
+  return detail === undefined ? words : `${words}: ${detail}`;
 }

@@ -42,6 +42,15 @@ describe('a server with [fleet]', () => {
     expect(await living()).toEqual([]);
   });
 
+  test('is alive by its own sign alone: one under another name speaks for nobody.', async () => {
+    const names = namesOf('test');
+    const bucket = new Bucket(fleet().connection, names, names.nodes);
+    const sign = { node: 'n1', instance: 'i', epoch: 'e', machine: 'm', version: '1' };
+    const revision = await bucket.put('alive.other', JSON.stringify(sign), 0);
+    expect(await living()).toEqual([]);
+    await bucket.remove('alive.other', revision);
+  });
+
   test('stays out where another server has its name, and gets it once that one has stopped.', async () => {
     await asNode('n2', async (first) => {
       await expectEventually(() => stateOf(first)).toBe('member');

@@ -122,7 +122,15 @@ describe('a request through the fleet', () => {
           timeout: 5000,
         })
       ).json<{ status: number; body: { code: string } }>();
-    for (const text of ['', 'x', '[]', '{"method":"GET"}', '{"method":"GET","path":"http://x/"}'])
+    const malformed = [
+      '',
+      'x',
+      '[]',
+      'null',
+      '{"method":"GET"}',
+      '{"method":"GET","path":"http://x/"}',
+    ];
+    for (const text of [...malformed, '{"method":"A B","path":"/v1/version"}'])
       expect(await ask(text)).toMatchObject({ status: 400, body: { code: 'invalid' } });
     expect(await ask('{"method":"GET","path":"/v1/events/stream"}')).toMatchObject({
       status: 400,
@@ -132,6 +140,24 @@ describe('a request through the fleet', () => {
       status: 400,
     });
     expect(await ask('{"method":"GET","path":"/v1/nothing"}')).toMatchObject({ status: 404 });
+    expect(await ask('{"method":"HEAD","path":"/v1/version"}')).toMatchObject({
+      status: 200,
+      body: null,
+    });
+  });
+
+  test('is left alone where its answer is wanted elsewhere than in an inbox: nobody speaks as the node.', async () => {
+    const { connection } = nodes();
+    const written: string[] = [];
+    connection.subscribe('elsewhere', {
+      callback: (_error, { subject }) => void written.push(subject),
+    });
+    const subject = names.request('n1', 'read', 'bob');
+    connection.publish(subject, '{"method":"GET","path":"/v1/version"}', { reply: 'elsewhere' });
+    // The node takes requests in their order, and answers both by the same way.
+    await asking('n1', 'bob', 'read').call(endpoints.getVersion, {});
+    await connection.flush();
+    expect(written).toEqual([]);
   });
 
   test('cannot be made over HTTP: what it looks like is no authentication there.', async () => {

@@ -58,8 +58,10 @@ export function append(
   { db, log }: Pick<TestStore, 'db' | 'log'>,
   count: number,
   kind: 'session.updated' | 'message.delta' = 'session.updated',
+  payload: Record<string, unknown> = kind === 'message.delta'
+    ? { item_id: 'item_1', text: 'x' }
+    : { text: 'x' },
 ): Promise<number[]> {
-  const payload = kind === 'message.delta' ? { item_id: 'item_1', text: 'x' } : { text: 'x' };
   return db.transact((tx) =>
     Array.from(
       { length: count },
