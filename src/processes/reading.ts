@@ -77,14 +77,16 @@ async function readBefore(
   return { from: range.from, bytes: range.bytes.subarray(0, Math.max(0, end - range.from)) };
 }
 
-/** Whether a log contains a text. */
+/** Whether a log contains a text, before or behind what was dropped of it. */
 export async function hasText(path: string, text: string): Promise<boolean> {
   const needle = Buffer.from(text);
   for (let from = 0; ;) {
     const range = await readLog(path, from, SEARCH_BYTES + needle.length);
+    if (range.bytes.length === 0) return false;
     if (range.bytes.includes(needle)) return true;
-    if (range.bytes.length < SEARCH_BYTES + needle.length) return false;
-    from = range.from + SEARCH_BYTES;
+    const isWhole = range.bytes.length === SEARCH_BYTES + needle.length;
+    // A shorter range ends where the log ends, or where its middle was dropped.
+    from = range.from + (isWhole ? SEARCH_BYTES : range.bytes.length);
   }
 }
 

@@ -150,3 +150,9 @@ test('A text is found wherever it stands, also where two reads meet.', () =>
     ),
     { numRuns: 20, examples: [[256 * 1024 - 3], [256 * 1024], [256 * 1024 + 3], [512 * 1024 - 1]] },
   ));
+
+test('A text is found before and behind the middle that a log has lost, and not within it.', () =>
+  withLog(`first${'x'.repeat(5000)}lost${'y'.repeat(5000)}last`, 1000, async (file) => {
+    const found = ['first', 'lost', 'last'].map((text) => hasText(file, text));
+    expect(await Promise.all(found)).toEqual([true, false, true]);
+  }));
