@@ -1,7 +1,30 @@
 import type { EventOf, KindIn } from '../api/events.ts';
+import type { Approval } from '../api/approvals.ts';
 import type { Session } from '../api/sessions.ts';
 
 type Ended = EventOf<'turn.completed' | 'turn.interrupted' | 'turn.failed'>;
+
+/** Returns a session after an event of its own; null where that changes none that is known. */
+export function sessionAfter(
+  known: Session | undefined,
+  event: EventOf<KindIn<'session'>>,
+): Session | null {
+  if (event.kind === 'session.notice') return null;
+  if (event.kind === 'session.created') return { metadata: null, ...event.payload.session };
+  return known ? { ...known, ...event.payload.session } : null;
+}
+
+/** Returns a session after an event of an approval of it; `pending`: those of all sessions after that event. */
+export function sessionAfterApproval(
+  session: Session,
+  event: EventOf<KindIn<'approval'>>,
+  pending: Iterable<Approval>,
+): Session {
+  if (session.active_turn_id === null) return session;
+  if (event.kind === 'approval.requested') return sessionAfterRequest(session, event);
+  const waits = [...pending].some(({ session_id }) => session_id === session.id);
+  return { ...session, status: waits ? 'waiting_for_approval' : 'running' };
+}
 
 /** Returns a session after an event of its turn, as the server stores it; its usage and provider fields stay. */
 export function sessionAfterTurn(session: Session, event: EventOf<KindIn<'turn'>>): Session {

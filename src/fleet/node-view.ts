@@ -2,26 +2,16 @@ import type { Approval } from '../api/approvals.ts';
 import { type EventOf, isIn, type KindIn } from '../api/events.ts';
 import type { Process } from '../api/processes.ts';
 import type { Session } from '../api/sessions.ts';
+import { processAfter, processKinds } from '../client/process-after.ts';
 import { requestedApproval } from '../client/requested-approval.ts';
 import type { Known } from '../client/servers.ts';
-import { sessionAfterRequest, sessionAfterTurn } from '../client/session-after.ts';
+import { sessionAfter, sessionAfterApproval, sessionAfterTurn } from '../client/session-after.ts';
 import type { Arrived } from './reader.ts';
 import { EPOCH_KIND, type EpochMark, isMark } from './mirrored.ts';
 import { readEvent } from './read-message.ts';
 
 /** What a view is made from: the kinds of events, as subjects have them. */
-export const viewKinds = [
-  'session.*',
-  'turn.*',
-  'approval.*',
-  'process.queued',
-  'process.started',
-  'process.completed',
-  'process.failed',
-  'process.timed_out',
-  'process.killed',
-  'fleet.*',
-] as const;
+export const viewKinds = ['session.*', 'turn.*', 'approval.*', ...processKinds, 'fleet.*'] as const;
 
 /** What a node had, made from its events alone, as the screen makes it from those of a server that answers. */
 export class NodeView {
@@ -63,12 +53,9 @@ export class NodeView {
   }
 
   #session(event: EventOf<KindIn<'session'>>): void {
-    const { kind, session_id: id, payload } = event;
-    if (id === null || kind === 'session.notice') return;
-    const known = this.#sessions.get(id);
-    if (kind === 'session.created')
-      this.#sessions.set(id, { metadata: null, ...event.payload.session });
-    else if (known) this.#sessions.set(id, { ...known, ...payload.session });
+    const { session_id: id } = event;
+    const session = sessionAfter(this.#sessions.get(id ?? ''), event);
+    if (id !== null && session) this.#sessions.set(id, session);
   }
 
   #turn(event: EventOf<KindIn<'turn'>>): void {
@@ -78,24 +65,17 @@ export class NodeView {
 
   #approval(event: EventOf<KindIn<'approval'>>): void {
     const { id, session_id } = event.payload.approval;
-    const isAsked = event.kind === 'approval.requested';
-    if (isAsked) this.#approvals.set(id, requestedApproval(event.payload));
+    if (event.kind === 'approval.requested')
+      this.#approvals.set(id, requestedApproval(event.payload));
     else this.#approvals.delete(id);
     const known = this.#sessions.get(session_id);
-    if (!known || known.active_turn_id === null) return;
-    const waits = [...this.#approvals.values()].some((one) => one.session_id === session_id);
-    const status = waits ? 'waiting_for_approval' : 'running';
-    this.#sessions.set(
-      session_id,
-      isAsked ? sessionAfterRequest(known, event) : { ...known, status },
-    );
+    if (known)
+      this.#sessions.set(session_id, sessionAfterApproval(known, event, this.#approvals.values()));
   }
 
   #process(event: EventOf<KindIn<'process'>>): void {
-    const { kind, process_id: id } = event;
-    if (id === null || kind === 'process.output') return;
-    const known = this.#processes.get(id);
-    if (kind === 'process.queued') this.#processes.set(id, event.payload.process);
-    else if (known) this.#processes.set(id, { ...known, ...event.payload.process });
+    const { process_id: id } = event;
+    const process = processAfter(this.#processes.get(id ?? ''), event);
+    if (id !== null && process) this.#processes.set(id, process);
   }
 }

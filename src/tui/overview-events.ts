@@ -1,4 +1,5 @@
 import { type EventOf, isIn, type KindIn, type RuntimeEventRecord } from '../api/events.ts';
+import { processAfter, processKinds } from '../client/process-after.ts';
 import { changed, type Overview } from './overview.ts';
 import { withApproval, withSession, withTurn, withWork } from './session-now.ts';
 
@@ -10,12 +11,7 @@ export const overviewKinds = [
   'message.completed',
   'tool.started',
   'tool.completed',
-  'process.queued',
-  'process.started',
-  'process.completed',
-  'process.failed',
-  'process.timed_out',
-  'process.killed',
+  ...processKinds,
   'team.created',
   'team.deleted',
   'team.lead_changed',
@@ -35,13 +31,8 @@ export function withEvent(overview: Overview, event: RuntimeEventRecord): Overvi
 }
 
 function withProcess(overview: Overview, event: EventOf<KindIn<'process'>>): Overview {
-  const { kind, process_id } = event;
-  if (kind === 'process.output') return overview;
-  const known = overview.processes.get(process_id ?? '');
-  const process =
-    kind === 'process.queued'
-      ? event.payload.process
-      : known && { ...known, ...event.payload.process };
+  const { process_id } = event;
+  const process = processAfter(overview.processes.get(process_id ?? ''), event);
   if (process_id === null || !process) return overview;
   return { ...overview, processes: changed(overview.processes, process_id, process) };
 }

@@ -1,7 +1,7 @@
 import type { EventOf, KindIn } from '../api/events.ts';
 import type { Session } from '../api/sessions.ts';
 import { requestedApproval } from '../client/requested-approval.ts';
-import { sessionAfterRequest, sessionAfterTurn } from '../client/session-after.ts';
+import { sessionAfter, sessionAfterApproval, sessionAfterTurn } from '../client/session-after.ts';
 import { oneLine, telling } from '../client/telling.ts';
 import { shorten } from '../lib/shorten.ts';
 import { changed, type Overview, type SessionNow } from './overview.ts';
@@ -13,11 +13,7 @@ const MAX_DOING = 200;
 export function withSession(overview: Overview, event: EventOf<KindIn<'session'>>): Overview {
   const { session_id } = event;
   const known = overview.sessions.get(session_id ?? '');
-  if (event.kind === 'session.notice') return overview;
-  const session =
-    event.kind === 'session.created'
-      ? { metadata: null, ...event.payload.session }
-      : known && { ...known.session, ...event.payload.session };
+  const session = sessionAfter(known?.session, event);
   // A session is known from the list or from session.created. Any other was closed before the list was read.
   if (session_id === null || !session) return overview;
   return withNow(overview, { ...idle(session), ...known, session });
@@ -41,15 +37,8 @@ export function withApproval(overview: Overview, event: EventOf<KindIn<'approval
   const approvals = changed(overview.approvals, approval.id, asked);
   const resolved = asked ? overview.resolved : approval;
   const known = overview.sessions.get(approval.session_id);
-  if (!known || known.session.active_turn_id === null) return { ...overview, approvals, resolved };
-  const waits = [...approvals.values()].some(
-    ({ session_id }) => session_id === approval.session_id,
-  );
-  const status = waits ? 'waiting_for_approval' : 'running';
-  const session: Session =
-    event.kind === 'approval.requested'
-      ? sessionAfterRequest(known.session, event)
-      : { ...known.session, status };
+  if (!known) return { ...overview, approvals, resolved };
+  const session = sessionAfterApproval(known.session, event, approvals.values());
   return withNow({ ...overview, approvals, resolved }, { ...known, session });
 }
 
