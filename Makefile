@@ -131,9 +131,10 @@ test-api: deps ## Test the server with requests made from openapi.yaml for 10 mi
 	SEED=$(SEED) TEST_LIMIT_MS=1500000 sh test/agents/loopback.sh vitest run --config test/campaigns/api/vitest.config.ts
 
 # Without Go there is no nats-server: the installation says so, and nothing is run.
+WITH_NATS = node test/fleet/install.main.ts || exit $$(( $$? == 3 ? 0 : 1 ));
 .PHONY: test-fleet
 test-fleet: deps ## Test fleets with real NATS servers, which it installs into a directory of the tests; needs Go
-	node test/fleet/install.main.ts || exit $$(( $$? == 3 ? 0 : 1 )); vitest run --config test/fleet/engine/vitest.config.ts
+	$(WITH_NATS) vitest run --config test/fleet/engine/vitest.config.ts
 
 .PHONY: test-fleet-part
 test-fleet-part: export FLEET = part
@@ -141,11 +142,11 @@ test-fleet-part: test-fleet ## Run a part of test-fleet, in less than a minute
 
 .PHONY: fleet
 fleet: deps ## Break a fleet on purpose N times in each way, and judge what its stream and readers have (N=200, SEED=...)
-	node test/fleet/install.main.ts || exit $$(( $$? == 3 ? 0 : 1 )); FLEET_TIMES=$(N) SEED=$(SEED) TEST_LIMIT_MS=43200000 vitest run --config test/fleet/engine/vitest.config.ts test/campaigns/fleet
+	$(WITH_NATS) FLEET_TIMES=$(N) SEED=$(SEED) TEST_LIMIT_MS=43200000 vitest run --config test/fleet/engine/vitest.config.ts test/campaigns/fleet
 
 .PHONY: bench-fleet
 bench-fleet: deps ## Measure the mirror of a fleet, and 20 nodes, with real NATS servers; needs Go
-	node test/fleet/install.main.ts || exit $$(( $$? == 3 ? 0 : 1 )); node bench/fleet.ts
+	$(WITH_NATS) node bench/fleet.ts
 
 .PHONY: test-api-part
 test-api-part: export API = part

@@ -1,9 +1,8 @@
 import fs from 'node:fs';
-import path from 'node:path';
 import { z } from 'zod';
 import { AppError } from '../errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
-import { newUuid } from '../lib/ids.ts';
+import { replaceFile } from '../lib/replace-file.ts';
 
 const content = z.object({
   epoch: z.string(),
@@ -75,17 +74,9 @@ export function fileOf(output: number | null): number | null {
   return output !== null && fs.fstatSync(output).isFile() ? output : null;
 }
 
-/** Writes a cursor atomically: to a draft, which is then renamed. */
+/** Writes a cursor, atomically. */
 export function writeCursor(file: string, cursor: object): void {
-  // Created exclusively under an unpredictable name: in a shared directory another user could place a link there.
-  const draft = path.join(path.dirname(file), `.${path.basename(file)}.${newUuid()}.part`);
-  try {
-    fs.writeFileSync(draft, `${JSON.stringify(cursor)}\n`, { mode: 0o600, flag: 'wx' });
-    fs.renameSync(draft, file);
-  } catch (error) {
-    fs.rmSync(draft, { force: true });
-    throw error;
-  }
+  replaceFile(file, `${JSON.stringify(cursor)}\n`);
 }
 
 const MAX_BYTES = 64 * 1024;

@@ -1,8 +1,7 @@
-import fs from 'node:fs';
 import path from 'node:path';
 import { readSmallFile } from '../lib/foreign-file.ts';
-import { newUuid } from '../lib/ids.ts';
 import { makeDirectory } from '../lib/make-directory.ts';
+import { replaceFile } from '../lib/replace-file.ts';
 import type { Known } from './servers.ts';
 
 /** Of each noun, so many of the newest records are kept. */
@@ -34,14 +33,11 @@ export class LastKnown {
       processes = [],
     } = isWhole ? {} : (this.#read(name) ?? {});
     const next = { sessions, approvals, processes, ...listed, at: this.#now() };
-    const file = this.#file(name);
-    const draft = `${file}.${newUuid()}.part`;
     try {
       makeDirectory(this.#directory);
-      fs.writeFileSync(draft, JSON.stringify(cut(next)), { mode: 0o600, flag: 'wx' });
-      fs.renameSync(draft, file);
+      replaceFile(this.#file(name), JSON.stringify(cut(next)));
     } catch {
-      fs.rmSync(draft, { force: true });
+      // What is kept is a convenience.
     }
     return Promise.resolve();
   }

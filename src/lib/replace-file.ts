@@ -1,0 +1,16 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { newUuid } from './ids.ts';
+
+/** Writes a file that its owner alone may read, atomically: to a draft beside it, which is then renamed. */
+export function replaceFile(file: string, text: string): void {
+  // Created exclusively under an unpredictable name: in a shared directory another user could place a link there.
+  const draft = path.join(path.dirname(file), `.${path.basename(file)}.${newUuid()}.part`);
+  try {
+    fs.writeFileSync(draft, text, { mode: 0o600, flag: 'wx' });
+    fs.renameSync(draft, file);
+  } catch (error) {
+    fs.rmSync(draft, { force: true });
+    throw error;
+  }
+}
