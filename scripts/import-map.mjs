@@ -8,7 +8,7 @@
 
 const base = ['lib', 'errors'];
 const records = ['events', 'store', 'api', ...base];
-const features = ['sessions', 'processes', 'worktrees', 'teams', 'gateway'];
+const features = ['sessions', 'rules', 'processes', 'worktrees', 'teams', 'gateway'];
 
 export const places = {
   lib: {
@@ -82,6 +82,12 @@ export const places = {
     types: ['children/supervisor'],
     because:
       'sessions is the lowest noun: it knows providers only by their interface, and starts no child process itself',
+  },
+  rules: {
+    may: ['sessions', ...records],
+    types: ['providers/provider'],
+    because:
+      'rules judge what an agent wishes to do, by what the request shows: sessions call them by a hook, and know none of them',
   },
   processes: {
     may: ['sessions', 'children', ...records],

@@ -148,7 +148,10 @@ export const approval = z
         'What the acceptance is good for; null if it was not accepted. `once` also if `session` was asked for while no ' +
           'agent was running.',
       ),
-    decided_by: z.string().nullable(),
+    decided_by: z
+      .string()
+      .nullable()
+      .describe('The token of the person who decided, or the rule that did.'),
     reason: z.string().nullable(),
     expires_at: timestamp.nullable(),
     created_at: timestamp,

@@ -1,4 +1,5 @@
 import * as agentLogins from './agent-logins.ts';
+import * as approvalRules from './approval-rules.ts';
 import * as approvals from './approvals.ts';
 import * as events from './event-routes.ts';
 import * as gateway from './gateway.ts';
@@ -44,6 +45,10 @@ export const endpoints = {
   getApproval: approvals.getApproval,
   listSessionApprovals: approvals.listSessionApprovals,
   listApprovals: approvals.listApprovals,
+  listApprovalRules: approvalRules.listApprovalRules,
+  addApprovalRule: approvalRules.addApprovalRule,
+  removeApprovalRule: approvalRules.removeApprovalRule,
+  testApprovalRules: approvalRules.testApprovalRules,
   listProviders: providers.listProviders,
   listModels: providers.listModels,
   ...namedLoginEndpoints,

@@ -64,6 +64,17 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'approvals show': [['approvals show 0a1b2c3d', 'all that the agent asked for']],
   'approvals accept': [['approvals accept 0a1b2c3d', '']],
   'approvals decline': [['approvals decline 0a1b2c3d --reason "use make clean"', '']],
+  'approvals rules list': [['approvals rules list', '']],
+  'approvals rules add': [
+    ['approvals rules add allow --command "git log **"', 'without options of git log'],
+    ['approvals rules add allow --path "docs/**" --directory .', 'in sessions here'],
+    ['approvals rules add deny --command "git push **" --reason "people push"', ''],
+  ],
+  'approvals rules remove': [['approvals rules remove 5d6e7f8a', '']],
+  'approvals rules test': [
+    ['approvals rules test "git log --oneline"', 'which rule decides, or why none does'],
+    ['approvals rules test --path src/main.ts', ''],
+  ],
   'providers list': [['providers list', '']],
   'providers discover': [
     ['providers discover', 'what is installed'],

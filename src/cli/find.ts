@@ -10,6 +10,7 @@ import {
   processes,
   sessions,
   teams,
+  rules,
   tokens,
   worktrees,
 } from './nouns.ts';
@@ -20,6 +21,7 @@ export const sessionId = finderOf(sessions);
 export const processId = finderOf(processes);
 export const worktreeId = finderOf(worktrees);
 export const teamId = finderOf(teams);
+export const ruleId = finderOf(rules);
 export const tokenId = finderOf(tokens);
 export const deliveryId = finderOf(deliveries);
 export const messageId = finderOf(messages);
@@ -41,6 +43,7 @@ export const sessionArgument = idArgument('session', 'title');
 export const memberArgument = idArgument('member', 'title in the team');
 export const teamArgument = idArgument('team', 'name');
 export const worktreeArgument = idArgument('worktree', 'name');
+export const ruleArgument = idArgument('rule');
 export const tokenArgument = idArgument('token', 'name');
 
 /** The most recent turn of a session. Throws `not_found` where there is none. */

@@ -1,3 +1,4 @@
+import type { ApprovalRule } from '../api/approval-rules.ts';
 import type { Approval } from '../api/approvals.ts';
 import { endpoints } from '../api/index.ts';
 import type { Process } from '../api/processes.ts';
@@ -62,6 +63,14 @@ export const teams: Noun<Team, []> = {
   name: { field: 'name', of: ({ name }) => name },
   isPast: ({ deleted_at }) => deleted_at !== null,
   see: 'cadre teams list',
+};
+
+export const rules: Noun<ApprovalRule, []> = {
+  what: 'rule',
+  prefix: 'rule',
+  all: (client) => pagesOf((query) => client.ask(endpoints.listApprovalRules, { query })),
+  idOf: ({ id }) => id,
+  see: 'cadre approvals rules list',
 };
 
 export const tokens: Noun<Token, []> = {

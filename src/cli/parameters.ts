@@ -10,6 +10,8 @@ import {
   messageId,
   processArgument,
   processId,
+  ruleArgument,
+  ruleId,
   sessionArgument,
   sessionId,
   teamArgument,
@@ -23,6 +25,7 @@ import {
 export const session = idAs('session_id', ...sessionArgument, sessionId);
 export const process = idAs('process_id', ...processArgument, processId);
 export const team = idAs('team_id', ...teamArgument, teamId);
+export const rule = idAs('rule_id', ...ruleArgument, ruleId);
 export const token = idAs('token_id', ...tokenArgument, tokenId);
 export const worktree = idAs('worktree_id', ...worktreeArgument, worktreeId);
 

@@ -96,7 +96,7 @@ export class Gatekeeper {
     const { tool } = effect;
     const shown = { tool, ...request };
     const details = [...parts, ...inputDetails({ tool })];
-    const asking = { kind, title: oneLine(title), request: shown, details, subject: shown };
+    const asking = { kind, tool, title: oneLine(title), request: shown, details, subject: shown };
     const answer = await this.#given.sessions
       .ask(session.id, asking, signal)
       .catch((error: unknown) => {

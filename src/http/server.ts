@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AccessRules } from '../access/admit.ts';
 import { FailedAuthentications } from '../access/failed-auth.ts';
 import type { TokenHolder, TokenService } from '../access/tokens.ts';
+import type { RuleService } from '../rules/service.ts';
 import { RequestCounts } from '../diagnostics/requests.ts';
 import { AppError } from '../errors.ts';
 import type { Feed } from '../events/feed.ts';
@@ -29,6 +30,7 @@ import { type ProviderKnowledge, providerRoutes } from './routes/providers.ts';
 import { runtimeRoutes, type SelfKnowledge } from './routes/runtime.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { type Teams, teamRoutes } from './routes/teams.ts';
+import { approvalRuleRoutes } from './routes/approval-rules.ts';
 import { tokenRoutes } from './routes/tokens.ts';
 import { worktreeRoutes } from './routes/worktrees.ts';
 import { EventStreams } from './sse.ts';
@@ -72,6 +74,7 @@ interface HttpServerDependencies {
   initScripts: InitScripts;
   teams: Teams;
   providers: ProviderKnowledge;
+  rules: RuleService;
   tokens: TokenService;
   gateway: ToolGateway;
   keptAnswers: KeptAnswers;
@@ -155,6 +158,7 @@ function mountRoutes(
   worktreeRoutes(mount, dependencies.worktrees, dependencies.initScripts);
   teamRoutes(mount, dependencies.teams);
   eventRoutes(mount, { ...dependencies, teams: dependencies.teams.teams });
+  approvalRuleRoutes(mount, dependencies.rules);
   tokenRoutes(mount, dependencies.tokens);
   gatewayRoutes(mount, dependencies.gateway);
 }

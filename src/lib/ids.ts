@@ -5,6 +5,7 @@ type IdPrefix =
   | 'turn'
   | 'item'
   | 'apr'
+  | 'rule'
   | 'tok'
   | 'proc'
   | 'wt'

@@ -93,6 +93,8 @@ export class ProviderError extends Error {
 /** A request of an agent: for a permission, or a question. */
 export interface AgentRequest {
   kind: Approval['kind'];
+  /** The name of the tool, where the agent states one; for rules. */
+  tool?: string;
   title: string;
   /** The agent's own request, word for word. */
   request: unknown;

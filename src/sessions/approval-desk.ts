@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Approval } from '../api/approvals.ts';
-import type { Turn } from '../api/sessions.ts';
+import type { Approval, ApprovalScope } from '../api/approvals.ts';
+import type { Ruling } from '../api/approval-rules.ts';
+import type { Session, Turn } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
@@ -23,6 +24,8 @@ interface ApprovalDeskDependencies {
   timeoutMs: () => number | null;
   /** The maximum number of pending approvals of one session. */
   maxPending: () => number;
+  /** Returns what the rules decide about a request; `ask`: a person decides. */
+  rulingOn: (request: AgentRequest, session: Session) => Ruling;
   /** Called with each new pending approval, once it is on disk. */
   notify: (approval: Approval) => void;
   /** Called with an approval when it has timed out. */
@@ -44,13 +47,18 @@ export class ApprovalDesk {
     this.#given = given;
   }
 
-  /** Opens an approval for a turn and waits for its decision. Throws `too_many` if too many are pending. */
+  /**
+   * Decides a request by the rules; else opens an approval for the turn and waits for its decision. Throws `too_many`
+   * if too many are pending.
+   */
   async ask(
     sessionId: string,
     turnId: string,
     request: AgentRequest,
     withdrawn: AbortSignal,
   ): Promise<AgentAnswer> {
+    const ruled = await this.#askRules(sessionId, turnId, request);
+    if (ruled) return ruled;
     const id = this.#given.ids.next('apr');
     const answered = Promise.withResolvers<AgentAnswer>();
     this.#asking.set(id, { turnId, answer: answered.resolve });
@@ -120,6 +128,34 @@ export class ApprovalDesk {
     return Math.min(Math.max(0, left), timeoutOf(approval));
   }
 
+  /** Stores and returns what a rule decides; null where a person decides. */
+  async #askRules(
+    sessionId: string,
+    turnId: string,
+    request: AgentRequest,
+  ): Promise<AgentAnswer | null> {
+    const { db, store, clock, ids } = this.#given;
+    const session = db.peek((rx) => store.session(rx, sessionId));
+    const { effect, rule, why } = this.#given.rulingOn(request, session);
+    if (rule === null || effect === 'ask') return null;
+    if (effect === 'allow' && !offersOf(request).includes('once')) return null;
+    const decided = await db.transact((tx) => {
+      const turn = store.turn(tx, sessionId, turnId);
+      if (isOver(turn)) return null;
+      const resolution: Resolution = {
+        status: effect === 'allow' ? 'accepted' : 'declined',
+        decidedBy: rule.id,
+        reason: rule.reason ?? `by a rule: ${why}`,
+        answers: null,
+      };
+      const asked = this.#newApproval(ids.next('apr'), session, turnId, request);
+      const approval = resolveApproval(asked, resolution, clock.now());
+      store.addRuledApproval(tx, turn, approval);
+      return approval;
+    });
+    return decided ? answerOf(decided) : { decision: 'cancelled' };
+  }
+
   #open(
     tx: Writer,
     id: string,
@@ -128,21 +164,32 @@ export class ApprovalDesk {
     request: AgentRequest,
   ): Approval | null {
     const turn = this.#given.store.turn(tx, sessionId, turnId);
-    if (hasEnded(turn) || turn.interrupt_requested_at !== null) return null;
+    if (isOver(turn)) return null;
     this.#assertBelowLimit(tx, turn);
     const session = this.#given.store.session(tx, sessionId);
+    const approval = this.#newApproval(id, session, turnId, request);
+    this.#given.store.requestApproval(tx, session, turn, approval);
+    return approval;
+  }
+
+  #newApproval(
+    id: string,
+    session: Pick<Session, 'id' | 'provider'>,
+    turnId: string,
+    request: AgentRequest,
+  ): Approval {
     const now = this.#given.clock.now();
     const timeout = this.#given.timeoutMs();
-    const approval: Approval = {
+    return {
       id,
-      session_id: sessionId,
+      session_id: session.id,
       turn_id: turnId,
       provider: session.provider,
       kind: request.kind,
       title: request.title.replaceAll(/\s+/g, ' ').trim(),
       request: request.request,
       details: boundedDetails(request.details),
-      scopes: [...(request.scopes ?? ['once' as const])],
+      scopes: [...offersOf(request)],
       session_allows: request.sessionAllows ?? null,
       subject: request.subject,
       questions: request.questions ? [...request.questions] : null,
@@ -157,8 +204,6 @@ export class ApprovalDesk {
       created_at: now,
       resolved_at: null,
     };
-    this.#given.store.requestApproval(tx, session, turn, approval);
-    return approval;
   }
 
   /** Counts the approvals of the turn alone, because only the active turn of a session has pending ones. */
@@ -184,6 +229,16 @@ export class ApprovalDesk {
     }
     this.#asking.get(approval.id)?.answer({ decision: 'cancelled' });
   }
+}
+
+/** Whether nobody waits for approvals of a turn any more. */
+function isOver(turn: Turn): boolean {
+  return hasEnded(turn) || turn.interrupt_requested_at !== null;
+}
+
+/** Returns what an acceptance of a request may be good for. */
+function offersOf({ scopes }: AgentRequest): readonly ApprovalScope[] {
+  return scopes ?? ['once'];
 }
 
 /** Returns the full timeout of an approval, in ms. */

@@ -132,6 +132,15 @@ export class SessionStore {
     this.#setStatus(tx, asked, turn, 'waiting_for_approval');
   }
 
+  /** Writes an approval that a rule has decided at once. Nobody was asked, so the turn goes on as it is. */
+  addRuledApproval(tx: Writer, turn: Turn, approval: Approval): void {
+    this.approvals.insert(tx, approval);
+    this.#append(tx, turn, {
+      kind: 'approval.resolved',
+      payload: { approval: approvalInEvents(approval) },
+    });
+  }
+
   /** Writes a resolved approval. If the turn has an agent, turn and session run again once none is pending. */
   resolveApproval(tx: Writer, session: Session, turn: Turn, approval: Approval): void {
     this.approvals.update(tx, approval);

@@ -15,6 +15,7 @@ import { approvals } from '../nouns.ts';
 import { ago, details, listOf, plain, shortId } from '../output.ts';
 import { sessionAs } from '../parameters.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
+import { approvalRuleCommands } from './approval-rules.ts';
 
 const approvalArgument = idArgument('approval');
 
@@ -53,6 +54,7 @@ export const approvalCommands = commandGroup('approvals', 'what agents ask you f
     },
   ]),
   decisionCommand('decline', 'refuse it'),
+  approvalRuleCommands,
 ]);
 
 function decisionCommand(

@@ -68,6 +68,11 @@ const kinds: Readonly<Record<string, Kind>> = {
     keeps: ({ deleted_at }) => deleted_at === null,
     about: ({ name }) => [name],
   },
+  rule: {
+    path: () => list('approval-rules'),
+    id: 'id',
+    about: ({ effect, command, path, tool }) => [effect, command ?? path ?? tool],
+  },
   token: {
     path: () => list('tokens'),
     id: 'id',

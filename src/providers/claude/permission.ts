@@ -47,6 +47,7 @@ export async function approvalRequest(permission: Permission, cwd: string): Prom
   const subject = { tool, cwd, input: tool === 'Bash' ? withoutDescription(input) : input };
   return {
     kind: approvalKindOf(tool),
+    tool,
     title: approvalTitle(title, isNamed ? null : JSON.stringify(input)),
     request: raw,
     details: isWhole ? await detailsOf(tool, input, cwd) : inputDetails(raw),

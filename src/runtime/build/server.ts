@@ -78,6 +78,7 @@ export function buildServer(
       login: (id) => registry.login(id),
       agentLogin: (agent) => registry.agentLogin('acp', agent),
     },
+    rules: nouns.sessions.rules,
     tokens,
     gateway: gateway.service,
     keptAnswers: storage.keptAnswers,

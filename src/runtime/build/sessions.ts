@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { RuleService } from '../../rules/service.ts';
 import { AgentPool } from '../../sessions/agent-pool.ts';
 import { ApprovalDesk } from '../../sessions/approval-desk.ts';
 import { Blobs } from '../../sessions/blobs.ts';
@@ -53,9 +54,11 @@ export function buildSessions(
     command: () => config.now.approvals.notify_command,
     isPending: ({ id }) => db.peek((rx) => store.approvals.get(rx, id)?.status === 'pending'),
   });
+  const rules = new RuleService(base);
   const desk = new ApprovalDesk({
     ...base,
     store,
+    rulingOn: (request, session) => rules.decide(request, session),
     timeoutMs: () => config.now.approvals.timeout_ms,
     maxPending: () => config.now.approvals.max_pending_per_session,
     notify: (approval) => notifier.notify(approval),
@@ -89,5 +92,5 @@ export function buildSessions(
     availableKind: ({ provider, agent }) => registry.usable(provider, agent),
     objectionOf: ({ provider, agent }, settings) => registry.objection(provider, agent, settings),
   });
-  return { store, inbox, pool, notifier, desk, runner, blobs, service, hooks };
+  return { store, inbox, pool, notifier, rules, desk, runner, blobs, service, hooks };
 }

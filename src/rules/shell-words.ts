@@ -1,0 +1,63 @@
+/** The words of one simple command, or why a text is not certainly one. */
+export type Words = { words: readonly string[] } | { why: string };
+
+/** Longer commands are read by nobody, so no rule decides them. Characters. */
+const MAX_LENGTH = 8192;
+const plain = /[\p{L}\p{M}\p{N}_@%+=:,./-]/u;
+/** What a shell reads as itself between these quotes. The backslash is not: shells differ. */
+const quoted = { "'": /[^\\\p{C}\p{Zl}\p{Zp}]/u, '"': /[^\\$`!\p{C}\p{Zl}\p{Zp}]/u };
+
+/**
+ * Reads a text as a shell would read one simple command: words, and nothing that a shell acts on. All shells read what
+ * passes here alike. Anything else (operators, substitutions, redirections, variables, globs, braces, escapes,
+ * comments, assignments, other lines) has a reason instead. `sh -c TEXT` is read as its text, once: some agents run
+ * every command in that form.
+ */
+export function readCommand(text: string): Words {
+  const outer = wordsOf(text);
+  const script = 'words' in outer ? scriptIn(outer.words) : null;
+  return script === null ? outer : wordsOf(script);
+}
+
+function wordsOf(text: string): Words {
+  if (text.length > MAX_LENGTH) return { why: 'the command is too long to be judged' };
+  const words: string[] = [];
+  let word: string | null = null;
+  let quote: "'" | '"' | null = null;
+  for (const character of text) {
+    if (quote !== null) {
+      if (character === quote) quote = null;
+      else if (quoted[quote].test(character)) word = (word ?? '') + character;
+      else return notPlain(character);
+    } else if (character === ' ' || character === '\t') {
+      if (word !== null) words.push(word);
+      word = null;
+    } else if (character === "'" || character === '"') {
+      quote = character;
+      word ??= '';
+    } else if (plain.test(character)) {
+      // `=name` is the path of a program in zsh.
+      if (word === null && character === '=') return notPlain(character);
+      word = (word ?? '') + character;
+    } else return notPlain(character);
+  }
+  if (quote !== null) return { why: 'a quote is not closed' };
+  if (word !== null) words.push(word);
+  if (words.length === 0) return { why: 'there is no command' };
+  if (words[0]?.includes('=') === true) return { why: 'it begins with an assignment' };
+  return { words };
+}
+
+function notPlain(character: string): { why: string } {
+  const name = /[\p{C}\p{Z}]/u.test(character)
+    ? `the character U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
+    : `"${character}"`;
+  return { why: `it is more than one simple command, or cannot be read with certainty: ${name}` };
+}
+
+const SHELL = /^(?:\/(?:usr\/)?(?:local\/)?bin\/)?(?:ba|z|da|k)?sh$/;
+
+function scriptIn([shell = '', option, script, ...others]: readonly string[]): string | null {
+  if (!SHELL.test(shell) || script === undefined || others.length > 0) return null;
+  return option === '-c' || option === '-lc' ? script : null;
+}

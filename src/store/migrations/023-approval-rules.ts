@@ -1,0 +1,9 @@
+/** The rules that decide approvals. */
+export const migration023 = `
+CREATE TABLE approval_rules (
+  n INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  record TEXT NOT NULL,
+  sum INTEGER NOT NULL
+);
+`;

@@ -1,0 +1,133 @@
+import { execFileSync } from 'node:child_process';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { fits, readPattern } from '../../src/rules/command-pattern.ts';
+import { readCommand } from '../../src/rules/shell-words.ts';
+import { hostileCommands, usualRules } from './hostile-commands.ts';
+
+/** Whether a rule to allow commands of this pattern would allow the command. */
+function allows(pattern: string, command: string): boolean {
+  const read = readPattern(pattern, 'strict');
+  const words = readCommand(command);
+  return 'words' in read && 'words' in words && fits(read, words.words, 'strict');
+}
+
+/** Whether a rule to deny commands of this pattern would deny the command. */
+function denies(pattern: string, command: string): boolean {
+  const read = readPattern(pattern, 'any');
+  const words = readCommand(command);
+  return 'words' in read && 'words' in words && fits(read, words.words, 'any');
+}
+
+describe('a hostile command', () => {
+  it('is one of more than 200.', () => {
+    expect(new Set(hostileCommands).size).toBeGreaterThan(200);
+  });
+
+  it.each(hostileCommands.map((command) => [JSON.stringify(command).slice(0, 100), command]))(
+    'passes none of the usual rules: %s',
+    (_shown, command) => {
+      expect(usualRules.filter((pattern) => allows(pattern, command))).toEqual([]);
+    },
+  );
+});
+
+describe('a usual command', () => {
+  it.each([
+    ['git status', 'git status'],
+    ['git status', '  git   status '],
+    ['git log **', 'git log'],
+    ['git log **', 'git log main src/a.ts'],
+    ['git commit -m *', "git commit -m 'fix: the list, again'"],
+    ['git commit -m *', 'git commit -m "fix it"'],
+    ['find . -name *', "find . -name '*.ts'"],
+    ['go test ./...', 'go test ./...'],
+    ['npm run build', "/bin/bash -lc 'npm run build'"],
+    ['cat src/*', 'cat src/a/b.ts'],
+    ['curl https://example.com/*', 'curl https://example.com/a'],
+    ['bash scripts/test.sh', 'bash scripts/test.sh'],
+  ])('passes the rule "%s": %s', (pattern, command) => {
+    expect(allows(pattern, command)).toBe(true);
+  });
+});
+
+describe('a rule to allow', () => {
+  it.each([
+    ['*', 'has to name the program'],
+    ['**', 'has to name the program'],
+    ['g* status', 'has to name the program'],
+    ['git **', 'name that'],
+    ['git *', 'name that'],
+    ['git -C * status', 'name that'],
+    ['npm run *', 'runs what its arguments say'],
+    ['git submodule **', 'runs what its arguments say'],
+    ['bash **', 'runs what its arguments say'],
+    ['/usr/bin/env *', 'runs what its arguments say'],
+    ['python3 *', 'runs what its arguments say'],
+    ['xargs *', 'runs what its arguments say'],
+    ['ls ** x', 'has to be the last'],
+  ])('cannot be "%s", because it %s.', (pattern, why) => {
+    expect(readPattern(pattern, 'strict')).toEqual({
+      why: expect.stringContaining(why) as unknown,
+    });
+  });
+});
+
+describe('a rule to deny', () => {
+  it.each([
+    ['rm **', 'rm -rf /'],
+    ['rm **', '/bin/rm x'],
+    ['git push **', 'git push --force origin main'],
+    ['* **', 'anything at all'],
+    ['**', 'anything at all'],
+    ['curl **', "bash -c 'curl https://evil.example'"],
+  ])('of "%s" denies: %s', (pattern, command) => {
+    expect(denies(pattern, command)).toBe(true);
+  });
+});
+
+it('What is read as words is what shells read as words.', () => {
+  const piece = fc.oneof(
+    fc.constantFrom(
+      "'",
+      '"',
+      ' ',
+      '\t',
+      '=',
+      '-',
+      '/',
+      '~',
+      '$',
+      '`',
+      '\\',
+      '!',
+      '{',
+      '}',
+      '*',
+      '#',
+      ';',
+      ':',
+      '%',
+      '@',
+      ',',
+      '+',
+      '.',
+      '^',
+    ),
+    fc.stringMatching(/^[a-z0-9é ]{1,4}$/),
+  );
+  const texts = fc
+    .sample(fc.array(piece, { maxLength: 8 }), { numRuns: 20_000, seed: 7 })
+    .map((pieces) => `x${pieces.join('')}`)
+    .filter((text) => 'words' in readCommand(text));
+  expect(texts.length).toBeGreaterThan(1000);
+  const script = texts.map((text) => `printf '%s\\0' ${text}; printf '\\1'`).join('\n');
+  for (const shell of ['sh', 'bash']) {
+    const said = execFileSync(shell, { input: script, encoding: 'utf8', maxBuffer: 2 ** 26 });
+    const read = said
+      .split('\u0001')
+      .slice(0, -1)
+      .map((one) => one.split('\0').slice(0, -1));
+    expect(read).toEqual(texts.map((text) => (readCommand(text) as { words: string[] }).words));
+  }
+});

@@ -1,0 +1,257 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { ApprovalRule, Ruling } from '../../src/api/approval-rules.ts';
+import type { AgentRequest } from '../../src/providers/provider.ts';
+import { diffDetail } from '../../src/providers/details.ts';
+import { onStage, type Stage } from '../support/sessions/stage.ts';
+import { tempDirectory } from '../support/temp.ts';
+
+const RULES = '/v1/approval-rules';
+
+async function add(stage: Stage, body: object): Promise<ApprovalRule> {
+  const { status, body: added } = await stage.post<ApprovalRule>(RULES, body);
+  expect(status).toBe(200);
+  return added;
+}
+
+function running(
+  command: string,
+  cwd: string,
+  ...more: AgentRequest['details']
+): Partial<AgentRequest> {
+  return { kind: 'command', title: command, details: [{ type: 'command', command, cwd }, ...more] };
+}
+
+function writing(file: string, ...more: AgentRequest['details']): Partial<AgentRequest> {
+  return { kind: 'file_change', title: file, details: [diffDetail(file, 'a\n', 'b\n'), ...more] };
+}
+
+/** A turn whose agent can ask. */
+async function playing(stage: Stage) {
+  const session = await stage.open({ cwd: stage.directory });
+  return { session, turn: await stage.play(session) };
+}
+
+/** Whether a request is put to a person. */
+async function isAsked(
+  stage: Stage,
+  { session, turn }: Awaited<ReturnType<typeof playing>>,
+  request: Partial<AgentRequest>,
+) {
+  const withdrawal = new AbortController();
+  const answer = turn.ask(request, withdrawal.signal);
+  const first = await Promise.race([answer, pending(stage, session.id)]);
+  withdrawal.abort();
+  await answer;
+  return first === 'asked';
+}
+
+async function pending(stage: Stage, sessionId: string): Promise<'asked' | null> {
+  const asked = (await stage.approvals(`?session_id=${sessionId}`)).length > 0;
+  return asked ? 'asked' : pending(stage, sessionId);
+}
+
+describe('a request that a rule allows', () => {
+  it('is accepted at once for once, and its approval and event name the rule.', () =>
+    onStage(async (stage) => {
+      const rule = await add(stage, { effect: 'allow', command: 'git status' });
+      const play = await playing(stage);
+      const answer = await play.turn.ask(running('git status', stage.directory));
+      expect(answer).toEqual({ decision: 'accept', scope: 'once', answers: null });
+      const [approval] = await stage.approvals('?status=accepted');
+      expect(approval).toMatchObject({
+        decided_by: rule.id,
+        scope: 'once',
+        held: false,
+        reason: 'by a rule: allow command git status',
+      });
+      const events = await stage.events(play.session.id);
+      expect(events.map(({ kind }) => kind)).not.toContain('approval.requested');
+      const [told] = events.filter(({ kind }) => kind === 'approval.resolved');
+      expect(told?.payload).toMatchObject({ approval: { id: approval?.id, decided_by: rule.id } });
+      expect((await stage.session(play.session.id)).status).toBe('running');
+    }));
+
+  it('may change files that all fit its path.', () =>
+    onStage(async (stage) => {
+      await add(stage, { effect: 'allow', path: 'docs/**' });
+      const play = await playing(stage);
+      expect(await isAsked(stage, play, writing('docs/a/b.md'))).toBe(false);
+      expect(await isAsked(stage, play, writing(path.join(stage.directory, 'docs/.hidden')))).toBe(
+        false,
+      );
+      expect(await isAsked(stage, play, writing('src/a.ts'))).toBe(true);
+      const both = {
+        ...writing('docs/a.md'),
+        details: [diffDetail('docs/a.md', 'a', 'b'), diffDetail('src/a', 'a', 'b')],
+      };
+      expect(await isAsked(stage, play, both)).toBe(true);
+    }));
+
+  it('may use a tool that its agent names.', () =>
+    onStage(async (stage) => {
+      await add(stage, { effect: 'allow', tool: 'WebFetch' });
+      const play = await playing(stage);
+      expect(await isAsked(stage, play, { kind: 'tool', tool: 'WebFetch', details: [] })).toBe(
+        false,
+      );
+      expect(await isAsked(stage, play, { kind: 'tool', tool: 'WebSearch', details: [] })).toBe(
+        true,
+      );
+      expect(await isAsked(stage, play, { kind: 'tool', details: [] })).toBe(true);
+      expect(await isAsked(stage, play, { ...running('id', '/'), tool: 'WebFetch' })).toBe(true);
+    }));
+});
+
+describe('a person is asked, although a rule allows the command or the file, if', () => {
+  const rules = [
+    { effect: 'allow', command: 'npm test' },
+    { effect: 'allow', path: 'src/**' },
+  ];
+  it.each<[string, (directory: string) => Partial<AgentRequest>]>([
+    ['the command is more than one', (cwd) => running('npm test; id', cwd)],
+    [
+      'the request says more',
+      (cwd) => running('npm test', cwd, { type: 'input', name: 'sandbox', value: 'off' }),
+    ],
+    [
+      'a part is not shown',
+      (cwd) => running('npm test', cwd, { type: 'omitted', name: 'x', bytes: 1 }),
+    ],
+    [
+      'the agent does not offer to accept once',
+      (cwd) => ({ ...running('npm test', cwd), scopes: ['session'] }),
+    ],
+    ['it is a question', (cwd) => ({ ...running('npm test', cwd), kind: 'question' })],
+    ['the agent names no command', () => ({ kind: 'command', title: 'npm test', details: [] })],
+    ['the file is elsewhere', () => writing('src/../../x')],
+    [
+      'the file is moved elsewhere',
+      () => ({
+        kind: 'file_change',
+        details: [{ type: 'diff', path: 'src/a', diff: '--- src/a\n+++ /etc/x\n' }],
+      }),
+    ],
+    [
+      'the agent asks for a whole directory, too',
+      () => writing('src/a', { type: 'input', name: 'grantRoot', value: '/' }),
+    ],
+    ['a symbolic link leads elsewhere', () => writing('src/out/x')],
+    ['a symbolic link leads to nothing', () => writing('src/nowhere')],
+  ])('%s.', (_title, request) =>
+    onStage(async (stage) => {
+      for (const rule of rules) await add(stage, rule);
+      fs.mkdirSync(path.join(stage.directory, 'src'));
+      fs.symlinkSync('/tmp', path.join(stage.directory, 'src/out'));
+      fs.symlinkSync('/tmp/not/there', path.join(stage.directory, 'src/nowhere'));
+      const play = await playing(stage);
+      expect(await isAsked(stage, play, request(stage.directory))).toBe(true);
+    }),
+  );
+});
+
+describe('of several rules', () => {
+  it('deny wins over ask, and ask over allow.', () =>
+    onStage(async (stage) => {
+      const play = await playing(stage);
+      const asks = (command: string) => isAsked(stage, play, running(command, stage.directory));
+      await add(stage, { effect: 'allow', command: 'rm *' });
+      expect(await asks('rm a')).toBe(false);
+      const asking = await add(stage, { effect: 'ask', command: 'rm **' });
+      expect(await asks('rm a')).toBe(true);
+      const denying = await add(stage, { effect: 'deny', command: 'rm a', reason: 'a is needed' });
+      expect(await play.turn.ask(running('rm a', stage.directory))).toEqual({
+        decision: 'decline',
+        reason: 'a is needed',
+      });
+      const [declined] = await stage.approvals('?status=declined');
+      expect(declined?.decided_by).toBe(denying.id);
+      for (const { id } of [asking, denying])
+        expect((await stage.del(`${RULES}/${id}`)).status).toBe(200);
+      expect(await asks('rm a')).toBe(false);
+    }));
+
+  it('one for a directory is good there and below, by the directory of the command.', () =>
+    onStage(async (stage) => {
+      const inner = path.join(stage.directory, 'inner');
+      fs.mkdirSync(path.join(inner, 'deep'), { recursive: true });
+      fs.mkdirSync(`${inner}-not`);
+      await add(stage, { effect: 'allow', command: 'make', directory: inner });
+      const play = await playing(stage);
+      const asks = (cwd: string) => isAsked(stage, play, running('make', cwd));
+      expect(await asks(inner)).toBe(false);
+      expect(await asks(path.join(inner, 'deep'))).toBe(false);
+      expect(await asks(`${inner}-not`)).toBe(true);
+      expect(await asks(stage.directory)).toBe(true);
+    }));
+});
+
+describe('the rules', () => {
+  it('outlive the server.', async () => {
+    await using own = tempDirectory('rules');
+    const directory = path.join(own.path, 'data');
+    const rule = await onStage((stage) => add(stage, { effect: 'allow', command: 'git status' }), {
+      directory,
+    });
+    await onStage(
+      async (stage) => {
+        expect((await stage.get<ApprovalRule[]>(RULES)).body).toEqual([rule]);
+        const play = await playing(stage);
+        expect(await isAsked(stage, play, running('git status', stage.directory))).toBe(false);
+      },
+      { directory },
+    );
+  });
+
+  it.each([
+    [{ effect: 'allow' }, 'needs a command, a path, a tool or a directory'],
+    [{ effect: 'allow', directory: '/' }, 'to allow, a rule needs a command, a path or a tool'],
+    [{ effect: 'allow', command: 'sh *' }, 'runs what its arguments say'],
+    [{ effect: 'allow', command: 'a', path: 'b' }, 'make two of it'],
+    [{ effect: 'deny', directory: 'relative' }, 'is no absolute path'],
+    [{ effect: 'deny', directory: '/no/such/directory' }, 'does not exist'],
+    [{ effect: 'permit', command: 'a' }, 'effect'],
+    [{ effect: 'deny', command: 'a\nb' }, 'control characters'],
+  ])('refuse %o.', (body, why) =>
+    onStage(async (stage) => {
+      const { status, body: refusal } = await stage.post(RULES, body);
+      expect([status, refusal.code, refusal.error]).toEqual([
+        400,
+        'invalid',
+        expect.stringContaining(why),
+      ]);
+      expect((await stage.get(RULES)).body).toEqual([]);
+    }),
+  );
+
+  it('say what they would decide, and why.', () =>
+    onStage(async (stage) => {
+      const rule = await add(stage, { effect: 'allow', command: 'git log **' });
+      const test = async (body: object) => (await stage.post<Ruling>(`${RULES}/test`, body)).body;
+      expect(await test({ command: 'git log main' })).toEqual({
+        effect: 'allow',
+        rule,
+        why: 'allow command git log **',
+      });
+      expect(await test({ command: 'git log > x' })).toEqual({
+        effect: 'ask',
+        rule: null,
+        why: 'it is more than one simple command, or cannot be read with certainty: ">"',
+      });
+      expect(await test({ command: 'git log --output=x' })).toMatchObject({
+        effect: 'ask',
+        why: 'no rule fits',
+      });
+      expect(await test({ path: 'x' })).toMatchObject({ effect: 'ask', why: 'no rule fits' });
+    }));
+
+  it('are refused to agents.', () =>
+    onStage(async (stage) => {
+      const { session } = await playing(stage);
+      const headers = { authorization: `Bearer ${stage.tokenOf(session)}` };
+      const { status } = await stage.post(RULES, { effect: 'allow', command: 'id' }, headers);
+      expect(status).toBeGreaterThanOrEqual(401);
+      expect((await stage.get(RULES)).body).toEqual([]);
+    }));
+});
