@@ -9,7 +9,6 @@ export const ruleEffect = z.enum(['allow', 'ask', 'deny']).meta({
     'What a rule does with a request that fits it. `deny`: it is declined. `ask`: a person decides, whatever other ' +
     'rules allow. `allow`: it is accepted for once. Of the rules that fit, `deny` wins over `ask`, and `ask` over `allow`.',
 });
-export type RuleEffect = z.output<typeof ruleEffect>;
 
 const text = (most: number) =>
   z
@@ -128,26 +127,21 @@ export const testApprovalRules = endpoint({
   method: 'POST',
   path: '/v1/approval-rules/test',
   summary: 'What the rules would decide about a command, a changed file or a tool; changes nothing',
-  body: z
-    .strictObject({
-      command: z
-        .string()
-        .max(65_536)
-        .nullish()
-        .describe('The whole command, as an agent would show it.'),
-      path: z.string().min(1).max(4096).nullish().describe('A file that would be changed.'),
-      tool: z.string().min(1).max(200).nullish(),
-      provider: providerId
-        .nullish()
-        .describe('The provider of the agent; without it, rules for one provider do not fit.'),
-      cwd: z
-        .string()
-        .nullish()
-        .describe('The directory of session and command; the default is that of the server.'),
-    })
-    .refine(
-      ({ command, path, tool }) => (command ?? path ?? tool ?? null) !== null,
-      'needs a command, a path or a tool',
-    ),
+  body: z.strictObject({
+    command: z
+      .string()
+      .max(65_536)
+      .nullish()
+      .describe('The whole command, as an agent would show it.'),
+    path: z.string().min(1).max(4096).nullish().describe('A file that would be changed.'),
+    tool: z.string().min(1).max(200).nullish(),
+    provider: providerId
+      .nullish()
+      .describe('The provider of the agent; without it, rules for one provider do not fit.'),
+    cwd: z
+      .string()
+      .nullish()
+      .describe('The directory of session and command; the default is that of the server.'),
+  }),
   response: ruling,
 });

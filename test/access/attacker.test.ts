@@ -406,6 +406,7 @@ function goodBodyOf({ body }: (typeof table)[number]['endpoint'], place: () => s
     provider: 'acp',
     input: [{ type: 'text', text: 'hi' }],
     decision: 'accept',
+    effect: 'deny',
     name: 'a-name',
     scope: 'read',
     command: 'true',

@@ -162,6 +162,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
         command: 'true',
         session_id: 'sess_0123',
         source_session_id: 'sess_0123',
+        effect: 'deny',
         worktree_name: 'tree',
         lead_agent_id: 'sess_0123',
         agent_id: 'sess_0123',
