@@ -69,6 +69,7 @@ async function make(
       allow_atomic: true,
       allow_msg_ttl: true,
       deny_delete: true,
+      republish: { src: names.allEvents, dest: names.newsOf(names.allEvents), headers_only: true },
       metadata: { cadre_stream: streamId },
     },
     bucket(names.nodes),

@@ -3,6 +3,7 @@ import type { FollowAll, Following, Known, ServerEntry, Servers } from '../clien
 import { AppError } from '../errors.ts';
 import { type FleetNode, fleetNodes } from './fleet-nodes.ts';
 import { fill } from './fill.ts';
+import { joined } from './joined.ts';
 import { FollowingFleet } from './following-fleet.ts';
 import { NatsReaderStream } from './nats-reader-stream.ts';
 import { NodeClient, type Visit } from './node-client.ts';
@@ -60,14 +61,17 @@ export class FleetServers implements Servers {
 
   /** Made from what the fleet has of the node's events. */
   async known(name: string): Promise<Known | null> {
-    const { connection, names } = this.#visit;
-    const filters = viewKinds.map((kind) => names.event(name, kind));
-    const stream = new NatsReaderStream(connection, names, filters);
-    const view = new NodeView();
+    const { connection, names, clock } = this.#visit;
     const { signal } = new AbortController();
+    const readings = viewKinds.map((kind) =>
+      new NatsReaderStream(connection, names, clock, names.event(name, kind)).read(
+        { after: 0 },
+        { follow: false, signal },
+      ),
+    );
+    const view = new NodeView();
     try {
-      for await (const arrived of stream.read({ after: 0 }, { follow: false, signal }))
-        view.take(arrived);
+      for await (const arrived of joined(readings)) view.take(arrived);
     } catch (error) {
       throw unanswered(error);
     }
@@ -79,7 +83,7 @@ export class FleetServers implements Servers {
     const { connection, names, clock } = this.#visit;
     const filter = options.node === undefined ? names.allEvents : names.eventsOf(options.node);
     const parts = {
-      stream: new NatsReaderStream(connection, names, [filter]),
+      stream: new NatsReaderStream(connection, names, clock, filter),
       fill: (node: string, epoch: string, after: number, upTo: number) =>
         fill(new NodeClient(this.#visit, node), { node, epoch, after, upTo }),
       clock,

@@ -67,7 +67,7 @@ export const outage: Scenario = ({ times }) =>
 export const full: Scenario = () =>
   inArena({ servers: 1, nodes: 1 }, async (arena) => {
     await changeStream(arena, { max_bytes: 60_000, discard: DiscardPolicy.New });
-    const info = () => new NatsReaderStream(arena.connection, names).info();
+    const info = () => new NatsReaderStream(arena.connection, names, systemClock).info();
     let stuckAt = 0;
     await underLoad(arena.nodes, async () => {
       await sleep(5000);
@@ -140,7 +140,9 @@ async function withEngineDown(
 
 /** The number of the newest message of the stream, once there is a leader. */
 function lastOf({ connection }: Arena): Promise<number> {
-  return untilDone(async () => (await new NatsReaderStream(connection, names).info()).last);
+  return untilDone(
+    async () => (await new NatsReaderStream(connection, names, systemClock).info()).last,
+  );
 }
 
 async function purge({ connection }: Arena): Promise<void> {
