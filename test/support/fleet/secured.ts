@@ -20,6 +20,8 @@ export const names = namesOf('f');
 export interface Secured {
   /** Connects as a node or person, with its own key. */
   as(who: string): Promise<NatsConnection>;
+  /** The file with that key. */
+  keyOf(who: string): string;
   urls: string[];
   ca: string;
 }
@@ -54,12 +56,13 @@ async function withSecured(use: (given: Secured) => Promise<void>): Promise<void
     alice: 'person-alice',
     bob: 'person-bob',
   };
+  const keyOf = (who: string) => path.join(keys, `${files[who]}.nk`);
   const as = (who: string) =>
     connectTo({
       urls,
       fleet: 'f',
       name: who,
-      credentials: path.join(keys, `${files[who]}.nk`),
+      credentials: keyOf(who),
       tls: { ca, cert: null, key: null },
     });
   const admin = await as('admin');
@@ -79,7 +82,7 @@ async function withSecured(use: (given: Secured) => Promise<void>): Promise<void
         const { fleet } = await client.call(endpoints.getHealth, {});
         if (fleet?.state !== 'member') throw new Error(fleet?.detail ?? 'no member');
       });
-      await use({ as, urls, ca });
+      await use({ as, keyOf, urls, ca });
     },
     { config: { fleet: member } },
   );
