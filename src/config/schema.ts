@@ -291,8 +291,8 @@ export const configSchema = z.strictObject({
         })
         .prefault({}),
     })
-    .superRefine((fleet, { addIssue }) => {
-      for (const issue of fleetContradictions(fleet)) addIssue({ code: 'custom', ...issue });
+    .superRefine((fleet, found) => {
+      for (const issue of fleetContradictions(fleet)) found.addIssue({ code: 'custom', ...issue });
     })
     .prefault({}),
   providers: z

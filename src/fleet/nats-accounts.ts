@@ -1,6 +1,6 @@
 import { keyNames } from './key-names.ts';
 import { type AskingScope, type Names, namesOf } from './names.ts';
-import type { FleetPlan } from './nats-config.ts';
+import type { FleetPlan } from './plan.ts';
 
 /**
  * The accounts of a fleet, as the configuration of NATS has them. Permissions for subjects do not suffice: they say what a
@@ -62,14 +62,12 @@ function nodeOf(names: Names, node: string): MemberAccount {
     inbox: `${names.inbox(node)}.>`,
     offers: [names.requestsOf(node)],
     uses: [
-      ...[
-        names.eventsOf(node),
-        names.key(names.nodes, names.alive(node)),
-        names.head(node),
-        `$JS.API.STREAM.INFO.${names.events}`,
-        `$JS.API.STREAM.MSG.GET.${names.bucketStream(names.nodes)}`,
-      ].map(answer),
-    ],
+      names.eventsOf(node),
+      names.key(names.nodes, names.alive(node)),
+      names.head(node),
+      `$JS.API.STREAM.INFO.${names.events}`,
+      `$JS.API.STREAM.MSG.GET.${names.bucketStream(names.nodes)}`,
+    ].map(answer),
     asks: [],
   };
 }

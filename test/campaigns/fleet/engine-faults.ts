@@ -44,11 +44,10 @@ export const leaderStopped: Scenario = ({ times }) =>
     return { stops: times, verdicts: await verdicts(arena, reader) };
   });
 
-/** No engine for longer than deltas stay in the log, where it is done at length; a server dies meanwhile. */
-export const outage: Scenario = ({ times }) =>
+/** No engine for some time, in which deltas of closed items leave the log; a server dies meanwhile. */
+export const outage: Scenario = ({ outageSeconds: seconds }) =>
   inArena({ servers: 3, nodes: 2 }, async (arena) => {
     await using reader = new FleetReader(arena);
-    const seconds = times > 1 ? 90 : 6;
     await underLoad(arena.nodes, async () => {
       await sleep(1500);
       await Promise.all(arena.cluster.servers.map((one) => arena.cluster.kill(one)));

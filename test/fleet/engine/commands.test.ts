@@ -30,7 +30,7 @@ const secured = securedFleet();
 async function cadre(args: readonly string[], urls: readonly string[]) {
   using home = tempDirectory();
   const env = { CADRE_FLEET: urls.join(','), CADRE_FLEET_FLEET: 'test' };
-  return runHere(home.path, args, { env });
+  return await runHere(home.path, args, { env });
 }
 
 describe('cadre fleet init', () => {
